@@ -1,0 +1,1 @@
+"""Where requests come in: HTTP and the command line."""

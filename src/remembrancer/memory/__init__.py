@@ -1,0 +1,1 @@
+"""Events: kept verbatim, found again by hybrid search."""

