@@ -6,7 +6,6 @@ read and taken in; so an answered write is in the very next search, and nothing 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from ..context import Context
@@ -76,6 +75,6 @@ def milliseconds(when: datetime | None, otherwise: int) -> int:
     return otherwise if when is None else round(when.timestamp() * 1000)
 
 
-def touched(rows: Iterable[int]) -> list[int]:
-    """The ids of the spaces that these rows belong to."""
-    return sorted({row >> NUMBER_BITS for row in rows})
+def space_of(row: int) -> int:
+    """The id of the space that the event kept at `row` belongs to."""
+    return row >> NUMBER_BITS
