@@ -1,6 +1,7 @@
 """Every way a request can be answered with no: one class a thing a caller can act on.
 
     Problem
+    ├── MalformedRequest      400  not even HTTP
     ├── InvalidJson           400  the body cannot be read
     ├── Unauthorized          401  no key, or not a good one
     ├── Forbidden             403  a good key, but it may not
@@ -48,6 +49,12 @@ class Problem(Exception):
         """The answer's body; `instance` is the id of the request."""
         said = {"type": URN + self.error, "title": self.title, "status": self.status, "detail": self.detail}
         return {**said, "instance": instance, "error": self.error, **self.extra}
+
+
+class MalformedRequest(Problem):
+    """This is not HTTP/1.1, or its request line and headers are too long."""
+
+    error, status, title = "malformed_request", 400, "Malformed request"
 
 
 class InvalidJson(Problem):
@@ -129,6 +136,7 @@ class Unavailable(Problem):
 
 
 PROBLEMS: tuple[type[Problem], ...] = (
+    MalformedRequest,
     InvalidJson,
     Unauthorized,
     Forbidden,
