@@ -95,4 +95,5 @@ def _complete(headers: MutableHeaders, request_id: str) -> None:
 
 def _path(scope: Scope) -> str:
     # as it came, percent-encoded: a decoded line break would forge a line of the log
-    return (scope.get("raw_path") or scope["path"].encode("ascii", "backslashreplace")).decode("ascii", "backslashreplace")
+    raw: bytes = scope.get("raw_path") or scope["path"].encode("ascii", "backslashreplace")
+    return raw.decode("ascii", "backslashreplace")

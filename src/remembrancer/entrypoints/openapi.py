@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
@@ -12,6 +12,8 @@ from ..protocol import errors, limits
 from ..protocol.status import INTERFACE_VERSION
 from .endpoint import Endpoint, Where
 
+Refs = dict[tuple[type[BaseModel], JsonSchemaMode], dict[str, Any]]  # where each model's schema is
+
 _REF = "#/components/schemas/{model}"
 _ABOUT = """A shared memory for AI agents. Every body is JSON in UTF-8; unknown members are ignored, types are strict.
 Every error is `application/problem+json` (RFC 9457) with a stable word in `error`. Every path that takes GET takes HEAD too."""
@@ -19,6 +21,7 @@ Every error is `application/problem+json` (RFC 9457) with a stable word in `erro
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
+    "required": False,
     "description": f"Any text of your own. The same key and body again, within {limits.IDEMPOTENCY_HOURS} hours, gives the first answer "
     "again (with the header `Idempotent-Replayed: true`) and writes nothing.",
     "schema": {"type": "string", "minLength": 1, "maxLength": limits.IDEMPOTENCY_KEY_CHARACTERS_MAX, "pattern": r"^[!-~]+$"},
@@ -53,15 +56,12 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     }
 
 
-Refs = dict[tuple[type[BaseModel], JsonSchemaMode], dict[str, Any]]
-
-
 def _schemas(endpoints: Sequence[Endpoint]) -> tuple[dict[str, Any], Refs]:
     wanted: list[tuple[type[BaseModel], JsonSchemaMode]] = [(errors.ProblemBody, "serialization")]
     wanted += [(e.request, "validation") for e in endpoints if e.request]
     wanted += [(e.answer, "serialization") for e in endpoints if e.answer]
     refs, definitions = models_json_schema(list(dict.fromkeys(wanted)), ref_template=_REF)
-    return definitions["$defs"], dict(refs)
+    return definitions["$defs"], cast(Refs, refs)
 
 
 def _operation(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
@@ -83,7 +83,10 @@ def _operation(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
 def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     names = [part[1:-1] for part in endpoint.path.split("/") if part.startswith("{")]
     schema = {"type": "string", "minLength": 1, "maxLength": limits.ID_CHARACTERS_MAX}
-    return [{"name": name, "in": "path", "required": True, "schema": schema, "description": "An id that was given out before."} for name in names]
+    return [
+        {"name": name, "in": "path", "required": True, "schema": schema, "description": "An id that was given out before."}
+        for name in names
+    ]
 
 
 def _examples(model: type[BaseModel]) -> dict[str, Any]:

@@ -18,7 +18,9 @@ CSP = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; fo
 STYLE_PATH = "/docs/style.css"
 
 _HOST = re.compile(r"[A-Za-z0-9.\-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?")
-_templates = Environment(loader=PackageLoader("remembrancer.entrypoints", "pages"), autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+_templates = Environment(
+    loader=PackageLoader("remembrancer.entrypoints", "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +42,7 @@ def page(template: str, request: Request, **values: Any) -> Response:
 @cache
 def style() -> bytes:
     """The style sheet of all pages."""
-    return resources.files("remembrancer.entrypoints").joinpath("pages", "style.css").read_bytes()
+    return resources.files("remembrancer.entrypoints").joinpath("templates", "style.css").read_bytes()
 
 
 def base_url(request: Request) -> str:
@@ -62,7 +64,7 @@ def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
         for method, operation in methods.items():
             body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
             good = operation["responses"]["200"]["content"]
-            example = next(iter(body.get("examples", {}).values()), {}).get("value")
+            examples = [example["value"] for example in body.get("examples", {}).values()]
             entries.append(
                 {
                     "id": operation["operationId"],
@@ -76,18 +78,18 @@ def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
                     "gives": _members(document, good.get("application/json", {}).get("schema", {})),
                     "media": list(good),
                     "problems": [_resolved(document, r) for s, r in operation["responses"].items() if s != "200"],
-                    "curl": _curl(base, method.upper(), path, operation, example),
+                    "curl": _curl(base, path, operation, examples),
                 }
             )
     return entries
 
 
-def _curl(base: str, method: str, path: str, operation: dict[str, Any], example: Any) -> str:
+def _curl(base: str, path: str, operation: dict[str, Any], examples: list[Any]) -> str:
     parts = ["curl -sS"]
     if operation["security"]:
         parts.append('-H "Authorization: Bearer $REMEMBRANCER_KEY"')
-    if example is not None:
-        parts += ["-H 'Content-Type: application/json'", f"-d {shlex.quote(json.dumps(example, ensure_ascii=False))}"]
+    if examples:
+        parts += ["-H 'Content-Type: application/json'", f"-d {shlex.quote(json.dumps(examples[0], ensure_ascii=False))}"]
     url = base + path.replace("{", "$").replace("}", "").replace("$event_id", "$EVENT_ID")
     return " \\\n  ".join([*parts, f'"{url}"'])
 
@@ -117,7 +119,8 @@ def _kind(document: dict[str, Any], part: dict[str, Any]) -> str:
         return said + (" or null" if "default" not in part else "")
     if "$ref" in part:
         return str(_resolved(document, part).get("title", "object"))
-    said = {"string": "text", "number": "number", "integer": "integer", "boolean": "true or false"}.get(part.get("type", ""), part.get("type", "any"))
+    kind = str(part.get("type", "any"))
+    said = {"string": "text", "boolean": "true or false"}.get(kind, kind)
     if part.get("format") == "date-time":
         said = "time (RFC 3339)"
     if "items" in part:

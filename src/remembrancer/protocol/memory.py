@@ -36,7 +36,9 @@ class MemoryQuery(Message):
 
     model_config = _example({"query_text": "When does the ferry leave?", "user_id": "ada", "focus_words": ["ferry"], "top_k": 3})
 
-    query_text: Annotated[Text, Field(min_length=1, max_length=limits.QUERY_CHARACTERS_MAX, description="What to look for, in any language.")]
+    query_text: Annotated[
+        Text, Field(min_length=1, max_length=limits.QUERY_CHARACTERS_MAX, description="What to look for, in any language.")
+    ]
     user_id: Annotated[Id, Field(description="Whose memory: a space inside the key's account.")]
     focus_words: Annotated[
         list[Annotated[Text, Field(min_length=1, max_length=limits.FOCUS_WORD_CHARACTERS_MAX)]],
@@ -45,10 +47,14 @@ class MemoryQuery(Message):
     top_k: Annotated[int, Field(ge=1, le=limits.TOP_K_MAX, description="How many hits at most.")] = limits.TOP_K_DEFAULT
     session_id: Annotated[Id, Field(description="The session that asks.")] = "default"
     interact: Annotated[bool, Field(description="True: this search is a turn and counts a step. False: only read.")] = True
-    last_seal: Annotated[Annotated[Text, Field(max_length=limits.SEAL_CHARACTERS_MAX)] | None, Field(description="Seal of the previous turn.")] = None
+    last_seal: Annotated[
+        Annotated[Text, Field(max_length=limits.SEAL_CHARACTERS_MAX)] | None, Field(description="Seal of the previous turn.")
+    ] = None
     after: Annotated[Moment | None, Field(description="Only what occurred at or after this time (RFC 3339).")] = None
     before: Annotated[Moment | None, Field(description="Only what occurred before this time (RFC 3339).")] = None
-    max_tokens: Annotated[int | None, Field(ge=1, le=limits.TOKENS_MAX, description="A budget for the hits' text, in tokens of about 4 characters.")] = None
+    max_tokens: Annotated[
+        int | None, Field(ge=1, le=limits.TOKENS_MAX, description="A budget for the hits' text, in tokens of about 4 characters.")
+    ] = None
 
 
 class Signal(Message):
