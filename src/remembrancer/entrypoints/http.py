@@ -124,7 +124,10 @@ ROUTES: tuple[Endpoint, ...] = (
     _OPEN(method="GET", path="/", handle=home, answer=StatusRecord, page="text/html", summary="Home", where=Where.WRITE),
     _OPEN(method="GET", path="/healthz", handle=alive, page="application/json", summary="Alive", where=Where.LOOP),
     _OPEN(method="GET", path="/readyz", handle=ready, answer=Readiness, summary="Ready", where=Where.WRITE),
-    _OPEN(method="GET", path="/metrics", handle=prometheus_metrics, page="text/plain", summary="Metrics", where=Where.WRITE, also=(Unauthorized, Forbidden)),
+    _OPEN(
+        method="GET", path="/metrics", handle=prometheus_metrics, page="text/plain", summary="Metrics",
+        where=Where.WRITE, also=(Unauthorized, Forbidden),
+    ),
     _OPEN(method="GET", path="/openapi.json", handle=openapi_document, page="application/json", summary="OpenAPI", where=Where.LOOP),
     _OPEN(method="GET", path="/docs", handle=docs_page, page="text/html", summary="Documentation", where=Where.WRITE),
     _OPEN(method="GET", path=pages.STYLE_PATH, handle=style_sheet, page="text/css", summary="Style sheet", where=Where.LOOP),

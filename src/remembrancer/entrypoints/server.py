@@ -42,7 +42,7 @@ def run(settings: Settings, make_app: Callable[[Context], FastAPI]) -> None:
         try:
             print(welcome(context, _address(listener)), flush=True)
             signal.signal(signal.SIGTERM, _stop)
-            _server(make_app(context)).run(sockets=[listener])
+            uvicorn_server(make_app(context)).run(sockets=[listener])
         except KeyboardInterrupt:
             pass  # asked to stop, and stopped
         finally:
@@ -91,7 +91,8 @@ def _address(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def _server(app: FastAPI) -> uvicorn.Server:
+def uvicorn_server(app: FastAPI) -> uvicorn.Server:
+    """The web server around the application, with its timeouts and bounds; not yet running."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
