@@ -79,7 +79,7 @@ def _refuse_lone_surrogate(raw: bytes) -> None:
     while todo:  # not recursive: how deep it is, the sender decides
         where, value = todo.pop()
         if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
-            raise _invalid([(_pointer(where), "text must be valid Unicode: it contains a lone surrogate")])
+            raise _invalid([(pointer(where), "text must be valid Unicode: it contains a lone surrogate")])
         if isinstance(value, list):
             todo += [((*where, i), v) for i, v in enumerate(value)]
         if isinstance(value, dict):
@@ -102,10 +102,11 @@ def _fault(found: ErrorDetails) -> tuple[str, str]:
         said = str(found.get("ctx", {}).get("error", said))
     if found["type"] == "string_pattern_mismatch":
         said = "text must not contain NUL"
-    return _pointer(found["loc"]), said
+    return pointer(found["loc"]), said
 
 
-def _pointer(where: tuple[str | int, ...]) -> str:
+def pointer(where: tuple[str | int, ...]) -> str:
+    """Where in a body: the JSON pointer (RFC 6901)."""
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in where)
 
 
