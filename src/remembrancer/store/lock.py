@@ -1,0 +1,55 @@
+"""One server a data folder: an advisory lock that dies with its process."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from types import TracebackType
+
+from .engine import DataFolderBusy, StoreUnavailable
+
+_FILE = "server.lock"
+
+
+class Lock:
+    """The right to be the server of a folder, until `close` or the end of the process."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor: int | None = descriptor
+
+    def close(self) -> None:
+        """Let another server in. Idempotent. The file stays: removing it would let two servers lock two files of one name."""
+        if self._descriptor is not None:
+            descriptor, self._descriptor = self._descriptor, None
+            os.close(descriptor)
+
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+def hold(folder: Path) -> Lock:
+    """Become the server of an existing folder.
+
+    Raises DataFolderBusy, with the process that holds it, and StoreUnavailable where the folder cannot be locked.
+    """
+    path = folder / _FILE
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise StoreUnavailable(f"cannot lock {path}: {error}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+    except BlockingIOError as error:
+        holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
+        os.close(descriptor)
+        raise DataFolderBusy(f"another server{f' (process {holder})' if holder else ''} runs on {folder}") from error
+    except OSError as error:
+        os.close(descriptor)
+        raise StoreUnavailable(f"cannot lock {path}: {error}") from error
+    return Lock(descriptor)

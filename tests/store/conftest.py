@@ -1,0 +1,38 @@
+"""Stores for the tests of the store room: every engine there is, each on a fresh, real store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from remembrancer.store import Store, open_store
+
+ENGINES = ("sqlite",)
+
+
+@pytest.fixture(params=ENGINES)
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Where an empty store of this engine can be made."""
+    return f"{request.param}:{tmp_path / 'store.sqlite3'}"
+
+
+@pytest.fixture
+def opened(url: str) -> Iterator[Callable[[], Store]]:
+    """Opens the store at `url`, as often as it is called; all are closed at the end."""
+    stores: list[Store] = []
+
+    def open_one() -> Store:
+        stores.append(open_store(url, durability="normal"))
+        return stores[-1]
+
+    yield open_one
+    for store in stores:
+        store.close()
+
+
+@pytest.fixture
+def store(opened: Callable[[], Store]) -> Store:
+    """One empty store."""
+    return opened()
