@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from . import __version__
 from .context import Context
 from .protocol.status import INTERFACE_VERSION, RECORD_VERSION, Embedding, Readiness, StatusRecord
 from .search import EmbedderUnavailable
-from .store import StoreUnavailable, Transaction, named
+from .store import Row, StoreUnavailable, Transaction, named
 
 SQL = named("remembrancer", "status.sql")
 
@@ -56,15 +58,23 @@ def readiness(context: Context) -> Readiness:
 
 def is_new(context: Context) -> bool:
     """Whether no account exists yet: nobody could use the service."""
-    return not context.store.read(lambda tx: tx.one(SQL.any_account)).found  # type: ignore[union-attr]
+    return not context.store.read(lambda tx: _one(tx, SQL.any_account)).found
 
 
 def _embedding(context: Context) -> Embedding:
+    """Raises StoreUnavailable: the store is asked even where there are no vectors to wait for."""
     name = context.embedder.name
 
     def pending(tx: Transaction) -> int:
         embedder = tx.one(SQL.embedder_id, name=name)
-        row = tx.one(SQL.events_without_vectors, id=embedder.id if embedder else 0)
-        return int(row.pending) if row else 0
+        if not context.embedder.dimensions:
+            return 0
+        return int(_one(tx, SQL.events_without_vectors, id=embedder.id if embedder else 0).pending)
 
-    return Embedding(name=name, pending=context.store.read(pending) if context.embedder.dimensions else 0)
+    return Embedding(name=name, pending=context.store.read(pending))
+
+
+def _one(tx: Transaction, sql: str, **values: Any) -> Row:
+    row = tx.one(sql, **values)
+    assert row is not None  # a count always has one
+    return row

@@ -215,8 +215,8 @@ def test_a_body_of_the_largest_size_is_read_and_one_byte_more_is_not(http: Http,
     assert http.post_bytes(path, largest + b" ").status_code == 413
 
 
-@pytest.mark.parametrize("given", ["", "k" * 256])
-def test_an_idempotency_key_that_cannot_be_one_is_422(http: Http, given: str) -> None:
+@pytest.mark.parametrize("given", ["", "k" * 256, "two words", "é".encode()])
+def test_an_idempotency_key_that_cannot_be_one_is_422(http: Http, given: str | bytes) -> None:
     before = http.rows()
 
     assert http.post("/api/v7/remember", GOOD["/api/v7/remember"], headers={"Idempotency-Key": given}).status_code == 422

@@ -6,6 +6,7 @@ import json
 import shlex
 import signal
 import socket
+import threading
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -36,12 +37,13 @@ def run(settings: Settings, make_app: Callable[[Context], FastAPI]) -> None:
     Raises DataFolderBusy, AddressUnusable, and what opening the store or the embedder raises.
     """
     start_logging(settings.log_level)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _stop)
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with hold(settings.data_folder), _listener(settings) as listener:
         context = assemble(settings)
         try:
             print(welcome(context, _address(listener)), flush=True)
-            signal.signal(signal.SIGTERM, _stop)
             uvicorn_server(make_app(context)).run(sockets=[listener])
         except KeyboardInterrupt:
             pass  # asked to stop, and stopped

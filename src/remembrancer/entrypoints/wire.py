@@ -14,6 +14,8 @@ from ..protocol.errors import MEDIA_TYPE, MalformedRequest
 HEAD_BYTES_MAX = 64 * 1024  # request line and headers together
 HEAD_SECONDS_MAX = 20  # from opening a connection, or the first byte of a further request, to the end of the head
 
+LINGER_SECONDS = 2  # a refused client may go on sending, to nobody
+
 
 class HeadTooLarge(ValueError):
     """Raised into the parser, which then answers 400 and hangs up."""
@@ -23,6 +25,9 @@ class Wire(HttpToolsProtocol):
     """One connection."""
 
     _head_bytes = 0
+    _unparsed_bytes = 0
+    _in_head = False
+    _refused = False
     _head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -35,9 +40,22 @@ class Wire(HttpToolsProtocol):
         self._stop_timer()
         super().connection_lost(exc)
 
+    def data_received(self, data: bytes) -> None:
+        """Bytes arrived."""
+        if self._refused:
+            return
+        was_in_head = self._in_head
+        super().data_received(data)
+        if was_in_head and self._in_head and not self._refused:
+            # the parser keeps a header to itself until it is whole: these bytes are in none of the calls below
+            self._unparsed_bytes += len(data)
+            if self._unparsed_bytes > HEAD_BYTES_MAX:
+                self.send_400_response("")
+
     def on_message_begin(self) -> None:
         """A new head begins."""
-        self._head_bytes = 0
+        self._head_bytes = self._unparsed_bytes = 0
+        self._in_head = True
         self._start_timer()
         super().on_message_begin()
 
@@ -53,6 +71,7 @@ class Wire(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         """The head is whole."""
+        self._in_head = False
         self._stop_timer()
         super().on_headers_complete()
 
@@ -62,7 +81,14 @@ class Wire(HttpToolsProtocol):
         head: dict[str, Any] = {"content-type": MEDIA_TYPE, "content-length": len(body), "cache-control": "no-store", "connection": "close"}
         lines = b"".join(f"{name}: {value}\r\n".encode() for name, value in head.items())
         self.transport.write(STATUS_LINE[400] + lines + b"\r\n" + body)
-        self.transport.close()
+        self._refused = True
+        if self.cycle is not None and not self.cycle.response_complete:
+            self.transport.close()  # an answer under way would be written behind this one
+            return
+        self.transport.write_eof()
+        self._stop_timer()
+        # closing with bytes unread would reset the connection, and the answer might be lost
+        self._head_timer = self.loop.call_later(LINGER_SECONDS, self.transport.close)
 
     def _grow(self, size: int) -> None:
         self._head_bytes += size
