@@ -38,6 +38,7 @@ class Settings:
     seal_name: str = setting("REM", "The service's short name, the first word of a seal.")
     body_bytes_max: int = setting(1 << 20, "Largest request body.", unit="bytes", least=1024)
     search_threads: int = setting(4, "Searches that may run at the same time.", unit="threads", least=1, most=256)
+    rate_memory_per_minute: int = setting(0, "Memory calls one key may make in a minute; 0 = as many as it likes.", unit="calls", least=0)
     index_memory_bytes: int = setting(256 << 20, "Memory for the search indexes of the spaces in use.", unit="bytes", least=1 << 20)
     log_level: str = setting("info", "How much is logged: `debug`, `info`, `warning` or `error`.")
 

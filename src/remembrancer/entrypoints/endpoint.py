@@ -1,0 +1,81 @@
+"""One row of the table of contents, and one request on its way through it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TYPE_CHECKING, TypeAlias
+
+from pydantic import BaseModel
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..accounts.once import Once
+from ..context import Caller, Context
+from ..protocol.errors import Problem, Unauthorized
+
+if TYPE_CHECKING:
+    from .door import Door
+
+
+class Where(Enum):
+    """Which threads an endpoint runs on."""
+
+    LOOP = "loop"  # the event loop itself: only what neither waits nor computes
+    SEARCH = "search"  # few threads, busy with computing
+    WRITE = "write"  # many threads, mostly waiting for the disk
+
+
+@dataclass(slots=True, kw_only=True)
+class Call:
+    """One request that passed the checks: its key is good, its body is valid."""
+
+    door: Door
+    request: Request
+    body: BaseModel | None = None
+    known_caller: Caller | None = None
+    once: Once | None = None
+    headers: dict[str, str] = field(default_factory=dict)  # for the answer
+
+    @property
+    def context(self) -> Context:
+        """The parts the program works with."""
+        return self.door.context
+
+    @property
+    def caller(self) -> Caller:
+        """Who asks. Raises Unauthorized where the endpoint asks for no key."""
+        if self.known_caller is None:
+            raise Unauthorized
+        return self.known_caller
+
+
+Handle: TypeAlias = Callable[[Call], BaseModel | Response]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """One endpoint. Its handler's name is the operation id, its handler's docstring the description."""
+
+    method: str
+    path: str
+    handle: Handle
+    summary: str
+    request: type[BaseModel] | None = None
+    answer: type[BaseModel] | None = None  # the JSON it answers with
+    page: str | None = None  # the media type of what it answers with besides or instead
+    needs_key: bool = True
+    where: Where = Where.SEARCH
+    repeatable: bool = False  # takes an Idempotency-Key
+    also: tuple[type[Problem], ...] = ()  # errors it can answer with that do not follow from the rest of the row
+
+    @property
+    def name(self) -> str:
+        """The operation id."""
+        return self.handle.__name__
+
+    @property
+    def description(self) -> str:
+        """What it does, in a paragraph."""
+        return " ".join((self.handle.__doc__ or "").split())

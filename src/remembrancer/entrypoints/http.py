@@ -1,0 +1,186 @@
+"""The HTTP door: every endpoint of the service is one row of ROUTES."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from ipaddress import ip_address
+from typing import Any, cast
+
+from fastapi import FastAPI
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from .. import __version__, status
+from ..context import Context
+from ..memory.events import event_detail, write_event
+from ..memory.recall import recall
+from ..memory.remember import remember
+from ..protocol import limits
+from ..protocol.errors import Forbidden, NotFound, Unauthorized, Unavailable
+from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.status import Readiness, StatusRecord
+from ..settings import Settings
+from . import metrics, openapi, pages, problems, server
+from .door import Door
+from .edge import Edge
+from .endpoint import Call, Endpoint, Where
+
+
+def search_memory(call: Call) -> MemoryAnswer:
+    """Hybrid search over one user's memory: by meaning and by words, best hit first. An empty memory gives no hits, not an error."""
+    return recall(call.context, call.caller, cast(MemoryQuery, call.body))
+
+
+def remember_turn(call: Call) -> Remembered:
+    """Keep a turn. When the answer arrives the turn is durable and the very next search finds it."""
+    return remember(call.context, call.caller, cast(Turn, call.body), call.once)
+
+
+def save_event(call: Call) -> EventWritten:
+    """Keep an event of any of the account's users, as `remember` does for a turn of one's own."""
+    return write_event(call.context, call.caller, cast(EventWrite, call.body), call.once)
+
+
+def get_event(call: Call) -> Event:
+    """One event whole, with its `raw_dialogue`. Another account's event is not found, like one that does not exist."""
+    event_id = call.request.path_params["event_id"]
+    if len(event_id) > limits.ID_CHARACTERS_MAX or not event_id.isprintable():
+        raise NotFound
+    return event_detail(call.context, call.caller, event_id)
+
+
+def status_record(call: Call) -> StatusRecord:
+    """What the service is, what an agent should do, and how it is doing. Nothing private."""
+    return status.record(call.context, connections=call.door.in_flight)
+
+
+def home(call: Call) -> BaseModel | Response:
+    """A page for people; the status record for those who accept `application/json` and no HTML."""
+    record = status_record(call)
+    if pages.wants_json(call.request):
+        call.headers["Vary"] = "Accept"
+        return record
+    return pages.page("home.html", call.request, record=record)
+
+
+def alive(_call: Call) -> Response:
+    """Whether the process answers at all. Touches nothing."""
+    return JSONResponse({"alive": True})
+
+
+def ready(call: Call) -> Readiness:
+    """Whether the store and the embedder work, tried now; 503 when one does not, naming it."""
+    found = status.readiness(call.context)
+    if not found.ready:
+        wrong = " and ".join(said for said in (found.store, found.embedder) if said != "ok")
+        raise Unavailable(f"Not ready: {wrong}. The server's log says why.", store=found.store, embedder=found.embedder)
+    return found
+
+
+def prometheus_metrics(call: Call) -> Response:
+    """Counts and times by endpoint for Prometheus. Answers this machine, others with a key of the owner."""
+    if not _is_local(call.request) and not call.door.caller(call.request.headers).is_owner:
+        raise Forbidden("Only the owner may read this from another machine.")
+    return Response(call.door.metrics.text(), headers={"Content-Type": metrics.MEDIA_TYPE})
+
+
+def openapi_document(call: Call) -> Response:
+    """This document: OpenAPI 3.1."""
+    return JSONResponse(call.request.app.openapi())
+
+
+def docs_page(call: Call) -> Response:
+    """The documentation of every endpoint, for people. Needs nothing from outside."""
+    document = call.request.app.openapi()
+    entries = pages.operations(document, pages.base_url(call.request))
+    return pages.page("docs.html", call.request, document=document, operations=entries, version=__version__)
+
+
+def style_sheet(_call: Call) -> Response:
+    """The style sheet of the pages."""
+    return Response(pages.style(), headers={"Cache-Control": "max-age=3600"}, media_type="text/css")
+
+
+_OPEN = partial(Endpoint, needs_key=False)
+ROUTES: tuple[Endpoint, ...] = (
+    Endpoint(
+        method="POST", path="/api/v7/memory", handle=search_memory, request=MemoryQuery, answer=MemoryAnswer, summary="Search memory"
+    ),
+    Endpoint(
+        method="POST", path="/api/v7/remember", handle=remember_turn, request=Turn, answer=Remembered, summary="Remember a turn",
+        where=Where.WRITE, repeatable=True,
+    ),
+    Endpoint(
+        method="POST", path="/api/v7/event/write", handle=save_event, request=EventWrite, answer=EventWritten, summary="Save an event",
+        where=Where.WRITE, repeatable=True,
+    ),
+    Endpoint(method="GET", path="/api/v7/event/{event_id}", handle=get_event, answer=Event, summary="Get event detail"),
+    _OPEN(method="GET", path="/api/v7/status", handle=status_record, answer=StatusRecord, summary="Status record", where=Where.WRITE),
+    _OPEN(method="GET", path="/", handle=home, answer=StatusRecord, page="text/html", summary="Home", where=Where.WRITE),
+    _OPEN(method="GET", path="/healthz", handle=alive, page="application/json", summary="Alive", where=Where.LOOP),
+    _OPEN(method="GET", path="/readyz", handle=ready, answer=Readiness, summary="Ready", where=Where.WRITE),
+    _OPEN(
+        method="GET", path="/metrics", handle=prometheus_metrics, page="text/plain", summary="Metrics",
+        where=Where.WRITE, also=(Unauthorized, Forbidden),
+    ),
+    _OPEN(method="GET", path="/openapi.json", handle=openapi_document, page="application/json", summary="OpenAPI", where=Where.LOOP),
+    _OPEN(method="GET", path="/docs", handle=docs_page, page="text/html", summary="Documentation", where=Where.WRITE),
+    _OPEN(method="GET", path=pages.STYLE_PATH, handle=style_sheet, page="text/css", summary="Style sheet", where=Where.LOOP),
+)  # fmt: skip
+
+
+def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> FastAPI:
+    """The application over `context`, which stays the caller's to close after the application's lifespan."""
+    door = Door(context)
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        yield
+        door.close()
+
+    app = FastAPI(
+        title="Remembrancer",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+        routes=[_route(door, path, [e for e in routes if e.path == path]) for path in dict.fromkeys(e.path for e in routes)],
+        exception_handlers={HTTPException: problems.handle},  # unknown paths and methods
+    )
+    document = openapi.document(routes)
+    app.openapi = lambda: document  # type: ignore[method-assign]
+    app.add_middleware(Edge, door=door)
+    return app
+
+
+def serve(settings: Settings) -> None:
+    """Serve over HTTP until told to stop. Raises DataFolderBusy, AddressUnusable, and what opening the parts raises."""
+    server.run(settings, make_app)
+
+
+def _route(door: Door, path: str, endpoints: Sequence[Endpoint]) -> Route:
+    """One path with all its methods; HEAD is GET without the body (edge.py leaves it out)."""
+    by_method = {e.method: e for e in endpoints}
+    if "GET" in by_method:
+        by_method["HEAD"] = by_method["GET"]
+
+    async def endpoint(request: Request) -> Response:
+        request.scope["endpoint_path"] = path
+        return await door.answer(by_method[request.method], request)
+
+    return Route(path, endpoint, methods=list(by_method), name=path)
+
+
+def _is_local(request: Request) -> bool:
+    """Whether it comes from this machine, and not through a proxy on it."""
+    forwarded: Any = request.headers.get("forwarded") or request.headers.get("x-forwarded-for")
+    try:
+        return not forwarded and request.client is not None and ip_address(request.client.host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,34 @@
+"""What an operator's Prometheus may know: counts and times by endpoint, never who."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.exposition import CONTENT_TYPE_LATEST
+
+_METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
+_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
+
+MEDIA_TYPE = CONTENT_TYPE_LATEST
+
+
+class Metrics:
+    """The counters of one server, in a registry of its own."""
+
+    def __init__(self, in_flight: Callable[[], int]) -> None:
+        self._registry = CollectorRegistry()
+        labels = ("method", "route")
+        self._requests = Counter("remembrancer_requests", "Requests answered.", (*labels, "status"), registry=self._registry)
+        self._seconds = Histogram("remembrancer_request_seconds", "Time to answer.", labels, registry=self._registry, buckets=_SECONDS)
+        Gauge("remembrancer_requests_in_flight", "Requests being answered.", registry=self._registry).set_function(in_flight)
+
+    def count(self, method: str, route: str, status: int, seconds: float) -> None:
+        """One request is answered. `route` is a path template: a caller must not be able to make new ones."""
+        method = method if method in _METHODS else "other"
+        self._requests.labels(method, route, str(status)).inc()
+        self._seconds.labels(method, route).observe(seconds)
+
+    def text(self) -> bytes:
+        """All of them in the Prometheus text format."""
+        return generate_latest(self._registry)

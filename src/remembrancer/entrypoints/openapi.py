@@ -1,0 +1,138 @@
+"""The OpenAPI 3.1 document, made from the table of endpoints: what is served, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast
+
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+
+from ..protocol import errors, limits
+from ..protocol.status import INTERFACE_VERSION
+from .endpoint import Endpoint, Where
+
+Refs = dict[tuple[type[BaseModel], JsonSchemaMode], dict[str, Any]]  # where each model's schema is
+
+_REF = "#/components/schemas/{model}"
+_ABOUT = """A shared memory for AI agents. Every body is JSON in UTF-8; unknown members are ignored, types are strict.
+Every error is `application/problem+json` (RFC 9457) with a stable word in `error`. Every path that takes GET takes HEAD too."""
+
+_IDEMPOTENCY_KEY = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": False,
+    "description": f"Any text of your own. The same key and body again, within {limits.IDEMPOTENCY_HOURS} hours, gives the first answer "
+    "again (with the header `Idempotent-Replayed: true`) and writes nothing.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": limits.IDEMPOTENCY_KEY_CHARACTERS_MAX, "pattern": r"^[!-~]+$"},
+    "example": "5d2f0a6c-turn-17",
+}
+
+
+def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+    """The whole document."""
+    schemas, refs = _schemas(endpoints)
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in endpoints:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, refs)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Remembrancer",
+            "version": INTERFACE_VERSION,
+            "description": _ABOUT,
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "responses": {kind.__name__: _problem(kind, refs) for kind in errors.PROBLEMS},
+            "headers": {"RequestId": {"description": "Id of this request, in the server's log too.", "schema": {"type": "string"}}},
+            "securitySchemes": {
+                "key": {"type": "http", "scheme": "bearer", "bearerFormat": "sk_ and hexadecimal characters", "description": "An API key."}
+            },
+        },
+    }
+
+
+def _schemas(endpoints: Sequence[Endpoint]) -> tuple[dict[str, Any], Refs]:
+    wanted: list[tuple[type[BaseModel], JsonSchemaMode]] = [(errors.ProblemBody, "serialization")]
+    wanted += [(e.request, "validation") for e in endpoints if e.request]
+    wanted += [(e.answer, "serialization") for e in endpoints if e.answer]
+    refs, definitions = models_json_schema(list(dict.fromkeys(wanted)), ref_template=_REF)
+    return definitions["$defs"], cast(Refs, refs)
+
+
+def _operation(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
+    operation: dict[str, Any] = {"operationId": endpoint.name, "summary": endpoint.summary, "description": endpoint.description}
+    sometimes = errors.Unauthorized in endpoint.also
+    operation["security"] = [{"key": []}] if endpoint.needs_key else [{}, {"key": []}] if sometimes else []
+    if parameters := [*_path_parameters(endpoint), *([_IDEMPOTENCY_KEY] if endpoint.repeatable else [])]:
+        operation["parameters"] = parameters
+    if endpoint.request:
+        content = {"schema": refs[endpoint.request, "validation"], "examples": _examples(endpoint.request)}
+        operation["requestBody"] = {"required": True, "content": {"application/json": content}}
+    responses: dict[str, Any] = {"200": _good(endpoint, refs)}
+    for kind in _problems(endpoint):
+        responses[str(kind.status)] = {"$ref": f"#/components/responses/{kind.__name__}"}
+    operation["responses"] = responses
+    return operation
+
+
+def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    names = [part[1:-1] for part in endpoint.path.split("/") if part.startswith("{")]
+    schema = {"type": "string", "minLength": 1, "maxLength": limits.ID_CHARACTERS_MAX}
+    return [
+        {"name": name, "in": "path", "required": True, "schema": schema, "description": "An id that was given out before."}
+        for name in names
+    ]
+
+
+def _examples(model: type[BaseModel]) -> dict[str, Any]:
+    extra = model.model_config.get("json_schema_extra")
+    listed = extra.get("examples", []) if isinstance(extra, dict) else []
+    return {f"example{n}": {"value": value} for n, value in enumerate(listed, 1)} if isinstance(listed, list) else {}
+
+
+def _good(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
+    content: dict[str, Any] = {}
+    if endpoint.answer:
+        content["application/json"] = {"schema": refs[endpoint.answer, "serialization"]}
+    if endpoint.page:
+        content[endpoint.page] = {"schema": {"type": "object"} if endpoint.page == "application/json" else {"type": "string"}}
+    headers: dict[str, Any] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
+    if endpoint.repeatable:
+        headers["Idempotent-Replayed"] = {"description": "`true` on an answer given again.", "schema": {"type": "string", "const": "true"}}
+    return {"description": "Done.", "headers": headers, "content": content}
+
+
+def _problems(endpoint: Endpoint) -> Iterable[type[errors.Problem]]:
+    """The errors this endpoint can answer with, by status."""
+    has_body, has_path = endpoint.request is not None, "{" in endpoint.path
+    rows: tuple[tuple[type[errors.Problem], bool], ...] = (
+        (errors.InvalidJson, has_body),
+        (errors.Unauthorized, endpoint.needs_key),
+        (errors.Forbidden, endpoint.needs_key),
+        (errors.NotFound, has_path),
+        (errors.TooSlow, has_body),
+        (errors.Conflict, endpoint.repeatable),
+        (errors.TooLarge, True),
+        (errors.UnsupportedMediaType, has_body),
+        (errors.InvalidRequest, has_body),
+        (errors.TooManyRequests, endpoint.needs_key),
+        (errors.Internal, endpoint.where is not Where.LOOP),
+        (errors.Unavailable, True),
+    )
+    return (kind for kind, can in rows if can or kind in endpoint.also)
+
+
+def _problem(kind: type[errors.Problem], refs: Refs) -> dict[str, Any]:
+    said = {"schema": refs[errors.ProblemBody, "serialization"], "example": kind().body("01hzy4k6t7v2w")}
+    answer: dict[str, Any] = {"description": str(kind()), "content": {errors.MEDIA_TYPE: said}}
+    answer["headers"] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
+    if kind is errors.Unauthorized:
+        answer["headers"]["WWW-Authenticate"] = {"description": "How to sign in.", "schema": {"type": "string", "const": "Bearer"}}
+    if kind is errors.TooManyRequests:
+        answer["headers"]["Retry-After"] = {"description": "Seconds to wait.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}
+    return answer

@@ -1,0 +1,117 @@
+"""Listen, say where, make the first key, and serve until told to stop."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import uvicorn
+from fastapi import FastAPI
+
+from .. import __version__, status
+from ..accounts import keys
+from ..context import Context, assemble
+from ..settings import Settings
+from ..store.lock import hold
+from .logs import start_logging
+from .wire import Wire
+
+OWNER = "owner"  # the name of the first account, and so of its default user_id
+_EXAMPLE = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino, pier 3.", "session_id": "summer-trip"}
+_GRACE_SECONDS = 20  # for the requests in flight when told to stop
+_IDLE_SECONDS = 30  # an open connection may say nothing for so long
+
+
+class AddressUnusable(Exception):
+    """The address of the settings `host` and `port` cannot be listened on."""
+
+
+def run(settings: Settings, make_app: Callable[[Context], FastAPI]) -> None:
+    """Serve until SIGINT or SIGTERM; what is being answered is finished first.
+
+    Raises DataFolderBusy, AddressUnusable, and what opening the store or the embedder raises.
+    """
+    start_logging(settings.log_level)
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _stop)
+    settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with hold(settings.data_folder), _listener(settings) as listener:
+        context = assemble(settings)
+        try:
+            print(welcome(context, _address(listener)), flush=True)
+            uvicorn_server(make_app(context)).run(sockets=[listener])
+        except KeyboardInterrupt:
+            pass  # asked to stop, and stopped
+        finally:
+            context.close()
+
+
+def welcome(context: Context, address: str) -> str:
+    """What to say when the server begins to listen. Makes the owner and the first key when there is no account yet."""
+    lines = [f"Remembrancer {__version__} listens on {address}", f"Documentation: {address}/docs", ""]
+    if not status.is_new(context):
+        return "\n".join([*lines, "A new key: remembrancer keys create --label NAME", ""])
+    key = keys.create(context, account=OWNER, label="first key").key.reveal()
+    return "\n".join(
+        [
+            *lines,
+            f"The owner's first key: {key}",
+            "It is not kept and will not be shown again. Keep it where you keep passwords.",
+            "",
+            "Try it: keep a turn, then find it again.",
+            "",
+            _curl(f"{address}/api/v7/remember", key, _EXAMPLE),
+            "",
+            _curl(f"{address}/api/v7/memory", key, {"query_text": "ferry", "user_id": OWNER}),
+            "",
+        ]
+    )
+
+
+def _curl(url: str, key: str, body: dict[str, Any]) -> str:
+    headers = f"-H 'Authorization: Bearer {key}' -H 'Content-Type: application/json'"
+    return f"curl -sS {shlex.quote(url)} {headers} -d {shlex.quote(json.dumps(body))}"
+
+
+def _listener(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
+    except OSError as error:
+        where = f"{settings.host}, port {settings.port}"
+        raise AddressUnusable(f"cannot listen on {where}: {error.strerror or error}. Choose another with --port or --host.") from error
+
+
+def _address(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not an address to bind: every address, shown as one to type
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def uvicorn_server(app: FastAPI) -> uvicorn.Server:
+    """The web server around the application, with its timeouts and bounds; not yet running."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            loop="uvloop",
+            http=Wire,
+            ws="none",
+            lifespan="on",
+            log_config=None,  # logs.py has set it up
+            access_log=False,  # edge.py writes it, without query strings
+            proxy_headers=False,
+            server_header=False,
+            timeout_keep_alive=_IDLE_SECONDS,
+            timeout_graceful_shutdown=_GRACE_SECONDS,
+        )
+    )
+
+
+def _stop(_signal: int, _frame: object) -> NoReturn:
+    # uvicorn raises the signal again after it has finished; by default that would kill the process before it closes the store
+    raise SystemExit(0)

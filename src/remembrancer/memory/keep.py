@@ -1,0 +1,102 @@
+"""Keep a turn: its text as it was said, and what search derives from it, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..accounts import may_write, space_user_id
+from ..accounts.once import Once, once
+from ..context import Caller, Context
+from ..protocol.memory import TurnText
+from ..search import Embedder, pack, quantised, take_apart
+from ..store import Transaction
+from .spaces import SQL, milliseconds, row_id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """A turn that is to be kept: both sides, and the time they belong to (ms since 1970, UTC)."""
+
+    query: str
+    response: str
+    topic: str | None
+    occurred_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """What search needs of a turn. Made before the transaction: the model is slow and the write lock is not ours to hold."""
+
+    words: bytes
+    vectors: bytes | None
+    embedder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Where a turn was kept."""
+
+    event_id: str
+    row: int
+    step: int
+
+
+def derive(embedder: Embedder, turns: Sequence[Said]) -> list[Derived]:
+    """Words and vectors of turns, embedded together. Raises what the embedder raises."""
+    apart = [take_apart(query=t.query, response=t.response, topic=t.topic, occurred_ms=t.occurred_ms) for t in turns]
+    if not embedder.dimensions:
+        return [Derived(words=pack(parts), vectors=None, embedder=embedder.name) for parts in apart]
+    vectors = quantised(embedder.encode([part.text for parts in apart for part in parts]))
+    found, start = [], 0
+    for parts in apart:
+        end = start + len(parts)
+        found.append(Derived(words=pack(parts), vectors=vectors[start:end].tobytes(), embedder=embedder.name))
+        start = end
+    return found
+
+
+def embedder_id(tx: Transaction, name: str) -> int:
+    """The number an embedder goes by in this store."""
+    known = tx.one(SQL.embedder_id, name=name) or tx.one(SQL.add_embedder, name=name)
+    return int(known.id)
+
+
+def keep(context: Context, tx: Transaction, *, account_id: int, user_id: str, session_id: str, said: Said, derived: Derived) -> Kept:
+    """Write one turn; durable and searchable once the transaction is."""
+    now_ms = context.clock()
+    place = tx.one(SQL.claim_number, account_id=account_id, user_id=user_id, now_ms=now_ms)
+    session = tx.one(SQL.open_session, space_id=place.id, session_id=session_id, now_ms=now_ms)
+    row, event_id = row_id(place.id, place.number), context.ids("e_")
+    texts = {"topic": said.topic, "query": said.query, "response": said.response}
+    tx.run(SQL.add_event, id=row, event_id=event_id, session=session.id, occurred_ms=said.occurred_ms, created_ms=now_ms, **texts)
+    index = {"words": derived.words, "vectors": derived.vectors, "embedder": embedder_id(tx, derived.embedder)}
+    tx.run(SQL.add_index, id=row, session=session.id, occurred_ms=said.occurred_ms, **index)
+    return Kept(event_id=event_id, row=row, step=session.step)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a caller wants a turn kept; `user_id` None is the caller's own space."""
+
+    user_id: str | None
+    session_id: str
+
+
+def keep_once(context: Context, caller: Caller, place: Place, turn: TurnText, given: Once | None, answer: Callable[[Kept], str]) -> str:
+    """Keep a turn and give what `answer` makes of it (JSON), or the first answer when the write was sent again.
+
+    Raises Forbidden for a read-only key or a pinned one with another user_id, Conflict when the Idempotency-Key was
+    used with another body, StoreUnavailable, EmbedderUnavailable.
+    """
+    may_write(caller)
+    user_id = space_user_id(caller, place.user_id)
+    occurred_ms = milliseconds(turn.occurred_at, context.clock())
+    said = Said(query=turn.query, response=turn.response, topic=turn.topic, occurred_ms=occurred_ms)
+    derived = derive(context.embedder, [said])[0]
+    where = {"account_id": caller.account_id, "user_id": user_id, "session_id": place.session_id}
+
+    def write(tx: Transaction) -> str:
+        return once(tx, given, context.clock(), lambda: answer(keep(context, tx, **where, said=said, derived=derived)))
+
+    return context.store.write(write)

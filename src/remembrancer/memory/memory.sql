@@ -1,0 +1,81 @@
+-- space_of: The space of an account's user, if anything was ever said in it
+select id, events_made, revision from spaces where account_id = :account_id and user_id = :user_id;
+
+-- claim_number: Number one more event of a space, making the space with its first
+insert into spaces (account_id, user_id, events_made, created_ms) values (:account_id, :user_id, 1, :now_ms)
+on conflict (account_id, user_id) do update set events_made = spaces.events_made + 1
+returning id, events_made - 1 as number;
+
+-- open_space: The id of a space, made when it is not there
+insert into spaces (account_id, user_id, created_ms) values (:account_id, :user_id, :now_ms)
+on conflict (account_id, user_id) do update set user_id = excluded.user_id
+returning id;
+
+-- open_session: A session of a space with its step, made when it is not there
+insert into sessions (space_id, session_id, created_ms) values (:space_id, :session_id, :now_ms)
+on conflict (space_id, session_id) do update set session_id = excluded.session_id
+returning id, step;
+
+-- next_step: Count one more search of a session
+insert into sessions (space_id, session_id, step, created_ms) values (:space_id, :session_id, 1, :now_ms)
+on conflict (space_id, session_id) do update set step = sessions.step + 1
+returning step;
+
+-- step_of: The step a session is at
+select step from sessions where space_id = :space_id and session_id = :session_id;
+
+-- embedder_id: The number of an embedder, if it ever made a vector here
+select id from embedders where name = :name;
+
+-- add_embedder: Number an embedder
+insert into embedders (name) values (:name) on conflict (name) do update set name = excluded.name returning id;
+
+-- add_event: Keep a turn as it was said
+insert into events (id, event_id, session, topic, query, response, occurred_ms, created_ms)
+values (:id, :event_id, :session, :topic, :query, :response, :occurred_ms, :created_ms);
+
+-- add_index: Keep what search derives from an event
+insert into event_index (id, session, occurred_ms, words, embedder, vectors)
+values (:id, :session, :occurred_ms, :words, :embedder, :vectors);
+
+-- index_rows: What search derives from the events of a range, vectors only where this embedder made them
+select id, session, occurred_ms, words, case when embedder = :embedder then vectors end as vectors
+from event_index where id >= :low and id < :high order by id;
+
+-- event_texts: The turns of a range as they were said
+select id, topic, query, response, occurred_ms from events where id >= :low and id < :high order by id;
+
+-- hit: One event of a space by its place
+select events.event_id, sessions.session_id, events.topic, events.query, events.response, events.occurred_ms, events.created_ms
+from events join sessions on sessions.id = events.session where events.id = :id;
+
+-- event_by_id: One event of an account by its public id
+select events.id, events.event_id, spaces.user_id, sessions.session_id, events.topic, events.query, events.response,
+    events.occurred_ms, events.created_ms
+from events join sessions on sessions.id = events.session join spaces on spaces.id = sessions.space_id
+where events.event_id = :event_id and spaces.account_id = :account_id;
+
+-- origin_known: Whether an import already brought this in
+select event from origins where space_id = :space_id and origin = :origin;
+
+-- add_origin: Remember where an imported event came from
+insert into origins (space_id, origin, event) values (:space_id, :origin, :event);
+
+-- stale_count: Events whose vectors another embedder made, or none
+select count(*) as pending from event_index where embedder is null or embedder <> :embedder;
+
+-- stale: Some events whose vectors another embedder made, or none, space by space
+select event_index.id, events.topic, events.query, events.response, events.occurred_ms
+from event_index join events on events.id = event_index.id
+where (event_index.embedder is null or event_index.embedder <> :embedder) and event_index.id > :after
+order by event_index.id limit :most;
+
+-- set_index: Derive an event anew
+update event_index set words = :words, embedder = :embedder, vectors = :vectors where id = :id;
+
+-- revise_space: Let every index of a space be read anew
+update spaces set revision = revision + 1 where id = :space_id;
+
+-- spaces_in_use: Spaces by their latest session, for warming up
+select spaces.id, spaces.events_made, spaces.revision from spaces
+order by spaces.id desc limit :most;

@@ -1,0 +1,132 @@
+"""What search knows of each language: its writing, stop words, stems, months and words of time.
+
+The table is `languages.toml`. A language's place in it is stored with every part of an event, so new languages are
+appended, never inserted.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+import tomllib
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+
+import Stemmer
+
+FALLBACK = "en"  # text in Latin letters in which no stop word was seen
+
+# Snowball stemmers keep state while they work, so each thread has its own.
+_stemmers = threading.local()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Language:
+    """One row of the table; all words are normalised (NFKC, case-folded)."""
+
+    code: str
+    number: int  # place in the table
+    stemmer: str
+    script: str
+    compounds: bool
+    stop: frozenset[str]
+    time: frozenset[str]
+    when: frozenset[str]
+    months: dict[str, int]  # name or abbreviation -> 1..12
+
+
+def normal(text: str) -> str:
+    """Compatibility forms unified (full width, ligatures) and case folded; the same text is then the same string."""
+    return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+
+
+def _load() -> tuple[Language, ...]:
+    table = tomllib.loads(resources.files(__package__).joinpath("languages.toml").read_text("utf-8"))
+    words = lambda text: frozenset(normal(text).split())  # noqa: E731 - a name for one expression
+    return tuple(
+        Language(
+            code=code,
+            number=number,
+            stemmer=row["stemmer"],
+            script=row["script"],
+            compounds=row["compounds"],
+            stop=words(row["stop"]),
+            time=words(row["time"]),
+            when=words(row["when"]),
+            months={normal(name): month for month, names in enumerate(row["months"], 1) for name in names},
+        )
+        for number, (code, row) in enumerate(table.items())
+    )
+
+
+LANGUAGES = _load()
+BY_CODE = {language.code: language for language in LANGUAGES}
+_VOTES: dict[str, tuple[Language, ...]] = {}
+for _language in LANGUAGES:
+    for _word in _language.stop:
+        _VOTES[_word] = (*_VOTES.get(_word, ()), _language)
+
+# First match wins: kana before Han, because Japanese writes both.
+_SCRIPTS = (
+    ("kana", re.compile("[\u3040-\u30ff]"), "ja"),
+    ("hangul", re.compile("[\uac00-\ud7af\u1100-\u11ff]"), "ko"),
+    ("han", re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"), "zh"),
+    ("cyrillic", re.compile("[\u0400-\u052f]"), "ru"),
+    ("arabic", re.compile("[\u0600-\u06ff\u0750-\u077f]"), "ar"),
+    ("hebrew", re.compile("[\u0590-\u05ff]"), "he"),
+    ("greek", re.compile("[\u0370-\u03ff\u1f00-\u1fff]"), "el"),
+    ("devanagari", re.compile("[\u0900-\u097f]"), "hi"),
+    ("thai", re.compile("[\u0e00-\u0e7f]"), "th"),
+)
+
+
+def detect(words: Sequence[str], text: str) -> Language:
+    """The language of a text, given its normalised words: the writing decides, then the stop words it uses.
+
+    A few words are enough; the answer is only a choice of stemmer, and a search tries the stemmers of every
+    language its space holds, so a wrong one costs little.
+    """
+    script, default = "latin", FALLBACK
+    if not text.isascii():
+        script, default = next(((name, code) for name, pattern, code in _SCRIPTS if pattern.search(text)), (script, default))
+    votes: Counter[Language] = Counter()
+    for word in words:
+        for language in _VOTES.get(word, ()):
+            if language.script == script:
+                votes[language] += 1
+    if not votes:
+        return BY_CODE[default]
+    best = max(votes.values())
+    return min((language for language, count in votes.items() if count == best), key=lambda language: language.number)
+
+
+# Combining accents of Latin, Greek and Cyrillic, Arabic vowel signs, Hebrew points: written or left out at will.
+_MARKS = re.compile("[\u0300-\u036f\u064b-\u0652\u0670\u0591-\u05c7]")
+
+
+@lru_cache(maxsize=65_536)
+def stem(word: str, number: int) -> str:
+    """The stem of a normalised word in the language of that number, without accents people leave out."""
+    language = LANGUAGES[number]
+    if not word.isascii() and language.script in ("arabic", "hebrew"):
+        word = _MARKS.sub("", word)
+    if language.stemmer:
+        stemmers = _stemmers.__dict__
+        if language.stemmer not in stemmers:
+            stemmers[language.stemmer] = Stemmer.Stemmer(language.stemmer)
+        word = stemmers[language.stemmer].stemWord(word) or word
+    return unaccented(word)
+
+
+def unaccented(word: str) -> str:
+    """The word without the marks that people leave out when they type."""
+    return word if word.isascii() else unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", word)))
+
+
+def with_codes(numbers: Iterable[int]) -> list[str]:
+    """Codes of the languages with these numbers, for people to read."""
+    return [LANGUAGES[number].code for number in numbers]

@@ -1,0 +1,297 @@
+"""From scores to a ranking: what a part's neighbours, session, date and speaker add, weighed by a trained linear model.
+
+The weights are in `weights.json`, trained by `bench/train_ranker.py`. Everything here works on a pool: the parts worth
+a closer look. In a space of up to POOL_PARTS_MAX parts that is all of them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .analysis import QUESTION, TIME, Moment, Question, term, words
+from .index import View
+from .scoring import Lexical
+
+Array = npt.NDArray[Any]
+
+POOL_PARTS_MAX = 4096
+LEXICAL_SHARE = 0.4  # of the base score; the vector has the rest
+COSINE_RANGE = (0.15, 0.65)  # texts of one subject lie in it: below is chance, above is nearly the same sentence
+NOTEWORTHY = 0.5  # a session or a neighbour scoring so much is named as a reason
+BEST_OF_SESSION = 3  # so many of a session's best parts speak for it
+DATE_DAYS = 7.0  # a date in the question reaches about a week around itself
+FEATURES = (
+    "text", "dense", "previous", "next", "previous_asks", "session_text", "session_dense", "speaker", "date", "asks",
+    "length", "when_time", "base_length", "coverage", "sibling", "around", "time", "text_squared", "dense_squared",
+)  # fmt: skip
+_NUMBERS = ("slope", "gate_coverage", "gate_cosine", "floor_coverage", "floor_cosine")
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A trained linear ranker: score = sum(weight * (feature - mean) / deviation)."""
+
+    weight: Array
+    mean: Array
+    deviation: Array
+    slope: float  # how much a step of score changes the odds that a part answers
+    gate_coverage: float  # a question whose best part is below both gates has no answer here
+    gate_cosine: float
+    floor_coverage: float  # an event all of whose parts are below both floors is not returned
+    floor_cosine: float
+
+    def __call__(self, features: Array) -> Array:
+        """Scores (parts,) of features (parts, len(FEATURES)); higher is better, about 0 on average."""
+        return ((features - self.mean) / self.deviation) @ self.weight
+
+    def as_share(self, score: Array, strength: float) -> Array:
+        """Scores, best first, as 0..1 in the same order: the best is the strength of the evidence, the others fall off from it."""
+        return strength * np.exp(self.slope / 2 * (score - score[:1]))
+
+
+def load_weights(name: str) -> Weights:
+    """The weights trained for an embedder (`multilingual`) or for text alone (`none`)."""
+    table = json.loads(resources.files(__package__).joinpath("weights.json").read_text("utf-8"))
+    row = table.get(name.partition("/")[0]) or table["multilingual" if name != "none" else "none"]
+    if tuple(row["features"]) != FEATURES:
+        raise ValueError("weights.json was trained on other features; run bench/train_ranker.py")
+    columns = {key: np.array(row[key], "f4") for key in ("weight", "mean", "deviation")}
+    return Weights(**columns, **{key: float(row[key]) for key in _NUMBERS})
+
+
+class Found:
+    """The parts of a view that a question may mean, with every signal about them; P parts in the pool."""
+
+    def __init__(self, view: View, question: Question, text: Lexical, cosine: Array, *, among: Array | None = None) -> None:
+        self.view, self.question, self.cosine = view, question, cosine
+        self.lexical = text
+        self.allowed = view.alive if among is None else view.alive & among
+        self.text = _stretched(text.score, self.allowed)
+        self.dense = _stretched(cosine, self.allowed) if cosine.any() else np.zeros(view.size, "f4")
+        share = LEXICAL_SHARE if cosine.any() else 1.0
+        self.base = share * self.text + (1 - share) * self.dense
+        self.pool = self._pool()
+
+    def _pool(self) -> Array:
+        allowed = np.flatnonzero(self.allowed)
+        if len(allowed) <= POOL_PARTS_MAX:
+            return allowed
+        base = self.base[allowed]
+        best = allowed[np.argpartition(-base, POOL_PARTS_MAX // 2)[: POOL_PARTS_MAX // 2]]
+        top = best[np.argsort(-self.base[best])[: POOL_PARTS_MAX // 8]]
+        near = np.concatenate([self.view["previous"][top], self.view["next"][top]])
+        near = near[(near >= 0) & (near < self.view.size)]
+        return np.union1d(best, near[self.allowed[near]])
+
+    @cached_property
+    def features(self) -> Array:
+        """(P, len(FEATURES)) f4."""
+        view, pool, base = self.view, self.pool, self.base
+        previous, following = self._step(pool, "previous"), self._step(pool, "next")
+        flags = view["flags"]
+        asked_before = np.where(previous >= 0, (flags[previous] & QUESTION) > 0, False)
+        before = np.where(previous >= 0, base[previous], 0)
+        after = np.where(following >= 0, base[following], 0)
+        mean, deviation = view.log_length
+        length = (np.log1p(view["length"][pool]) - mean) / deviation
+        return np.stack(
+            [
+                self.text[pool],
+                self.dense[pool],
+                before,
+                after,
+                before * asked_before,
+                self._session_best(self.text),
+                self._session_best(self.dense),
+                self._speaker(),
+                self._date(),
+                (flags[pool] & QUESTION) > 0,
+                length,
+                ((flags[pool] & TIME) > 0) * float(self.question.asks_when),
+                base[pool] * length,
+                self.lexical.coverage[pool],
+                self._sibling(),
+                self._around(),
+                (flags[pool] & TIME) > 0,
+                self.text[pool] ** 2,
+                self.dense[pool] ** 2,
+            ],
+            axis=1,
+        ).astype("f4")
+
+    def _session_best(self, score: Array) -> Array:
+        """For each part of the pool, the mean of its session's best scores."""
+        session, own = self.view["session"][self.pool], score[self.pool]
+        order = np.lexsort((-own, session))
+        ordered = session[order]
+        firsts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else np.zeros(0, "i8")
+        sizes = np.diff(np.r_[firsts, len(ordered)])
+        place = np.arange(len(ordered)) - np.repeat(firsts, sizes)
+        counted = np.where(place < BEST_OF_SESSION, own[order], 0)
+        best = np.add.reduceat(counted, firsts) / np.minimum(sizes, BEST_OF_SESSION) if len(firsts) else np.zeros(0)
+        out = np.empty(len(ordered), "f4")
+        out[order] = np.repeat(best, sizes)
+        return out
+
+    def _around(self) -> Array:
+        """For each part of the pool, the best base score two or three places away in its session."""
+        best = np.zeros(len(self.pool), "f4")
+        for column in ("previous", "next"):
+            at = self._step(self.pool, column)
+            for _ in range(2):
+                at = self._step(at, column)
+                best = np.maximum(best, np.where(at >= 0, self.base[at], 0))
+        return best
+
+    def _step(self, parts: Array, column: str) -> Array:
+        """The neighbours of parts, -1 where there is none (or none yet in this view)."""
+        there = np.where(parts >= 0, self.view[column][parts], -1)
+        return np.where(there < self.view.size, there, -1)
+
+    def _sibling(self) -> Array:
+        """For each part of the pool, the best base score among the other parts of its event that stand beside it."""
+        view, event = self.view, self.view["event"]
+        out = np.zeros(len(self.pool), "f4")
+        for step in (-1, 1):
+            other = self.pool + step
+            inside = (other >= 0) & (other < view.size)
+            other = np.clip(other, 0, view.size - 1)
+            same = inside & (event[other] == event[self.pool])
+            out = np.maximum(out, np.where(same, self.base[other], 0))
+        return out
+
+    def _speaker(self) -> Array:
+        """1 for the parts of the one speaker the question names; 0 everywhere when it names none or several."""
+        spoken = words(self.question.text)
+        names = {term(" ".join(spoken[i : i + n])) for n in (1, 2, 3) for i in range(len(spoken) - n + 1)}
+        named = self.view.speakers & names
+        if len(named) != 1:
+            return np.zeros(len(self.pool), "f4")
+        return (self.view["speaker"][self.pool] == next(iter(named))).astype("f4")
+
+    def _date(self) -> Array:
+        """How near each part of the pool is to the time the question names: 0..1."""
+        moment = self.question.moment
+        if moment is None or moment.month is None:
+            return np.zeros(len(self.pool), "f4")
+        return _nearness(self.view["occurred_ms"][self.pool], moment)
+
+    def relevant(self, weights: Weights) -> Array:
+        """(size,) bool: the parts strong enough to be returned at all."""
+        coverage, cosine = self.lexical.coverage, self.cosine
+        if not ((coverage >= weights.gate_coverage) & self.allowed).any() and not ((cosine >= weights.gate_cosine) & self.allowed).any():
+            return np.zeros(self.view.size, bool)
+        strong: Array = ((coverage >= weights.floor_coverage) | (cosine >= weights.floor_cosine)) & self.allowed
+        return strong
+
+    def focus_candidates(self, phrase: Question) -> Array:
+        """Numbers of the events that may hold a phrase: some part has all its words, their endings aside."""
+        kept = self.allowed.copy()
+        for word in phrase.words:
+            whole = [one for one, weight in word.terms.items() if weight == 1.0]
+            held = np.zeros((len(whole), self.view.size), bool)
+            for row, one in zip(held, whole, strict=True):
+                row[self.view.find(one)[0]] = True
+            kept &= held.all(axis=0) if word.in_pairs else held.any(axis=0)
+        parts = np.flatnonzero(kept)
+        parts = parts[np.argsort(-self.base[parts], kind="stable")]
+        return _first_of_each(self.view["event"][parts])
+
+    def ranked(self, weights: Weights, lifts: Mapping[int, float]) -> list[tuple[int, float, int]]:
+        """Events best first: (event number, score 0..1, its best part). `lifts` are added to an event's score."""
+        wanted = np.fromiter(lifts, "i8", len(lifts))
+        if len(wanted):
+            lifted = np.flatnonzero(np.isin(self.view["event"], wanted) & self.allowed)
+            self.pool = np.union1d(self.pool, lifted)
+            self.__dict__.pop("features", None)
+        if not len(self.pool):
+            return []
+        score = weights(self.features)
+        events = self.view["event"][self.pool]
+        keep = self.relevant(weights)[self.pool]
+        if len(wanted):
+            bonus = np.array([lifts.get(int(event), 0.0) for event in events], "f4")
+            score = score + bonus
+            keep |= bonus > 0
+        keep &= np.isin(events, events[keep])
+        order = np.flatnonzero(keep)
+        order = order[np.lexsort((self.pool[order], -score[order]))]
+        firsts = _first_places(events[order])
+        share = weights.as_share(score[order[firsts]], self._strength(keep) if len(order) else 0.0)
+        return [(int(events[order[at]]), float(s), int(self.pool[order[at]])) for at, s in zip(firsts, share, strict=True)]
+
+    def _strength(self, keep: Array) -> float:
+        """How well the best of the kept parts fits the question by itself: 0..1, whatever else the space holds."""
+        parts = self.pool[keep]
+        alike = np.clip((self.cosine[parts] - COSINE_RANGE[0]) / (COSINE_RANGE[1] - COSINE_RANGE[0]), 0, 1)
+        return float((1 - (1 - np.minimum(self.lexical.coverage[parts], 1)) * (1 - alike)).max())
+
+    def matching(self, weights: Weights, lifts: Mapping[int, float]) -> int:
+        """How many events of the whole space are strong enough, or lifted."""
+        events = self.view["event"][self.relevant(weights)]
+        return len(set(np.unique(events).tolist()) | set(lifts))
+
+    def place_of(self, part: int) -> tuple[int, int]:
+        """The side of its event that a part is of, and which passage of that side it is."""
+        event, side = self.view["event"], self.view["side"]
+        first = part
+        while first > 0 and event[first - 1] == event[part] and side[first - 1] == side[part]:
+            first -= 1
+        return int(side[part]), part - first
+
+    def reasons(self, part: int) -> list[tuple[str, int | None, float]]:
+        """Why a part of the pool was found: (signal, its rank by that signal or None, value). Strongest signals only."""
+        at = int(np.searchsorted(self.pool, part))
+        row = dict(zip(FEATURES, self.features[at].tolist(), strict=True))
+        reasons: list[tuple[str, int | None, float]] = []
+        if row["text"] > 0:
+            reasons.append(("text", 1 + int(np.count_nonzero(self.text[self.pool] > self.text[part])), row["text"]))
+        if self.cosine[part] > 0:
+            reasons.append(("dense", 1 + int(np.count_nonzero(self.cosine[self.pool] > self.cosine[part])), float(self.cosine[part])))
+        reasons += [(name, None, row[name]) for name in ("speaker", "date") if row[name] > 0]
+        others = {"session": max(row["session_text"], row["session_dense"]), "neighbour": max(row["previous"], row["next"], row["sibling"])}
+        return reasons + [(name, None, value) for name, value in others.items() if value >= NOTEWORTHY]
+
+
+def _stretched(score: Array, allowed: Array) -> Array:
+    """Scores as 0..1 over the parts that count."""
+    if not allowed.any():
+        return np.zeros(len(score), "f4")
+    counted = score if allowed.all() else score[allowed]
+    low, high = float(counted.min()), float(counted.max())
+    return np.clip((score - low) / (high - low + 1e-9), 0, 1).astype("f4")
+
+
+def _nearness(occurred_ms: Array, moment: Moment) -> Array:
+    dates = occurred_ms.astype("M8[ms]")
+    years = dates.astype("M8[Y]").astype("i8") + 1970
+    months = dates.astype("M8[M]").astype("i8") % 12 + 1
+    if moment.day is not None and moment.month is not None:
+        day_of_year = (dates.astype("M8[D]") - dates.astype("M8[Y]").astype("M8[D]")).astype("i8")
+        asked = (np.datetime64(f"2001-{moment.month:02d}-01") - np.datetime64("2001-01-01")).astype("i8") + moment.day - 1
+        apart = np.abs(day_of_year - asked)
+        near = np.exp(-np.minimum(apart, 365 - apart) / DATE_DAYS)
+    else:
+        near = (months == moment.month).astype("f8")
+    if moment.year is not None:
+        near = near * (years == moment.year)
+    return near.astype("f4")
+
+
+def _first_places(values: Array) -> Array:
+    """Places of the first occurrence of each value, in the order of the values."""
+    _, firsts = np.unique(values, return_index=True)
+    return np.sort(firsts)
+
+
+def _first_of_each(values: Array) -> Array:
+    return values[_first_places(values)]
+

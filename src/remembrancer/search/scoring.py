@@ -1,0 +1,92 @@
+"""How well each part of a space fits a question: by its words (BM25) and by its vector (cosine)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numkong
+import numpy as np
+import numpy.typing as npt
+
+from .analysis import Question, Word
+from .coding import quantised
+from .index import View
+
+Array = npt.NDArray[Any]
+
+K1, B = 0.9, 0.4  # BM25; best of the usual grid on conversation turns (bench/results.md)
+FREQUENT_SHARE = 0.12  # a word in so many parts names nobody in particular: mostly the speakers' names
+FREQUENT_PARTS_MIN = 40  # in a smaller space shares say nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Lexical:
+    """BM25 of each part, and the share of the question's meaning (idf mass of its words) that it holds."""
+
+    score: Array  # (parts,) f4, >= 0
+    coverage: Array  # (parts,) f4, 0..1
+
+
+def lexical(view: View, words: Sequence[Word]) -> Lexical:
+    """Score every part against the words of a question; words that only hold it together are left out.
+
+    Source: Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009. Statistics are the
+    space's own, so that nobody else's events move a rank.
+    """
+    score, coverage = np.zeros(view.size, "f4"), np.zeros(view.size, "f4")
+    meant = [word for word in words if not word.is_stop] or list(words)
+    distinct = {tuple(sorted(word.terms)): word for word in meant}.values()
+    if not view.alive_parts or not distinct:
+        return Lexical(score, coverage)
+    mean = max(view.words / view.alive_parts, 1.0)
+    mass = 0.0
+    for word in distinct:
+        best = 0.0
+        reached: list[Array] = []
+        for term, weight in word.terms.items():
+            parts, counts = view.find(term)
+            idf = weight * _idf(len(parts), view.alive_parts)
+            best = max(best, idf)
+            if len(parts):
+                norm = K1 * (1 - B + B * view.columns["length"][parts] / mean)
+                score[parts] += (idf * (K1 + 1)) * counts / (counts + norm)
+                reached.append(parts)
+        mass += best
+        if reached:
+            coverage[np.concatenate(reached)] += best  # at most once a part and word: repeated places are set, not added
+    return Lexical(score, coverage / np.float32(mass or 1.0))
+
+
+def _idf(parts: int, total: int) -> float:
+    return float(np.log1p((total - parts + 0.5) / (parts + 0.5)))
+
+
+def is_frequent(view: View, word: Word) -> bool:
+    """Whether a word stands in so many parts that it should not steer the vector of the question."""
+    if view.alive_parts < FREQUENT_PARTS_MIN:
+        return False
+    most = max((len(view.find(term)[0]) for term, weight in word.terms.items() if weight == 1.0), default=0)
+    return most >= FREQUENT_SHARE * view.alive_parts
+
+
+def steering_text(view: View, question: Question) -> str:
+    """The question without the words that nearly everything in its space holds, for its vector.
+
+    They are mostly the speakers' names, and pull the vector towards them: the largest single gain measured
+    (docs/ideas/search.md). A question of nothing else stays as it is.
+    """
+    kept = [word for word in question.words if word.is_stop or not is_frequent(view, word)]
+    return " ".join(word.text for word in kept) if any(not word.is_stop for word in kept) else question.text
+
+
+def cosines(view: View, vector: npt.NDArray[np.float32]) -> Array:
+    """Cosine of the question's vector (dimensions,) with each part's: (parts,) f4; 0 where a part has no vector."""
+    if not view.size or not len(vector):
+        return np.zeros(view.size, "f4")
+    asked = quantised(vector[None, :])
+    dots = np.concatenate([np.asarray(numkong.cdist(asked, block, metric="dot")).ravel() for block in view.vectors])
+    length = float(np.sqrt((asked.astype("f4") ** 2).sum())) or 1.0
+    norms = view["norm"]
+    return (dots / (np.where(norms > 0, norms, np.inf) * length)).astype("f4")

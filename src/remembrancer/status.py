@@ -1,0 +1,80 @@
+"""What the service says about itself, with nothing private in it, and whether it can work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import __version__
+from .context import Context
+from .protocol.status import INTERFACE_VERSION, RECORD_VERSION, Embedding, Readiness, StatusRecord
+from .search import EmbedderUnavailable
+from .store import Row, StoreUnavailable, Transaction, named
+
+SQL = named("remembrancer", "status.sql")
+
+DO_THIS = [
+    "Call POST /api/v7/memory at step 0.",
+    "Follow the constitution.",
+    "Call POST /api/v7/remember after every turn.",
+    "An agent that cannot use the flow above calls GET /api/v7/agent/memory with its key.",
+]  # specification, 'What the service does', word for word
+
+
+def record(context: Context, *, connections: int) -> StatusRecord:
+    """The status record; `connections` are the requests in flight. Without the store it is `degraded`, not an error."""
+    try:
+        embedding = _embedding(context)
+    except StoreUnavailable:
+        embedding = None
+    return StatusRecord(
+        do_this=DO_THIS,
+        service="Remembrancer",
+        version=RECORD_VERSION,
+        status="degraded" if embedding is None else "ok",
+        cubes_count=0,
+        connections=connections,
+        graph_loaded=embedding is not None,
+        cache_enabled=True,
+        interface_version=INTERFACE_VERSION,
+        server_version=__version__,
+        embedding=embedding,
+    )
+
+
+def readiness(context: Context) -> Readiness:
+    """Whether the store answers and the embedder embeds, tried now."""
+    store = embedder = "ok"
+    embedding = None
+    try:
+        embedding = _embedding(context)
+    except StoreUnavailable:
+        store = "the store does not answer"
+    try:
+        context.embedder.encode(["ready"])
+    except EmbedderUnavailable:
+        embedder = "the embedder does not work"
+    return Readiness(ready=store == embedder == "ok", store=store, embedder=embedder, embedding=embedding)
+
+
+def is_new(context: Context) -> bool:
+    """Whether no account exists yet: nobody could use the service."""
+    return not context.store.read(lambda tx: _one(tx, SQL.any_account)).found
+
+
+def _embedding(context: Context) -> Embedding:
+    """Raises StoreUnavailable: the store is asked even where there are no vectors to wait for."""
+    name = context.embedder.name
+
+    def pending(tx: Transaction) -> int:
+        embedder = tx.one(SQL.embedder_id, name=name)
+        if not context.embedder.dimensions:
+            return 0
+        return int(_one(tx, SQL.events_without_vectors, id=embedder.id if embedder else 0).pending)
+
+    return Embedding(name=name, pending=context.store.read(pending))
+
+
+def _one(tx: Transaction, sql: str, **values: Any) -> Row:
+    row = tx.one(sql, **values)
+    assert row is not None  # a count always has one
+    return row

@@ -1,0 +1,58 @@
+"""The real service in a fresh folder, and clients that speak HTTP to it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+from service import Http, new_key, serving
+from starlette.testclient import TestClient
+
+from remembrancer import testing
+from remembrancer.context import Context
+from remembrancer.entrypoints.http import make_app
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """An empty data folder."""
+    return tmp_path
+
+
+@pytest.fixture
+def context(folder: Path) -> Iterator[Context]:
+    """The real parts over an empty store, with a clock that stands still."""
+    made = testing.context(folder)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def app(context: Context) -> FastAPI:
+    """The application."""
+    return make_app(context)
+
+
+@pytest.fixture
+def http(app: FastAPI, context: Context) -> Iterator[Http]:
+    """A client in the same process, with a key of the owner."""
+    with TestClient(app, base_url="http://127.0.0.1:8460") as client:
+        yield Http(client, context, new_key(context))
+
+
+@pytest.fixture
+def connect(app: FastAPI) -> Iterator[Callable[[], socket.socket]]:
+    """A real server on a real port: opens connections to it."""
+    with serving(app) as port:
+        opened: list[socket.socket] = []
+
+        def one() -> socket.socket:
+            opened.append(socket.create_connection(("127.0.0.1", port), timeout=20))
+            return opened[-1]
+
+        yield one
+        for connection in opened:
+            connection.close()

@@ -1,0 +1,41 @@
+"""The tree of errors."""
+
+from __future__ import annotations
+
+import re
+
+from remembrancer.protocol import errors
+from remembrancer.protocol.errors import PROBLEMS, Conflict, Internal, Problem, ProblemBody
+
+
+def test_each_error_has_a_machine_word_of_its_own() -> None:
+    words = [kind.error for kind in PROBLEMS]
+
+    assert len(set(words)) == len(words) == len(Problem.__subclasses__())
+    assert all(re.fullmatch(r"[a-z_]+", word) for word in words)
+
+
+def test_the_tree_at_the_top_of_the_module_is_the_tree() -> None:
+    drawn = re.findall(r"── (\w+) +(\d{3})", errors.__doc__ or "")
+
+    assert {(name, int(status)) for name, status in drawn} == {(kind.__name__, kind.status) for kind in PROBLEMS}
+
+
+def test_without_a_detail_the_docstring_speaks() -> None:
+    assert Internal().detail == "Something went wrong on our side. The server's log has more under the id in `instance`."
+
+
+def test_the_body_is_what_the_documentation_says() -> None:
+    """decisions.md, Errors: 'type, title, status, detail, instance (request id) plus error'."""
+    body = Conflict("There is another.", of="turn").body("r1")
+
+    assert body == {
+        "type": "urn:remembrancer:error:conflict",
+        "title": "Conflict",
+        "status": 409,
+        "detail": "There is another.",
+        "instance": "r1",
+        "error": "conflict",
+        "of": "turn",
+    }
+    ProblemBody.model_validate(body)

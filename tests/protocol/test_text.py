@@ -1,0 +1,62 @@
+"""What counts as text and as a time."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from remembrancer.protocol.text import Moment, Text
+
+TEXT = TypeAdapter(Text, config=ConfigDict(strict=True))
+MOMENT = TypeAdapter(Moment, config=ConfigDict(strict=True))
+
+
+@given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\x00")))
+def test_every_unicode_text_without_nul_is_text(text: str) -> None:
+    assert TEXT.validate_json(json.dumps(text)) == text
+
+
+@pytest.mark.parametrize("bad", ["a\x00b", "\x00", "\ud800", "a\udfff"])
+def test_nul_and_lone_surrogates_are_not_text(bad: str) -> None:
+    with pytest.raises(ValidationError):
+        TEXT.validate_python(bad)
+
+
+@given(st.datetimes(min_value=datetime(1, 1, 3), max_value=datetime(9999, 12, 29)), st.integers(-14 * 60, 14 * 60))  # noqa: DTZ001
+def test_every_time_as_rfc_3339_has_it_is_read_and_can_be_shifted_to_utc(naive: datetime, minutes: int) -> None:
+    moment = naive.replace(tzinfo=timezone(timedelta(minutes=minutes)))
+
+    read = MOMENT.validate_json(json.dumps(moment.isoformat()))
+
+    assert read == moment
+    assert read.astimezone(UTC) == moment
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        1_700_000_000,
+        1.5,
+        True,
+        "1700000000",
+        "2026-03-01",
+        "2026-03-01T09:30:00",
+        "2026-03-01T09:30Z",
+        "2026-13-01T09:30:00Z",
+        "2026-03-01T09:30:00Z\n",
+        "٢٠٢٦-03-01T09:30:00Z",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-14:00",
+        "0000-01-01T00:00:00Z",
+        "",
+    ],
+)
+def test_other_spellings_and_times_out_of_reach_are_refused(bad: Any) -> None:
+    with pytest.raises(ValidationError):
+        MOMENT.validate_json(json.dumps(bad))

@@ -1,0 +1,94 @@
+"""Clients that speak HTTP to the real service, in process and over a socket."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.testclient import TestClient
+
+from remembrancer.accounts import keys
+from remembrancer.context import Context
+from remembrancer.entrypoints import server
+
+TABLES = ("spaces", "sessions", "events", "event_index", "answers")
+
+
+class Http:
+    """A client with a key. Answers come as they are; nothing is raised for a status."""
+
+    def __init__(self, client: TestClient, context: Context, key: str | None) -> None:
+        self.client, self.context, self.key = client, context, key
+
+    def ask(self, method: str, path: str, **given: Any) -> Any:
+        """One request; `given` goes to the HTTP client. The key is added unless `headers` has an Authorization of its own."""
+        headers = {name.lower(): value for name, value in dict(given.pop("headers", {})).items()}
+        if self.key is not None:
+            headers.setdefault("authorization", f"Bearer {self.key}")
+        return self.client.request(method, path, headers=headers, **given)
+
+    def get(self, path: str, **given: Any) -> Any:
+        """GET."""
+        return self.ask("GET", path, **given)
+
+    def post(self, path: str, body: Any, **given: Any) -> Any:
+        """POST a JSON body."""
+        return self.ask("POST", path, json=body, **given)
+
+    def post_bytes(self, path: str, body: bytes, **headers: str) -> Any:
+        """POST bytes that claim to be JSON."""
+        return self.ask("POST", path, content=body, headers={"content-type": "application/json", **headers})
+
+    def memory(self, query_text: str, user_id: str = "owner", **more: Any) -> Any:
+        """Search memory; the answer's body."""
+        answer = self.post("/api/v7/memory", {"query_text": query_text, "user_id": user_id, **more})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def remember(self, query: str, response: str, **more: Any) -> Any:
+        """Remember a turn; the answer's body."""
+        answer = self.post("/api/v7/remember", {"query": query, "response": response, **more})
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def with_key(self, key: str | None) -> Http:
+        """The same service, another key or none."""
+        return Http(self.client, self.context, key)
+
+    def as_account(self, name: str, **key: Any) -> Http:
+        """The same service, a new key of this account; `key` says what the key is like."""
+        return self.with_key(new_key(self.context, name, **key))
+
+    def rows(self) -> dict[str, int]:
+        """How many rows each table holds."""
+        return rows(self.context)
+
+
+def new_key(context: Context, account: str = "owner", **key: Any) -> str:
+    """A key of this account, made now."""
+    return str(keys.create(context, account=account, label="for a test", **key).key.reveal())
+
+
+def rows(context: Context) -> dict[str, int]:
+    """How many rows each table holds that a request can write to."""
+    return context.store.read(lambda tx: {table: tx.one(f"select count(*) as n from {table}").n for table in TABLES})  # noqa: S608 - our own names
+
+
+class serving:  # noqa: N801 - read as a verb: `with serving(app) as port`
+    """Serve an application from a thread, as `serve` does; gives the port."""
+
+    def __init__(self, app: FastAPI) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self._server = server.uvicorn_server(app)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listener]})
+
+    def __enter__(self) -> int:
+        self._thread.start()
+        return int(self._listener.getsockname()[1])
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join(timeout=20)
+        assert not self._thread.is_alive()

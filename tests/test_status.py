@@ -1,0 +1,79 @@
+"""The status record and readiness, beyond what a new service says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from remembrancer import status, testing
+from remembrancer.context import Context
+
+
+def derived(context: Context, row: int, embedder: int | None) -> None:
+    """An index row of an event, embedded by this embedder or not yet."""
+    sql = "insert into event_index (id, session, occurred_ms, words, embedder) values (:row, 1, 0, x'', :embedder)"
+    context.store.write(lambda tx: tx.run(sql, row=row, embedder=embedder))
+
+
+class Embedder:
+    """Two dimensions are enough to have a name."""
+
+    name = "small/1"
+    dimensions = 2
+
+    def encode(self, texts: Any) -> Any:
+        """All the same."""
+        return np.ones((len(texts), 2), np.float32)
+
+
+def test_events_without_vectors_of_the_embedder_in_use_are_pending(folder: Path) -> None:
+    """Issue: 'changing the embedder re-embeds in the background ... and says so in /readyz and status'."""
+    context = testing.context(folder, embedder=Embedder())
+    for number, name in enumerate(["old/1", "small/1", "new/2"], 1):
+        context.store.write(lambda tx, n=number, name=name: tx.run("insert into embedders values (:n, :name)", n=n, name=name))
+    for row, embedder in enumerate([None, 1, 2, 2, 3, 3]):
+        derived(context, row, embedder)
+
+    record, readiness = status.record(context, connections=1), status.readiness(context)
+
+    assert record.embedding == readiness.embedding
+    assert record.embedding is not None
+    assert (record.embedding.name, record.embedding.pending) == ("small/1", 4)
+    assert readiness.ready
+    context.close()
+
+
+def test_without_an_embedder_nothing_is_pending(folder: Path) -> None:
+    from remembrancer.search.embed import NoEmbedder
+
+    context = testing.context(folder, embedder=NoEmbedder())
+    derived(context, 1, None)
+
+    embedding = status.record(context, connections=1).embedding
+
+    assert embedding is not None
+    assert embedding.pending == 0
+    context.close()
+
+
+def test_without_the_store_the_record_is_degraded_and_it_is_not_ready(folder: Path) -> None:
+    context = testing.context(folder)
+    context.store.close()
+
+    record, readiness = status.record(context, connections=3), status.readiness(context)
+
+    assert (record.status, record.connections, record.embedding, record.graph_loaded) == ("degraded", 3, None, False)
+    assert (readiness.ready, readiness.store, readiness.embedder) == (False, "the store does not answer", "ok")
+
+
+def test_it_is_new_until_there_is_an_account(folder: Path) -> None:
+    context = testing.context(folder)
+    sql = "insert into accounts (name, role, created_ms) values ('a', 'owner', 0)"
+
+    before = status.is_new(context)
+    context.store.write(lambda tx: tx.run(sql))
+
+    assert (before, status.is_new(context)) == (True, False)
+    context.close()
