@@ -57,7 +57,7 @@ def test_a_store_of_any_earlier_schema_becomes_one_of_today(tmp_path: Path, numb
     with closing(SqliteStore(tmp_path / "old")) as old, closing(SqliteStore(tmp_path / "new")) as new:
         assert old.schema_version() == new.schema_version() == len(STEPS)
         assert [tuple(row) for row in old.read(lambda tx: tx.all("pragma foreign_key_check"))] == []
-        assert old.read(lambda tx: tx.one("pragma integrity_check"))[0] == "ok"
+        assert old.read(lambda tx: tx.all("pragma integrity_check"))[0][0] == "ok"
         if number:
             assert old.read(lambda tx: tx.all("select name, role from accounts order by id")) == [("ada", "owner"), ("bob", "member")]
             assert old.read(lambda tx: tx.all("select hint, label, user_id, read_only from keys order by id")) == [
@@ -124,4 +124,4 @@ store.close()
 
         assert [racer.communicate(timeout=60)[0] for racer in racers] == [f"{len(STEPS)}\n"] * 4
         with closing(SqliteStore(path)) as store:
-            assert store.read(lambda tx: tx.one("select count(*) as n from accounts")).n == 4
+            assert store.read(lambda tx: tx.all("select count(*) as n from accounts"))[0].n == 4

@@ -38,7 +38,7 @@ def names(store: SqliteStore) -> list[str]:
 def test_every_pragma_took(path: Path, durability: str, synchronous: int) -> None:
     wanted = {"journal_mode": "wal", "synchronous": synchronous, "foreign_keys": 1, "busy_timeout": 5000}
     with closing(SqliteStore(path, durability=durability)) as store:
-        found = store.write(lambda tx: {name: tx.one(f"pragma {name}")[0] for name in wanted})
+        found = store.write(lambda tx: {name: tx.all(f"pragma {name}")[0][0] for name in wanted})
 
     assert found == wanted
 
@@ -78,14 +78,19 @@ def test_writes_that_wait_together_share_one_flush(store: SqliteStore, path: Pat
     others = [threading.Thread(target=lambda n=n: store.write(lambda tx: tx.run(ADD, name=f"{n}"))) for n in range(20)]
     for thread in others:
         thread.start()
-    while store._writer._waiting.qsize() < len(others):
-        pass
+    await_waiting(store, len(others))
     go_on.set()
     for thread in (first, *others):
         thread.join()
 
     assert len(names(store)) == 21
     assert commits(path) == before + 1
+
+
+def await_waiting(store: SqliteStore, writes: int) -> None:
+    """Until so many writes wait for the writer, which is busy."""
+    while store._writer._waiting.qsize() < writes:  # noqa: SLF001 - nothing tells from outside that a thread waits
+        pass
 
 
 def commits(path: Path) -> int:
@@ -116,8 +121,7 @@ def test_a_commit_that_fails_fails_everyone_in_it_and_leaves_nothing(store: Sqli
     threads += [threading.Thread(target=attempt, args=(lambda tx, n=n: tx.run(ADD, name=f"{n}"),)) for n in range(5)]
     for thread in threads[1:]:
         thread.start()
-    while store._writer._waiting.qsize() < 5:
-        pass
+    await_waiting(store, 5)
     go_on.set()
     for thread in threads:
         thread.join()
