@@ -281,3 +281,36 @@ def test_a_store_of_a_newer_program_is_refused_with_both_versions(path: Path) ->
 
     with pytest.raises(StoreTooNew, match=rf"schema 4711\b.*\bup to {known}\b"):
         SqliteStore(path)
+
+
+def synchronous(store: SqliteStore, *, flush: bool) -> int:
+    """How a write is flushed: 2 = before it is answered, 1 = some time later."""
+    return int(store.write(lambda tx: tx.all("pragma synchronous"), flush=flush)[0][0])
+
+
+def test_only_a_write_that_asks_for_it_is_answered_before_it_is_flushed(store: SqliteStore) -> None:
+    assert [synchronous(store, flush=flush) for flush in (True, False, False, True)] == [2, 1, 1, 2]
+
+
+def test_a_write_to_be_flushed_never_rides_with_those_that_need_not(store: SqliteStore) -> None:
+    """All wait at once behind an unflushed one; whatever the order, none is lost and each flushed one found `full`."""
+    inside, go_on, found = threading.Event(), threading.Event(), []
+
+    def slow(_: Transaction) -> None:
+        inside.set()
+        assert go_on.wait(10)
+
+    first = threading.Thread(target=lambda: store.write(slow, flush=False))
+    first.start()
+    assert inside.wait(10)
+    flushed = [threading.Thread(target=lambda: found.append(synchronous(store, flush=True))) for _ in range(5)]
+    others = [threading.Thread(target=lambda: synchronous(store, flush=False)) for _ in range(5)]
+    for pair in zip(others, flushed, strict=True):
+        for thread in pair:
+            thread.start()
+    await_waiting(store, 10)
+    go_on.set()
+    for thread in (first, *flushed, *others):
+        thread.join()
+
+    assert found == [2] * 5
