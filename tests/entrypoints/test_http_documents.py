@@ -137,7 +137,9 @@ class Links(HTMLParser):
         """One element."""
         values = {name: value or "" for name, value in attrs}
         self.ids |= {values["id"]} if "id" in values else set()
-        if tag in {"script", "style", "iframe", "object", "embed", "base", "form"} or any(n == "style" or n.startswith("on") for n in values):
+        if tag in {"script", "style", "iframe", "object", "embed", "base", "form"} or any(
+            n == "style" or n.startswith("on") for n in values
+        ):
             self.forbidden.append(tag)
         if tag == "a":
             self.links.append(values["href"])
@@ -196,7 +198,11 @@ def test_the_lines_to_paste_work_when_pasted(context: Context) -> None:
             if "$EVENT_ID" in line:
                 continue  # of an event that the reader has
             done = subprocess.run(
-                ["sh", "-c", line + " -w '%{http_code}' -o /dev/null"], capture_output=True, text=True, check=True, env={"REMEMBRANCER_KEY": key, "PATH": "/usr/bin:/bin"}
+                ["sh", "-c", line + " -w '%{http_code}' -o /dev/null"],
+                capture_output=True,
+                text=True,
+                check=True,
+                env={"REMEMBRANCER_KEY": key, "PATH": "/usr/bin:/bin"},
             )
             assert done.stdout == "200", line
             ran += 1

@@ -60,7 +60,10 @@ def test_any_other_request_id_is_replaced(http: Http, given: str) -> None:
     assert answer.headers["x-request-id"] not in ("", given)
 
 
-@pytest.mark.parametrize("path", ["/nothing", "/api", "/api/v7/", "/api/v8/memory", "/%00", "/%ff%fe", "/" + "a" * 5000, "/api//v7/memory", "/api/v7/event/a%2Fb"])
+@pytest.mark.parametrize(
+    "path",
+    ["/nothing", "/api", "/api/v7/", "/api/v8/memory", "/%00", "/%ff%fe", "/" + "a" * 5000, "/api//v7/memory", "/api/v7/event/a%2Fb"],
+)
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS", "PROPFIND"])
 def test_an_unknown_path_is_not_found_with_any_method(http: Http, method: str, path: str) -> None:
     answer = http.with_key(None).ask(method, path)
@@ -95,7 +98,9 @@ def test_head_is_get_without_the_body(http: Http, path: str) -> None:
     assert head.content == b""
 
 
-def test_what_was_not_foreseen_is_a_500_without_a_trace_and_with_an_id_the_log_knows(context: Context, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_was_not_foreseen_is_a_500_without_a_trace_and_with_an_id_the_log_knows(
+    context: Context, caplog: pytest.LogCaptureFixture
+) -> None:
     def break_down(_call: Call) -> Any:
         """Break."""
         raise ZeroDivisionError("secret inner matter")
