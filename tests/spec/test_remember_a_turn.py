@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -71,7 +72,8 @@ def test_when_it_was_said_may_be_told(http: Http) -> None:
     told, now = http.remember(**TURN, occurred_at="2019-07-04T23:30:00+02:00"), http.remember(**TURN)
 
     events = [http.get(f"/api/v7/event/{answer['event_id']}").json() for answer in (told, now)]
-    assert events[0]["occurred_at"] == "2019-07-04T21:30:00Z"
+    assert datetime.fromisoformat(events[0]["occurred_at"]) == datetime(2019, 7, 4, 21, 30, tzinfo=UTC)
+    assert events[0]["occurred_at"].endswith("Z")
     assert events[0]["created_at"] == events[1]["occurred_at"] == events[1]["created_at"]
 
 

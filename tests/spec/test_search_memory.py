@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from service import Http
 
@@ -128,7 +130,7 @@ def test_after_and_before_bound_when_it_was_said(http: Http) -> None:
     found = http.memory("ferry", after="2026-02-01T00:00:00Z", before="2026-03-01T00:00:00Z")["hits"]
 
     assert [hit["response"] for hit in found] == ["The ferry of month 02."]
-    assert found[0]["occurred_at"] == "2026-02-10T10:00:00Z"
+    assert datetime.fromisoformat(found[0]["occurred_at"]) == datetime(2026, 2, 10, 10, tzinfo=UTC)
 
 
 def test_max_tokens_bounds_the_text_of_the_hits(http: Http) -> None:
