@@ -3,8 +3,8 @@
     python bench/train_ranker.py --data locomo-dev.json
 
 Listwise softmax regression (Cao et al., "Learning to Rank: From Pairwise Approach to Listwise Approach", ICML 2007)
-on the parts of each conversation, once with each turn as an event and once with pairs of turns; then a logistic curve
-that turns scores into 0..1 (Platt 1999). Deterministic: no random numbers. Prints leave-one-conversation-out recall.
+on the parts of each conversation, once with each turn as an event and once with pairs of turns; then the slope of a
+logistic curve over the scores (Platt 1999). Deterministic: no random numbers. Prints leave-one-conversation-out recall.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def cases(spaces: Sequence[Conversation], embedder: Embedder) -> list[Case]:
 def fit(given: Sequence[Case]) -> tuple[Array, Array, Array]:
     """Weights, means and deviations that put the most probability on the answers (Adam, full batch)."""
     everything = np.concatenate([case.features for case in given])
-    mean, deviation = everything.mean(0), everything.std(0) + 1e-9
+    mean, deviation = everything.mean(0), everything.std(0)
+    deviation[deviation < 1e-6] = 1.0  # a feature that never varies, such as `dense` without an embedder
     lists = [((case.features - mean) / deviation, case.answers / case.answers.sum()) for case in given if case.answers.any()]
     weight = np.zeros(len(mean))
     first, second = np.zeros_like(weight), np.zeros_like(weight)
@@ -87,8 +88,8 @@ def recall_at(case: Case, score: Array, most: int) -> float:
     return len(case.evidence & {turn for event in best for turn in case.turns[event]}) / len(case.evidence)
 
 
-def logistic(scores: Array, answers: Array) -> tuple[float, float]:
-    """Slope and offset of the curve that fits the share of answers at each score (Newton's method)."""
+def logistic(scores: Array, answers: Array) -> float:
+    """Slope of the logistic curve that fits the share of answers at each score (Newton's method)."""
     slope, offset = 1.0, -3.0
     x = np.stack([scores, np.ones_like(scores)], 1)
     for _ in range(50):
@@ -96,7 +97,7 @@ def logistic(scores: Array, answers: Array) -> tuple[float, float]:
         gradient = x.T @ (answers - chance)
         curve = (x * (chance * (1 - chance))[:, None]).T @ x + 1e-6 * np.eye(2)
         slope, offset = np.array([slope, offset]) + np.linalg.solve(curve, gradient)
-    return float(slope), float(offset)
+    return float(slope)
 
 
 def trained(name: str, given: list[Case]) -> dict[str, Any]:
@@ -110,13 +111,12 @@ def trained(name: str, given: list[Case]) -> dict[str, Any]:
         print(f"{name}: held-out recall@{most} turn {turn:.3f}, pair {pair:.3f}")
     weight, mean, deviation = fit(given)
     scores = np.concatenate([(case.features - mean) / deviation @ weight for case in given])
-    slope, offset = logistic(scores, np.concatenate([case.answers for case in given]))
+    slope = logistic(scores, np.concatenate([case.answers for case in given]))
     columns = {"weight": weight, "mean": mean, "deviation": deviation}
     return {
         "features": FEATURES,
         **{key: [round(float(value), 5) for value in column] for key, column in columns.items()},
         "slope": round(slope, 4),
-        "offset": round(offset, 4),
         **FLOORS[name],
     }
 

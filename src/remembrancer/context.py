@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .search import Embedder, Shelf, open_embedder
+from .search import Embedder, QueryVectors, Shelf, open_embedder
 from .settings import Settings
 from .store import Store, open_store
 
@@ -19,6 +19,7 @@ class Context:
     settings: Settings
     store: Store
     embedder: Embedder
+    query_vectors: QueryVectors
     shelf: Shelf
     clock: Callable[[], int]  # milliseconds since 1970, UTC
     ids: Callable[[str], str]  # a new unguessable id that starts with the given prefix
@@ -45,11 +46,13 @@ def assemble(settings: Settings) -> Context:
     """Open and wire the parts that `settings` names. Raises what opening the store or the embedder raises."""
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = open_store(settings.store_url, durability=settings.durability)
+    embedder = open_embedder(settings.embedder)
     return Context(
         settings=settings,
         store=store,
-        embedder=open_embedder(settings.embedder),
-        shelf=Shelf(folder=settings.data_folder / "segments", memory_bytes=settings.index_memory_bytes),
+        embedder=embedder,
+        query_vectors=QueryVectors(embedder),
+        shelf=Shelf(memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions),
         clock=lambda: time.time_ns() // 1_000_000,
         ids=new_id,
     )

@@ -225,11 +225,13 @@ def _moment(spoken: Sequence[str], text: str, tried: Sequence[Language]) -> Mome
         return Moment(int(iso[1]), month, int(iso[3]) if iso[3] else None) if 1 <= month <= 12 else None
     year = next((int(word) for word in spoken if _YEAR.fullmatch(word)), None)
     for place, word in enumerate(spoken):
-        month = next((language.months[word] for language in tried if word in language.months), 0)
+        near = [spoken[i] for i in (place - 1, place + 1, place - 2) if 0 <= i < len(spoken)]
+        days = [int(day[1]) for other in near if (day := _DAY.fullmatch(other)) and 1 <= int(day[1]) <= 31]
+        # A month of a language that nothing else speaks for counts beside a number only: "mars" is a planet, too.
+        known = LANGUAGES if days else tried
+        month = next((language.months[word] for language in known if word in language.months), 0)
         if month and not (word == "may" and "May" not in text):
-            near = [spoken[i] for i in (place - 1, place + 1, place - 2) if 0 <= i < len(spoken)]
-            days = [int(day[1]) for other in near if (day := _DAY.fullmatch(other))]
-            return Moment(year, month, next((day for day in days if 1 <= day <= 31), None))
+            return Moment(year, month, next(iter(days), None))
     if unspaced := re.search(r"(?:(\d{4})\s*[年년]\s*)?(\d{1,2})\s*[月월]\s*(?:(\d{1,2})\s*[日일])?", normal(text)):
         month = int(unspaced[2])
         named_year, day = unspaced[1], unspaced[3]

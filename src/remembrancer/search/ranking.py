@@ -24,6 +24,7 @@ Array = npt.NDArray[Any]
 
 POOL_PARTS_MAX = 4096
 LEXICAL_SHARE = 0.4  # of the base score; the vector has the rest
+COSINE_RANGE = (0.15, 0.65)  # texts of one subject lie in it: below is chance, above is nearly the same sentence
 NOTEWORTHY = 0.5  # a session or a neighbour scoring so much is named as a reason
 BEST_OF_SESSION = 3  # so many of a session's best parts speak for it
 DATE_DAYS = 7.0  # a date in the question reaches about a week around itself
@@ -31,7 +32,7 @@ FEATURES = (
     "text", "dense", "previous", "next", "previous_asks", "session_text", "session_dense", "speaker", "date", "asks",
     "length", "when_time", "base_length", "coverage", "sibling", "around", "time", "text_squared", "dense_squared",
 )  # fmt: skip
-_NUMBERS = ("slope", "offset", "gate_coverage", "gate_cosine", "floor_coverage", "floor_cosine")
+_NUMBERS = ("slope", "gate_coverage", "gate_cosine", "floor_coverage", "floor_cosine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,7 @@ class Weights:
     weight: Array
     mean: Array
     deviation: Array
-    slope: float  # of the logistic curve that turns a score into 0..1
-    offset: float
+    slope: float  # how much a step of score changes the odds that a part answers
     gate_coverage: float  # a question whose best part is below both gates has no answer here
     gate_cosine: float
     floor_coverage: float  # an event all of whose parts are below both floors is not returned
@@ -52,9 +52,9 @@ class Weights:
         """Scores (parts,) of features (parts, len(FEATURES)); higher is better, about 0 on average."""
         return ((features - self.mean) / self.deviation) @ self.weight
 
-    def as_share(self, score: Array) -> Array:
-        """Scores as 0..1, in the same order."""
-        return 1 / (1 + np.exp(-(self.slope * score + self.offset)))
+    def as_share(self, score: Array, strength: float) -> Array:
+        """Scores, best first, as 0..1 in the same order: the best is the strength of the evidence, the others fall off from it."""
+        return strength * np.exp(self.slope / 2 * (score - score[:1]))
 
 
 def load_weights(name: str) -> Weights:
@@ -225,8 +225,14 @@ class Found:
         order = np.flatnonzero(keep)
         order = order[np.lexsort((self.pool[order], -score[order]))]
         firsts = _first_places(events[order])
-        share = weights.as_share(score[order[firsts]])
+        share = weights.as_share(score[order[firsts]], self._strength(keep) if len(order) else 0.0)
         return [(int(events[order[at]]), float(s), int(self.pool[order[at]])) for at, s in zip(firsts, share, strict=True)]
+
+    def _strength(self, keep: Array) -> float:
+        """How well the best of the kept parts fits the question by itself: 0..1, whatever else the space holds."""
+        parts = self.pool[keep]
+        alike = np.clip((self.cosine[parts] - COSINE_RANGE[0]) / (COSINE_RANGE[1] - COSINE_RANGE[0]), 0, 1)
+        return float((1 - (1 - np.minimum(self.lexical.coverage[parts], 1)) * (1 - alike)).max())
 
     def matching(self, weights: Weights, lifts: Mapping[int, float]) -> int:
         """How many events of the whole space are strong enough, or lifted."""

@@ -42,9 +42,11 @@ class Transaction(Protocol):
 class Store(Protocol):
     """An engine. Safe to use from many threads."""
 
-    def write(self, action: Callable[[Transaction], T]) -> T:
+    def write(self, action: Callable[[Transaction], T], *, flush: bool = True) -> T:
         """Run `action` in a transaction; returns its result once everything it wrote is durable.
 
+        With `flush` False it survives the death of this process but perhaps not a power cut, and waits for no disk:
+        for counters that may be counted again.
         What `action` raises is raised here and nothing it wrote remains. It may run more than once, so it does
         nothing but SQL. Raises StoreUnavailable when the engine fails.
         """

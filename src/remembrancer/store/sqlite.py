@@ -47,13 +47,13 @@ class SqliteStore:
         self._closed = False
         self._writer = SqliteWriter(self._path, self._connect(), self._connect, self._inside)
 
-    def write(self, action: Callable[[Transaction], T]) -> T:
+    def write(self, action: Callable[[Transaction], T], *, flush: bool = True) -> T:
         """Run `action` on the writing thread; see Store.write. RuntimeError from within another action.
 
         A caller that is interrupted while it waits does not know whether the write happened.
         """
         self._refuse_nesting()
-        return self._writer.write(action)  # type: ignore[no-any-return]
+        return self._writer.write(action, flush=flush)  # type: ignore[no-any-return]
 
     def read(self, action: Callable[[Transaction], T]) -> T:
         """Run `action` on one snapshot in this thread; see Store.read. RuntimeError from within another action."""

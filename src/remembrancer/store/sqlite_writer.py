@@ -13,16 +13,17 @@ import apsw
 from .engine import StoreUnavailable, Transaction
 from .sqlite_connection import SqliteTransaction, unavailable
 
+_WRITTEN_ONLY = 1  # `synchronous` normal: a commit is handed to the operating system, and survives the death of this process
 BATCH_MAX = 64  # writes in one commit: the flush is shared well before that, and no caller waits for more than so many others
 
 
 class _Write:
     """One caller's action and, once `answer` was called, what came of it."""
 
-    __slots__ = ("_answered", "action", "error", "result")
+    __slots__ = ("_answered", "action", "error", "flush", "result")
 
-    def __init__(self, action: Callable[[Transaction], Any]) -> None:
-        self.action = action
+    def __init__(self, action: Callable[[Transaction], Any], *, flush: bool) -> None:
+        self.action, self.flush = action, flush
         self.result: Any = None
         self.error: BaseException | None = None
         self._answered = threading.Lock()  # a latch: a third of an Event's cost
@@ -46,17 +47,20 @@ class SqliteWriter:
 
     def __init__(self, path: Path, connection: apsw.Connection, connect: Callable[[], apsw.Connection], inside: threading.local) -> None:
         self._path, self._connect, self._inside = path, connect, inside
+        self._synchronous = int(connection.pragma("synchronous"))
         self._connection: apsw.Connection | None = connection
         self._waiting: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
+        self._held_back: _Write | None = None  # taken from the queue, but for the next commit
+        self._flushes: bool | None = None  # what the connection is set to; None = not known
         self._door = threading.Lock()  # nothing may be queued behind the last entry, None
         self._closed = False
         # A daemon, so that a program that forgot to close can end; only writes without an answer are lost then.
         self._thread = threading.Thread(target=self._work, name="remembrancer-writer", daemon=True)
         self._thread.start()
 
-    def write(self, action: Callable[[Transaction], Any]) -> Any:
+    def write(self, action: Callable[[Transaction], Any], *, flush: bool) -> Any:
         """Run `action` with others' in one commit; see Store.write."""
-        write = _Write(action)
+        write = _Write(action, flush=flush)
         with self._door:
             if self._closed:
                 raise StoreUnavailable(f"sqlite {self._path}: the store is closed")
@@ -72,7 +76,8 @@ class SqliteWriter:
         self._thread.join()
 
     def _work(self) -> None:
-        while (write := self._waiting.get()) is not None:
+        while (write := self._held_back or self._waiting.get()) is not None:
+            self._held_back = None
             batch = [write]
             try:
                 self._commit(batch)
@@ -87,8 +92,11 @@ class SqliteWriter:
     def _commit(self, batch: list[_Write]) -> None:
         """Run the batch, and what comes meanwhile, in one transaction."""
         if self._connection is None:
-            self._connection = self._connect()
+            self._connection, self._flushes = self._connect(), None
         connection = self._connection
+        if self._flushes is not batch[0].flush:  # SQLite takes this between transactions only
+            connection.pragma("synchronous", self._synchronous if batch[0].flush else _WRITTEN_ONLY)
+            self._flushes = batch[0].flush
         connection.execute("begin immediate")
         while True:
             self._run(connection, batch[-1])
@@ -100,13 +108,18 @@ class SqliteWriter:
             connection.execute("commit")
 
     def _another(self, batch: list[_Write]) -> bool:
-        """Move one more waiting write, if there is one, into the batch."""
+        """Move one more waiting write, if there is one, into the batch; one that must be flushed never joins those that need not."""
+        if self._held_back is not None:
+            return False
         try:
             write = self._waiting.get_nowait()
         except queue.Empty:
             return False
         if write is None:
             self._waiting.put(None)  # the last entry stays the last: the door is shut
+            return False
+        if write.flush and not batch[0].flush:
+            self._held_back = write
             return False
         batch.append(write)
         return True

@@ -1,0 +1,118 @@
+"""Taking text apart: words, dates, speakers, exact phrases."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remembrancer.search.analysis import QUESTION, TIME, Moment, ask, contains, take_apart, term
+from remembrancer.search.coding import WordsDamaged, pack, unpack
+from remembrancer.search.passages import PASSAGE_CHARACTERS, PASSAGES_MAX, passages
+
+TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=400)
+NOON_MS = 1_683_547_200_000  # 2023-05-08 12:00 UTC
+
+
+@given(TEXT, TEXT)
+def test_any_turn_can_be_taken_apart_packed_and_unpacked(query, response):
+    parts = take_apart(query=query, response=response, topic=None, occurred_ms=NOON_MS)
+
+    batch = unpack([(7, 1, NOON_MS, pack(parts), None)], 4)
+    assert len(batch) == len(parts) >= 1
+    assert batch.head["length"].tolist() == [part.length for part in parts]
+    assert batch.term.tolist() == [one for part in parts for one in part.terms]
+    assert set(batch.event.tolist()) == {7}
+
+
+@given(st.binary(max_size=60))
+def test_bytes_that_are_no_words_are_refused_by_name(data):
+    try:
+        unpack([(0, 0, 0, data, None)], 0)
+    except WordsDamaged as error:
+        assert str(error)
+
+
+@given(TEXT)
+def test_a_text_holds_each_of_its_own_words_exactly(text):
+    for word in text.split():
+        assert contains(text, word)
+
+
+@given(TEXT)
+def test_any_question_can_be_asked(text):
+    assert ask(text, (0, 1, 2)).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "held"),
+    [
+        ("They met at the Co-op shop", "co-op", True),
+        ("I was running late", "run", False),
+        ("Version 2.10 is out", "2.1", False),
+        ("Version 2.1 is out", "2.1", True),
+        ("the blue   whale café", "Blue Whale", True),
+        ("東京タワーに行きました", "タワー", True),
+        ("어제 서울역에서 만났어요", "서울역", True),
+        ("STRASSE", "straße", True),
+        ("ｆｕｌｌ width", "full", True),
+        ("anything", "   ", False),
+        ('He said "NEAR(a b)" OR nothing*', '"near(a', True),
+    ],
+)
+def test_a_phrase_is_held_whole_words_case_and_width_aside(text, phrase, held):
+    assert contains(text, phrase) is held
+
+
+@pytest.mark.parametrize(
+    ("question", "moment"),
+    [
+        ("What happened on 5 May 2023?", Moment(2023, 5, 5)),
+        ("what did we do in July", Moment(None, 7, None)),
+        ("am 3. März", Moment(None, 3, 3)),
+        ("le 14 juillet 1789", Moment(None, 7, 14)),
+        ("2023-05-08 meeting", Moment(2023, 5, 8)),
+        ("2023年5月8日の会議", Moment(2023, 5, 8)),
+        ("who may come?", None),
+        ("13 of 2023-99-01", None),
+    ],
+)
+def test_a_question_names_its_time(question, moment):
+    assert ask(question).moment == moment
+
+
+def test_a_part_knows_its_date_speaker_and_whether_it_asks():
+    told, asked = take_apart(query="Ada: I moved here last week.", response="Bob: Really? Where from?", topic=None, occurred_ms=NOON_MS)
+
+    assert told.speaker == term("ada")
+    assert asked.speaker == term("bob")
+    assert (told.flags, asked.flags) == (TIME, QUESTION)
+    assert {term("8"), term("2023"), term("month 5")} <= told.terms.keys()
+    assert told.text == "Ada: I moved here last week."  # the date is not embedded
+
+
+def test_a_topic_is_found_with_the_first_part():
+    first, second = take_apart(query="shall we?", response="yes", topic="Budget review", occurred_ms=NOON_MS)
+
+    assert term("budget") in first.terms
+    assert term("budget") not in second.terms
+
+
+@given(st.text(min_size=0, max_size=8000))
+def test_passages_joined_are_the_text(text):
+    cut = passages(text)
+
+    assert "".join(cut) == text
+    assert all(cut) or text == ""
+    assert max(map(len, cut)) <= PASSAGE_CHARACTERS
+
+
+def test_a_huge_text_is_cut_into_a_bounded_number_of_passages():
+    assert len(passages("word " * 200_000)) <= PASSAGES_MAX * 2
+
+
+def test_a_long_answer_is_several_parts_of_one_side():
+    parts = take_apart(query="q", response="One sentence here. " * 200, topic=None, occurred_ms=NOON_MS)
+
+    assert len(parts) > 3
+    assert [part.side for part in parts] == [0] + [1] * (len(parts) - 1)

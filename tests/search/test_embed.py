@@ -1,0 +1,63 @@
+"""The built-in embedder: meaning across languages, and nothing loaded that was not checked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from remembrancer.search import EmbedderUnavailable, QueryVectors, embed, open_embedder
+
+
+@pytest.fixture(scope="module")
+def multilingual():
+    return open_embedder("multilingual")
+
+
+def test_the_same_thing_said_in_another_language_is_nearest(multilingual):
+    asked = multilingual.encode(["Where is the train station?"])[0]
+    said = ["¿Dónde está la estación de tren?", "Me gusta el helado de chocolate.", "El informe vence el viernes."]
+
+    assert int(np.argmax(multilingual.encode(said) @ asked)) == 0
+
+
+def test_vectors_have_unit_length_and_the_order_of_the_texts(multilingual):
+    texts = ["one", "a much longer sentence about nothing in particular", "日本語の文"]
+    together = multilingual.encode(texts)
+
+    assert together.shape == (3, multilingual.dimensions)
+    assert np.linalg.norm(together, axis=1) == pytest.approx(1, abs=1e-3)
+    for text, vector in zip(texts, together, strict=True):
+        assert float(multilingual.encode([text])[0] @ vector) == pytest.approx(1, abs=1e-3)
+
+
+def test_empty_and_odd_texts_have_vectors_too(multilingual):
+    assert np.isfinite(multilingual.encode(["", " ", "\n", "🙂", "x" * 5000])).all()
+    assert multilingual.encode([]).shape == (0, multilingual.dimensions)
+
+
+def test_weights_that_were_changed_are_refused(monkeypatch):
+    monkeypatch.setitem(embed._WEIGHTS, "sp.model", "0" * 64)
+
+    with pytest.raises(EmbedderUnavailable, match=r"sp\.model"):
+        open_embedder("multilingual")
+
+
+def test_an_unknown_embedder_is_refused_by_name():
+    with pytest.raises(EmbedderUnavailable, match="magic"):
+        open_embedder("magic")
+
+
+def test_a_query_asked_again_is_not_embedded_again():
+    class Counting:
+        name, dimensions, calls = "counting/1", 2, 0
+
+        def encode(self, texts):
+            self.calls += 1
+            return np.ones((len(texts), 2), np.float32)
+
+    embedder = Counting()
+    vectors = QueryVectors(embedder, entries_max=2)
+    for text in ("a", "b", "a", "c", "a", "b"):
+        vectors(text)
+
+    assert embedder.calls == 4  # a, b, c, and b again: it had been let go

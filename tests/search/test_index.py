@@ -1,0 +1,140 @@
+"""The index of a space: grown bit by bit or at once, it answers the same."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remembrancer.search import Shelf, SpaceIndex, take_apart
+from remembrancer.search import index as index_module
+from remembrancer.search.analysis import term
+from remembrancer.search.postings import merged, sealed
+
+from spaces import batch
+
+WORDS = "alpha beta gamma delta epsilon zeta eta theta".split()
+EVENTS = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS), st.integers(1, 3)), min_size=1, max_size=40)
+
+
+def grown(events, cuts):
+    """An index that took these events in at these places."""
+    index = SpaceIndex(0)
+    places = [0, *sorted(set(cuts)), len(events)]
+    for low, high in zip(places, places[1:], strict=False):
+        some = events[low:high]
+        index.add(batch([(a, b) for a, b, _ in some], first=low, sessions=[s for _, _, s in some]), high)
+    return index
+
+
+@given(EVENTS, st.lists(st.integers(0, 40), max_size=5))
+def test_growing_bit_by_bit_is_growing_at_once(events, cuts):
+    whole, pieces = grown(events, []).view(), grown(events, [cut for cut in cuts if cut < len(events)]).view()
+
+    for column in whole.columns:
+        assert whole[column].tolist() == pieces[column].tolist(), column
+    for word in WORDS:
+        assert [a.tolist() for a in whole.find(term(word))] == [a.tolist() for a in pieces.find(term(word))]
+    assert (whole.events, whole.words, whole.languages) == (pieces.events, pieces.words, pieces.languages)
+    assert np.allclose(whole.log_length, pieces.log_length)
+
+
+@given(EVENTS)
+def test_neighbours_follow_each_other_within_their_session(events):
+    view = grown(events, [len(events) // 2]).view()
+
+    said = defaultdict(list)
+    for part, session in enumerate(view["session"].tolist()):
+        said[session].append(part)
+    for parts in said.values():
+        assert view["previous"][parts].tolist() == [-1, *parts[:-1]]
+        assert view["next"][parts].tolist() == [*parts[1:], -1]
+
+
+@given(EVENTS, st.integers(1, 60))
+def test_sealing_the_tail_loses_no_posting(events, most):
+    plain = grown(events, list(range(len(events)))).view()
+    before = index_module.TAIL_POSTINGS_MAX
+    index_module.TAIL_POSTINGS_MAX = most
+    try:
+        sealing = grown(events, list(range(len(events)))).view()
+    finally:
+        index_module.TAIL_POSTINGS_MAX = before
+
+    for word in WORDS:
+        assert [a.tolist() for a in plain.find(term(word))] == [a.tolist() for a in sealing.find(term(word))]
+
+
+@given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9)), max_size=20), min_size=1, max_size=4))
+def test_merged_runs_hold_what_each_held(groups):
+    wanted, runs, part = defaultdict(list), [], 0
+    for group in groups:
+        parts = list(range(part, part + len(group)))
+        part += len(group)
+        runs.append(sealed(np.array([t for t, _ in group], "u4"), np.array(parts, "u4"), np.array([c for _, c in group], "u1")))
+        for (one, count), place in zip(group, parts, strict=True):
+            wanted[one].append((place, count))
+
+    together = merged(runs)
+    for one in range(7):
+        found, counts = together.find(one)
+        assert list(zip(found.tolist(), counts.tolist(), strict=True)) == wanted[one]
+
+
+def test_an_erased_event_is_in_no_posting_and_no_statistic():
+    index = grown([("alpha", "beta", 1), ("alpha", "gamma", 1), ("delta", "alpha", 2)], [])
+    before = index.view()
+    assert index.erase(1)
+    assert not index.erase(1)
+
+    view, never = index.view(), grown([("alpha", "beta", 1), ("delta", "alpha", 2)], []).view()
+    assert len(view.find(term("gamma"))[0]) == 0
+    assert view.events == 2
+    assert (view.words, view.alive_parts) == (never.words, never.alive_parts)
+    assert len(before.find(term("gamma"))[0]) == 1  # a search under way goes on as it began
+
+
+def test_a_view_does_not_change_while_the_index_grows():
+    index = grown([("alpha", "beta", 1)], [])
+    view = index.view()
+    index.add(batch([("alpha", "gamma", )] * 500, first=1, sessions=[1] * 500), 501)
+
+    assert view.size == 2
+    assert len(view.find(term("alpha"))[0]) == 1
+    assert index.view().events == 501
+
+
+def test_vectors_keep_their_places_when_many_come_at_once():
+    rng = np.random.default_rng(1)
+    index, sizes = SpaceIndex(8), [3, 5000, 2, 4200]
+    expected, number = [], 0
+    for size in sizes:
+        some = batch([("alpha", "")] * size, first=number)
+        vectors = rng.integers(-127, 127, (size, 8)).astype("i1")
+        index.add(type(some)(**{**{f: getattr(some, f) for f in some.__slots__}, "vectors": vectors}), number + size)
+        expected.append(vectors)
+        number += size
+
+    assert (np.concatenate(index.view().vectors) == np.concatenate(expected)).all()
+
+
+def test_the_shelf_lets_go_of_the_index_least_lately_used():
+    some = batch([("alpha beta", "gamma")] * 200)
+    alone = SpaceIndex(0)
+    alone.add(some, 200)
+    shelf = Shelf(memory_bytes=alone.nbytes * 5 // 2, dimensions=0)
+    for space in (1, 2, 3):
+        taken = shelf.take(space)
+        taken.add(some, 200)
+        shelf.weigh(space, taken)
+        shelf.take(1)
+
+    assert [shelf.take(space).next_event for space in (1, 3, 2)] == [200, 200, 0]
+
+
+def test_terms_count_how_often_a_part_says_them():
+    [part] = take_apart(query="tea tea tea and coffee", response="", topic=None, occurred_ms=0)
+
+    assert Counter({term("tea"): 3, term("coffe"): 1}) == Counter({t: n for t, n in part.terms.items() if t in (term("tea"), term("coffe"))})

@@ -1,0 +1,91 @@
+"""Full-text search in any language, on real sentences: nothing but words, no vectors."""
+
+from __future__ import annotations
+
+import pytest
+
+from remembrancer.search.analysis import words
+from remembrancer.search.languages import LANGUAGES, detect, stem
+
+from spaces import order, space
+
+SENTENCES = {
+    "en": ("We decided to host the launch party in Lisbon.", "My sister is allergic to peanuts.", "The server rack needs two new power supplies."),
+    "de": ("Die Vertragsverlängerung wurde gestern unterschrieben.", "Meine Schwester spielt Geige im Orchester.", "Der Zug nach Köln fährt um acht Uhr ab."),
+    "fr": ("Nous avons réservé une table au restaurant italien.", "Mon frère travaille à l'hôpital de Lyon.", "La réunion a été déplacée à jeudi."),
+    "es": ("Compramos los billetes para el concierto de marzo.", "Mi abuela cocina lentejas los domingos.", "El proyecto termina la próxima semana."),
+    "ru": ("Вчера мы ходили в книжный магазин на Арбате.", "Моя кошка боится грозы.", "Отчёт нужно сдать до пятницы."),
+    "ar": ("ذهبت أمس إلى المكتبة الكبيرة في وسط المدينة", "أختي تدرس الطب في القاهرة", "نحتاج إلى شراء جهاز كمبيوتر جديد"),
+    "zh": ("我们昨天在北京烤鸭店吃了晚饭。", "她的妹妹在上海学习法律。", "会议改到星期四下午三点。"),
+    "ja": ("昨日、東京タワーの近くで寿司を食べました。", "妹は京都大学で物理を勉強しています。", "会議は木曜日の午後三時に変更されました。"),
+    "ko": ("어제 서울역에서 친구를 만났습니다.", "여동생은 부산에서 의학을 공부해요.", "회의는 목요일 오후 세 시로 바뀌었습니다."),
+    "hi": ("कल हम पुराने किले देखने गए थे।", "मेरी बहन दिल्ली में पढ़ाती है।", "बैठक गुरुवार को होगी।"),
+    "th": ("เมื่อวานเราไปกินก๋วยเตี๋ยวที่เชียงใหม่", "น้องสาวของฉันเรียนกฎหมาย", "การประชุมเลื่อนเป็นวันพฤหัสบดี"),
+    "tr": ("Dün akşam bir balık restoranına gittik.", "Kız kardeşim Ankara'da öğretmen.", "Toplantı ve yemek perşembe gününe ertelendi."),
+}
+
+QUESTIONS = [
+    ("en", "where is the party hosted", 0),
+    ("en", "peanut allergy", 1),
+    ("de", "Wann wurde der Vertrag verlängert? Verlängerung", 0),
+    ("de", "Spielt jemand die Geigen?", 1),
+    ("fr", "les tables réservées", 0),
+    ("fr", "reunion", 2),  # without the accent
+    ("es", "billete conciertos", 0),
+    ("ru", "книжные магазины", 0),
+    ("ru", "отчет", 2),  # е for ё
+    ("ar", "مكتبة", 0),
+    ("ar", "تَدْرُسُ", 1),  # with vowel signs
+    ("zh", "北京烤鸭", 0),
+    ("zh", "学法律的是谁 法律", 1),
+    ("ja", "東京タワー", 0),
+    ("ja", "物理の勉強", 1),
+    ("ko", "서울역", 0),
+    ("ko", "의학", 1),  # the sentence says it with an ending
+    ("hi", "किले", 0),
+    ("th", "เชียงใหม่", 0),
+    ("tr", "restoran balık", 0),
+]
+
+
+@pytest.mark.parametrize(("language", "question", "answer"), QUESTIONS)
+def test_a_question_finds_the_sentence_that_shares_its_words(language, question, answer):
+    view = space(*SENTENCES[language])
+
+    assert order(view, question)[:1] == [answer]
+
+
+@pytest.mark.parametrize(("language", "question", "answer"), [q for q in QUESTIONS if q[0] != "en"])
+def test_a_space_of_many_languages_finds_the_same(language, question, answer):
+    everything = [text for texts in SENTENCES.values() for text in texts]
+    view = space(*everything)
+
+    assert everything[order(view, question)[0]] == SENTENCES[language][answer]
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Die Krankenversicherungskarte liegt im Auto.", "Krankenversicherung"),
+        ("Die Krankenversicherungskarte liegt im Auto.", "Karte"),
+        ("Wir haben die Haftpflicht für das Boot gekündigt.", "Haftpflichtversicherung"),
+        ("De verjaardagstaart staat in de koelkast.", "taart"),
+        ("Vi köpte en ny diskmaskin.", "maskin"),
+    ],
+)
+def test_a_compound_and_what_it_is_joined_from_find_each_other(said, asked):
+    view = space("Etwas ganz anderes über das Wetter.", said, "Noch ein Satz ohne Zusammenhang.")
+
+    assert order(view, asked)[:1] == [1]
+
+
+def test_the_language_is_told_by_writing_and_stop_words():
+    told = {code: detect(words(" ".join(texts)), " ".join(texts)).code for code, texts in SENTENCES.items()}
+
+    assert told == {code: code for code in SENTENCES}
+
+
+def test_every_language_has_its_months_and_a_stemmer_that_exists():
+    for language in LANGUAGES:
+        assert set(language.months.values()) == set(range(1, 13))
+        assert stem("abcdefgh", language.number)

@@ -1,0 +1,45 @@
+"""Small spaces to search in: events given as texts, indexed as the service does it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from remembrancer.search import Found, SpaceIndex, View, ask, contains, cosines, lexical, load_weights, pack, quantised, take_apart, unpack
+from remembrancer.search.coding import Batch
+
+DAY_MS = 86_400_000
+START_MS = 1_767_225_600_000  # 2026-01-01
+
+
+def batch(events: Sequence[tuple[str, str]], *, first: int = 0, sessions: Sequence[int] = (), days: Sequence[int] = ()) -> Batch:
+    """Events (query, response) as the index takes them in; without vectors."""
+    rows = []
+    for at, (query, response) in enumerate(events):
+        occurred_ms = START_MS + DAY_MS * (days[at] if days else 0)
+        parts = take_apart(query=query, response=response, topic=None, occurred_ms=occurred_ms)
+        rows.append((first + at, sessions[at] if sessions else 1, occurred_ms, pack(parts), None))
+    return unpack(rows, 0)
+
+
+def space(*texts: str, sessions: Sequence[int] = (), days: Sequence[int] = ()) -> View:
+    """A space of events that each say one text."""
+    index = SpaceIndex(0)
+    index.add(batch([(text, "") for text in texts], sessions=sessions, days=days), len(texts))
+    return index.view()
+
+
+def found(view: View, query: str, focus: Sequence[str] = ()) -> Found:
+    """What a search by text alone finds."""
+    question = ask(query, view.languages)
+    words = (*question.words, *(word for phrase in focus for word in ask(phrase, view.languages).words))
+    return Found(view, question, lexical(view, words), cosines(view, np.zeros(0, "f4")))
+
+
+def order(view: View, query: str, lifts: dict[int, float] | None = None) -> list[int]:
+    """Numbers of the events found, best first."""
+    return [event for event, _, _ in found(view, query).ranked(load_weights("none"), lifts or {})]
+
+
+__all__ = ["batch", "contains", "found", "order", "quantised", "space"]
