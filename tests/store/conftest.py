@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import remembrancer
 from remembrancer.store import Store, open_store
 
 ENGINES = ("sqlite",)
@@ -36,3 +37,9 @@ def opened(url: str) -> Iterator[Callable[[], Store]]:
 def store(opened: Callable[[], Store]) -> Store:
     """One empty store."""
     return opened()
+
+
+@pytest.fixture(autouse=True)
+def _processes_find_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the package is not installed."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(remembrancer.__file__).parents[1]))

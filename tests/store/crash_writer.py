@@ -1,0 +1,29 @@
+"""Writes until it is killed, from several threads; prints the name of each account once its write was answered."""
+
+import os
+import sys
+import threading
+
+from remembrancer.store import Transaction
+from remembrancer.store.sqlite import SqliteStore
+
+path, run = sys.argv[1:]
+store = SqliteStore(path)
+
+
+def keep(tx: Transaction, name: str) -> None:
+    """Four rows that belong together."""
+    account = tx.one("insert into accounts (name, role, created_ms) values (:name, 'member', 1) returning id", name=name)
+    for user_id in ("one", "two", "three"):
+        tx.run("insert into spaces (account_id, user_id, created_ms) values (:account_id, :user_id, 1)", account_id=account.id, user_id=user_id)
+
+
+def work(thread: int) -> None:
+    for n in range(1_000_000):
+        name = f"{run}.{thread}.{n}"
+        store.write(lambda tx, name=name: keep(tx, name))
+        os.write(1, f"{name}\n".encode())
+
+
+for thread in range(4):
+    threading.Thread(target=work, args=(thread,)).start()

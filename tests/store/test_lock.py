@@ -1,0 +1,62 @@
+"""One server a data folder."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from remembrancer.store import DataFolderBusy, StoreUnavailable
+from remembrancer.store.lock import hold
+
+SERVER = """
+import sys
+from pathlib import Path
+from remembrancer.store.lock import hold
+lock = hold(Path(sys.argv[1]))
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_second_server_is_told_which_process_holds_which_folder_until_that_one_dies(tmp_path: Path) -> None:
+    server = subprocess.Popen([sys.executable, "-c", SERVER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    assert server.stdout.readline() == "held\n"
+
+    with pytest.raises(DataFolderBusy) as refused:
+        hold(tmp_path)
+    assert str(server.pid) in str(refused.value)
+    assert str(tmp_path) in str(refused.value)
+
+    server.send_signal(signal.SIGKILL)
+    server.communicate()
+    with hold(tmp_path):
+        assert (tmp_path / "server.lock").read_text() == f"{os.getpid()}\n"
+
+
+def test_a_folder_is_free_again_after_close(tmp_path: Path) -> None:
+    first = hold(tmp_path)
+    with pytest.raises(DataFolderBusy):
+        hold(tmp_path)
+    first.close()
+    first.close()
+
+    hold(tmp_path).close()
+
+
+def test_two_folders_have_two_servers(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+
+    with hold(tmp_path / "a"), hold(tmp_path / "b"):
+        pass
+
+
+def test_a_folder_that_cannot_be_locked_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="nowhere"):
+        hold(tmp_path / "nowhere")

@@ -1,0 +1,127 @@
+"""From every schema that was ever released to the one of today, with its rows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from remembrancer.store.schema import migrations
+from remembrancer.store.sqlite import SqliteStore
+
+STEPS = migrations("sqlite")
+FIRST_ROWS = """
+insert into accounts values (1, 'ada', 'owner', 1000), (2, 'bob', 'member', 2000);
+insert into keys values (1, 1, x'00ff', 'abcdef01', 'laptop', null, 0, 1000, null, null, 1500),
+                        (2, 2, x'01ff', 'abcdef02', '', 'pinned', 1, 2000, 9000, 3000, null);
+insert into spaces values (1, 1, 'ada', 1, 0, 1000);
+insert into sessions values (1, 1, 'default', 3, 1000);
+insert into events values (4294967297, 'evt_0000000000001', 1, 'tea', 'Which tea?', 'Green tea.', 900, 1000);
+insert into origins values (1, 'chat.jsonl:1', 4294967297);
+insert into embedders values (1, 'hash/1');
+insert into event_index values (4294967297, 1, 900, x'01', 1, x'7f80');
+insert into answers values (1, '/api/v7/remember', 'again', x'02', '{"saved": true}', 1000);
+"""  # one row at least in every table of schema 1, the oldest released; a later schema may add to it, never change it
+
+
+def store_of_schema(path: Path, number: int) -> None:
+    """A file as the release with schema `number` left it: its rows were written under schema 1."""
+    with closing(apsw.Connection(str(path))) as db:
+        for step in STEPS[:number]:
+            db.execute(step.sql).fetchall()
+            if step.number == 1:
+                db.execute(FIRST_ROWS).fetchall()
+        db.pragma("user_version", number)
+        db.pragma("application_id", 0x52454D42)
+
+
+def shape(path: Path) -> list[tuple[object, ...]]:
+    """Every table's columns and indexes."""
+    with closing(apsw.Connection(str(path))) as db:
+        tables = db.execute("select name from sqlite_schema where type = 'table' order by name").fetchall()
+        return [
+            (table, row)
+            for (table,) in tables
+            for question in ("table_xinfo", "foreign_key_list", "index_list")
+            for row in db.execute(f"pragma {question}('{table}')").fetchall()
+        ]
+
+
+@pytest.mark.parametrize("number", range(len(STEPS) + 1))
+def test_a_store_of_any_earlier_schema_becomes_one_of_today(tmp_path: Path, number: int) -> None:
+    store_of_schema(tmp_path / "old", number)
+    with closing(SqliteStore(tmp_path / "old")) as old, closing(SqliteStore(tmp_path / "new")) as new:
+        assert old.schema_version() == new.schema_version() == len(STEPS)
+        assert [tuple(row) for row in old.read(lambda tx: tx.all("pragma foreign_key_check"))] == []
+        assert old.read(lambda tx: tx.one("pragma integrity_check"))[0] == "ok"
+        if number:
+            assert old.read(lambda tx: tx.all("select name, role from accounts order by id")) == [("ada", "owner"), ("bob", "member")]
+            assert old.read(lambda tx: tx.all("select hint, label, user_id, read_only from keys order by id")) == [
+                ("abcdef01", "laptop", None, 0),
+                ("abcdef02", "", "pinned", 1),
+            ]
+            assert old.read(lambda tx: tx.all("select event_id, query, response from events")) == [
+                ("evt_0000000000001", "Which tea?", "Green tea.")
+            ]
+
+    assert shape(tmp_path / "old") == shape(tmp_path / "new")
+
+
+def test_the_rows_of_the_first_schema_fill_every_table_of_it(tmp_path: Path) -> None:
+    store_of_schema(tmp_path / "first", 1)
+
+    with closing(apsw.Connection(str(tmp_path / "first"))) as db:
+        tables = [name for (name,) in db.execute("select name from sqlite_schema where type = 'table'").fetchall()]
+        assert [table for table in tables if not db.execute(f"select 1 from {table}").fetchall()] == []
+
+
+def test_steps_are_numbered_from_one_without_a_gap() -> None:
+    assert [step.number for step in STEPS] == list(range(1, len(STEPS) + 1))
+    assert len(STEPS) >= 1
+
+
+def test_a_step_that_fails_leaves_the_schema_before_it(tmp_path: Path) -> None:
+    """A file that already has, half made, what the first step makes: as if that step broke in the middle."""
+    with closing(apsw.Connection(str(tmp_path / "half"))) as db:
+        db.pragma("application_id", 0x52454D42)
+        db.execute("create table events (a)").fetchall()
+
+    with pytest.raises(apsw.SQLError, match="already exists"):
+        SqliteStore(tmp_path / "half")
+    with closing(apsw.Connection(str(tmp_path / "half"))) as db:
+        assert db.execute("select name from sqlite_schema").fetchall() == [("events",)]
+        assert db.pragma("user_version") == 0
+
+
+def test_processes_that_open_a_new_file_at_the_same_time_all_succeed(tmp_path: Path) -> None:
+    program = """
+import sys
+from remembrancer.store.sqlite import SqliteStore
+print("ready", flush=True)
+sys.stdin.readline()
+store = SqliteStore(sys.argv[1])
+store.write(lambda tx: tx.run("insert into accounts (name, role, created_ms) values (:n, 'member', 1)", n=sys.argv[2]))
+print(store.schema_version())
+store.close()
+"""
+    for attempt in range(3):
+        path = tmp_path / f"{attempt}.sqlite3"
+        racers = [
+            subprocess.Popen([sys.executable, "-c", program, str(path), str(n)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            for n in range(4)
+        ]
+        for racer in racers:
+            assert racer.stdout is not None
+            assert racer.stdout.readline() == "ready\n"
+        for racer in racers:
+            assert racer.stdin is not None
+            racer.stdin.write("go\n")
+            racer.stdin.flush()
+
+        assert [racer.communicate(timeout=60)[0] for racer in racers] == [f"{len(STEPS)}\n"] * 4
+        with closing(SqliteStore(path)) as store:
+            assert store.read(lambda tx: tx.one("select count(*) as n from accounts")).n == 4

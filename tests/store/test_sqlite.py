@@ -1,0 +1,279 @@
+"""What is SQLite's own: its file, its pragmas, its failures."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+
+from remembrancer.store import StoreTooNew, StoreUnavailable, Transaction
+from remembrancer.store.sqlite import READERS_MAX, SqliteStore
+
+ADD = "insert into accounts (name, role, created_ms) values (:name, 'member', 1)"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "store.sqlite3"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(path)) as opened:
+        yield opened
+
+
+def names(store: SqliteStore) -> list[str]:
+    return [row.name for row in store.read(lambda tx: tx.all("select name from accounts order by name"))]
+
+
+@pytest.mark.parametrize(("durability", "synchronous"), [("full", 2), ("normal", 1)])
+def test_every_pragma_took(path: Path, durability: str, synchronous: int) -> None:
+    wanted = {"journal_mode": "wal", "synchronous": synchronous, "foreign_keys": 1, "busy_timeout": 5000}
+    with closing(SqliteStore(path, durability=durability)) as store:
+        found = store.write(lambda tx: {name: tx.one(f"pragma {name}")[0] for name in wanted})
+
+    assert found == wanted
+
+
+def test_an_unknown_durability_is_refused(path: Path) -> None:
+    with pytest.raises(ValueError, match="full or normal"):
+        SqliteStore(path, durability="off")
+
+
+def test_nobody_else_on_the_machine_may_read_the_files(store: SqliteStore, path: Path) -> None:
+    store.write(lambda tx: tx.run(ADD, name="ada"))
+
+    assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.glob(path.name + "*")} == {0o600}
+
+
+def test_closing_folds_the_log_into_the_one_file(store: SqliteStore, path: Path) -> None:
+    store.write(lambda tx: tx.run(ADD, name="ada"))
+    names(store)
+    store.close()
+
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_writes_that_wait_together_share_one_flush(store: SqliteStore, path: Path) -> None:
+    """Each commit ends with one frame in the log that carries the size of the file: count those."""
+    inside, go_on = threading.Event(), threading.Event()
+
+    def slow(tx: Transaction) -> None:
+        tx.run(ADD, name="slow")
+        inside.set()
+        assert go_on.wait(10)
+
+    before = commits(path)
+    first = threading.Thread(target=lambda: store.write(slow))
+    first.start()
+    assert inside.wait(10)
+    others = [threading.Thread(target=lambda n=n: store.write(lambda tx: tx.run(ADD, name=f"{n}"))) for n in range(20)]
+    for thread in others:
+        thread.start()
+    while store._writer._waiting.qsize() < len(others):
+        pass
+    go_on.set()
+    for thread in (first, *others):
+        thread.join()
+
+    assert len(names(store)) == 21
+    assert commits(path) == before + 1
+
+
+def commits(path: Path) -> int:
+    log = path.with_name(path.name + "-wal").read_bytes()
+    page = int.from_bytes(log[8:12], "big")
+    return sum(log[at + 4 : at + 8] != bytes(4) for at in range(32, len(log), 24 + page))
+
+
+def test_a_commit_that_fails_fails_everyone_in_it_and_leaves_nothing(store: SqliteStore) -> None:
+    """A reference that is only checked at the commit makes a real one fail."""
+    inside, go_on, errors = threading.Event(), threading.Event(), []
+
+    def breaks_late(tx: Transaction) -> None:
+        tx.run("pragma defer_foreign_keys = on")
+        tx.run("insert into spaces (account_id, user_id, created_ms) values (77, 'ada', 1)")
+        inside.set()
+        assert go_on.wait(10)
+
+    def attempt(action: object) -> None:
+        try:
+            store.write(action)  # type: ignore[arg-type]
+        except StoreUnavailable as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=attempt, args=(breaks_late,))]
+    threads[0].start()
+    assert inside.wait(10)
+    threads += [threading.Thread(target=attempt, args=(lambda tx, n=n: tx.run(ADD, name=f"{n}"),)) for n in range(5)]
+    for thread in threads[1:]:
+        thread.start()
+    while store._writer._waiting.qsize() < 5:
+        pass
+    go_on.set()
+    for thread in threads:
+        thread.join()
+
+    assert len(errors) == len(set(map(id, errors))) == 6
+    assert all(isinstance(error.__cause__, apsw.ConstraintError) for error in errors)
+    assert names(store) == []
+    store.write(lambda tx: tx.run(ADD, name="after"))
+    assert names(store) == ["after"]
+
+
+def test_a_full_disk_refuses_the_write_and_the_next_one_that_fits_succeeds(store: SqliteStore) -> None:
+    store.write(lambda tx: tx.all("pragma max_page_count = 60"))  # the same error as a disk without space
+
+    def too_much(tx: Transaction) -> None:
+        tx.run(ADD, name="before")
+        tx.run("insert into embedders (name) values (:name)", name="x" * 1_000_000)
+
+    with pytest.raises(StoreUnavailable, match="full") as refused:
+        store.write(too_much)
+    assert isinstance(refused.value.__cause__, apsw.FullError)
+    assert names(store) == []
+    store.write(lambda tx: tx.run(ADD, name="after"))
+    assert names(store) == ["after"]
+
+
+def test_an_action_that_swallows_a_full_disk_still_leaves_nothing(store: SqliteStore) -> None:
+    """SQLite has undone the transaction by then; a later statement must not be kept on its own."""
+    store.write(lambda tx: tx.all("pragma max_page_count = 60"))
+
+    def stubborn(tx: Transaction) -> None:
+        with pytest.raises(StoreUnavailable):
+            tx.run("insert into embedders (name) values (:name)", name="x" * 1_000_000)
+        tx.run(ADD, name="on its own")
+
+    with pytest.raises(StoreUnavailable):
+        store.write(stubborn)
+    assert names(store) == []
+
+
+def test_a_disk_that_fails_refuses_the_write_and_the_writer_lives_on(path: Path) -> None:
+    """A real failing write: the process may not let files grow. In a process of its own, as the limit holds for all its files."""
+    program = f"""
+import resource
+from remembrancer.store import StoreUnavailable
+from remembrancer.store.sqlite import SqliteStore
+
+store = SqliteStore({str(path)!r})
+add = lambda name: store.write(lambda tx: tx.run("insert into embedders (name) values (:name)", name=name))
+add("before")
+_, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, most))
+try:
+    add("x" * 1_000_000)
+except StoreUnavailable as error:
+    print(type(error.__cause__).__name__)
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+add("after")
+print([row.name for row in store.read(lambda tx: tx.all("select name from embedders order by id"))])
+store.close()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+
+    assert done.stdout.splitlines() == ["IOError", "['before', 'after']"]
+
+
+def test_another_process_that_writes_for_long_makes_a_write_fail_not_hang(store: SqliteStore, path: Path) -> None:
+    store.write(lambda tx: tx.all("pragma busy_timeout = 50"))  # instead of seconds
+    with closing(apsw.Connection(str(path))) as other:
+        other.execute("begin immediate")
+        with pytest.raises(StoreUnavailable, match=r"(?i)busy|locked") as refused:
+            store.write(lambda tx: tx.run(ADD, name="ada"))
+        other.execute("rollback")
+
+    assert isinstance(refused.value.__cause__, apsw.BusyError)
+    store.write(lambda tx: tx.run(ADD, name="bob"))
+    assert names(store) == ["bob"]
+
+
+def test_a_write_waits_for_another_process_that_writes_briefly(store: SqliteStore, path: Path) -> None:
+    with closing(apsw.Connection(str(path))) as other:
+        other.execute("begin immediate")
+        other.execute("insert into accounts (name, role, created_ms) values ('cli', 'member', 1)")
+        release = threading.Timer(0.1, lambda: other.execute("commit"))
+        release.start()
+        store.write(lambda tx: tx.run(ADD, name="server"))
+        release.join()
+
+    assert names(store) == ["cli", "server"]
+
+
+def test_an_action_may_not_end_the_transaction_it_was_given(store: SqliteStore) -> None:
+    with pytest.raises(StoreUnavailable):
+        store.write(lambda tx: tx.run("rollback"))
+
+    store.write(lambda tx: tx.run(ADD, name="ada"))
+    assert names(store) == ["ada"]
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, MemoryError])
+def test_not_even_an_interrupt_inside_an_action_ends_the_writer(store: SqliteStore, raised: type[BaseException]) -> None:
+    def interrupted(_: Transaction) -> None:
+        raise raised
+
+    with pytest.raises(raised):
+        store.write(interrupted)
+    store.write(lambda tx: tx.run(ADD, name="ada"))
+    assert names(store) == ["ada"]
+
+
+def test_an_action_that_raises_while_reading_leaves_its_connection_usable(store: SqliteStore) -> None:
+    def fails(tx: Transaction) -> None:
+        tx.all("select * from accounts")
+        raise LookupError
+
+    for _ in range(READERS_MAX + 1):
+        with pytest.raises(LookupError):
+            store.read(fails)
+    assert names(store) == []
+
+
+def test_a_mistake_in_the_sql_is_not_called_an_unavailable_store(store: SqliteStore) -> None:
+    for use in (store.read, store.write):
+        with pytest.raises(apsw.SQLError, match="nowhere"):
+            use(lambda tx: tx.all("select * from nowhere"))
+
+
+def test_a_file_that_is_no_database_is_named(path: Path) -> None:
+    path.write_bytes(b"this is a letter, not a database " * 100)
+
+    with pytest.raises(StoreUnavailable, match=path.name):
+        SqliteStore(path)
+
+
+@pytest.mark.parametrize("version", [0, 1])
+def test_a_database_of_another_program_is_refused_and_left_as_it_is(path: Path, version: int) -> None:
+    with closing(apsw.Connection(str(path))) as other:
+        other.execute("create table theirs (a)")
+        other.execute(f"pragma user_version = {version}")
+    before = path.read_bytes()
+
+    with pytest.raises(StoreUnavailable, match="another program"):
+        SqliteStore(path)
+    assert path.read_bytes() == before
+
+
+def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match="nowhere"):
+        SqliteStore(tmp_path / "nowhere" / "store.sqlite3")
+
+
+def test_a_store_of_a_newer_program_is_refused_with_both_versions(path: Path) -> None:
+    with closing(SqliteStore(path)) as store:
+        known = store.schema_version()
+    with closing(apsw.Connection(str(path))) as newer:
+        newer.execute("pragma user_version = 4711")
+
+    with pytest.raises(StoreTooNew, match=rf"schema 4711\b.*\bup to {known}\b"):
+        SqliteStore(path)
