@@ -123,6 +123,19 @@ def test_absent_members_are_left_out_and_needed_ones_are_there(http: Http) -> No
     assert http.get(f"/api/v7/event/{saved['event_id']}").json()["topic"] is None
 
 
+def test_every_member_of_every_body_says_what_it_is(app: FastAPI) -> None:
+    schemas = app.openapi()["components"]["schemas"]
+
+    silent = [
+        f"{name}.{member}"
+        for name, schema in schemas.items()
+        for member, part in schema["properties"].items()
+        if not part.get("description")
+    ]
+
+    assert silent == []
+
+
 class Links(HTMLParser):
     """Collects what a page would load or run."""
 
@@ -179,6 +192,8 @@ def test_the_documentation_has_every_endpoint_and_every_error(http: Http) -> Non
     assert [e.path for e in ROUTES if f"<code>{e.path}</code>" not in text] == []
     assert [kind.error for kind in PROBLEMS if f"<code>{kind.error}</code>" not in text] == []
     assert "<td>integer from 1 to 100, default 5</td>" in text
+    assert "<h3>Hit</h3>" in text
+    assert "`" not in text
 
 
 @pytest.mark.parametrize("host", ["evil.example'; rm -rf ~; '", '"><script>', "a b", "$(reboot)", "`x`"])
