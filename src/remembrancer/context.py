@@ -6,23 +6,36 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from .search import Embedder, QueryVectors, Shelf, open_embedder
 from .settings import Settings
 from .store import Store, open_store
 
+if TYPE_CHECKING:
+    from .search import Embedder, QueryVectors, Shelf
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Context:
-    """The parts, passed first and explicitly. Nothing in the program keeps them in a global."""
+class Records:
+    """The parts for work on rows alone, such as accounts and keys: they open at once, where a search needs its model."""
 
     settings: Settings
     store: Store
+    clock: Callable[[], int]  # milliseconds since 1970, UTC
+    ids: Callable[[str], str]  # a new unguessable id that starts with the given prefix
+
+    def close(self) -> None:
+        """Let go of everything. Idempotent."""
+        self.store.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context(Records):
+    """All the parts, passed first and explicitly. Nothing in the program keeps them in a global."""
+
     embedder: Embedder
     query_vectors: QueryVectors
     shelf: Shelf
-    clock: Callable[[], int]  # milliseconds since 1970, UTC
-    ids: Callable[[str], str]  # a new unguessable id that starts with the given prefix
 
     def close(self) -> None:
         """Let go of everything. Idempotent."""
@@ -42,20 +55,37 @@ class Caller:
     read_only: bool = False
 
 
-def assemble(settings: Settings) -> Context:
-    """Open and wire the parts that `settings` names. Raises what opening the store or the embedder raises."""
+def open_records(settings: Settings) -> Records:
+    """Open the store that `settings` name, in a data folder that is made if need be. Raises what `open_store` raises."""
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = open_store(settings.store_url, durability=settings.durability)
-    embedder = open_embedder(settings.embedder)
+    return Records(settings=settings, store=store, clock=now_ms, ids=new_id)
+
+
+def assemble(settings: Settings) -> Context:
+    """Open and wire all the parts that `settings` name. Raises what opening the store or the embedder raises."""
+    from .search import QueryVectors, Shelf, open_embedder  # here: half a second that the command line need not wait for keys
+
+    records = open_records(settings)
+    try:
+        embedder = open_embedder(settings.embedder)
+    except BaseException:
+        records.close()
+        raise
     return Context(
         settings=settings,
-        store=store,
+        store=records.store,
+        clock=records.clock,
+        ids=records.ids,
         embedder=embedder,
         query_vectors=QueryVectors(embedder),
         shelf=Shelf(memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions),
-        clock=lambda: time.time_ns() // 1_000_000,
-        ids=new_id,
     )
+
+
+def now_ms() -> int:
+    """The time by this machine's clock: milliseconds since 1970, UTC."""
+    return time.time_ns() // 1_000_000
 
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u to misread

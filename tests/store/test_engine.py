@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from remembrancer.settings import SettingInvalid
 from remembrancer.store import Store, StoreUnavailable, Transaction, open_store
 
 ADD = "insert into accounts (name, role, created_ms) values (:name, 'member', :now)"
@@ -319,7 +320,7 @@ def test_close_finishes_the_writes_under_way(opened: Callable[[], Store]) -> Non
 
 @pytest.mark.parametrize("url", ["", "sqlite", "sqlite:", "mysql:somewhere"])
 def test_an_unknown_engine_is_named(url: str) -> None:
-    with pytest.raises(ValueError, match="sqlite:PATH"):
+    with pytest.raises(SettingInvalid, match="sqlite:PATH"):
         open_store(url)
 
 

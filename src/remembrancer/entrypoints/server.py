@@ -55,7 +55,7 @@ def welcome(context: Context, address: str) -> str:
     """What to say when the server begins to listen. Makes the owner and the first key when there is no account yet."""
     lines = [f"Remembrancer {__version__} listens on {address}", f"Documentation: {address}/docs", ""]
     if not status.is_new(context):
-        return "\n".join([*lines, "A new key: remembrancer keys create --label NAME", ""])
+        return "\n".join([*lines, "A new key: remembrancer keys create --account NAME", ""])
     key = keys.create(context, account=OWNER, label="first key").key.reveal()
     return "\n".join(
         [

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
+from ..settings import SettingInvalid
+
 T = TypeVar("T")
 Row = Any  # a named tuple: one attribute a column, in the order of the query
 
@@ -67,11 +69,11 @@ class Store(Protocol):
 def open_store(url: str, *, durability: str = "full") -> Store:
     """Open the store at `sqlite:PATH`, making or migrating it as needed.
 
-    Raises StoreTooNew, StoreUnavailable, and ValueError for an URL of no known engine.
+    Raises StoreTooNew, StoreUnavailable, and SettingInvalid for an URL of no known engine.
     """
     from .sqlite import SqliteStore  # here, so that an engine's driver is loaded only when it is used
 
     engine, _, rest = url.partition(":")
     if engine != "sqlite" or not rest:
-        raise ValueError(f"no storage engine for {engine!r}; use sqlite:PATH")
+        raise SettingInvalid(f"`store`: there is no storage engine {engine!r}; use sqlite:PATH")
     return SqliteStore(rest, durability=durability)

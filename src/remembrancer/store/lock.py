@@ -6,6 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from .engine import DataFolderBusy, StoreUnavailable
 
@@ -24,7 +25,7 @@ class Lock:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
 
-    def __enter__(self) -> Lock:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:

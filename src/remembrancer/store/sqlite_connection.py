@@ -126,7 +126,8 @@ def _recognise(connection: apsw.Connection, path: Path) -> None:
     if not is_empty and not is_ours:
         raise StoreUnavailable(f"{path} is a database of another program; name another file")
     if version > known:
-        raise StoreTooNew(f"{path} has schema {version}, this Remembrancer knows schemas up to {known}: start the newer one, or restore a backup")
+        ways = "start the newer one, or restore a backup"
+        raise StoreTooNew(f"{path} has schema {version}, this Remembrancer knows schemas up to {known}: {ways}")
 
 
 def _set(connection: apsw.Connection, pragma: str, value: str | int, *, path: Path) -> None:

@@ -1,0 +1,74 @@
+"""Accounts, and which space a caller may name."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import NamedTuple
+
+from ..context import Caller, Records
+from ..protocol.errors import Forbidden, InvalidRequest
+from ..store import Row, Transaction, named
+
+SQL = named("remembrancer.accounts", "accounts.sql")
+NAME_CHARACTERS_MAX = 200
+_UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, lone surrogates, line and paragraph separators
+
+
+class Pinned(Forbidden):
+    """This key is for one user_id only, and that is another one. Leave user_id out, or use another key."""
+
+
+class ReadOnly(Forbidden):
+    """This key may only read. Use another key to write."""
+
+
+class Account(NamedTuple):
+    """A person, or a team's robot."""
+
+    id: int
+    name: str
+    role: str  # owner or member
+    created_ms: int
+    keys: int  # that are good now
+
+
+def listed(records: Records) -> list[Account]:
+    """Every account, oldest first."""
+    now_ms = records.clock()
+    return records.store.read(lambda tx: [Account(*row) for row in tx.all(SQL.accounts, now_ms=now_ms)])
+
+
+def account_named(tx: Transaction, name: str, now_ms: int) -> Row:
+    """The account of a checked name (id, name, role), made when there is none. The first of all is the owner."""
+    tx.run(SQL.add_account, name=name, now_ms=now_ms)
+    return tx.one(SQL.account_named, name=name)
+
+
+def default_user_id(caller: Caller) -> str:
+    """Whose memory is meant where a request names none: the key's pin, else the account's own name."""
+    return caller.account_name if caller.pinned_user_id is None else caller.pinned_user_id
+
+
+def space_user_id(caller: Caller, asked: str | None) -> str:
+    """Whose memory a request is about. Raises Pinned when a pinned key asks for another one's."""
+    if asked is None:
+        return default_user_id(caller)
+    if caller.pinned_user_id not in (None, asked):
+        raise Pinned
+    return asked
+
+
+def may_write(caller: Caller) -> None:
+    """Raises ReadOnly when the key may not."""
+    if caller.read_only:
+        raise ReadOnly
+
+
+def checked_line(text: str, what: str, *, least: int = 0, most: int = NAME_CHARACTERS_MAX) -> str:
+    """One printable line of `least` to `most` characters, trimmed. Raises InvalidRequest; `what` names it there."""
+    line = text.strip()
+    if not least <= len(line) <= most:
+        raise InvalidRequest(f"{what} must have {least} to {most} characters")
+    if any(unicodedata.category(character) in _UNPRINTABLE for character in line):
+        raise InvalidRequest(f"{what} must be one line without control characters")
+    return line

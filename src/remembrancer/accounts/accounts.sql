@@ -1,0 +1,38 @@
+-- add_account: the first account of all is the owner; a name that exists stays as it is
+insert into accounts (name, role, created_ms)
+values (:name, case when exists (select 1 from accounts) then 'member' else 'owner' end, :now_ms)
+on conflict (name) do nothing;
+
+-- account_named: an account by its name
+select id, name, role from accounts where name = :name;
+
+-- accounts: every account, oldest first, with how many of its keys are good now
+select accounts.id, accounts.name, accounts.role, accounts.created_ms, count(keys.id) as keys
+from accounts
+left join keys on keys.account_id = accounts.id and keys.revoked_ms is null and (keys.expires_ms is null or keys.expires_ms > :now_ms)
+group by accounts.id, accounts.name, accounts.role, accounts.created_ms
+order by accounts.id;
+
+-- add_key: keep what is known of a new key; the key itself never is
+insert into keys (account_id, digest, hint, label, user_id, read_only, created_ms, expires_ms)
+values (:account_id, :digest, :hint, :label, :user_id, :read_only, :now_ms, :expires_ms)
+returning id;
+
+-- keys: every key of an account, or of all when :account is null, oldest first
+select keys.id, accounts.name as account, keys.hint, keys.label, keys.user_id, keys.read_only,
+       keys.created_ms, keys.expires_ms, keys.revoked_ms, keys.last_used_ms
+from keys join accounts on accounts.id = keys.account_id
+where accounts.name = coalesce(:account, accounts.name)
+order by keys.id;
+
+-- key_of_digest: a key and its account, whether it is good or not
+select keys.id, keys.digest, keys.user_id, keys.read_only, keys.expires_ms, keys.revoked_ms, keys.last_used_ms,
+       accounts.id as account_id, accounts.name as account, accounts.role
+from keys join accounts on accounts.id = keys.account_id
+where keys.digest = :digest;
+
+-- revoke_key: from now on the key is refused
+update keys set revoked_ms = :now_ms where id = :key_id and revoked_ms is null;
+
+-- note_use: when a key was last used, unless that is noted already for this minute
+update keys set last_used_ms = :now_ms where id = :key_id and (last_used_ms is null or last_used_ms <= :noted_before_ms);

@@ -1,0 +1,204 @@
+"""The command line. Answers go to stdout, all else to stderr. Exit status: 0 good, 1 a finding or failure, 2 wrong use.
+
+A command imports what it needs when it runs, so that none waits for the parts of another.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+from .. import __version__
+
+if TYPE_CHECKING:
+    from ..context import Records
+    from ..settings import Settings
+
+app = typer.Typer(name="remembrancer", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+keys_app = typer.Typer(no_args_is_help=True, help="Make, list and revoke API keys. Works beside a running server.")
+accounts_app = typer.Typer(no_args_is_help=True, help="See who has an account.")
+app.add_typer(keys_app, name="keys")
+app.add_typer(accounts_app, name="accounts")
+
+DataFolder = Annotated[
+    Path | None, typer.Option("--data", metavar="DIR", help="Folder that holds everything the service keeps.", show_default=False)
+]
+
+
+def main() -> None:
+    """Run the command that the program's arguments name, then exit."""
+    try:
+        app()
+    except Exception as error:  # noqa: BLE001 - the outer wall of every command: people get a line, not a traceback
+        fail(*_told(error))
+
+
+def fail(message: str, status: int = 1) -> NoReturn:
+    """End with one line on stderr."""
+    print(f"remembrancer: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(status)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def front(
+    context: typer.Context,
+    data: DataFolder = None,
+    _: Annotated[bool, typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_version)] = False,
+) -> None:
+    """A shared memory and a set of tools for AI agents."""
+    context.obj = data
+
+
+@app.command()
+def serve(
+    context: typer.Context,
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default=False)] = None,
+    port: Annotated[int | None, typer.Option(help="TCP port to listen on; 0: any free one.", show_default=False)] = None,
+    data: DataFolder = None,
+) -> None:
+    """Serve over HTTP until told to stop."""
+    from .http import serve as serve_http
+
+    serve_http(settings_of(context, data, host=host, port=port))
+
+
+@keys_app.command("create")
+def keys_create(
+    context: typer.Context,
+    account: Annotated[str, typer.Option(help="Whose key; the account is made when there is none. The first one is the owner.")],
+    label: Annotated[str, typer.Option(help="What people will know the key by.")] = "",
+    user_id: Annotated[str | None, typer.Option(help="Pin the key to this one user_id.", show_default=False)] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="A key that cannot write.")] = False,
+    expires_in: Annotated[str | None, typer.Option(metavar="TIME", help="When it ends: 30d, 12h, 45m or 90s.", show_default=False)] = None,
+    data: DataFolder = None,
+) -> None:
+    """Make a key. It is shown once, as the last line of stdout."""
+    from ..accounts import keys
+    from ..accounts.durations import duration
+
+    try:
+        expires_in_ms = None if expires_in is None else duration(expires_in)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--expires-in") from error
+    with records_of(context, data) as records:
+        new = keys.create(records, account=account, label=label, user_id=user_id, read_only=read_only, expires_in_ms=expires_in_ms)
+    whose = f"{new.account} (the owner)" if new.is_owner else new.account
+    ends = "" if new.expires_ms is None else f", good until {moment(new.expires_ms)}"
+    print(f"Key {new.id} of account {whose}{ends}. It will not be shown again.", file=sys.stderr)
+    print(new.key.reveal())
+
+
+@keys_app.command("list")
+def keys_list(
+    context: typer.Context,
+    account: Annotated[str | None, typer.Option(help="Only the keys of this account.", show_default=False)] = None,
+    data: DataFolder = None,
+) -> None:
+    """List keys; of a key itself only the beginning is known."""
+    from ..accounts import keys
+
+    with records_of(context, data) as records:
+        found, now_ms = keys.listed(records, account), records.clock()
+    columns = ("id", "key", "account", "label", "user_id", "may", "state", "created", "expires", "last used")
+    rows = []
+    for key in found:
+        may = "read" if key.read_only else "write"
+        what = (str(key.id), f"{keys.PREFIX}{key.hint}…", key.account, key.label, key.user_id or "any", may, key.state(now_ms))
+        rows.append((*what, moment(key.created_ms), moment(key.expires_ms), moment(key.last_used_ms)))
+    table(columns, rows)
+
+
+@keys_app.command("revoke")
+def keys_revoke(
+    context: typer.Context,
+    key_id: Annotated[int, typer.Argument(metavar="ID", help="The key's number in `keys list`.")],
+    data: DataFolder = None,
+) -> None:
+    """Refuse a key from the next request on."""
+    from ..accounts import keys
+
+    with records_of(context, data) as records:
+        revoked = keys.revoke(records, key_id)
+    if not revoked:
+        fail(f"there is no key {key_id} in force; see `remembrancer keys list`")
+    print(f"Key {key_id} is revoked.", file=sys.stderr)
+
+
+@accounts_app.command("list")
+def accounts_list(context: typer.Context, data: DataFolder = None) -> None:
+    """List accounts."""
+    from .. import accounts
+
+    with records_of(context, data) as records:
+        found = accounts.listed(records)
+    rows = [(str(account.id), account.name, account.role, str(account.keys), moment(account.created_ms)) for account in found]
+    table(("id", "account", "role", "keys in force", "created"), rows)
+
+
+def settings_of(context: typer.Context, data: Path | None, **said: Any) -> Settings:
+    """The settings in force; what the command line said wins. `--data` may stand before or after the command."""
+    from ..settings import read
+
+    return read(data=data or context.obj, **said)
+
+
+@contextmanager
+def records_of(context: typer.Context, data: Path | None) -> Iterator[Records]:
+    """The rows of the data folder, open while a command works on them."""
+    from ..context import open_records
+
+    records = open_records(settings_of(context, data))
+    try:
+        yield records
+    finally:
+        records.close()
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows to stdout: drawn for people, with tabs between the cells for programs."""
+    if not sys.stdout.isatty():
+        for row in (columns, *rows):
+            print("\t".join(row))
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        drawn.add_column(column, overflow="fold")
+    for row in rows:
+        drawn.add_row(*(Text(cell) for cell in row))  # not markup: a label may hold [brackets]
+    Console().print(drawn)
+
+
+def moment(ms: int | None) -> str:
+    """A time for people to read, in UTC; `never` for none."""
+    return "never" if ms is None else datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%MZ")
+
+
+def _told(error: Exception) -> tuple[str, int]:
+    """What to say of an error, and the exit status. Our own errors are written for people; any other is a mistake of ours."""
+    from ..protocol.errors import InvalidRequest
+    from ..settings import SettingInvalid
+
+    if isinstance(error, SettingInvalid | InvalidRequest):
+        return str(error), 2
+    if isinstance(error, OSError) or type(error).__module__.startswith("remembrancer."):
+        return str(error) or (type(error).__doc__ or "").partition("\n")[0], 1
+    *_, place = traceback.extract_tb(error.__traceback__)
+    return f"internal error: {type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})", 1
