@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from service import Http
 
+from remembrancer import testing
+from remembrancer.accounts import keys
+from remembrancer.context import Context
 from remembrancer.entrypoints.http import ROUTES
 
 COVERED = [(e.method, e.path.replace("{event_id}", "e_1")) for e in ROUTES if e.path.startswith("/api/v7/") and e.path != "/api/v7/status"]
@@ -105,3 +110,41 @@ def test_open_paths_take_no_notice_of_a_wrong_key(http: Http) -> None:
     """decisions.md: 'GET /api/v7/status (no key needed ...)'."""
     for path in ("/api/v7/status", "/healthz", "/readyz", "/docs", "/openapi.json", "/"):
         assert http.with_key("sk_wrong").get(path).status_code == 200
+
+
+class TestKeysThatEnd:
+    """With a clock that can be moved. decisions.md: 'A key has a label, optional expiry ...'."""
+
+    @pytest.fixture
+    def context(self, folder: Path) -> Iterator[Context]:
+        self.now_ms = 1_790_000_000_000
+        made = testing.context(folder, clock=lambda: self.now_ms)
+        yield made
+        made.close()
+
+    def test_an_expired_key_is_401_from_that_moment_on(self, http: Http) -> None:
+        """decisions.md: '401 no/bad/expired key'."""
+        brief = http.as_account("owner", expires_in_ms=1000)
+        before = brief.get("/api/v7/event/e_1").status_code
+        self.now_ms += 1000
+
+        assert before == 404
+        assert refused(brief.get("/api/v7/event/e_1"))
+        assert http.get("/api/v7/event/e_1").status_code == 404
+
+    def test_a_revoked_key_is_401_from_the_next_request_on(self, http: Http, context: Context) -> None:
+        other = http.as_account("owner")
+        before = other.get("/api/v7/event/e_1").status_code
+        keys.revoke(context, keys.listed(context)[-1].id)
+
+        assert before == 404
+        assert refused(other.get("/api/v7/event/e_1"))
+        assert http.get("/api/v7/event/e_1").status_code == 404
+
+    def test_a_revoked_key_keeps_nothing(self, http: Http, context: Context) -> None:
+        other = http.as_account("owner")
+        keys.revoke(context, keys.listed(context)[-1].id)
+        before = http.rows()
+
+        assert refused(other.post("/api/v7/remember", {"query": "a", "response": "b"}))
+        assert http.rows() == before
