@@ -28,7 +28,7 @@ class Maker:
 def given(context: Context) -> Once:
     """An Idempotency-Key of a real API key."""
     new_key(context)
-    key_id = context.store.read(lambda tx: tx.one("select id from keys")).id
+    key_id = context.store.read(lambda tx: tx.all("select id from keys"))[0].id
     return Once(key_id=key_id, path="/p", idempotency_key="k", body_digest=b"1" * 32)
 
 

@@ -157,7 +157,9 @@ def test_a_surrogate_pair_is_a_character_like_any_other(http: Http) -> None:
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.parametrize("kind", [None, "", "text/plain", "application/xml", "application/jsonx", "application/json; charset=utf-16", "text/json"])
+@pytest.mark.parametrize(
+    "kind", [None, "", "text/plain", "application/xml", "application/jsonx", "application/json; charset=utf-16", "text/json"]
+)
 def test_another_content_type_or_none_is_415(http: Http, path: str, kind: str | None) -> None:
     headers = {} if kind is None else {"Content-Type": kind}
     answer = http.ask("POST", path, content=json.dumps(GOOD[path]).encode(), headers=headers)
@@ -169,7 +171,9 @@ def test_a_compressed_body_is_415(http: Http) -> None:
     assert http.post_bytes("/api/v7/memory", b"\x1f\x8b", **{"content-encoding": "gzip"}).status_code == 415
 
 
-@pytest.mark.parametrize("kind", ["application/json", "Application/JSON", "application/json; charset=UTF-8", 'application/json;charset="utf-8"'])
+@pytest.mark.parametrize(
+    "kind", ["application/json", "Application/JSON", "application/json; charset=UTF-8", 'application/json;charset="utf-8"']
+)
 def test_json_is_announced_in_several_ways(http: Http, kind: str) -> None:
     body = json.dumps(GOOD["/api/v7/memory"]).encode()
 

@@ -123,6 +123,19 @@ def test_absent_members_are_left_out_and_needed_ones_are_there(http: Http) -> No
     assert http.get(f"/api/v7/event/{saved['event_id']}").json()["topic"] is None
 
 
+def test_every_member_of_every_body_says_what_it_is(app: FastAPI) -> None:
+    schemas = app.openapi()["components"]["schemas"]
+
+    silent = [
+        f"{name}.{member}"
+        for name, schema in schemas.items()
+        for member, part in schema["properties"].items()
+        if not part.get("description")
+    ]
+
+    assert silent == []
+
+
 class Links(HTMLParser):
     """Collects what a page would load or run."""
 
@@ -137,7 +150,9 @@ class Links(HTMLParser):
         """One element."""
         values = {name: value or "" for name, value in attrs}
         self.ids |= {values["id"]} if "id" in values else set()
-        if tag in {"script", "style", "iframe", "object", "embed", "base", "form"} or any(n == "style" or n.startswith("on") for n in values):
+        if tag in {"script", "style", "iframe", "object", "embed", "base", "form"} or any(
+            n == "style" or n.startswith("on") for n in values
+        ):
             self.forbidden.append(tag)
         if tag == "a":
             self.links.append(values["href"])
@@ -177,6 +192,8 @@ def test_the_documentation_has_every_endpoint_and_every_error(http: Http) -> Non
     assert [e.path for e in ROUTES if f"<code>{e.path}</code>" not in text] == []
     assert [kind.error for kind in PROBLEMS if f"<code>{kind.error}</code>" not in text] == []
     assert "<td>integer from 1 to 100, default 5</td>" in text
+    assert "<h3>Hit</h3>" in text
+    assert "`" not in text
 
 
 @pytest.mark.parametrize("host", ["evil.example'; rm -rf ~; '", '"><script>', "a b", "$(reboot)", "`x`"])
@@ -196,7 +213,11 @@ def test_the_lines_to_paste_work_when_pasted(context: Context) -> None:
             if "$EVENT_ID" in line:
                 continue  # of an event that the reader has
             done = subprocess.run(
-                ["sh", "-c", line + " -w '%{http_code}' -o /dev/null"], capture_output=True, text=True, check=True, env={"REMEMBRANCER_KEY": key, "PATH": "/usr/bin:/bin"}
+                ["sh", "-c", line + " -w '%{http_code}' -o /dev/null"],
+                capture_output=True,
+                text=True,
+                check=True,
+                env={"REMEMBRANCER_KEY": key, "PATH": "/usr/bin:/bin"},
             )
             assert done.stdout == "200", line
             ran += 1

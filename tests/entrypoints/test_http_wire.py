@@ -113,7 +113,8 @@ def test_json_100_000_deep_is_400(connect: Connect, key: str) -> None:
     body = b'{"query":' * 100_000 + b"1" + b"}" * 100_000
     connection = connect()
     connection.sendall(
-        head("POST", "/api/v7/remember", f"Authorization: Bearer {key}", "Content-Type: application/json", f"Content-Length: {len(body)}") + body
+        head("POST", "/api/v7/remember", f"Authorization: Bearer {key}", "Content-Type: application/json", f"Content-Length: {len(body)}")
+        + body
     )
 
     status, _, answer = read_answer(connection)
@@ -224,7 +225,9 @@ def test_the_same_write_sent_eight_times_at_once_is_done_once(connect: Connect, 
 
 def test_a_client_that_hangs_up_in_the_middle_of_a_body_leaves_nothing(connect: Connect, context: Context, key: str) -> None:
     before, connection = rows(context), connect()
-    connection.sendall(head("POST", "/api/v7/remember", f"Authorization: Bearer {key}", "Content-Type: application/json", "Content-Length: 500"))
+    connection.sendall(
+        head("POST", "/api/v7/remember", f"Authorization: Bearer {key}", "Content-Type: application/json", "Content-Length: 500")
+    )
     connection.sendall(TURN)
     connection.close()
 
@@ -240,5 +243,3 @@ def test_the_server_does_not_say_what_it_is_made_of(connect: Connect) -> None:
     connection.sendall(head("GET", "/healthz"))
 
     assert "server" not in read_answer(connection)[1]
-
-

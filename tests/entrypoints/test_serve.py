@@ -32,7 +32,9 @@ def start(folder: Path) -> Iterator[Start]:
     environment = {**os.environ, **{f"REMEMBRANCER_{name}": value for name, value in settings.items()}}
 
     def one() -> subprocess.Popen[str]:
-        started.append(subprocess.Popen([sys.executable, "-c", SERVE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment))
+        started.append(
+            subprocess.Popen([sys.executable, "-c", SERVE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+        )
         return started[-1]
 
     yield one
@@ -65,7 +67,9 @@ def test_a_new_folder_gets_an_owner_whose_key_and_lines_work_when_pasted(start: 
 
     keys = set(re.findall(r"sk_[0-9a-f]{64}", said))
     answers = [
-        json.loads(subprocess.run(["sh", "-c", line], capture_output=True, check=True).stdout) for line in said.splitlines() if line.startswith("curl")
+        json.loads(subprocess.run(["sh", "-c", line], capture_output=True, check=True).stdout)
+        for line in said.splitlines()
+        if line.startswith("curl")
     ]
     assert len(keys) == 1
     assert "will not be shown again" in said

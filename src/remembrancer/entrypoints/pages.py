@@ -11,6 +11,7 @@ from importlib import resources
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -18,9 +19,18 @@ CSP = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; fo
 STYLE_PATH = "/docs/style.css"
 
 _HOST = re.compile(r"[A-Za-z0-9.\-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?")
+_CODE = re.compile(r"`([^`]+)`")
 _templates = Environment(
     loader=PackageLoader("remembrancer.entrypoints", "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
 )
+
+
+def _prose(text: str) -> Markup:
+    """Text for a page, with what stands between backquotes set as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped in this very line
+
+
+_templates.filters["prose"] = _prose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +74,7 @@ def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
         for method, operation in methods.items():
             body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
             good = operation["responses"]["200"]["content"]
+            answer = good.get("application/json", {}).get("schema", {})
             examples = [example["value"] for example in body.get("examples", {}).values()]
             entries.append(
                 {
@@ -75,7 +86,8 @@ def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
                     "needs_key": bool(operation["security"]),
                     "takes": _members(document, body.get("schema", {})),
                     "parameters": operation.get("parameters", []),
-                    "gives": _members(document, good.get("application/json", {}).get("schema", {})),
+                    "gives": _members(document, answer),
+                    "inside": _inside(document, answer),
                     "media": list(good),
                     "problems": [_resolved(document, r) for s, r in operation["responses"].items() if s != "200"],
                     "curl": _curl(base, path, operation, examples),
@@ -85,13 +97,13 @@ def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
 
 
 def _curl(base: str, path: str, operation: dict[str, Any], examples: list[Any]) -> str:
-    parts = ["curl -sS"]
+    url = base + path.replace("{", "$").replace("}", "").replace("$event_id", "$EVENT_ID")
+    parts = [f'curl -sS "{url}"']
     if operation["security"]:
         parts.append('-H "Authorization: Bearer $REMEMBRANCER_KEY"')
     if examples:
-        parts += ["-H 'Content-Type: application/json'", f"-d {shlex.quote(json.dumps(examples[0], ensure_ascii=False))}"]
-    url = base + path.replace("{", "$").replace("}", "").replace("$event_id", "$EVENT_ID")
-    return " \\\n  ".join([*parts, f'"{url}"'])
+        parts += ["-H 'Content-Type: application/json'", f"-d {shlex.quote(json.dumps(examples[0], ensure_ascii=False, indent=2))}"]
+    return " \\\n  ".join(parts)
 
 
 def _resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
@@ -110,6 +122,20 @@ def _members(document: dict[str, Any], schema: dict[str, Any]) -> list[Member]:
         Member(name=name, kind=_kind(document, part), required=name in required, about=part.get("description", ""))
         for name, part in schema.get("properties", {}).items()
     ]
+
+
+def _inside(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, list[Member]]:
+    """The members of every object inside this one, by the name its kind has in `_members`."""
+    found: dict[str, list[Member]] = {}
+    todo = list(_resolved(document, schema).get("properties", {}).values())
+    while todo:
+        part = todo.pop(0)
+        todo += [*part.get("anyOf", []), *([part["items"]] if "items" in part else [])]
+        inner = _resolved(document, part)
+        if inner is not part and inner["title"] not in found:
+            found[inner["title"]] = _members(document, inner)
+            todo += inner.get("properties", {}).values()
+    return found
 
 
 def _kind(document: dict[str, Any], part: dict[str, Any]) -> str:

@@ -156,8 +156,8 @@ PROBLEMS: tuple[type[Problem], ...] = (
 class Fault(BaseModel):
     """One thing wrong with a body and where: a JSON pointer (RFC 6901), empty for the body as a whole."""
 
-    pointer: str
-    detail: str
+    pointer: Annotated[str, Field(description="Where, such as `/focus_words/1`.")]
+    detail: Annotated[str, Field(description="What is wrong there.")]
 
 
 class ProblemBody(BaseModel):
@@ -166,7 +166,7 @@ class ProblemBody(BaseModel):
     model_config = ConfigDict(title="Problem", json_schema_extra={"examples": [NotFound().body("01hzy4k6t7v2w")]})
 
     type: Annotated[str, Field(description="`urn:remembrancer:error:` and the word of `error`.")]
-    title: str
+    title: Annotated[str, Field(description="The kind of error, for people.")]
     status: Annotated[int, Field(description="The HTTP status again.")]
     detail: Annotated[str, Field(description="What is wrong, for people.")]
     instance: Annotated[str, Field(description="Id of this request, also in the header `X-Request-Id` and in the server's log.")]

@@ -13,6 +13,12 @@ Id = Annotated[Text, Field(min_length=1, max_length=limits.ID_CHARACTERS_MAX)]
 Topic = Annotated[Text, Field(max_length=limits.TOPIC_CHARACTERS_MAX)]
 
 
+EventId = Annotated[str, Field(description="Identifier of the event, to cite and to get it whole.")]
+Occurred = Annotated[str, Field(description="The time it belongs to (RFC 3339, UTC).")]
+Created = Annotated[str, Field(description="When it was kept (RFC 3339, UTC).")]
+Saved = Annotated[bool, Field(description="True once it is durable and the next search finds it.")]
+
+
 class Message(BaseModel):
     """Strict types (the text "5" is no integer), unknown fields ignored, never changed after it was made."""
 
@@ -60,32 +66,32 @@ class MemoryQuery(Message):
 class Signal(Message):
     """One reason why an event was found: where it stood in that ranking (1 = best) and its value there (0..1)."""
 
-    signal: str  # dense, text, focus, session, neighbour, date, speaker
-    rank: Annotated[int | None, ABSENT_IF_NONE] = None
-    value: float
+    signal: Annotated[str, Field(description="Which: dense, text, focus, session, neighbour, date, speaker.")]
+    rank: Annotated[int | None, ABSENT_IF_NONE, Field(description="Its place in that ranking; absent where there is none.")] = None
+    value: Annotated[float, Field(description="0..1, higher is better.")]
 
 
 class Hit(Message):
     """One event found. `query` and `response` may be snippets; the event detail has the whole text."""
 
-    event_id: str
-    session_id: str
-    topic: str | None
-    query: str
-    response: str
-    occurred_at: str
-    created_at: str
-    score: Annotated[float, Field(ge=0, le=1)]
-    why: list[Signal]
+    event_id: EventId
+    session_id: Annotated[str, Field(description="The session it was said in.")]
+    topic: Annotated[str | None, Field(description="Its topic, when it was given one.")]
+    query: Annotated[str, Field(description="The user's message, or the part of it that answers.")]
+    response: Annotated[str, Field(description="The answer given then, or the part of it that answers.")]
+    occurred_at: Occurred
+    created_at: Created
+    score: Annotated[float, Field(ge=0, le=1, description="0..1, higher is better.")]
+    why: Annotated[list[Signal], Field(description="Which signals found it.")]
 
 
 class MemoryAnswer(Message):
     """Answer of `POST /api/v7/memory`. Hits are best first; the first is the center hit."""
 
-    hits: list[Hit]
-    shared_cubes: list[dict[str, Any]] = []
-    step: int
-    total_hits: int
+    hits: Annotated[list[Hit], Field(description="The events found, best first; the first is the center hit.")]
+    shared_cubes: Annotated[list[dict[str, Any]], Field(description="Lessons that bear on the query.")] = []
+    step: Annotated[int, Field(description="For the seal of this turn.")]
+    total_hits: Annotated[int, Field(description="How many events matched, before the cut to `top_k`.")]
     focus_missing: Annotated[list[str] | None, ABSENT_IF_NONE, Field(description="Focus words that occur nowhere in this memory.")] = None
 
 
@@ -97,7 +103,7 @@ class TurnText(Message):
 
     query: Annotated[Text, Field(description="The user's message.")]
     response: Annotated[Text, Field(description="The clean answer shown to the user.")]
-    topic: Topic | None = None
+    topic: Annotated[Topic | None, Field(description="What it is about, in a word or a line.")] = None
     occurred_at: Annotated[Moment | None, Field(description="When it was said (RFC 3339). Default: now.")] = None
 
     @model_validator(mode="after")
@@ -128,9 +134,9 @@ class Turn(TurnText):
 class Remembered(Message):
     """Answer of `POST /api/v7/remember`: `saved` is true only once the event is durable and searchable."""
 
-    saved: bool
-    event_id: str
-    step: int
+    saved: Saved
+    event_id: EventId
+    step: Annotated[int, Field(description="Of the last search in this session that counted.")]
 
 
 class EventWrite(TurnText):
@@ -148,19 +154,19 @@ class EventWrite(TurnText):
 class EventWritten(Message):
     """Answer of `POST /api/v7/event/write`."""
 
-    saved: bool
-    event_id: str
+    saved: Saved
+    event_id: EventId
 
 
 class Event(Message):
     """Answer of `GET /api/v7/event/{event_id}`: the turn as it was said."""
 
-    event_id: str
-    user_id: str
-    session_id: str
-    topic: str | None
-    query: str
-    response: str
-    raw_dialogue: str
-    occurred_at: str
-    created_at: str
+    event_id: EventId
+    user_id: Annotated[str, Field(description="Whose memory it is in.")]
+    session_id: Annotated[str, Field(description="The session it was said in.")]
+    topic: Annotated[str | None, Field(description="Its topic, when it was given one.")]
+    query: Annotated[str, Field(description="The user's message, whole.")]
+    response: Annotated[str, Field(description="The answer given then, whole.")]
+    raw_dialogue: Annotated[str, Field(description="Both sides word for word, each after who said it.")]
+    occurred_at: Occurred
+    created_at: Created

@@ -15,7 +15,7 @@ RECORD_VERSION = "6.0"  # specification, Versioning: what the status record repo
 class Embedding(Message):
     """The embedder in use, and how many events still wait for its vectors."""
 
-    name: str
+    name: Annotated[str, Field(description="Name and version; `none` searches by text alone.")]
     pending: Annotated[int, Field(ge=0, description="Events that are found by their text only until they are embedded.")]
 
 
@@ -23,22 +23,22 @@ class StatusRecord(Message):
     """Answer of `GET /api/v7/status`."""
 
     do_this: Annotated[list[str], Field(description="What an agent does, step by step.")]
-    service: str
+    service: Annotated[str, Field(description="The name of the service.")]
     version: Annotated[str, Field(description="Version of this record.")]
     status: Annotated[Literal["ok", "degraded"], Field(description="`degraded`: a part is missing; /readyz says which.")]
-    cubes_count: Annotated[int, Field(ge=0)]
+    cubes_count: Annotated[int, Field(ge=0, description="Lessons kept.")]
     connections: Annotated[int, Field(ge=0, description="Requests in flight.")]
     graph_loaded: Annotated[bool, Field(description="Neighbouring turns and sessions serve searches.")]
     cache_enabled: Annotated[bool, Field(description="The search indexes of the spaces in use are kept in memory.")]
-    interface_version: str
-    server_version: str
-    embedding: Embedding | None = None
+    interface_version: Annotated[str, Field(description="Version of the interface description.")]
+    server_version: Annotated[str, Field(description="Version of this server.")]
+    embedding: Annotated[Embedding | None, Field(description="Unknown while the store does not answer.")] = None
 
 
 class Readiness(Message):
     """Answer of `GET /readyz`: each part is `ok` or says what is wrong with it."""
 
-    ready: bool
-    store: str
-    embedder: str
-    embedding: Embedding | None = None
+    ready: Annotated[bool, Field(description="Whether all parts work.")]
+    store: Annotated[str, Field(description="`ok`, or what is wrong with it.")]
+    embedder: Annotated[str, Field(description="`ok`, or what is wrong with it.")]
+    embedding: Annotated[Embedding | None, Field(description="Unknown while the store does not answer.")] = None

@@ -1,0 +1,150 @@
+"""Specification, 'Authentication'."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service import Http
+
+from remembrancer import testing
+from remembrancer.accounts import keys
+from remembrancer.context import Context
+from remembrancer.entrypoints.http import ROUTES
+
+COVERED = [(e.method, e.path.replace("{event_id}", "e_1")) for e in ROUTES if e.path.startswith("/api/v7/") and e.path != "/api/v7/status"]
+
+
+def refused(answer: Any) -> bool:
+    """Whether it is a whole 401."""
+    said = (answer.status_code, answer.json()["error"], answer.headers["www-authenticate"])
+    return said == (401, "unauthorized", "Bearer")
+
+
+@pytest.mark.parametrize(("method", "path"), COVERED)
+def test_every_endpoint_is_covered(http: Http, method: str, path: str) -> None:
+    """1: 'Every endpoint is covered by HTTP Bearer authentication'. (decisions.md: the status record needs no key.)"""
+    before = http.rows()
+
+    assert refused(http.with_key(None).ask(method, path))
+    assert refused(http.with_key(None).ask(method, path, content=b"not json"))
+    assert http.rows() == before
+
+
+def mistyped(key: str) -> str:
+    """The key with one character changed."""
+    return key[:10] + ("0" if key[10] != "0" else "1") + key[11:]
+
+
+def unknown() -> str:
+    """A well-formed key that was never given out."""
+    body = "sk_" + "0f" * 28
+    return body + f"{zlib.crc32(body.encode()):08x}"
+
+
+WRONG = {
+    "empty": "",
+    "scheme alone": "Bearer",
+    "scheme and spaces": "Bearer   ",
+    "basic": "Basic dXNlcjpwYXNz",
+    "another scheme": "Token {key}",
+    "no scheme": "{key}",
+    "two keys": "Bearer {key} {key}",
+    "with a comma": "Bearer {key}, Bearer {key}",
+    "quoted": 'Bearer "{key}"',
+    "upper case": "Bearer {upper}",
+    "mistyped": "Bearer {mistyped}",
+    "cut off": "Bearer {short}",
+    "one character more": "Bearer {key}0",
+    "without its prefix": "Bearer {bare}",
+    "never given out": "Bearer {unknown}",
+    "10 KB": "Bearer sk_" + "0" * 10_240,
+    "not ASCII": "Bearer sk_é",
+    "a tab": "Bearer\t{key}",
+}
+
+
+@pytest.mark.parametrize("written", WRONG.values(), ids=WRONG.keys())
+def test_anything_but_a_good_bearer_key_is_401(http: Http, written: str) -> None:
+    """decisions.md: '401 no/bad/expired key (with WWW-Authenticate: Bearer)'."""
+    key = str(http.key)
+    header = written.format(key=key, upper=key.upper(), mistyped=mistyped(key), short=key[:-1], bare=key[3:], unknown=unknown())
+    answer = http.ask("GET", "/api/v7/event/e_1", headers={"Authorization": header.encode("latin-1")})
+
+    assert refused(answer)
+    assert key not in answer.text
+
+
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer  "])
+def test_the_scheme_is_read_in_any_case(http: Http, scheme: str) -> None:
+    """2: 'Authorization: Bearer <API_KEY>'; RFC 9110 11.1: the scheme is case-insensitive."""
+    answer = http.ask("GET", "/api/v7/event/e_1", headers={"Authorization": f"{scheme} {http.key}"})
+
+    assert answer.status_code == 404
+
+
+@pytest.mark.parametrize("query", ["key={key}", "api_key={key}", "authorization=Bearer%20{key}", "access_token={key}"])
+def test_a_key_in_the_address_is_no_key(http: Http, query: str) -> None:
+    assert refused(http.with_key(None).get("/api/v7/event/e_1?" + query.format(key=http.key)))
+
+
+def test_all_wrong_keys_get_the_same_kind_of_answer(http: Http) -> None:
+    """decisions.md: '401 no/bad/expired key'."""
+    answers = [http.with_key(key).get("/api/v7/event/e_1") for key in (unknown(), mistyped(str(http.key)))]
+
+    assert {(a.status_code, a.json()["error"], a.json()["title"]) for a in answers} == {(401, "unauthorized", "Key needed")}
+
+
+def test_a_key_opens_its_own_account_only(http: Http) -> None:
+    """decisions.md: 'Nothing of another account is ever readable'."""
+    event_id = http.remember("a", "b")["event_id"]
+
+    assert http.as_account("bob").get(f"/api/v7/event/{event_id}").status_code == 404
+    assert http.as_account("owner").get(f"/api/v7/event/{event_id}").status_code == 200
+
+
+def test_open_paths_take_no_notice_of_a_wrong_key(http: Http) -> None:
+    """decisions.md: 'GET /api/v7/status (no key needed ...)'."""
+    for path in ("/api/v7/status", "/healthz", "/readyz", "/docs", "/openapi.json", "/"):
+        assert http.with_key("sk_wrong").get(path).status_code == 200
+
+
+class TestKeysThatEnd:
+    """With a clock that can be moved. decisions.md: 'A key has a label, optional expiry ...'."""
+
+    @pytest.fixture
+    def context(self, folder: Path) -> Iterator[Context]:
+        self.now_ms = 1_790_000_000_000
+        made = testing.context(folder, clock=lambda: self.now_ms)
+        yield made
+        made.close()
+
+    def test_an_expired_key_is_401_from_that_moment_on(self, http: Http) -> None:
+        """decisions.md: '401 no/bad/expired key'."""
+        brief = http.as_account("owner", expires_in_ms=1000)
+        before = brief.get("/api/v7/event/e_1").status_code
+        self.now_ms += 1000
+
+        assert before == 404
+        assert refused(brief.get("/api/v7/event/e_1"))
+        assert http.get("/api/v7/event/e_1").status_code == 404
+
+    def test_a_revoked_key_is_401_from_the_next_request_on(self, http: Http, context: Context) -> None:
+        other = http.as_account("owner")
+        before = other.get("/api/v7/event/e_1").status_code
+        keys.revoke(context, keys.listed(context)[-1].id)
+
+        assert before == 404
+        assert refused(other.get("/api/v7/event/e_1"))
+        assert http.get("/api/v7/event/e_1").status_code == 404
+
+    def test_a_revoked_key_keeps_nothing(self, http: Http, context: Context) -> None:
+        other = http.as_account("owner")
+        keys.revoke(context, keys.listed(context)[-1].id)
+        before = http.rows()
+
+        assert refused(other.post("/api/v7/remember", {"query": "a", "response": "b"}))
+        assert http.rows() == before

@@ -1,0 +1,72 @@
+"""Specification, 'Errors', with the gaps filled by decisions.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from service import Http
+
+BIG = b'{"query_text": "' + b"x" * (1 << 20) + b'"}'
+JSON = {"Content-Type": "application/json"}
+
+
+def ask(http: Http, body: bytes, headers: dict[str, str], path: str = "/api/v7/memory") -> Any:
+    return http.ask("POST", path, content=body, headers=headers)
+
+
+def test_a_failed_call_has_an_error_status_and_says_what_is_wrong_early_in_its_body(http: Http) -> None:
+    """1: 'Clients read the status code and the first part of the body text'."""
+    answer = http.post("/api/v7/memory", {"query_text": "a", "user_id": "u", "top_k": 0})
+
+    assert answer.status_code == 422
+    assert "top_k: Input should be greater than or equal to 1." in answer.text[:300]
+
+
+def test_the_order_of_checks(http: Http) -> None:
+    """decisions.md: 'Order of checks: 413, 401, 429, 415, 400, 422, 403/404'."""
+    nobody, pinned = http.with_key(None), http.as_account("owner", user_id="ada")
+    wrong_user = b'{"query_text": "a", "user_id": "bob", "top_k": %s}'
+
+    assert ask(nobody, BIG, {"Content-Type": "text/plain"}).status_code == 413
+    assert ask(nobody, b"not json", {"Content-Type": "text/plain"}).status_code == 401
+    assert ask(pinned, b"not json", {"Content-Type": "text/plain"}).status_code == 415
+    assert ask(pinned, b"not json", JSON).status_code == 400
+    assert ask(pinned, wrong_user % b"0", JSON).status_code == 422
+    assert ask(pinned, wrong_user % b"1", JSON).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("status", "word", "method", "path", "given"),
+    [
+        (400, "invalid_json", "POST", "/api/v7/memory", {"content": b"{", "headers": JSON}),
+        (401, "unauthorized", "GET", "/api/v7/event/e_1", {"headers": {"Authorization": "Bearer sk_no"}}),
+        (404, "not_found", "GET", "/api/v7/event/e_1", {}),
+        (404, "not_found", "GET", "/api/v7/nothing", {}),
+        (405, "method_not_allowed", "GET", "/api/v7/memory", {}),
+        (413, "too_large", "POST", "/api/v7/memory", {"content": BIG, "headers": JSON}),
+        (415, "unsupported_media_type", "POST", "/api/v7/memory", {"content": b"{}"}),
+        (422, "invalid_request", "POST", "/api/v7/memory", {"json": {}}),
+    ],
+)
+def test_each_status_has_its_word_in_one_shape(http: Http, status: int, word: str, method: str, path: str, given: Any) -> None:
+    """decisions.md: 'Every error body is RFC 9457 application/problem+json'."""
+    answer = http.ask(method, path, **given)
+    body = answer.json()
+
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert (answer.status_code, body["status"], body["error"]) == (status, status, word)
+    assert body["type"] == f"urn:remembrancer:error:{word}"
+    assert body["instance"] == answer.headers["x-request-id"]
+    assert body["title"]
+    assert body["detail"]
+
+
+def test_pointers_lead_to_what_is_wrong(http: Http) -> None:
+    """decisions.md: 'errors: [{pointer, detail}] (JSON pointer into the body)'."""
+    body: dict[str, Any] = {"query_text": 1, "user_id": "u", "focus_words": ["ok", 7]}
+
+    errors = http.post("/api/v7/memory", body).json()["errors"]
+
+    assert [error["pointer"] for error in errors] == ["/query_text", "/focus_words/1"]
+    assert all(error.keys() == {"pointer", "detail"} for error in errors)

@@ -1,0 +1,49 @@
+"""Specification, 'Limits'."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from service import Http
+
+from remembrancer.protocol import limits
+
+AT_THE_LIMIT: list[tuple[str, Any, Any]] = [
+    ("query_text", "q" * limits.QUERY_CHARACTERS_MAX, "q" * (limits.QUERY_CHARACTERS_MAX + 1)),
+    ("user_id", "ü" * limits.ID_CHARACTERS_MAX, "ü" * (limits.ID_CHARACTERS_MAX + 1)),
+    ("session_id", "s" * limits.ID_CHARACTERS_MAX, "s" * (limits.ID_CHARACTERS_MAX + 1)),
+    ("focus_words", ["w"] * limits.FOCUS_WORDS_MAX, ["w"] * (limits.FOCUS_WORDS_MAX + 1)),
+    ("focus_words", ["w" * limits.FOCUS_WORD_CHARACTERS_MAX], ["w" * (limits.FOCUS_WORD_CHARACTERS_MAX + 1)]),
+    ("top_k", 1, 0),
+    ("top_k", limits.TOP_K_MAX, limits.TOP_K_MAX + 1),
+    ("last_seal", "s" * limits.SEAL_CHARACTERS_MAX, "s" * (limits.SEAL_CHARACTERS_MAX + 1)),
+    ("max_tokens", limits.TOKENS_MAX, limits.TOKENS_MAX + 1),
+]
+
+
+@pytest.mark.parametrize(("name", "most", "too_much"), AT_THE_LIMIT)
+def test_the_bound_itself_is_allowed_and_one_more_is_not(http: Http, name: str, most: Any, too_much: Any) -> None:
+    """decisions.md: 'top_k 1..100'; the other bounds are in protocol/limits.py."""
+    body = {"query_text": "a", "user_id": "owner"}
+
+    assert http.post("/api/v7/memory", {**body, name: most}).status_code == 200
+    refused = http.post("/api/v7/memory", {**body, name: too_much})
+
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["pointer"].startswith(f"/{name}")
+
+
+def test_top_k_is_five_by_default(http: Http) -> None:
+    """'top_k | Default 5.'"""
+    assert limits.TOP_K_DEFAULT == 5
+    schema = http.get("/openapi.json").json()["components"]["schemas"]["MemoryQuery"]["properties"]["top_k"]
+    assert (schema["default"], schema["minimum"], schema["maximum"]) == (5, 1, 100)
+
+
+def test_memory_calls_are_not_limited_by_default(http: Http) -> None:
+    """decisions.md: 'memory calls unlimited by default'."""
+    answers = [http.get("/api/v7/event/e_1") for _ in range(200)]
+
+    assert {answer.status_code for answer in answers} == {404}
+    assert "ratelimit" not in answers[0].headers

@@ -1,0 +1,145 @@
+"""Specification, 'Remember a turn': POST /api/v7/remember."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from service import Http, rows
+
+from remembrancer import testing
+from remembrancer.context import Context
+
+TURN = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino, pier 3."}
+
+
+def test_a_turn_is_saved_and_the_answer_says_so(http: Http) -> None:
+    """'Response fields: saved'."""
+    answer = http.remember(**TURN)
+
+    assert answer["saved"] is True
+    assert http.get(f"/api/v7/event/{answer['event_id']}").json()["response"] == TURN["response"]
+
+
+def test_without_a_user_id_it_goes_to_the_accounts_own_space(http: Http) -> None:
+    """decisions.md: 'the key's pin, else the account's default user_id, which is the account's name'."""
+    bob = http.as_account("bob")
+    event_id = bob.remember(**TURN)["event_id"]
+
+    assert bob.get(f"/api/v7/event/{event_id}").json()["user_id"] == "bob"
+    assert bob.memory("ferry", user_id="bob")["total_hits"] == 1
+
+
+def test_a_pinned_key_writes_into_its_own_space_and_no_other(http: Http) -> None:
+    """decisions.md: 'A pinned key used with another user_id: 403'."""
+    pinned = http.as_account("owner", user_id="ada")
+    event_id = pinned.remember(**TURN)["event_id"]
+    before = http.rows()
+
+    refused = pinned.post("/api/v7/remember", {**TURN, "user_id": "bob"})
+
+    assert http.get(f"/api/v7/event/{event_id}").json()["user_id"] == "ada"
+    assert (refused.status_code, refused.json()["error"]) == (403, "forbidden")
+    assert http.rows() == before
+
+
+def test_a_read_only_key_may_not_write(http: Http) -> None:
+    """decisions.md: 'A read-only key's ... writes answer 403'."""
+    before = http.rows()
+
+    for path, body in (("/api/v7/remember", TURN), ("/api/v7/event/write", {**TURN, "user_id": "owner"})):
+        assert http.as_account("owner", read_only=True).post(path, body).status_code == 403
+    assert http.rows() == before
+
+
+def test_the_session_defaults_to_default(http: Http) -> None:
+    """decisions.md: 'session_id missing anywhere: default'."""
+    first, second = http.remember(**TURN), http.remember(**TURN, session_id="trip")
+
+    sessions = [http.get(f"/api/v7/event/{answer['event_id']}").json()["session_id"] for answer in (first, second)]
+    assert sessions == ["default", "trip"]
+
+
+def test_the_step_is_that_of_the_last_interacting_search(http: Http) -> None:
+    step = http.memory("a", session_id="s")["step"]
+
+    assert http.remember(**TURN, session_id="s")["step"] == step
+
+
+def test_when_it_was_said_may_be_told(http: Http) -> None:
+    """decisions.md: 'remember and event/write accept an optional occurred_at (RFC 3339; default now)'."""
+    told, now = http.remember(**TURN, occurred_at="2019-07-04T23:30:00+02:00"), http.remember(**TURN)
+
+    events = [http.get(f"/api/v7/event/{answer['event_id']}").json() for answer in (told, now)]
+    assert datetime.fromisoformat(events[0]["occurred_at"]) == datetime(2019, 7, 4, 21, 30, tzinfo=UTC)
+    assert events[0]["occurred_at"].endswith("Z")
+    assert events[0]["created_at"] == events[1]["occurred_at"] == events[1]["created_at"]
+
+
+@pytest.mark.parametrize("side", ["query", "response"])
+def test_one_side_may_be_empty(http: Http, side: str) -> None:
+    assert http.remember(**{**TURN, side: ""})["saved"] is True
+
+
+@pytest.mark.parametrize("text", ["naïve 計画 🦔", "مرحبا بالعالم", "a" * 100_000, "a\r\nb\tc\u2028d", "`\"'\\</script>&amp;", " padded "])
+def test_text_is_kept_word_for_word(http: Http, text: str) -> None:
+    """'Storage of dialogue events'; decisions.md: 'event = one stored dialogue turn, kept verbatim'."""
+    event = http.get(f"/api/v7/event/{http.remember(text, text)['event_id']}").json()
+
+    assert (event["query"], event["response"]) == (text, text)
+
+
+def test_the_same_idempotency_key_and_body_gives_the_first_answer_and_writes_nothing(http: Http) -> None:
+    """decisions.md: 'Writes accept Idempotency-Key (24 h): the same key and body gives the first answer again'."""
+    first = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
+    before = http.rows()
+    second = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
+
+    assert second.json() == first.json()
+    assert "idempotent-replayed" not in first.headers
+    assert second.headers["idempotent-replayed"] == "true"
+    assert http.rows() == before
+
+
+def test_an_idempotency_key_used_with_another_body_is_a_conflict(http: Http) -> None:
+    """decisions.md: '409 conflict (idempotency key reused with another body'."""
+    http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
+    before = http.rows()
+
+    answer = http.post("/api/v7/remember", {**TURN, "topic": "other"}, headers={"Idempotency-Key": "turn-1"})
+
+    assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
+    assert http.rows() == before
+
+
+def test_anothers_idempotency_key_is_another(http: Http) -> None:
+    first = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
+    second = http.as_account("bob").post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
+
+    assert second.json()["event_id"] != first.json()["event_id"]
+
+
+def test_without_an_idempotency_key_the_same_turn_twice_is_two_events(http: Http) -> None:
+    assert http.remember(**TURN)["event_id"] != http.remember(**TURN)["event_id"]
+
+
+class TestAfterADay:
+    """With a clock that can be moved."""
+
+    @pytest.fixture
+    def context(self, folder: Any) -> Any:
+        self.now_ms = 1_790_000_000_000
+        made = testing.context(folder, clock=lambda: self.now_ms)
+        yield made
+        made.close()
+
+    def test_an_idempotency_key_is_forgotten(self, http: Http, context: Context) -> None:
+        """decisions.md: 'Idempotency-Key (24 h)'."""
+        first = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
+        self.now_ms += 24 * 3_600_000
+
+        second = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
+
+        assert second.json()["event_id"] != first.json()["event_id"]
+        assert rows(context)["answers"] == 1

@@ -1,0 +1,56 @@
+"""Specification, 'Save an event': POST /api/v7/event/write."""
+
+from __future__ import annotations
+
+import pytest
+from service import Http
+
+EVENT = {"user_id": "ada", "query": "Where is the spare key?", "response": "Under the blue flower pot."}
+
+
+def save(http: Http, **more: str) -> str:
+    answer = http.post("/api/v7/event/write", {**EVENT, **more})
+    assert answer.status_code == 200
+    assert answer.json()["saved"] is True
+    return str(answer.json()["event_id"])
+
+
+def test_an_event_is_saved_for_the_named_user_and_found(http: Http) -> None:
+    """'Body: user_id, query and response (required strings)'."""
+    event_id = save(http)
+
+    assert http.memory("spare key", user_id="ada")["hits"][0]["event_id"] == event_id
+    assert http.memory("spare key", user_id="owner")["hits"] == []
+
+
+def test_session_and_topic_are_kept(http: Http) -> None:
+    """'session_id and topic (optional strings)'."""
+    event = http.get(f"/api/v7/event/{save(http, session_id='house', topic='home')}").json()
+
+    assert (event["session_id"], event["topic"]) == ("house", "home")
+
+
+@pytest.mark.parametrize("name", ["user_id", "query", "response"])
+def test_the_three_required_members_are_required(http: Http, name: str) -> None:
+    before = http.rows()
+
+    assert http.post("/api/v7/event/write", {k: v for k, v in EVENT.items() if k != name}).status_code == 422
+    assert http.rows() == before
+
+
+def test_a_pinned_key_saves_for_its_own_user_only(http: Http) -> None:
+    """decisions.md: 'A pinned key used with another user_id: 403'."""
+    ada, bob = http.as_account("owner", user_id="ada"), http.as_account("owner", user_id="bob")
+
+    assert ada.post("/api/v7/event/write", EVENT).status_code == 200
+    assert bob.post("/api/v7/event/write", EVENT).status_code == 403
+
+
+def test_it_takes_an_idempotency_key(http: Http) -> None:
+    """decisions.md: 'Writes accept Idempotency-Key'."""
+    answers = [http.post("/api/v7/event/write", EVENT, headers={"Idempotency-Key": "k"}) for _ in range(2)]
+
+    assert answers[0].json() == answers[1].json()
+    assert http.rows()["events"] == 1
+    # another path is another write
+    assert http.post("/api/v7/remember", EVENT, headers={"Idempotency-Key": "k"}).json()["event_id"] != answers[0].json()["event_id"]

@@ -1,0 +1,77 @@
+"""Specification, 'Service status record'."""
+
+from __future__ import annotations
+
+from service import Http
+
+from remembrancer import __version__
+
+FIELDS = {
+    "do_this": list,
+    "service": str,
+    "version": str,
+    "status": str,
+    "cubes_count": int,
+    "connections": int,
+    "graph_loaded": bool,
+    "cache_enabled": bool,
+}
+
+
+def test_it_has_the_eight_fields_with_their_types(http: Http) -> None:
+    """'a JSON object with these fields'."""
+    record = http.with_key(None).get("/api/v7/status").json()
+
+    assert {name: type(record[name]) for name in FIELDS} == FIELDS
+    assert record["status"] == "ok"
+
+
+def test_it_states_the_recommended_flow(http: Http) -> None:
+    """'Recommended agent flow, stated by the service's own status record'."""
+    steps = http.get("/api/v7/status").json()["do_this"]
+
+    assert len(steps) == 4
+    for step, said in zip(
+        steps, ("POST /api/v7/memory` at step 0", "constitution", "POST /api/v7/remember", "GET /api/v7/agent/memory"), strict=True
+    ):
+        assert said.replace("`", "") in step
+
+
+def test_connections_are_the_requests_in_flight(http: Http) -> None:
+    """decisions.md: 'connections = requests in flight'."""
+    assert [http.get("/api/v7/status").json()["connections"] for _ in range(3)] == [1, 1, 1]
+
+
+def test_it_names_all_three_versions(http: Http) -> None:
+    """decisions.md: 'version is "6.0" and interface_version "8.3", server_version is the package's'."""
+    record = http.get("/api/v7/status").json()
+
+    assert (record["version"], record["interface_version"], record["server_version"]) == ("6.0", "8.3", __version__)
+
+
+def test_it_says_nothing_private(http: Http) -> None:
+    """decisions.md: 'no key needed, nothing private in it'."""
+    http.remember("a secret", "of ada's", user_id="ada-secret")
+
+    text = http.get("/api/v7/status").text
+
+    assert "secret" not in text
+    assert "/" not in http.get("/readyz").json()["store"]
+
+
+def test_home_gives_the_same_record_to_machines(http: Http) -> None:
+    """decisions.md: '/ shows people a page and machines (Accept: application/json) the record'."""
+    assert http.get("/", headers={"Accept": "application/json"}).json() == http.get("/api/v7/status").json()
+
+
+def test_readiness_names_the_parts(http: Http) -> None:
+    """decisions.md: '/readyz (store and embedder usable)'."""
+    answer = http.with_key(None).get("/readyz").json()
+
+    assert (answer["ready"], answer["store"], answer["embedder"]) == (True, "ok", "ok")
+    assert answer["embedding"] == http.get("/api/v7/status").json()["embedding"]
+
+
+def test_the_process_is_alive(http: Http) -> None:
+    """decisions.md: '/healthz (alive)'."""
+    assert http.with_key(None).get("/healthz").json() == {"alive": True}

@@ -1,0 +1,30 @@
+"""Specification, 'Versioning'."""
+
+from __future__ import annotations
+
+from service import Http
+
+from remembrancer.entrypoints.http import ROUTES
+
+DOORS = {"/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/style.css"}  # decisions.md, Status record and doors
+
+
+def test_paths_carry_the_version_prefix() -> None:
+    """'Most paths carry the prefix /api/v7/'."""
+    assert {e.path for e in ROUTES if not e.path.startswith("/api/v7/")} == DOORS
+
+
+def test_the_interface_description_is_labelled_8_3(http: Http) -> None:
+    """'The interface description is labelled version 8.3'."""
+    assert http.get("/openapi.json").json()["info"]["version"] == "8.3"
+    assert "Interface 8.3" in http.get("/docs").text
+
+
+def test_the_status_record_reports_6_0(http: Http) -> None:
+    """'The service status record reports version 6.0'."""
+    assert http.get("/api/v7/status").json()["version"] == "6.0"
+
+
+def test_a_path_of_another_version_is_not_found(http: Http) -> None:
+    for path in ("/api/v6/memory", "/api/v8/memory", "/api/memory", "/v7/memory", "/API/V7/memory"):
+        assert http.post(path, {"query_text": "a", "user_id": "u"}).status_code == 404
