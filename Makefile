@@ -36,7 +36,7 @@ check: $(READY)  ## What must be true of every commit: formatted, linted, typed,
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(MAKE) test
+	@$(MAKE) --no-print-directory test
 
 format: $(READY)  ## Format the code and mend what ruff can mend
 	$(BIN)/ruff format .
