@@ -53,9 +53,8 @@ def _public(tree: ast.Module) -> Iterator[tuple[Function | ast.ClassDef, ast.Cla
         if not isinstance(node, Function | ast.ClassDef) or node.name.startswith("_"):
             continue
         yield node, None
-        for method in node.body if isinstance(node, ast.ClassDef) else []:
-            if isinstance(method, Function) and not method.name.startswith("_"):
-                yield method, node
+        if isinstance(node, ast.ClassDef):
+            yield from ((method, node) for method in node.body if isinstance(method, Function) and not method.name.startswith("_"))
 
 
 def _bases(node: ast.ClassDef) -> set[str]:

@@ -28,7 +28,7 @@ class Source:
     @property
     def room(self) -> str:
         """The room it lives in: the package's second name; empty for the package's own `__init__`."""
-        return (self.module.split(".") + [""])[1]
+        return self.module.partition(".")[2].partition(".")[0]
 
     def functions(self) -> Iterator[tuple[str, Function]]:
         """Every function with its dotted name inside the file, nested ones too."""
