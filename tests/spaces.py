@@ -39,7 +39,7 @@ def found(view: View, query: str, focus: Sequence[str] = ()) -> Found:
 
 def order(view: View, query: str, lifts: dict[int, float] | None = None) -> list[int]:
     """Numbers of the events found, best first."""
-    return [event for event, _, _ in found(view, query).ranked(load_weights("none"), lifts or {})]
+    return [event for event, _, _ in found(view, query).ranked(load_weights("none"), lifts or {}, 100)]
 
 
 __all__ = ["batch", "contains", "found", "order", "quantised", "space"]

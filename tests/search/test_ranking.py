@@ -46,7 +46,7 @@ def test_a_question_of_stop_words_alone_is_still_searched():
 
 def test_a_match_alone_in_its_space_scores_high_and_scores_fall():
     view = space("Our launch party is in Lisbon.", "A party is planned.", "Lunch was soup.")
-    ranked = found(view, "launch party Lisbon").ranked(WEIGHTS, {})
+    ranked = found(view, "launch party Lisbon").ranked(WEIGHTS, {}, 100)
 
     scores = [score for _, score, _ in ranked]
     assert scores[0] > 0.9
@@ -69,7 +69,7 @@ def test_an_event_is_found_for_its_focus_word_alone():
 
     candidates = hit.focus_candidates(ask("ZX-81", view.languages)).tolist()
     assert candidates == [1]
-    assert 1 in [event for event, _, _ in hit.ranked(WEIGHTS, {1: 4.0})]
+    assert 1 in [event for event, _, _ in hit.ranked(WEIGHTS, {1: 4.0}, 100)]
 
 
 def test_the_month_a_question_names_lifts_what_was_said_then():

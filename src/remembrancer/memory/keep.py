@@ -11,7 +11,7 @@ from ..context import Caller, Context
 from ..protocol.memory import TurnText
 from ..search import Embedder, pack, quantised, take_apart
 from ..store import Transaction
-from .spaces import SQL, milliseconds, row_id
+from .spaces import SQL, derived_by, milliseconds, row_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Derived:
 
     words: bytes
     vectors: bytes | None
-    embedder: str
+    by: str  # what derived it: see derived_by
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,13 +45,14 @@ class Kept:
 def derive(embedder: Embedder, turns: Sequence[Said]) -> list[Derived]:
     """Words and vectors of turns, embedded together. Raises what the embedder raises."""
     apart = [take_apart(query=t.query, response=t.response, topic=t.topic, occurred_ms=t.occurred_ms) for t in turns]
+    by = derived_by(embedder)
     if not embedder.dimensions:
-        return [Derived(words=pack(parts), vectors=None, embedder=embedder.name) for parts in apart]
+        return [Derived(words=pack(parts), vectors=None, by=by) for parts in apart]
     vectors = quantised(embedder.encode([part.text for parts in apart for part in parts]))
     found, start = [], 0
     for parts in apart:
         end = start + len(parts)
-        found.append(Derived(words=pack(parts), vectors=vectors[start:end].tobytes(), embedder=embedder.name))
+        found.append(Derived(words=pack(parts), vectors=vectors[start:end].tobytes(), by=by))
         start = end
     return found
 
@@ -70,7 +71,7 @@ def keep(context: Context, tx: Transaction, *, account_id: int, user_id: str, se
     row, event_id = row_id(place.id, place.number), context.ids("e_")
     texts = {"topic": said.topic, "query": said.query, "response": said.response}
     tx.run(SQL.add_event, id=row, event_id=event_id, session=session.id, occurred_ms=said.occurred_ms, created_ms=now_ms, **texts)
-    index = {"words": derived.words, "vectors": derived.vectors, "embedder": embedder_id(tx, derived.embedder)}
+    index = {"words": derived.words, "vectors": derived.vectors, "embedder": embedder_id(tx, derived.by)}
     tx.run(SQL.add_index, id=row, session=session.id, occurred_ms=said.occurred_ms, **index)
     return Kept(event_id=event_id, row=row, step=session.step)
 

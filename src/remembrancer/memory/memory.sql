@@ -61,9 +61,6 @@ select event from origins where space_id = :space_id and origin = :origin;
 -- add_origin: Remember where an imported event came from
 insert into origins (space_id, origin, event) values (:space_id, :origin, :event);
 
--- stale_count: Events whose vectors another embedder made, or none
-select count(*) as pending from event_index where embedder is null or embedder <> :embedder;
-
 -- stale: Some events whose vectors another embedder made, or none, space by space
 select event_index.id, events.topic, events.query, events.response, events.occurred_ms
 from event_index join events on events.id = event_index.id

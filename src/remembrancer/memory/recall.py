@@ -17,6 +17,7 @@ from ..store import Row, Transaction
 from .snippets import Cut, cut, tokens
 from .spaces import SQL, milliseconds, rfc3339, row_id, view_of
 
+ERASED_MAX = 5  # so many hits more are ranked than asked for, should some be erased a moment ago
 FOCUS_CHECKED_MAX = 200  # events looked at for each focus word, the likeliest first
 FOCUS_LIFT = (1.0, 4.0)  # what a focus word adds to an event's score: least for a word that is everywhere, most for a rare one
 _weights = lru_cache(maxsize=8)(load_weights)
@@ -70,7 +71,7 @@ def _search(context: Context, tx: Transaction, space: Row, query: MemoryQuery, s
     weights = _weights(context.embedder.name)
     found = find(context, view, query)
     focus = _focus(tx, space.id, found, query.focus_words)
-    ranked = found.ranked(weights, focus.lifts)
+    ranked = found.ranked(weights, focus.lifts, query.top_k + ERASED_MAX)
     hits = _hits(tx, space.id, found, focus, ranked, query)
     return MemoryAnswer(
         hits=hits,

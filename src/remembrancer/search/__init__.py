@@ -1,6 +1,7 @@
 """Finding again: analysis of text in any language, embedders, indexes of one space, ranking. No tables, no users."""
 
 from .analysis import Part, Question, ask, contains, take_apart
+from .coding import VERSION as WORDS_VERSION
 from .coding import Batch, WordsDamaged, pack, quantised, unpack
 from .embed import Embedder, EmbedderUnavailable, QueryVectors, open_embedder
 from .index import SpaceIndex, View
@@ -11,7 +12,7 @@ from .scoring import cosines, lexical, steering_text
 from .shelf import Shelf
 
 __all__ = [
-    "Batch", "Embedder", "EmbedderUnavailable", "Found", "Part", "QueryVectors", "Question", "Shelf", "SpaceIndex", "View", "Weights",
-    "WordsDamaged", "ask", "contains", "cosines", "lexical", "load_weights", "normal", "open_embedder", "pack", "passages",
+    "Batch", "Embedder", "EmbedderUnavailable", "Found", "Part", "QueryVectors", "Question", "Shelf", "SpaceIndex", "View",
+    "WORDS_VERSION", "Weights", "WordsDamaged", "ask", "contains", "cosines", "lexical", "load_weights", "normal", "open_embedder", "pack", "passages",
     "quantised", "steering_text", "take_apart", "unpack",
 ]  # fmt: skip

@@ -20,6 +20,7 @@ Array = npt.NDArray[Any]
 
 TAIL_POSTINGS_MAX = 1 << 16  # looked through for each word of a query: 65,536 take about 20 microseconds
 RUNS_PER_TIER = 4  # so many runs of about one size become one: a word is looked up in few runs, a posting moved few times
+LENGTH_SPREAD_MIN = 0.1  # where all parts are as long as each other, a word more or less must not decide
 NONE = -1  # no neighbour
 
 _COLUMNS: dict[str, str] = {
@@ -163,7 +164,7 @@ class SpaceIndex:
             alive=self._alive[: self._size],
             alive_parts=self._parts,
             words=self._words,
-            log_length=(mean, max(variance, 0.0) ** 0.5 or 1.0),
+            log_length=(mean, max(variance, LENGTH_SPREAD_MIN**2) ** 0.5),
             languages=tuple(int(n) for n in order if self._languages[n] > 0),
             speakers=frozenset(self._speakers),
         )

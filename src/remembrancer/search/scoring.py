@@ -86,7 +86,12 @@ def cosines(view: View, vector: npt.NDArray[np.float32]) -> Array:
     if not view.size or not len(vector):
         return np.zeros(view.size, "f4")
     asked = quantised(vector[None, :])
-    dots = np.concatenate([np.asarray(numkong.cdist(asked, block, metric="dot")).ravel() for block in view.vectors])
+    cosine = np.empty(view.size, "f4")
+    at = 0
+    for block in view.vectors:
+        cosine[at : at + len(block)] = np.asarray(numkong.cdist(asked, block, metric="dot"))[0]
+        at += len(block)
+    norm = view["norm"]
     length = float(np.sqrt((asked.astype("f4") ** 2).sum())) or 1.0
-    norms = view["norm"]
-    return (dots / (np.where(norms > 0, norms, np.inf) * length)).astype("f4")
+    np.divide(cosine, norm * np.float32(length), out=cosine, where=norm > 0)  # where there is no vector the product is 0 already
+    return cosine

@@ -1,0 +1,227 @@
+"""Latency, CPU, memory, disk and start-up of the real server over real HTTP.
+
+    python -m bench.http --data locomo-dev.json [--sizes 1000 10000 100000] [--users 1000]
+
+Stores are filled as the service fills them (bench/load.py), then a server process is started on them and asked one
+request after another on one connection. CPU is the server's own, from the operating system.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.load import SEED, Turns, fill
+from bench.report import table, write_section
+from remembrancer.accounts import keys
+from remembrancer.context import Context, assemble
+from remembrancer.memory.recall import recall
+from remembrancer.protocol.memory import MemoryQuery
+from remembrancer.settings import read
+
+ASKED, ADDED, CLIENTS = 300, 200, 16
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Server:
+    """A server process on a data folder, and one connection to it."""
+
+    folder: Path
+    key: str
+    process: subprocess.Popen[str] = field(init=False)
+    port: int = field(init=False)
+    started_ms: float = field(init=False)
+
+    def __enter__(self) -> Server:
+        begin = time.perf_counter()
+        environment = os.environ | {"REMEMBRANCER_DATA": str(self.folder)}
+        command = [sys.executable, "-m", "remembrancer", "serve", "--port", "0"]
+        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline().rpartition(":")[2])
+        while True:
+            try:
+                if self.request("GET", "/readyz")[0] == 200:
+                    break
+            except OSError:
+                continue
+        self.started_ms = (time.perf_counter() - begin) * 1e3
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        self.process.wait()
+
+    def connection(self) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+
+    def request(self, method: str, path: str, body: Any = None, via: http.client.HTTPConnection | None = None) -> tuple[int, bytes]:
+        connection = via or self.connection()
+        headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
+        connection.request(method, path, json.dumps(body) if body is not None else None, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+    def cpu_ms(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) * 1000 / TICKS
+
+    def rss_mb(self) -> float:
+        lines = Path(f"/proc/{self.process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) / 1024
+
+
+def timed(server: Server, bodies: Sequence[dict[str, Any]], path: str) -> tuple[list[float], float]:
+    """Milliseconds of each request, one after another, and the server's CPU ms a request."""
+    connection = server.connection()
+    for body in bodies[:10]:
+        server.request("POST", path, body, connection)
+    took, before = [], server.cpu_ms()
+    for body in bodies:
+        begin = time.perf_counter()
+        status, answer = server.request("POST", path, body, connection)
+        took.append((time.perf_counter() - begin) * 1e3)
+        if status != 200:
+            raise SystemExit(f"{path} answered {status}: {answer[:300]!r}")
+    return took, (server.cpu_ms() - before) / len(bodies)
+
+
+def quantiles(took: Sequence[float]) -> list[str]:
+    """p50, p95, p99 in ms."""
+    return [f"{np.percentile(took, q):.2f}" for q in (50, 95, 99)]
+
+
+def searches(turns: Turns, user_id: str, **more: Any) -> list[dict[str, Any]]:
+    """Different questions, so that nothing is answered from a cache."""
+    chosen = np.random.default_rng(SEED).permutation(len(turns.questions))[:ASKED]
+    return [{"query_text": turns.questions[at], "user_id": user_id, **more} for at in chosen]
+
+
+def concurrent_adds(server: Server, turns: Turns, user_id: str) -> float:
+    """Turns a second with many clients at once."""
+    bodies = [{"query": turns.text(), "response": turns.text(), "user_id": user_id} for _ in range(CLIENTS * 40)]
+
+    def one(some: list[dict[str, Any]]) -> None:
+        connection = server.connection()
+        for body in some:
+            server.request("POST", "/api/v7/remember", body, connection)
+
+    begin = time.perf_counter()
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        list(pool.map(one, [bodies[at::CLIENTS] for at in range(CLIENTS)]))
+    return len(bodies) / (time.perf_counter() - begin)
+
+
+def disk_mb(folder: Path) -> float:
+    """Size of the data folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+
+
+def fdatasync_ms(folder: Path) -> float:
+    """Median of a 4 KiB append made durable: what no durable write can be quicker than."""
+    took = []
+    with (folder / "sync.tmp").open("wb", buffering=0) as file:
+        for _ in range(100):
+            begin = time.perf_counter()
+            file.write(b"x" * 4096)
+            os.fdatasync(file.fileno())
+            took.append((time.perf_counter() - begin) * 1e3)
+    (folder / "sync.tmp").unlink()
+    return float(np.median(took))
+
+
+def prepared(folder: Path, make: Callable[[Context, int, Turns], None], data: Path) -> tuple[str, Turns]:
+    """Fill a store in `folder`; gives a key for it."""
+    context = assemble(read(data=folder))
+    key = keys.create(context, account="bench", label="bench").key.reveal()
+    caller = keys.authenticate(context, key)
+    turns = Turns(data, context)
+    make(context, caller.account_id, turns)
+    context.close()
+    return key, turns
+
+
+def shares(folder: Path, key: str, bodies: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Where a search's CPU goes, in this process: ms in the embedder, and in all of recall."""
+    context = assemble(read(data=folder))
+    caller = keys.authenticate(context, key)
+    queries = [MemoryQuery.model_validate({**body, "interact": False}) for body in bodies]
+    recall(context, caller, queries[0])
+    usage = lambda: sum(resource.getrusage(resource.RUSAGE_SELF)[:2]) * 1e3  # noqa: E731 - a name for one expression
+    begin = usage()
+    for query in queries:
+        context.embedder.encode([query.query_text])
+    embedding = (usage() - begin) / len(queries)
+    begin = usage()
+    for query in queries:
+        recall(context, caller, query)
+    whole = (usage() - begin) / len(queries)
+    context.close()
+    return {"embedding": embedding, "search": whole - embedding}
+
+
+def one_size(label: str, folder: Path, key: str, turns: Turns, events: int, user_id: str) -> list[str]:
+    """The row of one store."""
+    disk = disk_mb(folder) / events * 1000
+    floor = fdatasync_ms(folder)
+    with Server(folder, key) as server:
+        begin = time.perf_counter()
+        server.request("POST", "/api/v7/memory", {"query_text": "hello", "user_id": user_id, "interact": False})
+        first = (time.perf_counter() - begin) * 1e3
+        took, cpu = timed(server, searches(turns, user_id), "/api/v7/memory")
+        rss = server.rss_mb()
+        adds = [{"query": turns.text(), "response": turns.text(), "user_id": user_id} for _ in range(ADDED)]
+        added, add_cpu = timed(server, adds, "/api/v7/remember")
+        rate = concurrent_adds(server, turns, user_id)
+    share = shares(folder, key, searches(turns, user_id))
+    http_ms = max(cpu - share["embedding"] - share["search"], 0.0)
+    return [
+        label, *quantiles(took), f"{cpu:.2f}", f"{share['embedding']:.2f} / {share['search']:.2f} / {http_ms:.2f}",
+        *quantiles(added), f"{floor:.2f}", f"{add_cpu:.2f}", f"{rate:.0f}", f"{rss:.0f}", f"{disk:.2f}", f"{server.started_ms:.0f}", f"{first:.0f}",
+    ]  # fmt: skip
+
+
+HEADS = [
+    "store", "search p50 ms", "p95", "p99", "CPU ms", "embedding / search / HTTP", "add p50 ms", "p95", "p99", "fdatasync ms", "CPU ms",
+    f"adds/s, {CLIENTS} clients", "RSS MB", "MB per 1,000 events", "ready ms", "first search ms",
+]  # fmt: skip
+
+
+def main() -> None:
+    """Fill, serve, measure; print the table and keep it in bench/results.md."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--users", type=int, default=1_000, help="users with 100 events each")
+    arguments = parser.parse_args()
+    rows = []
+    for size in arguments.sizes:
+        with tempfile.TemporaryDirectory() as name:
+            key, turns = prepared(Path(name), lambda c, a, t, size=size: fill(c, a, "u", t, size), arguments.data)
+            rows.append(one_size(f"1 user x {size:,}", Path(name), key, turns, size, "u"))
+    if arguments.users:
+        with tempfile.TemporaryDirectory() as name:
+            many = lambda c, a, t: [fill(c, a, f"u{n}", t, 100) for n in range(arguments.users)]  # noqa: E731
+            key, turns = prepared(Path(name), many, arguments.data)
+            rows.append(one_size(f"{arguments.users:,} users x 100", Path(name), key, turns, arguments.users * 100, "u7"))
+    write_section("http", "Latency over HTTP", "python -m bench.http --data locomo-dev.json", table(HEADS, rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""Does search find the turns that answer a question? Evidence recall and nDCG on LoCoMo, beside two floors in the same run.
+
+    python -m bench.retrieval --data locomo-dev.json
+
+Floors: exact cosine of the same embedder on whole events, the question as typed; and the usual hybrid, SQLite FTS5
+(Porter stems, BM25) with that cosine by reciprocal rank fusion (k = 60, 50 candidates each).
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import apsw
+import numpy as np
+
+from bench.locomo import Asked, Conversation, conversations
+from bench.report import table, write_section
+from bench.spaces import encode, found, view_of
+from remembrancer.search import Embedder, load_weights, open_embedder
+
+Search = Callable[[str], Sequence[int]]  # a question -> numbers of events, best first
+CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
+DEPTH = 20
+
+
+def ours(conversation: Conversation, embedder: Embedder) -> Search:
+    """The service's own search, without the store under it."""
+    view, weights = view_of(conversation, embedder), load_weights(embedder.name)
+    return lambda text: [event for event, _, _ in found(view, text, embedder).ranked(weights, {}, DEPTH)]
+
+
+def cosine_floor(conversation: Conversation, embedder: Embedder) -> Search:
+    """Exact cosine over whole events."""
+    vectors = encode(embedder, [f"{event.query}\n{event.response}" for event in conversation.events])
+    return lambda text: np.argsort(-(vectors @ encode(embedder, [text])[0]), kind="stable")[:50].tolist()
+
+
+def fts_floor(conversation: Conversation) -> Search:
+    """FTS5 with Porter stems, any word, ranked by its BM25."""
+    db = apsw.Connection(":memory:")
+    db.execute("create virtual table said using fts5(text, tokenize = 'porter unicode61')")
+    db.executemany("insert into said (rowid, text) values (?, ?)", [(n, f"{e.query}\n{e.response}") for n, e in enumerate(conversation.events)])
+
+    def search(text: str) -> list[int]:
+        words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", text))
+        return [row[0] for row in db.execute("select rowid from said where said match ? order by bm25(said) limit 50", (words,))]
+
+    return search
+
+
+def fused(*searches: Search) -> Search:
+    """Reciprocal rank fusion (Cormack, Clarke, Buettcher, SIGIR 2009)."""
+
+    def search(text: str) -> list[int]:
+        score: dict[int, float] = defaultdict(float)
+        for one in searches:
+            for rank, event in enumerate(one(text), 1):
+                score[event] += 1 / (60 + rank)
+        return sorted(score, key=lambda event: (-score[event], event))[:DEPTH]
+
+    return search
+
+
+def measured(conversation: Conversation, asked: Asked, best: Sequence[int]) -> dict[str, float]:
+    """Shares of the evidence among the best events, and nDCG over events."""
+    turns = [set(conversation.events[event].turns) for event in best]
+    figures = {f"R@{most}": len(asked.evidence & set().union(*turns[:most])) / len(asked.evidence) for most in (5, 10, 20)}
+    gains = [1.0 if some & asked.evidence else 0.0 for some in turns[:10]]
+    holding = sum(1 for event in conversation.events if set(event.turns) & asked.evidence)
+    ideal = sum(1 / math.log2(rank + 2) for rank in range(min(holding, 10)))
+    return figures | {"nDCG@10": sum(gain / math.log2(rank + 2) for rank, gain in enumerate(gains)) / ideal}
+
+
+def evaluate(given: Sequence[Conversation], make: Callable[[Conversation], Search]) -> tuple[dict[str, float], dict[int, float]]:
+    """Means over all questions, and recall@10 by category."""
+    rows, by_category = [], defaultdict(list)
+    for conversation in given:
+        search = make(conversation)
+        for asked in conversation.questions:
+            figures = measured(conversation, asked, search(asked.text))
+            rows.append(figures)
+            by_category[asked.category].append(figures["R@10"])
+    return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}, {c: float(np.mean(v)) for c, v in sorted(by_category.items())}
+
+
+def main() -> None:
+    """Print the table and keep it in bench/results.md."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    arguments = parser.parse_args()
+    turns = conversations(arguments.data)
+    embedder, without = open_embedder("multilingual"), open_embedder("none")
+    systems: dict[str, Callable[[Conversation], Search]] = {
+        "floor: exact cosine": lambda c: cosine_floor(c, embedder),
+        "floor: FTS5": fts_floor,
+        "floor: FTS5 + cosine, RRF": lambda c: fused(fts_floor(c), cosine_floor(c, embedder)),
+        "ours, embedder `none`": lambda c: ours(c, without),
+        "ours": lambda c: ours(c, embedder),
+    }
+    lines = []
+    for unit, given in (("each turn an event", turns), ("each two turns an event", [c.paired() for c in turns])):
+        rows, floor = [], 0.0
+        for name, make in systems.items():
+            figures, categories = evaluate(given, make)
+            floor = figures["R@10"] if name == "floor: FTS5 + cosine, RRF" else floor
+            ratio = f"{figures['R@10'] / floor:.2f}x" if name.startswith("ours") else ""
+            rows.append([name, *(f"{value:.3f}" for value in figures.values()), *(f"{value:.3f}" for value in categories.values()), ratio])
+        heads = ["system", "R@5", "R@10", "R@20", "nDCG@10", *(f"R@10 {CATEGORIES[c]}" for c in categories), "R@10 / RRF floor"]
+        lines += [f"**{unit}** ({sum(len(c.questions) for c in given)} questions, {sum(len(c.events) for c in given)} events)", "", table(heads, rows), ""]
+    write_section("retrieval", "Retrieval", "python -m bench.retrieval --data locomo-dev.json", "\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
