@@ -60,8 +60,8 @@ class HashEmbedder:
             for word in re.findall(r"\w+", text.casefold()):
                 place = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=1).digest()[0] % self.dimensions
                 vectors[row, place] += 1
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return vectors / np.maximum(lengths, 1e-9, dtype=np.float32)
+        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)  # a text without words stays 0
+        return vectors
 
 
 _ids = CountingIds()  # one count a process: two contexts on one folder never give the same id

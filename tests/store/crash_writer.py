@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from functools import partial
 
 from remembrancer.store import Transaction
 from remembrancer.store.sqlite import SqliteStore
@@ -13,15 +14,15 @@ store = SqliteStore(path)
 
 def keep(tx: Transaction, name: str) -> None:
     """Four rows that belong together."""
-    account = tx.one("insert into accounts (name, role, created_ms) values (:name, 'member', 1) returning id", name=name)
+    (account,) = tx.all("insert into accounts (name, role, created_ms) values (:name, 'member', 1) returning id", name=name)
     for user_id in ("one", "two", "three"):
-        tx.run("insert into spaces (account_id, user_id, created_ms) values (:account_id, :user_id, 1)", account_id=account.id, user_id=user_id)
+        tx.run("insert into spaces (account_id, user_id, created_ms) values (:account, :user_id, 1)", account=account.id, user_id=user_id)
 
 
 def work(thread: int) -> None:
     for n in range(1_000_000):
         name = f"{run}.{thread}.{n}"
-        store.write(lambda tx, name=name: keep(tx, name))
+        store.write(partial(keep, name=name))
         os.write(1, f"{name}\n".encode())
 
 

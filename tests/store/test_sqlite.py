@@ -38,7 +38,7 @@ def names(store: SqliteStore) -> list[str]:
 def test_every_pragma_took(path: Path, durability: str, synchronous: int) -> None:
     wanted = {"journal_mode": "wal", "synchronous": synchronous, "foreign_keys": 1, "busy_timeout": 5000}
     with closing(SqliteStore(path, durability=durability)) as store:
-        found = store.write(lambda tx: {name: tx.one(f"pragma {name}")[0] for name in wanted})
+        found = store.write(lambda tx: {name: tx.all(f"pragma {name}")[0][0] for name in wanted})
 
     assert found == wanted
 
@@ -78,14 +78,19 @@ def test_writes_that_wait_together_share_one_flush(store: SqliteStore, path: Pat
     others = [threading.Thread(target=lambda n=n: store.write(lambda tx: tx.run(ADD, name=f"{n}"))) for n in range(20)]
     for thread in others:
         thread.start()
-    while store._writer._waiting.qsize() < len(others):
-        pass
+    await_waiting(store, len(others))
     go_on.set()
     for thread in (first, *others):
         thread.join()
 
     assert len(names(store)) == 21
     assert commits(path) == before + 1
+
+
+def await_waiting(store: SqliteStore, writes: int) -> None:
+    """Until so many writes wait for the writer, which is busy."""
+    while store._writer._waiting.qsize() < writes:  # noqa: SLF001 - nothing tells from outside that a thread waits
+        pass
 
 
 def commits(path: Path) -> int:
@@ -116,8 +121,7 @@ def test_a_commit_that_fails_fails_everyone_in_it_and_leaves_nothing(store: Sqli
     threads += [threading.Thread(target=attempt, args=(lambda tx, n=n: tx.run(ADD, name=f"{n}"),)) for n in range(5)]
     for thread in threads[1:]:
         thread.start()
-    while store._writer._waiting.qsize() < 5:
-        pass
+    await_waiting(store, 5)
     go_on.set()
     for thread in threads:
         thread.join()
@@ -277,3 +281,36 @@ def test_a_store_of_a_newer_program_is_refused_with_both_versions(path: Path) ->
 
     with pytest.raises(StoreTooNew, match=rf"schema 4711\b.*\bup to {known}\b"):
         SqliteStore(path)
+
+
+def synchronous(store: SqliteStore, *, flush: bool) -> int:
+    """How a write is flushed: 2 = before it is answered, 1 = some time later."""
+    return int(store.write(lambda tx: tx.all("pragma synchronous"), flush=flush)[0][0])
+
+
+def test_only_a_write_that_asks_for_it_is_answered_before_it_is_flushed(store: SqliteStore) -> None:
+    assert [synchronous(store, flush=flush) for flush in (True, False, False, True)] == [2, 1, 1, 2]
+
+
+def test_a_write_to_be_flushed_never_rides_with_those_that_need_not(store: SqliteStore) -> None:
+    """All wait at once behind an unflushed one; whatever the order, none is lost and each flushed one found `full`."""
+    inside, go_on, found = threading.Event(), threading.Event(), []
+
+    def slow(_: Transaction) -> None:
+        inside.set()
+        assert go_on.wait(10)
+
+    first = threading.Thread(target=lambda: store.write(slow, flush=False))
+    first.start()
+    assert inside.wait(10)
+    flushed = [threading.Thread(target=lambda: found.append(synchronous(store, flush=True))) for _ in range(5)]
+    others = [threading.Thread(target=lambda: synchronous(store, flush=False)) for _ in range(5)]
+    for pair in zip(others, flushed, strict=True):
+        for thread in pair:
+            thread.start()
+    await_waiting(store, 10)
+    go_on.set()
+    for thread in (first, *flushed, *others):
+        thread.join()
+
+    assert found == [2] * 5

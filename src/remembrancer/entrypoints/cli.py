@@ -178,9 +178,9 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(box=SIMPLE_HEAD, pad_edge=False)
+    drawn = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
-        drawn.add_column(column, overflow="fold")
+        drawn.add_column(column, overflow="fold", no_wrap=column in ("id", "key", "state"))
     for row in rows:
         drawn.add_row(*(Text(cell) for cell in row))  # not markup: a label may hold [brackets]
     Console().print(drawn)
@@ -200,5 +200,7 @@ def _told(error: Exception) -> tuple[str, int]:
         return str(error), 2
     if isinstance(error, OSError) or type(error).__module__.startswith("remembrancer."):
         return str(error) or (type(error).__doc__ or "").partition("\n")[0], 1
-    *_, place = traceback.extract_tb(error.__traceback__)
-    return f"internal error: {type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})", 1
+    ours = Path(__file__).parents[1]
+    places = [place for place in traceback.extract_tb(error.__traceback__) if Path(place.filename).is_relative_to(ours)]
+    where = f"{Path(places[-1].filename).relative_to(ours)}, line {places[-1].lineno}"
+    return f"internal error: {type(error).__name__}: {error} ({where})", 1

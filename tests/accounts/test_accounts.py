@@ -1,0 +1,44 @@
+"""Which space a caller may name, and who may write."""
+
+from __future__ import annotations
+
+import pytest
+
+from remembrancer.accounts import Pinned, ReadOnly, default_user_id, may_write, space_user_id
+from remembrancer.context import Caller
+from remembrancer.protocol.errors import Forbidden
+
+
+def caller(*, pin: str | None = None, read_only: bool = False) -> Caller:
+    return Caller(account_id=1, account_name="ada", is_owner=False, key_id=1, pinned_user_id=pin, read_only=read_only)
+
+
+def test_the_default_user_id_is_the_pin_else_the_accounts_name() -> None:
+    """decisions.md, 'Who is who'."""
+    assert default_user_id(caller()) == "ada"
+    assert default_user_id(caller(pin="phone")) == "phone"
+
+
+def test_a_key_without_a_pin_may_name_any_user_id_of_its_account() -> None:
+    assert space_user_id(caller(), None) == "ada"
+    assert space_user_id(caller(), "anyone") == "anyone"
+
+
+def test_a_pinned_key_used_with_another_user_id_is_forbidden() -> None:
+    """decisions.md: 'A pinned key used with another user_id: 403.' Not even with the account's own name."""
+    assert space_user_id(caller(pin="phone"), None) == "phone"
+    assert space_user_id(caller(pin="phone"), "phone") == "phone"
+    for asked in ("ada", "Phone", ""):
+        with pytest.raises(Pinned) as refused:
+            space_user_id(caller(pin="phone"), asked)
+        assert isinstance(refused.value, Forbidden)
+        assert refused.value.status == 403
+        assert "phone" not in refused.value.detail
+
+
+def test_a_read_only_key_may_not_write() -> None:
+    may_write(caller())
+    with pytest.raises(ReadOnly) as refused:
+        may_write(caller(read_only=True))
+
+    assert refused.value.status == 403

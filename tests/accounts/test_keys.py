@@ -1,0 +1,299 @@
+"""Keys: their form, their life, and what they never show."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import logging
+import pickle
+import re
+import subprocess
+import sys
+import threading
+import zlib
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import remembrancer
+from remembrancer import accounts, testing
+from remembrancer.accounts import keys
+from remembrancer.accounts.keys import KeyRefused
+from remembrancer.context import Context
+from remembrancer.protocol.errors import InvalidRequest, Unauthorized
+
+HEX = "0123456789abcdef"
+MINUTE_MS = 60_000
+KEY_PLACES = range(len(keys.mint()))
+
+
+def made(context: Context, account: str = "ada", **key: object) -> str:
+    """A new key's text."""
+    return keys.create(context, account=account, **key).key.reveal()  # type: ignore[arg-type]
+
+
+def refusal(context: Context, text: str) -> KeyRefused:
+    with pytest.raises(KeyRefused) as refused:
+        keys.authenticate(context, text)
+    return refused.value
+
+
+def test_a_key_is_sk_56_hex_and_the_crc32_of_all_that() -> None:
+    """decisions.md, 'Who is who'."""
+    key = keys.mint()
+
+    assert re.fullmatch("sk_[0-9a-f]{64}", key)
+    assert int(key[-8:], 16) == zlib.crc32(key[:-8].encode())
+    assert keys.is_well_formed(key)
+    assert len({keys.mint() for _ in range(100)}) == 100
+
+
+@given(st.text(alphabet=HEX, min_size=56, max_size=56))
+def test_whatever_the_digits_the_right_checksum_makes_a_key_well_formed(digits: str) -> None:
+    check = zlib.crc32(f"sk_{digits}".encode())
+
+    assert keys.is_well_formed(f"sk_{digits}{check:08x}")
+    assert not keys.is_well_formed(f"sk_{digits}{check ^ 1:08x}")
+
+
+@given(st.sampled_from(KEY_PLACES), st.characters())
+def test_one_wrong_character_anywhere_is_noticed(place: int, character: str) -> None:
+    """CRC32 finds every error within 32 bits of each other, and so every single character."""
+    key = keys.mint()
+    wrong = key[:place] + character + key[place + 1 :]
+
+    assert keys.is_well_formed(wrong) == (wrong == key)
+
+
+@given(st.sampled_from(KEY_PLACES[:-1]))
+def test_two_neighbours_swapped_are_noticed(place: int) -> None:
+    key = keys.mint()
+    wrong = key[:place] + key[place + 1] + key[place] + key[place + 2 :]
+
+    assert keys.is_well_formed(wrong) == (wrong == key)
+
+
+@given(st.one_of(st.text(), st.text(alphabet=HEX).map("sk_".__add__)))
+def test_other_text_is_no_key(text: str) -> None:
+    assert not keys.is_well_formed(text)
+
+
+@pytest.mark.parametrize("change", [str.upper, lambda key: key + "\n", lambda key: " " + key, lambda key: key + key, lambda key: key[:-1]])
+def test_a_key_is_written_one_way_only(change: object) -> None:
+    assert not keys.is_well_formed(change(keys.mint()))  # type: ignore[operator]
+
+
+def test_a_mistyped_key_is_refused_before_any_look_up(context: Context) -> None:
+    """Issue: 'A wrong checksum is refused before any look-up': there is no store to look into."""
+    key = made(context)
+    context.store.close()
+
+    assert refusal(context, key[:-1] + ("0" if key[-1] != "0" else "1")).reason == "malformed"
+    with pytest.raises(Exception, match="closed"):
+        keys.authenticate(context, key)
+
+
+def test_a_good_key_says_whose_it_is_and_what_it_may(context: Context) -> None:
+    first, second = keys.create(context, account="ada"), keys.create(context, account="bob", user_id="bob's phone", read_only=True)
+    ada, bob = keys.authenticate(context, first.key.reveal()), keys.authenticate(context, second.key.reveal())
+
+    assert (ada.account_name, ada.is_owner, ada.key_id, ada.pinned_user_id, ada.read_only) == ("ada", True, first.id, None, False)
+    assert (bob.account_name, bob.is_owner, bob.key_id, bob.pinned_user_id, bob.read_only) == ("bob", False, second.id, "bob's phone", True)
+    assert ada.account_id != bob.account_id
+
+
+def test_the_first_account_is_the_owner_and_only_it(context: Context) -> None:
+    made_as_owner = [keys.create(context, account=name).is_owner for name in ("ada", "bob", "ada", "cyd")]
+
+    assert made_as_owner == [True, False, True, False]
+    assert [(account.name, account.role, account.keys) for account in accounts.listed(context)] == [
+        ("ada", "owner", 2),
+        ("bob", "member", 1),
+        ("cyd", "member", 1),
+    ]
+
+
+def test_only_one_of_many_first_accounts_becomes_the_owner(context: Context) -> None:
+    threads = [threading.Thread(target=made, args=(context, f"account {n}")) for n in range(12)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(account.role for account in accounts.listed(context)) == ["member"] * 11 + ["owner"]
+
+
+def test_only_the_digest_of_a_key_is_kept(context: Context, folder: Path) -> None:
+    key = made(context)
+    row = context.store.read(lambda tx: tx.one("select digest, hint from keys"))
+    context.close()
+    kept = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
+
+    assert row == (hashlib.sha256(key.encode()).digest(), key[3:11])
+    assert key[:12].encode() not in kept
+    assert key[11:].encode() not in kept
+
+
+def test_a_new_key_shows_itself_only_when_asked_to(context: Context, caplog: pytest.LogCaptureFixture) -> None:
+    new = keys.create(context, account="ada")
+    with caplog.at_level(logging.DEBUG):
+        logging.getLogger("any").warning("made %s %r", new, new.key)
+    shown = [repr(new), str(new.key), f"{new.key}", f"{new.key!s:>80}", f"{new.key}", json.dumps(new.key, default=repr), caplog.text]
+
+    assert new.key.reveal().startswith("sk_" + new.hint)
+    assert [text for text in shown if new.key.reveal()[3:20] in text] == []
+    for copying in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError, match="secret"):
+            copying(new.key)
+
+
+def test_every_refusal_looks_the_same_from_outside_but_says_why_to_the_log(context: Context) -> None:
+    """Who tries keys must not learn which exist; only who holds a key that was good is told that it expired."""
+    unknown, revoked, expired = keys.mint(), keys.create(context, account="ada"), made(context, expires_in_ms=1)
+    keys.revoke(context, revoked.id)
+    context.clock.advance(1)  # type: ignore[attr-defined]
+    refusals = [refusal(context, text) for text in ("sk_", unknown, revoked.key.reveal(), expired)]
+
+    assert [refused.reason for refused in refusals] == ["malformed", "unknown", "revoked", "expired"]
+    assert all(isinstance(refused, Unauthorized) and refused.status == 401 for refused in refusals)
+    bodies = [json.dumps(refused.body("request"), sort_keys=True) for refused in refusals]
+    assert len(set(bodies[:3])) == 1
+    assert "expired" in bodies[3]
+    assert [text for text in (unknown, revoked.key.reveal(), expired) if any(text[3:] in body for body in bodies)] == []
+
+
+def test_a_key_that_is_both_revoked_and_expired_is_called_revoked(context: Context) -> None:
+    new = keys.create(context, account="ada", expires_in_ms=1)
+    keys.revoke(context, new.id)
+    context.clock.advance(5)  # type: ignore[attr-defined]
+
+    assert refusal(context, new.key.reveal()).reason == "revoked"
+
+
+def test_a_key_is_good_until_its_very_last_millisecond(context: Context) -> None:
+    key = made(context, expires_in_ms=1_000)
+    context.clock.advance(999)  # type: ignore[attr-defined]
+    keys.authenticate(context, key)
+    context.clock.advance(1)  # type: ignore[attr-defined]
+
+    assert refusal(context, key).reason == "expired"
+
+
+def test_a_key_is_revoked_once_and_alone(context: Context) -> None:
+    gone, stays = keys.create(context, account="ada"), keys.create(context, account="ada")
+
+    assert keys.revoke(context, gone.id) is True
+    assert keys.revoke(context, gone.id) is False
+    assert keys.revoke(context, 4711) is False
+    assert keys.authenticate(context, stays.key.reveal()).key_id == stays.id
+    assert accounts.listed(context)[0].keys == 1
+
+
+def test_what_another_process_does_to_keys_takes_effect_at_the_very_next_request(context: Context, folder: Path) -> None:
+    """The command line beside a running server."""
+    new = keys.create(context, account="ada")
+    keys.authenticate(context, new.key.reveal())
+    program = f"""
+from pathlib import Path
+from remembrancer import testing
+from remembrancer.accounts import keys
+context = testing.context(Path({str(folder)!r}))
+print(keys.create(context, account="bob").key.reveal())
+assert keys.revoke(context, {new.id})
+context.close()
+"""
+    environment = {"PYTHONPATH": str(Path(remembrancer.__file__).parents[1])}
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment).stdout
+
+    assert refusal(context, new.key.reveal()).reason == "revoked"
+    assert keys.authenticate(context, said.strip()).account_name == "bob"
+
+
+def test_a_list_of_keys_tells_everything_but_the_key(context: Context) -> None:
+    start = testing.START_MS
+    laptop = keys.create(context, account="ada", label="  laptop ", expires_in_ms=5)
+    keys.create(context, account="bob", user_id="pin", read_only=True)
+    keys.authenticate(context, laptop.key.reveal())
+    keys.revoke(context, 2)
+    ada, bob = listed = keys.listed(context)
+
+    assert ada == (1, "ada", laptop.hint, "laptop", None, False, start, start + 5, None, start)
+    assert bob == (2, "bob", bob.hint, "", "pin", True, start, None, start, None)
+    assert [key.state(start) for key in listed] == ["good", "revoked"]
+    assert [key.state(start + 5) for key in listed] == ["expired", "revoked"]
+    assert keys.listed(context, "bob") == [bob]
+    assert keys.listed(context, "nobody") == []
+
+
+def test_last_use_is_noted_at_once_and_then_once_a_minute(context: Context) -> None:
+    key, start = made(context), context.clock()
+    noted = []
+    for passed_ms in (0, 10, MINUTE_MS - 11, 1, 2 * MINUTE_MS):
+        context.clock.advance(passed_ms)  # type: ignore[attr-defined]
+        keys.authenticate(context, key)
+        noted.append((keys.listed(context)[0].last_used_ms or 0) - start)
+
+    assert noted == [0, 0, 0, MINUTE_MS, 3 * MINUTE_MS]
+
+
+def test_a_refused_key_is_not_used(context: Context) -> None:
+    new = keys.create(context, account="ada")
+    keys.revoke(context, new.id)
+    refusal(context, new.key.reveal())
+
+    assert keys.listed(context)[0].last_used_ms is None
+
+
+def test_a_store_that_cannot_be_written_still_lets_readers_in(context: Context) -> None:
+    """The note of the last use is given up, the request is not."""
+    key = made(context)
+    context.store.write(lambda tx: tx.all("pragma query_only = on"))
+
+    assert keys.authenticate(context, key).account_name == "ada"
+    assert keys.listed(context)[0].last_used_ms is None
+
+
+def test_keys_outlive_the_process(folder: Path) -> None:
+    with closing(testing.context(folder)) as before:
+        key = made(before)
+    with closing(testing.context(folder)) as after:
+        assert keys.authenticate(after, key).account_name == "ada"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"account": ""},
+        {"account": " \t "},
+        {"account": "x" * 201},
+        {"account": "two\nlines"},
+        {"account": "bell\x07"},
+        {"account": "nul\x00"},
+        {"account": "half \ud83e"},
+        {"account": "line\u2028separator"},
+        {"label": "x" * 201},
+        {"label": "\x1b[31mred"},
+        {"user_id": ""},
+        {"user_id": " padded "},
+        {"user_id": "x" * 257},
+        {"expires_in_ms": 0},
+        {"expires_in_ms": -1},
+        {"expires_in_ms": 10**15},
+    ],
+)
+def test_what_a_key_cannot_be_is_refused_and_nothing_is_kept(context: Context, wrong: dict[str, object]) -> None:
+    with pytest.raises(InvalidRequest):
+        made(context, **{"account": "ada", **wrong})  # type: ignore[arg-type]
+
+    assert accounts.listed(context) == []
+
+
+@pytest.mark.parametrize("name", ["x", "x" * 200, "Ада Лавлейс", "李", "O'Brien; drop table keys --", "🦉"])
+def test_an_account_may_have_any_printable_name(context: Context, name: str) -> None:
+    caller = keys.authenticate(context, made(context, f"  {name} "))
+
+    assert caller.account_name == name
