@@ -1,0 +1,67 @@
+# `make` alone says what there is. Nothing here needs root, and nothing but Python 3.11+ has to be installed.
+
+PYTHON ?= python3
+HOST ?=
+PORT ?=
+DATA ?=
+JOBS ?= auto
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run demo test check format bench lock clean
+
+help:  ## Say what there is
+	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@echo "Words it takes: PYTHON=python3.12, and for run and demo HOST= PORT= DATA=; for test JOBS=, ARGS='-k words'"
+
+setup: $(READY)  ## Make .venv with everything the locks name (skipped when nothing changed)
+
+run: $(READY)  ## Serve on 127.0.0.1:8460
+	$(BIN)/remembrancer serve $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") $(if $(DATA),--data "$(DATA)")
+
+demo: $(READY)  ## Import a small conversation into a fresh memory and ask it three questions
+	$(BIN)/remembrancer demo $(ARGS)
+
+test: $(READY)  ## Run all tests
+	@command -v curl >/dev/null || { echo "The tests run the curl lines of the documentation. Install it: sudo apt-get install -y curl" >&2; exit 1; }
+	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+check: $(READY)  ## What must be true of every commit: formatted, linted, typed, tested
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	@$(MAKE) --no-print-directory test
+
+format: $(READY)  ## Format the code and mend what ruff can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY)  ## Measure: quality of retrieval, latency, size (bench/results.md); DATA=FOLDER holds the conversations
+	$(BIN)/python -m bench $(if $(DATA),--data "$(DATA)") $(ARGS)
+
+lock: $(READY)  ## Look for newer versions of everything and write the locks
+	$(COMPILE) --upgrade -o requirements.lock
+	$(COMPILE) --upgrade -c requirements.lock --extra dev -o requirements-dev.lock
+
+clean:  ## Remove .venv and the caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+# The lock is the recipe: uv first, by its own lines in it, then exactly what the lock names, then the project itself.
+$(READY): requirements-dev.lock pyproject.toml Makefile
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not that. Install it: sudo apt-get install -y python3-venv" >&2; \
+	echo "(Debian 12 and later have one new enough. Is there another? Name it: make $(or $(MAKECMDGOALS),setup) PYTHON=python3.12)" >&2; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
+	echo "This Python cannot make virtual environments. Install what is missing: sudo apt-get install -y python3-venv" >&2; exit 1; }
+	@$(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
+	@sed -n '/^uv==/,/^ *#/p' requirements-dev.lock > $(VENV)/uv.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.lock
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python --require-hashes requirements-dev.lock
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	@touch $@
