@@ -17,7 +17,9 @@ import numpy.typing as npt
 from .analysis import COUNT_MAX, Part
 
 VERSION = 1  # of the bytes and of the analysis behind them; another one makes the words be built anew
-HEAD = np.dtype([("side", "u1"), ("language", "u1"), ("flags", "u1"), ("spare", "u1"), ("speaker", "<u4"), ("length", "<u4"), ("terms", "<u4")])
+HEAD = np.dtype(
+    [("side", "u1"), ("language", "u1"), ("flags", "u1"), ("spare", "u1"), ("speaker", "<u4"), ("length", "<u4"), ("terms", "<u4")]
+)
 _START = struct.Struct("<BBH")
 Array = npt.NDArray[Any]
 

@@ -63,7 +63,7 @@ def load_weights(name: str) -> Weights:
     row = table.get(name.partition("/")[0]) or table["multilingual" if name != "none" else "none"]
     if tuple(row["features"]) != FEATURES:
         raise ValueError("weights.json was trained on other features; run bench/train_ranker.py")
-    columns = {key: np.array(row[key], "f4") for key in ("weight", "mean", "deviation")}
+    columns: dict[str, Any] = {key: np.array(row[key], "f4") for key in ("weight", "mean", "deviation")}
     return Weights(**columns, **{key: float(row[key]) for key in _NUMBERS})
 
 
@@ -177,7 +177,8 @@ class Found:
         named = self.view.speakers & names
         if len(named) != 1:
             return np.zeros(len(self.pool), "f4")
-        return (self.view["speaker"][self.pool] == next(iter(named))).astype("f4")
+        spoke: Array = self.view["speaker"][self.pool] == next(iter(named))
+        return spoke.astype("f4")
 
     def _date(self) -> Array:
         """How near each part of the pool is to the time the question names: 0..1."""
@@ -308,7 +309,7 @@ def _nearness(occurred_ms: Array, moment: Moment) -> Array:
         day_of_year = (dates.astype("M8[D]") - dates.astype("M8[Y]").astype("M8[D]")).astype("i8")
         asked = (np.datetime64(f"2001-{moment.month:02d}-01") - np.datetime64("2001-01-01")).astype("i8") + moment.day - 1
         apart = np.abs(day_of_year - asked)
-        near = np.exp(-np.minimum(apart, 365 - apart) / DATE_DAYS)
+        near: Array = np.exp(-np.minimum(apart, 365 - apart) / DATE_DAYS)
     else:
         near = (months == moment.month).astype("f8")
     if moment.year is not None:
