@@ -43,7 +43,8 @@ format: $(READY)  ## Format the code and mend what ruff can mend
 	$(BIN)/ruff check --fix .
 
 bench: $(READY)  ## Measure retrieval, latency and size (bench/results.md): make bench DATA=locomo10.json
-	@test -f "$(DATA)" || { sed -nE '3,6p' bench/locomo.py >&2; echo "Then: make bench DATA=FILE" >&2; exit 1; }
+	@test -f "$(DATA)" || { \
+	echo "Name the conversations to measure with: make bench DATA=locomo10.json (bench/locomo.py says where to get them)" >&2; exit 1; }
 	$(BIN)/python -m bench.retrieval --data "$(DATA)"
 	$(BIN)/python -m bench.http --data "$(DATA)" $(ARGS)
 
