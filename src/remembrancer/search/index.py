@@ -7,7 +7,7 @@ It is derived from rows and only ever grows at its end; an erased event is marke
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ Array = npt.NDArray[Any]
 
 TAIL_POSTINGS_MAX = 1 << 16  # looked through for each word of a query: 65,536 take about 20 microseconds
 RUNS_PER_TIER = 4  # so many runs of about one size become one: a word is looked up in few runs, a posting moved few times
+LOOKED_UP_MAX = 256  # terms whose postings a view keeps at hand
 LENGTH_SPREAD_MIN = 0.1  # where all parts are as long as each other, a word more or less must not decide
 NONE = -1  # no neighbour
 
@@ -54,12 +55,20 @@ class View:
     log_length: tuple[float, float]  # mean and standard deviation of log(1 + length)
     languages: tuple[int, ...]  # numbers of the languages seen, most frequent first
     speakers: frozenset[int]
+    looked_up: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, column: str) -> Array:
         return self.columns[column][: self.size]
 
     def find(self, term: int) -> tuple[Array, Array]:
         """The parts alive that hold a term, and how often."""
+        if term not in self.looked_up:  # asked for several times in one search
+            if len(self.looked_up) >= LOOKED_UP_MAX:
+                self.looked_up.clear()
+            self.looked_up[term] = self._find(term)
+        return self.looked_up[term]
+
+    def _find(self, term: int) -> tuple[Array, Array]:
         found = [run.find(term) for run in self.runs] + [self.tail.find(term)]
         parts = np.concatenate([parts for parts, _ in found])
         counts = np.concatenate([counts for _, counts in found])

@@ -85,7 +85,7 @@ class Found:
         allowed = np.flatnonzero(self.allowed)
         if len(allowed) <= POOL_PARTS_MAX:
             return allowed
-        best = allowed[_largest(self.base[allowed], POOL_PARTS_MAX // 4)]
+        best = allowed[_largest(self.base[allowed], POOL_PARTS_MAX // 8)]
         top = best[np.argsort(-self.base[best])[: POOL_PARTS_MAX // 8]]
         chosen = np.zeros(self.view.size, bool)
         chosen[best] = True
