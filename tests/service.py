@@ -6,7 +6,7 @@ import socket
 import threading
 from typing import Any
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from remembrancer.accounts import keys
@@ -80,7 +80,7 @@ def rows(context: Context) -> dict[str, int]:
 class serving:  # noqa: N801 - read as a verb: `with serving(app) as port`
     """Serve an application from a thread, as `serve` does; gives the port."""
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: Starlette) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._server = server.uvicorn_server(app)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listener]})

@@ -64,8 +64,8 @@ def load_weights(name: str) -> Weights:
     if tuple(row["features"]) != FEATURES:
         raise ValueError("weights.json was trained on other features; run bench/train_ranker.py")
     columns: dict[str, Any] = {key: np.array(row[key], "f4") for key in ("weight", "mean", "deviation")}
-    numbers: dict[str, Any] = {key: float(row[key]) for key in _NUMBERS}
-    return Weights(**columns, **numbers)
+    columns |= {key: float(row[key]) for key in _NUMBERS}
+    return Weights(**columns)
 
 
 class Found:
