@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from remembrancer import status, testing
 from remembrancer.context import Context
+from remembrancer.store import Transaction
 
 
 def derived(context: Context, row: int, embedder: int | None) -> None:
@@ -28,11 +30,16 @@ class Embedder:
         return np.ones((len(texts), 2), np.float32)
 
 
+def embedder_known(number: int, name: str, tx: Transaction) -> None:
+    """Write an embedder's row."""
+    tx.run("insert into embedders values (:n, :name)", n=number, name=name)
+
+
 def test_events_without_vectors_of_the_embedder_in_use_are_pending(folder: Path) -> None:
     """Issue: 'changing the embedder re-embeds in the background ... and says so in /readyz and status'."""
     context = testing.context(folder, embedder=Embedder())
     for number, name in enumerate(["old/1", "small/1", "new/2"], 1):
-        context.store.write(lambda tx, n=number, name=name: tx.run("insert into embedders values (:n, :name)", n=n, name=name))
+        context.store.write(partial(embedder_known, number, name))
     for row, embedder in enumerate([None, 1, 2, 2, 3, 3]):
         derived(context, row, embedder)
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from . import __version__
 from .context import Context
 from .protocol.status import INTERFACE_VERSION, RECORD_VERSION, Embedding, Readiness, StatusRecord
 from .search import EmbedderUnavailable
-from .store import Row, StoreUnavailable, Transaction, named
+from .store import StoreUnavailable, Transaction, named, sure
 
 SQL = named("remembrancer", "status.sql")
 
@@ -58,7 +56,7 @@ def readiness(context: Context) -> Readiness:
 
 def is_new(context: Context) -> bool:
     """Whether no account exists yet: nobody could use the service."""
-    return not context.store.read(lambda tx: _one(tx, SQL.any_account)).found
+    return not context.store.read(lambda tx: sure(tx, SQL.any_account)).found
 
 
 def _embedding(context: Context) -> Embedding:
@@ -69,12 +67,6 @@ def _embedding(context: Context) -> Embedding:
         embedder = tx.one(SQL.embedder_id, name=name)
         if not context.embedder.dimensions:
             return 0
-        return int(_one(tx, SQL.events_without_vectors, id=embedder.id if embedder else 0).pending)
+        return int(sure(tx, SQL.events_without_vectors, id=embedder.id if embedder else 0).pending)
 
     return Embedding(name=name, pending=context.store.read(pending))
-
-
-def _one(tx: Transaction, sql: str, **values: Any) -> Row:
-    row = tx.one(sql, **values)
-    assert row is not None  # a count always has one
-    return row

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import tomllib
+import zipfile
+from pathlib import Path
 
 import pytest
-from house.tree import ROOT, lines, relative, tracked
+from house.tree import CODE, PACKAGE, ROOT, lines, relative, tracked
 
 LOCKS = ("requirements.lock", "requirements-dev.lock")
 # Folders of one machine, and addresses or options that say where packages are fetched from: they work nowhere else.
@@ -76,3 +80,15 @@ def test_the_files_at_the_top_can_be_counted_on_two_hands() -> None:
     top = {relative(path).partition("/")[0] for path in tracked()}
 
     assert len([name for name in top if not name.startswith(".")]) <= 14
+
+
+def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
+    """SQL, templates, tables and the demo's conversation too: nothing works from an installed package without them."""
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)], cwd=ROOT, check=True, capture_output=True
+    )
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
+        held = {name for name in wheel.namelist() if name.startswith(f"{PACKAGE}/")}
+
+    assert held == {relative(path).removeprefix("src/") for path in tracked() if path.is_relative_to(CODE)}
+    assert f"{PACKAGE}/py.typed" in held

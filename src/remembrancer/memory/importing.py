@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
@@ -87,10 +88,10 @@ def store(context: Context, caller: Caller, events: Iterable[Incoming], *, progr
     stored = known = 0
     rest = iter(events)
     while batch := list(islice(rest, BATCH)):
-        new = context.store.read(lambda tx, batch=batch: [event for event in batch if not _known(tx, caller, event)])
+        new = context.store.read(partial(_unknown, caller, batch))
         if new:
             derived = derive(context.embedder, [event.said for event in new])
-            kept = context.store.write(lambda tx, new=new, derived=derived: _write(context, caller, tx, new, derived))
+            kept = context.store.write(partial(_write, context, caller, new, derived))
         else:
             kept = 0
         stored, known = stored + kept, known + len(batch) - kept
@@ -98,17 +99,21 @@ def store(context: Context, caller: Caller, events: Iterable[Incoming], *, progr
     return Imported(stored=stored, known=known)
 
 
+def _unknown(caller: Caller, events: list[Incoming], tx: Transaction) -> list[Incoming]:
+    return [event for event in events if not _known(tx, caller, event)]
+
+
 def _known(tx: Transaction, caller: Caller, event: Incoming) -> bool:
     space = tx.one(SQL.space_of, account_id=caller.account_id, user_id=event.user_id)
     return space is not None and tx.one(SQL.origin_known, space_id=space.id, origin=event.origin) is not None
 
 
-def _write(context: Context, caller: Caller, tx: Transaction, new: list[Incoming], derived: list[Derived]) -> int:
+def _write(context: Context, caller: Caller, new: list[Incoming], derived: list[Derived], tx: Transaction) -> int:
     kept_events = 0
     for event, found in zip(new, derived, strict=True):
         if _known(tx, caller, event):  # twice in one file, or another import beside this one
             continue
-        place = {"account_id": caller.account_id, "user_id": event.user_id, "session_id": event.session_id}
+        place: dict[str, Any] = {"account_id": caller.account_id, "user_id": event.user_id, "session_id": event.session_id}
         kept = keep(context, tx, **place, said=event.said, derived=found)
         tx.run(SQL.add_origin, space_id=space_of(kept.row), origin=event.origin, event=kept.row)
         kept_events += 1

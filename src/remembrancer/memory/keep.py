@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from ..accounts import may_write, space_user_id
 from ..accounts.once import Once, once
 from ..context import Caller, Context
 from ..protocol.memory import TurnText
 from ..search import Embedder, pack, quantised, take_apart
-from ..store import Transaction
+from ..store import Transaction, sure
 from .spaces import SQL, derived_by, milliseconds, row_id
 
 
@@ -59,15 +60,15 @@ def derive(embedder: Embedder, turns: Sequence[Said]) -> list[Derived]:
 
 def embedder_id(tx: Transaction, name: str) -> int:
     """The number an embedder goes by in this store."""
-    known = tx.one(SQL.embedder_id, name=name) or tx.one(SQL.add_embedder, name=name)
+    known = tx.one(SQL.embedder_id, name=name) or sure(tx, SQL.add_embedder, name=name)
     return int(known.id)
 
 
 def keep(context: Context, tx: Transaction, *, account_id: int, user_id: str, session_id: str, said: Said, derived: Derived) -> Kept:
     """Write one turn; durable and searchable once the transaction is."""
     now_ms = context.clock()
-    place = tx.one(SQL.claim_number, account_id=account_id, user_id=user_id, now_ms=now_ms)
-    session = tx.one(SQL.open_session, space_id=place.id, session_id=session_id, now_ms=now_ms)
+    place = sure(tx, SQL.claim_number, account_id=account_id, user_id=user_id, now_ms=now_ms)
+    session = sure(tx, SQL.open_session, space_id=place.id, session_id=session_id, now_ms=now_ms)
     row, event_id = row_id(place.id, place.number), context.ids("e_")
     texts = {"topic": said.topic, "query": said.query, "response": said.response}
     tx.run(SQL.add_event, id=row, event_id=event_id, session=session.id, occurred_ms=said.occurred_ms, created_ms=now_ms, **texts)
@@ -95,7 +96,7 @@ def keep_once(context: Context, caller: Caller, place: Place, turn: TurnText, gi
     occurred_ms = milliseconds(turn.occurred_at, context.clock())
     said = Said(query=turn.query, response=turn.response, topic=turn.topic, occurred_ms=occurred_ms)
     derived = derive(context.embedder, [said])[0]
-    where = {"account_id": caller.account_id, "user_id": user_id, "session_id": place.session_id}
+    where: dict[str, Any] = {"account_id": caller.account_id, "user_id": user_id, "session_id": place.session_id}
 
     def write(tx: Transaction) -> str:
         return once(tx, given, context.clock(), lambda: answer(keep(context, tx, **where, said=said, derived=derived)))

@@ -13,7 +13,7 @@ from ..accounts import space_user_id
 from ..context import Caller, Context
 from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, Signal
 from ..search import Found, View, ask, contains, cosines, lexical, load_weights, steering_text
-from ..store import Row, Transaction
+from ..store import Row, Transaction, sure
 from .snippets import Cut, cut, tokens
 from .spaces import SQL, milliseconds, rfc3339, row_id, view_of
 
@@ -54,8 +54,8 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
 def _count_step(context: Context, caller: Caller, user_id: str, session_id: str) -> int:
     def count(tx: Transaction) -> int:
         now_ms = context.clock()
-        space = tx.one(SQL.open_space, account_id=caller.account_id, user_id=user_id, now_ms=now_ms)
-        return int(tx.one(SQL.next_step, space_id=space.id, session_id=session_id, now_ms=now_ms).step)
+        space = sure(tx, SQL.open_space, account_id=caller.account_id, user_id=user_id, now_ms=now_ms)
+        return int(sure(tx, SQL.next_step, space_id=space.id, session_id=session_id, now_ms=now_ms).step)
 
     # Not flushed to disk: after a power cut a session may count a few searches again, and no search waits for the disk.
     return context.store.write(count, flush=False)
