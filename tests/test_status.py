@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from remembrancer import status, testing
+from remembrancer.accounts import keys
 from remembrancer.context import Context
+from remembrancer.search import WORDS_VERSION
+from remembrancer.search.embed import NoEmbedder
 
 
 def derived(context: Context, row: int, embedder: int | None) -> None:
@@ -31,7 +34,8 @@ class Embedder:
 def test_events_without_vectors_of_the_embedder_in_use_are_pending(folder: Path) -> None:
     """Issue: 'changing the embedder re-embeds in the background ... and says so in /readyz and status'."""
     context = testing.context(folder, embedder=Embedder())
-    for number, name in enumerate(["old/1", "small/1", "new/2"], 1):
+    by = [f"old/1 words/{WORDS_VERSION}", f"small/1 words/{WORDS_VERSION}", "small/1 words/0"]
+    for number, name in enumerate(by, 1):
         context.store.write(lambda tx, n=number, name=name: tx.run("insert into embedders values (:n, :name)", n=n, name=name))
     for row, embedder in enumerate([None, 1, 2, 2, 3, 3]):
         derived(context, row, embedder)
@@ -45,16 +49,16 @@ def test_events_without_vectors_of_the_embedder_in_use_are_pending(folder: Path)
     context.close()
 
 
-def test_without_an_embedder_nothing_is_pending(folder: Path) -> None:
-    from remembrancer.search.embed import NoEmbedder
-
+def test_without_an_embedder_the_words_may_be_pending(folder: Path) -> None:
     context = testing.context(folder, embedder=NoEmbedder())
-    derived(context, 1, None)
+    context.store.write(lambda tx: tx.run("insert into embedders values (1, :name)", name=f"none words/{WORDS_VERSION}"))
+    for row, embedder in enumerate([None, 1, 1]):
+        derived(context, row, embedder)
 
     embedding = status.record(context, connections=1).embedding
 
     assert embedding is not None
-    assert embedding.pending == 0
+    assert embedding.pending == 1
     context.close()
 
 
@@ -68,12 +72,14 @@ def test_without_the_store_the_record_is_degraded_and_it_is_not_ready(folder: Pa
     assert (readiness.ready, readiness.store, readiness.embedder) == (False, "the store does not answer", "ok")
 
 
-def test_it_is_new_until_there_is_an_account(folder: Path) -> None:
+def test_it_is_new_until_there_is_a_key(folder: Path) -> None:
+    """An import makes the owner, but gives nobody a key."""
     context = testing.context(folder)
-    sql = "insert into accounts (name, role, created_ms) values ('a', 'owner', 0)"
+    sql = "insert into accounts (name, role, created_ms) values ('owner', 'owner', 0)"
 
-    before = status.is_new(context)
     context.store.write(lambda tx: tx.run(sql))
+    before = status.is_new(context)
+    keys.create(context, account="owner")
 
     assert (before, status.is_new(context)) == (True, False)
     context.close()

@@ -54,8 +54,8 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
 def _count_step(context: Context, caller: Caller, user_id: str, session_id: str) -> int:
     def count(tx: Transaction) -> int:
         now_ms = context.clock()
-        space = tx.one(SQL.open_space, account_id=caller.account_id, user_id=user_id, now_ms=now_ms)
-        return int(tx.one(SQL.next_step, space_id=space.id, session_id=session_id, now_ms=now_ms).step)
+        space = tx.the(SQL.open_space, account_id=caller.account_id, user_id=user_id, now_ms=now_ms)
+        return int(tx.the(SQL.next_step, space_id=space.id, session_id=session_id, now_ms=now_ms).step)
 
     # Not flushed to disk: after a power cut a session may count a few searches again, and no search waits for the disk.
     return context.store.write(count, flush=False)
