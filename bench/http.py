@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class Server:
     port: int = field(init=False)
     started_ms: float = field(init=False)
 
-    def __enter__(self) -> Server:
+    def __enter__(self) -> Self:
         begin = time.perf_counter()
         environment = os.environ | {"REMEMBRANCER_DATA": str(self.folder)}
         command = [sys.executable, "-m", "remembrancer", "serve", "--port", "0"]
@@ -157,21 +157,25 @@ def prepared(folder: Path, make: Callable[[Context, int, Turns], None], data: Pa
     return key, turns
 
 
+def cpu_used_ms() -> float:
+    """CPU of this process until now."""
+    return sum(resource.getrusage(resource.RUSAGE_SELF)[:2]) * 1e3
+
+
 def shares(folder: Path, key: str, bodies: Sequence[dict[str, Any]]) -> dict[str, float]:
     """Where a search's CPU goes, in this process: ms in the embedder, and in all of recall."""
     context = assemble(read(data=folder))
     caller = keys.authenticate(context, key)
     queries = [MemoryQuery.model_validate({**body, "interact": False}) for body in bodies]
     recall(context, caller, queries[0])
-    usage = lambda: sum(resource.getrusage(resource.RUSAGE_SELF)[:2]) * 1e3  # noqa: E731 - a name for one expression
-    begin = usage()
+    begin = cpu_used_ms()
     for query in queries:
         context.embedder.encode([query.query_text])
-    embedding = (usage() - begin) / len(queries)
-    begin = usage()
+    embedding = (cpu_used_ms() - begin) / len(queries)
+    begin = cpu_used_ms()
     for query in queries:
         recall(context, caller, query)
-    whole = (usage() - begin) / len(queries)
+    whole = (cpu_used_ms() - begin) / len(queries)
     context.close()
     return {"embedding": embedding, "search": whole - embedding}
 
@@ -192,9 +196,17 @@ def one_size(label: str, folder: Path, key: str, turns: Turns, events: int, user
     share = shares(folder, key, searches(turns, user_id))
     http_ms = max(cpu - share["embedding"] - share["search"], 0.0)
     return [
-        label, *quantiles(took), f"{cpu:.2f}", f"{share['embedding']:.2f} / {share['search']:.2f} / {http_ms:.2f}",
-        *quantiles(added), f"{floor:.2f}", f"{add_cpu:.2f}", f"{rate:.0f}", f"{rss:.0f}", f"{disk:.2f}", f"{server.started_ms:.0f}", f"{first:.0f}",
-    ]  # fmt: skip
+        label,
+        *quantiles(took),
+        f"{cpu:.2f}",
+        f"{share['embedding']:.2f} / {share['search']:.2f} / {http_ms:.2f}",
+        *quantiles(added),
+        f"{floor:.2f}",
+        f"{add_cpu:.2f}",
+        *(f"{value:.0f}" for value in (rate, rss)),
+        f"{disk:.2f}",
+        *(f"{value:.0f}" for value in (server.started_ms, first)),
+    ]
 
 
 HEADS = [
@@ -210,16 +222,19 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])
     parser.add_argument("--users", type=int, default=1_000, help="users with 100 events each")
     arguments = parser.parse_args()
-    rows = []
-    for size in arguments.sizes:
-        with tempfile.TemporaryDirectory() as name:
-            key, turns = prepared(Path(name), lambda c, a, t, size=size: fill(c, a, "u", t, size), arguments.data)
-            rows.append(one_size(f"1 user x {size:,}", Path(name), key, turns, size, "u"))
+    stores = [(f"1 user x {size:,}", 1, size) for size in arguments.sizes]
     if arguments.users:
+        stores.append((f"{arguments.users:,} users x 100", arguments.users, 100))
+    rows = []
+    for label, users, events in stores:
+
+        def make(context: Context, account_id: int, turns: Turns, users: int = users, events: int = events) -> None:
+            for number in range(users):
+                fill(context, account_id, f"u{number}", turns, events)
+
         with tempfile.TemporaryDirectory() as name:
-            many = lambda c, a, t: [fill(c, a, f"u{n}", t, 100) for n in range(arguments.users)]  # noqa: E731
-            key, turns = prepared(Path(name), many, arguments.data)
-            rows.append(one_size(f"{arguments.users:,} users x 100", Path(name), key, turns, arguments.users * 100, "u7"))
+            key, turns = prepared(Path(name), make, arguments.data)
+            rows.append(one_size(label, Path(name), key, turns, users * events, "u0"))
     write_section("http", "Latency over HTTP", "python -m bench.http --data locomo-dev.json", table(HEADS, rows))
 
 

@@ -13,6 +13,7 @@ from remembrancer.context import Context
 from remembrancer.memory.keep import Derived, Said, keep
 from remembrancer.memory.spaces import derived_by
 from remembrancer.search import pack, quantised, take_apart
+from remembrancer.store import Transaction
 
 SEED = 7
 DAY_MS = 86_400_000
@@ -53,8 +54,12 @@ def fill(context: Context, account_id: int, user_id: str, turns: Turns, events: 
     """Write that many events of one user."""
     for some in _batches(events):
         made = [turns.make(number) for number in some]
-        place = {"account_id": account_id, "user_id": user_id}
-        context.store.write(lambda tx, made=made: [keep(context, tx, **place, session_id=s, said=said, derived=d) for s, said, d in made])
+
+        def write(tx: Transaction, made: list[tuple[str, Said, Derived]] = made) -> None:
+            for session_id, said, derived in made:
+                keep(context, tx, account_id=account_id, user_id=user_id, session_id=session_id, said=said, derived=derived)
+
+        context.store.write(write)
 
 
 def _batches(events: int) -> Iterator[range]:

@@ -44,7 +44,9 @@ def fts_floor(conversation: Conversation) -> Search:
     """FTS5 with Porter stems, any word, ranked by its BM25."""
     db = apsw.Connection(":memory:")
     db.execute("create virtual table said using fts5(text, tokenize = 'porter unicode61')")
-    db.executemany("insert into said (rowid, text) values (?, ?)", [(n, f"{e.query}\n{e.response}") for n, e in enumerate(conversation.events)])
+    db.executemany(
+        "insert into said (rowid, text) values (?, ?)", [(n, f"{e.query}\n{e.response}") for n, e in enumerate(conversation.events)]
+    )
 
     def search(text: str) -> list[int]:
         words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", text))
@@ -85,7 +87,9 @@ def evaluate(given: Sequence[Conversation], make: Callable[[Conversation], Searc
             figures = measured(conversation, asked, search(asked.text))
             rows.append(figures)
             by_category[asked.category].append(figures["R@10"])
-    return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}, {c: float(np.mean(v)) for c, v in sorted(by_category.items())}
+    return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}, {
+        c: float(np.mean(v)) for c, v in sorted(by_category.items())
+    }
 
 
 def main() -> None:
@@ -111,7 +115,12 @@ def main() -> None:
             ratio = f"{figures['R@10'] / floor:.2f}x" if name.startswith("ours") else ""
             rows.append([name, *(f"{value:.3f}" for value in figures.values()), *(f"{value:.3f}" for value in categories.values()), ratio])
         heads = ["system", "R@5", "R@10", "R@20", "nDCG@10", *(f"R@10 {CATEGORIES[c]}" for c in categories), "R@10 / RRF floor"]
-        lines += [f"**{unit}** ({sum(len(c.questions) for c in given)} questions, {sum(len(c.events) for c in given)} events)", "", table(heads, rows), ""]
+        lines += [
+            f"**{unit}** ({sum(len(c.questions) for c in given)} questions, {sum(len(c.events) for c in given)} events)",
+            "",
+            table(heads, rows),
+            "",
+        ]
     write_section("retrieval", "Retrieval", "python -m bench.retrieval --data locomo-dev.json", "\n".join(lines))
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from fastapi import FastAPI
 from service import Http, new_key, serving
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from remembrancer import testing
@@ -31,20 +31,20 @@ def context(folder: Path) -> Iterator[Context]:
 
 
 @pytest.fixture
-def app(context: Context) -> FastAPI:
+def app(context: Context) -> Starlette:
     """The application."""
     return make_app(context)
 
 
 @pytest.fixture
-def http(app: FastAPI, context: Context) -> Iterator[Http]:
+def http(app: Starlette, context: Context) -> Iterator[Http]:
     """A client in the same process, with a key of the owner."""
     with TestClient(app, base_url="http://127.0.0.1:8460") as client:
         yield Http(client, context, new_key(context))
 
 
 @pytest.fixture
-def connect(app: FastAPI) -> Iterator[Callable[[], socket.socket]]:
+def connect(app: Starlette) -> Iterator[Callable[[], socket.socket]]:
     """A real server on a real port: opens connections to it."""
     with serving(app) as port:
         opened: list[socket.socket] = []

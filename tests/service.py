@@ -6,7 +6,7 @@ import socket
 import threading
 from typing import Any
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from remembrancer.accounts import keys
@@ -73,14 +73,14 @@ def new_key(context: Context, account: str = "owner", **key: Any) -> str:
 
 def rows(context: Context) -> dict[str, int]:
     """How many rows each table holds that a request can write to."""
-    counts = {table: f"select count(*) as n from {table}" for table in TABLES}  # noqa: S608 - our own names
+    counts = {table: f"select count(*) as n from {table}" for table in TABLES}
     return context.store.read(lambda tx: {table: tx.all(sql)[0].n for table, sql in counts.items()})
 
 
 class serving:  # noqa: N801 - read as a verb: `with serving(app) as port`
     """Serve an application from a thread, as `serve` does; gives the port."""
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: Starlette) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._server = server.uvicorn_server(app)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listener]})

@@ -34,7 +34,9 @@ class Settings:
     port: int = setting(8460, "TCP port to listen on.", least=0, most=65535)
     store: str = setting("", "Where the rows live: `sqlite:PATH`. Empty: `remembrancer.sqlite3` in the data folder.")
     embedder: str = setting("multilingual", "What turns text into vectors: `multilingual` or `none` (full text only).")
-    durability: str = setting("full", "`full`: an answered write survives power loss; `normal`: it survives a killed process only, and is faster.")
+    durability: str = setting(
+        "full", "`full`: an answered write survives power loss; `normal`: it survives a killed process only, and is faster."
+    )
     seal_name: str = setting("REM", "The service's short name, the first word of a seal.")
     body_bytes_max: int = setting(1 << 20, "Largest request body.", unit="bytes", least=1024)
     search_threads: int = setting(4, "Searches that may run at the same time.", unit="threads", least=1, most=256)
@@ -90,7 +92,9 @@ def _from_file(env: Mapping[str, str], said: Mapping[str, tuple[Any, str]]) -> d
 def _parsed(name: str, value: Any, where: str) -> Any:
     rows = {row.name: row for row in fields(Settings)}
     if name not in rows:
-        raise SettingInvalid(f"{where}: there is no setting `{name}`. `remembrancer serve --help` and docs/reference/settings.md list them.")
+        raise SettingInvalid(
+            f"{where}: there is no setting `{name}`. `remembrancer serve --help` and docs/reference/settings.md list them."
+        )
     default, bounds = rows[name].default, rows[name].metadata
     if isinstance(default, int):
         try:

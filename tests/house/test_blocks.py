@@ -29,6 +29,7 @@ def run(folder: Path, page: str) -> None:
     "page",
     [
         answered('{"saved": true, "step": 7, "hits": [{"id": "a"}]}', '{"hits": [{"id": "b"}], "saved": false, "step": 1}'),
+        answered('{"why": [{"rank": 1}, {}]}', '{"why": [{"rank": 3}]}'),
         fenced("sh", "git clone ADDRESS here && cd here\nmake run PORT=9000\nsudo apt-get install -y curl\nexport KEY=sk_..."),
         fenced("sh", 'test "$KEY" = sk_none\ntest http://127.0.0.1:8460 = "$URL"  # the address is the real one'),
         fenced("sh", "echo one \\\n  two"),
@@ -51,7 +52,7 @@ def test_what_is_so_passes(tmp_path: Path, page: str) -> None:
         ("text\n\n" + fenced("sh", "exit 3"), "page.md:3: Wrong: exit status 3"),
         (fenced("sh", "false | true"), "exit status 1"),
         (answered('{"saved": true}', '{"kept": true}'), "/kept is shown but not there; /saved is there but not shown"),
-        (answered('{"hits": [{"id": 1}]}', '{"hits": [{"id": "1"}]}'), "/hits/0/id is number, not string"),
+        (answered('{"hits": [{"id": 1}]}', '{"hits": [{"id": "1"}]}'), "/hits/*/id is number, not string"),
         (answered('{"hits": []}', '{"hits": [1]}'), "/hits is empty"),
         (answered('{"ok": true}', '{"ok": 1}'), "/ok is boolean, not number"),
         (fenced("json answer", "{}"), "no `sh` block"),

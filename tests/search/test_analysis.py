@@ -10,7 +10,7 @@ from remembrancer.search.analysis import QUESTION, TIME, Moment, ask, contains, 
 from remembrancer.search.coding import WordsDamaged, pack, unpack
 from remembrancer.search.passages import PASSAGE_CHARACTERS, PASSAGES_MAX, passages
 
-TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=400)
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)
 NOON_MS = 1_683_547_200_000  # 2023-05-08 12:00 UTC
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import pairwise
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from spaces import batch
 
 from remembrancer.search import Shelf, SpaceIndex, take_apart
 from remembrancer.search import index as index_module
 from remembrancer.search.analysis import term
 from remembrancer.search.postings import merged, sealed
 
-from spaces import batch
-
-WORDS = "alpha beta gamma delta epsilon zeta eta theta".split()
+WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
 EVENTS = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS), st.integers(1, 3)), min_size=1, max_size=40)
 
 
@@ -23,7 +23,7 @@ def grown(events, cuts):
     """An index that took these events in at these places."""
     index = SpaceIndex(0)
     places = [0, *sorted(set(cuts)), len(events)]
-    for low, high in zip(places, places[1:], strict=False):
+    for low, high in pairwise(places):
         some = events[low:high]
         index.add(batch([(a, b) for a, b, _ in some], first=low, sessions=[s for _, _, s in some]), high)
     return index
@@ -99,7 +99,20 @@ def test_an_erased_event_is_in_no_posting_and_no_statistic():
 def test_a_view_does_not_change_while_the_index_grows():
     index = grown([("alpha", "beta", 1)], [])
     view = index.view()
-    index.add(batch([("alpha", "gamma", )] * 500, first=1, sessions=[1] * 500), 501)
+    index.add(
+        batch(
+            [
+                (
+                    "alpha",
+                    "gamma",
+                )
+            ]
+            * 500,
+            first=1,
+            sessions=[1] * 500,
+        ),
+        501,
+    )
 
     assert view.size == 2
     assert len(view.find(term("alpha"))[0]) == 1
@@ -137,4 +150,6 @@ def test_the_shelf_lets_go_of_the_index_least_lately_used():
 def test_terms_count_how_often_a_part_says_them():
     [part] = take_apart(query="tea tea tea and coffee", response="", topic=None, occurred_ms=0)
 
-    assert Counter({term("tea"): 3, term("coffe"): 1}) == Counter({t: n for t, n in part.terms.items() if t in (term("tea"), term("coffe"))})
+    assert Counter({term("tea"): 3, term("coffe"): 1}) == Counter(
+        {t: n for t, n in part.terms.items() if t in (term("tea"), term("coffe"))}
+    )

@@ -3,21 +3,40 @@
 from __future__ import annotations
 
 import pytest
+from spaces import order, space
 
 from remembrancer.search.analysis import words
 from remembrancer.search.languages import LANGUAGES, detect, stem
 
-from spaces import order, space
-
 SENTENCES = {
-    "en": ("We decided to host the launch party in Lisbon.", "My sister is allergic to peanuts.", "The server rack needs two new power supplies."),
-    "de": ("Die Vertragsverlängerung wurde gestern unterschrieben.", "Meine Schwester spielt Geige im Orchester.", "Der Zug nach Köln fährt um acht Uhr ab."),
-    "fr": ("Nous avons réservé une table au restaurant italien.", "Mon frère travaille à l'hôpital de Lyon.", "La réunion a été déplacée à jeudi."),
-    "es": ("Compramos los billetes para el concierto de marzo.", "Mi abuela cocina lentejas los domingos.", "El proyecto termina la próxima semana."),
+    "en": (
+        "We decided to host the launch party in Lisbon.",
+        "My sister is allergic to peanuts.",
+        "The server rack needs two new power supplies.",
+    ),
+    "de": (
+        "Die Vertragsverlängerung wurde gestern unterschrieben.",
+        "Meine Schwester spielt Geige im Orchester.",
+        "Der Zug nach Köln fährt um acht Uhr ab.",
+    ),
+    "fr": (
+        "Nous avons réservé une table au restaurant italien.",
+        "Mon frère travaille à l'hôpital de Lyon.",
+        "La réunion a été déplacée à jeudi.",
+    ),
+    "es": (
+        "Compramos los billetes para el concierto de marzo.",
+        "Mi abuela cocina lentejas los domingos.",
+        "El proyecto termina la próxima semana.",
+    ),
     "ru": ("Вчера мы ходили в книжный магазин на Арбате.", "Моя кошка боится грозы.", "Отчёт нужно сдать до пятницы."),
     "ar": ("ذهبت أمس إلى المكتبة الكبيرة في وسط المدينة", "أختي تدرس الطب في القاهرة", "نحتاج إلى شراء جهاز كمبيوتر جديد"),
     "zh": ("我们昨天在北京烤鸭店吃了晚饭。", "她的妹妹在上海学习法律。", "会议改到星期四下午三点。"),
-    "ja": ("昨日、東京タワーの近くで寿司を食べました。", "妹は京都大学で物理を勉強しています。", "会議は木曜日の午後三時に変更されました。"),
+    "ja": (
+        "昨日、東京タワーの近くで寿司を食べました。",
+        "妹は京都大学で物理を勉強しています。",
+        "会議は木曜日の午後三時に変更されました。",
+    ),
     "ko": ("어제 서울역에서 친구를 만났습니다.", "여동생은 부산에서 의학을 공부해요.", "회의는 목요일 오후 세 시로 바뀌었습니다."),
     "hi": ("कल हम पुराने किले देखने गए थे।", "मेरी बहन दिल्ली में पढ़ाती है।", "बैठक गुरुवार को होगी।"),
     "th": ("เมื่อวานเราไปกินก๋วยเตี๋ยวที่เชียงใหม่", "น้องสาวของฉันเรียนกฎหมาย", "การประชุมเลื่อนเป็นวันพฤหัสบดี"),

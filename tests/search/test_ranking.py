@@ -6,12 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from spaces import found, order, space
 
 from remembrancer.search import ask, lexical, load_weights, steering_text
 from remembrancer.search.ranking import FEATURES
-from remembrancer.search.scoring import B, K1
-
-from spaces import found, order, space
+from remembrancer.search.scoring import K1, B
 
 WEIGHTS = load_weights("none")
 

@@ -26,7 +26,7 @@ from .limiter import Limiter, RateExceeded
 from .metrics import Metrics
 
 WRITE_THREADS = 64  # they wait for the disk, and share one commit
-_IDEMPOTENCY_KEY = re.compile(r"[!-~]{1,%d}" % limits.IDEMPOTENCY_KEY_CHARACTERS_MAX)
+_IDEMPOTENCY_KEY = re.compile(rf"[!-~]{{1,{limits.IDEMPOTENCY_KEY_CHARACTERS_MAX}}}")
 _KEY_CHARACTERS_MAX = 200  # longer than any key: not worth a digest
 
 

@@ -63,7 +63,7 @@ class Edge:
             await (problems.respond(refused, scope["request_id"]) if refused else self.app)(scope, receive, answer)
         except ClientDisconnect:
             status = CLIENT_GONE
-        except Exception as error:  # noqa: BLE001 - the outer wall of every request: an answer, and the trace into the log
+        except Exception as error:
             if status:
                 raise  # half an answer is out: only cutting the connection tells the client
             await problems.respond(error, scope["request_id"])(scope, receive, answer)

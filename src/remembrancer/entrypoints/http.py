@@ -8,8 +8,8 @@ from functools import partial
 from ipaddress import ip_address
 from typing import Any, cast
 
-from fastapi import FastAPI
 from pydantic import BaseModel
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -91,12 +91,12 @@ def prometheus_metrics(call: Call) -> Response:
 
 def openapi_document(call: Call) -> Response:
     """This document: OpenAPI 3.1."""
-    return JSONResponse(call.request.app.openapi())
+    return JSONResponse(call.request.app.state.document)
 
 
 def docs_page(call: Call) -> Response:
     """The documentation of every endpoint, for people. Needs nothing from outside."""
-    document = call.request.app.openapi()
+    document = call.request.app.state.document
     entries = pages.operations(document, pages.base_url(call.request))
     return pages.page("docs.html", call.request, document=document, operations=entries, version=__version__)
 
@@ -134,27 +134,22 @@ ROUTES: tuple[Endpoint, ...] = (
 )  # fmt: skip
 
 
-def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> FastAPI:
+def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> Starlette:
     """The application over `context`, which stays the caller's to close after the application's lifespan."""
     door = Door(context)
 
     @asynccontextmanager
-    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
         door.close()
 
-    app = FastAPI(
-        title="Remembrancer",
-        openapi_url=None,
-        docs_url=None,
-        redoc_url=None,
-        redirect_slashes=False,
+    app = Starlette(
         lifespan=lifespan,
         routes=[_route(door, path, [e for e in routes if e.path == path]) for path in dict.fromkeys(e.path for e in routes)],
         exception_handlers={HTTPException: problems.handle},  # unknown paths and methods
     )
-    document = openapi.document(routes)
-    app.openapi = lambda: document  # type: ignore[method-assign]
+    app.router.redirect_slashes = False  # a POST that is sent elsewhere loses its body
+    app.state.document = openapi.document(routes)
     app.add_middleware(Edge, door=door)
     return app
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 import uvicorn
-from fastapi import FastAPI
+from starlette.applications import Starlette
 
 from .. import __version__, status
 from ..accounts import OWNER, keys
@@ -31,7 +31,7 @@ class AddressUnusable(Exception):
     """The address of the settings `host` and `port` cannot be listened on."""
 
 
-def run(settings: Settings, make_app: Callable[[Context], FastAPI]) -> None:
+def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
     """Serve until SIGINT or SIGTERM; what is being answered is finished first.
 
     Raises DataFolderBusy, AddressUnusable, and what opening the store or the embedder raises.
@@ -96,7 +96,7 @@ def _address(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def uvicorn_server(app: FastAPI) -> uvicorn.Server:
+def uvicorn_server(app: Starlette) -> uvicorn.Server:
     """The web server around the application, with its timeouts and bounds; not yet running."""
     return uvicorn.Server(
         uvicorn.Config(

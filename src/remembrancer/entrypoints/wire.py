@@ -75,7 +75,7 @@ class Wire(HttpToolsProtocol):
         self._stop_timer()
         super().on_headers_complete()
 
-    def send_400_response(self, msg: str) -> None:
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - what uvicorn would have said
         """What is not HTTP gets the same kind of answer as everything else, and the connection is closed."""
         body = json.dumps(MalformedRequest().body(secrets.token_hex(8))).encode()
         head: dict[str, Any] = {"content-type": MEDIA_TYPE, "content-length": len(body), "cache-control": "no-store", "connection": "close"}

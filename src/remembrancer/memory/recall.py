@@ -119,7 +119,9 @@ def _holds(tx: Transaction, space_id: int, event: int, phrase: str) -> bool:
     return row is not None and any(contains(text, phrase) for text in (row.query, row.response, row.topic or ""))
 
 
-def _hits(tx: Transaction, space_id: int, found: Found, focus: Focus, ranked: list[tuple[int, float, int]], query: MemoryQuery) -> list[Hit]:
+def _hits(
+    tx: Transaction, space_id: int, found: Found, focus: Focus, ranked: list[tuple[int, float, int]], query: MemoryQuery
+) -> list[Hit]:
     hits: list[Hit] = []
     left = query.max_tokens
     for event, score, part in ranked:
@@ -157,4 +159,3 @@ def _why(found: Found, focus: Focus, event: int, part: int) -> list[Signal]:
     if event in focus.held:
         reasons.insert(0, Signal(signal="focus", value=float(focus.held[event])))
     return reasons
-

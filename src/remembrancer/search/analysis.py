@@ -234,8 +234,8 @@ def _moment(spoken: Sequence[str], text: str, tried: Sequence[Language]) -> Mome
             return Moment(year, month, next(iter(days), None))
     if unspaced := re.search(r"(?:(\d{4})\s*[年년]\s*)?(\d{1,2})\s*[月월]\s*(?:(\d{1,2})\s*[日일])?", normal(text)):
         month = int(unspaced[2])
-        named_year, day = unspaced[1], unspaced[3]
-        return Moment(int(named_year) if named_year else year, month, int(day) if day else None) if 1 <= month <= 12 else None
+        named_year, named_day = unspaced[1], unspaced[3]
+        return Moment(int(named_year) if named_year else year, month, int(named_day) if named_day else None) if 1 <= month <= 12 else None
     return None
 
 

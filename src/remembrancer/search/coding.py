@@ -1,7 +1,7 @@
 """Parts of events as bytes in a row, and rows of bytes as arrays.
 
-One event: version, number of parts (two bytes), a head for each part, then all terms (4 bytes each), then how often
-each occurs (1 byte each). Little-endian everywhere, so that a data folder can move between machines.
+One event: version, number of parts (2 bytes) and of terms (4 bytes), a head for each part, then all terms (4 bytes each),
+then how often each occurs (1 byte each). Little-endian everywhere, so that a data folder can move between machines.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ import numpy.typing as npt
 from .analysis import COUNT_MAX, Part
 
 VERSION = 1  # of the bytes and of the analysis behind them; another one makes the words be built anew
-HEAD = np.dtype([("side", "u1"), ("language", "u1"), ("flags", "u1"), ("spare", "u1"), ("speaker", "<u4"), ("length", "<u4"), ("terms", "<u4")])
-_START = struct.Struct("<BBH")
+HEAD = np.dtype(
+    [("side", "u1"), ("language", "u1"), ("flags", "u1"), ("spare", "u1"), ("speaker", "<u4"), ("length", "<u4"), ("terms", "<u4")]
+)
+_START = struct.Struct("<BBHI")
 Array = npt.NDArray[Any]
 
 
@@ -34,7 +36,7 @@ def pack(parts: Sequence[Part]) -> bytes:
         head["speaker"], head["length"], head["terms"] = part.speaker, part.length, len(part.terms)
     terms = np.array([term for part in parts for term in part.terms], "<u4")
     counts = np.array([min(count, COUNT_MAX) for part in parts for count in part.terms.values()], "u1")
-    return _START.pack(VERSION, 0, len(parts)) + heads.tobytes() + terms.tobytes() + counts.tobytes()
+    return _START.pack(VERSION, 0, len(parts), len(terms)) + heads.tobytes() + terms.tobytes() + counts.tobytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,43 +58,45 @@ class Batch:
 
 def unpack(rows: Sequence[tuple[int, int, int, bytes, bytes | None]], dimensions: int) -> Batch:
     """Rows (event number, session, occurred_ms, words, vectors or None) as arrays. Raises WordsDamaged."""
-    heads, terms, counts, vectors, parts_of = [], [], [], [], []
-    for _, _, _, words, coded in rows:
-        head, term, count = _unpack_one(words)
-        heads.append(head)
-        terms.append(term)
-        counts.append(count)
-        parts_of.append(len(head))
-        if coded is not None and len(coded) == len(head) * dimensions:
-            vectors.append(np.frombuffer(coded, "i1").reshape(len(head), dimensions))
-        else:
-            vectors.append(np.zeros((len(head), dimensions), "i1"))
-    numbers = np.array([row[:3] for row in rows], "i8").reshape(len(rows), 3)
-    repeated = np.repeat(numbers, parts_of, axis=0)
-    head = np.concatenate(heads) if heads else np.zeros(0, HEAD)
+    sizes = [_size(row[3]) for row in rows]
+    heads, terms, counts, vectors = [], [], [], []
+    for (_, _, _, words, coded), (parts, postings) in zip(rows, sizes, strict=True):
+        first = _START.size + parts * HEAD.itemsize
+        last = first + 4 * postings
+        heads.append(words[_START.size : first])
+        terms.append(words[first:last])
+        counts.append(words[last:])
+        vectors.append(coded if coded is not None and len(coded) == parts * dimensions else bytes(parts * dimensions))
+    head = np.frombuffer(b"".join(heads), HEAD)
+    term = np.frombuffer(b"".join(terms), "<u4")
+    parts_of, postings_of = np.array(sizes, "i8").reshape(-1, 2).T
+    firsts = np.r_[0, np.cumsum(head["terms"], dtype="i8")]
+    if (firsts[np.cumsum(parts_of)] != np.cumsum(postings_of)).any():
+        raise WordsDamaged("the heads of an event's parts do not add up to its terms")
+    numbers = np.repeat(np.array([row[:3] for row in rows], "i8").reshape(len(rows), 3), parts_of, axis=0)
     return Batch(
-        event=repeated[:, 0],
-        session=repeated[:, 1],
-        occurred_ms=repeated[:, 2],
+        event=numbers[:, 0],
+        session=numbers[:, 1],
+        occurred_ms=numbers[:, 2],
         head=head,
-        vectors=np.concatenate(vectors) if vectors else np.zeros((0, dimensions), "i1"),
-        term=np.concatenate(terms) if terms else np.zeros(0, "u4"),
+        vectors=np.frombuffer(b"".join(vectors), "i1").reshape(len(head), dimensions),
+        term=term,
         part=np.repeat(np.arange(len(head)), head["terms"]),
-        count=np.concatenate(counts) if counts else np.zeros(0, "u1"),
+        count=np.frombuffer(b"".join(counts), "u1"),
     )
 
 
-def _unpack_one(words: bytes) -> tuple[Array, Array, Array]:
+def _size(words: bytes) -> tuple[int, int]:
+    """How many parts and terms the bytes of one event hold. Raises WordsDamaged."""
     try:
-        version, _, parts = _START.unpack_from(words)
-        if version != VERSION:
-            raise WordsDamaged(f"words of version {version}, not {VERSION}")
-        heads = np.frombuffer(words, HEAD, parts, _START.size)
-        total = int(heads["terms"].sum())
-        at = _START.size + heads.nbytes
-        return heads, np.frombuffer(words, "<u4", total, at), np.frombuffer(words, "u1", total, at + 4 * total)
-    except (struct.error, ValueError) as error:
+        version, _, parts, postings = _START.unpack_from(words)
+    except struct.error as error:
         raise WordsDamaged(str(error)) from error
+    if version != VERSION:
+        raise WordsDamaged(f"words of version {version}, not {VERSION}")
+    if parts == 0 or len(words) != _START.size + parts * HEAD.itemsize + 5 * postings:
+        raise WordsDamaged(f"{len(words)} bytes for {parts} parts and {postings} terms")
+    return parts, postings
 
 
 def quantised(vectors: npt.NDArray[np.float32]) -> Array:

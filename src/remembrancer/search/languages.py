@@ -44,9 +44,12 @@ def normal(text: str) -> str:
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(normal(text).split())
+
+
 def _load() -> tuple[Language, ...]:
     table = tomllib.loads(resources.files(__package__).joinpath("languages.toml").read_text("utf-8"))
-    words = lambda text: frozenset(normal(text).split())  # noqa: E731 - a name for one expression
     return tuple(
         Language(
             code=code,
@@ -54,9 +57,9 @@ def _load() -> tuple[Language, ...]:
             stemmer=row["stemmer"],
             script=row["script"],
             compounds=row["compounds"],
-            stop=words(row["stop"]),
-            time=words(row["time"]),
-            when=words(row["when"]),
+            stop=_words(row["stop"]),
+            time=_words(row["time"]),
+            when=_words(row["when"]),
             months={normal(name): month for month, names in enumerate(row["months"], 1) for name in names},
         )
         for number, (code, row) in enumerate(table.items())

@@ -31,6 +31,7 @@ class Run:
 
     @property
     def nbytes(self) -> int:
+        """Memory it takes."""
         return self.terms.nbytes + self.starts.nbytes + self.parts.nbytes + self.counts.nbytes
 
 

@@ -63,8 +63,9 @@ def load_weights(name: str) -> Weights:
     row = table.get(name.partition("/")[0]) or table["multilingual" if name != "none" else "none"]
     if tuple(row["features"]) != FEATURES:
         raise ValueError("weights.json was trained on other features; run bench/train_ranker.py")
-    columns = {key: np.array(row[key], "f4") for key in ("weight", "mean", "deviation")}
-    return Weights(**columns, **{key: float(row[key]) for key in _NUMBERS})
+    columns: dict[str, Any] = {key: np.array(row[key], "f4") for key in ("weight", "mean", "deviation")}
+    columns |= {key: float(row[key]) for key in _NUMBERS}
+    return Weights(**columns)
 
 
 class Found:
@@ -84,7 +85,7 @@ class Found:
         allowed = np.flatnonzero(self.allowed)
         if len(allowed) <= POOL_PARTS_MAX:
             return allowed
-        best = allowed[_largest(self.base[allowed], POOL_PARTS_MAX // 2)]
+        best = allowed[_largest(self.base[allowed], POOL_PARTS_MAX // 4)]
         top = best[np.argsort(-self.base[best])[: POOL_PARTS_MAX // 8]]
         chosen = np.zeros(self.view.size, bool)
         chosen[best] = True
@@ -129,18 +130,27 @@ class Found:
             axis=1,
         ).astype("f4")
 
+    @cached_property
+    def _sessions(self) -> tuple[Array, Array, Array]:
+        """The pool by session: places in it session by session, where each session begins, how many parts it has there."""
+        session = self.view["session"][self.pool]
+        order = np.argsort(session, kind="stable")  # nearly in order already: sessions follow each other in time
+        ordered = session[order]
+        firsts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
+        return order, firsts, np.diff(np.r_[firsts, len(ordered)])
+
     def _session_best(self, score: Array) -> Array:
         """For each part of the pool, the mean of its session's best scores."""
-        session, own = self.view["session"][self.pool], score[self.pool]
-        order = np.lexsort((-own, session))
-        ordered = session[order]
-        firsts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]]) if len(ordered) else np.zeros(0, "i8")
-        sizes = np.diff(np.r_[firsts, len(ordered)])
-        place = np.arange(len(ordered)) - np.repeat(firsts, sizes)
-        counted = np.where(place < BEST_OF_SESSION, own[order], 0)
-        best = np.add.reduceat(counted, firsts) / np.minimum(sizes, BEST_OF_SESSION) if len(firsts) else np.zeros(0)
-        out = np.empty(len(ordered), "f4")
-        out[order] = np.repeat(best, sizes)
+        order, firsts, sizes = self._sessions
+        own = score[self.pool][order]
+        if not len(own):
+            return own
+        group = np.repeat(np.arange(len(firsts)), sizes)
+        best_first = own[np.argsort(2.0 * group - own)]  # scores are 0..1: groups stay together
+        place = np.arange(len(own)) - firsts[group]
+        best = np.add.reduceat(np.where(place < BEST_OF_SESSION, best_first, 0), firsts) / np.minimum(sizes, BEST_OF_SESSION)
+        out = np.empty(len(own), "f4")
+        out[order] = best[group]
         return out
 
     def _around(self) -> Array:
@@ -177,7 +187,8 @@ class Found:
         named = self.view.speakers & names
         if len(named) != 1:
             return np.zeros(len(self.pool), "f4")
-        return (self.view["speaker"][self.pool] == next(iter(named))).astype("f4")
+        spoke: Array = self.view["speaker"][self.pool] == next(iter(named))
+        return spoke.astype("f4")
 
     def _date(self) -> Array:
         """How near each part of the pool is to the time the question names: 0..1."""
@@ -241,7 +252,8 @@ class Found:
         for number in lifts:
             chosen[slice(*np.searchsorted(event, [number, number + 1]))] = True
         self.pool = np.flatnonzero(chosen & self.allowed)
-        self.__dict__.pop("features", None)
+        for derived in ("features", "_sessions"):
+            self.__dict__.pop(derived, None)
 
     def _strength(self, keep: Array) -> float:
         """How well the best of the kept parts fits the question by itself: 0..1, whatever else the space holds."""
@@ -308,7 +320,7 @@ def _nearness(occurred_ms: Array, moment: Moment) -> Array:
         day_of_year = (dates.astype("M8[D]") - dates.astype("M8[Y]").astype("M8[D]")).astype("i8")
         asked = (np.datetime64(f"2001-{moment.month:02d}-01") - np.datetime64("2001-01-01")).astype("i8") + moment.day - 1
         apart = np.abs(day_of_year - asked)
-        near = np.exp(-np.minimum(apart, 365 - apart) / DATE_DAYS)
+        near: Array = np.exp(-np.minimum(apart, 365 - apart) / DATE_DAYS)
     else:
         near = (months == moment.month).astype("f8")
     if moment.year is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,6 +20,8 @@ Array = npt.NDArray[Any]
 K1, B = 0.9, 0.4  # BM25; best of the usual grid on conversation turns (bench/results.md)
 FREQUENT_SHARE = 0.12  # a word in so many parts names nobody in particular: mostly the speakers' names
 FREQUENT_PARTS_MIN = 40  # in a smaller space shares say nothing
+SHARED_PARTS_MIN = 65_536  # in a larger space two threads scan its vectors: below, handing over costs more than it saves
+_shared = ThreadPoolExecutor(2, thread_name_prefix="remembrancer-scan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +90,17 @@ def cosines(view: View, vector: npt.NDArray[np.float32]) -> Array:
         return np.zeros(view.size, "f4")
     asked = quantised(vector[None, :])
     cosine = np.empty(view.size, "f4")
-    at = 0
-    for block in view.vectors:
-        cosine[at : at + len(block)] = np.asarray(numkong.cdist(asked, block, metric="dot"))[0]
-        at += len(block)
+    ends = np.cumsum([len(block) for block in view.vectors])
+
+    def fill(place: int) -> None:
+        block, end = view.vectors[place], ends[place]
+        cosine[end - len(block) : end] = np.asarray(numkong.cdist(asked, block, metric="dot"))[0]
+
+    if view.size >= SHARED_PARTS_MIN:
+        list(_shared.map(fill, range(len(ends))))
+    else:
+        for place in range(len(ends)):
+            fill(place)
     norm = view["norm"]
     length = float(np.sqrt((asked.astype("f4") ** 2).sum())) or 1.0
     np.divide(cosine, norm * np.float32(length), out=cosine, where=norm > 0)  # where there is no vector the product is 0 already

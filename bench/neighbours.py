@@ -1,0 +1,65 @@
+"""What another user's memory does to yours: latency and ranks of 10,000 events before and after 20,000 foreign ones.
+
+python -m bench.neighbours --data locomo-dev.json
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.http import Server, prepared, quantiles, searches, timed
+from bench.load import Turns, fill
+from bench.report import table, write_section
+from remembrancer.accounts import keys
+from remembrancer.context import Context, assemble
+from remembrancer.settings import read
+
+OWN, FOREIGN = 10_000, 20_000
+
+
+def asked(folder: Path, key: str, turns: Turns) -> tuple[list[float], float, list[Any]]:
+    """Latencies, CPU ms a search, and the answers to the letter."""
+    bodies = searches(turns, "u0", interact=False, top_k=20)
+    with Server(folder, key) as server:
+        server.request("POST", "/api/v7/memory", bodies[0])
+        took, cpu = timed(server, bodies, "/api/v7/memory")
+        answers = [json.loads(server.request("POST", "/api/v7/memory", body)[1]) for body in bodies]
+    return took, cpu, answers
+
+
+def main() -> None:
+    """Measure, let another user write, measure again."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+
+        def own(context: Context, account_id: int, turns: Turns) -> None:
+            fill(context, account_id, "u0", turns, OWN)
+
+        key, turns = prepared(folder, own, arguments.data)
+        before = asked(folder, key, turns)
+        context = assemble(read(data=folder))
+        fill(context, keys.authenticate(context, key).account_id, "somebody else", turns, FOREIGN)
+        context.close()
+        after = asked(folder, key, turns)
+    changed = sum(one != other for one, other in zip(before[2], after[2], strict=True))
+    rows = [
+        [label, *quantiles(took), f"{cpu:.2f}"]
+        for label, (took, cpu, _) in ((f"{OWN:,} events of one user", before), (f"the same after {FOREIGN:,} foreign events", after))
+    ]
+    ratio = float(np.median(after[0]) / np.median(before[0]))
+    text = table(["store", "search p50 ms", "p95", "p99", "CPU ms"], rows)
+    text += f"\n\nRatio of the medians: {ratio:.2f}x. Answers that changed in any hit, rank or score: {changed} of {len(before[2])}."
+    write_section("neighbours", "Another user's memory", "python -m bench.neighbours --data locomo-dev.json", text)
+
+
+if __name__ == "__main__":
+    main()
