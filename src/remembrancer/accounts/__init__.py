@@ -2,4 +2,15 @@
 
 from .accounts import OWNER, Account, AccountUnknown, Pinned, ReadOnly, caller_for, default_user_id, listed, may_write, space_user_id
 
-__all__ = ["OWNER", "Account", "AccountUnknown", "Pinned", "ReadOnly", "caller_for", "default_user_id", "listed", "may_write", "space_user_id"]
+__all__ = [
+    "OWNER",
+    "Account",
+    "AccountUnknown",
+    "Pinned",
+    "ReadOnly",
+    "caller_for",
+    "default_user_id",
+    "listed",
+    "may_write",
+    "space_user_id",
+]

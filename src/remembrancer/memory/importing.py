@@ -165,7 +165,7 @@ def _digest(*told: str) -> str:
 
 
 def _is_lines(path: Path) -> bool:
-    """Whether the first line that says something is a whole JSON object and no conversation. Raises ImportRefused for an unreadable file."""
+    """Whether the first line that says something is a whole JSON object and no conversation. Raises ImportRefused, OSError."""
     if not path.is_file():
         raise ImportRefused(f"{path}: {'it is no regular file' if path.exists() else 'there is no such file'}")
     with path.open("rb") as file:
@@ -212,7 +212,8 @@ def _first(error: ValidationError) -> str:
     """What is wrong first, and where."""
     first = error.errors(include_input=False, include_url=False)[0]
     where = ".".join(str(step) for step in first["loc"])
-    return f"{where}: {first['msg']}" if where else first["msg"]
+    what = re.sub(r" at line 1 column (\d+)", r", at character \1", first["msg"])  # the line is told already, counted in the file
+    return f"{where}: {what}" if where else what
 
 
 def _conversation(sample: dict[str, Any], path: Path, place: int, *, alone: bool) -> Iterator[Line]:
