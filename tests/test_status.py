@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,18 @@ from remembrancer.accounts import keys
 from remembrancer.context import Context
 from remembrancer.search import WORDS_VERSION
 from remembrancer.search.embed import NoEmbedder
+from remembrancer.store import Transaction
 
 
 def derived(context: Context, row: int, embedder: int | None) -> None:
     """An index row of an event, embedded by this embedder or not yet."""
     sql = "insert into event_index (id, session, occurred_ms, words, embedder) values (:row, 1, 0, x'', :embedder)"
     context.store.write(lambda tx: tx.run(sql, row=row, embedder=embedder))
+
+
+def numbered(number: int, name: str, tx: Transaction) -> None:
+    """The number of what derives words and vectors under this name."""
+    tx.run("insert into embedders values (:number, :name)", number=number, name=name)
 
 
 class Embedder:
@@ -36,7 +43,7 @@ def test_events_without_vectors_of_the_embedder_in_use_are_pending(folder: Path)
     context = testing.context(folder, embedder=Embedder())
     by = [f"old/1 words/{WORDS_VERSION}", f"small/1 words/{WORDS_VERSION}", "small/1 words/0"]
     for number, name in enumerate(by, 1):
-        context.store.write(lambda tx, n=number, name=name: tx.run("insert into embedders values (:n, :name)", n=n, name=name))
+        context.store.write(partial(numbered, number, name))
     for row, embedder in enumerate([None, 1, 2, 2, 3, 3]):
         derived(context, row, embedder)
 
@@ -51,7 +58,7 @@ def test_events_without_vectors_of_the_embedder_in_use_are_pending(folder: Path)
 
 def test_without_an_embedder_the_words_may_be_pending(folder: Path) -> None:
     context = testing.context(folder, embedder=NoEmbedder())
-    context.store.write(lambda tx: tx.run("insert into embedders values (1, :name)", name=f"none words/{WORDS_VERSION}"))
+    context.store.write(lambda tx: numbered(1, f"none words/{WORDS_VERSION}", tx))
     for row, embedder in enumerate([None, 1, 1]):
         derived(context, row, embedder)
 
