@@ -12,9 +12,10 @@ from remembrancer.context import new_id
 from remembrancer.memory.importing import read, store
 from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
+from remembrancer.search.embed import NoEmbedder
 
 folder, what = Path(sys.argv[1]), sys.argv[2]
-context = testing.context(folder, ids=new_id)
+context = testing.context(folder, ids=new_id, embedder=NoEmbedder())
 caller = caller_for(context)
 
 

@@ -14,6 +14,7 @@ from memory.asking import Memory, opened
 import remembrancer
 from remembrancer.memory.events import event_detail
 from remembrancer.memory.importing import BATCH, read, store
+from remembrancer.search.embed import NoEmbedder
 
 TELLER = Path(__file__).with_name("crash_teller.py")
 HALVES = (
@@ -55,7 +56,7 @@ def test_every_answered_turn_is_found_and_whole_after_kills_at_any_moment(folder
             word, event_id = line.split()
             answered[word] = event_id
 
-        with opened(folder) as memory:
+        with opened(folder, embedder=NoEmbedder()) as memory:
             assert halves(memory) == []
             for word, event_id in answered.items():
                 assert memory.found(word, top_k=1) == [event_id]
@@ -69,12 +70,12 @@ def test_a_killed_import_is_run_again_and_nothing_is_lost_or_there_twice(folder:
     file.write_text("".join(json.dumps({"query": f"Locker {n}?", "response": f"zx{n}qv", "user_id": "ada"}) + "\n" for n in range(total)))
     for run in range(2):
         dealt_with = int(killed_after(started(folder, str(file)), 2 + run)[-1])
-        with opened(folder) as memory:
+        with opened(folder, embedder=NoEmbedder()) as memory:
             kept = memory.context.store.read(lambda tx: tx.the("select count(*) as n from events")).n
             assert halves(memory) == []
             assert dealt_with <= kept <= total
 
-    with opened(folder) as memory:
+    with opened(folder, embedder=NoEmbedder()) as memory:
         done = store(memory.context, memory.caller, read(memory.context, memory.caller, file))
 
         assert (done.stored, done.known) == (total - kept, kept)

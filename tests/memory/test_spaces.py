@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory.asking import Memory, memory_in, opened
+from memory.asking import Concepts, Memory, memory_in, opened
 
 from remembrancer.context import Context
 from remembrancer.memory.spaces import SQL, rfc3339, row_id
@@ -141,7 +141,7 @@ def test_writers_and_searchers_at_once_never_miss_an_answered_write(folder: Path
                 if told not in memory.found(word, top_k=1):
                     missed.append(word)
 
-    with opened(folder) as one, opened(folder) as two:
+    with opened(folder, embedder=Concepts()) as one, opened(folder, embedder=Concepts()) as two:
         threads = [threading.Thread(target=write, args=(memory, f"{at}{side}")) for at in "ab" for side, memory in (("k", one), ("j", two))]
         threads += [threading.Thread(target=search, args=(memory,)) for memory in (one, two, one, two)]
         for thread in threads:

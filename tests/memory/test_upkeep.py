@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ from memory.asking import Concepts, Memory, opened
 
 from remembrancer import status, testing
 from remembrancer.context import Context
+from remembrancer.memory.spaces import SQL
 from remembrancer.memory.upkeep import BATCH, Upkeep
 from remembrancer.search.embed import NoEmbedder
+from remembrancer.store import Transaction
 
 NEW = Concepts("concepts/2")
 
@@ -23,6 +26,12 @@ def pending(context: Context) -> int:
     assert record is not None
     assert record == ready
     return record.pending
+
+
+def waiting(context: Context) -> bool:
+    """Whether anything is pending at this moment."""
+    embedding = status.readiness(context).embedding
+    return embedding is None or embedding.pending > 0
 
 
 def fill(folder: Path, *, events: int, users: tuple[str, ...] = ("ada",)) -> None:
@@ -159,10 +168,25 @@ def test_in_the_background_it_warms_up_and_renews_and_stops_when_told(folder: Pa
         upkeep.warm()
         warmed = {space: memory.context.shelf.take(space).next_event for space in (1, 2)}
         upkeep.start()
-        while pending(memory.context):  # pytest's own time limit ends it if it never comes to that
+        while waiting(memory.context):  # pytest's own time limit ends it if it never comes to that
             pass
         upkeep.stop()
         upkeep.stop()
 
         assert warmed == {1: 3, 2: 3}
         assert finds_by_meaning(memory)
+
+
+def test_looking_for_what_is_stale_never_reads_a_whole_space_or_store(memory: Memory) -> None:
+    """Both are asked again and again while a large memory is derived anew."""
+    asked = ((SQL.stale, {"embedder": 1, "most": 5}), (SQL.is_stale, {"embedder": 1, "low": 0, "high": 1}))
+    plans = [memory.context.store.read(partial(_plan, sql, values)) for sql, values in asked]
+
+    for plan in plans:
+        steps = [step for step in plan if "event_index" in step]
+        assert steps
+        assert all("event_index_embedder (embedder" in step for step in steps)
+
+
+def _plan(sql: str, values: dict[str, int], tx: Transaction) -> list[str]:
+    return [row.detail for row in tx.all(f"explain query plan {sql}", **values)]

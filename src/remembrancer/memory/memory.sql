@@ -74,8 +74,8 @@ from (
 select
     exists (select 1 from event_index where embedder is null and id >= :low and id < :high)
     or exists (
-        select 1 from embedders join event_index on event_index.embedder = embedders.id
-        where embedders.id <> :embedder and event_index.id >= :low and event_index.id < :high
+        select 1 from embedders cross join event_index  -- in this order: a range of the index for each embedder, not all of the space
+        where event_index.embedder = embedders.id and embedders.id <> :embedder and event_index.id >= :low and event_index.id < :high
     ) as found;
 
 -- set_index: Derive an event anew
