@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.locomo import conversations
 from remembrancer.context import Context
-from remembrancer.memory.keep import Derived, Said, keep
+from remembrancer.memory.keep import Address, Derived, Said, keep
 from remembrancer.memory.spaces import derived_by
 from remembrancer.search import pack, quantised, take_apart
 from remembrancer.store import Transaction
@@ -57,7 +57,8 @@ def fill(context: Context, account_id: int, user_id: str, turns: Turns, events: 
 
         def write(tx: Transaction, made: list[tuple[str, Said, Derived]] = made) -> None:
             for session_id, said, derived in made:
-                keep(context, tx, account_id=account_id, user_id=user_id, session_id=session_id, said=said, derived=derived)
+                address = Address(account_id=account_id, user_id=user_id, session_id=session_id)
+                keep(context, tx, address, said, derived)
 
         context.store.write(write)
 

@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 
 from remembrancer import status, testing
+from remembrancer.accounts import keys
 from remembrancer.context import Context
+from remembrancer.search import WORDS_VERSION
+from remembrancer.search.embed import NoEmbedder
 from remembrancer.store import Transaction
 
 
@@ -17,6 +20,11 @@ def derived(context: Context, row: int, embedder: int | None) -> None:
     """An index row of an event, embedded by this embedder or not yet."""
     sql = "insert into event_index (id, session, occurred_ms, words, embedder) values (:row, 1, 0, x'', :embedder)"
     context.store.write(lambda tx: tx.run(sql, row=row, embedder=embedder))
+
+
+def numbered(number: int, name: str, tx: Transaction) -> None:
+    """The number of what derives words and vectors under this name."""
+    tx.run("insert into embedders values (:number, :name)", number=number, name=name)
 
 
 class Embedder:
@@ -30,16 +38,12 @@ class Embedder:
         return np.ones((len(texts), 2), np.float32)
 
 
-def embedder_known(number: int, name: str, tx: Transaction) -> None:
-    """Write an embedder's row."""
-    tx.run("insert into embedders values (:n, :name)", n=number, name=name)
-
-
 def test_events_without_vectors_of_the_embedder_in_use_are_pending(folder: Path) -> None:
     """Issue: 'changing the embedder re-embeds in the background ... and says so in /readyz and status'."""
     context = testing.context(folder, embedder=Embedder())
-    for number, name in enumerate(["old/1", "small/1", "new/2"], 1):
-        context.store.write(partial(embedder_known, number, name))
+    by = [f"old/1 words/{WORDS_VERSION}", f"small/1 words/{WORDS_VERSION}", "small/1 words/0"]
+    for number, name in enumerate(by, 1):
+        context.store.write(partial(numbered, number, name))
     for row, embedder in enumerate([None, 1, 2, 2, 3, 3]):
         derived(context, row, embedder)
 
@@ -52,16 +56,16 @@ def test_events_without_vectors_of_the_embedder_in_use_are_pending(folder: Path)
     context.close()
 
 
-def test_without_an_embedder_nothing_is_pending(folder: Path) -> None:
-    from remembrancer.search.embed import NoEmbedder
-
+def test_without_an_embedder_the_words_may_be_pending(folder: Path) -> None:
     context = testing.context(folder, embedder=NoEmbedder())
-    derived(context, 1, None)
+    context.store.write(lambda tx: numbered(1, f"none words/{WORDS_VERSION}", tx))
+    for row, embedder in enumerate([None, 1, 1]):
+        derived(context, row, embedder)
 
     embedding = status.record(context, connections=1).embedding
 
     assert embedding is not None
-    assert embedding.pending == 0
+    assert embedding.pending == 1
     context.close()
 
 
@@ -75,12 +79,14 @@ def test_without_the_store_the_record_is_degraded_and_it_is_not_ready(folder: Pa
     assert (readiness.ready, readiness.store, readiness.embedder) == (False, "the store does not answer", "ok")
 
 
-def test_it_is_new_until_there_is_an_account(folder: Path) -> None:
+def test_it_is_new_until_there_is_a_key(folder: Path) -> None:
+    """An import makes the owner, but gives nobody a key."""
     context = testing.context(folder)
-    sql = "insert into accounts (name, role, created_ms) values ('a', 'owner', 0)"
+    sql = "insert into accounts (name, role, created_ms) values ('owner', 'owner', 0)"
 
-    before = status.is_new(context)
     context.store.write(lambda tx: tx.run(sql))
+    before = status.is_new(context)
+    keys.create(context, account="owner")
 
     assert (before, status.is_new(context)) == (True, False)
     context.close()

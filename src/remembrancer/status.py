@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from . import __version__
 from .context import Context
+from .memory.spaces import derived_by
 from .protocol.status import INTERFACE_VERSION, RECORD_VERSION, Embedding, Readiness, StatusRecord
 from .search import EmbedderUnavailable
-from .store import StoreUnavailable, Transaction, named, sure
+from .store import StoreUnavailable, Transaction, named
 
 SQL = named("remembrancer", "status.sql")
 
@@ -55,18 +56,16 @@ def readiness(context: Context) -> Readiness:
 
 
 def is_new(context: Context) -> bool:
-    """Whether no account exists yet: nobody could use the service."""
-    return not context.store.read(lambda tx: sure(tx, SQL.any_account)).found
+    """Whether no key was ever made: nobody could use the service."""
+    return not context.store.read(lambda tx: tx.the(SQL.any_key)).found
 
 
 def _embedding(context: Context) -> Embedding:
-    """Raises StoreUnavailable: the store is asked even where there are no vectors to wait for."""
-    name = context.embedder.name
+    """Which events wait to be derived anew; without an embedder, too: their words may be of an older version."""
+    by = derived_by(context.embedder)
 
     def pending(tx: Transaction) -> int:
-        embedder = tx.one(SQL.embedder_id, name=name)
-        if not context.embedder.dimensions:
-            return 0
-        return int(sure(tx, SQL.events_without_vectors, id=embedder.id if embedder else 0).pending)
+        embedder = tx.one(SQL.embedder_id, name=by)
+        return int(tx.the(SQL.events_stale, id=embedder.id if embedder else 0).pending)
 
-    return Embedding(name=name, pending=context.store.read(pending))
+    return Embedding(name=context.embedder.name, pending=context.store.read(pending))

@@ -7,15 +7,20 @@ import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from remembrancer import testing
+from remembrancer import status, testing
+from remembrancer.accounts import caller_for, keys
 from remembrancer.entrypoints.server import AddressUnusable, run, welcome
+from remembrancer.memory.remember import remember
+from remembrancer.protocol.memory import Turn
 from remembrancer.settings import Settings
 from remembrancer.store import DataFolderBusy
 from remembrancer.store.lock import hold
@@ -65,13 +70,13 @@ def test_a_new_folder_gets_an_owner_whose_key_and_lines_work_when_pasted(start: 
     """Issue: 'printing the address, the owner's first key (once, when the data folder is new) and a curl line that works when pasted'."""
     said = said_until(start(), "/api/v7/memory")
 
-    keys = set(re.findall(r"sk_[0-9a-f]{64}", said))
+    shown = set(re.findall(r"sk_[0-9a-f]{64}", said))
     answers = [
         json.loads(subprocess.run(["sh", "-c", line], capture_output=True, check=True).stdout)
         for line in said.splitlines()
         if line.startswith("curl")
     ]
-    assert len(keys) == 1
+    assert len(shown) == 1
     assert "will not be shown again" in said
     assert answers[0]["saved"] is True
     assert answers[1]["hits"][0]["event_id"] == answers[0]["event_id"]
@@ -81,13 +86,38 @@ def test_a_new_folder_gets_an_owner_whose_key_and_lines_work_when_pasted(start: 
 def test_it_stops_cleanly_and_says_no_key_the_second_time(start: Start, how: int) -> None:
     first = start()
     key = re.findall(r"sk_[0-9a-f]{64}", said_until(first, "/api/v7/memory"))[0]
-    status, log = stop(first, how)
+    ended, log = stop(first, how)
     again = start()
     said = said_until(again, "keys create")
 
-    assert (status, key in log) == (0, False)
+    assert (ended, key in log) == (0, False)
     assert "sk_" not in said
     assert stop(again, how)[0] == 0
+
+
+def test_it_derives_anew_what_another_embedder_left_and_says_how_much_is_pending(folder: Path, start: Start) -> None:
+    """Issue: 'changing the embedder re-embeds in the background while search goes on ... and says so in /readyz and status'."""
+    context = testing.context(folder)
+    keys.create(context, account="owner")
+    caller = caller_for(context)
+    for n in range(50):
+        remember(context, caller, Turn(query=f"What opens locker {n}?", response=f"The word zx{n}qv."))
+    before = status.readiness(context).embedding
+    context.close()
+    server = start()
+    address = re.findall(r"http://\S+", said_until(server, "keys create"))[0]
+    told: list[int] = []
+    while not told or told[-1]:  # the tests' own time limit ends it if it never comes to that
+        with urllib.request.urlopen(f"{address}/readyz") as answer:  # noqa: S310 - our own address
+            told.append(json.load(answer)["embedding"]["pending"])
+
+    assert before is not None
+    assert before.pending == 0
+    assert told == sorted(told, reverse=True)
+    assert stop(server, signal.SIGTERM)[0] == 0
+    with sqlite3.connect(folder / "remembrancer.sqlite3") as rows:
+        derived_by = rows.execute("select distinct name from event_index join embedders on embedders.id = embedder").fetchall()
+    assert [name.split(" ")[0] for (name,) in derived_by] == ["none"]
 
 
 def test_a_second_server_on_the_folder_is_refused(folder: Path) -> None:

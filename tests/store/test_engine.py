@@ -56,6 +56,25 @@ def test_a_write_gives_what_its_action_gives(store: Store) -> None:
     assert made is not None
 
 
+def test_the_row_that_must_be_there_is_given_and_its_absence_is_an_error(store: Store) -> None:
+    add(store, "ada")
+
+    assert store.read(lambda tx: tx.the(NAMES)).name == "ada"
+    with pytest.raises(LookupError, match="no row where there must be one: select name"):
+        store.read(lambda tx: tx.the("select name from accounts where name = :name", name="bob"))
+
+
+def test_a_write_whose_row_is_not_there_leaves_nothing(store: Store) -> None:
+    def changes(tx: Transaction) -> None:
+        tx.run(ADD, name="ada", now=1)
+        tx.the("select 1 from keys")
+
+    with pytest.raises(LookupError):
+        store.write(changes)
+
+    assert names(store) == []
+
+
 def test_an_action_that_raises_leaves_nothing_and_raises_at_its_caller(store: Store) -> None:
     def fails(tx: Transaction) -> None:
         tx.run(ADD, name="ada", now=1)

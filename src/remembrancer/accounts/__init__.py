@@ -1,5 +1,16 @@
 """Who may ask: accounts and their keys."""
 
-from .accounts import Account, Pinned, ReadOnly, default_user_id, listed, may_write, space_user_id
+from .accounts import OWNER, Account, AccountUnknown, Pinned, ReadOnly, caller_for, default_user_id, listed, may_write, space_user_id
 
-__all__ = ["Account", "Pinned", "ReadOnly", "default_user_id", "listed", "may_write", "space_user_id"]
+__all__ = [
+    "OWNER",
+    "Account",
+    "AccountUnknown",
+    "Pinned",
+    "ReadOnly",
+    "caller_for",
+    "default_user_id",
+    "listed",
+    "may_write",
+    "space_user_id",
+]

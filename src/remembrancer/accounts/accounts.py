@@ -11,6 +11,8 @@ from ..store import Row, Transaction, named
 
 SQL = named("remembrancer.accounts", "accounts.sql")
 NAME_CHARACTERS_MAX = 200
+OWNER = "owner"  # the name of the first account where nobody gave another, and so of its default user_id
+NO_KEY = 0  # the key_id of a caller on the machine itself; keys are numbered from 1
 _UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, lone surrogates, line and paragraph separators
 
 
@@ -20,6 +22,10 @@ class Pinned(Forbidden):
 
 class ReadOnly(Forbidden):
     """This key may only read. Use another key to write."""
+
+
+class AccountUnknown(InvalidRequest):
+    """There is no such account. `remembrancer accounts list` shows those there are."""
 
 
 class Account(NamedTuple):
@@ -41,7 +47,25 @@ def listed(records: Records) -> list[Account]:
 def account_named(tx: Transaction, name: str, now_ms: int) -> Row:
     """The account of a checked name (id, name, role), made when there is none. The first of all is the owner."""
     tx.run(SQL.add_account, name=name, now_ms=now_ms)
-    return tx.one(SQL.account_named, name=name)
+    return tx.the(SQL.account_named, name=name)
+
+
+def caller_for(records: Records, account: str | None = None) -> Caller:
+    """Who works on the machine itself, without a key: an account by its name, else the owner, made when there is none.
+
+    Raises AccountUnknown, and StoreUnavailable.
+    """
+
+    def find(tx: Transaction) -> Row:
+        if account is None:
+            return tx.one(SQL.first_account) or account_named(tx, OWNER, records.clock())
+        row = tx.one(SQL.account_named, name=account.strip())
+        if row is None:
+            raise AccountUnknown
+        return row
+
+    row = records.store.write(find)
+    return Caller(account_id=row.id, account_name=row.name, is_owner=row.role == "owner", key_id=NO_KEY)
 
 
 def default_user_id(caller: Caller) -> str:

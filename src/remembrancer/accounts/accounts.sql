@@ -6,6 +6,9 @@ on conflict (name) do nothing;
 -- account_named: an account by its name
 select id, name, role from accounts where name = :name;
 
+-- first_account: the owner who was there first
+select id, name, role from accounts where role = 'owner' order by id limit 1;
+
 -- accounts: every account, oldest first, with how many of its keys are good now
 select accounts.id, accounts.name, accounts.role, accounts.created_ms, count(keys.id) as keys
 from accounts

@@ -130,8 +130,7 @@ def create(
 
     def keep(tx: Transaction) -> tuple[int, bool]:
         owner = account_named(tx, account, now_ms)
-        row = tx.one(SQL.add_key, account_id=owner.id, now_ms=now_ms, expires_ms=expires_ms, **known)
-        assert row is not None  # returning
+        row = tx.the(SQL.add_key, account_id=owner.id, now_ms=now_ms, expires_ms=expires_ms, **known)
         return row.id, owner.role == "owner"
 
     key_id, is_owner = records.store.write(keep)

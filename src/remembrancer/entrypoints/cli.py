@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -18,7 +18,7 @@ import typer
 from .. import __version__
 
 if TYPE_CHECKING:
-    from ..context import Records
+    from ..context import Context, Records
     from ..settings import Settings
 
 app = typer.Typer(name="remembrancer", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -146,6 +146,38 @@ def accounts_list(context: typer.Context, data: DataFolder = None) -> None:
         found = accounts.listed(records)
     rows = [(str(account.id), account.name, account.role, str(account.keys), moment(account.created_ms)) for account in found]
     table(("id", "account", "role", "keys in force", "created"), rows)
+
+
+@app.command("import")
+def import_file(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON lines, one event each, or conversations in the shape of LoCoMo.")],
+    user_id: Annotated[str | None, typer.Option(help="Whose memory, whatever the file says.", show_default=False)] = None,
+    account: Annotated[str | None, typer.Option(help="Into whose account; the owner's by default.", show_default=False)] = None,
+    data: DataFolder = None,
+) -> None:
+    """Import what was said elsewhere. Works beside a running server; run again, it goes on where it was stopped."""
+    from .cli_memory import import_into
+
+    with closing(assemble_of(context, data)) as opened:
+        print(import_into(opened, file, user_id=user_id, account=account))
+
+
+@app.command()
+def demo(
+    keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the memory in this new folder.", show_default=False)] = None,
+) -> None:
+    """Import a small conversation into a fresh memory and ask it three questions."""
+    from .demo.tour import tour
+
+    tour(print, keep)
+
+
+def assemble_of(context: typer.Context, data: Path | None) -> Context:
+    """All the parts over the data folder, embedder and all; to be closed."""
+    from ..context import assemble
+
+    return assemble(settings_of(context, data))
 
 
 def settings_of(context: typer.Context, data: Path | None, **said: Any) -> Settings:

@@ -14,14 +14,14 @@ import uvicorn
 from starlette.applications import Starlette
 
 from .. import __version__, status
-from ..accounts import keys
+from ..accounts import OWNER, keys
 from ..context import Context, assemble
+from ..memory.upkeep import Upkeep
 from ..settings import Settings
 from ..store.lock import hold
 from .logs import start_logging
 from .wire import Wire
 
-OWNER = "owner"  # the name of the first account, and so of its default user_id
 _EXAMPLE = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino, pier 3.", "session_id": "summer-trip"}
 _GRACE_SECONDS = 20  # for the requests in flight when told to stop
 _IDLE_SECONDS = 30  # an open connection may say nothing for so long
@@ -42,12 +42,15 @@ def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with hold(settings.data_folder), _listener(settings) as listener:
         context = assemble(settings)
+        upkeep = Upkeep(context)
         try:
+            upkeep.start()
             print(welcome(context, _address(listener)), flush=True)
             uvicorn_server(make_app(context)).run(sockets=[listener])
         except KeyboardInterrupt:
             pass  # asked to stop, and stopped
         finally:
+            upkeep.stop()
             context.close()
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..accounts import may_write, space_user_id
 from ..accounts.once import Once, once
 from ..context import Caller, Context
 from ..protocol.memory import TurnText
 from ..search import Embedder, pack, quantised, take_apart
-from ..store import Transaction, sure
+from ..store import Transaction
 from .spaces import SQL, derived_by, milliseconds, row_id
 
 
@@ -60,16 +59,25 @@ def derive(embedder: Embedder, turns: Sequence[Said]) -> list[Derived]:
 
 def embedder_id(tx: Transaction, name: str) -> int:
     """The number an embedder goes by in this store."""
-    known = tx.one(SQL.embedder_id, name=name) or sure(tx, SQL.add_embedder, name=name)
+    known = tx.one(SQL.embedder_id, name=name) or tx.the(SQL.add_embedder, name=name)
     return int(known.id)
 
 
-def keep(context: Context, tx: Transaction, *, account_id: int, user_id: str, session_id: str, said: Said, derived: Derived) -> Kept:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """The session of a space, by the names people know them by."""
+
+    account_id: int
+    user_id: str
+    session_id: str
+
+
+def keep(context: Context, tx: Transaction, address: Address, said: Said, derived: Derived) -> Kept:
     """Write one turn; durable and searchable once the transaction is."""
     now_ms = context.clock()
-    place = sure(tx, SQL.claim_number, account_id=account_id, user_id=user_id, now_ms=now_ms)
-    session = sure(tx, SQL.open_session, space_id=place.id, session_id=session_id, now_ms=now_ms)
-    row, event_id = row_id(place.id, place.number), context.ids("e_")
+    claimed = tx.the(SQL.claim_number, account_id=address.account_id, user_id=address.user_id, now_ms=now_ms)
+    session = tx.the(SQL.open_session, space_id=claimed.id, session_id=address.session_id, now_ms=now_ms)
+    row, event_id = row_id(claimed.id, claimed.number), context.ids("e_")
     texts = {"topic": said.topic, "query": said.query, "response": said.response}
     tx.run(SQL.add_event, id=row, event_id=event_id, session=session.id, occurred_ms=said.occurred_ms, created_ms=now_ms, **texts)
     index = {"words": derived.words, "vectors": derived.vectors, "embedder": embedder_id(tx, derived.by)}
@@ -96,9 +104,9 @@ def keep_once(context: Context, caller: Caller, place: Place, turn: TurnText, gi
     occurred_ms = milliseconds(turn.occurred_at, context.clock())
     said = Said(query=turn.query, response=turn.response, topic=turn.topic, occurred_ms=occurred_ms)
     derived = derive(context.embedder, [said])[0]
-    where: dict[str, Any] = {"account_id": caller.account_id, "user_id": user_id, "session_id": place.session_id}
+    address = Address(account_id=caller.account_id, user_id=user_id, session_id=place.session_id)
 
     def write(tx: Transaction) -> str:
-        return once(tx, given, context.clock(), lambda: answer(keep(context, tx, **where, said=said, derived=derived)))
+        return once(tx, given, context.clock(), lambda: answer(keep(context, tx, address, said, derived)))
 
     return context.store.write(write)

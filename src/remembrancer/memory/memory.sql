@@ -61,11 +61,22 @@ select event from origins where space_id = :space_id and origin = :origin;
 -- add_origin: Remember where an imported event came from
 insert into origins (space_id, origin, event) values (:space_id, :origin, :event);
 
--- stale: Some events whose vectors another embedder made, or none, space by space
-select event_index.id, events.topic, events.query, events.response, events.occurred_ms
-from event_index join events on events.id = event_index.id
-where (event_index.embedder is null or event_index.embedder <> :embedder) and event_index.id > :after
-order by event_index.id limit :most;
+-- stale: Some events that nothing or something else derived words and vectors for (ranges of one index: no full scan)
+select events.id, events.topic, events.query, events.response, events.occurred_ms
+from (
+    select id from event_index where embedder is null
+    union all select id from event_index where embedder < :embedder
+    union all select id from event_index where embedder > :embedder
+    limit :most
+) as stale join events on events.id = stale.id;
+
+-- is_stale: Whether an event of a range is still to be derived anew
+select
+    exists (select 1 from event_index where embedder is null and id >= :low and id < :high)
+    or exists (
+        select 1 from embedders cross join event_index  -- in this order: a range of the index for each embedder, not all of the space
+        where event_index.embedder = embedders.id and embedders.id <> :embedder and event_index.id >= :low and event_index.id < :high
+    ) as found;
 
 -- set_index: Derive an event anew
 update event_index set words = :words, embedder = :embedder, vectors = :vectors where id = :id;
@@ -73,6 +84,8 @@ update event_index set words = :words, embedder = :embedder, vectors = :vectors 
 -- revise_space: Let every index of a space be read anew
 update spaces set revision = revision + 1 where id = :space_id;
 
--- spaces_in_use: Spaces by their latest session, for warming up
-select spaces.id, spaces.events_made, spaces.revision from spaces
-order by spaces.id desc limit :most;
+-- spaces_newest: The newest spaces, with as many events as their indexes would hold, for warming up
+select id, events_made from spaces where events_made > 0 order by id desc limit :most;
+
+-- space_by_id: A space as it is now
+select id, events_made, revision from spaces where id = :id;

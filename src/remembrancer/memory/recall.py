@@ -13,12 +13,13 @@ from ..accounts import space_user_id
 from ..context import Caller, Context
 from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, Signal
 from ..search import Found, View, ask, contains, cosines, lexical, load_weights, steering_text
-from ..store import Row, Transaction, sure
+from ..store import Row, Transaction
 from .snippets import Cut, cut, tokens
 from .spaces import SQL, milliseconds, rfc3339, row_id, view_of
 
 ERASED_MAX = 5  # so many hits more are ranked than asked for, should some be erased a moment ago
 FOCUS_CHECKED_MAX = 200  # events looked at for each focus word, the likeliest first
+FOCUS_SEARCHED_MAX = 2_000  # as long as none of them holds it: a phrase of common words may be in few of those that have the words
 FOCUS_LIFT = (1.0, 4.0)  # what a focus word adds to an event's score: least for a word that is everywhere, most for a rare one
 _weights = lru_cache(maxsize=8)(load_weights)
 
@@ -54,8 +55,8 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
 def _count_step(context: Context, caller: Caller, user_id: str, session_id: str) -> int:
     def count(tx: Transaction) -> int:
         now_ms = context.clock()
-        space = sure(tx, SQL.open_space, account_id=caller.account_id, user_id=user_id, now_ms=now_ms)
-        return int(sure(tx, SQL.next_step, space_id=space.id, session_id=session_id, now_ms=now_ms).step)
+        space = tx.the(SQL.open_space, account_id=caller.account_id, user_id=user_id, now_ms=now_ms)
+        return int(tx.the(SQL.next_step, space_id=space.id, session_id=session_id, now_ms=now_ms).step)
 
     # Not flushed to disk: after a power cut a session may count a few searches again, and no search waits for the disk.
     return context.store.write(count, flush=False)
@@ -104,7 +105,7 @@ def _focus(tx: Transaction, space_id: int, found: Found, phrases: Sequence[str])
     missing = []
     for phrase in phrases:
         candidates = found.focus_candidates(ask(phrase, found.view.languages))
-        holding = [int(event) for event in candidates[:FOCUS_CHECKED_MAX] if _holds(tx, space_id, int(event), phrase)]
+        holding = _holding(tx, space_id, candidates.tolist(), phrase)
         if not holding:
             missing.append(phrase)
         rarity = 1 - len(candidates) / max(found.view.events, 1)
@@ -112,6 +113,16 @@ def _focus(tx: Transaction, space_id: int, found: Found, phrases: Sequence[str])
             lifts[event] = lifts.get(event, 0.0) + FOCUS_LIFT[0] + (FOCUS_LIFT[1] - FOCUS_LIFT[0]) * max(rarity, 0.0)
             held[event] = held.get(event, 0) + 1
     return Focus(lifts, held, missing)
+
+
+def _holding(tx: Transaction, space_id: int, candidates: list[int], phrase: str) -> list[int]:
+    holding: list[int] = []
+    for place, event in enumerate(candidates[:FOCUS_SEARCHED_MAX]):
+        if holding and place >= FOCUS_CHECKED_MAX:
+            break
+        if _holds(tx, space_id, event, phrase):
+            holding.append(event)
+    return holding
 
 
 def _holds(tx: Transaction, space_id: int, event: int, phrase: str) -> bool:

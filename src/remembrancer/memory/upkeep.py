@@ -13,25 +13,30 @@ from ..context import Context
 from ..search import EmbedderUnavailable
 from ..store import Row, StoreUnavailable, Transaction
 from .keep import Derived, Said, derive, embedder_id
-from .spaces import SQL, derived_by, space_of, view_of
+from .spaces import SQL, derived_by, row_id, space_of, view_of
 
-BATCH = 32  # events derived anew at a time: their embedding holds up a search by a few milliseconds at most
+BATCH = 16  # events derived anew at a time: a search waits for their embedding, tens of milliseconds at most
 FIRST_LOOK = 256  # events of a space renewed before its index is read anew; then twice as many each time
-WARM_EVENTS_MAX = 200_000  # indexes of the latest spaces are read at start, up to so many events
+WARM_EVENTS_MAX = 200_000  # indexes of the newest spaces are read at start, up to so many events
+WARM_SPACES_MAX = 1_000
 RETRY_SECONDS = 5.0
+LOOK_AGAIN_SECONDS = 60.0  # another process, such as an import with other settings, may have written stale events
 
 _log = logging.getLogger(__name__)
 
 
 class Upkeep:
-    """Renews what is stale, batch by batch. `start` does it in a thread of its own; `step` does one batch, here and now."""
+    """Renews what is stale, batch by batch. `start` does it in a thread of its own; `step` does one batch, here and now.
+
+    Indexes learn of renewed vectors by their space's revision. It goes up in the very transaction that renews the last
+    stale event of a space, so that a process killed in between leaves no index behind the rows.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
-        self._after = 0
-        self._unseen: Counter[int] = Counter()  # renewed events by space that its index does not know of yet
+        self._unseen: Counter[int] = Counter()  # renewed events by space that no index knows of yet
         self._look: dict[int, int] = {}
 
     def start(self) -> None:
@@ -46,59 +51,68 @@ class Upkeep:
             self._thread.join()
 
     def step(self) -> bool:
-        """Renew one batch of stale events; False when none was left. Raises StoreUnavailable, EmbedderUnavailable."""
+        """Renew one batch of stale events; False when there was none. Raises StoreUnavailable, EmbedderUnavailable."""
         stale = self._context.store.read(self._find)
-        if stale:
-            derived = derive(self._context.embedder, [_said(row) for row in stale])
-            self._context.store.write(lambda tx: self._renew(tx, stale, derived))
-            self._after = stale[-1].id
-            for row in stale:
-                self._unseen[space_of(row.id)] += 1
-        done = not stale
-        due = [space for space, count in self._unseen.items() if done or count >= self._look.get(space, FIRST_LOOK)]
-        if due:
-            self._context.store.write(lambda tx: [tx.run(SQL.revise_space, space_id=space) for space in due])
-        for space in due:
-            self._look[space] = 2 * max(self._unseen.pop(space), FIRST_LOOK)
-        if done:
-            self._after = 0
-        return not done
+        if not stale:
+            return False
+        derived = derive(self._context.embedder, [_said(row) for row in stale])
+        unseen = self._unseen + Counter(space_of(row.id) for row in stale)
+        # Not flushed: what a power cut takes is derived once more.
+        revised = self._context.store.write(lambda tx: self._renew(tx, stale, derived, unseen), flush=False)
+        for space in revised:
+            self._look[space] = 2 * max(unseen.pop(space), FIRST_LOOK)
+        self._unseen = unseen
+        return True
 
     def warm(self) -> None:
-        """Read the indexes of the latest spaces, so that their first search is as quick as the next."""
-
-        def read(tx: Transaction) -> None:
-            left = WARM_EVENTS_MAX
-            for space in tx.all(SQL.spaces_in_use, most=1_000):
+        """Read the indexes of the newest spaces, so that their first search is as quick as the next."""
+        left = WARM_EVENTS_MAX
+        for space in self._context.store.read(lambda tx: tx.all(SQL.spaces_newest, most=WARM_SPACES_MAX)):
+            if self._stop.is_set():
+                return
+            if space.events_made <= left:
                 left -= space.events_made
-                if left < 0 or self._stop.is_set():
-                    return
+                self._warm(space.id)
+
+    def _warm(self, space_id: int) -> None:
+        def read(tx: Transaction) -> None:
+            space = tx.one(SQL.space_by_id, id=space_id)
+            if space is not None:
                 view_of(self._context, tx, space)
 
-        self._context.store.read(read)
+        self._context.store.read(read)  # one each: a snapshot held for long keeps the log of writes growing
 
     def _run(self) -> None:
-        for work in (self.warm, self._renew_all):
-            while not self._stop.is_set():
-                try:
-                    work()
-                    break
-                except (StoreUnavailable, EmbedderUnavailable) as error:
-                    _log.warning("upkeep waits %.0f s: %s", RETRY_SECONDS, error)
-                    self._stop.wait(RETRY_SECONDS)
+        work = self.warm
+        while not self._stop.is_set():
+            try:
+                work()
+                work = self._renew_all
+            except (StoreUnavailable, EmbedderUnavailable) as error:
+                _log.warning("upkeep waits %.0f s: %s", RETRY_SECONDS, error)
+                self._stop.wait(RETRY_SECONDS)
 
     def _renew_all(self) -> None:
         while not self._stop.is_set() and self.step():
             pass
+        self._stop.wait(LOOK_AGAIN_SECONDS)
 
     def _find(self, tx: Transaction) -> list[Row]:
         embedder = tx.one(SQL.embedder_id, name=derived_by(self._context.embedder))
-        return tx.all(SQL.stale, embedder=embedder.id if embedder else 0, after=self._after, most=BATCH)
+        return tx.all(SQL.stale, embedder=embedder.id if embedder else 0, most=BATCH)
 
-    def _renew(self, tx: Transaction, stale: list[Row], derived: list[Derived]) -> None:
+    def _renew(self, tx: Transaction, stale: list[Row], derived: list[Derived], unseen: Counter[int]) -> list[int]:
+        """Write what was derived; gives the spaces whose indexes are to be read anew."""
         number = embedder_id(tx, derived[0].by)
         for row, new in zip(stale, derived, strict=True):  # one erased meanwhile is not there to be set
             tx.run(SQL.set_index, id=row.id, words=new.words, vectors=new.vectors, embedder=number)
+        due = []
+        for space in sorted({space_of(row.id) for row in stale}):
+            span = {"low": row_id(space, 0), "high": row_id(space + 1, 0)}
+            if unseen[space] >= self._look.get(space, FIRST_LOOK) or not tx.the(SQL.is_stale, embedder=number, **span).found:
+                tx.run(SQL.revise_space, space_id=space)
+                due.append(space)
+        return due
 
 
 def _said(row: Row) -> Said:

@@ -37,6 +37,9 @@ class Transaction(Protocol):
     def one(self, sql: str, **values: Any) -> Row | None:
         """The first row, or None."""
 
+    def the(self, sql: str, **values: Any) -> Row:
+        """The first row of a statement that always gives one, such as a count. Raises LookupError when it gives none."""
+
     def all(self, sql: str, **values: Any) -> list[Row]:
         """All rows, in the order of the query."""
 

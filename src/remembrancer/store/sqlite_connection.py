@@ -170,6 +170,13 @@ class SqliteTransaction:
         """The first row, or None."""
         return self._execute(sql, values, _first)
 
+    def the(self, sql: str, **values: Any) -> Row:
+        """The first row. Raises LookupError when there is none."""
+        row = self._execute(sql, values, _first)
+        if row is None:
+            raise LookupError(f"no row where there must be one: {sql}")
+        return row
+
     def all(self, sql: str, **values: Any) -> list[Row]:
         """All rows, in the order of the query."""
         return self._execute(sql, values, _every)  # type: ignore[no-any-return]

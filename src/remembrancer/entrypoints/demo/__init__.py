@@ -1,0 +1,1 @@
+"""A first look: a small conversation, and three questions about it."""

@@ -1,0 +1,42 @@
+"""Remembers turns, or imports a file, until it is killed; prints what was answered, a line each."""
+
+import os
+import sys
+import threading
+from functools import partial
+from pathlib import Path
+
+from remembrancer import testing
+from remembrancer.accounts import caller_for
+from remembrancer.context import new_id
+from remembrancer.memory.importing import read, store
+from remembrancer.memory.remember import remember
+from remembrancer.protocol.memory import Turn
+from remembrancer.search.embed import NoEmbedder
+
+folder, what = Path(sys.argv[1]), sys.argv[2]
+context = testing.context(folder, ids=new_id, embedder=NoEmbedder())
+caller = caller_for(context)
+
+
+def tell(thread: int) -> None:
+    """Turns with a word of their own each."""
+    for n in range(1_000_000):
+        word = f"zx{what}q{thread}q{n}v"
+        turn = Turn(query=f"What opens locker {n}?", response=f"The word {word}.", user_id="ada", session_id=f"s{thread}")
+        event_id = remember(context, caller, turn).event_id
+        os.write(1, f"{word} {event_id}\n".encode())
+
+
+def told(done: list[int], step: int) -> None:
+    """How many events of the file were dealt with."""
+    done[0] += step
+    os.write(1, f"{done[0]}\n".encode())
+
+
+if what.endswith(".jsonl"):
+    store(context, caller, read(context, caller, Path(what)), progress=partial(told, [0]))
+    context.close()
+else:
+    for thread in range(3):
+        threading.Thread(target=tell, args=(thread,)).start()

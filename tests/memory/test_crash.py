@@ -1,0 +1,84 @@
+"""An answered turn is found and whole after the process was killed, and an import goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from memory.asking import Memory, opened
+
+import remembrancer
+from remembrancer.memory.events import event_detail
+from remembrancer.memory.importing import BATCH, read, store
+from remembrancer.search.embed import NoEmbedder
+
+TELLER = Path(__file__).with_name("crash_teller.py")
+HALVES = (
+    "select id from events where id not in (select id from event_index)",
+    "select id from event_index where id not in (select id from events)",
+    "select id from events where session not in (select id from sessions)",
+    "select id from spaces where events_made <> (select count(*) from events where events.id >> 32 = spaces.id)",
+    "select event from origins where event not in (select id from events)",
+)
+
+
+@pytest.fixture(autouse=True)
+def _processes_find_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(remembrancer.__file__).parents[1]))
+
+
+def started(folder: Path, what: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, str(TELLER), str(folder), what], stdout=subprocess.PIPE, text=True)
+
+
+def killed_after(process: subprocess.Popen[str], lines: int) -> list[str]:
+    """Kill it once it said so many lines; all the whole lines it said."""
+    assert process.stdout is not None
+    said = [process.stdout.readline() for _ in range(lines)]
+    process.kill()
+    said += process.communicate()[0].splitlines(keepends=True)
+    return [line.strip() for line in said if line.endswith("\n")]
+
+
+def halves(memory: Memory) -> list[object]:
+    """Rows whose other half is missing."""
+    return memory.context.store.read(lambda tx: [row for sql in HALVES for row in tx.all(sql)])
+
+
+def test_every_answered_turn_is_found_and_whole_after_kills_at_any_moment(folder: Path) -> None:
+    moments, answered = random.Random(8460), dict[str, str]()
+    for run in range(4):
+        for line in killed_after(started(folder, str(run)), moments.randrange(1, 80)):
+            word, event_id = line.split()
+            answered[word] = event_id
+
+        with opened(folder, embedder=NoEmbedder()) as memory:
+            assert halves(memory) == []
+            for word, event_id in answered.items():
+                assert memory.found(word, top_k=1) == [event_id]
+                assert event_detail(memory.context, memory.caller, event_id).response == f"The word {word}."
+
+    assert len(answered) > 40
+
+
+def test_a_killed_import_is_run_again_and_nothing_is_lost_or_there_twice(folder: Path, tmp_path: Path) -> None:
+    total, file = 8 * BATCH, tmp_path / "turns.jsonl"
+    file.write_text("".join(json.dumps({"query": f"Locker {n}?", "response": f"zx{n}qv", "user_id": "ada"}) + "\n" for n in range(total)))
+    for run in range(2):
+        dealt_with = int(killed_after(started(folder, str(file)), 2 + run)[-1])
+        with opened(folder, embedder=NoEmbedder()) as memory:
+            kept = memory.context.store.read(lambda tx: tx.the("select count(*) as n from events")).n
+            assert halves(memory) == []
+            assert dealt_with <= kept <= total
+
+    with opened(folder, embedder=NoEmbedder()) as memory:
+        done = store(memory.context, memory.caller, read(memory.context, memory.caller, file))
+
+        assert (done.stored, done.known) == (total - kept, kept)
+        assert halves(memory) == []
+        assert all(len(memory.found(f"zx{n}qv", top_k=1)) == 1 for n in range(0, total, 37))
+        assert memory.context.store.read(lambda tx: tx.the("select count(distinct response) as n from events")).n == total

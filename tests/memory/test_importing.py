@@ -1,0 +1,277 @@
+"""Import: the formats, what is refused, and that it can be run again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from memory.asking import Memory
+from service import rows
+
+from remembrancer.accounts import AccountUnknown, Pinned, ReadOnly, caller_for, keys
+from remembrancer.context import Context
+from remembrancer.memory import importing
+from remembrancer.memory.importing import Imported, ImportRefused
+
+GARLIC = {"id": "g1", "query": "How deep do I plant garlic?", "response": "About 5 cm, tip up.", "session_id": "garden"}
+BEANS = {"query": "And beans?", "response": "Three fingers deep.", "topic": "plants", "occurred_at": "2025-10-12T18:20:00+02:00"}
+KEEPERS = {
+    "sample_id": "keepers",
+    "conversation": {
+        "speaker_a": "Nell",
+        "speaker_b": "Osip",
+        "session_1_date_time": "9:05 am on 3 June, 2021",
+        "session_1": [
+            {"speaker": "Nell", "dia_id": "D1:1", "text": "The lamp is lit at dusk."},
+            {"speaker": "Osip", "dia_id": "D1:2", "text": "And the fog horn?", "blip_caption": "a red horn on a rock"},
+            {"speaker": "Nell", "dia_id": "D1:3", "text": "Only below two miles of sight."},
+        ],
+        "session_10_date_time": "12:30 pm on 15 July, 2021",
+        "session_10": [{"speaker": "Osip", "dia_id": "D10:1", "text": "The supply boat came."}],
+        "session_2_date_time": "11:59 pm on 4 June, 2021",
+        "session_2": [],
+    },
+}
+
+
+class Files:
+    """Writes files and imports them."""
+
+    def __init__(self, memory: Memory, folder: Path) -> None:
+        self.memory, self.context, self.folder = memory, memory.context, folder
+
+    def written(self, content: str | bytes, name: str = "said.jsonl") -> Path:
+        path = self.folder / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def imported(self, content: str | bytes, user_id: str | None = "ada") -> Imported:
+        source = importing.read(self.context, self.memory.caller, self.written(content), user_id=user_id)
+        return importing.store(self.context, self.memory.caller, source)
+
+    def refused(self, content: str | bytes) -> str:
+        """Why, without the path; nothing may have been stored."""
+        before = rows(self.context)
+        with pytest.raises(ImportRefused) as told:
+            self.imported(content)
+        assert rows(self.context) == before
+        return str(told.value).removeprefix(str(self.folder / "said.jsonl"))
+
+    def kept(self) -> list[Any]:
+        """What is kept, in order."""
+        sql = (
+            "select spaces.user_id, sessions.session_id, topic, query, response, occurred_ms from events "
+            "join sessions on sessions.id = session join spaces on spaces.id = sessions.space_id order by events.id"
+        )
+        return self.context.store.read(lambda tx: [tuple(row) for row in tx.all(sql)])
+
+
+@pytest.fixture
+def files(memory: Memory, folder: Path) -> Files:
+    return Files(memory, folder)
+
+
+def lines(*events: Any) -> str:
+    """JSON lines."""
+    return "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)
+
+
+def test_each_line_is_an_event_kept_as_it_was_said_and_found(files: Files, context: Context) -> None:
+    assert files.imported(lines(GARLIC, BEANS)) == Imported(stored=2, known=0)
+
+    assert files.kept() == [
+        ("ada", "garden", None, GARLIC["query"], GARLIC["response"], context.clock()),
+        ("ada", "default", "plants", BEANS["query"], BEANS["response"], 1_760_286_000_000),
+    ]
+    assert files.memory.best("garlic").response == GARLIC["response"]
+    assert files.memory.best("beans").occurred_at == "2025-10-12T16:20:00.000Z"
+
+
+def test_run_again_it_stores_nothing_and_with_more_lines_only_those(files: Files) -> None:
+    files.imported(lines(GARLIC, BEANS))
+
+    assert files.imported(lines(GARLIC, BEANS)) == Imported(stored=0, known=2)
+    assert files.imported(lines(BEANS, {"query": "And peas?", "response": "Two."}, GARLIC)) == Imported(stored=1, known=2)
+
+
+def test_without_an_id_an_event_is_known_by_what_it_says_and_when(files: Files) -> None:
+    same = {**BEANS, "occurred_at": "2025-10-12T16:20:00Z"}
+    others = [{**BEANS, key: "2025-10-12T16:21:00Z"} for key in ("query", "response", "topic", "session_id", "occurred_at")]
+
+    assert files.imported(lines(BEANS, same)) == Imported(stored=1, known=1)
+    assert files.imported(lines(*others)) == Imported(stored=5, known=0)
+
+
+def test_an_event_twice_in_one_file_is_kept_once_however_far_apart(files: Files) -> None:
+    between = [{"query": f"q{n}", "response": "r"} for n in range(importing.BATCH)]
+
+    assert files.imported(lines(GARLIC, GARLIC, *between, GARLIC)) == Imported(stored=1 + len(between), known=2)
+
+
+def test_each_space_knows_its_own_origins(files: Files) -> None:
+    assert files.imported(lines(GARLIC, {**GARLIC, "user_id": "bob"}), user_id=None) == Imported(stored=2, known=0)
+    assert [kept[0] for kept in files.kept()] == ["owner", "bob"]
+    assert files.imported(lines({**GARLIC, "user_id": "bob"}), user_id="cleo").stored == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\xef\xbb\xbf" + lines(GARLIC, BEANS).encode(),
+        lines(GARLIC, BEANS).replace("\n", "\r\n"),
+        "\n\n" + lines(GARLIC) + " \t\n\r\n" + lines(BEANS) + "\n",
+        lines(GARLIC, BEANS).rstrip("\n"),
+    ],
+    ids=["bom", "crlf", "empty lines", "no last line feed"],
+)
+def test_the_ways_text_files_differ_do_not_matter(files: Files, content: str | bytes) -> None:
+    assert files.imported(content) == Imported(stored=2, known=0)
+    assert files.memory.best("garlic").query == GARLIC["query"]
+
+
+@pytest.mark.parametrize("content", ["", "\n \n", b"\xef\xbb\xbf"])
+def test_a_file_without_an_event_stores_nothing(files: Files, content: str | bytes) -> None:
+    assert files.imported(content) == Imported(stored=0, known=0)
+
+
+def test_line_separators_inside_a_text_end_no_line(files: Files) -> None:
+    said = {"query": "a\u2028b\u2029c\x85d\x0b\x0ce\x1c", "response": "r"}
+
+    assert files.imported(lines(said)).stored == 1
+    assert files.kept()[0][3] == said["query"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "why"),
+    [
+        ('{"query": "a"', "Invalid JSON: EOF while parsing an object, at character 13"),
+        ("hello", "Invalid JSON: expected value, at character 1"),
+        ('{"query": "a"}', "response: Field required"),
+        ('{"query": 7, "response": "b"}', "query: Input should be a valid string"),
+        ('{"query": " ", "response": ""}', "Value error, query and response are both empty: there is nothing to keep"),
+        ('{"query": "a", "response": "b", "occurred_at": "yesterday"}', "occurred_at: "),
+        ('{"query": "a", "response": "b", "id": ""}', "id: String should have at least 1 character"),
+        ('{"query": "a", "response": "b", "user_id": ""}', "user_id: "),
+        ('{"query": "a\\u0000", "response": "b"}', "query: "),
+        ('{"query": "\\ud800", "response": "b"}', "Invalid JSON: "),
+        ("7", "Input should be an object"),
+        ("null", "Input should be an object"),
+        ("[" * 100_000, "Invalid JSON: recursion limit exceeded"),
+        (b'{"query": "\xff", "response": "b"}', "Invalid JSON: invalid unicode code point"),
+    ],
+)
+@pytest.mark.parametrize("place", [1, 2, 200])
+def test_a_line_that_is_wrong_is_named_and_nothing_is_stored(files: Files, bad: str | bytes, why: str, place: int) -> None:
+    good = lines(*({"query": f"q{n}", "response": "r"} for n in range(place - 1))).encode()
+    content = good + (bad if isinstance(bad, bytes) else bad.encode()) + b"\n" + lines(GARLIC).encode()
+
+    told = files.refused(content)
+
+    assert told.startswith(f", line {place}: ")
+    assert why in told or (place == 1 and bad == "[" * 100_000)
+    assert "\n" not in told
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("[]", ", line 1: neither JSON lines (one event a line) nor conversations"),
+        (json.dumps([GARLIC]), ", line 1: neither JSON lines"),
+        ('[\n{"conversation": \n nonsense}]', ", line 3: Expecting value"),
+        ('{\n"conversation": \n nonsense}', ", line 3: Expecting value"),
+    ],
+)
+def test_a_json_text_of_another_shape_is_refused(files: Files, content: str, why: str) -> None:
+    assert files.refused(content).startswith(why)
+
+
+def test_a_file_that_is_none_is_refused(files: Files, folder: Path) -> None:
+    for path, why in ((folder / "no.jsonl", "there is no such file"), (folder, "it is no regular file")):
+        with pytest.raises(ImportRefused, match=why):
+            importing.read(files.context, files.memory.caller, path)
+
+
+class TestConversations:
+    def test_two_consecutive_turns_of_a_session_are_one_event_at_its_time(self, files: Files) -> None:
+        assert files.imported(json.dumps([KEEPERS]), user_id=None) == Imported(stored=3, known=0)
+
+        june, july = 1_622_711_100_000, 1_626_352_200_000
+        assert files.kept() == [
+            ("keepers", "session_1", None, "Nell: The lamp is lit at dusk.", "Osip: And the fog horn? [image: a red horn on a rock]", june),
+            ("keepers", "session_1", None, "Nell: Only below two miles of sight.", "", june + 2),
+            ("keepers", "session_10", None, "Osip: The supply boat came.", "", july),
+        ]
+
+    @pytest.mark.parametrize("content", [json.dumps(KEEPERS), json.dumps(KEEPERS, indent=1), "\ufeff" + json.dumps([KEEPERS], indent=2)])
+    def test_one_object_or_a_list_however_it_is_spaced_is_the_same_and_known_again(self, files: Files, content: str) -> None:
+        files.imported(json.dumps([KEEPERS]))
+
+        assert files.imported(content) == Imported(stored=0, known=3)
+
+    def test_conversations_in_one_users_memory_keep_their_sessions_apart(self, files: Files) -> None:
+        files.imported(json.dumps([KEEPERS, {**KEEPERS, "sample_id": "others"}]))
+
+        assert {kept[:2] for kept in files.kept()} == {("ada", f"{name}/session_{n}") for name in ("keepers", "others") for n in (1, 10)}
+
+    def test_without_names_conversations_of_other_files_are_not_taken_for_each_other(self, files: Files) -> None:
+        said = json.loads(json.dumps(KEEPERS["conversation"]))
+        files.imported(json.dumps({"conversation": said}))
+        said["session_1"][0]["text"] = "The lamp is out."
+
+        assert files.imported(json.dumps({"conversation": said})) == Imported(stored=1, known=2)
+
+    @pytest.mark.parametrize(
+        ("change", "why"),
+        [
+            ({"session_1_date_time": "yesterday"}, "conversation 1, session_1_date_time: time data 'yesterday' does not match"),
+            ({"session_1_date_time": None}, "conversation 1, session_1_date_time: time data 'None'"),
+            ({"session_1": [{"speaker": "Nell"}]}, "conversation 1, session_1: 0.text: Field required"),
+            ({"session_10": [{"speaker": "Nell", "text": 7}]}, "conversation 1, session_10: 0.text: Input should be a valid string"),
+            ({"session_1": "Nell"}, "conversation 1, session_1: Input should be a valid list"),
+        ],
+    )
+    def test_what_is_wrong_is_named_by_its_place_and_nothing_is_stored(self, files: Files, change: dict[str, Any], why: str) -> None:
+        told = files.refused(json.dumps({**KEEPERS, "conversation": {**KEEPERS["conversation"], **change}}))  # type: ignore[dict-item]
+
+        assert why in told
+
+    @pytest.mark.parametrize("said", [{}, [], None, "text", {"session_x": []}])
+    def test_a_conversation_without_a_session_is_refused(self, files: Files, said: Any) -> None:
+        assert "conversation 2: there is no session_1" in files.refused(json.dumps([KEEPERS, {"conversation": said}]))
+
+
+class TestWhoImports:
+    def test_a_read_only_or_pinned_key_may_not(self, files: Files, context: Context) -> None:
+        reader = keys.authenticate(context, keys.create(context, account="owner", read_only=True).key.reveal())
+        pinned = keys.authenticate(context, keys.create(context, account="owner", user_id="bob").key.reveal())
+        path = files.written(lines({**GARLIC, "user_id": "ada"}))
+
+        with pytest.raises(ReadOnly):
+            importing.store(context, reader, importing.read(context, reader, path))
+        with pytest.raises(Pinned):
+            importing.read(context, pinned, path)
+        assert rows(context)["events"] == 0
+
+    def test_on_the_machine_it_is_the_owner_unless_an_account_is_named(self, files: Files, context: Context) -> None:
+        keys.create(context, account="zoe")
+
+        assert (caller_for(context).account_name, caller_for(context).is_owner) == ("owner", True)
+        assert (caller_for(context, "zoe").account_name, caller_for(context, "zoe").is_owner) == ("zoe", False)
+        with pytest.raises(AccountUnknown):
+            caller_for(context, "nobody")
+
+    def test_in_a_new_folder_the_owner_is_made(self, context: Context) -> None:
+        assert caller_for(context) == caller_for(context)
+        assert (caller_for(context).account_name, caller_for(context).is_owner) == ("owner", True)
+
+
+def test_progress_is_told_of_every_event(files: Files) -> None:
+    steps: list[int] = []
+    path = files.written(lines(*({"query": f"q{n}", "response": "r"} for n in range(importing.BATCH + 5))))
+    source = importing.read(files.context, files.memory.caller, path, user_id="ada")
+
+    importing.store(files.context, files.memory.caller, source, progress=steps.append)
+
+    assert (len(source), steps) == (importing.BATCH + 5, [importing.BATCH, 5])

@@ -1,0 +1,263 @@
+"""Search memory beyond what the specification shows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memory.asking import Concepts, Memory, memory_in, opened
+
+import remembrancer
+from remembrancer.accounts import Pinned, keys
+from remembrancer.context import Context
+from remembrancer.memory.snippets import tokens
+from remembrancer.search import Embedder
+from remembrancer.search.embed import NoEmbedder
+
+TELL = """
+import sys
+from pathlib import Path
+from remembrancer import testing
+from remembrancer.context import new_id
+from remembrancer.accounts import caller_for
+from remembrancer.memory.remember import remember
+from remembrancer.protocol.memory import Turn
+context = testing.context(Path(sys.argv[1]), ids=new_id)
+for word in sys.argv[2:]:
+    print(remember(context, caller_for(context), Turn(query=f"What opens {word}?", response=f"Locker {word}.", user_id="ada")).event_id)
+"""
+
+
+def test_what_was_told_is_in_the_very_next_search(memory: Memory) -> None:
+    for n in range(30):
+        told = memory.tell(f"What opens locker {n}?", f"The word zx{n}qv.")
+
+        assert memory.found(f"zx{n}qv")[0] == told
+
+
+def test_what_another_context_told_is_in_the_very_next_search(folder: Path) -> None:
+    with opened(folder) as mine, opened(folder) as yours:
+        for n in range(5):
+            told = yours.tell(f"What opens locker {n}?", f"The word zx{n}qv.")
+            also = mine.tell(f"What opens door {n}?", f"The word kj{n}wb.")
+
+            assert mine.found(f"zx{n}qv")[0] == yours.found(f"zx{n}qv")[0] == told
+            assert yours.found(f"kj{n}wb")[0] == also
+
+
+def test_what_another_process_told_is_in_the_very_next_search(folder: Path, memory: Memory) -> None:
+    memory.tell("What opens the shed?", "The rusty key.")
+    memory.ask("shed")
+    source = str(Path(remembrancer.__file__).parents[1])
+    said = subprocess.run(
+        [sys.executable, "-c", TELL, str(folder), "zxqv", "kjwb"], env={"PYTHONPATH": source}, capture_output=True, text=True, check=True
+    ).stdout.split()
+
+    assert [memory.found(word)[0] for word in ("zxqv", "kjwb")] == said
+
+
+@pytest.mark.parametrize("embedder", [NoEmbedder(), Concepts()])
+def test_nothing_relevant_is_no_hits(folder: Path, embedder: Embedder) -> None:
+    with opened(folder, embedder=embedder) as memory:
+        for n in range(60):
+            memory.tell(f"When does the ferry leave on day {n}?", "The ship leaves at noon.")
+        answers = [memory.ask(text) for text in ("hound", "zxqvkj", "who plays the fiddle")]
+
+    assert [(answer.hits, answer.total_hits) for answer in answers] == [([], 0)] * 3
+
+
+def test_as_many_matched_as_are_shown_or_more(memory: Memory) -> None:
+    for n in range(12):
+        memory.tell(f"Ferry {n}?", f"The ferry leaves at {n} o'clock.")
+
+    answers = [memory.ask("ferry", top_k=k) for k in (1, 5, 12, 100)]
+
+    assert [(len(answer.hits), answer.total_hits) for answer in answers] == [(1, 12), (5, 12), (12, 12), (12, 12)]
+
+
+def test_a_hit_names_the_signals_that_found_it(memory: Memory) -> None:
+    memory.tell("Who repairs the cello?", "Marta in the old mill.")
+    memory.tell("Which paint is on the fence?", "Linseed oil.")
+
+    best = memory.best("who repairs the cello", focus_words=["cello"])
+    why = {signal.signal: signal for signal in best.why}
+
+    assert {"text", "dense", "focus"} <= set(why)
+    assert (why["text"].rank, why["dense"].rank, why["focus"].rank) == (1, 1, None)
+    assert "focus" not in [signal.signal for signal in memory.best("who repairs the cello").why]
+
+
+class TestSteps:
+    def test_a_search_counts_only_when_it_interacts(self, memory: Memory) -> None:
+        steps = [memory.ask("a", interact=interact).step for interact in (True, True, False, True, False)]
+
+        assert steps == [1, 2, 2, 3, 3]
+
+    def test_each_session_of_each_user_counts_for_itself(self, memory: Memory) -> None:
+        asked = [(memory, "s"), (memory, "t"), (memory.of("bob"), "s"), (memory, "s")]
+
+        assert [who.ask("a", interact=True, session_id=session).step for who, session in asked] == [1, 1, 1, 2]
+
+    def test_telling_a_turn_says_the_step_of_its_session_and_counts_none(self, memory: Memory) -> None:
+        memory.ask("a", interact=True)
+        memory.tell("q", "r")
+
+        assert memory.ask("a").step == 1
+
+    def test_two_contexts_count_one_session(self, folder: Path) -> None:
+        with opened(folder) as mine, opened(folder) as yours:
+            assert [who.ask("a", interact=True).step for who in (mine, yours, yours, mine)] == [1, 2, 3, 4]
+
+    def test_a_read_only_key_reads_the_step_and_counts_none(self, context: Context, memory: Memory) -> None:
+        memory.ask("a", interact=True)
+        key = keys.create(context, account="owner", read_only=True).key.reveal()
+        reader = Memory(context, keys.authenticate(context, key), "ada")
+
+        assert reader.ask("a", interact=True).step == 1
+        assert reader.of("nobody-yet").ask("a", interact=True).step == 0
+        assert memory.ask("a", interact=True).step == 2
+
+
+class TestFocus:
+    @pytest.fixture
+    def memory(self, memory: Memory) -> Memory:
+        for n in range(10):
+            memory.tell(f"When does the ferry to island {n} leave?", f"The ferry to island {n} leaves at {n + 8} o'clock.")
+        memory.tell("What is the cat called?", "To be or not to be, the vet asked; she is Minnie now.")
+        return memory
+
+    def test_a_focus_word_lifts_what_holds_it(self, memory: Memory) -> None:
+        def place(**focus: list[str]) -> int:
+            hits = memory.ask("When does the ferry leave?", top_k=20, **focus).hits
+            return next(at for at, hit in enumerate(hits) if "Minnie" in hit.response)
+
+        places = [place(), place(focus_words=["Minnie"]), place(focus_words=["Minnie", "vet"])]
+
+        assert places == sorted(places, reverse=True)
+        assert (places[0], places[-1]) == (10, 0)
+
+    def test_it_leads_where_nothing_else_fits_as_well(self, memory: Memory) -> None:
+        answer = memory.ask("What about Sunday?", focus_words=["Minnie"])
+
+        assert "Minnie" in answer.hits[0].response
+        assert answer.focus_missing is None
+
+    def test_it_hides_nothing(self, memory: Memory) -> None:
+        without = memory.found("When does the ferry leave?", top_k=20)
+        lifted = memory.found("When does the ferry leave?", top_k=20, focus_words=["Minnie"])
+
+        assert len(without) >= 10
+        assert set(without) <= set(lifted)
+
+    @pytest.mark.parametrize("phrase", ["not to be", "To BE or Not", "to", "vet", "MINNIE", "she is minnie", "is the"])
+    def test_a_phrase_and_even_a_stop_word_is_looked_for_as_it_is(self, memory: Memory, phrase: str) -> None:
+        answer = memory.ask("the vet", focus_words=[phrase], top_k=20)
+        lifted = [hit for hit in answer.hits if "focus" in [signal.signal for signal in hit.why]]
+
+        assert answer.focus_missing is None
+        assert any("Minnie" in hit.response for hit in lifted)
+        assert all(phrase.casefold() in f"{hit.query} {hit.response}".casefold() for hit in lifted)
+
+    @pytest.mark.parametrize(
+        "phrase", ["xyzzy", "minn", "be to not", "ferr", "islands", "Minnie the vet", "!!!", '"Minnie"', "Min*", "NOT Minnie"]
+    )
+    def test_what_stands_nowhere_is_missing(self, memory: Memory, phrase: str) -> None:
+        answer = memory.ask("When does the ferry leave?", focus_words=[phrase])
+
+        assert answer.focus_missing == [phrase]
+        assert answer.hits
+
+    @given(st.text("\"'*^:(){}-+~AND OR NOT NEAR/3,;%_\\", min_size=1, max_size=30))
+    def test_operators_and_quotes_are_text(self, tmp_path_factory: pytest.TempPathFactory, phrase: str) -> None:
+        with opened(tmp_path_factory.mktemp("focus")) as memory:
+            told = memory.tell("What is written on the wall?", f"It says: {phrase} :end")
+            answer = memory.ask("What is written on the wall?", focus_words=[phrase])
+
+        assert answer.hits[0].event_id == told
+        assert answer.focus_missing == (None if phrase.strip() else [phrase])
+
+    @pytest.mark.parametrize(
+        ("said", "phrase"),
+        [
+            ("母はそばアレルギーがあります。", "そば"),
+            ("我的猫叫小雪,她三岁。", "小雪"),
+            ("Паром отходит в девять сорок.", "ПАРОМ"),
+            ("العبارة تغادر في التاسعة", "تغادر"),
+            ("우리 고양이 이름은 나비입니다.", "나비"),
+            ("Die Straße heißt Lindenstraße.", "LINDENSTRASSE"),
+            ("แมวของฉันชื่อมะลิ", "มะลิ"),
+        ],
+    )
+    def test_a_word_of_any_writing_is_found(self, memory: Memory, said: str, phrase: str) -> None:
+        told = memory.tell("…?", said)
+        answer = memory.ask("What about Sunday?", focus_words=[phrase])
+
+        assert (answer.hits[0].event_id, answer.focus_missing) == (told, None)
+
+    def test_a_phrase_of_common_words_is_found_among_hundreds_that_have_the_words(self, folder: Path) -> None:
+        with opened(folder) as memory:
+            told = memory.tell("Where?", "A york of the new kind, said nobody, but New York it is.")
+            for n in range(300):
+                memory.tell(f"Is york {n} new?", "York is new and york is old, york is york.")
+
+            assert memory.ask("york", focus_words=["New York"]).focus_missing is None
+            assert memory.found("said nobody", focus_words=["New York"])[0] == told
+
+    def test_in_an_empty_memory_every_focus_word_is_missing(self, memory: Memory) -> None:
+        assert memory.of("nobody").ask("a", focus_words=["x", "y"]).focus_missing == ["x", "y"]
+
+
+class TestBounds:
+    def test_after_is_inclusive_and_before_is_not(self, memory: Memory) -> None:
+        told = [memory.tell("Ferry?", f"Ferry {day}.", occurred_at=f"2026-02-{day:02}T00:00:00Z") for day in (1, 2, 3)]
+
+        def between(**bounds: str) -> list[str]:
+            return sorted(memory.found("ferry", **bounds))
+
+        assert between(after="2026-02-02T00:00:00Z") == told[1:]
+        assert between(before="2026-02-02T00:00:00Z") == told[:1]
+        assert between(after="2026-02-02T01:00:00+01:00", before="2026-02-02T00:00:00.001Z") == [told[1]]
+        assert between(after="2026-02-03T00:00:01Z") == []
+        assert between(after="0001-01-02T00:00:00Z", before="9999-12-30T00:00:00Z") == told
+
+    def test_what_is_out_of_bounds_is_not_counted_nor_lifted(self, memory: Memory) -> None:
+        memory.tell("Ferry?", "The old ferry Minnie.", occurred_at="2020-01-01T00:00:00Z")
+        told = memory.tell("Ferry?", "The new ferry.", occurred_at="2026-01-01T00:00:00Z")
+
+        answer = memory.ask("ferry", after="2025-01-01T00:00:00Z", focus_words=["Minnie"])
+
+        assert ([hit.event_id for hit in answer.hits], answer.total_hits, answer.focus_missing) == ([told], 1, ["Minnie"])
+
+    @pytest.mark.parametrize("budget", [1, 20, 60, 100, 1_000])
+    def test_the_hits_keep_to_a_budget_of_tokens_but_the_best_is_always_shown(self, memory: Memory, budget: int) -> None:
+        for n in range(10):
+            memory.tell(f"Ferry {n}?", f"The ferry {n} " + "leaves from the pier " * (n + 1))
+
+        whole, hits = memory.found("ferry", top_k=10), memory.ask("ferry", top_k=10, max_tokens=budget).hits
+
+        assert [hit.event_id for hit in hits] == whole[: len(hits)]
+        assert hits
+        assert len(hits) == 1 or sum(tokens(hit.query) + tokens(hit.response) for hit in hits) <= budget
+
+
+class TestIsolation:
+    def test_accounts_and_users_of_one_account_see_their_own_only(self, context: Context, memory: Memory) -> None:
+        others = [memory.of("bob"), memory_in(context, "zoe"), memory_in(context, "zoe", "bob")]
+        memory.tell("When does the ferry leave?", "At 9:40.")
+
+        assert len(memory.found("ferry")) == 1
+        assert [other.found("ferry") for other in others] == [[], [], []]
+        assert [other.ask("ferry", focus_words=["ferry"]).focus_missing for other in others] == [["ferry"]] * 3
+
+    def test_a_pinned_key_searches_its_user_only(self, context: Context, memory: Memory) -> None:
+        memory.tell("When does the ferry leave?", "At 9:40.")
+        key = keys.create(context, account="owner", user_id="bob").key.reveal()
+        pinned = Memory(context, keys.authenticate(context, key), "ada")
+
+        with pytest.raises(Pinned):
+            pinned.ask("ferry")
+        assert pinned.of("bob").found("ferry") == []

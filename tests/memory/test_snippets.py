@@ -1,0 +1,92 @@
+"""What of a long turn a hit shows."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memory.asking import Memory
+
+from remembrancer.memory.snippets import snippet, tokens
+from remembrancer.protocol.limits import SNIPPET_CHARACTERS_MAX
+from remembrancer.search import normal, passages
+
+FILLER = "The meadow lay quiet under a pale sky while the mill turned slowly beside the old road. "
+LONG = st.builds(lambda unit, times: unit * times, st.text(min_size=1, max_size=60), st.integers(1, 120)) | st.text(
+    min_size=500, max_size=1500
+)
+
+
+@given(LONG, st.integers(0, 70), st.lists(st.text(min_size=1, max_size=12).map(normal), max_size=4))
+def test_a_snippet_is_never_too_long_and_only_marks_are_added(text: str, place: int, words: list[str]) -> None:
+    shown = snippet(text, place, words)
+
+    assert len(shown) <= SNIPPET_CHARACTERS_MAX
+    assert shown == text or shown.removeprefix("…").removesuffix("…") in text
+
+
+@given(st.text(max_size=SNIPPET_CHARACTERS_MAX), st.integers(0, 3))
+def test_a_text_that_fits_is_shown_as_it_is(text: str, place: int) -> None:
+    assert snippet(text, place, ["a"]) == text
+
+
+@pytest.mark.parametrize(("place", "left_out_before"), [(0, False), (1, True), (2, True)])
+def test_marks_stand_where_something_is_left_out(place: int, left_out_before: bool) -> None:
+    shown = snippet(FILLER * 60, place, [])
+
+    assert (shown.startswith("…"), shown.endswith("…")) == (left_out_before, True)
+    assert not snippet(FILLER * 60, 10_000, ["road"]).endswith(" …")
+
+
+@pytest.mark.parametrize("before", [0, 1, 3, 8, 13, 25, 60])
+def test_the_passage_found_is_shown_wherever_it_stands(memory: Memory, before: int) -> None:
+    said = FILLER * before + "The password of the greenhouse is xylograph. " + FILLER * (60 - before)
+    memory.tell("Tell me everything.", said)
+
+    hit = memory.best("password of the greenhouse")
+
+    assert "xylograph" in hit.response
+    assert hit.response.startswith("…") == (before > 2)
+    assert hit.query == "Tell me everything."
+
+
+@pytest.mark.parametrize("word", ["ferries", "FERRY", "ferry"])
+def test_a_word_with_another_ending_is_shown_too(word: str) -> None:
+    text = FILLER * 6 + "A ferry leaves at 9:40. " + FILLER * 6
+
+    assert "ferry" in snippet(text, 0, [normal(word)])
+
+
+def test_where_most_words_of_the_question_stand_is_shown() -> None:
+    text = "A key. " + FILLER * 8 + "The key of the red boat hangs in the shed. " + FILLER * 4
+
+    shown = snippet(text, 0, ["key", "boat", "shed"])
+
+    assert "The key of the red boat hangs in the shed" in shown
+
+
+def test_the_first_word_of_a_passage_is_not_cut_off() -> None:
+    text = FILLER * 13 + "\n\nXylograph is the word. " + FILLER * 13
+    place = next(at for at, passage in enumerate(passages(text)) if "Xylograph" in passage)
+
+    assert "Xylograph" in snippet(text, place, ["xylograph"])
+
+
+def test_the_place_is_right_where_normalising_shortens_the_text() -> None:
+    """Decomposed Hangul is three characters where normalised Hangul is one."""
+    text = unicodedata.normalize("NFD", "산 " * 190 + "비밀번호 " + "강 " * 300)
+
+    assert unicodedata.normalize("NFD", "비밀번호") in snippet(text, 0, [normal("비밀번호")])
+
+
+def test_a_question_whose_writing_is_not_spaced_is_found_by_its_characters() -> None:
+    text = "今日はとても良い天気でした。" * 50 + "母はそばアレルギーがある。" + "明日も晴れるでしょう。" * 40
+
+    assert "そばアレルギー" in snippet(text, 0, [normal("そばアレルギーの人")])
+
+
+@given(st.text())
+def test_tokens_are_counted_with_room_to_spare(text: str) -> None:
+    assert len(text) / 4 <= tokens(text) <= len(text)

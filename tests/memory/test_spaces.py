@@ -1,0 +1,168 @@
+"""The index of a space follows its rows, and nobody else's."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from memory.asking import Concepts, Memory, memory_in, opened
+
+from remembrancer.context import Context
+from remembrancer.memory.spaces import SQL, rfc3339, row_id
+
+MINE = [
+    ("When does the ferry to Elba leave?", "At 9:40 from Piombino, pier 3."),
+    ("Which paint is on the fence?", "Linseed oil with green umber."),
+    ("How do I prune the quince?", "In February, before the buds swell."),
+    ("Who repairs the cello?", "Marta in the old mill, she knows the ferry captain."),
+]
+WORDS = st.sampled_from(
+    [
+        "ferry",
+        "Elba",
+        "paint",
+        "fence",
+        "green",
+        "quince",
+        "cello",
+        "Marta",
+        "mill",
+        "pier",
+        "leave",
+        "when",
+        "the",
+        "February",
+        "buds",
+        "zxqv",
+    ]
+)
+FOREIGN = st.lists(st.tuples(st.lists(WORDS, min_size=1, max_size=12).map(" ".join), st.sampled_from(["bob", "zoe", "ada"])), max_size=12)
+
+
+def answers(memory: Memory, told: Sequence[str] = ()) -> list[str]:
+    """Answers to some questions, to the letter; the ids of `told` by their places in it."""
+    asked: list[dict[str, Any]] = [{}, {"focus_words": ["Marta", "zxqv"]}, {"top_k": 2, "max_tokens": 30}]
+    texts = ("when does the ferry leave", "green paint", "Marta February", "zxqv")
+    said = "\n".join(memory.ask(text, **more).model_dump_json() for text in texts for more in asked)
+    for place, event_id in enumerate(told):
+        said = said.replace(event_id, f"event {place}")
+    return said.splitlines()
+
+
+@settings(max_examples=25)
+@given(foreign=FOREIGN, first=st.booleans())
+def test_nothing_written_elsewhere_changes_an_answer(
+    tmp_path_factory: pytest.TempPathFactory, foreign: list[tuple[str, str]], first: bool
+) -> None:
+    """Neither ranks nor scores nor reasons, whether the others were there before or came after."""
+    with opened(tmp_path_factory.mktemp("alone")) as memory:
+        alone = answers(memory, [memory.tell(*turn) for turn in MINE])
+    with opened(tmp_path_factory.mktemp("together")) as memory:
+        other = memory_in(memory.context, "another account")
+
+        def others_write() -> None:
+            for text, user_id in foreign:
+                (other if user_id == "ada" else memory).of(user_id).tell(text, text)
+
+        if first:
+            others_write()
+        told = [memory.tell(*turn) for turn in MINE]
+        before = answers(memory, told)
+        others_write()
+
+        assert answers(memory, told) == before == alone
+
+
+@pytest.mark.parametrize("words", [b"", b"\x00", b"\x63\x00\x01\x00", b"\x01\x00\xff\xff" + bytes(40), bytes(500)])
+def test_words_that_are_damaged_or_old_are_derived_anew_from_the_text(context: Context, memory: Memory, folder: Path, words: bytes) -> None:
+    told = [memory.tell(*turn) for turn in MINE]
+    whole = answers(memory)
+    context.store.write(lambda tx: tx.run("update event_index set words = :words where id & 1 = 0", words=words))
+
+    with opened(folder) as again:
+        assert again.found("when does the ferry to Elba leave")[0] == told[0]
+        assert answers(again) == whole
+
+
+def test_an_index_is_dropped_and_read_anew_when_the_revision_goes_up(context: Context, memory: Memory) -> None:
+    told = [memory.tell(*turn) for turn in MINE]
+    before = memory.found("ferry")
+    space = context.store.read(lambda tx: tx.the(SQL.space_of, account_id=memory.caller.account_id, user_id="ada"))
+    gone = row_id(space.id, 0)
+
+    context.store.write(lambda tx: [tx.run(f"delete from {table} where id = :gone", gone=gone) for table in ("event_index", "events")])
+    behind = memory.ask("ferry")
+    context.store.write(lambda tx: tx.run(SQL.revise_space, space_id=space.id))
+    after = memory.ask("ferry")
+
+    assert told[0] in before
+    assert told[0] not in [hit.event_id for hit in behind.hits]  # its row is gone: it is not shown even by an index behind
+    assert after.total_hits == behind.total_hits - 1
+    assert context.shelf.take(space.id).revision == 1
+    assert memory.found("ferry") == [event for event in before if event != told[0]]
+
+
+def test_an_index_let_go_of_is_read_again(context: Context, memory: Memory) -> None:
+    told = memory.tell(*MINE[0])
+    whole = answers(memory)
+    space = context.store.read(lambda tx: tx.the(SQL.space_of, account_id=memory.caller.account_id, user_id="ada"))
+    context.shelf.drop(space.id)
+
+    assert answers(memory) == whole
+    assert memory.found("ferry")[0] == told
+
+
+def test_writers_and_searchers_at_once_never_miss_an_answered_write(folder: Path) -> None:
+    missed: list[str] = []
+    answered: list[tuple[str, str]] = []
+    writers_left = [4]
+    gate = threading.Barrier(8)
+
+    def write(memory: Memory, name: str) -> None:
+        gate.wait()
+        for n in range(25):
+            word = f"zx{name}q{n}v"
+            told = memory.tell(f"What opens locker {n}?", f"The word {word}.")
+            answered.append((word, told))
+            if told not in memory.found(word, top_k=1):
+                missed.append(word)
+        writers_left[0] -= 1
+
+    def search(memory: Memory) -> None:
+        gate.wait()
+        while writers_left[0]:
+            for word, told in answered[-3:]:
+                if told not in memory.found(word, top_k=1):
+                    missed.append(word)
+
+    with opened(folder, embedder=Concepts()) as one, opened(folder, embedder=Concepts()) as two:
+        threads = [threading.Thread(target=write, args=(memory, f"{at}{side}")) for at in "ab" for side, memory in (("k", one), ("j", two))]
+        threads += [threading.Thread(target=search, args=(memory,)) for memory in (one, two, one, two)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert (missed, len(answered), writers_left) == ([], 100, [0])
+        assert all(memory.found(word, top_k=1) == [told] for memory in (one, two) for word, told in answered)
+
+
+@given(st.integers(-(10**13), 10**14))
+def test_a_time_is_written_to_the_millisecond(ms: int) -> None:
+    assert rfc3339(ms).endswith("Z")
+    assert len(rfc3339(ms)) == len("2026-01-01T00:00:00.000Z")
+
+
+def test_one_space_is_one_range_of_rows(context: Context, memory: Memory, folder: Path) -> None:
+    for who in (memory, memory.of("bob"), memory, memory.of("bob")):
+        who.tell("q", "r")
+
+    with sqlite3.connect(f"file:{folder / 'remembrancer.sqlite3'}?mode=ro", uri=True) as rows:
+        kept = [row[0] for row in rows.execute("select id from events order by id")]
+    assert kept == [row_id(1, 0), row_id(1, 1), row_id(2, 0), row_id(2, 1)]
