@@ -1,6 +1,6 @@
 """Where rows live: engines behind two protocols, named SQL, forward migrations."""
 
-from .engine import DataFolderBusy, Row, Store, StoreTooNew, StoreUnavailable, Transaction, open_store, sure
+from .engine import DataFolderBusy, Row, Store, StoreTooNew, StoreUnavailable, Transaction, open_store
 from .queries import Queries, named
 
-__all__ = ["DataFolderBusy", "Queries", "Row", "Store", "StoreTooNew", "StoreUnavailable", "Transaction", "named", "open_store", "sure"]
+__all__ = ["DataFolderBusy", "Queries", "Row", "Store", "StoreTooNew", "StoreUnavailable", "Transaction", "named", "open_store"]

@@ -69,13 +69,6 @@ class Store(Protocol):
         """Finish the writes under way and let go of everything. Idempotent; afterwards StoreUnavailable."""
 
 
-def sure(tx: Transaction, sql: str, **values: Any) -> Row:
-    """The first row of a statement that always gives one: a count, or an insert that returns."""
-    row = tx.one(sql, **values)
-    assert row is not None
-    return row
-
-
 def open_store(url: str, *, durability: str = "full") -> Store:
     """Open the store at `sqlite:PATH`, making or migrating it as needed.
 
