@@ -11,7 +11,7 @@ import threading
 import tomllib
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
@@ -128,8 +128,3 @@ def stem(word: str, number: int) -> str:
 def unaccented(word: str) -> str:
     """The word without the marks that people leave out when they type."""
     return word if word.isascii() else unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", word)))
-
-
-def with_codes(numbers: Iterable[int]) -> list[str]:
-    """Codes of the languages with these numbers, for people to read."""
-    return [LANGUAGES[number].code for number in numbers]
