@@ -10,9 +10,8 @@ import numpy as np
 
 from bench.locomo import conversations
 from remembrancer.context import Context
-from remembrancer.memory.keep import Address, Derived, Said, keep
-from remembrancer.memory.spaces import derived_by
-from remembrancer.search import pack, quantised, take_apart
+from remembrancer.memory.keep import Address, keep
+from remembrancer.search import Derived, Said, derived_by, pack, quantised, take_apart
 from remembrancer.store import Transaction
 
 SEED = 7

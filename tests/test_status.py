@@ -11,7 +11,7 @@ import numpy as np
 from remembrancer import status, testing
 from remembrancer.accounts import keys
 from remembrancer.context import Context
-from remembrancer.search import WORDS_VERSION
+from remembrancer.search.coding import VERSION as WORDS_VERSION
 from remembrancer.search.embed import NoEmbedder
 from remembrancer.store import Transaction
 

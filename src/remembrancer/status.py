@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from . import __version__
 from .context import Context
-from .memory.spaces import derived_by
 from .protocol.status import INTERFACE_VERSION, RECORD_VERSION, Embedding, Readiness, StatusRecord
-from .search import EmbedderUnavailable
+from .search import EmbedderUnavailable, derived_by
 from .store import StoreUnavailable, Transaction, named
 
 SQL = named("remembrancer", "status.sql")

@@ -23,8 +23,9 @@ from ..accounts import may_write, space_user_id
 from ..context import Caller, Context
 from ..protocol.memory import Id, Message, TurnText
 from ..protocol.text import Text
+from ..search import Derived, Said, derive
 from ..store import Transaction
-from .keep import Address, Derived, Said, derive, keep
+from .keep import Address, keep
 from .spaces import SQL, milliseconds, space_of
 
 BATCH = 64  # events embedded and written together

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..accounts import may_write, space_user_id
 from ..accounts.once import Once, once
 from ..context import Caller, Context
 from ..protocol.memory import TurnText
-from ..search import Embedder, pack, quantised, take_apart
+from ..search import Derived, Said, derive
 from ..store import Transaction
-from .spaces import SQL, derived_by, milliseconds, row_id
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """A turn that is to be kept: both sides, and the time they belong to (ms since 1970, UTC)."""
-
-    query: str
-    response: str
-    topic: str | None
-    occurred_ms: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Derived:
-    """What search needs of a turn. Made before the transaction: the model is slow and the write lock is not ours to hold."""
-
-    words: bytes
-    vectors: bytes | None
-    by: str  # what derived it: see derived_by
+from .spaces import SQL, milliseconds, row_id
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,21 +21,6 @@ class Kept:
     event_id: str
     row: int
     step: int
-
-
-def derive(embedder: Embedder, turns: Sequence[Said]) -> list[Derived]:
-    """Words and vectors of turns, embedded together. Raises what the embedder raises."""
-    apart = [take_apart(query=t.query, response=t.response, topic=t.topic, occurred_ms=t.occurred_ms) for t in turns]
-    by = derived_by(embedder)
-    if not embedder.dimensions:
-        return [Derived(words=pack(parts), vectors=None, by=by) for parts in apart]
-    vectors = quantised(embedder.encode([part.text for parts in apart for part in parts]))
-    found, start = [], 0
-    for parts in apart:
-        end = start + len(parts)
-        found.append(Derived(words=pack(parts), vectors=vectors[start:end].tobytes(), by=by))
-        start = end
-    return found
 
 
 def embedder_id(tx: Transaction, name: str) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from ..context import Context
-from ..search import WORDS_VERSION, Batch, Embedder, SpaceIndex, View, WordsDamaged, pack, take_apart, unpack
+from ..search import Batch, SpaceIndex, View, WordsDamaged, derived_by, pack, take_apart, unpack
 from ..store import Row, Transaction, named
 
 SQL = named("remembrancer.memory", "memory.sql")
@@ -63,11 +63,6 @@ def _derived(tx: Transaction, row: Row, dimensions: int) -> tuple[bytes, bytes |
         event = tx.all(SQL.event_texts, low=row.id, high=row.id + 1)[0]
         return pack(take_apart(query=event.query, response=event.response, topic=event.topic, occurred_ms=event.occurred_ms)), row.vectors
     return row.words, row.vectors
-
-
-def derived_by(embedder: Embedder) -> str:
-    """What words and vectors are made by: when it changes, they are made anew."""
-    return f"{embedder.name} words/{WORDS_VERSION}"
 
 
 def rfc3339(ms: int) -> str:

@@ -10,10 +10,10 @@ import threading
 from collections import Counter
 
 from ..context import Context
-from ..search import EmbedderUnavailable
+from ..search import Derived, EmbedderUnavailable, Said, derive, derived_by
 from ..store import Row, StoreUnavailable, Transaction
-from .keep import Derived, Said, derive, embedder_id
-from .spaces import SQL, derived_by, row_id, space_of, view_of
+from .keep import embedder_id
+from .spaces import SQL, row_id, space_of, view_of
 
 BATCH = 16  # events derived anew at a time: a search waits for their embedding, tens of milliseconds at most
 FIRST_LOOK = 256  # events of a space renewed before its index is read anew; then twice as many each time

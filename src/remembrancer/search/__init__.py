@@ -1,8 +1,8 @@
 """Finding again: analysis of text in any language, embedders, indexes of one space, ranking. No tables, no users."""
 
 from .analysis import Part, Question, ask, contains, take_apart
-from .coding import VERSION as WORDS_VERSION
 from .coding import Batch, WordsDamaged, pack, quantised, unpack
+from .derive import Derived, Said, derive, derived_by
 from .embed import Embedder, EmbedderUnavailable, QueryVectors, open_embedder
 from .index import SpaceIndex, View
 from .languages import normal
@@ -12,14 +12,15 @@ from .scoring import cosines, lexical, steering_text
 from .shelf import Shelf
 
 __all__ = [
-    "WORDS_VERSION",
     "Batch",
+    "Derived",
     "Embedder",
     "EmbedderUnavailable",
     "Found",
     "Part",
     "QueryVectors",
     "Question",
+    "Said",
     "Shelf",
     "SpaceIndex",
     "View",
@@ -28,6 +29,8 @@ __all__ = [
     "ask",
     "contains",
     "cosines",
+    "derive",
+    "derived_by",
     "lexical",
     "load_weights",
     "normal",

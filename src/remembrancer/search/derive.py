@@ -1,0 +1,49 @@
+"""What search derives from texts before they are kept: their words and their vectors, made together in one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .analysis import take_apart
+from .coding import VERSION, pack, quantised
+from .embed import Embedder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What is to be found again: two sides, such as a question and its answer, and the time they belong to (ms since 1970, UTC)."""
+
+    query: str
+    response: str
+    topic: str | None
+    occurred_ms: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derived:
+    """What search needs of it. Made before the transaction: the model is slow and the write lock is not ours to hold."""
+
+    words: bytes
+    vectors: bytes | None
+    by: str  # what derived it: see derived_by
+
+
+def derive(embedder: Embedder, turns: Sequence[Said]) -> list[Derived]:
+    """Words and vectors of turns, embedded together. Raises what the embedder raises."""
+    apart = [take_apart(query=t.query, response=t.response, topic=t.topic, occurred_ms=t.occurred_ms) for t in turns]
+    by = derived_by(embedder)
+    if not embedder.dimensions:
+        return [Derived(words=pack(parts), vectors=None, by=by) for parts in apart]
+    vectors = quantised(embedder.encode([part.text for parts in apart for part in parts]))
+    found, start = [], 0
+    for parts in apart:
+        end = start + len(parts)
+        found.append(Derived(words=pack(parts), vectors=vectors[start:end].tobytes(), by=by))
+        start = end
+    return found
+
+
+def derived_by(embedder: Embedder) -> str:
+    """What words and vectors are made by: when it changes, they are made anew."""
+    return f"{embedder.name} words/{VERSION}"
