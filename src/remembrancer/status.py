@@ -6,7 +6,7 @@ from . import __version__
 from .context import Context
 from .protocol.status import INTERFACE_VERSION, RECORD_VERSION, Embedding, Readiness, StatusRecord
 from .search import EmbedderUnavailable, derived_by
-from .store import StoreUnavailable, Transaction, named
+from .store import StoreUnavailable, Transaction, embedder_id, named
 
 SQL = named("remembrancer", "status.sql")
 
@@ -64,7 +64,6 @@ def _embedding(context: Context) -> Embedding:
     by = derived_by(context.embedder)
 
     def pending(tx: Transaction) -> int:
-        embedder = tx.one(SQL.embedder_id, name=by)
-        return int(tx.the(SQL.events_stale, id=embedder.id if embedder else 0).pending)
+        return int(tx.the(SQL.events_stale, id=embedder_id(tx, by, make=False)).pending)
 
     return Embedding(name=context.embedder.name, pending=context.store.read(pending))

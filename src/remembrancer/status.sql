@@ -1,6 +1,3 @@
--- embedder_id: number of what derives words and vectors under this name
-select id from embedders where name = :name;
-
 -- events_stale: events that nothing or something else derived words and vectors for (three ranges of one index: no full scan)
 select
     (select count(*) from event_index where embedder is null)

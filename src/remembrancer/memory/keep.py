@@ -10,7 +10,7 @@ from ..accounts.once import Once, once
 from ..context import Caller, Context
 from ..protocol.memory import TurnText
 from ..search import Derived, Said, derive
-from ..store import Transaction
+from ..store import Transaction, embedder_id
 from .spaces import SQL, milliseconds, row_id
 
 
@@ -21,12 +21,6 @@ class Kept:
     event_id: str
     row: int
     step: int
-
-
-def embedder_id(tx: Transaction, name: str) -> int:
-    """The number an embedder goes by in this store."""
-    known = tx.one(SQL.embedder_id, name=name) or tx.the(SQL.add_embedder, name=name)
-    return int(known.id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +40,7 @@ def keep(context: Context, tx: Transaction, address: Address, said: Said, derive
     row, event_id = row_id(claimed.id, claimed.number), context.ids("e_")
     texts = {"topic": said.topic, "query": said.query, "response": said.response}
     tx.run(SQL.add_event, id=row, event_id=event_id, session=session.id, occurred_ms=said.occurred_ms, created_ms=now_ms, **texts)
-    index = {"words": derived.words, "vectors": derived.vectors, "embedder": embedder_id(tx, derived.by)}
+    index = {"words": derived.words, "vectors": derived.vectors, "embedder": embedder_id(tx, derived.by, make=True)}
     tx.run(SQL.add_index, id=row, session=session.id, occurred_ms=said.occurred_ms, **index)
     return Kept(event_id=event_id, row=row, step=session.step)
 

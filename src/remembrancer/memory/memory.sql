@@ -24,12 +24,6 @@ returning step;
 -- step_of: The step a session is at
 select step from sessions where space_id = :space_id and session_id = :session_id;
 
--- embedder_id: The number of an embedder, if it ever made a vector here
-select id from embedders where name = :name;
-
--- add_embedder: Number an embedder
-insert into embedders (name) values (:name) on conflict (name) do update set name = excluded.name returning id;
-
 -- add_event: Keep a turn as it was said
 insert into events (id, event_id, session, topic, query, response, occurred_ms, created_ms)
 values (:id, :event_id, :session, :topic, :query, :response, :occurred_ms, :created_ms);

@@ -9,8 +9,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from ..context import Context
-from ..search import Batch, SpaceIndex, View, WordsDamaged, derived_by, pack, take_apart, unpack
-from ..store import Row, Transaction, named
+from ..search import Said, SpaceIndex, View, derived_by, unpack_mended
+from ..store import Row, Transaction, embedder_id, named
 
 SQL = named("remembrancer.memory", "memory.sql")
 NUMBER_BITS = 32  # an event's row id is its space's id, then so many bits for its number
@@ -29,40 +29,26 @@ def number_of(row: int) -> int:
 
 def view_of(context: Context, tx: Transaction, space: Row) -> View:
     """The index of a space with everything that `tx` sees; `space` is its row, read in `tx`."""
-    index = context.shelf.take(space.id)
-    with index.lock:
-        if index.revision < space.revision:
-            index.clear()
-        if index.next_event < space.events_made:
-            _fill(context, tx, index, space)
-            context.shelf.weigh(space.id, index)
-        index.revision = max(index.revision, space.revision)
-        return index.view()
+
+    def fill(index: SpaceIndex) -> None:
+        _fill(context, tx, index, space)
+
+    return context.shelf.view(space.id, revision=space.revision, end=space.events_made, fill=fill)
 
 
 def _fill(context: Context, tx: Transaction, index: SpaceIndex, space: Row) -> None:
-    embedder = tx.one(SQL.embedder_id, name=derived_by(context.embedder))
+    embedder = embedder_id(tx, derived_by(context.embedder), make=False)
     for low in range(index.next_event, space.events_made, ROWS_AT_ONCE):
         high = min(low + ROWS_AT_ONCE, space.events_made)
         span = {"low": row_id(space.id, low), "high": row_id(space.id, high)}
-        rows = tx.all(SQL.index_rows, embedder=embedder.id if embedder else None, **span)
-        index.add(_batch(tx, rows, context.embedder.dimensions), high)
+        rows = tx.all(SQL.index_rows, embedder=embedder, **span)
+        coded = [(number_of(row[0]), *row[1:]) for row in rows]
+        index.add(unpack_mended(coded, context.embedder.dimensions, lambda number: _said(tx, row_id(space.id, number))), high)
 
 
-def _batch(tx: Transaction, rows: list[Row], dimensions: int) -> Batch:
-    try:
-        return unpack([(number_of(row[0]), *row[1:]) for row in rows], dimensions)
-    except WordsDamaged:  # written by another version, or harmed: the text is the truth
-        return unpack([(number_of(row[0]), row[1], row[2], *_derived(tx, row, dimensions)) for row in rows], dimensions)
-
-
-def _derived(tx: Transaction, row: Row, dimensions: int) -> tuple[bytes, bytes | None]:
-    try:
-        unpack([tuple(row)], dimensions)
-    except WordsDamaged:
-        event = tx.all(SQL.event_texts, low=row.id, high=row.id + 1)[0]
-        return pack(take_apart(query=event.query, response=event.response, topic=event.topic, occurred_ms=event.occurred_ms)), row.vectors
-    return row.words, row.vectors
+def _said(tx: Transaction, row: int) -> Said:
+    event = tx.all(SQL.event_texts, low=row, high=row + 1)[0]
+    return Said(query=event.query, response=event.response, topic=event.topic, occurred_ms=event.occurred_ms)
 
 
 def rfc3339(ms: int) -> str:

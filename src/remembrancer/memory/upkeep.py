@@ -11,8 +11,7 @@ from collections import Counter
 
 from ..context import Context
 from ..search import Derived, EmbedderUnavailable, Said, derive, derived_by
-from ..store import Row, StoreUnavailable, Transaction
-from .keep import embedder_id
+from ..store import Row, StoreUnavailable, Transaction, embedder_id
 from .spaces import SQL, row_id, space_of, view_of
 
 BATCH = 16  # events derived anew at a time: a search waits for their embedding, tens of milliseconds at most
@@ -98,12 +97,12 @@ class Upkeep:
         self._stop.wait(LOOK_AGAIN_SECONDS)
 
     def _find(self, tx: Transaction) -> list[Row]:
-        embedder = tx.one(SQL.embedder_id, name=derived_by(self._context.embedder))
-        return tx.all(SQL.stale, embedder=embedder.id if embedder else 0, most=BATCH)
+        embedder = embedder_id(tx, derived_by(self._context.embedder), make=False)
+        return tx.all(SQL.stale, embedder=embedder, most=BATCH)
 
     def _renew(self, tx: Transaction, stale: list[Row], derived: list[Derived], unseen: Counter[int]) -> list[int]:
         """Write what was derived; gives the spaces whose indexes are to be read anew."""
-        number = embedder_id(tx, derived[0].by)
+        number = embedder_id(tx, derived[0].by, make=True)
         for row, new in zip(stale, derived, strict=True):  # one erased meanwhile is not there to be set
             tx.run(SQL.set_index, id=row.id, words=new.words, vectors=new.vectors, embedder=number)
         due = []

@@ -2,7 +2,7 @@
 
 from .analysis import Part, Question, ask, contains, take_apart
 from .coding import Batch, WordsDamaged, pack, quantised, unpack
-from .derive import Derived, Said, derive, derived_by
+from .derive import Derived, Said, derive, derived_by, unpack_mended
 from .embed import Embedder, EmbedderUnavailable, QueryVectors, open_embedder
 from .index import SpaceIndex, View
 from .languages import normal
@@ -41,4 +41,5 @@ __all__ = [
     "steering_text",
     "take_apart",
     "unpack",
+    "unpack_mended",
 ]  # fmt: skip

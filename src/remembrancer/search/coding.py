@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,7 @@ HEAD = np.dtype(
 )
 _START = struct.Struct("<BBHI")
 Array = npt.NDArray[Any]
+Coded: TypeAlias = tuple[int, int, int, bytes, bytes | None]  # number within the space, session, occurred_ms, words, vectors
 
 
 class WordsDamaged(ValueError):
@@ -56,7 +57,7 @@ class Batch:
         return len(self.event)
 
 
-def unpack(rows: Sequence[tuple[int, int, int, bytes, bytes | None]], dimensions: int) -> Batch:
+def unpack(rows: Sequence[Coded], dimensions: int) -> Batch:
     """Rows (event number, session, occurred_ms, words, vectors or None) as arrays. Raises WordsDamaged."""
     sizes = [_size(row[3]) for row in rows]
     heads, terms, counts, vectors = [], [], [], []

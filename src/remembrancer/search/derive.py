@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .analysis import take_apart
-from .coding import VERSION, pack, quantised
+from .coding import VERSION, Batch, Coded, WordsDamaged, pack, quantised, unpack
 from .embed import Embedder
 
 
@@ -42,6 +42,24 @@ def derive(embedder: Embedder, turns: Sequence[Said]) -> list[Derived]:
         found.append(Derived(words=pack(parts), vectors=vectors[start:end].tobytes(), by=by))
         start = end
     return found
+
+
+def unpack_mended(rows: Sequence[Coded], dimensions: int, said: Callable[[int], Said]) -> Batch:
+    """Rows as arrays, as `unpack`; words that are damaged, or of another version, are made anew from what was `said` (by number)."""
+    try:
+        return unpack(rows, dimensions)
+    except WordsDamaged:
+        return unpack([_mended(row, dimensions, said) for row in rows], dimensions)
+
+
+def _mended(row: Coded, dimensions: int, said: Callable[[int], Said]) -> Coded:
+    try:
+        unpack([row], dimensions)
+    except WordsDamaged:
+        told = said(row[0])  # the text is the truth
+        words = pack(take_apart(query=told.query, response=told.response, topic=told.topic, occurred_ms=told.occurred_ms))
+        return (*row[:3], words, row[4])
+    return row
 
 
 def derived_by(embedder: Embedder) -> str:

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 
-from .index import SpaceIndex
+from .index import SpaceIndex, View
 
 
 class Shelf:
-    """Indexes by the id of their space. Safe to use from many threads."""
+    """Indexes by what they are of, such as the id of a space. Safe to use from many threads."""
 
     def __init__(self, *, memory_bytes: int, dimensions: int) -> None:
         self._memory_bytes = memory_bytes
         self._dimensions = dimensions
         self._lock = threading.Lock()
-        self._indexes: OrderedDict[int, SpaceIndex] = OrderedDict()
-        self._sizes: dict[int, int] = {}
+        self._indexes: OrderedDict[Hashable, SpaceIndex] = OrderedDict()
+        self._sizes: dict[Hashable, int] = {}
         self._total = 0
 
-    def take(self, space: int) -> SpaceIndex:
+    def take(self, space: Hashable) -> SpaceIndex:
         """The index of a space, empty when it was not here; whoever takes it brings it up to date under its lock."""
         with self._lock:
             index = self._indexes.get(space)
@@ -28,7 +29,22 @@ class Shelf:
             self._indexes.move_to_end(space)
             return index
 
-    def weigh(self, space: int, index: SpaceIndex) -> None:
+    def view(self, space: Hashable, *, revision: int, end: int, fill: Callable[[SpaceIndex], None]) -> View:
+        """The index of a space brought up to date: `fill` takes in what is missing before number `end`.
+
+        It is read anew when `revision` went up: then something that it holds has changed.
+        """
+        index = self.take(space)
+        with index.lock:
+            if index.revision < revision:
+                index.clear()
+            if index.next_event < end:
+                fill(index)
+                self.weigh(space, index)
+            index.revision = max(index.revision, revision)
+            return index.view()
+
+    def weigh(self, space: Hashable, index: SpaceIndex) -> None:
         """Count anew what an index takes after it changed, and let go of others when the budget is spent."""
         with self._lock:
             if self._indexes.get(space) is not index:
@@ -40,7 +56,7 @@ class Shelf:
                 oldest, _ = self._indexes.popitem(last=False)
                 self._total -= self._sizes.pop(oldest, 0)
 
-    def drop(self, space: int) -> None:
+    def drop(self, space: Hashable) -> None:
         """Forget the index of a space; the next search builds it anew."""
         with self._lock:
             self._indexes.pop(space, None)
