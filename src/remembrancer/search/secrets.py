@@ -1,0 +1,110 @@
+"""Secrets in a text: keys, tokens, private keys and passwords, as a detector with hundreds of rules sees them.
+
+The detector and its rules are `kingfisher-secret-scanner`; `secrets.yml` adds what a conversation needs beyond them
+(docs/decisions/0004-secrets-detector.md says why). It works offline, in time that grows with the text and no faster.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib import resources
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from kingfisher_sdk import Scanner
+
+OURS = "remembrancer."  # the rules of secrets.yml
+# Many rules want white space behind a key; in prose a comma or a full stop stands there.
+_ALWAYS = bytes.maketrans(b",)]", b"   ")
+_AT_ENDS = re.compile(rb"[.!?](?=\s|$)")
+_FOREIGN = bytes(byte if byte < 0x80 else 0x20 for byte in range(256))  # languages without spaces write a key between their letters
+_REST = re.compile(r"""[^\s"'`<>{}()\[\],;]*""")
+_KEY_LINES = re.compile(r"(?:\s*+[A-Za-z0-9+/=]{16,}+)*+")
+_loading = threading.Lock()
+
+
+class Secret(NamedTuple):
+    """One secret of a text: `text[start:end]`."""
+
+    kind: str  # the detector's word for it, such as github-pat or password
+    start: int
+    end: int
+
+
+def secrets_in(text: str) -> list[Secret]:
+    """Every secret of a text, in order, none within another. The first call of a process takes half a second or more."""
+    raw = text.encode("utf-8", "surrogatepass").replace(b"\x00", b" ")
+    plain = _AT_ENDS.sub(b" ", raw.translate(_ALWAYS))
+    looks = [plain] if text.isascii() else [plain, plain.translate(_FOREIGN)]
+    found = [_found(finding.rule_id, finding.location) for look in looks for finding in _scanner().scan(look) if finding.visible]
+    if not found:
+        return []
+    place = _places(raw, found)
+    spans = [(place[start], _end(text, rule, place[end]), rule) for start, end, rule in found]
+    return list(_merged(sorted(spans, key=lambda span: (span[0], -span[1], span[2].startswith(OURS)))))
+
+
+def masked(text: str, found: Sequence[Secret]) -> str:
+    """The text with each secret that was found in it replaced by its kind: `[masked: github-pat]`."""
+    edges = [0, *(edge for secret in found for edge in (secret.start, secret.end)), len(text)]
+    kept = [text[start:end] for start, end in list(pairwise(edges))[::2]]
+    return "".join(part for pair in zip(kept, [f"[masked: {secret.kind}]" for secret in found], strict=False) for part in pair) + kept[-1]
+
+
+def load() -> None:
+    """Load the rules now, so that nobody waits for them later."""
+    _scanner()
+
+
+def _scanner() -> Scanner:
+    with _loading:  # not several at once: compiling the rules anew takes seconds
+        return _loaded()
+
+
+@cache
+def _loaded() -> Scanner:
+    from kingfisher_sdk import Rules, Scanner  # here: 50 MB of memory and up to some seconds that a search need not wait for
+
+    with resources.as_file(resources.files(__package__).joinpath("secrets.yml")) as rules:
+        return Scanner(Rules([rules]))
+
+
+def _found(rule: str, location: dict[str, int]) -> tuple[int, int, str]:
+    return location["start_offset"], location["end_offset"], rule
+
+
+def _places(raw: bytes, found: Sequence[tuple[int, int, str]]) -> dict[int, int]:
+    """Which character each place in the bytes is."""
+    places, at, character = {}, 0, 0
+    for offset in sorted({offset for start, end, _ in found for offset in (start, end)}):
+        character += len(raw[at:offset].decode("utf-8", "replace"))
+        at = offset
+        places[offset] = character
+    return places
+
+
+def _end(text: str, rule: str, end: int) -> int:
+    """Where a secret ends that a rule of ours saw the beginning of."""
+    if not rule.startswith(OURS) or rule.endswith("url-password"):
+        return end
+    rest = _KEY_LINES if rule.endswith("private-key") else _REST
+    match = rest.match(text, end)
+    return match.end() if match else end
+
+
+def _merged(spans: Sequence[tuple[int, int, str]]) -> Iterator[Secret]:
+    """Overlapping spans, sorted by their beginning, as one each."""
+    last: Secret | None = None
+    for start, end, rule in spans:
+        if last is not None and start < last.end:
+            last = last._replace(end=max(last.end, end))
+            continue
+        if last is not None:
+            yield last
+        last = Secret(re.split(r"[./]", rule)[-1], start, end)
+    if last is not None:
+        yield last
