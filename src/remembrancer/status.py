@@ -20,16 +20,17 @@ DO_THIS = [
 
 def record(context: Context, *, connections: int) -> StatusRecord:
     """The status record; `connections` are the requests in flight. Without the store it is `degraded`, not an error."""
+    embedding: Embedding | None
     try:
-        embedding = _embedding(context)
+        embedding, cubes = _embedding(context), int(context.store.read(lambda tx: tx.the(SQL.cubes_kept)).n)
     except StoreUnavailable:
-        embedding = None
+        embedding, cubes = None, 0
     return StatusRecord(
         do_this=DO_THIS,
         service="Remembrancer",
         version=RECORD_VERSION,
         status="degraded" if embedding is None else "ok",
-        cubes_count=0,
+        cubes_count=cubes,
         connections=connections,
         graph_loaded=embedding is not None,
         cache_enabled=True,

@@ -17,10 +17,13 @@ from starlette.routing import Route
 
 from .. import __version__, status
 from ..context import Context
+from ..cubes.lessons import create
+from ..cubes.votes import vote
 from ..memory.events import event_detail, write_event
 from ..memory.recall import recall
 from ..memory.remember import remember
 from ..protocol import limits
+from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.errors import Forbidden, NotFound, Unauthorized, Unavailable
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
 from ..protocol.status import Readiness, StatusRecord
@@ -52,6 +55,16 @@ def get_event(call: Call) -> Event:
     if len(event_id) > limits.ID_CHARACTERS_MAX or not event_id.isprintable():
         raise NotFound
     return event_detail(call.context, call.caller, event_id)
+
+
+def create_cube(call: Call) -> CubeCreated:
+    """Keep a lesson privately. The next search of the account that it bears on shows it."""
+    return create(call.context, call.caller, cast(CubeCreate, call.body), call.once)
+
+
+def vote_on_cube(call: Call) -> CubeVoted:
+    """Rate a cube, in place of any rating of the account before. Three accounts that agree make a published cube trusted or retired."""
+    return vote(call.context, call.caller, cast(CubeVote, call.body), call.once)
 
 
 def status_record(call: Call) -> StatusRecord:
@@ -120,6 +133,14 @@ ROUTES: tuple[Endpoint, ...] = (
         where=Where.WRITE, repeatable=True,
     ),
     Endpoint(method="GET", path="/api/v7/event/{event_id}", handle=get_event, answer=Event, summary="Get event detail"),
+    Endpoint(
+        method="POST", path="/api/v7/experience/create", handle=create_cube, request=CubeCreate, answer=CubeCreated,
+        summary="Save an experience cube", where=Where.WRITE, repeatable=True, also=(NotFound,),
+    ),
+    Endpoint(
+        method="POST", path="/api/v7/experience/vote", handle=vote_on_cube, request=CubeVote, answer=CubeVoted,
+        summary="Vote on a cube", where=Where.WRITE, repeatable=True, also=(NotFound,),
+    ),
     _OPEN(method="GET", path="/api/v7/status", handle=status_record, answer=StatusRecord, summary="Status record", where=Where.WRITE),
     _OPEN(method="GET", path="/", handle=home, answer=StatusRecord, page="text/html", summary="Home", where=Where.WRITE),
     _OPEN(method="GET", path="/healthz", handle=alive, page="application/json", summary="Alive", where=Where.LOOP),

@@ -10,7 +10,8 @@ import threading
 from collections import Counter
 
 from ..context import Context
-from ..search import Derived, EmbedderUnavailable, Said, derive, derived_by
+from ..cubes.renewal import renew as renew_cubes
+from ..search import Derived, EmbedderUnavailable, Said, derive, derived_by, secrets
 from ..store import Row, StoreUnavailable, Transaction, embedder_id
 from .spaces import SQL, row_id, space_of, view_of
 
@@ -50,10 +51,10 @@ class Upkeep:
             self._thread.join()
 
     def step(self) -> bool:
-        """Renew one batch of stale events; False when there was none. Raises StoreUnavailable, EmbedderUnavailable."""
+        """Renew one batch of stale events, else of stale cubes; False when there was none. Raises StoreUnavailable, EmbedderUnavailable."""
         stale = self._context.store.read(self._find)
         if not stale:
-            return False
+            return renew_cubes(self._context)
         derived = derive(self._context.embedder, [_said(row) for row in stale])
         unseen = self._unseen + Counter(space_of(row.id) for row in stale)
         # Not flushed: what a power cut takes is derived once more.
@@ -64,7 +65,11 @@ class Upkeep:
         return True
 
     def warm(self) -> None:
-        """Read the indexes of the newest spaces, so that their first search is as quick as the next."""
+        """Read the indexes of the newest spaces and load the detector of secrets, so that the first request is as quick as the next."""
+        self._warm_spaces()
+        secrets.load()
+
+    def _warm_spaces(self) -> None:
         left = WARM_EVENTS_MAX
         for space in self._context.store.read(lambda tx: tx.all(SQL.spaces_newest, most=WARM_SPACES_MAX)):
             if self._stop.is_set():

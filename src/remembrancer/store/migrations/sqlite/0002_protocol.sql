@@ -81,6 +81,13 @@ create table cubes (
 
 create index cubes_account on cubes (account_id, id);
 create index cubes_shared on cubes (id) where status <> 'private';
+create index cubes_private on cubes (account_id, id) where status = 'private';
+
+create table cube_revision (          -- one row: goes up when cubes already made were erased or embedded anew
+    revision integer not null
+);
+
+insert into cube_revision (revision) values (0);
 
 create table cube_index (             -- derived from cubes; can be built anew at any time
     id integer primary key references cubes (id),

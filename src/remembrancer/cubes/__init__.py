@@ -1,0 +1,1 @@
+"""Lessons: made, published, shown to those they help, and voted on."""

@@ -1,0 +1,86 @@
+-- event_of_account: Whose an event of an account is, to check evidence
+select spaces.user_id
+from events join sessions on sessions.id = events.session join spaces on spaces.id = sessions.space_id
+where events.event_id = :event_id and spaces.account_id = :account_id;
+
+-- session_of: A session of an account's user, if anything was ever said or asked in it
+select sessions.id
+from sessions join spaces on spaces.id = sessions.space_id
+where spaces.account_id = :account_id and spaces.user_id = :user_id and sessions.session_id = :session_id;
+
+-- add_cube: Keep a lesson
+insert into cubes (cube_id, account_id, session, kind, topic, essence, rules, evidence, model, status, created_ms)
+values (:cube_id, :account_id, :session, :kind, :topic, :essence, :rules, :evidence, :model, :status, :now_ms)
+returning id;
+
+-- add_index: Keep what search derives from a lesson
+insert into cube_index (id, words, embedder, vectors) values (:id, :words, :embedder, :vectors);
+
+-- newest: The newest cubes that an account may see, shared and its own private ones, and whether older ones changed
+select
+    (select revision from cube_revision) as revision,
+    (select max(id) from cubes where status <> 'private') as shared,
+    (select max(id) from cubes where account_id = :account_id and status = 'private') as own;
+
+-- shared_rows: What search derives from shared cubes, from one on; vectors only where this embedder made them
+select cubes.id, cube_index.words, case when cube_index.embedder = :embedder then cube_index.vectors end as vectors
+from cubes join cube_index on cube_index.id = cubes.id
+where cubes.status <> 'private' and cubes.id >= :low order by cubes.id limit :most;
+
+-- own_rows: The same of an account's private cubes
+select cubes.id, cube_index.words, case when cube_index.embedder = :embedder then cube_index.vectors end as vectors
+from cubes join cube_index on cube_index.id = cubes.id
+where cubes.account_id = :account_id and cubes.status = 'private' and cubes.id >= :low order by cubes.id limit :most;
+
+-- cube_texts: A lesson as it was given
+select topic, essence, rules from cubes where id = :id;
+
+-- served: A cube as an account sees it, with its own rating; none that is retired or another's private one
+select cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status,
+    cubes.useful, cubes.useless, ratings.vote
+from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id
+where cubes.id = :id and cubes.status <> 'retired' and (cubes.status <> 'private' or cubes.account_id = :account_id);
+
+-- visible: A cube to be voted on: shared, even if retired, or the account's own
+select id from cubes where cube_id = :cube_id and (status <> 'private' or account_id = :account_id);
+
+-- rate: Keep an account's rating of a cube in place of the one before
+insert into ratings (cube, account_id, vote, reason, rated_ms) values (:cube, :account_id, :vote, :reason, :now_ms)
+on conflict (cube, account_id) do update set vote = excluded.vote, reason = excluded.reason, rated_ms = excluded.rated_ms;
+
+-- recount: Count the votes of a cube anew, the author's left out
+update cubes set
+    useful = (select count(*) from ratings where cube = cubes.id and vote = 1 and account_id <> cubes.account_id),
+    useless = (select count(*) from ratings where cube = cubes.id and vote = -1 and account_id <> cubes.account_id)
+where id = :id
+returning status, useful, useless;
+
+-- set_status: Let a shared cube stand where its votes put it
+update cubes set status = :status where id = :id and status <> 'private';
+
+-- note_shown: Remember that a session was shown a cube as new
+insert into shown_cubes (session, cube, step)
+select :session, cubes.id, :step from cubes where cubes.cube_id = :cube_id
+on conflict (session, cube) do nothing;
+
+-- unrated: The cubes a session was shown as new before a step and its account has not rated, in the order they were shown
+select cubes.id, cubes.cube_id
+from shown_cubes join cubes on cubes.id = shown_cubes.cube
+left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id
+where shown_cubes.session = :session and shown_cubes.step < :before_step and ratings.cube is null
+order by shown_cubes.step, shown_cubes.cube;
+
+-- stale: Some cubes that nothing or something else derived words and vectors for (ranges of one index: no full scan)
+select cubes.id, cubes.topic, cubes.essence, cubes.rules
+from (
+    select id from cube_index where embedder is null
+    union all select id from cube_index where embedder < :embedder
+    union all select id from cube_index where embedder > :embedder
+    limit :most
+) as stale join cubes on cubes.id = stale.id;
+
+-- set_index: Derive a cube anew
+update cube_index set words = :words, embedder = :embedder, vectors = :vectors where id = :id;
+
+-- revise: Let every index of cubes be read anew
+update cube_revision set revision = revision + 1;

@@ -1,0 +1,148 @@
+"""Keep a lesson: privately, or for everybody when its author wants that and its text allows it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from ..accounts import default_user_id, may_write
+from ..accounts.once import Once, once
+from ..context import Caller, Context
+from ..protocol.cubes import CubeCreate, CubeCreated, CubeKind, Visibility
+from ..protocol.errors import NotFound
+from ..search import Derived, Said, derive
+from ..store import Transaction, embedder_id, named
+from . import publishing
+
+SQL = named("remembrancer.cubes", "cubes.sql")
+_EVENT_ID = re.compile(r"e_[0-9a-z]{13}")
+
+
+class EvidenceUnknown(NotFound):
+    """The evidence looks like an event_id, but there is no such event in your account. Use one that a search or a write returned."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lesson:
+    """What an agent learned, in its own words."""
+
+    kind: CubeKind
+    topic: str
+    essence: str
+    rules: str
+    evidence: str  # an event_id of the author's account, or a label
+    publish: bool = False
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A lesson with all that takes time done, for a transaction to keep."""
+
+    lesson: Lesson
+    cube_id: str
+    derived: Derived
+    visibility: Visibility
+    refused: str | None  # why it is private although it was to be published
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MadeCube:
+    """A lesson that was kept."""
+
+    cube_id: str
+    visibility: Visibility
+    refused: str | None
+
+
+def create(context: Context, caller: Caller, asked: CubeCreate, given: Once | None = None) -> CubeCreated:
+    """Keep a private lesson; durable, and shown by the account's next search that it bears on, when this returns.
+
+    Raises ReadOnly, EvidenceUnknown, IdempotencyKeyReused, StoreUnavailable, EmbedderUnavailable.
+    """
+    may_write(caller)
+    lesson = Lesson(
+        kind=asked.cube_type,
+        topic=asked.topic,
+        essence=asked.essence,
+        rules=asked.rules_markdown,
+        evidence=asked.evidence,
+        model=asked.model,
+    )
+    prepared = prepare(context, lesson)
+
+    def keep(tx: Transaction) -> str:
+        check_evidence(tx, caller, asked.evidence)
+        session = _session(tx, caller, asked.session_id)
+        made = keep_lesson(context, tx, account_id=caller.account_id, session=session, prepared=prepared)
+        return CubeCreated(saved=True, cube_id=made.cube_id, visibility="private", cube_status="private").model_dump_json()
+
+    def write(tx: Transaction) -> str:
+        return once(tx, given, context.clock(), lambda: keep(tx))
+
+    return CubeCreated.model_validate_json(context.store.write(write))
+
+
+def prepare(context: Context, lesson: Lesson) -> Prepared:
+    """Derive what search needs of a lesson and decide whether it may be published. Not for a transaction: both take time.
+
+    Raises EmbedderUnavailable.
+    """
+    refused = publishing.refusal(_texts(lesson)) if lesson.publish else None
+    return Prepared(
+        lesson=lesson,
+        cube_id=context.ids("c_"),
+        derived=derive(context.embedder, [said(lesson.topic, lesson.essence, lesson.rules)])[0],
+        visibility="published" if lesson.publish and refused is None else "private",
+        refused=refused,
+    )
+
+
+def keep_lesson(context: Context, tx: Transaction, *, account_id: int, session: int | None, prepared: Prepared) -> MadeCube:
+    """Write a prepared lesson. `session` is the row id of the session it was learned in, if that is known."""
+    lesson, derived = prepared.lesson, prepared.derived
+    row = tx.the(
+        SQL.add_cube,
+        cube_id=prepared.cube_id,
+        account_id=account_id,
+        session=session,
+        kind=lesson.kind,
+        topic=lesson.topic,
+        essence=lesson.essence,
+        rules=lesson.rules,
+        evidence=lesson.evidence,
+        model=lesson.model,
+        status=prepared.visibility,
+        now_ms=context.clock(),
+    )
+    by = embedder_id(tx, derived.by, make=True)
+    tx.run(SQL.add_index, id=row.id, words=derived.words, vectors=derived.vectors, embedder=by)
+    return MadeCube(cube_id=prepared.cube_id, visibility=prepared.visibility, refused=prepared.refused)
+
+
+def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:
+    """Raises EvidenceUnknown for an event_id that is not of the caller's account, or not of the one user a key is pinned to."""
+    named_id = evidence.strip()
+    if not _EVENT_ID.fullmatch(named_id):
+        return
+    event = tx.one(SQL.event_of_account, event_id=named_id, account_id=caller.account_id)
+    if event is None or caller.pinned_user_id not in (None, event.user_id):
+        raise EvidenceUnknown
+
+
+def said(topic: str, essence: str, rules: str) -> Said:
+    """A lesson as search takes it in: what it says on one side, its rules on the other. Its time is of no account."""
+    return Said(query=f"{topic}. {essence}", response=rules, topic=None, occurred_ms=0)
+
+
+def _texts(lesson: Lesson) -> dict[str, str]:
+    texts = {"topic": lesson.topic, "essence": lesson.essence, "rules": lesson.rules, "evidence": lesson.evidence}
+    return texts if lesson.model is None else {**texts, "model": lesson.model}
+
+
+def _session(tx: Transaction, caller: Caller, session_id: str | None) -> int | None:
+    """The row id of a session of the caller's own space; None when it was not named, or nothing ever happened in it."""
+    if session_id is None:
+        return None
+    row = tx.one(SQL.session_of, account_id=caller.account_id, user_id=default_user_id(caller), session_id=session_id)
+    return None if row is None else int(row.id)

@@ -1,0 +1,59 @@
+"""Accounts that make, see and rate cubes, through the actions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from remembrancer.accounts import caller_for, keys
+from remembrancer.context import Caller, Context
+from remembrancer.cubes import shared, votes
+from remembrancer.cubes.lessons import Lesson, MadeCube, keep_lesson, prepare
+from remembrancer.protocol.cubes import CubeVote, CubeVoted, SharedCube
+from remembrancer.search import ask
+
+KETTLE: dict[str, Any] = {
+    "kind": "lifehack",
+    "topic": "kettles",
+    "essence": "Descaling a kettle takes vinegar and ten minutes, not scrubbing.",
+    "rules": "- MUST boil one part vinegar with two parts water.\n- SHALL rinse it twice before use.",
+    "evidence": "tried at home",
+}
+QUESTION = "How is a kettle descaled?"
+
+
+class Agent:
+    """One account."""
+
+    def __init__(self, context: Context, account: str) -> None:
+        keys.create(context, account=account)
+        self.context, self.caller = context, caller_for(context, account)
+
+    def make(self, *, session: int | None = None, **more: Any) -> MadeCube:
+        """Keep a lesson, about kettles where it does not say."""
+        prepared = prepare(self.context, Lesson(**{**KETTLE, **more}))
+        return self.context.store.write(
+            lambda tx: keep_lesson(self.context, tx, account_id=self.caller.account_id, session=session, prepared=prepared)
+        )
+
+    def publish(self, **more: Any) -> str:
+        """Keep a lesson for everybody; its cube_id."""
+        made = self.make(publish=True, **more)
+        assert made.visibility == "published", made.refused
+        return made.cube_id
+
+    def shown(self, question: str = QUESTION, caller: Caller | None = None) -> list[SharedCube]:
+        """The cubes that a search shows beside its hits."""
+        context = self.context
+        vector = context.query_vectors(question) if context.embedder.dimensions else np.zeros(0, "f4")
+        return context.store.read(lambda tx: shared.relevant(context, tx, caller or self.caller, ask(question), vector))
+
+    def shown_ids(self, question: str = QUESTION) -> list[str]:
+        """Their ids, best first."""
+        return [cube.cube_id for cube in self.shown(question)]
+
+    def vote(self, cube_id: str, vote: int, reason: str | None = "because") -> CubeVoted:
+        """Rate a cube."""
+        body = {"cube_id": cube_id, "user_id": self.caller.account_name, "vote": vote, "reason": reason}
+        return votes.vote(self.context, self.caller, CubeVote.model_validate(body))

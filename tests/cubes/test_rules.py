@@ -1,0 +1,81 @@
+"""When a cube may be made, and where votes put it."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remembrancer.cubes.rules import may_make, status_of, wilson
+
+COUNTS = st.integers(0, 1_000)
+
+
+@pytest.mark.parametrize(
+    ("turns", "last_cube_turn", "may"),
+    [(1, None, True), (50, None, True), (1, 1, False), (2, 1, False), (3, 1, False), (4, 1, True), (6, 4, False), (7, 4, True)],
+)
+def test_one_cube_in_three_turns(turns: int, last_cube_turn: int | None, *, may: bool) -> None:
+    """Specification, Limits: 'At most 1 cube is created per 3 turns in a session'."""
+    assert may_make(turns, last_cube_turn) is may
+
+
+@given(st.lists(st.booleans(), max_size=200))
+def test_no_three_turns_on_end_ever_make_two(wanted: list[bool]) -> None:
+    made: list[int] = []
+    for turn, wants in enumerate(wanted, 1):
+        if wants and may_make(turn, made[-1] if made else None):
+            made.append(turn)
+
+    assert all(later - earlier >= 3 for earlier, later in pairwise(made))
+
+
+@pytest.mark.parametrize(
+    ("useful", "useless", "status"),
+    [
+        (0, 0, "published"),
+        (2, 0, "published"),  # too few accounts
+        (0, 2, "published"),
+        (3, 0, "trusted"),
+        (0, 3, "retired"),
+        (2, 1, "published"),
+        (1, 2, "published"),
+        (3, 1, "published"),
+        (4, 1, "published"),
+        (5, 1, "published"),  # its lower bound is 0.498
+        (6, 1, "trusted"),
+        (1, 5, "published"),
+        (1, 6, "retired"),
+        (50, 50, "published"),
+        (600, 400, "trusted"),
+        (400, 600, "retired"),
+    ],
+)
+def test_where_votes_put_a_cube(useful: int, useless: int, status: str) -> None:
+    """decisions.md: 'Trusted = at least 3 distinct accounts voted and the lower Wilson bound (95 %) ... >= 0.5; retired = ... < 0.5'."""
+    assert status_of(useful, useless) == status
+
+
+def test_the_bounds_are_those_of_wilson() -> None:
+    """By hand: 9 of 10 with z = 1.645 (one-sided 95 %)."""
+    assert wilson(9, 10) == pytest.approx((0.6523, 0.9773), abs=5e-4)
+    assert wilson(0, 0) == (0, 1)
+
+
+@given(COUNTS, COUNTS)
+def test_the_share_lies_between_its_bounds_which_mirror_each_other(useful: int, useless: int) -> None:
+    votes = useful + useless
+    lower, upper = wilson(useful, votes)
+
+    assert 0 <= lower <= upper <= 1
+    assert votes == 0 or lower - 1e-9 <= useful / votes <= upper + 1e-9
+    assert wilson(useless, votes) == pytest.approx((1 - upper, 1 - lower))
+
+
+@given(COUNTS, COUNTS)
+def test_one_more_useful_vote_never_makes_it_worse(useful: int, useless: int) -> None:
+    order = ("retired", "published", "trusted")
+
+    assert useful + useless < 2 or order.index(status_of(useful + 1, useless)) >= order.index(status_of(useful, useless))
