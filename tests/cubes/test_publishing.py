@@ -6,7 +6,7 @@ import re
 
 import pytest
 from cubes.lessons import ENGLISH, FOREIGN
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remembrancer.accounts.keys import mint
@@ -127,6 +127,7 @@ def test_the_words_of_a_refusal_hold_nothing_of_the_lesson() -> None:
         assert text not in str(refusal({**PLAIN, "essence": text})), name
 
 
+@settings(deadline=None)  # the first text waits for the detector's rules
 @given(st.text(max_size=300))
 def test_any_text_at_all_is_decided(text: str) -> None:
     told = refusal({**PLAIN, "rules": text})

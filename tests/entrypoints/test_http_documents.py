@@ -9,6 +9,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
+from cubes.agents import Agent
 from pydantic import BaseModel
 from service import Http, new_key, serving
 from starlette.applications import Starlette
@@ -90,9 +91,17 @@ EXAMPLES = [
 ]
 
 
+def publish_mentioned(context: Context) -> None:
+    """The cube that an example votes on."""
+    published = Agent(context, "somebody").publish()
+    rename = "update cubes set cube_id = 'c_7k2m9x0v4t8qz' where cube_id = :published"
+    context.store.write(lambda tx: tx.run(rename, published=published))
+
+
 @pytest.mark.parametrize(("endpoint", "example"), EXAMPLES, ids=[e.path for e, _ in EXAMPLES])
 def test_every_example_works(http: Http, endpoint: Any, example: Any) -> None:
     """Issue: 'its examples are run by a test'."""
+    publish_mentioned(http.context)
     answer = http.ask(endpoint.method, endpoint.path, json=example)
 
     assert answer.status_code == 200, answer.text
@@ -206,6 +215,7 @@ def test_the_lines_to_paste_hold_no_host_but_a_real_one(http: Http, host: str) -
 
 def test_the_lines_to_paste_work_when_pasted(context: Context) -> None:
     key, ran = new_key(context), 0
+    publish_mentioned(context)
     with serving(make_app(context)) as port:
         page = subprocess.run(["curl", "-sS", f"http://127.0.0.1:{port}/docs"], capture_output=True, text=True, check=True).stdout
         for block in re.findall(r"<pre><code>(curl.*?)</code></pre>", page, re.DOTALL):

@@ -73,6 +73,12 @@ _REASON_NEEDED: list[Any] = [  # what `_says_why` checks
 ]
 
 
+def _counts(vote: int) -> int:
+    if vote not in {1, -1}:
+        raise ValueError("a vote is 1 or -1; a rating of 0 is given by remember with the duty vote_nothing")
+    return vote
+
+
 class CubeVote(Message):
     """Body of `POST /api/v7/experience/vote`."""
 
@@ -85,7 +91,11 @@ class CubeVote(Message):
 
     cube_id: Annotated[Id, Field(description="The cube, as a search showed it.")]
     user_id: Annotated[Id, Field(description="Whose agent votes. The vote itself is the account's.")]
-    vote: Annotated[Literal[1, -1], Field(description="1 = useful, -1 = irrelevant or wrong.")]
+    vote: Annotated[
+        int,  # no Literal: that takes true and 1.0 for 1
+        AfterValidator(_counts),
+        Field(description="1 = useful, -1 = irrelevant or wrong.", json_schema_extra={"enum": [1, -1]}),
+    ]
     reason: Annotated[Annotated[Text, Field(max_length=limits.REASON_CHARACTERS_MAX)] | None, Field(description="Why; needed for -1.")] = (
         None
     )

@@ -1,0 +1,71 @@
+"""A lesson is prepared outside the transaction and kept inside it, whole or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from cubes.agents import KETTLE, Agent
+from service import rows
+
+from remembrancer.cubes.lessons import EvidenceUnknown, Lesson, check_evidence, keep_lesson, prepare
+from remembrancer.store import Transaction
+
+
+def test_a_lesson_that_may_be_published_is(ada: Agent) -> None:
+    made = ada.make(publish=True)
+
+    assert (made.visibility, made.refused) == ("published", None)
+    assert made.cube_id.startswith("c_")
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        ({"rules": "- MUSS man mit Essig und Wasser auskochen."}, "English"),
+        ({"essence": "The kettle's password is hunter2xyz and nobody changes it."}, "secret"),
+        ({"topic": "k" * 81}, "characters"),
+        ({"evidence": "see https://evil.example/"}, "link"),
+        ({"model": "<b>m</b>"}, "HTML"),
+    ],
+)
+def test_what_may_not_be_published_is_kept_private_and_says_why(ada: Agent, bob: Agent, more: dict[str, Any], why: str) -> None:
+    """decisions.md: 'otherwise the cube is kept private and `cube` says so'."""
+    made = ada.make(publish=True, **more)
+
+    assert made.visibility == "private"
+    assert why in str(made.refused)
+    assert bob.shown() == []
+    assert made.cube_id in ada.shown_ids("How is a kettle descaled with vinegar and water?")
+
+
+def test_a_private_lesson_may_say_anything(ada: Agent) -> None:
+    made = ada.make(essence="Der Schlüssel liegt unter dem Blumentopf: https://example.org", rules="hunter2xyz", topic="t" * 200)
+
+    assert (made.visibility, made.refused) == ("private", None)
+
+
+def test_what_fails_in_the_transaction_leaves_nothing(ada: Agent) -> None:
+    before = rows(ada.context)
+    prepared = prepare(ada.context, Lesson(**KETTLE))
+    broken = replace(prepared, lesson=replace(prepared.lesson, evidence=None))  # type: ignore[arg-type]
+
+    def keep(tx: Transaction) -> None:
+        keep_lesson(ada.context, tx, account_id=ada.caller.account_id, session=None, prepared=prepared)
+        keep_lesson(ada.context, tx, account_id=ada.caller.account_id, session=None, prepared=broken)
+
+    with pytest.raises(Exception, match=r"evidence|cube_id"):
+        ada.context.store.write(keep)
+    assert rows(ada.context) == before
+
+
+@pytest.mark.parametrize("label", ["docs", "e_short", "E_0123456789ABC", "e_0123456789abc and more", "c_0123456789abc"])
+def test_a_label_is_evidence_as_it_is(ada: Agent, label: str) -> None:
+    ada.context.store.read(lambda tx: check_evidence(tx, ada.caller, label))
+
+
+@pytest.mark.parametrize("event_id", ["e_0123456789abc", " e_0123456789abc\n"])
+def test_an_event_id_must_be_of_the_account(ada: Agent, event_id: str) -> None:
+    with pytest.raises(EvidenceUnknown):
+        ada.context.store.read(lambda tx: check_evidence(tx, ada.caller, event_id))

@@ -1,0 +1,86 @@
+"""What is derived from cubes is derived anew after the embedder changed, while searches go on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cubes.agents import Agent
+from memory.asking import Concepts
+
+from remembrancer import testing
+from remembrancer.context import Context
+from remembrancer.cubes.lessons import SQL
+from remembrancer.cubes.renewal import BATCH, renew
+from remembrancer.memory.upkeep import Upkeep
+
+HOUND = {"topic": "hounds", "essence": "A hound wants to be walked before noon.", "rules": "- MUST walk it before noon."}
+
+
+def stale(context: Context) -> int:
+    """How many cubes no vector of the embedder in force is there for."""
+    sql = "select count(*) as n from cube_index where embedder <> (select max(id) from embedders)"
+    return int(context.store.read(lambda tx: tx.the(sql)).n)
+
+
+def finds_by_meaning(agent: Agent) -> bool:
+    """No lesson has the word puppy."""
+    return [cube.topic for cube in agent.shown("puppy")] == ["hounds"]
+
+
+def filled(folder: Path, cubes: int) -> None:
+    """Lessons of two accounts about kettles, shared and private, and one about hounds; derived by another embedder."""
+    context = testing.context(folder, embedder=Concepts("concepts/1"))
+    ada, bob = Agent(context, "ada"), Agent(context, "bob")
+    for n in range(cubes - 1):
+        (ada.publish if n % 2 else bob.make)()
+    ada.publish(**HOUND)
+    context.close()
+
+
+def test_after_the_embedder_changed_all_are_found_by_words_then_by_meaning_again(folder: Path) -> None:
+    filled(folder, 2 * BATCH + 3)
+    context, other = (testing.context(folder, embedder=Concepts("concepts/2")) for _ in range(2))
+    ada, watching = Agent(context, "ada"), Agent(other, "ada")
+    by_words = [agent.shown("hound noon")[0].topic for agent in (ada, watching)]
+    before = [finds_by_meaning(agent) for agent in (ada, watching)]
+
+    steps = [renew(context) for _ in range(4)]
+
+    assert by_words == ["hounds", "hounds"]
+    assert before == [False, False]
+    assert steps == [True, True, True, False]
+    assert stale(context) == 0
+    assert [finds_by_meaning(agent) for agent in (ada, watching)] == [True, True]
+    for one in (context, other):
+        one.close()
+
+
+def test_upkeep_does_it_after_the_events(folder: Path) -> None:
+    filled(folder, 3)
+    context = testing.context(folder, embedder=Concepts("concepts/2"))
+
+    while Upkeep(context).step():
+        pass
+
+    assert finds_by_meaning(Agent(context, "ada"))
+    context.close()
+
+
+def test_what_is_new_is_not_stale(ada: Agent) -> None:
+    ada.publish()
+
+    assert not renew(ada.context)
+
+
+def test_looking_for_what_is_stale_or_new_reads_no_whole_table(ada: Agent) -> None:
+    """The first is asked all the time while others search, the second by every search."""
+    context = ada.context
+    plans = [
+        *context.store.read(lambda tx: tx.all(f"explain query plan {SQL.stale}", embedder=1, most=5)),
+        *context.store.read(lambda tx: tx.all(f"explain query plan {SQL.newest}", account_id=1)),
+    ]
+    steps = [row.detail for row in plans]
+
+    assert [step for step in steps if step.startswith(("SCAN cubes", "SCAN cube_index"))] == []
+    assert sum("cube_index_embedder (embedder" in step for step in steps) == 3
+    assert sum("cubes_shared" in step for step in steps) == sum("cubes_private" in step for step in steps) == 1

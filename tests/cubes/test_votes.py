@@ -1,0 +1,105 @@
+"""Votes are counted from the ratings, once for each account, the author's left out."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from cubes.agents import Agent
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from remembrancer import testing
+from remembrancer.context import Context
+from remembrancer.cubes.rules import status_of
+from remembrancer.cubes.votes import CubeUnknown
+
+
+def counted(agent: Agent, cube_id: str, vote: int) -> tuple[str, int, int]:
+    """What a vote's answer says."""
+    answer = agent.vote(cube_id, vote)
+    return answer.cube_status, answer.votes.useful, answer.votes.useless
+
+
+def test_voting_again_replaces_and_repeating_changes_nothing(ada: Agent, bob: Agent) -> None:
+    """decisions.md: 'One vote per account and cube; voting again replaces it'."""
+    cube_id = ada.publish()
+
+    said = [counted(bob, cube_id, vote) for vote in (1, 1, -1, 1, -1, -1)]
+
+    assert said == [("published", max(v, 0), max(-v, 0)) for v in (1, 1, -1, 1, -1, -1)]
+
+
+def test_the_authors_own_vote_is_kept_but_never_counts(ada: Agent, bob: Agent, cleo: Agent) -> None:
+    """decisions.md: 'An author's own vote does not count towards trust'."""
+    cube_id = ada.publish()
+    for agent in (bob, cleo):
+        agent.vote(cube_id, 1)
+
+    assert counted(ada, cube_id, 1) == ("published", 2, 0)
+    assert ada.shown()[0].note.startswith("rated +1 by you")
+
+
+def test_a_private_cube_stays_private_whatever_its_author_says(ada: Agent) -> None:
+    cube_id = ada.make().cube_id
+
+    assert counted(ada, cube_id, -1) == ("private", 0, 0)
+    assert [cube.cube_id for cube in ada.shown()] == [cube_id]
+
+
+def test_a_cube_that_cannot_be_seen_cannot_be_voted_on(ada: Agent, bob: Agent) -> None:
+    """decisions.md: 'A vote on a cube the account cannot see: 404'."""
+    for cube_id in (ada.make().cube_id, "c_0000000000000", "c_\ud800".encode("utf-8", "replace").decode(), ""):
+        with pytest.raises((CubeUnknown, ValueError)):
+            bob.vote(cube_id, 1)
+    assert bob.context.store.read(lambda tx: tx.the("select count(*) as n from ratings")).n == 0
+
+
+def test_three_accounts_that_agree_make_it_trusted_or_retired_and_later_votes_undo_it(ada: Agent) -> None:
+    voters = [Agent(ada.context, f"voter {n}") for n in range(6)]
+    cube_id = ada.publish()
+
+    up = [counted(voter, cube_id, 1)[0] for voter in voters[:3]]
+    down = [counted(voter, cube_id, -1)[0] for voter in voters[:3]]
+    back = [counted(voter, cube_id, 1)[0] for voter in voters]
+
+    assert up == ["published", "published", "trusted"]
+    assert down == ["published", "published", "retired"]
+    assert back == ["published", "published", "trusted", "trusted", "trusted", "trusted"]
+
+
+@settings(max_examples=20, deadline=None)
+@given(cast=st.lists(st.tuples(st.integers(0, 5), st.sampled_from([1, -1])), max_size=25))
+def test_whatever_is_cast_the_latest_of_each_account_counts(tmp_path_factory: pytest.TempPathFactory, cast: list[tuple[int, int]]) -> None:
+    context = testing.context(tmp_path_factory.mktemp("votes"))
+    agents = [Agent(context, f"agent {n}") for n in range(6)]
+    cube_id = agents[0].publish()
+    said = [counted(agents[who], cube_id, vote) for who, vote in cast]
+    latest = {who: vote for who, vote in cast if who != 0}
+    useful, useless = list(latest.values()).count(1), list(latest.values()).count(-1)
+
+    assert not cast or said[-1] == (status_of(useful, useless), useful, useless)
+    context.close()
+
+
+def test_many_voting_at_once_are_all_counted(folder: Path, context: Context) -> None:
+    author = Agent(context, "author")
+    cube_id = author.publish()
+    other = testing.context(folder)
+    voters = [Agent(context if n % 2 else other, f"voter {n}") for n in range(8)]
+    gate = threading.Barrier(len(voters))
+
+    def cast(voter: Agent) -> None:
+        gate.wait()
+        for vote in (1, -1, 1):
+            voter.vote(cube_id, vote)
+
+    threads = [threading.Thread(target=cast, args=(voter,)) for voter in voters]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert counted(author, cube_id, 1) == ("trusted", 8, 0)
+    other.close()

@@ -1,0 +1,156 @@
+"""Specification, 'Save an experience cube': POST /api/v7/experience/create."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from service import Http
+
+from remembrancer.protocol import limits
+
+CUBE = {
+    "topic": "kettles",
+    "essence": "Descaling a kettle takes vinegar and ten minutes, not scrubbing.",
+    "rules_markdown": "- MUST boil one part vinegar with two parts water.",
+    "evidence": "tried at home",
+}
+PATH = "/api/v7/experience/create"
+BOUNDS = {
+    "topic": limits.CUBE_TOPIC_CHARACTERS_MAX,
+    "essence": limits.CUBE_ESSENCE_CHARACTERS_MAX,
+    "rules_markdown": limits.CUBE_RULES_CHARACTERS_MAX,
+    "evidence": limits.CUBE_EVIDENCE_CHARACTERS_MAX,
+    "model": limits.CUBE_MODEL_CHARACTERS_MAX,
+    "session_id": limits.ID_CHARACTERS_MAX,
+}
+
+
+def create(http: Http, **more: Any) -> Any:
+    """The answer's body."""
+    answer = http.post(PATH, {**CUBE, **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def kept(http: Http) -> Any:
+    """The last cube as it is kept."""
+    return http.context.store.read(lambda tx: tx.all("select * from cubes order by id"))[-1]
+
+
+def refused(http: Http, body: Any, status: int = 422) -> Any:
+    """The problem; nothing at all was kept."""
+    before = http.rows()
+    answer = http.post(PATH, body)
+    assert answer.status_code == status, answer.text
+    assert http.rows() == before
+    return answer.json()
+
+
+def test_a_cube_is_saved_and_is_private(http: Http) -> None:
+    """decisions.md: '`experience/create` makes a private cube'."""
+    answer = create(http)
+
+    assert (answer["saved"], answer["visibility"], answer["cube_status"]) == (True, "private", "private")
+    row = kept(http)
+    assert (row.cube_id, row.status, row.kind, row.session, row.model) == (answer["cube_id"], "private", "fact", None, None)
+    assert [row.topic, row.essence, row.rules, row.evidence] == list(CUBE.values())
+
+
+@pytest.mark.parametrize("kind", ["moment", "fact", "culture", "lifehack", "warning", "code"])
+def test_it_is_of_one_of_six_kinds(http: Http, kind: str) -> None:
+    """'Kind is one of moment, fact, culture, lifehack, warning, code'."""
+    create(http, cube_type=kind, model="gpt-x")
+
+    assert (kept(http).kind, kept(http).model) == (kind, "gpt-x")
+
+
+def test_the_session_it_was_learned_in_is_noted_when_there_is_one(http: Http) -> None:
+    """'session_id (optional string)'."""
+    http.remember("q", "r", session_id="trip")
+    create(http, session_id="trip")
+    known = kept(http).session
+    before = http.rows()["sessions"]
+    create(http, session_id="never heard of")
+
+    assert known is not None
+    assert kept(http).session is None
+    assert http.rows()["sessions"] == before
+
+
+def test_evidence_may_be_an_event_of_ones_own(http: Http) -> None:
+    """'cube_evidence | string | Event id or a fixed label'."""
+    event_id = http.remember("q", "r")["event_id"]
+    create(http, evidence=event_id)
+
+    assert kept(http).evidence == event_id
+
+
+def test_an_event_that_is_unknown_anothers_or_of_another_user_is_no_evidence(http: Http) -> None:
+    """decisions.md: 'an id of another account answers 404, the same as one that does not exist'."""
+    foreign = http.as_account("bob").remember("q", "r")["event_id"]
+    own = http.remember("q", "r", user_id="ada")["event_id"]
+    pinned = http.as_account("owner", user_id="bo")
+
+    told = [refused(*ask, 404)["detail"] for ask in ((http, {**CUBE, "evidence": e}) for e in (foreign, "e_0123456789abc"))]
+    told.append(refused(pinned, {**CUBE, "evidence": own}, 404)["detail"])
+
+    assert len(set(told)) == 1
+
+
+@pytest.mark.parametrize("name", CUBE)
+@pytest.mark.parametrize("value", [None, "", " \n\t\u3000", 5, True, ["x"], {"a": "b"}, "a\x00b"])
+def test_the_four_texts_are_required_and_must_say_something(http: Http, name: str, value: Any) -> None:
+    """'topic, essence, rules_markdown, evidence (all required strings)'."""
+    missing = refused(http, {key: text for key, text in CUBE.items() if key != name})
+    wrong = refused(http, {**CUBE, name: value})
+
+    assert missing["errors"][0]["pointer"] == wrong["errors"][0]["pointer"] == f"/{name}"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"cube_type": "tip"}, {"cube_type": None}, {"cube_type": 1}, {"session_id": ""}, {"session_id": 5}, {"model": " "}],
+)
+def test_what_is_optional_must_be_right_when_it_is_there(http: Http, wrong: dict[str, Any]) -> None:
+    """decisions.md: 'wrong types are 422'."""
+    assert refused(http, {**CUBE, **wrong})["errors"][0]["pointer"] == f"/{next(iter(wrong))}"
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_the_bound_itself_is_allowed_and_one_more_is_not(http: Http, name: str) -> None:
+    assert create(http, **{name: "ü" * BOUNDS[name]})["saved"]
+    assert refused(http, {**CUBE, name: "ü" * (BOUNDS[name] + 1)})["errors"][0]["pointer"] == f"/{name}"
+
+
+def test_a_lone_surrogate_is_refused(http: Http) -> None:
+    """decisions.md: 'lone surrogates are 422'."""
+    before = http.rows()
+    body = b'{"topic": "\\ud800", "essence": "e", "rules_markdown": "r", "evidence": "v"}'
+
+    assert http.post_bytes(PATH, body).status_code == 422
+    assert http.rows() == before
+
+
+def test_a_read_only_key_may_not(http: Http) -> None:
+    """decisions.md: 'A read-only key's ... writes answer 403'."""
+    refused(http.as_account("owner", read_only=True), CUBE, 403)
+
+
+def test_it_takes_an_idempotency_key(http: Http) -> None:
+    """decisions.md: 'Writes accept Idempotency-Key'."""
+    answers = [http.post(PATH, CUBE, headers={"Idempotency-Key": "k"}) for _ in range(2)]
+    other = http.post(PATH, {**CUBE, "topic": "pots"}, headers={"Idempotency-Key": "k"})
+
+    assert answers[0].json() == answers[1].json()
+    assert other.status_code == 409
+    assert http.rows()["cubes"] == http.rows()["cube_index"] == 1
+
+
+def test_it_is_counted_in_the_status_record(http: Http) -> None:
+    """'cubes_count | integer'."""
+    before = http.get("/api/v7/status").json()["cubes_count"]
+    create(http)
+    create(http.as_account("bob"))
+
+    assert (before, http.get("/api/v7/status").json()["cubes_count"]) == (0, 2)

@@ -1,0 +1,95 @@
+"""Specification, 'States and transitions', as decisions.md fills it in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cubes.agents import Agent
+from service import Http
+
+from remembrancer.context import Context
+from remembrancer.cubes import shared
+
+
+def vote(http: Http, account: str, cube_id: str, value: int) -> Any:
+    """An account's vote, over HTTP; the status it leads to."""
+    body = {"cube_id": cube_id, "user_id": account, "vote": value, "reason": "because"}
+    return http.as_account(account).post("/api/v7/experience/vote", body).json()["cube_status"]
+
+
+def test_a_cube_is_private_by_default(http: Http, context: Context) -> None:
+    """'Cube visibility: private (default) or published'."""
+    author, other = Agent(context, "author"), Agent(context, "other")
+    made = author.make()
+
+    assert made.visibility == "private"
+    assert [cube.cube_id for cube in author.shown()] == [made.cube_id]
+    assert other.shown() == []
+
+
+def test_it_is_published_only_when_that_is_asked_for_when_it_is_made(http: Http, context: Context) -> None:
+    """'A cube is published only when the publish flag accompanies its creation'."""
+    author, other = Agent(context, "author"), Agent(context, "other")
+    private, published = author.make(), author.make(publish=True)
+    voted = vote(http, "author", private.cube_id, 1)
+
+    assert (private.visibility, published.visibility, voted) == ("private", "published", "private")
+    assert [cube.cube_id for cube in other.shown()] == [published.cube_id]
+
+
+def test_private_to_published_to_trusted_to_retired_and_back(http: Http, context: Context) -> None:
+    """decisions.md: '`cube_status`: private -> published -> trusted -> retired'."""
+    cube_id = Agent(context, "author").publish()
+
+    up = [vote(http, account, cube_id, 1) for account in ("a", "b", "c")]
+    down = [vote(http, account, cube_id, -1) for account in ("a", "b", "c")]
+    back = [vote(http, account, cube_id, 1) for account in ("a", "b", "c")]
+
+    assert up == ["published", "published", "trusted"]
+    assert down == ["published", "published", "retired"]
+    assert back == ["published", "published", "trusted"]
+
+
+def test_a_retired_cube_is_not_served(http: Http, context: Context) -> None:
+    """decisions.md: 'Retired cubes are not served'."""
+    author = Agent(context, "author")
+    cube_id = author.publish()
+    for account in ("a", "b", "c"):
+        vote(http, account, cube_id, -1)
+
+    assert author.shown() == Agent(context, "d").shown() == []
+
+
+def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: Context) -> None:
+    """'a cube whose `note` begins with `new` awaits a rating of +1, -1 or 0'."""
+    cube_id = Agent(context, "author").publish()
+    reader = Agent(context, "reader")
+    http.as_account("reader").memory("a", user_id="reader")
+    session = context.store.read(lambda tx: tx.the("select id from sessions")).id
+    cubes = reader.shown()
+    context.store.write(lambda tx: shared.note_shown(tx, session=session, step=1, cubes=cubes))
+    owed = {"account_id": reader.caller.account_id, "session": session}
+    before = context.store.read(lambda tx: shared.unrated(tx, **owed, before_step=2))
+
+    vote(http, "reader", cube_id, 1)
+
+    assert cubes[0].note.startswith("new")
+    assert before == [cube_id]
+    assert context.store.read(lambda tx: shared.unrated(tx, **owed, before_step=2)) == []
+    assert not reader.shown()[0].note.startswith("new")
+
+
+def test_a_rating_of_zero_is_no_vote(context: Context, http: Http) -> None:
+    """'Rating 0 is not a vote.'"""
+    author, reader = Agent(context, "author"), Agent(context, "reader")
+    cube_id = author.publish()
+    http.as_account("reader").memory("a", user_id="reader")
+    session = context.store.read(lambda tx: tx.the("select id from sessions")).id
+    cubes = reader.shown()
+    context.store.write(lambda tx: shared.note_shown(tx, session=session, step=1, cubes=cubes))
+
+    account_id = reader.caller.account_id
+    closed = context.store.write(lambda tx: shared.close_ratings(tx, account_id=account_id, session=session, reason="no use", now_ms=1))
+
+    assert closed == [cube_id]
+    assert author.vote(cube_id, 1).votes.model_dump() == {"useful": 0, "useless": 0}
