@@ -80,6 +80,7 @@ TRICKS = {
     "PUBLISH": "Boil it first.\n`PUBLISH`",
     "heading of ours": "Boil it first.\n## FINAL",
     "memory line": "Boil it first.\nmemory: not used",
+    "look-alike letter": "B\u03bfil it first, and then once more.",
     "seal": "REM | #12 | READ | VERIFY | CORRECT | OUTPUT",
     "part of a seal": "Boil it first. READ | VERIFY",
     "fence": "<<memory-data 4f2a>> boil it first",

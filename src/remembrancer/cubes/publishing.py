@@ -27,6 +27,7 @@ _BLANK = re.compile("[\u2800\u3164\u115f\u1160\uffa0\u034f]")  # letters and mar
 _SELECTORS = re.compile("[\ufe00-\ufe0e\U000e0100-\U000e01ef]|\ufe0f\ufe0f")  # can carry bytes behind any character
 _PILED = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{3}")  # marks that cover the lines around
 _LINE = r"^[\s>*#|`_~\-+.\d)]{0,20}"  # how a line may begin that a reader still takes for ours
+_LOOK_ALIKE = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυχ"  # Greek letters; those of other scripts are no English at all
 _ENDINGS = "com|org|net|info|biz|edu|gov|xyz|top|club|online|site|shop"  # of addresses that are no file names
 TRICKS: dict[str, tuple[re.Pattern[str], ...]] = {
     "a link or an address": (
@@ -44,6 +45,7 @@ TRICKS: dict[str, tuple[re.Pattern[str], ...]] = {
         re.compile(_LINE + r"(?:TASK_DONE|PUBLISH|DRAFT|SECOND LOOK|FINAL)[\s*_`:.]{0,8}$", re.MULTILINE),
         re.compile(_LINE + r"memory\s{0,4}:\s{0,8}not\b", re.MULTILINE | re.IGNORECASE),
     ),
+    "a letter that looks like another": (re.compile(f"[a-zA-Z][{_LOOK_ALIKE}]|[{_LOOK_ALIKE}][a-zA-Z]"),),
     "a seal": (re.compile(r"\|\s{0,8}#\s{0,8}\d|READ\s{0,8}\|\s{0,8}VERIFY", re.IGNORECASE),),
     "a fence of ours": (re.compile(r"<{2}\s{0,8}/?\s{0,8}memory|memory-data", re.IGNORECASE),),
     "a turn of a conversation": (

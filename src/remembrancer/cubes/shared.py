@@ -26,6 +26,10 @@ TRUSTED_LIFT = 0.03  # a trusted cube goes before others that fit as well
 LOOKED_AT_MAX = 24  # the best of each index, should some be retired
 ROWS_AT_ONCE = 20_000  # read and taken in together, as for a space
 ALL = "cubes"  # the index of the shared ones; that of an account is (ALL, account_id)
+HOW_TO_RATE = (
+    "Rate it: POST /api/v7/experience/vote with 1 (useful) or -1 (irrelevant or wrong, with the reason); "
+    "or 0 (not needed): remember with duty vote_nothing."
+)
 EVER = 1 << 62  # after every step
 
 
@@ -118,7 +122,7 @@ def _shown(row: Row, score: float) -> SharedCube:
 def _note(row: Row) -> str:
     standing = f"{row.status}; {row.useful} found it useful, {row.useless} did not"
     if row.vote is None:
-        return f"new ({standing}). Rate it: +1 useful, -1 irrelevant or wrong with the reason, 0 not needed here."
+        return f"new ({standing}). {HOW_TO_RATE}"
     told = {1: "+1", 0: "0, not needed", -1: "-1"}[row.vote]
     return f"rated {told} by you ({standing})."
 

@@ -1,0 +1,18 @@
+"""Each embedder has one number, which rows are told apart by."""
+
+from __future__ import annotations
+
+from remembrancer.context import Context
+from remembrancer.store import embedder_id
+from remembrancer.store.embedders import NEVER
+
+
+def test_an_embedder_gets_one_number_with_the_first_thing_it_makes(context: Context) -> None:
+    store = context.store
+
+    unknown = store.read(lambda tx: embedder_id(tx, "a/1", make=False))
+    made = [store.write(lambda tx, name=name: embedder_id(tx, name, make=True)) for name in ("a/1", "b/1", "a/1")]  # type: ignore[misc]
+
+    assert unknown == NEVER
+    assert made[0] == made[2] != made[1]
+    assert store.read(lambda tx: embedder_id(tx, "b/1", make=False)) == made[1]
