@@ -17,9 +17,10 @@ from zlib import crc32
 
 from .languages import BY_CODE, FALLBACK, LANGUAGES, Language, detect, normal, stem
 from .passages import passages
+from .screening import instruction_like
 
 QUERY, RESPONSE = 0, 1  # the sides of an event
-QUESTION, TIME = 1, 2  # flags of a part: it asks something; it speaks of a time
+QUESTION, TIME, SUSPECT = 1, 2, 4  # flags of a part: it asks something; it speaks of a time; it seems to give orders to its reader
 COUNT_MAX = 255  # how often a word counts in one part: it is kept in one byte
 COMPOUND_CHARACTERS_MIN = 10  # a shorter word is not taken for a compound
 PIECE_CHARACTERS_MIN = 4  # the shortest piece of a compound
@@ -117,7 +118,7 @@ def _parts(side: int, text: str, when: datetime) -> Iterator[Part]:
             found[date_term] += 1
         length += 3
         speaks_of_time = any(word in language.time or word.isdigit() for word in spoken) or _speaks_of_time(passage, language)
-        flags = (QUESTION if _ASKS.search(passage) else 0) | (TIME if speaks_of_time else 0)
+        flags = (QUESTION if _ASKS.search(passage) else 0) | (TIME if speaks_of_time else 0) | (SUSPECT if instruction_like(passage) else 0)
         embedded = f"{named[1]}: {passage}" if place and named else passage
         yield Part(side, language.number, flags, term(" ".join(speaker)) if speaker else 0, length, dict(found), embedded.strip())
 

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from .analysis import COUNT_MAX, Part
 
-VERSION = 1  # of the bytes and of the analysis behind them; another one makes the words be built anew
+VERSION = 2  # of the bytes and of the analysis behind them: words of another one are built anew, in the background
+READABLE = (1, 2)  # versions whose bytes serve until then
 HEAD = np.dtype(
     [("side", "u1"), ("language", "u1"), ("flags", "u1"), ("spare", "u1"), ("speaker", "<u4"), ("length", "<u4"), ("terms", "<u4")]
 )
@@ -93,7 +94,7 @@ def _size(words: bytes) -> tuple[int, int]:
         version, _, parts, postings = _START.unpack_from(words)
     except struct.error as error:
         raise WordsDamaged(str(error)) from error
-    if version != VERSION:
+    if version not in READABLE:
         raise WordsDamaged(f"words of version {version}, not {VERSION}")
     if parts == 0 or len(words) != _START.size + parts * HEAD.itemsize + 5 * postings:
         raise WordsDamaged(f"{len(words)} bytes for {parts} parts and {postings} terms")

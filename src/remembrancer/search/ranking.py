@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .analysis import QUESTION, TIME, Moment, Question, term, words
+from .analysis import QUESTION, SUSPECT, TIME, Moment, Question, term, words
 from .index import View
 from .scoring import Lexical
 
@@ -27,6 +27,7 @@ LEXICAL_SHARE = 0.4  # of the base score; the vector has the rest
 COSINE_RANGE = (0.15, 0.65)  # texts of one subject lie in it: below is chance, above is nearly the same sentence
 NOTEWORTHY = 0.5  # a session or a neighbour scoring so much is named as a reason
 BEST_OF_SESSION = 3  # so many of a session's best parts speak for it
+SUSPECT_COST = 2.0  # taken from the score of an event that seems to give orders to its reader: behind what fits about as well
 DATE_DAYS = 7.0  # a date in the question reaches about a week around itself
 FEATURES = (
     "text", "dense", "previous", "next", "previous_asks", "session_text", "session_dense", "speaker", "date", "asks",
@@ -235,7 +236,7 @@ class Found:
         # The parts of an event stand side by side in the pool: one that is strong enough keeps them all.
         firsts = np.flatnonzero(np.r_[True, events[1:] != events[:-1]])
         kept = np.logical_or.reduceat(keep, firsts)
-        peak = np.where(kept, np.maximum.reduceat(score, firsts), -np.inf)
+        peak = np.where(kept, np.maximum.reduceat(score, firsts) - SUSPECT_COST * np.isin(events[firsts], self._suspects), -np.inf)
         best = np.argsort(-peak, kind="stable")[: min(most, int(np.count_nonzero(kept)))]
         if not len(best):
             return []
@@ -243,6 +244,11 @@ class Found:
         ends = np.r_[firsts[1:], len(events)]
         parts = [self.pool[firsts[at] + int(np.argmax(score[firsts[at] : ends[at]]))] for at in best]
         return [(int(events[firsts[at]]), float(s), int(part)) for at, s, part in zip(best, share, parts, strict=True)]
+
+    @property
+    def _suspects(self) -> Array:
+        """Numbers of the events with a part that seems to give orders to its reader, whether that part is in the pool or not."""
+        return self.view["event"][np.flatnonzero(self.view["flags"] & SUSPECT)]
 
     def _widen(self, lifts: Mapping[int, float]) -> None:
         """Take the lifted events into the pool."""

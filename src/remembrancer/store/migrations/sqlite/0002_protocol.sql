@@ -11,13 +11,14 @@ alter table sessions add column task_open integer not null default 0;       -- i
 alter table sessions add column last_turn_ms integer;
 
 update sessions set
+    remembered_step = step,                                                 -- nobody told them of duties: they owe nothing
     turns = (select count(*) from events where events.session = sessions.id),
     last_turn_ms = (select max(created_ms) from events where events.session = sessions.id);
 
 create index sessions_open on sessions (space_id, last_turn_ms) where task_open = 1;
 
 alter table events add column flags text not null default '';               -- what was noticed in it, in words with commas between
-create index events_session on events (session);                            -- the turns of one session, in order
+create index events_session on events (session, created_ms);                -- the turns of one session, in order
 
 create table summaries (              -- L1: what happened in a stretch of a session
     id integer primary key,
@@ -112,6 +113,15 @@ create table shown_cubes (            -- which cubes a session was shown as new,
     cube integer not null references cubes (id),
     step integer not null,
     primary key (session, cube)
+);
+
+create table closed_duties (          -- duties closed by a word instead of a deed, and the reason given
+    id integer primary key,
+    session integer not null references sessions (id),
+    step integer not null,
+    duty text not null,
+    reason text not null,
+    created_ms integer not null
 );
 
 create table feedback (
