@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from ..protocol import limits
+from ..search.screening import instruction_like
 from ..search.secrets import secrets_in
 from .english import is_english, may_be_english
 
@@ -52,12 +53,6 @@ TRICKS: dict[str, tuple[re.Pattern[str], ...]] = {
         re.compile(_LINE + r"(?:system|assistant|user|developer|human|tool)[\s*_`]{0,8}:", re.MULTILINE | re.IGNORECASE),
         re.compile(r"<\||\|>|\[/?INST\]", re.IGNORECASE),
     ),
-    "a word against its reader's instructions": (
-        re.compile(
-            r"\b(?:ignore|disregard|forget|override|bypass)\b[^.\n]{0,40}\b(?:instruction|prompt|rule|guideline|constitution|polic)",
-            re.IGNORECASE,
-        ),
-    ),
 }
 
 
@@ -87,4 +82,5 @@ def _trick(text: str) -> str | None:
     if _PILED.search(text):
         return "a pile of marks"
     plain = unicodedata.normalize("NFKC", text)  # full-width letters and the like read as the plain ones
-    return next((name for name, patterns in TRICKS.items() if any(p.search(text) or p.search(plain) for p in patterns)), None)
+    trick = next((name for name, patterns in TRICKS.items() if any(p.search(text) or p.search(plain) for p in patterns)), None)
+    return trick or ("a sentence that gives orders to whoever reads it" if instruction_like(text) else None)
