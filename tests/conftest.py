@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from service import Http, new_key, serving
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -14,6 +15,9 @@ from starlette.testclient import TestClient
 from remembrancer import testing
 from remembrancer.context import Context
 from remembrancer.entrypoints.http import make_app
+
+settings.register_profile("steady", deadline=None)  # how long a case takes is for bench/ to say
+settings.load_profile("steady")
 
 
 @pytest.fixture

@@ -13,7 +13,23 @@ from remembrancer.accounts import keys
 from remembrancer.context import Context
 from remembrancer.entrypoints import server
 
-TABLES = ("spaces", "sessions", "events", "event_index", "answers", "cubes", "cube_index", "ratings", "shown_cubes")
+TABLES = (
+    "summaries",
+    "maps",
+    "facts",
+    "prompts",
+    "feedback",
+    "closed_duties",
+    "spaces",
+    "sessions",
+    "events",
+    "event_index",
+    "answers",
+    "cubes",
+    "cube_index",
+    "ratings",
+    "shown_cubes",
+)
 
 
 class Http:

@@ -41,7 +41,10 @@ class Settings:
     body_bytes_max: int = setting(1 << 20, "Largest request body.", unit="bytes", least=1024)
     search_threads: int = setting(4, "Searches that may run at the same time.", unit="threads", least=1, most=256)
     rate_memory_per_minute: int = setting(0, "Memory calls one key may make in a minute; 0 = as many as it likes.", unit="calls", least=0)
+    rate_feedback_per_minute: int = setting(10, "Feedback one key may give in a minute; 0 = as much as it likes.", unit="calls", least=0)
+    start_tokens_max: int = setting(2_000, "What a start pack may take of a prompt.", unit="tokens", least=600, most=100_000)
     index_memory_bytes: int = setting(256 << 20, "Memory for the search indexes of the spaces in use.", unit="bytes", least=1 << 20)
+    secrets: str = setting("flag", "Keys, tokens and passwords found in a turn: `flag` keeps it word for word, `mask` keeps marks instead.")
     log_level: str = setting("info", "How much is logged: `debug`, `info`, `warning` or `error`.")
 
     @property
@@ -57,6 +60,7 @@ class Settings:
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "durability": ("full", "normal"),
+    "secrets": ("flag", "mask"),
     "log_level": ("debug", "info", "warning", "error"),
 }
 

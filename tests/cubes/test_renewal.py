@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 from cubes.agents import Agent
@@ -72,6 +73,9 @@ def test_warming_up_loads_the_detector_that_publishing_needs(ada: Agent) -> None
     _loaded.cache_clear()
 
     Upkeep(ada.context).warm()
+    for thread in threading.enumerate():
+        if thread.name == "remembrancer-secrets":
+            thread.join()
 
     assert _loaded.cache_info().currsize == 1
 

@@ -15,9 +15,12 @@ from service import Http, new_key, serving
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from remembrancer.accounts import caller_for
 from remembrancer.context import Context
 from remembrancer.entrypoints.http import ROUTES, make_app
+from remembrancer.memory.remember import remember
 from remembrancer.protocol.errors import PROBLEMS
+from remembrancer.protocol.memory import Turn
 
 PAGES = ["/", "/docs"]
 
@@ -91,8 +94,9 @@ EXAMPLES = [
 ]
 
 
-def publish_mentioned(context: Context) -> None:
-    """The cube that an example votes on."""
+def make_mentioned(context: Context) -> None:
+    """What examples speak of: the turns that one summarises, the cube that one votes on."""
+    remember(context, caller_for(context, "owner"), Turn(query="When?", response="At nine.", session_id="summer-trip"))
     published = Agent(context, "somebody").publish()
     rename = "update cubes set cube_id = 'c_7k2m9x0v4t8qz' where cube_id = :published"
     context.store.write(lambda tx: tx.run(rename, published=published))
@@ -101,7 +105,7 @@ def publish_mentioned(context: Context) -> None:
 @pytest.mark.parametrize(("endpoint", "example"), EXAMPLES, ids=[e.path for e, _ in EXAMPLES])
 def test_every_example_works(http: Http, endpoint: Any, example: Any) -> None:
     """Issue: 'its examples are run by a test'."""
-    publish_mentioned(http.context)
+    make_mentioned(http.context)
     answer = http.ask(endpoint.method, endpoint.path, json=example)
 
     assert answer.status_code == 200, answer.text
@@ -115,8 +119,9 @@ def test_every_request_has_an_example() -> None:
 
 @pytest.mark.parametrize("path", [e.path for e in ROUTES if e.method == "GET" and e.answer and "{" not in e.path])
 def test_every_record_is_what_the_document_says(http: Http, path: str) -> None:
-    endpoint = next(e for e in ROUTES if e.path == path)
-    answer = http.get(path, headers={"Accept": "application/json"})
+    endpoint = next(e for e in ROUTES if e.path == path and e.method == "GET")
+    http.remember("When?", "At nine.", l1_summary="It was at nine.", l2_map="Nine.", user_id="ada")
+    answer = http.get(path, params={"user_id": "ada"}, headers={"Accept": "application/json"})
 
     assert endpoint.answer is not None
     endpoint.answer.model_validate_json(answer.content)
@@ -205,7 +210,7 @@ def test_the_documentation_has_every_endpoint_and_every_error(http: Http) -> Non
     assert "`" not in text
 
 
-@pytest.mark.parametrize("host", ["evil.example'; rm -rf ~; '", '"><script>', "a b", "$(reboot)", "`x`"])
+@pytest.mark.parametrize("host", ["evil.example'; rm -rf ~; '", '"><script>', "a b.example", "$(reboot)", "`x`"])
 def test_the_lines_to_paste_hold_no_host_but_a_real_one(http: Http, host: str) -> None:
     text = http.get("/docs", headers={"Host": host}).text
 
@@ -215,7 +220,7 @@ def test_the_lines_to_paste_hold_no_host_but_a_real_one(http: Http, host: str) -
 
 def test_the_lines_to_paste_work_when_pasted(context: Context) -> None:
     key, ran = new_key(context), 0
-    publish_mentioned(context)
+    make_mentioned(context)
     with serving(make_app(context)) as port:
         page = subprocess.run(["curl", "-sS", f"http://127.0.0.1:{port}/docs"], capture_output=True, text=True, check=True).stdout
         for block in re.findall(r"<pre><code>(curl.*?)</code></pre>", page, re.DOTALL):

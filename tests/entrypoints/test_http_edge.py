@@ -79,14 +79,17 @@ def test_a_trailing_slash_is_another_path_and_nothing_is_redirected(http: Http, 
     assert answer.status_code == 404
 
 
-@pytest.mark.parametrize(("method", "path"), EVERYWHERE)
+@pytest.mark.parametrize("path", sorted({path for _, path in EVERYWHERE}))
 @pytest.mark.parametrize("other", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
-def test_another_method_is_answered_with_those_there_are(http: Http, method: str, path: str, other: str) -> None:
+def test_another_method_is_answered_with_those_there_are(http: Http, path: str, other: str) -> None:
+    there = {e.method for e in ROUTES if e.path == path}
+    if other in there:
+        return
     answer = http.ask(other, path)
 
     assert answer.status_code == 405
     assert problem(answer)["error"] == "method_not_allowed"
-    assert set(answer.headers["allow"].split(", ")) == ({"GET", "HEAD"} if method == "GET" else {method})
+    assert set(answer.headers["allow"].split(", ")) == there | ({"HEAD"} if "GET" in there else set())
 
 
 @pytest.mark.parametrize("path", [e.path for e in ROUTES if e.method == "GET"])

@@ -25,7 +25,7 @@ def test_every_answer_is_one_the_document_foresees(http: Http, method: str, path
     @given(operation.as_strategy(generation_mode=mode))
     def check(case: Any) -> None:
         # for JSON Schema 5.0 is an integer, for us it is not (decisions.md, Errors: 'Numbers and booleans are strict')
-        assume(not isinstance(case.body, dict) or not any(isinstance(case.body.get(name), float) for name in ("top_k", "max_tokens")))
+        assume(not isinstance(case.body, dict) or not any(isinstance(value, float) for value in case.body.values()))
         before = http.rows()
         answer = case.call_and_validate(headers={"Authorization": f"Bearer {http.key}"})
         assert answer.status_code < 400 or http.rows() == before

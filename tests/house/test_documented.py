@@ -32,12 +32,12 @@ def test_every_endpoint_is_documented_and_no_other() -> None:
     assert sorted(sections("endpoints.md")) == sorted(f"{e.method} {e.path}" for e in ROUTES)
 
 
-def test_every_field_of_a_request_or_an_answer_is_documented() -> None:
+def test_every_field_of_a_request_or_an_answer_and_every_parameter_is_documented() -> None:
     told = sections("endpoints.md")
     missing = [
         f"{e.method} {e.path}: `{name}`"
         for e in ROUTES
-        for model in (e.request, e.answer)
+        for model in (e.request, e.query, e.answer)
         for name in _field_names(model)
         if f"`{name}`" not in told[f"{e.method} {e.path}"]
     ]

@@ -26,7 +26,7 @@ class Memory:
     def tell(self, query: str, response: str = "", **more: Any) -> str:
         """Remember a turn; its event_id."""
         body = {"query": query, "response": response, "user_id": self.user_id, **more}
-        return remember(self.context, self.caller, Turn.model_validate(body)).event_id
+        return remember(self.context, self.caller, Turn.model_validate(body)).event_id or ""
 
     def ask(self, text: str, **more: Any) -> MemoryAnswer:
         """Search."""

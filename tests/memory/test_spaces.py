@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from memory.asking import Concepts, Memory, memory_in, opened
 
 from remembrancer.context import Context
-from remembrancer.memory.spaces import SQL, rfc3339, row_id
+from remembrancer.memory.spaces import SQL, row_id
+from remembrancer.protocol.text import rfc3339
 
 MINE = [
     ("When does the ferry to Elba leave?", "At 9:40 from Piombino, pier 3."),
@@ -160,8 +161,8 @@ def test_a_time_is_written_to_the_millisecond(ms: int) -> None:
 
 
 def test_one_space_is_one_range_of_rows(context: Context, memory: Memory, folder: Path) -> None:
-    for who in (memory, memory.of("bob"), memory, memory.of("bob")):
-        who.tell("q", "r")
+    for number, who in enumerate((memory, memory.of("bob"), memory, memory.of("bob"))):
+        who.tell(f"q{number}", "r")
 
     with sqlite3.connect(f"file:{folder / 'remembrancer.sqlite3'}?mode=ro", uri=True) as rows:
         kept = [row[0] for row in rows.execute("select id from events order by id")]

@@ -120,8 +120,17 @@ def test_anothers_idempotency_key_is_another(http: Http) -> None:
     assert second.json()["event_id"] != first.json()["event_id"]
 
 
-def test_without_an_idempotency_key_the_same_turn_twice_is_two_events(http: Http) -> None:
-    assert http.remember(**TURN)["event_id"] != http.remember(**TURN)["event_id"]
+def test_an_identical_turn_sent_again_is_kept_once(http: Http) -> None:
+    """Issue: 'natural dedupe of an identical turn within 10 minutes (agents retry)'."""
+    first = http.remember(**TURN)
+    before = http.rows()
+    again, other = http.remember(**TURN), http.remember(**TURN, session_id="other")
+
+    assert again["event_id"] == first["event_id"]
+    assert [receipt["outcome"] for receipt in (*first["receipts"], *again["receipts"])] == ["stored", "known"]
+    assert again["saved"] is True
+    assert other["event_id"] != first["event_id"]
+    assert http.rows()["events"] == before["events"] + 1
 
 
 class TestAfterADay:
@@ -133,6 +142,13 @@ class TestAfterADay:
         made = testing.context(folder, clock=lambda: self.now_ms)
         yield made
         made.close()
+
+    def test_an_identical_turn_is_a_new_one_after_ten_minutes(self, http: Http) -> None:
+        """Issue: 'within 10 minutes'."""
+        first = http.remember(**TURN)
+        self.now_ms += 10 * 60_000
+
+        assert http.remember(**TURN)["event_id"] != first["event_id"]
 
     def test_an_idempotency_key_is_forgotten(self, http: Http, context: Context) -> None:
         """decisions.md: 'Idempotency-Key (24 h)'."""

@@ -1,16 +1,31 @@
 """Who may ask: accounts and their keys."""
 
-from .accounts import OWNER, Account, AccountUnknown, Pinned, ReadOnly, caller_for, default_user_id, listed, may_write, space_user_id
+from .accounts import (
+    OWNER,
+    Account,
+    AccountUnknown,
+    NotOwner,
+    Pinned,
+    ReadOnly,
+    caller_for,
+    default_user_id,
+    listed,
+    may_write,
+    must_own,
+    space_user_id,
+)
 
 __all__ = [
     "OWNER",
     "Account",
     "AccountUnknown",
+    "NotOwner",
     "Pinned",
     "ReadOnly",
     "caller_for",
     "default_user_id",
     "listed",
     "may_write",
+    "must_own",
     "space_user_id",
 ]

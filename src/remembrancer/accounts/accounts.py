@@ -24,6 +24,10 @@ class ReadOnly(Forbidden):
     """This key may only read. Use another key to write."""
 
 
+class NotOwner(Forbidden):
+    """Only the owner may do this."""
+
+
 class AccountUnknown(InvalidRequest):
     """There is no such account. `remembrancer accounts list` shows those there are."""
 
@@ -86,6 +90,12 @@ def may_write(caller: Caller) -> None:
     """Raises ReadOnly when the key may not."""
     if caller.read_only:
         raise ReadOnly
+
+
+def must_own(caller: Caller) -> None:
+    """Raises NotOwner when the key is of another account than an owner's."""
+    if not caller.is_owner:
+        raise NotOwner
 
 
 def checked_line(text: str, what: str, *, least: int = 0, most: int = NAME_CHARACTERS_MAX) -> str:

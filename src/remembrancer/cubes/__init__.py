@@ -1,1 +1,21 @@
 """Lessons: made, published, shown to those they help, and voted on."""
+
+from .lessons import Lesson, MadeCube, Prepared, best_lessons, check_evidence, keep_lesson, known_lesson, prepare
+from .rules import may_make
+from .shared import close_ratings, note_shown, relevant, unrated
+
+__all__ = [
+    "Lesson",
+    "MadeCube",
+    "Prepared",
+    "best_lessons",
+    "check_evidence",
+    "close_ratings",
+    "keep_lesson",
+    "known_lesson",
+    "may_make",
+    "note_shown",
+    "prepare",
+    "relevant",
+    "unrated",
+]

@@ -13,6 +13,18 @@ insert into cubes (cube_id, account_id, session, kind, topic, essence, rules, ev
 values (:cube_id, :account_id, :session, :kind, :topic, :essence, :rules, :evidence, :model, :status, :now_ms)
 returning id;
 
+-- same_cube: The cube of an account's session that says the same, if there is one
+select cube_id, status from cubes
+where account_id = :account_id and session = :session and topic = :topic and essence = :essence and rules = :rules
+order by id desc limit 1;
+
+-- best_lessons: Lessons for every session: an account's own, those it found useful, and trusted ones; most useful first, then newest
+select cubes.topic, cubes.essence, cubes.rules
+from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id
+where cubes.status <> 'retired' and coalesce(ratings.vote, 1) = 1
+    and (cubes.account_id = :account_id or cubes.status = 'trusted' or (cubes.status = 'published' and ratings.vote = 1))
+order by cubes.useful - cubes.useless desc, cubes.id desc limit :most;
+
 -- add_index: Keep what search derives from a lesson
 insert into cube_index (id, words, embedder, vectors) values (:id, :words, :embedder, :vectors);
 

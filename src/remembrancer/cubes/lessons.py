@@ -120,6 +120,26 @@ def keep_lesson(context: Context, tx: Transaction, *, account_id: int, session: 
     return MadeCube(cube_id=prepared.cube_id, visibility=prepared.visibility, refused=prepared.refused)
 
 
+def known_lesson(tx: Transaction, *, account_id: int, session: int, lesson: Lesson) -> MadeCube | None:
+    """The cube that the session made of the same lesson before, if it did."""
+    texts = {"topic": lesson.topic, "essence": lesson.essence, "rules": lesson.rules}
+    row = tx.one(SQL.same_cube, account_id=account_id, session=session, **texts)
+    return None if row is None else MadeCube(cube_id=row.cube_id, visibility=_visibility(row.status), refused=None)
+
+
+def best_lessons(tx: Transaction, *, account_id: int, most: int) -> list[str]:
+    """Lessons that every session of an account may begin with, each as one text, most useful first, then newest.
+
+    The account's own, those it voted for, and trusted ones; none of a stranger's that nobody has tried.
+    """
+    rows = tx.all(SQL.best_lessons, account_id=account_id, most=most)
+    return [f"{row.topic}: {row.essence}\n{row.rules}" for row in rows]
+
+
+def _visibility(status: str) -> Visibility:
+    return "private" if status == "private" else "published"
+
+
 def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:
     """Raises EvidenceUnknown for an event_id that is not of the caller's account, or not of the one user a key is pinned to."""
     named_id = evidence.strip()

@@ -16,6 +16,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from ..protocol.errors import InvalidJson, InvalidRequest, TooLarge, TooSlow, UnsupportedMediaType
+from ..protocol.message import Misfit
 
 BODY_SECONDS_MAX = 60  # to receive a whole body; longer is a stuck or hostile client
 FAULTS_MAX = 20  # of one body that are listed
@@ -67,7 +68,7 @@ def parse(model: type[M], raw: bytes) -> M:
     try:
         return model.model_validate_json(raw)  # again from the bytes: strict types are looser for JSON (times are texts there)
     except ValidationError as error:
-        raise _invalid(_fault(f) for f in error.errors(include_url=False, include_input=False)) from None
+        raise invalid(fault(f) for f in error.errors(include_url=False, include_input=False)) from None
 
 
 def _refuse_lone_surrogate(raw: bytes) -> None:
@@ -79,7 +80,7 @@ def _refuse_lone_surrogate(raw: bytes) -> None:
     while todo:  # not recursive: how deep it is, the sender decides
         where, value = todo.pop()
         if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
-            raise _invalid([(pointer(where), "text must be valid Unicode: it contains a lone surrogate")])
+            raise invalid([(pointer(where), "text must be valid Unicode: it contains a lone surrogate")])
         if isinstance(value, list):
             todo += [((*where, i), v) for i, v in enumerate(value)]
         if isinstance(value, dict):
@@ -96,13 +97,16 @@ def _shown(key: str) -> str:
     return key if key.isidentifier() and key.isascii() and len(key) <= 40 else "?"
 
 
-def _fault(found: ErrorDetails) -> tuple[str, str]:
-    said = found["msg"]
+def fault(found: ErrorDetails) -> tuple[str, str]:
+    """Where something is wrong, and what, without what was sent."""
+    said, where = found["msg"], found["loc"]
     if found["type"] == "value_error":
-        said = str(found.get("ctx", {}).get("error", said))
+        error = found.get("ctx", {}).get("error", said)
+        said = str(error)
+        where = (*where, error.member) if isinstance(error, Misfit) else where
     if found["type"] == "string_pattern_mismatch":
         said = "text must not contain NUL"
-    return pointer(found["loc"]), said
+    return pointer(where), said
 
 
 def pointer(where: tuple[str | int, ...]) -> str:
@@ -110,7 +114,8 @@ def pointer(where: tuple[str | int, ...]) -> str:
     return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in where)
 
 
-def _invalid(faults: Iterable[tuple[str, str]]) -> InvalidRequest:
+def invalid(faults: Iterable[tuple[str, str]]) -> InvalidRequest:
+    """The error for these faults, each a JSON pointer and what is wrong there."""
     errors = [{"pointer": pointer, "detail": detail} for pointer, detail in faults][:FAULTS_MAX]
     first = errors[0]
     where = first["pointer"].removeprefix("/") or "the body"

@@ -24,6 +24,7 @@ from . import bodies, problems
 from .endpoint import Call, Endpoint, Where
 from .limiter import Limiter, RateExceeded
 from .metrics import Metrics
+from .parameters import parse_query
 
 WRITE_THREADS = 64  # they wait for the disk, and share one commit
 _IDEMPOTENCY_KEY = re.compile(rf"[!-~]{{1,{limits.IDEMPOTENCY_KEY_CHARACTERS_MAX}}}")
@@ -37,7 +38,8 @@ class Door:
         self.context = context
         self.in_flight = 0  # changed on the event loop only
         self.metrics = Metrics(lambda: self.in_flight)
-        self._memory_limiter = Limiter("memory", context.settings.rate_memory_per_minute)
+        per_minute = {"memory": context.settings.rate_memory_per_minute, "feedback": context.settings.rate_feedback_per_minute}
+        self._limiters = {kind: Limiter(kind, most) for kind, most in per_minute.items()}
         self._threads = {
             Where.SEARCH: ThreadPoolExecutor(context.settings.search_threads, "search"),
             Where.WRITE: ThreadPoolExecutor(WRITE_THREADS, "write"),
@@ -61,11 +63,13 @@ class Door:
         try:
             if endpoint.needs_key:
                 call.known_caller = self.caller(request.headers)
-                if allowance := self._memory_limiter.take(call.caller.key_id):
+                if allowance := self._limiters[endpoint.rate].take(call.caller.key_id):
                     call.headers |= allowance.headers()
             if endpoint.request is not None:
                 bodies.check_is_json(request.headers)
                 call.body = bodies.parse(endpoint.request, raw)
+            if endpoint.query is not None:
+                call.parameters = parse_query(endpoint.query, request.scope["query_string"])
             if endpoint.repeatable:
                 call.once = _once(call, endpoint, raw)
             answer = endpoint.handle(call)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from pydantic import BaseModel
 from starlette.requests import Request
@@ -34,6 +34,7 @@ class Call:
     door: Door
     request: Request
     body: BaseModel | None = None
+    parameters: BaseModel | None = None
     known_caller: Caller | None = None
     once: Once | None = None
     headers: dict[str, str] = field(default_factory=dict)  # for the answer
@@ -63,10 +64,12 @@ class Endpoint:
     handle: Handle
     summary: str
     request: type[BaseModel] | None = None
+    query: type[BaseModel] | None = None  # the parameters it takes behind the question mark
     answer: type[BaseModel] | None = None  # the JSON it answers with
     page: str | None = None  # the media type of what it answers with besides or instead
     needs_key: bool = True
     where: Where = Where.SEARCH
+    rate: Literal["memory", "feedback"] = "memory"  # whose limit of calls a minute it counts for
     repeatable: bool = False  # takes an Idempotency-Key
     also: tuple[type[Problem], ...] = ()  # errors it can answer with that do not follow from the rest of the row
 

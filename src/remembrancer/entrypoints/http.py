@@ -16,18 +16,38 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from .. import __version__, status
+from ..accounts.prompts import prompt_of, set_prompt
 from ..context import Context
 from ..cubes.lessons import create
 from ..cubes.votes import vote
 from ..memory.events import event_detail, write_event
+from ..memory.maps import map_version, update_map
 from ..memory.recall import recall
 from ..memory.remember import remember
+from ..memory.start import agent_memory, start_pack
+from ..memory.summaries import summarize
 from ..protocol import limits
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.errors import Forbidden, NotFound, Unauthorized, Unavailable
+from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
 from ..protocol.status import Readiness, StatusRecord
+from ..protocol.summaries import (
+    AgentMemory,
+    AgentMemoryQuery,
+    MapQuery,
+    MapRequest,
+    MapUpdated,
+    MapVersion,
+    StartPack,
+    StartQuery,
+    Summary,
+    SummarySaved,
+)
 from ..settings import Settings
+from ..tools.feedback import give_feedback
+from ..tools.feedback import listed as feedback_listed
 from . import metrics, openapi, pages, problems, server
 from .door import Door
 from .edge import Edge
@@ -55,6 +75,51 @@ def get_event(call: Call) -> Event:
     if len(event_id) > limits.ID_CHARACTERS_MAX or not event_id.isprintable():
         raise NotFound
     return event_detail(call.context, call.caller, event_id)
+
+
+def save_summary(call: Call) -> SummarySaved:
+    """Keep an L1: a summary of the session's turns since its last L1. It is kept whatever its length; `warning` says when that is off."""
+    return summarize(call.context, call.caller, cast(Summary, call.body), call.once)
+
+
+def make_map(call: Call) -> MapUpdated:
+    """Make the user's map anew of the stored L1s: what the agent wrote last, then headlines of the L1s it does not know, word for word."""
+    return update_map(call.context, call.caller, cast(MapRequest, call.body), call.once)
+
+
+def get_map(call: Call) -> MapVersion:
+    """One version of the user's map; the newest when none is named."""
+    return map_version(call.context, call.caller, cast(MapQuery, call.parameters))
+
+
+def get_start_pack(call: Call) -> StartPack:
+    """What an agent reads before its first turn: constitution, critical facts, map, L1s and lessons, fenced as data, within a budget."""
+    return start_pack(call.context, call.caller, cast(StartQuery, call.parameters))
+
+
+def get_agent_memory(call: Call) -> AgentMemory:
+    """For agents that cannot follow the standard flow: with a query a search that counts no step, without one the start pack."""
+    return agent_memory(call.context, call.caller, cast(AgentMemoryQuery, call.parameters))
+
+
+def get_prompt(call: Call) -> AgentPrompt:
+    """The whole prompt for a user's agent: the constitution with service lines and seal, then the user's own part."""
+    return prompt_of(call.context, call.caller, cast(PromptQuery, call.parameters).user_id)
+
+
+def put_prompt(call: Call) -> AgentPrompt:
+    """Set the user's own part of the agent prompt; an empty one takes it away."""
+    return set_prompt(call.context, call.caller, cast(PromptWrite, call.body), call.once)
+
+
+def submit_feedback(call: Call) -> FeedbackSaved:
+    """Tell the owner of a bug, an anomaly, an issue with a cube, an improvement or a security matter."""
+    return give_feedback(call.context, call.caller, cast(Feedback, call.body), call.once)
+
+
+def list_feedback(call: Call) -> FeedbackList:
+    """All feedback, newest first, page by page. The owner only."""
+    return feedback_listed(call.context, call.caller, cast(FeedbackQuery, call.parameters))
 
 
 def create_cube(call: Call) -> CubeCreated:
@@ -133,6 +198,40 @@ ROUTES: tuple[Endpoint, ...] = (
         where=Where.WRITE, repeatable=True,
     ),
     Endpoint(method="GET", path="/api/v7/event/{event_id}", handle=get_event, answer=Event, summary="Get event detail"),
+    Endpoint(
+        method="POST", path="/api/v7/memory/summarize", handle=save_summary, request=Summary, answer=SummarySaved,
+        summary="Save an L1 summary", where=Where.WRITE, repeatable=True,
+    ),
+    Endpoint(
+        method="POST", path="/api/v7/memory/map", handle=make_map, request=MapRequest, answer=MapUpdated, summary="Update the L2 map",
+        where=Where.WRITE, repeatable=True,
+    ),
+    Endpoint(
+        method="GET", path="/api/v7/memory/map", handle=get_map, query=MapQuery, answer=MapVersion, summary="Read the L2 map",
+        also=(NotFound,),
+    ),
+    Endpoint(
+        method="GET", path="/api/v7/memory/start", handle=get_start_pack, query=StartQuery, answer=StartPack, summary="Get the start pack"
+    ),
+    Endpoint(
+        method="GET", path="/api/v7/agent/memory", handle=get_agent_memory, query=AgentMemoryQuery, answer=AgentMemory,
+        summary="Memory in one call",
+    ),
+    Endpoint(
+        method="GET", path="/api/v7/agent/prompt", handle=get_prompt, query=PromptQuery, answer=AgentPrompt, summary="Get the agent prompt"
+    ),
+    Endpoint(
+        method="PUT", path="/api/v7/agent/prompt", handle=put_prompt, request=PromptWrite, answer=AgentPrompt,
+        summary="Set the agent prompt", where=Where.WRITE, repeatable=True,
+    ),
+    Endpoint(
+        method="POST", path="/api/v7/feedback", handle=submit_feedback, request=Feedback, answer=FeedbackSaved, summary="Submit feedback",
+        where=Where.WRITE, repeatable=True, rate="feedback",
+    ),
+    Endpoint(
+        method="GET", path="/api/v7/feedback", handle=list_feedback, query=FeedbackQuery, answer=FeedbackList, summary="Read feedback",
+        also=(NotFound,),
+    ),
     Endpoint(
         method="POST", path="/api/v7/experience/create", handle=create_cube, request=CubeCreate, answer=CubeCreated,
         summary="Save an experience cube", where=Where.WRITE, repeatable=True, also=(NotFound,),

@@ -68,7 +68,7 @@ def _operation(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
     operation: dict[str, Any] = {"operationId": endpoint.name, "summary": endpoint.summary, "description": endpoint.description}
     sometimes = errors.Unauthorized in endpoint.also
     operation["security"] = [{"key": []}] if endpoint.needs_key else [{}, {"key": []}] if sometimes else []
-    if parameters := [*_path_parameters(endpoint), *([_IDEMPOTENCY_KEY] if endpoint.repeatable else [])]:
+    if parameters := [*_path_parameters(endpoint), *_query_parameters(endpoint), *([_IDEMPOTENCY_KEY] if endpoint.repeatable else [])]:
         operation["parameters"] = parameters
     if endpoint.request:
         content = {"schema": refs[endpoint.request, "validation"], "examples": _examples(endpoint.request)}
@@ -87,6 +87,28 @@ def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
         {"name": name, "in": "path", "required": True, "schema": schema, "description": "An id that was given out before."}
         for name in names
     ]
+
+
+def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+    if endpoint.query is None:
+        return []
+    schema = endpoint.query.model_json_schema()
+    given: dict[str, Any] = next(iter(_examples(endpoint.query).values()), {"value": {}})["value"]
+    parameters = []
+    for name, part in schema["properties"].items():
+        plain = {key: value for key, value in part.items() if key not in ("description", "title")}
+        if plain.get("default", 0) is None:  # a parameter is there or not: it is never null
+            plain.pop("default")
+            plain = next(kind for kind in plain["anyOf"] if kind.get("type") != "null")
+        row = {
+            "name": name,
+            "in": "query",
+            "required": name in schema.get("required", []),
+            "description": part["description"],
+            "schema": plain,
+        }
+        parameters.append(row | ({"example": given[name]} if name in given else {}))
+    return parameters
 
 
 def _examples(model: type[BaseModel]) -> dict[str, Any]:
@@ -110,6 +132,7 @@ def _good(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
 def _problems(endpoint: Endpoint) -> Iterable[type[errors.Problem]]:
     """The errors this endpoint can answer with, by status."""
     has_body, has_path = endpoint.request is not None, "{" in endpoint.path
+    has_input = has_body or endpoint.query is not None
     rows: tuple[tuple[type[errors.Problem], bool], ...] = (
         (errors.InvalidJson, has_body),
         (errors.Unauthorized, endpoint.needs_key),
@@ -119,7 +142,7 @@ def _problems(endpoint: Endpoint) -> Iterable[type[errors.Problem]]:
         (errors.Conflict, endpoint.repeatable),
         (errors.TooLarge, True),
         (errors.UnsupportedMediaType, has_body),
-        (errors.InvalidRequest, has_body),
+        (errors.InvalidRequest, has_input),
         (errors.TooManyRequests, endpoint.needs_key),
         (errors.Internal, endpoint.where is not Where.LOOP),
         (errors.Unavailable, True),

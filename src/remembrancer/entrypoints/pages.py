@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import Any
+from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -85,20 +86,22 @@ def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
                     "description": operation["description"],
                     "needs_key": bool(operation["security"]),
                     "takes": _members(document, body.get("schema", {})),
-                    "parameters": operation.get("parameters", []),
+                    "parameters": [{**row, "kind": _kind(document, row["schema"])} for row in operation.get("parameters", [])],
                     "gives": _members(document, answer),
                     "inside": _inside(document, answer),
                     "media": list(good),
                     "problems": [_resolved(document, r) for s, r in operation["responses"].items() if s != "200"],
-                    "curl": _curl(base, path, operation, examples),
+                    "curl": _curl(f"{base}{path}", method, operation, examples),
                 }
             )
     return entries
 
 
-def _curl(base: str, path: str, operation: dict[str, Any], examples: list[Any]) -> str:
-    url = base + path.replace("{", "$").replace("}", "").replace("$event_id", "$EVENT_ID")
-    parts = [f'curl -sS "{url}"']
+def _curl(url: str, method: str, operation: dict[str, Any], examples: list[Any]) -> str:
+    url = url.replace("{", "$").replace("}", "").replace("$event_id", "$EVENT_ID")
+    given = {row["name"]: row["example"] for row in operation.get("parameters", []) if row["in"] == "query" and "example" in row}
+    how = "" if method in ("get", "post") else f" -X {method.upper()}"
+    parts = [f'curl -sS{how} "{url}{"?" if given else ""}{urlencode(given)}"']
     if operation["security"]:
         parts.append('-H "Authorization: Bearer $REMEMBRANCER_KEY"')
     if examples:
@@ -149,6 +152,8 @@ def _kind(document: dict[str, Any], part: dict[str, Any]) -> str:
     said = {"string": "text", "boolean": "true or false"}.get(kind, kind)
     if part.get("format") == "date-time":
         said = "time (RFC 3339)"
+    if "enum" in part:
+        said = " or ".join(json.dumps(one) for one in part["enum"])
     if "items" in part:
         said = f"array of {_kind(document, part['items'])}"
     if "maximum" in part and "minimum" in part:

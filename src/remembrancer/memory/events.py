@@ -6,8 +6,9 @@ from ..accounts.once import Once
 from ..context import Caller, Context
 from ..protocol.errors import NotFound
 from ..protocol.memory import Event, EventWrite, EventWritten
+from ..protocol.text import rfc3339
 from .keep import Kept, Place, keep_once
-from .spaces import SQL, rfc3339
+from .spaces import SQL, flags_of
 
 
 class EventUnknown(NotFound):
@@ -17,8 +18,8 @@ class EventUnknown(NotFound):
 def write_event(context: Context, caller: Caller, event: EventWrite, given: Once | None = None) -> EventWritten:
     """Keep a turn that need not be of a conversation under way. Durable and searchable when it returns; raises as `keep_once`."""
 
-    def answer(kept: Kept) -> str:
-        return EventWritten(saved=True, event_id=kept.event_id).model_dump_json()
+    def answer(kept: Kept, noticed: str | None) -> str:
+        return EventWritten(saved=True, event_id=kept.event_id, detail=noticed).model_dump_json()
 
     place = Place(user_id=event.user_id, session_id=event.session_id)
     return EventWritten.model_validate_json(keep_once(context, caller, place, event, given, answer))
@@ -37,6 +38,7 @@ def event_detail(context: Context, caller: Caller, event_id: str) -> Event:
         query=row.query,
         response=row.response,
         raw_dialogue=raw_dialogue(row.query, row.response),
+        flags=flags_of(row.flags),
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
     )

@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import islice
@@ -21,11 +21,14 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from ..accounts import may_write, space_user_id
 from ..context import Caller, Context
-from ..protocol.memory import Id, Message, TurnText
+from ..protocol.memory import TurnText
+from ..protocol.message import Id, Message
 from ..protocol.text import Text
 from ..search import Derived, Said, derive
+from ..settings import Settings
 from ..store import Transaction
 from .keep import Address, keep
+from .received import Intake
 from .spaces import SQL, milliseconds, space_of
 
 BATCH = 64  # events embedded and written together
@@ -76,6 +79,7 @@ class Incoming:
     user_id: str
     session_id: str
     said: Said
+    flags: tuple[str, ...]  # what was noticed in it
 
 
 class Source:
@@ -101,7 +105,7 @@ def read(context: Context, caller: Caller, path: Path, *, user_id: str | None = 
     now_ms = context.clock()
 
     def take(line: Line) -> Incoming:
-        return _incoming(line, space_user_id(caller, user_id if user_id is not None else line.user_id), now_ms)
+        return _incoming(line, space_user_id(caller, user_id if user_id is not None else line.user_id), now_ms, context.settings)
 
     try:
         samples = None if _is_lines(path) else _samples(path)
@@ -125,7 +129,10 @@ def store(context: Context, caller: Caller, events: Iterable[Incoming], *, progr
         new = context.store.read(partial(_unknown, caller, batch))
         kept = 0
         if new:
-            derived = derive(context.embedder, [event.said for event in new])
+            derived = [
+                replace(one, flags=one.flags + event.flags)
+                for one, event in zip(derive(context.embedder, [event.said for event in new]), new, strict=True)
+            ]
             kept = context.store.write(partial(_write, context, caller, new, derived))
         stored, known = stored + kept, known + len(batch) - kept
         progress(len(batch))
@@ -153,12 +160,13 @@ def _write(context: Context, caller: Caller, new: list[Incoming], derived: list[
     return kept_events
 
 
-def _incoming(line: Line, user_id: str, now_ms: int) -> Incoming:
+def _incoming(line: Line, user_id: str, now_ms: int, settings: Settings) -> Incoming:
     occurred_ms = milliseconds(line.occurred_at, now_ms)
-    said = Said(query=line.query, response=line.response, topic=line.topic, occurred_ms=occurred_ms)
+    intake = Intake(settings=settings)
+    said = Said(query=intake.screen(line.query), response=intake.screen(line.response), topic=line.topic, occurred_ms=occurred_ms)
     when = "" if line.occurred_at is None else str(occurred_ms)
     origin = line.id or _digest(line.session_id, line.query, line.response, line.topic or "", when)
-    return Incoming(origin=origin, user_id=user_id, session_id=line.session_id, said=said)
+    return Incoming(origin=origin, user_id=user_id, session_id=line.session_id, said=said, flags=intake.flags)
 
 
 def _digest(*told: str) -> str:

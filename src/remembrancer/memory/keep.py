@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..accounts import may_write, space_user_id
 from ..accounts.once import Once, once
 from ..context import Caller, Context
 from ..protocol.memory import TurnText
 from ..search import Derived, Said, derive
-from ..store import Transaction, embedder_id
+from ..store import Row, Transaction, embedder_id
+from .received import Intake, NothingOfItsOwn
 from .spaces import SQL, milliseconds, row_id
 
 
@@ -20,7 +21,7 @@ class Kept:
 
     event_id: str
     row: int
-    step: int
+    session: Row  # as `count_turn` gives it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,13 +37,13 @@ def keep(context: Context, tx: Transaction, address: Address, said: Said, derive
     """Write one turn; durable and searchable once the transaction is."""
     now_ms = context.clock()
     claimed = tx.the(SQL.claim_number, account_id=address.account_id, user_id=address.user_id, now_ms=now_ms)
-    session = tx.the(SQL.open_session, space_id=claimed.id, session_id=address.session_id, now_ms=now_ms)
+    session = tx.the(SQL.count_turn, space_id=claimed.id, session_id=address.session_id, now_ms=now_ms)
     row, event_id = row_id(claimed.id, claimed.number), context.ids("e_")
-    texts = {"topic": said.topic, "query": said.query, "response": said.response}
+    texts = {"topic": said.topic, "query": said.query, "response": said.response, "flags": ",".join(derived.flags)}
     tx.run(SQL.add_event, id=row, event_id=event_id, session=session.id, occurred_ms=said.occurred_ms, created_ms=now_ms, **texts)
     index = {"words": derived.words, "vectors": derived.vectors, "embedder": embedder_id(tx, derived.by, make=True)}
     tx.run(SQL.add_index, id=row, session=session.id, occurred_ms=said.occurred_ms, **index)
-    return Kept(event_id=event_id, row=row, step=session.step)
+    return Kept(event_id=event_id, row=row, session=session)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,20 +54,27 @@ class Place:
     session_id: str
 
 
-def keep_once(context: Context, caller: Caller, place: Place, turn: TurnText, given: Once | None, answer: Callable[[Kept], str]) -> str:
-    """Keep a turn and give what `answer` makes of it (JSON), or the first answer when the write was sent again.
+def keep_once(
+    context: Context, caller: Caller, place: Place, turn: TurnText, given: Once | None, answer: Callable[[Kept, str | None], str]
+) -> str:
+    """Keep a turn and give what `answer` makes of it and of what was noticed (JSON), or the first answer when it was sent again.
 
-    Raises Forbidden for a read-only key or a pinned one with another user_id, Conflict when the Idempotency-Key was
+    Raises NothingOfItsOwn, Forbidden for a read-only key or a pinned one with another user_id, Conflict when the Idempotency-Key was
     used with another body, StoreUnavailable, EmbedderUnavailable.
     """
     may_write(caller)
     user_id = space_user_id(caller, place.user_id)
     occurred_ms = milliseconds(turn.occurred_at, context.clock())
-    said = Said(query=turn.query, response=turn.response, topic=turn.topic, occurred_ms=occurred_ms)
+    intake = Intake(settings=context.settings)
+    query, response = intake.take(turn.query), intake.take(turn.response)
+    if not query.strip() and not response.strip():
+        raise NothingOfItsOwn
+    said = Said(query=query, response=response, topic=turn.topic, occurred_ms=occurred_ms)
     derived = derive(context.embedder, [said])[0]
+    derived = replace(derived, flags=derived.flags + intake.flags)
     address = Address(account_id=caller.account_id, user_id=user_id, session_id=place.session_id)
 
     def write(tx: Transaction) -> str:
-        return once(tx, given, context.clock(), lambda: answer(keep(context, tx, address, said, derived)))
+        return once(tx, given, context.clock(), lambda: answer(keep(context, tx, address, said, derived), intake.noticed))
 
     return context.store.write(write)

@@ -1,5 +1,5 @@
 -- space_of: The space of an account's user, if anything was ever said in it
-select id, events_made, revision from spaces where account_id = :account_id and user_id = :user_id;
+select id, events_made, revision, l1_count, l1_mapped from spaces where account_id = :account_id and user_id = :user_id;
 
 -- claim_number: Number one more event of a space, making the space with its first
 insert into spaces (account_id, user_id, events_made, created_ms) values (:account_id, :user_id, 1, :now_ms)
@@ -9,24 +9,53 @@ returning id, events_made - 1 as number;
 -- open_space: The id of a space, made when it is not there
 insert into spaces (account_id, user_id, created_ms) values (:account_id, :user_id, :now_ms)
 on conflict (account_id, user_id) do update set user_id = excluded.user_id
-returning id;
+returning id, l1_count, l1_mapped;
 
--- open_session: A session of a space with its step, made when it is not there
+-- open_session: Where a session stands; it is made when it is not there
 insert into sessions (space_id, session_id, created_ms) values (:space_id, :session_id, :now_ms)
 on conflict (space_id, session_id) do update set session_id = excluded.session_id
-returning id, step;
+returning id, step, remembered_step, turns, turns_summarised, cube_turn;
+
+-- count_turn: Count one more turn of a session, which is made when it is not there
+insert into sessions (space_id, session_id, turns, last_turn_ms, created_ms) values (:space_id, :session_id, 1, :now_ms, :now_ms)
+on conflict (space_id, session_id) do update set turns = sessions.turns + 1, last_turn_ms = excluded.last_turn_ms
+returning id, step, remembered_step, turns, turns_summarised, cube_turn;
+
+-- session_of: Where a session stands
+select id, step, remembered_step, turns, turns_summarised, cube_turn from sessions where space_id = :space_id and session_id = :session_id;
+
+-- note_remembered: The turn of the session's step is remembered, and its task is done or not
+update sessions set remembered_step = step, task_open = :task_open where id = :session;
+
+-- close_task: The session's task is done
+update sessions set task_open = 0 where id = :session;
+
+-- note_cube: The session made a cube at its present turn
+update sessions set cube_turn = turns where id = :session;
+
+-- same_turn: The latest turn of a session that says the same, kept since a time
+select id, event_id from events
+where session = :session and created_ms > :since_ms and query = :query and response = :response
+    and (occurred_ms = :told_ms or (:told_ms is null and occurred_ms > :since_ms))
+order by created_ms desc limit 1;
+
+-- close_duty: Keep by which word a duty was closed
+insert into closed_duties (session, step, duty, reason, created_ms) values (:session, :step, :duty, :reason, :now_ms);
+
+-- open_tasks: The latest turns of the sessions of a space whose task is open, newest first, another session's than this
+select sessions.session_id, sessions.turns, sessions.last_turn_ms, events.topic, events.query
+from sessions join events on events.id = (
+    select latest.id from events as latest where latest.session = sessions.id order by latest.created_ms desc, latest.id desc limit 1
+)
+where sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id
+order by sessions.last_turn_ms desc, sessions.id desc limit :most;
 
 -- next_step: Count one more search of a session
-insert into sessions (space_id, session_id, step, created_ms) values (:space_id, :session_id, 1, :now_ms)
-on conflict (space_id, session_id) do update set step = sessions.step + 1
-returning step;
-
--- step_of: The step a session is at
-select step from sessions where space_id = :space_id and session_id = :session_id;
+update sessions set step = step + 1 where id = :session;
 
 -- add_event: Keep a turn as it was said
-insert into events (id, event_id, session, topic, query, response, occurred_ms, created_ms)
-values (:id, :event_id, :session, :topic, :query, :response, :occurred_ms, :created_ms);
+insert into events (id, event_id, session, topic, query, response, flags, occurred_ms, created_ms)
+values (:id, :event_id, :session, :topic, :query, :response, :flags, :occurred_ms, :created_ms);
 
 -- add_index: Keep what search derives from an event
 insert into event_index (id, session, occurred_ms, words, embedder, vectors)
@@ -40,11 +69,12 @@ from event_index where id >= :low and id < :high order by id;
 select id, topic, query, response, occurred_ms from events where id >= :low and id < :high order by id;
 
 -- hit: One event of a space by its place
-select events.event_id, sessions.session_id, events.topic, events.query, events.response, events.occurred_ms, events.created_ms
+select events.event_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
+    events.occurred_ms, events.created_ms
 from events join sessions on sessions.id = events.session where events.id = :id;
 
 -- event_by_id: One event of an account by its public id
-select events.id, events.event_id, spaces.user_id, sessions.session_id, events.topic, events.query, events.response,
+select events.id, events.event_id, spaces.user_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
     events.occurred_ms, events.created_ms
 from events join sessions on sessions.id = events.session join spaces on spaces.id = sessions.space_id
 where events.event_id = :event_id and spaces.account_id = :account_id;
@@ -82,4 +112,4 @@ update spaces set revision = revision + 1 where id = :space_id;
 select id, events_made from spaces where events_made > 0 order by id desc limit :most;
 
 -- space_by_id: A space as it is now
-select id, events_made, revision from spaces where id = :id;
+select id, events_made, revision, l1_count, l1_mapped from spaces where id = :id;

@@ -8,14 +8,19 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..accounts import space_user_id
 from ..context import Caller, Context
+from ..cubes import relevant
 from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, Signal
+from ..protocol.text import rfc3339
 from ..search import Found, View, ask, contains, cosines, lexical, load_weights, steering_text
 from ..store import Row, Transaction
+from .duties import count_search, open_tasks
+from .help import help_for
 from .snippets import Cut, cut, tokens
-from .spaces import SQL, milliseconds, rfc3339, row_id, view_of
+from .spaces import SQL, flags_of, milliseconds, row_id, view_of
 
 ERASED_MAX = 5  # so many hits more are ranked than asked for, should some be erased a moment ago
 FOCUS_CHECKED_MAX = 200  # events looked at for each focus word, the likeliest first
@@ -34,60 +39,56 @@ class Focus:
 
 
 def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer:
-    """The events that answer a query, best first; nothing found is an empty list.
+    """The events that answer a query, best first, and the lessons that bear on it; nothing found is an empty list.
 
-    An interacting search counts one step of its session; a read-only key never interacts. Raises Forbidden for a pinned
-    key with another user_id, StoreUnavailable, EmbedderUnavailable.
+    An interacting search counts one step of its session and tells what the session owes; a read-only key never interacts.
+    Raises Forbidden for a pinned key with another user_id, StoreUnavailable, EmbedderUnavailable.
     """
     user_id = space_user_id(caller, query.user_id)
-    step = _count_step(context, caller, user_id, query.session_id) if query.interact and not caller.read_only else None
-
-    def search(tx: Transaction) -> MemoryAnswer:
-        space = tx.one(SQL.space_of, account_id=caller.account_id, user_id=user_id)
-        if space is None:
-            return MemoryAnswer(hits=[], step=step or 0, total_hits=0, focus_missing=list(query.focus_words) or None)
-        now = step if step is not None else _step_of(tx, space.id, query.session_id)
-        return _search(context, tx, space, query, now)
-
-    return context.store.read(search)
+    found = context.store.read(lambda tx: _search(context, tx, caller, user_id, query))
+    if not query.interact or caller.read_only:
+        return found
+    step, owed = count_search(context, caller, user_id, query, found.shared_cubes)
+    return found.model_copy(update={"step": step, "duty_error": owed.duty_error, "reminders": owed.reminders or None})
 
 
-def _count_step(context: Context, caller: Caller, user_id: str, session_id: str) -> int:
-    def count(tx: Transaction) -> int:
-        now_ms = context.clock()
-        space = tx.the(SQL.open_space, account_id=caller.account_id, user_id=user_id, now_ms=now_ms)
-        return int(tx.the(SQL.next_step, space_id=space.id, session_id=session_id, now_ms=now_ms).step)
-
-    # Not flushed to disk: after a power cut a session may count a few searches again, and no search waits for the disk.
-    return context.store.write(count, flush=False)
-
-
-def _step_of(tx: Transaction, space_id: int, session_id: str) -> int:
-    row = tx.one(SQL.step_of, space_id=space_id, session_id=session_id)
-    return int(row.step) if row else 0
-
-
-def _search(context: Context, tx: Transaction, space: Row, query: MemoryQuery, step: int) -> MemoryAnswer:
+def _search(context: Context, tx: Transaction, caller: Caller, user_id: str, query: MemoryQuery) -> MemoryAnswer:
+    space = tx.one(SQL.space_of, account_id=caller.account_id, user_id=user_id)
+    help_hits = help_for(query.query_text) or None
+    if space is None:
+        question = ask(query.query_text)
+        lessons = relevant(context, tx, caller, question, _vector(context, question.text))
+        missing = list(query.focus_words) or None
+        return MemoryAnswer(hits=[], shared_cubes=lessons, step=0, total_hits=0, focus_missing=missing, help_hits=help_hits)
     view = view_of(context, tx, space)
     weights = _weights(context.embedder.name)
     found = find(context, view, query)
     focus = _focus(tx, space.id, found, query.focus_words)
     ranked = found.ranked(weights, focus.lifts, query.top_k + ERASED_MAX)
     hits = _hits(tx, space.id, found, focus, ranked, query)
+    session = tx.one(SQL.session_of, space_id=space.id, session_id=query.session_id)
     return MemoryAnswer(
         hits=hits,
-        step=step,
+        shared_cubes=relevant(context, tx, caller, found.question, _vector(context, steering_text(view, found.question))),
+        step=session.step if session else 0,
         total_hits=max(found.matching(weights, focus.lifts), len(hits)),
         focus_missing=focus.missing or None,
+        help_hits=help_hits,
+        open_tasks=open_tasks(tx, space.id, query.session_id) or None,
     )
+
+
+def _vector(context: Context, text: str) -> npt.NDArray[np.float32]:
+    """The vector of a query (dimensions,), mostly made already; empty without an embedder."""
+    return context.query_vectors(text) if context.embedder.dimensions else np.zeros(0, "f4")
 
 
 def find(context: Context, view: View, query: MemoryQuery) -> Found:
     """Score every part of a space against a query."""
     question = ask(query.query_text, view.languages)
     focus = tuple(word for phrase in query.focus_words for word in ask(phrase, view.languages).words)
-    vector = context.query_vectors(steering_text(view, question)) if context.embedder.dimensions else np.zeros(0, "f4")
     words = lexical(view, (*question.words, *focus))
+    vector = _vector(context, steering_text(view, question))
     return Found(view, question, words, cosines(view, vector), among=_among(view, query))
 
 
@@ -147,7 +148,8 @@ def _hits(
             if cost > left and hits:
                 break
             left -= cost
-        hits.append(_hit(row, score, about, _why(found, focus, event, part)))
+        marks = [Signal(signal=flag, value=1.0) for flag in flags_of(row.flags)]
+        hits.append(_hit(row, score, about, _why(found, focus, event, part) + marks))
     return hits
 
 

@@ -6,7 +6,7 @@ read and taken in; so an answered write is in the very next search, and nothing 
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from ..context import Context
 from ..search import Said, SpaceIndex, View, derived_by, unpack_mended
@@ -51,11 +51,6 @@ def _said(tx: Transaction, row: int) -> Said:
     return Said(query=event.query, response=event.response, topic=event.topic, occurred_ms=event.occurred_ms)
 
 
-def rfc3339(ms: int) -> str:
-    """A time as RFC 3339 in UTC, to the millisecond."""
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 def milliseconds(when: datetime | None, otherwise: int) -> int:
     """A time as milliseconds since 1970, or `otherwise`."""
     return otherwise if when is None else round(when.timestamp() * 1000)
@@ -64,3 +59,8 @@ def milliseconds(when: datetime | None, otherwise: int) -> int:
 def space_of(row: int) -> int:
     """The id of the space that the event kept at `row` belongs to."""
     return row >> NUMBER_BITS
+
+
+def flags_of(column: str) -> list[str]:
+    """What was noticed in an event, from its row."""
+    return column.split(",") if column else []

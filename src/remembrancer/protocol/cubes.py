@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from . import limits
-from .memory import ABSENT_IF_NONE, Id, Message
+from .message import ABSENT_IF_NONE, Id, Message, Telling
 from .text import Text
 
 CubeKind = Literal["moment", "fact", "culture", "lifehack", "warning", "code"]  # specification, Experience cube
@@ -15,13 +15,6 @@ CubeStatus = Literal["private", "published", "trusted", "retired"]  # decisions.
 Visibility = Literal["private", "published"]  # specification, States and transitions
 
 
-def _says_something(text: str) -> str:
-    if not text.strip():
-        raise ValueError("this must say something, not only white space")
-    return text
-
-
-Telling = Annotated[Text, AfterValidator(_says_something), Field(min_length=1, json_schema_extra={"allOf": [{"pattern": r"\S"}]})]
 Topic = Annotated[Telling, Field(max_length=limits.CUBE_TOPIC_CHARACTERS_MAX)]
 Essence = Annotated[Telling, Field(max_length=limits.CUBE_ESSENCE_CHARACTERS_MAX)]
 Rules = Annotated[Telling, Field(max_length=limits.CUBE_RULES_CHARACTERS_MAX)]
@@ -77,6 +70,13 @@ def _counts(vote: int) -> int:
     if vote not in {1, -1}:
         raise ValueError("a vote is 1 or -1; a rating of 0 is given by remember with the duty vote_nothing")
     return vote
+
+
+class CubeMade(Message):
+    """A cube that `remember` made."""
+
+    cube_id: CubeId
+    visibility: Annotated[Visibility, Field(description="Who sees it: `private`, your account; `published`, everybody.")]
 
 
 class CubeVote(Message):

@@ -112,7 +112,7 @@ class UnsupportedMediaType(Problem):
 
 
 class InvalidRequest(Problem):
-    """The body is JSON, but not what this endpoint takes; `errors` says where."""
+    """The request was read, but is not what this endpoint takes; `errors` says where."""
 
     error, status, title = "invalid_request", 422, "Invalid request"
 
@@ -154,7 +154,7 @@ PROBLEMS: tuple[type[Problem], ...] = (
 
 
 class Fault(BaseModel):
-    """One thing wrong with a body and where: a JSON pointer (RFC 6901), empty for the body as a whole."""
+    """One thing wrong and where: a JSON pointer (RFC 6901) into the body, empty for it as a whole, or `/` and a parameter's name."""
 
     pointer: Annotated[str, Field(description="Where, such as `/focus_words/1`.")]
     detail: Annotated[str, Field(description="What is wrong there.")]
@@ -171,4 +171,4 @@ class ProblemBody(BaseModel):
     detail: Annotated[str, Field(description="What is wrong, for people.")]
     instance: Annotated[str, Field(description="Id of this request, also in the header `X-Request-Id` and in the server's log.")]
     error: Annotated[str, Field(description="Stable machine word.", json_schema_extra={"enum": [kind.error for kind in PROBLEMS]})]
-    errors: Annotated[list[Fault], Field(description="For `invalid_request`: where in the body.")] = []
+    errors: Annotated[list[Fault], Field(description="For `invalid_request`: where in the body, or which parameter.")] = []

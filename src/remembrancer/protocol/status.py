@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from .memory import Message
+from .message import Message
 
 INTERFACE_VERSION = "8.3"  # specification, Versioning: what the interface description is labelled
 RECORD_VERSION = "6.0"  # specification, Versioning: what the status record reports

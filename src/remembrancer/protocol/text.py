@@ -36,3 +36,8 @@ Moment = Annotated[
     AfterValidator(_in_reach),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
+
+
+def rfc3339(ms: int) -> str:
+    """A time as RFC 3339 in UTC, to the millisecond."""
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .analysis import take_apart
+from .analysis import SUSPECT, Part, take_apart
 from .coding import VERSION, Batch, Coded, WordsDamaged, pack, quantised, unpack
 from .embed import Embedder
+
+INSTRUCTION_LIKE = "instruction_like"  # a flag: it seems to give orders to its reader (screening.py)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +29,7 @@ class Derived:
     words: bytes
     vectors: bytes | None
     by: str  # what derived it: see derived_by
+    flags: tuple[str, ...] = ()  # what was noticed in it
 
 
 def derive(embedder: Embedder, turns: Sequence[Said]) -> list[Derived]:
@@ -34,14 +37,18 @@ def derive(embedder: Embedder, turns: Sequence[Said]) -> list[Derived]:
     apart = [take_apart(query=t.query, response=t.response, topic=t.topic, occurred_ms=t.occurred_ms) for t in turns]
     by = derived_by(embedder)
     if not embedder.dimensions:
-        return [Derived(words=pack(parts), vectors=None, by=by) for parts in apart]
+        return [Derived(words=pack(parts), vectors=None, by=by, flags=_flags(parts)) for parts in apart]
     vectors = quantised(embedder.encode([part.text for parts in apart for part in parts]))
     found, start = [], 0
     for parts in apart:
         end = start + len(parts)
-        found.append(Derived(words=pack(parts), vectors=vectors[start:end].tobytes(), by=by))
+        found.append(Derived(words=pack(parts), vectors=vectors[start:end].tobytes(), by=by, flags=_flags(parts)))
         start = end
     return found
+
+
+def _flags(parts: Sequence[Part]) -> tuple[str, ...]:
+    return (INSTRUCTION_LIKE,) if any(part.flags & SUSPECT for part in parts) else ()
 
 
 def unpack_mended(rows: Sequence[Coded], dimensions: int, said: Callable[[int], Said]) -> Batch:

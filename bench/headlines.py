@@ -1,0 +1,112 @@
+"""How much of what questions ask for later is kept in the headlines of conversations, at one length, beside simpler choices.
+
+    python -m bench.headlines --data locomo-dev.json
+
+Each session stands for an L1: its turns are one text. A question counts by the share of the words of its evidence turns that stand
+in the headlines, stop words left out; and by the share of its evidence turns of which a sentence of 25 characters or more was taken
+("Thanks!" stands in many).
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.locomo import Conversation, conversations
+from bench.report import table, write_section
+from remembrancer.memory.headlines import Headline, headlines, sentences
+from remembrancer.search.analysis import words
+from remembrancer.search.languages import BY_CODE
+
+SHARES = (0.05, 0.10)  # of the length of the texts
+SEED = 7
+Choose = Callable[[Sequence[str], int], list[Headline]]
+
+
+class Kept(NamedTuple):
+    """Means over questions."""
+
+    words: float
+    turns: float
+
+
+def everything(texts: Sequence[str]) -> list[Headline]:
+    """All sentences of all texts."""
+    return [Headline(number, place, s) for number, text in enumerate(texts) for place, s in enumerate(sentences(text))]
+
+
+def within(candidates: Sequence[Headline], characters: int) -> list[Headline]:
+    """Those that fit, in the order given."""
+    chosen = []
+    for one in candidates:
+        if len(one.sentence) <= characters:
+            chosen.append(one)
+            characters -= len(one.sentence)
+    return chosen
+
+
+def at_random(texts: Sequence[str], characters: int) -> list[Headline]:
+    """A floor: any sentences."""
+    candidates = everything(texts)
+    random.Random(SEED).shuffle(candidates)
+    return within(candidates, characters)
+
+
+def first_sentences(texts: Sequence[str], characters: int) -> list[Headline]:
+    """A floor: the first sentence of each text, then the second of each."""
+    return within(sorted(everything(texts), key=lambda one: (one.place, one.text)), characters)
+
+
+def content(text: str) -> set[str]:
+    """Words that carry meaning."""
+    return set(words(text)) - BY_CODE["en"].stop
+
+
+def measured(conversation: Conversation, choose: Choose, share: float) -> list[Kept]:
+    """One figure a question."""
+    texts: dict[int, list[str]] = {}
+    said: dict[str, str] = {}
+    for event in conversation.events:
+        text = (event.query or event.response).partition(": ")[2]
+        texts.setdefault(event.session, []).append(text)
+        said[event.turns[0]] = text
+    joined = ["\n".join(lines) for lines in texts.values()]
+    chosen = choose(joined, int(share * sum(map(len, joined))))
+    taken = [one.sentence for one in chosen]
+    held = content(" ".join(taken))
+    found = []
+    for question in conversation.questions:
+        evidence = [said[turn] for turn in question.evidence if turn in said]
+        if evidence:
+            wanted = set().union(*(content(text) for text in evidence))
+            touched = [any(len(sentence) >= 25 and sentence in text for sentence in taken) for text in evidence]
+            found.append(Kept(len(wanted & held) / max(len(wanted), 1), sum(touched) / len(touched)))
+    return found
+
+
+def main() -> None:
+    """Print the table and keep it in bench/results.md."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    arguments = parser.parse_args()
+    told = conversations(arguments.data)
+    rows = []
+    for share in SHARES:
+        floors: list[Kept] = []
+        for name, choose in (("floor: any sentences", at_random), ("floor: first sentences", first_sentences), ("ours", headlines)):
+            mean = Kept(*np.mean([one for conversation in told for one in measured(conversation, choose, share)], axis=0))
+            better = max((floor.words for floor in floors), default=0.0), max((floor.turns for floor in floors), default=0.0)
+            ratio = f"{mean.words / better[0]:.2f}x / {mean.turns / better[1]:.2f}x" if choose is headlines else ""
+            rows.append([f"{share:.0%}", name, f"{mean.words:.3f}", f"{mean.turns:.3f}", ratio])
+            floors.append(mean)
+    heads = ["length", "chosen", "words of the evidence kept", "evidence turns touched", "ours / better floor"]
+    write_section("headlines", "Headlines", f"python -m bench.headlines --data {arguments.data.name}", table(heads, rows))
+
+
+if __name__ == "__main__":
+    main()

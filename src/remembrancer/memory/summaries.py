@@ -1,0 +1,86 @@
+"""L1: the summary of a stretch of a session, written by its agent. The service counts, measures and keeps; it writes none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..accounts import may_write, space_user_id
+from ..accounts.once import Once, once
+from ..context import Caller, Context
+from ..protocol.errors import Conflict
+from ..protocol.summaries import Summary, SummarySaved
+from ..store import Transaction, named
+from .received import Intake, NothingOfItsOwn
+from .rules import is_l2_due
+from .spaces import SQL as SPACES
+
+SQL = named("remembrancer.memory", "summaries.sql")
+RATIO_LEAST, RATIO_MOST = 0.05, 0.08  # specification, Limits: L1 length is 5-8% of its source text
+
+
+class NothingToSummarise(Conflict):
+    """This session has no turn that is not summarised already. Remember its turns first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptL1:
+    """An L1 as it was kept. `ratio` is its length as a share of its turns'; `known`: it was there already."""
+
+    l1_id: str
+    ratio: float
+    warning: str | None
+    known: bool = False
+
+
+def summarize(context: Context, caller: Caller, summary: Summary, given: Once | None = None) -> SummarySaved:
+    """Keep an L1. Raises NothingToSummarise, NothingOfItsOwn, Forbidden, Conflict as `once`, StoreUnavailable."""
+    may_write(caller)
+    user_id = space_user_id(caller, summary.user_id)
+    intake = Intake(settings=context.settings)
+    text = intake.take_if(summary.summary_text)
+    if text is None:
+        raise NothingOfItsOwn
+
+    def keep(tx: Transaction) -> str:
+        space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+        session = tx.one(SPACES.session_of, space_id=space.id, session_id=summary.session_id) if space else None
+        if space is None or session is None:
+            raise NothingToSummarise
+        kept = keep_l1(
+            context, tx, space_id=space.id, session=session.id, text=text, topic=summary.topic, message_count=summary.message_count
+        )
+        now = tx.the(SPACES.space_by_id, id=space.id)
+        warning = " ".join(said for said in (kept.warning, intake.noticed) if said) or None
+        is_due = is_l2_due(now.l1_count, now.l1_mapped)
+        return SummarySaved(saved=True, l1_id=kept.l1_id, l2_due=is_due, ratio=kept.ratio, warning=warning).model_dump_json()
+
+    return SummarySaved.model_validate_json(context.store.write(lambda tx: once(tx, given, context.clock(), lambda: keep(tx))))
+
+
+def keep_l1(
+    context: Context, tx: Transaction, *, space_id: int, session: int, text: str, topic: str | None = None, message_count: int | None = None
+) -> KeptL1:
+    """Keep the L1 of a session's turns since its last one; `session` is its row. Sent again while nothing came after it, it is kept once.
+
+    Raises NothingToSummarise.
+    """
+    source = tx.the(SQL.source_of, session=session)
+    if not source.turns:
+        last = tx.one(SQL.l1_of, session=session)
+        if last is not None and last.text == text:
+            return KeptL1(l1_id=last.l1_id, ratio=last.ratio, warning=_warning(last.ratio), known=True)
+        raise NothingToSummarise
+    ratio = round(len(text) / max(source.characters, 1), 4)
+    l1_id = context.ids("l1_")
+    values = {"topic": topic, "text": text, "message_count": message_count, "turns": source.turns, "ratio": ratio}
+    tx.run(SQL.add_l1, l1_id=l1_id, space_id=space_id, session=session, now_ms=context.clock(), **values)
+    tx.run(SQL.note_l1, session=session)
+    tx.run(SQL.count_l1, space_id=space_id)
+    return KeptL1(l1_id=l1_id, ratio=ratio, warning=_warning(ratio))
+
+
+def _warning(ratio: float) -> str | None:
+    if RATIO_LEAST <= ratio <= RATIO_MOST:
+        return None
+    how = "short" if ratio < RATIO_LEAST else "long"
+    return f"Kept, but {how}: {ratio:.1%} of the length of its turns, where {RATIO_LEAST:.0%} to {RATIO_MOST:.0%} are asked for."

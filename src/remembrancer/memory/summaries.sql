@@ -1,0 +1,53 @@
+-- l1_of: The newest L1 of a session
+select l1_id, text, ratio from summaries where session = :session order by id desc limit 1;
+
+-- source_of: How many turns of a session no L1 tells of, and how long they are
+select count(*) as turns, coalesce(sum(length(later.query) + length(later.response)), 0) as characters
+from (
+    select events.query, events.response from events join sessions on sessions.id = events.session
+    where sessions.id = :session
+    order by events.created_ms desc, events.id desc
+    limit (select turns - turns_summarised from sessions where id = :session)
+) as later;
+
+-- add_l1: Keep an L1
+insert into summaries (l1_id, space_id, session, topic, text, message_count, turns, ratio, created_ms)
+values (:l1_id, :space_id, :session, :topic, :text, :message_count, :turns, :ratio, :now_ms);
+
+-- note_l1: The session's turns are summarised, all of them
+update sessions set turns_summarised = turns where id = :session;
+
+-- count_l1: One L1 more in a space
+update spaces set l1_count = l1_count + 1 where id = :space_id;
+
+-- l1s: The L1s of a space with their sessions, oldest first
+select summaries.l1_id, summaries.session, sessions.session_id, summaries.topic, summaries.text, summaries.created_ms
+from summaries join sessions on sessions.id = summaries.session
+where summaries.space_id = :space_id order by summaries.id;
+
+-- l1s_of_session: The newest L1s of one session, newest first
+select summaries.text, summaries.created_ms from summaries join sessions on sessions.id = summaries.session
+where sessions.space_id = :space_id and sessions.session_id = :session_id order by summaries.id desc limit :most;
+
+-- newest_map: The newest map of a space
+select version, text, l1_count, made_by, created_ms from maps where space_id = :space_id order by version desc limit 1;
+
+-- map_of_version: One version of a map
+select version, text, l1_count, made_by, created_ms from maps where space_id = :space_id and version = :version;
+
+-- agents_map: The newest map of a space that its agent made
+select version, text, l1_count from maps where space_id = :space_id and made_by = 'agent' order by version desc limit 1;
+
+-- add_map: Keep a new version of a map
+insert into maps (space_id, version, text, l1_count, made_by, created_ms)
+select id, :version, :text, l1_count, :made_by, :now_ms from spaces where id = :space_id;
+
+-- note_map: The newest map knows every L1 there is
+update spaces set l1_mapped = l1_count where id = :space_id;
+
+-- add_fact: Keep a critical fact, unless it is known
+insert into facts (space_id, session, event, text, created_ms) values (:space_id, :session, :event, :text, :now_ms)
+on conflict (space_id, text) do nothing;
+
+-- facts: The critical facts of a space, newest first
+select text, created_ms from facts where space_id = :space_id order by id desc limit :most;

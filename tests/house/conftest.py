@@ -1,0 +1,50 @@
+"""A server that runs as `make run` starts it, for what the documentation shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """A server on a fresh data folder, as `make run` starts it."""
+
+    url: str
+    key: str
+    data: Path
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Starts one server for all pages and takes its address and key from the lines it prints."""
+    data = tmp_path_factory.mktemp("data")
+    environment = {**os.environ, "REMEMBRANCER_DATA": str(data)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "remembrancer", "serve", "--port", "0"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        said = ""
+        for line in process.stdout or ():
+            said += line
+            if "/api/v7/memory" in line:
+                break
+        url, key = re.search(r"http://[\d.:]+", said), re.search(r"sk_[0-9a-f]{64}", said)
+        try:
+            assert url, f"{said}{process.stderr and process.poll() and process.stderr.read()}"
+            assert key, said
+            yield Served(url[0], key[0], data)
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.communicate(timeout=30)

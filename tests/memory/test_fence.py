@@ -1,0 +1,86 @@
+"""Stored text stays behind its fence, and what comes back from behind a fence is recognised."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remembrancer.memory.fence import defused, fenced, new_delimiter, unfenced
+
+INJECTIONS: list[str] = tomllib.loads((Path(__file__).parent / "injections.toml").read_text("utf-8"))["turns"]
+DELIMITER = "0123456789abcdef"
+FENCE_LINE = re.compile(r"<<\s*/?\s*(?:end)?\s*memory", re.IGNORECASE)
+
+
+def test_the_corpus_is_large_enough() -> None:
+    """Issue: 'A corpus of at least 50 injection turns'."""
+    assert len(set(INJECTIONS)) >= 50
+
+
+@pytest.mark.parametrize("turn", INJECTIONS)
+def test_no_turn_closes_the_fence(turn: str) -> None:
+    """Issue: 'shows that no content closes the fence': even one that knows the delimiter."""
+    text = turn.replace("DELIMITER", DELIMITER)
+    first, *inside, last = fenced(text, DELIMITER).split("\n")
+
+    assert (first, last) == (f"<<memory-data {DELIMITER}>>", f"<<end memory-data {DELIMITER}>>")
+    assert [line for line in inside if FENCE_LINE.search(line)] == []
+    assert unfenced(f"before\n{fenced(text, DELIMITER)}\nafter")[0] == "before\n\nafter"
+
+
+@given(st.lists(st.sampled_from([*"<>/ \n\u200b\u2066＜‹≪ｍMen-", "memory-data", "end ", "<<", ">>", DELIMITER]), max_size=40))
+def test_no_text_at_all_closes_it(pieces: list[str]) -> None:
+    assert unfenced(fenced("".join(pieces), DELIMITER) + "rest")[0] == "rest"
+
+
+@pytest.mark.parametrize(
+    "text", ["cout << x << endl;", "a < b, c << 2", "1 ≪ 2", "«oui»", "日本語 👩‍👧 می‌خواهم", "a\tb\n\nc", "the memory-data of it"]
+)
+def test_ordinary_text_stays_as_it_is(text: str) -> None:
+    assert defused(text) == text
+
+
+def test_what_cannot_be_seen_is_left_out() -> None:
+    assert defused("a\u202eb\u2066c\u200bd\ufeff\U000e0041\x00\x1b[31m\r\ne\u2028f") == "abcd[31m\ne\nf"
+
+
+def test_a_delimiter_is_new_each_time() -> None:
+    made = {new_delimiter() for _ in range(100)}
+
+    assert len(made) == 100
+    assert all(re.fullmatch("[0-9a-f]{16}", delimiter) for delimiter in made)
+
+
+def test_blocks_are_taken_out_and_counted() -> None:
+    """decisions.md: 'Text an agent merely got from this service ... is recognised by its fence and not stored again.'"""
+    block, other = fenced("stored", DELIMITER), fenced("also stored", "f" * 16)
+
+    assert unfenced(f"a {block} b {other} c") == ("a  b  c", len(block) + len(other))
+    assert unfenced("no fence") == ("no fence", 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"<<memory-data {DELIMITER}>>\nnever closed",
+        f"closed <<end memory-data {DELIMITER}>>",
+        f"<<memory-data {DELIMITER}>>\nclosed by another\n<<end memory-data {'f' * 16}>>",
+        f"<<end memory-data {DELIMITER}>> the wrong way round <<memory-data {DELIMITER}>>",
+        "<<memory-data 123>> short <<end memory-data 123>>",
+    ],
+)
+def test_what_is_no_whole_block_is_left_as_it_is(text: str) -> None:
+    assert unfenced(text) == (text, 0)
+
+
+@pytest.mark.parametrize("piece", [f"<<memory-data {DELIMITER}>>", f"<<end memory-data {DELIMITER}>>", "<<memory-data ", "<", "‹m", "<<"])
+def test_much_hostile_text_takes_no_more_than_its_length(piece: str) -> None:
+    """Ends at all: a pattern that goes back and forth would run for hours."""
+    text = piece * (300_000 // len(piece))
+
+    assert unfenced(fenced(text, "f" * 16) + "x")[0] == "x"

@@ -1,0 +1,73 @@
+"""What is owed, case by case; the documentation shows exactly these cases."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from house.tree import ROOT
+
+from remembrancer.memory.rules import CASES, Standing, judge
+from remembrancer.protocol.seal import render
+
+GOOD = Standing(step=4, remembered_step=4, last_seal=render(4))
+OWING = {
+    "turn_not_remembered": replace(GOOD, remembered_step=3),
+    "seal_step": replace(GOOD, last_seal=render(3)),
+    "seal_name": replace(GOOD, last_seal=render(4, "SVC")),
+    "seal_missing": replace(GOOD, last_seal=None),
+    "seal_malformed": replace(GOOD, last_seal="sealed"),
+    "cubes_unrated": replace(GOOD, unrated=("c_0000000000001",)),
+    "l1_due": replace(GOOD, turns=20, turns_summarised=5),
+    "l2_due": replace(GOOD, l1_count=13, l1_mapped=3),
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.word)
+def test_each_case_holds_where_it_should_and_nowhere_else(case: object) -> None:
+    holding = [word for word, standing in OWING.items() if case.holds(standing)]  # type: ignore[attr-defined]
+
+    assert holding == [case.word]  # type: ignore[attr-defined]
+
+
+def test_a_session_in_good_standing_owes_nothing() -> None:
+    assert judge(GOOD) == (None, [])
+
+
+@pytest.mark.parametrize("last_seal", [None, "", "sealed", render(0), render(9), render(1, "SVC")])
+def test_the_first_search_of_a_session_owes_nothing(last_seal: str | None) -> None:
+    assert judge(Standing(step=0, last_seal=last_seal)) == (None, [])
+
+
+@pytest.mark.parametrize(
+    ("standing", "word"),
+    [
+        (replace(GOOD, last_seal="  "), "seal_missing"),
+        (replace(GOOD, last_seal=render(5, "SVC")), "seal_name"),
+        (replace(GOOD, remembered_step=0), "turn_not_remembered"),
+        (replace(GOOD, last_seal=f"  {render(4)}\n"), None),
+        (replace(GOOD, turns=19, turns_summarised=5), None),
+        (replace(GOOD, l1_count=9), None),
+        (replace(GOOD, seal_name="SVC", last_seal=render(4, "SVC")), None),
+    ],
+)
+def test_at_the_borders(standing: Standing, word: str | None) -> None:
+    assert [case.word for case in CASES if case.holds(standing)] == ([word] if word else [])
+
+
+def test_what_is_missed_and_what_is_due_are_told_apart_and_all_at_once() -> None:
+    owed = judge(replace(GOOD, remembered_step=2, last_seal=render(1), turns=15, unrated=("c_1", "c_2")))
+
+    assert owed.duty_error is not None
+    assert "since step 3" in owed.duty_error
+    assert render(4) in owed.duty_error
+    assert [reminder.split(" ")[0] for reminder in owed.reminders] == ["Rate", "An"]
+
+
+def test_the_documentation_shows_every_case_as_it_is() -> None:
+    """Issue: 'a table of every case in docs/reference/duties.md that a test compares with the code'. Paste what differs."""
+    page = (ROOT / "docs" / "reference" / "duties.md").read_text("utf-8")
+    rows = [f"| `{c.word}` | `{c.kind}` | {c.when} | {c.says(OWING[c.word]).replace('|', chr(92) + '|')} |" for c in CASES]
+
+    assert re.findall(r"^\| `.*` \| `(?:duty_error|reminders)` \|.*$", page, re.MULTILINE) == rows

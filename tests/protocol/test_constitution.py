@@ -1,0 +1,97 @@
+"""The constitution: numbered, versioned, in one file; the short form is true to the whole."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from house.tree import CODE
+
+from remembrancer.entrypoints.http import ROUTES
+from remembrancer.protocol.constitution import RULES, VERSION, compact_text, protocol_text
+from remembrancer.protocol.seal import read_seal
+
+FILE = (CODE / "protocol" / "constitution.md").read_text("utf-8")
+LINES = ["L1: ", "L2: ", "CRITICAL: ", "CUBE: ", "CUBE_NOTHING: ", "RATE: ", "TASK_DONE", "PUBLISH", "memory: not used"]
+NOT_SERVED_YET = {"POST /api/v7/agent/second-look"}
+
+
+def numbered(text: str, after: str) -> dict[int, str]:
+    """Lines that begin with a number, by it."""
+    return {int(number): rule for number, rule in re.findall(rf"^(\d+){re.escape(after)}(.+)$", text, re.MULTILINE)}
+
+
+def test_rules_are_numbered_without_a_gap() -> None:
+    """Issue: 'the constitution is numbered, versioned, compact and in one file'."""
+    rules = numbered(FILE, ". ")
+
+    assert list(rules) == list(range(1, len(rules) + 1))
+    assert tuple(rules.values()) == RULES
+    assert len(RULES) >= 8
+
+
+def test_it_has_one_version() -> None:
+    assert re.findall(r"^Version: (.+)$", FILE, re.MULTILINE) == [str(VERSION)]
+    assert VERSION >= 1
+    assert f"Version: {VERSION}\n" in protocol_text("REM")
+
+
+@pytest.mark.parametrize("name", ["REM", "SVC", "n" * 32])
+def test_the_short_form_is_short_with_any_name(name: str) -> None:
+    assert len(compact_text(name).encode()) <= 1_200
+
+
+def test_the_short_form_keeps_the_numbers_of_the_rules() -> None:
+    """A rule that an agent cites by its number is the same rule wherever it was read."""
+    short = numbered(compact_text("REM"), " ")
+    words = {n: _words(rule) for n, rule in enumerate(RULES, 1)}
+
+    assert set(short) <= set(words)
+    assert [n for n, rule in short.items() if max(words, key=lambda of: len(words[of] & _words(rule))) != n] == []
+
+
+def _words(rule: str) -> set[str]:
+    return set(re.findall(r"[a-z_]{4,}", rule.lower()))
+
+
+@pytest.mark.parametrize("said", ["(ref: <event_id>)", "[general]", "[unverified]", "[assumption]", "data", "grant", "key"])
+def test_both_forms_say_what_must_never_be_missing(said: str) -> None:
+    """Specification, 'Full protocol' and 'System files'; Authentication 4."""
+    assert said in protocol_text("REM")
+    assert said in compact_text("REM")
+
+
+def test_both_forms_go_through_a_turn_in_its_order() -> None:
+    """Specification, 'Per-turn agent protocol': search, draft, remember, second look, vote, only the clean answer."""
+    steps = ["search memory", "draft", "remember", "second look", " rate "]
+
+    for text in (" ".join(RULES).lower(), compact_text("REM").lower()):
+        places = [*(text.index(step) for step in steps), text.rindex("clean answer")]
+        assert places == sorted(places)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_the_whole_has_every_service_line(line: str) -> None:
+    """Specification, the table of hidden service lines."""
+    assert f"| `{line}" in protocol_text("REM")
+
+
+@pytest.mark.parametrize("name", ["REM", "ARCHIVE"])
+def test_the_seal_it_shows_is_one_that_is_accepted(name: str) -> None:
+    """Specification: 'Seal line: SVC | #<step> | READ | VERIFY | CORRECT | OUTPUT'."""
+    for text in (protocol_text(name), compact_text(name)):
+        shown = re.findall(r"\S+ \| #<step> \|[ A-Z|]+", text.replace("`", " "))
+
+        assert [read_seal(seal.replace("<step>", "7")) for seal in shown] == [(name, 7)]
+
+
+def test_it_names_no_path_that_is_not_there() -> None:
+    served = {f"{e.method} {e.path}" for e in ROUTES} | NOT_SERVED_YET
+    told = re.findall(r"(?:GET|POST|PUT) /\S+?(?=[,.)\s])", compact_text("REM") + protocol_text("REM"))
+
+    assert told
+    assert set(told) <= served
+
+
+def test_nothing_is_left_to_fill_in() -> None:
+    assert "{" not in protocol_text("REM") + compact_text("REM")

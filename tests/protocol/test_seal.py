@@ -1,0 +1,44 @@
+"""Specification, 'Seal line': `SVC | #<step> | READ | VERIFY | CORRECT | OUTPUT`."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remembrancer.protocol.seal import Seal, read_seal, render
+
+
+@given(st.integers(0, 999_999_999), st.from_regex(r"[^\s|#]{1,32}", fullmatch=True))
+def test_a_seal_that_was_written_is_read_back(step: int, name: str) -> None:
+    assert read_seal(render(step, name)) == Seal(name, step)
+
+
+def test_a_seal_is_written_as_the_specification_has_it() -> None:
+    assert render(7) == "REM | #7 | READ | VERIFY | CORRECT | OUTPUT"
+
+
+@pytest.mark.parametrize("text", ["REM|#7|READ|VERIFY|CORRECT|OUTPUT", "  REM  | #7 |READ | VERIFY |\tCORRECT | OUTPUT \n"])
+def test_blanks_around_the_bars_are_free(text: str) -> None:
+    assert read_seal(text) == Seal("REM", 7)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "REM",
+        "REM | 7 | READ | VERIFY | CORRECT | OUTPUT",
+        "REM | #-7 | READ | VERIFY | CORRECT | OUTPUT",
+        "REM | #٧ | READ | VERIFY | CORRECT | OUTPUT",
+        "REM | #7 | read | verify | correct | output",
+        "REM | #7 | READ | VERIFY | OUTPUT | CORRECT",
+        "REM | #7 | READ | VERIFY | CORRECT | OUTPUT | MORE",
+        "I sealed it: REM | #7 | READ | VERIFY | CORRECT | OUTPUT",
+        "REM | #7 | READ | VERIFY | CORRECT | OUTPUT\nREM | #8 | READ | VERIFY | CORRECT | OUTPUT",
+        "REM | #9999999999 | READ | VERIFY | CORRECT | OUTPUT",
+        "# | #7 | READ | VERIFY | CORRECT | OUTPUT",
+    ],
+)
+def test_anything_else_is_no_seal(text: str) -> None:
+    assert read_seal(text) is None

@@ -1,0 +1,134 @@
+"""Specification, 'Get the agent prompt': GET /api/v7/agent/prompt?user_id=<user_id>; and how a user sets their part of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from service import Http
+
+from remembrancer.protocol import limits
+
+PATH = "/api/v7/agent/prompt"
+PART = "Answer in Italian. Bo is an architect."
+
+
+def put(http: Http, body: Any, **given: Any) -> Any:
+    """The answer."""
+    return http.ask("PUT", PATH, json=body, **given)
+
+
+def part(http: Http, user_id: str = "owner") -> str:
+    """The user's own part."""
+    return str(http.get(PATH, params={"user_id": user_id}).json()["user_part"])
+
+
+def test_it_gives_what_an_agent_has_to_know(http: Http) -> None:
+    """'A per-user agent prompt'. decisions.md: 'agent/prompt → {prompt, user_id, updated_at}'."""
+    answer = http.get(PATH, params={"user_id": "bo"}).json()
+
+    assert (answer["user_id"], answer["user_part"], answer["updated_at"]) == ("bo", "", None)
+    assert all(
+        said in answer["prompt"] for said in ("CUBE_NOTHING:", "(ref: <event_id>)", "REM | #<step> | READ | VERIFY | CORRECT | OUTPUT")
+    )
+
+
+def test_what_a_user_sets_is_in_the_next_prompt(http: Http) -> None:
+    """decisions.md: 'PUT sets the user's own part'."""
+    told = put(http, {"prompt": PART, "user_id": "bo"}).json()
+    found = http.get(PATH, params={"user_id": "bo"}).json()
+
+    assert told == found
+    assert found["user_part"] == PART
+    assert found["prompt"].endswith(PART)
+    assert found["updated_at"] == "2026-01-01T00:00:00.000Z"
+
+
+def test_an_empty_part_takes_it_away(http: Http) -> None:
+    put(http, {"prompt": PART})
+
+    assert put(http, {"prompt": ""}).json()["updated_at"] is None
+    assert part(http) == ""
+
+
+@pytest.mark.parametrize(
+    "query", ["", "?user=bo", "?user_id=", "?user_id=a&user_id=b", "?user_id=%FF", "?user_id=a%00", "?user_id=" + "u" * 257]
+)
+def test_the_user_id_is_required(http: Http, query: str) -> None:
+    """'The query parameter user_id is a required string'."""
+    answer = http.get(PATH + query)
+
+    assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
+    assert [fault["pointer"] for fault in answer.json()["errors"]] == ["/user_id"]
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({}, "/prompt"),
+    ({"prompt": None}, "/prompt"),
+    ({"prompt": 5}, "/prompt"),
+    ({"prompt": ["a"]}, "/prompt"),
+    ({"prompt": "a\0b"}, "/prompt"),
+    ({"prompt": "p" * (limits.PROMPT_CHARACTERS_MAX + 1)}, "/prompt"),
+    ({"prompt": PART, "user_id": ""}, "/user_id"),
+    ({"prompt": PART, "user_id": 5}, "/user_id"),
+    ({"prompt": PART, "user_id": "u" * 257}, "/user_id"),
+]
+
+
+@pytest.mark.parametrize(("body", "pointer"), WRONG)
+def test_a_part_that_is_wrong_is_refused_and_the_old_one_stays(http: Http, body: dict[str, Any], pointer: str) -> None:
+    """decisions.md, Errors: '422 well-formed but invalid'."""
+    put(http, {"prompt": PART})
+    before = http.rows()
+    answer = put(http, body)
+
+    assert answer.status_code == 422
+    assert [fault["pointer"] for fault in answer.json()["errors"]] == [pointer]
+    assert (http.rows(), part(http)) == (before, PART)
+
+
+def test_half_a_character_is_refused(http: Http) -> None:
+    """decisions.md, Errors: 'lone surrogates are 422'."""
+    answer = http.ask("PUT", PATH, content=b'{"prompt": "\\ud800"}', headers={"Content-Type": "application/json"})
+
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/prompt")
+
+
+def test_the_longest_part_is_kept_whole(http: Http) -> None:
+    longest = "é" * limits.PROMPT_CHARACTERS_MAX
+
+    assert put(http, {"prompt": longest}).status_code == 200
+    assert part(http) == longest
+
+
+def test_a_repeated_write_is_done_once(http: Http) -> None:
+    """decisions.md, Errors: 'Writes accept Idempotency-Key (24 h)'."""
+    key = {"Idempotency-Key": "k1"}
+    first = put(http, {"prompt": PART}, headers=key)
+    put(http, {"prompt": "Another."})
+    again = put(http, {"prompt": PART}, headers=key)
+
+    assert (again.json(), again.headers["idempotent-replayed"]) == (first.json(), "true")
+    assert part(http) == "Another."
+    assert put(http, {"prompt": "A third."}, headers=key).status_code == 409
+
+
+def test_keys_that_may_not_are_refused(http: Http) -> None:
+    """decisions.md: 'A pinned key used with another user_id: 403'; 'A read-only key's ... writes answer 403'."""
+    pinned, reader = http.as_account("owner", user_id="bo"), http.as_account("owner", read_only=True)
+    refused = [
+        pinned.get(PATH, params={"user_id": "owner"}),
+        put(pinned, {"prompt": PART, "user_id": "owner"}),
+        put(reader, {"prompt": PART}),
+    ]
+
+    assert [answer.status_code for answer in refused] == [403, 403, 403]
+    assert http.rows()["prompts"] == 0
+    assert reader.get(PATH, params={"user_id": "owner"}).status_code == 200
+
+
+def test_another_accounts_prompt_is_not_to_be_seen(http: Http) -> None:
+    """decisions.md: 'Nothing of another account is ever readable'."""
+    put(http, {"prompt": PART, "user_id": "bo"})
+
+    assert part(http.as_account("robot"), "bo") == ""

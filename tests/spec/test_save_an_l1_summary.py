@@ -1,0 +1,110 @@
+"""Specification, 'Save an L1 summary': POST /api/v7/memory/summarize."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from service import Http
+
+PATH = "/api/v7/memory/summarize"
+L1 = {"user_id": "owner", "session_id": "s", "summary_text": "The ferry leaves at 9:40."}
+
+
+def turns(http: Http, count: int, first: int = 0) -> None:
+    """So many turns of 100 characters each."""
+    for n in range(first, first + count):
+        http.remember(f"{n:03}".ljust(50, "q"), f"{n:03}".ljust(50, "r"), session_id="s")
+
+
+def test_it_is_kept_with_its_share_of_the_turns_it_tells_of(http: Http) -> None:
+    """decisions.md: 'memory/summarize → {saved, l1_id, l2_due, ratio, warning}'; it tells of the turns since the last L1."""
+    turns(http, 5)
+    first = http.post(PATH, {**L1, "summary_text": "x" * 30, "topic": "travel", "message_count": 10}).json()
+    turns(http, 4, first=5)
+    second = http.post(PATH, {**L1, "summary_text": "y" * 20}).json()
+
+    assert (first["saved"], first["ratio"], first["l2_due"]) == (True, 0.06, False)
+    assert second["ratio"] == 0.05
+    assert "warning" not in first
+    assert first["l1_id"] != second["l1_id"]
+
+
+@pytest.mark.parametrize(("length", "how"), [(24, "short"), (25, None), (40, None), (41, "long")])
+def test_outside_five_to_eight_percent_it_is_kept_with_a_warning(http: Http, length: int, how: str | None) -> None:
+    """'L1 length is 5-8% of its source text'; decisions.md: 'an L1 outside ... is stored with a warning'."""
+    turns(http, 5)
+    answer = http.post(PATH, {**L1, "summary_text": "x" * length}).json()
+
+    assert answer["saved"] is True
+    assert (how or "") in answer.get("warning", "")
+    assert ("warning" in answer) == (how is not None)
+
+
+def test_without_a_turn_to_tell_of_it_is_a_conflict(http: Http) -> None:
+    """Issue, Bad input: 'L1 without turns'."""
+    turns(http, 1)
+    http.post(PATH, L1)
+    before = http.rows()
+
+    for body in ({**L1, "summary_text": "More."}, {**L1, "session_id": "nothing said"}, {**L1, "user_id": "nobody"}):
+        answer = http.post(PATH, body)
+        assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
+    assert http.rows() == before
+
+
+def test_the_same_sent_again_is_kept_once(http: Http) -> None:
+    turns(http, 1)
+    first, again = http.post(PATH, L1).json(), http.post(PATH, L1).json()
+
+    assert again == first
+    assert http.rows()["summaries"] == 1
+
+
+def test_it_ends_what_was_due(http: Http) -> None:
+    turns(http, 15)
+    http.post(PATH, L1)
+
+    assert http.remember("q", "r", session_id="s")["l1_due"] is False
+
+
+@pytest.mark.parametrize(
+    ("wrong", "pointer"),
+    [
+        ({"summary_text": None}, "/summary_text"),
+        ({"summary_text": ""}, "/summary_text"),
+        ({"summary_text": " \n"}, "/summary_text"),
+        ({"summary_text": "x" * 20_001}, "/summary_text"),
+        ({"summary_text": "a\x00b"}, "/summary_text"),
+        ({"message_count": -1}, "/message_count"),
+        ({"message_count": "5"}, "/message_count"),
+        ({"message_count": True}, "/message_count"),
+        ({"session_id": ""}, "/session_id"),
+        ({"user_id": 5}, "/user_id"),
+        ({"topic": "t" * 1_001}, "/topic"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_kept(http: Http, wrong: dict[str, Any], pointer: str) -> None:
+    turns(http, 1)
+    before = http.rows()
+    answer = http.post(PATH, {**L1, **wrong})
+
+    assert answer.status_code == 422
+    assert [fault["pointer"] for fault in answer.json()["errors"]] == [pointer]
+    assert http.rows() == before
+
+
+@pytest.mark.parametrize("missing", ["user_id", "session_id", "summary_text"])
+def test_a_required_member_that_is_missing_is_named(http: Http, missing: str) -> None:
+    """'Body: user_id, session_id and summary_text (required strings)'."""
+    answer = http.post(PATH, {name: value for name, value in L1.items() if name != missing})
+
+    assert [fault["pointer"] for fault in answer.json()["errors"]] == [f"/{missing}"]
+
+
+def test_keys_that_may_not_write_here_are_refused(http: Http) -> None:
+    turns(http, 1)
+    for key in ({"read_only": True}, {"user_id": "somebody else"}):
+        assert http.as_account("owner", **key).post(PATH, L1).status_code == 403
+    assert http.as_account("another account").post(PATH, L1).status_code == 409
+    assert http.rows()["summaries"] == 0

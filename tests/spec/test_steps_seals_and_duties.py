@@ -1,0 +1,167 @@
+"""Specification, 'Search memory' and 'Errors' 3: step, last_seal, duty_error, reminders, open_tasks, help_hits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from service import Http
+
+from remembrancer.protocol.seal import render
+
+FERRY = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino."}
+
+
+def sealed(http: Http, step: int, **more: Any) -> Any:
+    """A search that brings the seal of this step."""
+    return http.memory("ferry", last_seal=render(step), **more)
+
+
+def test_each_session_of_each_space_counts_its_own_steps(http: Http) -> None:
+    """'`step` (integer): used in the seal'; decisions.md: 'step grows by one per (space, session)'."""
+    steps = [http.memory("a", user_id=user, session_id=s)["step"] for user, s in (("u", "s"), ("u", "s"), ("u", "t"), ("v", "s"))]
+
+    assert steps == [1, 2, 1, 1]
+
+
+def test_the_first_search_owes_nothing(http: Http) -> None:
+    answer = http.memory("ferry", last_seal="nonsense")
+
+    assert "duty_error" not in answer
+    assert "reminders" not in answer
+
+
+def test_a_turn_remembered_and_a_right_seal_are_good_standing(http: Http) -> None:
+    step = http.memory("ferry")["step"]
+    http.remember(**FERRY)
+
+    answer = sealed(http, step)
+
+    assert answer["step"] == 2
+    assert not {"duty_error", "reminders"} & set(answer)
+
+
+def test_a_turn_not_remembered_is_a_duty_error_until_one_is_remembered(http: Http) -> None:
+    """'`duty_error` and `reminders` in a memory result report missed steps'; they never withhold hits."""
+    http.remember(**FERRY, session_id="before")
+    http.memory("ferry")
+    missed, again = sealed(http, 1), sealed(http, 2)
+    http.remember(**FERRY)
+    repaired = sealed(http, 3)
+
+    assert "since step 1" in missed["duty_error"]
+    assert "since step 1" in again["duty_error"]
+    assert [hit["response"] for hit in missed["hits"]] == [FERRY["response"]]
+    assert "duty_error" not in repaired
+
+
+def test_a_turn_of_another_session_does_not_make_it_good(http: Http) -> None:
+    http.memory("ferry", session_id="s")
+    http.remember(**FERRY, session_id="t")
+
+    assert "duty_error" in sealed(http, 1, session_id="s")
+
+
+@pytest.mark.parametrize(
+    ("last_seal", "told"),
+    [
+        (None, "reminders"),
+        ("", "reminders"),
+        ("REM #1", "reminders"),
+        (render(2), "duty_error"),
+        (render(0), "duty_error"),
+        (render(1, "SVC"), "duty_error"),
+    ],
+)
+def test_a_seal_that_is_not_right_is_told(http: Http, last_seal: str | None, told: str) -> None:
+    """'Reminders mark a missed step or seal'; decisions.md: 'duty_error ... a wrong seal', 'reminders: last_seal missing or malformed'."""
+    http.memory("ferry")
+    http.remember(**FERRY)
+
+    answer = http.memory("ferry", last_seal=last_seal)
+
+    assert {"duty_error", "reminders"} & set(answer) == {told}
+    assert render(1) in str(answer[told])
+
+
+def test_a_search_that_only_reads_counts_no_step_and_checks_no_duty(http: Http) -> None:
+    """decisions.md: '`interact` ... false is a pure read'; 'A read-only key's searches never interact'."""
+    http.memory("ferry")
+    read, other = http.memory("ferry", interact=False), http.as_account("owner", read_only=True).memory("ferry")
+
+    assert [answer["step"] for answer in (read, other)] == [1, 1]
+    assert not {"duty_error", "reminders"} & {*read, *other}
+    assert http.memory("ferry")["step"] == 2
+
+
+def test_an_l1_is_due_after_fifteen_turns_and_no_more_once_it_is_given(http: Http) -> None:
+    """'An L1 is due about every 15 turns.'"""
+    due = [http.remember(f"Question {n}?", "Answer.")["l1_due"] for n in range(15)]
+    http.memory("a")
+    reminded = sealed(http, 1)["reminders"]
+    given = http.remember("Question?", "Answer.", l1_summary="Fifteen questions were answered.")
+
+    assert due == [False] * 14 + [True]
+    assert [line.split(":")[0] for line in reminded] == ["An L1 is due"]
+    assert given["l1_due"] is False
+
+
+def test_an_l2_is_due_after_ten_l1s_and_no_more_once_it_is_given(http: Http) -> None:
+    """'An L2 is due after 10 stage L1s.'"""
+    due = [http.remember(f"Question {n}?", "Answer.", l1_summary=f"Question {n} was answered.")["l2_due"] for n in range(10)]
+    http.memory("a")
+    reminded = sealed(http, 1)["reminders"]
+    given = http.post("/api/v7/remember", {"l2_map": "Questions and answers."}).json()
+
+    assert due == [False] * 9 + [True]
+    assert [line.split(":")[0] for line in reminded] == ["An L2 is due"]
+    assert given["l2_due"] is False
+
+
+def test_sessions_left_undone_are_shown_to_the_others(http: Http) -> None:
+    """decisions.md: 'open_tasks = sessions of this space whose latest turn has not said task_done, newest first, at most 5'."""
+    for n in range(7):
+        http.remember(f"Task {n}?", "Begun.", session_id=f"s{n}", topic=f"t{n}")
+    http.remember("Task 6 again?", "Done.", session_id="s6", task_done=True)
+    http.post("/api/v7/remember", {"session_id": "s5", "task_done": True})
+    http.remember("Foreign?", "Begun.", user_id="bob", session_id="foreign")
+
+    tasks = http.memory("anything", session_id="s4")["open_tasks"]
+
+    assert [task["session_id"] for task in tasks] == ["s3", "s2", "s1", "s0"]
+    assert tasks[0] == {"session_id": "s3", "topic": "t3", "query": "Task 3?", "turns": 1, "last_turn_at": "2026-01-01T00:00:00.000Z"}
+    assert len(http.memory("anything", session_id="new")["open_tasks"]) == 5
+    assert "open_tasks" not in http.memory("anything", user_id="carol")
+
+
+def test_a_task_taken_up_again_is_open_again(http: Http) -> None:
+    http.remember("Task?", "Done.", session_id="s", task_done=True)
+    http.remember("And now?", "Begun.", session_id="s")
+
+    assert [task["session_id"] for task in http.memory("a", session_id="t")["open_tasks"]] == ["s"]
+
+
+def test_what_asks_about_the_service_is_answered_from_its_help(http: Http) -> None:
+    """decisions.md: 'help_hits = passages of the built-in help that answer the query (only when it asks about the service)'."""
+    assert http.memory("How do I vote on a cube?")["help_hits"][0]["title"] == "Voting on cubes"
+    for about_life in ("What does the seal at the zoo eat?", "When is my jury duty?", "Where is the ice cube tray?"):
+        assert "help_hits" not in http.memory(about_life)
+
+
+def test_two_agents_in_one_session_end_in_a_defined_state(http: Http) -> None:
+    """Issue: 'Two agents in one session, retries, out-of-order calls and a lost remember end in a defined state.'"""
+    other = http.as_account("owner")
+    first, second = http.memory("ferry"), other.memory("train", last_seal=render(1))
+    http.remember(**FERRY)
+    other.remember("When does the train leave?", "At ten.")
+
+    third = other.memory("train", last_seal=render(second["step"]))
+
+    assert [first["step"], second["step"], third["step"]] == [1, 2, 3]
+    assert "duty_error" in second
+    assert "duty_error" not in third
+
+
+def test_a_turn_remembered_before_any_search_owes_nothing(http: Http) -> None:
+    assert http.remember(**FERRY)["step"] == 0
+    assert "duty_error" not in http.memory("ferry")

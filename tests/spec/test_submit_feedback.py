@@ -1,0 +1,157 @@
+"""Specification, 'Submit feedback': POST /api/v7/feedback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from service import Http
+
+from remembrancer import testing
+from remembrancer.context import Context
+from remembrancer.protocol import limits
+from remembrancer.protocol.feedback import FeedbackType
+from remembrancer.settings import Settings
+
+PATH = "/api/v7/feedback"
+BUG: dict[str, Any] = {"type": "bug", "title": "A hit is cut in two", "description": "The second half is missing.", "severity": 2}
+
+
+@pytest.fixture
+def context(folder: Path) -> Iterator[Context]:
+    """The parts, with no limit of feedback a minute but where a test sets one."""
+    made = testing.context(folder)
+    yield replace(made, settings=replace(made.settings, rate_feedback_per_minute=0))
+    made.close()
+
+
+def kept(http: Http) -> list[dict[str, Any]]:
+    """What the owner reads."""
+    return list(http.get(PATH).json()["feedback"])
+
+
+def test_it_is_kept_as_it_was_given(http: Http) -> None:
+    """'type (required) ... title ... description ... severity'."""
+    saved = http.as_account("ada").post(PATH, BUG).json()
+
+    assert saved["saved"] is True
+    assert saved["feedback_id"].startswith("f_")
+    assert kept(http) == [{**BUG, "feedback_id": saved["feedback_id"], "account": "ada", "created_at": "2026-01-01T00:00:00.000Z"}]
+
+
+@pytest.mark.parametrize("kind", ["anomaly", "bug", "cube_issue", "improvement", "security"])
+def test_it_has_one_of_five_types(http: Http, kind: str) -> None:
+    """'type (required): one of anomaly, bug, cube_issue, improvement, security'."""
+    assert http.post(PATH, {**BUG, "type": kind}).status_code == 200
+    assert [one["type"] for one in kept(http)] == [kind]
+    assert len(get_args(FeedbackType)) == 5
+
+
+@pytest.mark.parametrize("severity", [1, 2, 3, 4])
+def test_severity_is_one_to_four(http: Http, severity: int) -> None:
+    """'feedback severity | Integer 1 to 4'."""
+    http.post(PATH, {**BUG, "severity": severity})
+
+    assert [one["severity"] for one in kept(http)] == [severity]
+
+
+@pytest.mark.parametrize("body", [{name: BUG[name] for name in BUG if name != "severity"}, {**BUG, "severity": None}])
+def test_severity_is_optional(http: Http, body: dict[str, Any]) -> None:
+    """'severity (integer, 1 to 4, optional)'."""
+    http.post(PATH, body)
+
+    assert [one["severity"] for one in kept(http)] == [None]
+
+
+WRONG: dict[str, list[Any]] = {
+    "severity": [0, 5, -1, "1", "low", True, False, 1.0, 1.5, [1], 10**30],
+    "type": [None, "", "Bug", "bug ", "question", 1, ["bug"], {"bug": 1}],
+    "title": [None, "", " \n", 5, ["t"], "a\0b", "t" * (limits.FEEDBACK_TITLE_CHARACTERS_MAX + 1)],
+    "description": [None, "", "\t", 5, {}, "a\0b", "d" * (limits.FEEDBACK_DESCRIPTION_CHARACTERS_MAX + 1)],
+}
+WRONG_ONES = [(name, value) for name, values in WRONG.items() for value in values]
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG_ONES, ids=[f"{name} {str(value)[:9]!r}" for name, value in WRONG_ONES])
+def test_a_wrong_value_is_refused_and_named(http: Http, name: str, value: Any) -> None:
+    """decisions.md, Errors: '422 well-formed but invalid', 'Numbers and booleans are strict'."""
+    before = http.rows()
+    answer = http.post(PATH, {**BUG, name: value})
+
+    assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
+    assert [fault["pointer"] for fault in answer.json()["errors"]] == [f"/{name}"]
+    assert http.rows() == before
+
+
+@pytest.mark.parametrize("name", ["type", "title", "description"])
+def test_a_missing_field_is_refused_and_named(http: Http, name: str) -> None:
+    """'title (string, required)', 'description (string, required)'."""
+    answer = http.post(PATH, {key: value for key, value in BUG.items() if key != name})
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == [{"pointer": f"/{name}", "detail": "Field required"}]
+
+
+def test_half_a_character_is_refused(http: Http) -> None:
+    """decisions.md, Errors: 'lone surrogates are 422'."""
+    answer = http.post_bytes(PATH, b'{"type": "bug", "title": "\\udfff", "description": "d"}')
+
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/title")
+
+
+def test_the_longest_is_kept_whole(http: Http) -> None:
+    longest = {"title": "é" * limits.FEEDBACK_TITLE_CHARACTERS_MAX, "description": "ß" * limits.FEEDBACK_DESCRIPTION_CHARACTERS_MAX}
+    http.post(PATH, {**BUG, **longest})
+
+    assert kept(http)[0] | longest == kept(http)[0]
+
+
+def test_a_repeated_write_is_done_once(http: Http) -> None:
+    """decisions.md, Errors: 'Writes accept Idempotency-Key (24 h)'."""
+    key = {"Idempotency-Key": "k1"}
+    first, again = [http.post(PATH, BUG, headers=key).json() for _ in range(2)]
+
+    assert first == again
+    assert len(kept(http)) == 1
+    assert http.post(PATH, {**BUG, "severity": 3}, headers=key).status_code == 409
+
+
+def test_a_read_only_key_gives_none(http: Http) -> None:
+    """decisions.md: 'A read-only key's ... writes answer 403'."""
+    assert http.as_account("ada", read_only=True).post(PATH, BUG).status_code == 403
+    assert kept(http) == []
+
+
+class TestItsRate:
+    """Issue: 'Feedback: ... rate limited'."""
+
+    @pytest.fixture
+    def context(self, folder: Path) -> Iterator[Context]:
+        made = testing.context(folder)
+        yield replace(made, settings=replace(made.settings, rate_feedback_per_minute=2))
+        made.close()
+
+    def test_past_its_limit_it_is_429_and_nothing_is_kept(self, http: Http) -> None:
+        given = [http.post(PATH, BUG) for _ in range(3)]
+
+        assert [answer.status_code for answer in given] == [200, 200, 429]
+        assert given[-1].json()["error"] == "too_many_requests"
+        assert 1 <= int(given[-1].headers["retry-after"]) <= 30
+        assert given[-1].headers["ratelimit-policy"] == '"feedback";q=2;w=60'
+        assert len(kept(http)) == 2
+
+    def test_other_calls_and_other_keys_are_not_held_up(self, http: Http) -> None:
+        for _ in range(3):
+            http.post(PATH, BUG)
+
+        assert http.memory("ferry")["hits"] == []
+        assert http.get(PATH).status_code == 200
+        assert http.as_account("ada").post(PATH, BUG).status_code == 200
+
+
+def test_ten_a_minute_is_the_default(folder: Path) -> None:
+    """Issue: 'Feedback: ... rate limited'."""
+    assert Settings(data=folder).rate_feedback_per_minute == 10

@@ -1,0 +1,107 @@
+"""Specification, 'Update the L2 map': POST /api/v7/memory/map, and its versions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from service import Http
+
+PATH = "/api/v7/memory/map"
+
+
+def l1(http: Http, text: str, session_id: str = "s", user_id: str = "owner") -> str:
+    """An L1 of one turn; its id."""
+    receipts = http.remember(f"About {text}", "Noted.", session_id=session_id, user_id=user_id, l1_summary=text)["receipts"]
+    return str(next(receipt["id"] for receipt in receipts if receipt["part"] == "l1_summary"))
+
+
+def made(http: Http, user_id: str = "owner", **more: Any) -> Any:
+    """The answer's body."""
+    answer = http.post(PATH, {"user_id": user_id, **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_it_is_made_of_sentences_of_the_l1s_word_for_word(http: Http) -> None:
+    """decisions.md: 'builds the map from the stored L1s ... by headline extraction'; issue: 'never invent'."""
+    first, second = l1(http, "The roof was mended by Holm. All of the work cost 840 euros."), l1(http, "Ada moved to Oslo in May.", "t")
+    answer = made(http)
+
+    assert (answer["updated"], answer["l1_count"], answer["version"]) == (True, 2, 1)
+    assert answer["map_text"].splitlines() == [
+        f"- 2026-01-01 The roof was mended by Holm. ({first})",
+        f"- 2026-01-01 All of the work cost 840 euros. ({first})",
+        f"- 2026-01-01 Ada moved to Oslo in May. ({second})",
+    ]
+
+
+def test_without_an_l1_there_is_no_map(http: Http) -> None:
+    assert made(http) == {"updated": False, "map_text": "", "l1_count": 0, "version": 0}
+    assert http.get(PATH).status_code == 404
+
+
+def test_the_same_map_is_not_kept_twice(http: Http) -> None:
+    l1(http, "Ada moved to Oslo in May.")
+    first, again = made(http), made(http)
+
+    assert (again["updated"], again["version"]) == (False, 1)
+    assert again["map_text"] == first["map_text"]
+
+
+def test_what_the_agent_wrote_stays_in_front(http: Http) -> None:
+    """decisions.md: '`l2_map` in remember stores the agent's own'."""
+    l1(http, "Ada moved to Oslo in May.")
+    http.post("/api/v7/remember", {"l2_map": "Ada: Oslo since May."})
+    later = l1(http, "Ada bought a boat in June.")
+
+    assert made(http)["map_text"].splitlines() == ["Ada: Oslo since May.", f"- 2026-01-01 Ada bought a boat in June. ({later})"]
+
+
+def test_every_version_stays_readable(http: Http) -> None:
+    """decisions.md: 'Older versions stay readable.'"""
+    l1(http, "Ada moved to Oslo in May.")
+    http.post("/api/v7/remember", {"l2_map": "Ada: Oslo."})
+    l1(http, "Ada bought a boat in June.")
+    made(http)
+
+    first, newest = http.get(PATH, params={"version": 1}).json(), http.get(PATH).json()
+    assert (first["map_text"], first["made_by"], first["l1_count"], first["version"]) == ("Ada: Oslo.", "agent", 1, 1)
+    assert (newest["made_by"], newest["l1_count"], newest["version"], newest["versions"]) == ("headlines", 2, 2, 2)
+    assert http.get(PATH, params={"version": 3}).status_code == 404
+
+
+def test_only_so_many_of_the_latest_sessions(http: Http) -> None:
+    """'Body: session_count (integer)'."""
+    for number in range(4):
+        l1(http, f"Session number {number} was about topic {number}.", f"s{number}")
+
+    assert made(http, session_count=2)["map_text"].count("\n") == 1
+    assert "number 3" in made(http, session_count=1)["map_text"]
+    assert made(http, session_count=0)["map_text"] == ""
+
+
+def test_the_map_of_one_is_not_the_map_of_another(http: Http) -> None:
+    l1(http, "Ada moved to Oslo in May.", user_id="ada")
+
+    assert made(http, "bob")["l1_count"] == 0
+    assert http.as_account("bob").get(PATH, params={"user_id": "ada"}).status_code == 404
+    assert http.as_account("owner", user_id="bob").get(PATH, params={"user_id": "ada"}).status_code == 403
+    assert http.as_account("owner", user_id="bob").post(PATH, {"user_id": "ada"}).status_code == 403
+    assert http.as_account("owner", read_only=True).post(PATH, {"user_id": "ada"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"user_id": None}, {"user_id": ""}, {"session_count": -1}, {"session_count": "2"}, {"session_count": 1.0}]
+)
+def test_what_is_wrong_is_refused(http: Http, wrong: dict[str, Any]) -> None:
+    answer = http.post(PATH, {"user_id": "owner", **wrong})
+
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, f"/{next(iter(wrong))}")
+
+
+@pytest.mark.parametrize("version", ["0", "-1", "one", "1.0", "٥", "", "9" * 30])
+def test_a_version_is_a_whole_number_from_one(http: Http, version: str) -> None:
+    answer = http.get(PATH, params={"version": version})
+
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/version")
