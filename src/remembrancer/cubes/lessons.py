@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..accounts import default_user_id, may_write
 from ..accounts.once import Once, once
@@ -11,6 +11,7 @@ from ..context import Caller, Context
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeKind, Visibility
 from ..protocol.errors import NotFound
 from ..search import Derived, Said, derive
+from ..search.secrets import masked, secrets_in
 from ..store import Transaction, embedder_id, named
 from . import publishing
 
@@ -89,6 +90,8 @@ def prepare(context: Context, lesson: Lesson) -> Prepared:
     Raises EmbedderUnavailable.
     """
     refused = publishing.refusal(_texts(lesson)) if lesson.publish else None
+    if context.settings.secrets == "mask":
+        lesson = replace(lesson, **{name: masked(text, secrets_in(text)) for name, text in _texts(lesson).items()})
     return Prepared(
         lesson=lesson,
         cube_id=context.ids("c_"),

@@ -1,0 +1,71 @@
+"""Secrets in what is received: marked, or with marks in their place, as the owner sets it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from service import Http
+
+from remembrancer import testing
+from remembrancer.accounts import caller_for
+from remembrancer.context import Context
+from remembrancer.memory.importing import read, store
+from remembrancer.settings import Settings
+
+KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+TOLD = f"The token is {KEY} as you asked."
+
+
+class TestMasked:
+    """With the setting `secrets` = `mask`."""
+
+    @pytest.fixture
+    def context(self, folder: Path) -> Iterator[Context]:
+        """The real parts, masking."""
+        made = testing.context(folder, settings=Settings(data=folder, embedder="none", durability="normal", secrets="mask"))
+        yield made
+        made.close()
+
+    def test_nothing_of_it_reaches_the_disk(self, http: Http, folder: Path) -> None:
+        """Issue: 'secrets are found at write and, by setting, masked'."""
+        turn = http.remember(TOLD, "I see.", critical=TOLD, l1_summary=TOLD, l2_map=TOLD)
+        http.post("/api/v7/event/write", {"query": TOLD, "response": "", "user_id": "owner"})
+        lesson = {"topic": TOLD, "essence": TOLD, "rules_markdown": TOLD, "evidence": TOLD}
+        http.post("/api/v7/experience/create", lesson)
+        http.remember("q", "r", cube_topic=TOLD, cube_essence=TOLD, cube_rules=TOLD, cube_evidence=TOLD)
+        http.post("/api/v7/memory/summarize", {"user_id": "owner", "session_id": "default", "summary_text": TOLD + "!"})
+
+        assert http.get(f"/api/v7/event/{turn['event_id']}").json()["flags"] == ["secret"]
+        assert "marks in its place" in turn["receipts"][0]["detail"]
+        assert "[masked: " in http.get(f"/api/v7/event/{turn['event_id']}").json()["query"]
+        assert [path.name for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
+
+    def test_nor_does_it_by_an_import(self, context: Context, folder: Path) -> None:
+        file = folder / "told.jsonl"
+        file.write_text(json.dumps({"query": TOLD, "response": ""}) + "\n", "utf-8")
+        caller = caller_for(context)
+        store(context, caller, read(context, caller, file))
+        file.unlink()
+
+        assert [path.name for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
+
+
+def test_by_default_it_is_kept_word_for_word_and_marked(http: Http) -> None:
+    answer = http.post("/api/v7/event/write", {"query": TOLD, "response": "", "user_id": "owner"}).json()
+    event = http.get(f"/api/v7/event/{answer['event_id']}").json()
+
+    assert (event["query"], event["flags"]) == (TOLD, ["secret"])
+    assert "revoke it" in answer["detail"]
+
+
+def test_an_event_that_is_only_text_of_this_service_is_refused(http: Http) -> None:
+    """Loses nothing silently: what is not kept is said."""
+    pack = http.get("/api/v7/memory/start").json()["prompt_text"]
+    before = http.rows()
+    answer = http.post("/api/v7/event/write", {"query": pack, "response": " ", "user_id": "owner"})
+
+    assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
+    assert http.rows() == before
