@@ -91,7 +91,8 @@ def prepare(context: Context, lesson: Lesson) -> Prepared:
     """
     refused = publishing.refusal(_texts(lesson)) if lesson.publish else None
     if context.settings.secrets == "mask":
-        lesson = replace(lesson, **{name: masked(text, secrets_in(text)) for name, text in _texts(lesson).items()})
+        told = {name: masked(text, secrets_in(text)) for name, text in _texts(lesson).items()}
+        lesson = replace(lesson, topic=told["topic"], essence=told["essence"], rules=told["rules"], evidence=told["evidence"])
     return Prepared(
         lesson=lesson,
         cube_id=context.ids("c_"),
