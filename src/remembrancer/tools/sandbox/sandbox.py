@@ -1,0 +1,325 @@
+"""The sandbox as the server knows it: starts when first needed, climbs down the ladder of levels no further than allowed, runs programs."""
+
+from __future__ import annotations
+
+import array
+import json
+import logging
+import math
+import os
+import socket
+import subprocess
+import sys
+import sysconfig
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ...protocol.errors import TooManyRequests, Unavailable
+from ...settings import Settings
+from . import selftest, wire
+from .plan import LANDLOCK, NS, UNSAFE, Bounds, Plan
+from .probe import missing
+from .started import start
+from .worker import READY
+
+log = logging.getLogger("remembrancer.sandbox")
+
+LADDER = (NS, LANDLOCK, UNSAFE)  # strongest first
+PRELOAD = ("numpy", "numpy.random", "numpy.linalg", "numpy.fft", "matplotlib.pyplot")
+_RUNS_MAX = 2_000  # of one zygote: all forks share one layout of memory, which is not to be learned from thousands of runs
+_START_SECONDS_MAX = 30
+_GRACE_SECONDS = 10  # for a worker to end a program, take its files and answer
+_RETRY_SECONDS = 60  # a machine that could not confine a minute ago can not now
+_SHOWN = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/usr/share/fonts", "/usr/share/zoneinfo")
+_SHOWN_FILES = ("/etc/ld.so.cache", "/etc/fonts", "/etc/localtime")
+
+
+class SandboxUnavailable(Unavailable):
+    """Programs cannot be run safely on this machine, so none is run. `missing` says what it lacks and how to mend it."""
+
+
+class SandboxBusy(TooManyRequests):
+    """All places of the sandbox are taken, and so is its queue. Wait as many seconds as the header `Retry-After` says."""
+
+
+class _Lost(Exception):
+    """The zygote or a worker went away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """How a program ended. Times in milliseconds.
+
+    `stopped`: why it was stopped (`timeout`, `output`, `disk`), None when it ended itself. `error` has type, message, line and traceback,
+    as the program itself told it. `files` are name and content; `left_out` name and why; `not_named` how many more were left out.
+    """
+
+    level: str
+    stopped: str | None
+    exit_code: int | None
+    signal: str | None
+    stdout: str
+    stderr: str
+    stdout_truncated: bool
+    stderr_truncated: bool
+    result: str | None
+    result_truncated: bool
+    error: dict[str, Any] | None
+    reported: bool
+    files: list[tuple[str, bytes]]
+    left_out: list[tuple[str, str]]
+    not_named: int
+    wall_ms: float
+    cpu_ms: float
+    max_rss_kb: int
+
+
+class _Zygote:
+    """One zygote, from our side. Safe to use from many threads. Raises _Lost with what it said when it does not start."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.runs = 0
+        self.in_use = 0
+        self.retired = False
+        self._sending = threading.Lock()
+        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            self._process = start("zygote", str(theirs.fileno()), level=plan.level, descriptors=(theirs.fileno(),))
+        finally:
+            theirs.close()
+        self._control.settimeout(_START_SECONDS_MAX)
+        try:
+            self._control.send(plan.to_json())
+            said = self._control.recv(1 << 16)
+        except OSError as error:
+            said = str(error).encode()
+        if said != READY:
+            self.close()
+            raise _Lost(_refusal(said))
+
+    def run(self, code: str, seconds: float, content_bytes_max: int) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
+        """The outcome of one program. Raises _Lost."""
+        ours, theirs = socket.socketpair()
+        with ours:
+            ours.settimeout(seconds + _GRACE_SECONDS)
+            try:
+                with theirs, self._sending:
+                    descriptor = array.array("i", [theirs.fileno()])
+                    self._control.sendmsg([b"J"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor)])
+                ours.sendall(wire.job(code, seconds))
+                return wire.read_outcome(ours.recv, content_bytes_max)
+            except (OSError, EOFError) as error:
+                raise _Lost(str(error)) from error
+
+    def close(self) -> None:
+        """End it and all its workers. Idempotent."""
+        self._control.close()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait(5)
+        if self._process.stdout:
+            self._process.stdout.close()
+
+
+class Sandbox:
+    """Where programs run. One a server; safe to use from many threads. Costs nothing until it is started."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._parallel = settings.sandbox_parallel or os.cpu_count() or 1
+        self._places = threading.Semaphore(self._parallel)
+        self._changing = threading.Lock()  # of what follows
+        self._starting = threading.Lock()
+        self._inside = 0  # runs at work or waiting
+        self._zygote: _Zygote | None = None
+        self._level: str | None = None
+        self._refused: tuple[float, SandboxUnavailable] | None = None  # when, and why
+        self.bounds = Bounds(
+            seconds=settings.sandbox_seconds,
+            seconds_max=settings.sandbox_seconds_max,
+            memory_bytes=settings.sandbox_memory_bytes,
+            disk_bytes=settings.sandbox_disk_bytes,
+            files=settings.sandbox_files_max,
+            output_bytes=settings.sandbox_output_bytes,
+            threads=settings.sandbox_threads,
+        )
+
+    @property
+    def level(self) -> str | None:
+        """The level it works at; None while it was not started, or could not be."""
+        return self._level
+
+    def start(self) -> str:
+        """Be ready for programs; the level they are confined at. Idempotent. Raises SandboxUnavailable."""
+        with self._starting:
+            if self._zygote is None or self._level is None:
+                if self._refused and time.monotonic() - self._refused[0] < _RETRY_SECONDS:
+                    raise self._refused[1]
+                self._zygote, self._level = self._climb_down()
+                said = log.warning if self._level == UNSAFE else log.info
+                said("sandbox: level %s%s", self._level, ": programs are NOT confined" if self._level == UNSAFE else "")
+            return self._level
+
+    def run(self, code: str, *, seconds: float | None = None) -> Run:
+        """Run a program for at most so many seconds. Raises SandboxUnavailable, SandboxBusy."""
+        seconds = min(seconds or self.bounds.seconds, self.bounds.seconds_max)
+        with self._changing:
+            if self._inside >= self._parallel + self._settings.sandbox_queue_max:
+                raise SandboxBusy(retry_after=max(1, math.ceil(self.bounds.seconds / 2)))
+            self._inside += 1
+        try:
+            with self._places:
+                return self._run(code, seconds)
+        finally:
+            with self._changing:
+                self._inside -= 1
+
+    def close(self) -> None:
+        """End what runs, and let go. Idempotent; a later run would start it again."""
+        with self._starting:
+            zygote, self._zygote, self._level = self._zygote, None, None
+        if zygote:
+            zygote.close()
+
+    def _run(self, code: str, seconds: float) -> Run:
+        for attempt in (1, 2):  # a program changes nothing outside, so it can be run again when the zygote went away under it
+            zygote, level = self._hold()
+            try:
+                head, files = zygote.run(code, seconds, self.bounds.disk_bytes)
+                return _run_of(head, files, level)
+            except _Lost as error:
+                log.warning("sandbox: run lost (%s)%s", error, ", starting anew" if attempt == 1 else "")
+                self._drop(zygote)
+            finally:
+                self._let_go(zygote)
+        raise SandboxUnavailable("The sandbox lost this program twice. The machine may be out of memory; the server's log has more.", missing=[])
+
+    def _hold(self) -> tuple[_Zygote, str]:
+        level = self.start()
+        with self._changing:
+            zygote = self._zygote
+            if zygote is None:
+                raise SandboxUnavailable("The sandbox is being closed.", missing=[])
+            zygote.in_use += 1
+            zygote.runs += 1
+            if zygote.runs == _RUNS_MAX:
+                threading.Thread(target=self._renew, args=(zygote,), name="sandbox").start()
+            return zygote, level
+
+    def _let_go(self, zygote: _Zygote) -> None:
+        with self._changing:
+            zygote.in_use -= 1
+            done = zygote.retired and zygote.in_use == 0
+        if done:
+            zygote.close()
+
+    def _drop(self, zygote: _Zygote) -> None:
+        with self._starting, self._changing:
+            if self._zygote is zygote:
+                self._zygote = None
+            zygote.retired = True
+
+    def _renew(self, old: _Zygote) -> None:
+        """Put a new zygote in the place of one that has done its share; what runs there ends in peace."""
+        with self._starting:
+            if self._zygote is not old or self._level is None:
+                return
+            try:
+                fresh = _Zygote(self._plan(self._level))
+            except _Lost as error:
+                log.warning("sandbox: no new zygote (%s), the old one stays", error)
+                return
+            with self._changing:
+                self._zygote, old.retired = fresh, True
+                done = old.in_use == 0
+        if done:
+            old.close()
+
+    def _climb_down(self) -> tuple[_Zygote, str]:
+        lowest = LADDER.index(self._settings.sandbox_min_level)
+        why: list[str] = []
+        for level in LADDER[: lowest + 1]:
+            try:
+                return self._tested(level), level
+            except (_Lost, selftest.Believed) as error:
+                why.append(f"{level}: {error}")
+                log.warning("sandbox: level %s cannot be had: %s", level, error)
+        found = {one.primitive: one for level in LADDER[: lowest + 1] if level != UNSAFE for one in missing(level)}
+        told = [{"primitive": one.primitive, "why": one.why, "remedy": one.remedy} for one in found.values()]
+        mend = " ".join(f"Missing: {one.primitive} ({one.why}); mend it: {one.remedy}." for one in found.values())
+        said = f"Programs cannot be run safely on this machine, so none is run. {mend or '; '.join(why)}"
+        refused = SandboxUnavailable(said, missing=told)
+        self._refused = (time.monotonic(), refused)
+        raise refused
+
+    def _tested(self, level: str) -> _Zygote:
+        zygote = _Zygote(self._plan(level))
+
+        def run(code: str, seconds: float) -> dict[str, Any]:
+            return zygote.run(code, seconds, self.bounds.disk_bytes)[0]
+
+        try:
+            selftest.check(run, self.bounds, level, self._folder())
+        except BaseException:
+            zygote.close()
+            raise
+        return zygote
+
+    def _folder(self) -> Path:
+        folder = self._settings.data_folder / "sandbox"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return folder
+
+    def _plan(self, level: str) -> Plan:
+        root = self._folder() / "root"
+        root.mkdir(mode=0o700, exist_ok=True)
+        shown = visible()
+        data = self._settings.data_folder.resolve()
+        for path in shown:
+            if data.is_relative_to(path):
+                raise _Lost(f"the data folder lies in {path}, which programs may read: move it")
+        if level == LANDLOCK and os.getuid() == 0:
+            root = _given_folder(self._settings.sandbox_uid)
+        return Plan(
+            level=level,
+            root=str(root),
+            visible=shown,
+            preload=PRELOAD,
+            uid=self._settings.sandbox_uid,
+            spares=self._parallel,
+            bounds=self.bounds,
+        )
+
+
+def visible() -> tuple[str, ...]:
+    """What programs may read: the system's and this interpreter's libraries, fonts, time zones. No program files, no home, no data."""
+    ours = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    ours += [path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))]
+    ours.append(str(Path(sys.base_prefix) / "lib"))
+    there = sorted({path for path in (*_SHOWN, *_SHOWN_FILES, *ours) if path and Path(path).exists()})
+    return tuple(path for path in there if not any(path.startswith(f"{other}/") for other in there))
+
+
+def _given_folder(uid: int) -> Path:
+    """A folder for the programs' folders where the user that root becomes can reach it: the server's own folders are closed to it."""
+    folder = Path("/dev/shm") / f"remembrancer-sandbox-{os.getpid()}"  # noqa: S108 - made by root, 0700, and checked
+    folder.mkdir(mode=0o700, exist_ok=True)
+    os.chown(folder, uid, uid, follow_symlinks=False)
+    return folder
+
+
+def _run_of(head: dict[str, Any], files: list[tuple[str, bytes]], level: str) -> Run:
+    left_out = [(str(name), str(why)) for name, why in head.pop("left_out")]
+    return Run(level=level, files=files, left_out=left_out, **head)
+
+
+def _refusal(said: bytes) -> str:
+    try:
+        return str(json.loads(said[1:])["why"])
+    except (ValueError, KeyError, TypeError):
+        return said.decode("utf-8", "replace") or "the sandbox's process ended before it was ready"

@@ -1,0 +1,99 @@
+"""Hostile programs against a sandbox that has just been started: no level is believed without it."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import tempfile
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from .plan import UNSAFE, Bounds
+
+Run = Callable[[str, float], dict[str, Any]]  # code and seconds to the outcome
+
+_HOSTILE = """
+import ctypes, json, os, socket, sys
+libc = ctypes.CDLL(None, use_errno=True)
+through = []
+
+def attempt(name, act):
+    try:
+        if act() is not False:
+            through.append(name)
+    except (OSError, MemoryError, ValueError):
+        pass
+
+def connect(family, address):
+    with socket.socket(family) as one:
+        one.settimeout(1)
+        one.connect(address)
+
+def call(function, *arguments):
+    return function(*arguments) >= 0
+
+def size():
+    held = bytearray({memory})
+    held[::4096] = held[::4096]
+
+attempt("read a secret", lambda: open({secret!r}).read())
+attempt("list a folder", lambda: os.listdir({folder!r}))
+attempt("write a file", lambda: open({secret!r} + ".new", "w"))
+attempt("write beside the libraries", lambda: open(os.path.dirname(os.__file__) + "/sandbox-was-here", "w"))
+attempt("read the server's environment", lambda: open("/proc/{server}/environ", "rb").read())
+attempt("reach a TCP port", lambda: connect(socket.AF_INET, ("127.0.0.1", {port})))
+attempt("reach an abstract socket", lambda: connect(socket.AF_UNIX, {abstract!r}))
+attempt("signal the server", lambda: os.kill({server}, 0))
+attempt("trace the server", lambda: call(libc.ptrace, 16, {server}, 0, 0))
+attempt("start a process", lambda: os.fork() or os._exit(0))
+attempt("run a binary", lambda: os.execv("/bin/true", ["true"]))
+attempt("mount", lambda: call(libc.mount, b"tmpfs", b"/tmp", b"tmpfs", 0, None))
+attempt("unshare", lambda: call(libc.unshare, 0x10000000))
+attempt("io_uring", lambda: call(libc.syscall, 425, 4, ctypes.create_string_buffer(120)))
+attempt("see open files", lambda: os.fstat(6))
+attempt("take all memory", size)
+print(json.dumps(through))
+"""
+
+
+class Believed(Exception):
+    """The sandbox let something through, or does not run what it should; the message says what."""
+
+
+def check(run: Run, bounds: Bounds, level: str, folder: Path) -> None:
+    """Run them. Raises Believed with what went wrong. `folder` is one of the server's, where nothing may reach."""
+    honest = run("print(6 * 7)", 10)
+    if honest["stdout"] != "42\n":
+        raise Believed(f"a harmless program did not run: {honest['stderr'] or honest['error'] or honest['stopped']}")
+    if level == UNSAFE:
+        return
+    with ExitStack() as stack:
+        inside = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=folder)))
+        secret = inside / "secret"
+        secret.write_text("a secret of the server", "utf-8")
+        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        abstract = "\0" + secrets.token_hex(16)
+        hidden = stack.enter_context(socket.socket(socket.AF_UNIX))
+        hidden.bind(abstract)
+        hidden.listen(1)
+        code = _HOSTILE.format(
+            secret=str(secret),
+            folder=str(inside),
+            server=os.getpid(),
+            port=listener.getsockname()[1],
+            abstract=abstract,
+            memory=bounds.memory_bytes + (64 << 20),
+        )
+        hostile = run(code, 10)
+    try:
+        through = json.loads(hostile["stdout"])
+    except ValueError:
+        raise Believed(f"the self-test ended early: {hostile['error'] or hostile['signal'] or hostile['stopped']}") from None
+    if through:
+        raise Believed(f"a program could {', '.join(through)}")
+    if run("while True: pass", 0.1)["stopped"] != "timeout":
+        raise Believed("a program that never ends was not ended")

@@ -1,0 +1,31 @@
+"""Start a process of ours that shares nothing with the server: not its memory, not its environment, not its open files."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from .plan import NS, WORK
+
+_PACKAGE_FOLDER = str(Path(__file__).parents[3])
+_FIRST = "import sys; sys.path.insert(0, sys.argv[1]); from remembrancer.tools.sandbox import {0}; {0}.main({1})"
+
+
+def start(module: str, arguments: str, *, level: str, descriptors: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
+    """Run `main` of a module of this package in a new interpreter, with the environment that programs see. Its output can be read."""
+    home = WORK if level == NS else "."
+    environment = {
+        "PATH": "/usr/bin",
+        "HOME": home,
+        "TMPDIR": home,
+        "LANG": "C.UTF-8",
+        "MPLBACKEND": "Agg",
+        "MPLCONFIGDIR": f"{home}/.matplotlib",
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    words = [sys.executable, "-I", "-B", "-X", "utf8", "-c", _FIRST.format(module, arguments), _PACKAGE_FOLDER]
+    return subprocess.Popen(  # noqa: S603 - this interpreter and our own words
+        words, env=environment, pass_fds=descriptors, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )

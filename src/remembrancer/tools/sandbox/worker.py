@@ -1,0 +1,266 @@
+"""A worker: forked ahead of demand, it keeps one confined process ready, gives it one job, watches it, ends it, and tells the outcome.
+
+It never runs a line of the program itself, and reads what the program left only when all of it is dead.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import struct
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from . import confine, kernel, root, wire
+from .collect import Left, collect, used
+from .plan import INODES_MAX, NS, OUTPUT_BYTES_LAST, REPORT_BYTES_MAX, WORK, Plan
+
+NOTE = struct.Struct("ci")  # what happened (READY, TAKEN, FAILED), and to which process
+READY, TAKEN, FAILED = b"G", b"T", b"E"
+_PIECE = 1 << 16
+_LOOK_SECONDS = 0.05  # how often the working folder is measured where nothing else bounds it
+_DEEP = 20_000  # frames: more than folders can be nested before that is noticed
+
+
+@dataclass(slots=True)
+class Stream:
+    """What came out of one pipe. `seen` counts what was not kept, too."""
+
+    keep_most: int
+    kept: bytearray
+    seen: int = 0
+
+    def add(self, piece: bytes) -> None:
+        """Count it, and keep what there is room for."""
+        self.seen += len(piece)
+        room = self.keep_most - len(self.kept)
+        if room > 0:
+            self.kept += piece[:room]
+
+    @property
+    def cut(self) -> bool:
+        """Whether something was not kept."""
+        return self.seen > len(self.kept)
+
+
+def work(plan: Plan, control: socket.socket, notes: int, memory_bytes_now: int) -> NoReturn:
+    """Be one worker: tell the zygote through `notes`, take one job from `control`, end."""
+    try:
+        kernel.die_with_parent()
+        _serve(plan, control, notes, memory_bytes_now)
+    except wire.Cut:
+        pass  # the server went away
+    except OSError as error:
+        if control.fileno() == -1:
+            os._exit(1)  # the server went away after it gave the job
+        control.send(FAILED + json.dumps({"step": getattr(error, "step", "worker"), "why": str(error)}).encode())
+        os.write(notes, NOTE.pack(FAILED, os.getpid()))
+    os._exit(0)
+
+
+def _serve(plan: Plan, control: socket.socket, notes: int, memory_bytes_now: int) -> None:
+    folder = _folder(plan)
+    inside = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        code_in, code_out = os.pipe()
+        pipes = [os.pipe() for _ in range(4)]  # output, errors, report, readiness
+        child = os.fork()
+        if child == 0:
+            ends = (code_in, *(end[1] for end in pipes))
+            _confined(plan, folder, memory_bytes_now, ends)
+        for end in (code_in, *(pipe[1] for pipe in pipes)):
+            os.close(end)
+        output, errors, report, ready = (pipe[0] for pipe in pipes)
+        if not os.read(ready, 1):
+            raise _refusal(os.read(report, REPORT_BYTES_MAX))
+        os.write(notes, NOTE.pack(READY, os.getpid()))
+        job = _taken(control)
+        os.write(notes, NOTE.pack(TAKEN, os.getpid()))
+        control.close()
+        seconds, code = wire.read_job(job.recv)
+        run = _Run(plan=plan, job=job, child=child, folder=inside, output=output, errors=errors, report=report)
+        run.begin(code_out, code, seconds)
+        head, left = run.watch()
+        wire.send_outcome(job.fileno(), head, [content for _, content in left.taken])
+    finally:
+        if plan.level != NS:
+            sys.setrecursionlimit(_DEEP)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _folder(plan: Plan) -> str:
+    if plan.level != NS:
+        return tempfile.mkdtemp(dir=plan.root)
+    kernel.unshare(kernel.NEWNS | kernel.NEWPID | kernel.NEWIPC | kernel.NEWNET)
+    root.give_working_folder(plan)
+    return WORK
+
+
+def _confined(plan: Plan, folder: str, memory_bytes_now: int, ends: tuple[int, ...]) -> NoReturn:
+    code, output, errors, report, ready = ends
+    try:
+        confine.run_when_told(plan, folder, memory_bytes_now=memory_bytes_now, pipes=(code, output, errors, report, ready))
+    except OSError as error:
+        said = {"step": getattr(error, "step", "confine"), "why": str(error)}
+        for end in (report, 3):  # as it was before the pipes were arranged, or after
+            try:
+                os.write(end, json.dumps(said).encode())
+                break
+            except OSError:
+                continue
+    os._exit(97)
+
+
+def _refusal(said: bytes) -> OSError:
+    try:
+        told = json.loads(said)
+        refused = kernel.Refused(str(told["step"]), 1)
+        refused.strerror = str(told["why"])
+    except (ValueError, KeyError, TypeError):
+        return OSError("the confined process ended before it was ready")
+    return refused
+
+
+def _taken(control: socket.socket) -> socket.socket:
+    """The next job's own socket. The server passes it as a descriptor, so that no process but this one ever holds the program's text."""
+    message, extras, _, _ = control.recvmsg(1, socket.CMSG_SPACE(4))
+    if not message:
+        raise wire.Cut("the server went away")
+    return socket.socket(fileno=array.array("i", extras[0][2])[0])
+
+
+@dataclass(slots=True, kw_only=True)
+class _Run:
+    """One program at work. The descriptors are the ends to read."""
+
+    plan: Plan
+    job: socket.socket
+    child: int
+    folder: int
+    output: int
+    errors: int
+    report: int
+    started: float = 0.0
+    deadline: float = 0.0
+
+    def begin(self, code_out: int, code: bytes, seconds: float) -> None:
+        """Give the program to the confined process; the clock runs from here."""
+        self.started = time.monotonic()
+        self.deadline = self.started + seconds
+        view = memoryview(code)
+        while view:  # it reads until the end before it runs anything, so this cannot block for long
+            view = view[os.write(code_out, view) :]
+        os.close(code_out)
+
+    def watch(self) -> tuple[dict[str, Any], Left]:
+        """Wait until it ends or has used up what it may, end all of it, and say how it went."""
+        most = self.plan.bounds.output_bytes
+        streams = {self.output: Stream(most, bytearray()), self.errors: Stream(most, bytearray())}
+        streams[self.report] = Stream(REPORT_BYTES_MAX, bytearray())
+        stopped = self._follow(streams)
+        try:
+            os.kill(self.child, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        _, status, usage = os.wait4(self.child, 0)  # it was the first of its pid namespace: whatever it started is dead, too
+        wall_ms = (time.monotonic() - self.started) * 1_000
+        for descriptor, stream in streams.items():
+            _drain(descriptor, stream)
+        left = collect(self.folder, self.plan.bounds)
+        code = os.waitstatus_to_exitcode(status)
+        head = {
+            "stopped": stopped,
+            "exit_code": code if code >= 0 and stopped is None else None,
+            "signal": _signal_name(-code) if code < 0 and stopped is None else None,
+            "stdout": streams[self.output].kept.decode("utf-8", "replace"),
+            "stderr": streams[self.errors].kept.decode("utf-8", "replace"),
+            "stdout_truncated": streams[self.output].cut,
+            "stderr_truncated": streams[self.errors].cut,
+            **_reported(bytes(streams[self.report].kept)),
+            "files": [(name, len(content)) for name, content in left.taken],
+            "left_out": left.left_out,
+            "not_named": left.not_named,
+            "wall_ms": wall_ms,
+            "cpu_ms": (usage.ru_utime + usage.ru_stime) * 1_000,
+            "max_rss_kb": usage.ru_maxrss,
+        }
+        return head, left
+
+    def _follow(self, streams: dict[int, Stream]) -> str | None:
+        """Read its pipes until it has ended (None) or must be stopped (why)."""
+        ended = os.pidfd_open(self.child)
+        poll = select.poll()
+        for descriptor in (*streams, ended):
+            poll.register(descriptor, select.POLLIN)
+        poll.register(self.job, select.POLLHUP)
+        bounded = self.plan.level == NS
+        while True:
+            left = self.deadline - time.monotonic()
+            if left <= 0:
+                return "timeout"
+            happened = poll.poll(1_000 * (left if bounded else min(left, _LOOK_SECONDS)) + 1)
+            if not bounded and _over(used(self.folder), self.plan):
+                return "disk"
+            for descriptor, _ in happened:
+                if descriptor == ended:
+                    return None
+                if descriptor == self.job.fileno():
+                    return "cancelled"
+                if piece := os.read(descriptor, _PIECE):
+                    streams[descriptor].add(piece)
+                else:
+                    poll.unregister(descriptor)
+            if any(stream.seen > OUTPUT_BYTES_LAST for stream in streams.values()):
+                return "output"
+
+
+def _over(found: tuple[int, int], plan: Plan) -> bool:
+    return found[0] > plan.bounds.disk_bytes or found[1] > INODES_MAX
+
+
+def _drain(descriptor: int, stream: Stream) -> None:
+    """Take what already lies in the pipe: nobody writes any more."""
+    os.set_blocking(descriptor, False)
+    try:
+        while piece := os.read(descriptor, _PIECE):
+            stream.add(piece)
+    except BlockingIOError:
+        pass
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"SIG{number}"
+
+
+def _reported(said: bytes) -> dict[str, Any]:
+    """What the program's end says, with every type checked: the program may have written it itself."""
+    try:
+        told = json.loads(said)
+    except (ValueError, RecursionError):
+        told = None
+    if not isinstance(told, dict):
+        return {"result": None, "result_truncated": False, "error": None, "reported": False}
+    result, error = told.get("result"), told.get("error")
+    return {
+        "result": result if isinstance(result, str) else None,
+        "result_truncated": told.get("result_truncated") is True,
+        "error": _error(error) if isinstance(error, dict) else None,
+        "reported": True,
+    }
+
+
+def _error(told: dict[str, Any]) -> dict[str, Any]:
+    texts = {name: value if isinstance(value := told.get(name), str) else "" for name in ("type", "message", "traceback")}
+    line = told.get("line")
+    return {**texts, "line": line if isinstance(line, int) and not isinstance(line, bool) and 0 < line < 1 << 31 else None}
