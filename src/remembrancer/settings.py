@@ -51,13 +51,21 @@ class Settings:
     sandbox_seconds: int = setting(10, "Time a program may take when the request does not say.", unit="seconds", least=1, most=3600)
     sandbox_seconds_max: int = setting(60, "Longest time a request may ask for.", unit="seconds", least=1, most=3600)
     sandbox_memory_bytes: int = setting(512 << 20, "Memory a program may take.", unit="bytes", least=16 << 20)
-    sandbox_disk_bytes: int = setting(64 << 20, "What a program may write into its folder, and give back as files.", unit="bytes", least=1 << 20)
+    sandbox_disk_bytes: int = setting(
+        64 << 20, "What a program may write into its folder, and give back as files.", unit="bytes", least=1 << 20
+    )
     sandbox_files_max: int = setting(32, "Files a program may give back.", unit="files", least=0, most=1000)
-    sandbox_output_bytes: int = setting(256 << 10, "What is kept of each of standard output and error.", unit="bytes", least=1024, most=1 << 22)
+    sandbox_output_bytes: int = setting(
+        256 << 10, "What is kept of each of standard output and error.", unit="bytes", least=1024, most=1 << 22
+    )
     sandbox_threads: int = setting(32, "Threads a program may have.", unit="threads", least=1, most=1024)
-    sandbox_parallel: int = setting(0, "Programs that may run at the same time; 0 = one for each processor.", unit="programs", least=0, most=256)
+    sandbox_parallel: int = setting(
+        0, "Programs that may run at the same time; 0 = one for each processor.", unit="programs", least=0, most=256
+    )
     sandbox_queue_max: int = setting(16, "Programs that may wait for a place; the next one is refused.", unit="programs", least=0, most=32)
-    sandbox_uid: int = setting(58460, "User that programs run as when the server runs as root; it must own nothing.", least=1, most=2**31 - 1)
+    sandbox_uid: int = setting(
+        58460, "User that programs run as when the server runs as root; it must own nothing.", least=1, most=2**31 - 1
+    )
     rate_sandbox_per_minute: int = setting(600, "Programs one key may run in a minute; 0 = as many as it likes.", unit="calls", least=0)
     log_level: str = setting("info", "How much is logged: `debug`, `info`, `warning` or `error`.")
 

@@ -19,6 +19,10 @@ LONGER: dict[str, str] = {}
 WALLS = {
     "remembrancer/entrypoints/cli.py::main": "people get a line, not a traceback",
     "remembrancer/entrypoints/edge.py::Edge.__call__": "a caller gets a problem with an id, the log gets the traceback under that id",
+    "remembrancer/tools/sandbox/program.py::run": "whatever a program raises is its answer",
+    "remembrancer/tools/sandbox/program.py::_told": "an error whose text raises another is still told",
+    "remembrancer/tools/sandbox/program.py::_traceback": "the same of the errors it came from",
+    "remembrancer/tools/sandbox/program.py::_flush": "a program may have closed or replaced its streams",
     "remembrancer/store/sqlite_writer.py::SqliteWriter._work": "what goes wrong is the answer of those who wait, never the thread's end",
     "remembrancer/store/sqlite_writer.py::SqliteWriter._run": "what an action raises is raised again in the thread that asked",
 }

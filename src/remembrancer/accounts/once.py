@@ -39,15 +39,29 @@ def once(tx: Transaction, given: Once | None, now_ms: int, make: Callable[[], st
     """
     if given is None:
         return make()
-    kept_since_ms = now_ms - _KEPT_MS
-    which = {"key_id": given.key_id, "path": given.path, "idempotency_key": given.idempotency_key}
-    first = tx.one(SQL.answer_of, **which, kept_since_ms=kept_since_ms)
-    if first is not None:
-        if bytes(first.body_digest) != given.body_digest:
-            raise IdempotencyKeyReused
-        given.on_replay()
-        return str(first.answer)
+    if (first := first_answer(tx, given, now_ms)) is not None:
+        return first
     answer = make()
-    tx.run(SQL.forget_old_answers, key_id=given.key_id, kept_since_ms=kept_since_ms)
-    tx.run(SQL.keep_answer, **which, body_digest=given.body_digest, answer=answer, now_ms=now_ms)
+    tx.run(SQL.forget_old_answers, key_id=given.key_id, kept_since_ms=now_ms - _KEPT_MS)
+    tx.run(SQL.keep_answer, **_which(given), body_digest=given.body_digest, answer=answer, now_ms=now_ms)
     return answer
+
+
+def first_answer(tx: Transaction, given: Once | None, now_ms: int) -> str | None:
+    """The answer (JSON) that was given for the same key, path and body before, for work too long to be done in a transaction.
+
+    Raises IdempotencyKeyReused when the body was another one.
+    """
+    if given is None:
+        return None
+    first = tx.one(SQL.answer_of, **_which(given), kept_since_ms=now_ms - _KEPT_MS)
+    if first is None:
+        return None
+    if bytes(first.body_digest) != given.body_digest:
+        raise IdempotencyKeyReused
+    given.on_replay()
+    return str(first.answer)
+
+
+def _which(given: Once) -> dict[str, str | int]:
+    return {"key_id": given.key_id, "path": given.path, "idempotency_key": given.idempotency_key}

@@ -20,6 +20,7 @@ from ..protocol import limits
 from ..protocol.errors import InvalidRequest, Problem, Unauthorized
 from ..search import EmbedderUnavailable
 from ..store import StoreUnavailable
+from ..tools.sandbox.sandbox import Sandbox
 from . import bodies, problems
 from .endpoint import Call, Endpoint, Where
 from .limiter import Limiter, RateExceeded
@@ -27,6 +28,7 @@ from .metrics import Metrics
 from .parameters import parse_query
 
 WRITE_THREADS = 64  # they wait for the disk, and share one commit
+RUN_THREADS = 320  # more than programs may run and wait, so that who finds no place is told at once; made as they are needed
 _IDEMPOTENCY_KEY = re.compile(rf"[!-~]{{1,{limits.IDEMPOTENCY_KEY_CHARACTERS_MAX}}}")
 _KEY_CHARACTERS_MAX = 200  # longer than any key: not worth a digest
 
@@ -39,10 +41,13 @@ class Door:
         self.in_flight = 0  # changed on the event loop only
         self.metrics = Metrics(lambda: self.in_flight)
         per_minute = {"memory": context.settings.rate_memory_per_minute, "feedback": context.settings.rate_feedback_per_minute}
+        per_minute["sandbox"] = context.settings.rate_sandbox_per_minute
+        self.sandbox = Sandbox(context.settings)
         self._limiters = {kind: Limiter(kind, most) for kind, most in per_minute.items()}
         self._threads = {
             Where.SEARCH: ThreadPoolExecutor(context.settings.search_threads, "search"),
             Where.WRITE: ThreadPoolExecutor(WRITE_THREADS, "write"),
+            Where.RUN: ThreadPoolExecutor(RUN_THREADS, "run"),
         }
 
     async def answer(self, endpoint: Endpoint, request: Request) -> Response:
@@ -96,6 +101,7 @@ class Door:
         """Wait for the work under way, then let its threads go. The context stays open."""
         for threads in self._threads.values():
             threads.shutdown(wait=True)
+        self.sandbox.close()
 
 
 def _json(answer: BaseModel) -> bytes:

@@ -25,6 +25,7 @@ class Where(Enum):
     LOOP = "loop"  # the event loop itself: only what neither waits nor computes
     SEARCH = "search"  # few threads, busy with computing
     WRITE = "write"  # many threads, mostly waiting for the disk
+    RUN = "run"  # threads that wait for a program
 
 
 @dataclass(slots=True, kw_only=True)
@@ -69,7 +70,7 @@ class Endpoint:
     page: str | None = None  # the media type of what it answers with besides or instead
     needs_key: bool = True
     where: Where = Where.SEARCH
-    rate: Literal["memory", "feedback"] = "memory"  # whose limit of calls a minute it counts for
+    rate: Literal["memory", "feedback", "sandbox"] = "memory"  # whose limit of calls a minute it counts for
     repeatable: bool = False  # takes an Idempotency-Key
     also: tuple[type[Problem], ...] = ()  # errors it can answer with that do not follow from the rest of the row
 

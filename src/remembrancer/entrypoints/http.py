@@ -24,11 +24,13 @@ from ..memory.events import event_detail, write_event
 from ..memory.maps import map_version, update_map
 from ..memory.recall import recall
 from ..memory.remember import remember
+from ..memory.runs import execute
 from ..memory.start import agent_memory, start_pack
 from ..memory.summaries import summarize
 from ..protocol import limits
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.errors import Forbidden, NotFound, Unauthorized, Unavailable
+from ..protocol.execution import Executed, Execution
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
@@ -130,6 +132,16 @@ def create_cube(call: Call) -> CubeCreated:
 def vote_on_cube(call: Call) -> CubeVoted:
     """Rate a cube, in place of any rating of the account before. Three accounts that agree make a published cube trusted or retired."""
     return vote(call.context, call.caller, cast(CubeVote, call.body), call.once)
+
+
+def execute_code(call: Call) -> Executed:
+    """Run Python where it can harm nobody: no network, no files but its own, bounded time and memory. numpy and matplotlib are ready."""
+    return execute(call.context, call.door.sandbox, call.caller, cast(Execution, call.body), call.once)
+
+
+def execute_code_v7(call: Call) -> Executed:
+    """The same as `POST /api/execute/code`, under the prefix of the other paths."""
+    return execute_code(call)
 
 
 def status_record(call: Call) -> StatusRecord:
@@ -240,6 +252,14 @@ ROUTES: tuple[Endpoint, ...] = (
         method="POST", path="/api/v7/experience/vote", handle=vote_on_cube, request=CubeVote, answer=CubeVoted,
         summary="Vote on a cube", where=Where.WRITE, repeatable=True, also=(NotFound,),
     ),
+    Endpoint(
+        method="POST", path="/api/execute/code", handle=execute_code, request=Execution, answer=Executed,
+        summary="Run code in the sandbox", where=Where.RUN, repeatable=True, rate="sandbox",
+    ),
+    Endpoint(
+        method="POST", path="/api/v7/execute/code", handle=execute_code_v7, request=Execution, answer=Executed,
+        summary="Run code in the sandbox", where=Where.RUN, repeatable=True, rate="sandbox",
+    ),
     _OPEN(method="GET", path="/api/v7/status", handle=status_record, answer=StatusRecord, summary="Status record", where=Where.WRITE),
     _OPEN(method="GET", path="/", handle=home, answer=StatusRecord, page="text/html", summary="Home", where=Where.WRITE),
     _OPEN(method="GET", path="/healthz", handle=alive, page="application/json", summary="Alive", where=Where.LOOP),
@@ -269,6 +289,7 @@ def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> Starlette
         exception_handlers={HTTPException: problems.handle},  # unknown paths and methods
     )
     app.router.redirect_slashes = False  # a POST that is sent elsewhere loses its body
+    app.state.sandbox = door.sandbox
     app.state.document = openapi.document(routes)
     app.add_middleware(Edge, door=door)
     return app

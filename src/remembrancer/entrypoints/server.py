@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, NoReturn
 
 import uvicorn
@@ -17,6 +18,7 @@ from .. import __version__, status
 from ..accounts import OWNER, keys
 from ..context import Context, assemble
 from ..memory.upkeep import Upkeep
+from ..protocol.errors import Problem
 from ..settings import Settings
 from ..store.lock import hold
 from .logs import start_logging
@@ -46,12 +48,19 @@ def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
         try:
             upkeep.start()
             print(welcome(context, _address(listener)), flush=True)
-            uvicorn_server(make_app(context)).run(sockets=[listener])
+            app = make_app(context)
+            threading.Thread(target=_start_sandbox, args=(app,), name="sandbox").start()  # beside: the first program need not wait for it
+            uvicorn_server(app).run(sockets=[listener])
         except KeyboardInterrupt:
             pass  # asked to stop, and stopped
         finally:
             upkeep.stop()
             context.close()
+
+
+def _start_sandbox(app: Starlette) -> None:
+    with suppress(Problem):  # it is said in the log, and to whoever wants to run a program
+        app.state.sandbox.start()
 
 
 def welcome(context: Context, address: str) -> str:

@@ -35,3 +35,5 @@ PROMPT_CHARACTERS_MAX = 20_000  # ours: the user's own part of the agent prompt
 FEEDBACK_TITLE_CHARACTERS_MAX = 200  # ours
 FEEDBACK_DESCRIPTION_CHARACTERS_MAX = 20_000  # ours
 FEEDBACK_LISTED_MAX = 100  # ours: of one page
+CODE_CHARACTERS_MAX = 200_000  # ours: a program, not a data set
+RUN_TOLD_CHARACTERS_MAX = 20_000  # ours: of what a program printed, in the event that keeps the run

@@ -92,7 +92,7 @@ def _opened(name: str, folder: int, flags: int, mode: int) -> int:
     try:
         return os.open(name, flags, dir_fd=folder)
     except PermissionError:
-        os.chmod(name, mode, dir_fd=folder)  # noqa: PTH101 - within an open folder; a link was ruled out, and nobody runs to make one
+        os.chmod(name, mode, dir_fd=folder)
         return os.open(name, flags, dir_fd=folder)
 
 

@@ -82,5 +82,3 @@ def _restrict_files(plan: Plan, folder: str) -> None:
     readable = [path for path in plan.visible if plan.level == NS or not path.startswith("/etc")]
     readable += ["/etc"] if plan.level == NS else ["/etc/fonts", "/etc/ld.so.cache", "/etc/localtime"]
     landlock.restrict(readable=readable, writable=writable, devices=DEVICES)
-
-

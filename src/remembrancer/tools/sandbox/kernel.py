@@ -1,10 +1,11 @@
-"""What the standard library has no words for: namespaces, mounts, capabilities, and the rest of prctl. Each raises OSError naming its step."""
+"""What the standard library has no words for: namespaces, mounts, capabilities, prctl. Each raises OSError naming its step."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import struct
+from pathlib import Path
 from typing import Any
 
 from . import syscalls
@@ -71,7 +72,7 @@ def pivot_root(folder: str, old: str) -> None:
     call("pivot_root", b".", old.encode())
     os.chdir("/")
     _checked(_libc.umount2(f"/{old}".encode(), _MNT_DETACH), "umount of the old root")
-    os.rmdir(f"/{old}")
+    Path(f"/{old}").rmdir()
 
 
 def set_host_name(name: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from typing import Any
 
 NS, LANDLOCK, UNSAFE = "ns", "landlock", "unsafe"  # the levels, strongest first
 INODES_MAX = 2_000  # files and folders in the working folder
@@ -52,6 +53,6 @@ class Plan:
 
 def from_json(text: bytes) -> Plan:
     """A plan from the wire."""
-    told = json.loads(text)
-    bounds = Bounds(**told.pop("bounds"))
-    return Plan(bounds=bounds, **{name: tuple(value) if isinstance(value, list) else value for name, value in told.items()})
+    told: dict[str, Any] = json.loads(text)
+    told |= {"bounds": Bounds(**told["bounds"]), "visible": tuple(told["visible"]), "preload": tuple(told["preload"])}
+    return Plan(**told)

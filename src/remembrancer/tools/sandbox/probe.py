@@ -21,7 +21,10 @@ _REMEDIES = {
         "sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (Ubuntu 24.04 and later), "
         "or in a container: docker run --security-opt seccomp=unconfined --security-opt apparmor=unconfined ..."
     ),
-    "namespaces": "docker run --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined ..., or do not run as root",
+    "namespaces": (
+        "run the server as another user than root, "
+        "or docker run --cap-add SYS_ADMIN --security-opt seccomp=unconfined --security-opt apparmor=unconfined ..."
+    ),
     "mounts": "docker run --security-opt apparmor=unconfined --security-opt systempaths=unconfined ...",
     "landlock": "boot Linux 5.13 or later with landlock in the kernel's lsm= list: sudo sed -i "
     "'s/^GRUB_CMDLINE_LINUX=\"/&lsm=landlock,lockdown,yama,integrity,apparmor /' /etc/default/grub && sudo update-grub && sudo reboot",

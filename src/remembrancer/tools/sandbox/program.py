@@ -97,8 +97,9 @@ def _figure_keeper() -> Callable[..., None]:
             plt.figure(number).savefig(f"figure-{kept}.png", dpi=_FIGURE_DPI, bbox_inches="tight")
         plt.close("all")
 
-    if plt := sys.modules.get("matplotlib.pyplot"):
-        plt.show = keep
+    plotting: Any = sys.modules.get("matplotlib.pyplot")
+    if plotting is not None:
+        plotting.show = keep
     return keep
 
 

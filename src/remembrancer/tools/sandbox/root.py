@@ -1,8 +1,7 @@
-"""The file system that programs see: libraries, fonts and times zones read-only, five devices, an empty working folder. No /proc."""
+"""The file system that programs see: libraries, fonts and time zones read-only, five devices, an empty working folder. No /proc."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from . import kernel
@@ -44,7 +43,7 @@ def _show(root: Path, source: str) -> None:
         return
     there.parent.mkdir(parents=True, exist_ok=True)
     if here.is_symlink():  # /lib and /lib64 of a merged /usr
-        there.symlink_to(os.readlink(here))
+        there.symlink_to(here.readlink())
         return
     if here.is_dir():
         there.mkdir(exist_ok=True)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import array
+import errno
+import hashlib
 import json
 import logging
 import math
 import os
+import shutil
 import socket
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -185,6 +189,7 @@ class Sandbox:
             zygote, self._zygote, self._level = self._zygote, None, None
         if zygote:
             zygote.close()
+            self._tidy()
 
     def _run(self, code: str, seconds: float) -> Run:
         for attempt in (1, 2):  # a program changes nothing outside, so it can be run again when the zygote went away under it
@@ -197,7 +202,9 @@ class Sandbox:
                 self._drop(zygote)
             finally:
                 self._let_go(zygote)
-        raise SandboxUnavailable("The sandbox lost this program twice. The machine may be out of memory; the server's log has more.", missing=[])
+        raise SandboxUnavailable(
+            "The sandbox lost this program twice. The machine may be out of memory; the server's log has more.", missing=[]
+        )
 
     def _hold(self) -> tuple[_Zygote, str]:
         level = self.start()
@@ -240,7 +247,14 @@ class Sandbox:
         if done:
             old.close()
 
+    def _tidy(self) -> None:
+        """Take away what runs of a server that was killed left behind."""
+        for left in (self._folder() / "root", _shared_folder(self._settings)):
+            if left.exists():
+                shutil.rmtree(left, ignore_errors=True)
+
     def _climb_down(self) -> tuple[_Zygote, str]:
+        self._tidy()
         lowest = LADDER.index(self._settings.sandbox_min_level)
         why: list[str] = []
         for level in LADDER[: lowest + 1]:
@@ -284,7 +298,11 @@ class Sandbox:
             if data.is_relative_to(path):
                 raise _Lost(f"the data folder lies in {path}, which programs may read: move it")
         if level == LANDLOCK and os.getuid() == 0:
-            root = _given_folder(self._settings.sandbox_uid)
+            root = _shared_folder(self._settings)
+            try:
+                _give(root, self._settings.sandbox_uid)
+            except OSError as error:
+                raise _Lost(str(error)) from error
         return Plan(
             level=level,
             root=str(root),
@@ -305,12 +323,20 @@ def visible() -> tuple[str, ...]:
     return tuple(path for path in there if not any(path.startswith(f"{other}/") for other in there))
 
 
-def _given_folder(uid: int) -> Path:
-    """A folder for the programs' folders where the user that root becomes can reach it: the server's own folders are closed to it."""
-    folder = Path("/dev/shm") / f"remembrancer-sandbox-{os.getpid()}"  # noqa: S108 - made by root, 0700, and checked
-    folder.mkdir(mode=0o700, exist_ok=True)
-    os.chown(folder, uid, uid, follow_symlinks=False)
-    return folder
+def _shared_folder(settings: Settings) -> Path:
+    """Where the programs' folders are when the user that root becomes must reach them: the server's own folders are closed to it."""
+    named = hashlib.sha256(str(settings.data_folder.resolve()).encode()).hexdigest()[:16]
+    return Path("/dev/shm") / f"remembrancer-sandbox-{named}"  # noqa: S108 - `_give` makes sure whose it is
+
+
+def _give(folder: Path, uid: int) -> None:
+    """Make `folder` and give it to `uid`. Raises OSError when somebody else made it, or a link in its place."""
+    if not folder.exists():
+        folder.mkdir(mode=0o700)
+        os.chown(folder, uid, uid, follow_symlinks=False)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid:
+        raise OSError(errno.EEXIST, f"{folder} is somebody else's")
 
 
 def _run_of(head: dict[str, Any], files: list[tuple[str, bytes]], level: str) -> Run:

@@ -6,6 +6,7 @@ It never runs a line of the program itself, and reads what the program left only
 from __future__ import annotations
 
 import array
+import contextlib
 import json
 import os
 import select
@@ -166,10 +167,8 @@ class _Run:
         streams = {self.output: Stream(most, bytearray()), self.errors: Stream(most, bytearray())}
         streams[self.report] = Stream(REPORT_BYTES_MAX, bytearray())
         stopped = self._follow(streams)
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.kill(self.child, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         _, status, usage = os.wait4(self.child, 0)  # it was the first of its pid namespace: whatever it started is dead, too
         wall_ms = (time.monotonic() - self.started) * 1_000
         for descriptor, stream in streams.items():

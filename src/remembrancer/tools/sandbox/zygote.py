@@ -5,6 +5,7 @@ It never reads a program, so no byte of one can be in what the next is forked fr
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -48,10 +49,8 @@ def main(descriptor: int) -> NoReturn:
 
 def _give_way() -> None:
     """When the machine runs out of memory, the kernel is to end a sandbox before anything else."""
-    try:
+    with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
-    except OSError:
-        pass
 
 
 def _lock_in(plan: Plan) -> None:

@@ -1,0 +1,148 @@
+"""Run a program and, when a session is named, keep the run as an event that can be found and cited."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from ..accounts import may_write, space_user_id
+from ..accounts.once import Once, first_answer, once
+from ..context import Caller, Context
+from ..protocol import limits
+from ..protocol.errors import InvalidRequest
+from ..protocol.execution import (
+    Attempt,
+    Confinement,
+    Executed,
+    Execution,
+    ExecutionError,
+    ExecutionLimits,
+    FileLeftOut,
+    ProgramFile,
+    Status,
+    Usage,
+)
+from ..protocol.memory import TurnText
+from ..tools.sandbox.plan import OUTPUT_BYTES_LAST
+from ..tools.sandbox.sandbox import Run, Sandbox
+from .keep import Kept, Place, keep_once
+
+_TOPIC = "program run"
+_UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # escapes that would steer a terminal, or that no text may hold
+_STOPPED = {
+    "timeout": "The program took longer than it may.",
+    "output": f"The program printed more than {OUTPUT_BYTES_LAST} bytes.",
+    "disk": "The program wrote more than it may.",
+}
+
+
+def execute(context: Context, sandbox: Sandbox, caller: Caller, asked: Execution, given: Once | None = None) -> Executed:
+    """Run it, wait for its end, and say how it went; what it did is durable and searchable by then when `session_id` is given.
+
+    Raises ReadOnly, Pinned, Conflict as `once`, InvalidRequest for more time than there is, SandboxBusy, SandboxUnavailable,
+    StoreUnavailable, EmbedderUnavailable.
+    """
+    _check_time(asked, sandbox)
+    may_write(caller)
+    space_user_id(caller, asked.user_id)
+    if given is not None and (first := context.store.read(lambda tx: first_answer(tx, given, context.clock()))) is not None:
+        return Executed.model_validate_json(first)
+    began = time.monotonic()
+    run = sandbox.run(asked.code, seconds=asked.timeout_s)
+    executed = _executed(run, asked, sandbox, duration_ms=(time.monotonic() - began) * 1_000)
+    if asked.session_id is None:
+        if given is None:
+            return executed
+        said = context.store.write(lambda tx: once(tx, given, context.clock(), executed.model_dump_json))
+        return Executed.model_validate_json(said)
+
+    def answer(kept: Kept, _noticed: str | None) -> str:
+        return executed.model_copy(update={"event_id": kept.event_id}).model_dump_json()
+
+    turn = TurnText(query=asked.code, response=told(executed), topic=_TOPIC)
+    place = Place(user_id=asked.user_id, session_id=asked.session_id)
+    return Executed.model_validate_json(keep_once(context, caller, place, turn, given, answer))
+
+
+def told(executed: Executed) -> str:
+    """How a run went, as the text of an event: nothing that steers a terminal, and long output cut with a word that says so."""
+    parts = [f"The program ended: {executed.status}."]
+    for name, text in (("stdout", executed.stdout), ("stderr", executed.stderr), ("result", executed.result or "")):
+        if text.strip():
+            parts.append(f"{name}:\n{_shown(text)}")
+    if executed.error:
+        line = f" (line {executed.error.line})" if executed.error.line else ""
+        parts.append(f"error: {executed.error.type}{line}: {_shown(executed.error.message)}")
+    if executed.files:
+        parts.append("files: " + ", ".join(file.name for file in executed.files))
+    return "\n\n".join(parts)
+
+
+def _check_time(asked: Execution, sandbox: Sandbox) -> None:
+    most = sandbox.bounds.seconds_max
+    if asked.timeout_s is not None and asked.timeout_s > most:
+        detail = f"at most {most} seconds"
+        raise InvalidRequest(f"timeout_s: {detail}.", errors=[{"pointer": "/timeout_s", "detail": detail}])
+
+
+def _executed(run: Run, asked: Execution, sandbox: Sandbox, *, duration_ms: float) -> Executed:
+    status, error = judge(run)
+    bounds = sandbox.bounds
+    limits_of_run = ExecutionLimits(
+        seconds=asked.timeout_s or bounds.seconds,
+        memory_bytes=bounds.memory_bytes,
+        disk_bytes=bounds.disk_bytes,
+        files=bounds.files,
+        output_bytes=bounds.output_bytes,
+        threads=bounds.threads,
+    )
+    return Executed(
+        status=status,
+        stdout=run.stdout,
+        stderr=run.stderr,
+        stdout_truncated=run.stdout_truncated,
+        stderr_truncated=run.stderr_truncated,
+        result=run.result if status == "ok" else None,
+        result_truncated=run.result_truncated and status == "ok",
+        error=error,
+        code=asked.code,
+        mode=asked.mode,
+        fixed=False,
+        diff=None,
+        attempts=[Attempt(stage="run", outcome=status, error=error.type if error else None, ms=_ms(run.wall_ms))],
+        files=[ProgramFile(name=name, size_bytes=len(content)) for name, content in run.files],
+        files_left_out=[FileLeftOut(name=name, why=why) for name, why in run.left_out],
+        files_not_named=run.not_named,
+        exit_code=run.exit_code,
+        signal=run.signal,
+        usage=Usage(wall_ms=_ms(run.wall_ms), cpu_ms=_ms(run.cpu_ms), max_rss_kb=run.max_rss_kb),
+        sandbox=Confinement.model_validate({"level": run.level, "limits": limits_of_run}),
+        duration_ms=_ms(duration_ms),
+    )
+
+
+def judge(run: Run) -> tuple[Status, ExecutionError | None]:
+    """How a run ended, and why it did not end well. What the program says of itself counts only where the kernel says it failed."""
+    if run.stopped:
+        status: Status = "timeout" if run.stopped == "timeout" else "killed"
+        kind = "Timeout" if run.stopped == "timeout" else "Killed"
+        return status, ExecutionError(type=kind, message=_STOPPED.get(run.stopped, "The program was stopped."), line=None, traceback="")
+    if run.signal:
+        return "killed", ExecutionError(type="Killed", message=f"The program was ended by {run.signal}.", line=None, traceback="")
+    if run.exit_code == 0:
+        return "ok", None
+    if run.error and run.error["type"]:
+        return "failed", ExecutionError.model_validate(run.error)
+    return "failed", ExecutionError(
+        type="SystemExit", message=f"The program ended with exit status {run.exit_code}.", line=None, traceback=""
+    )
+
+
+def _shown(text: str) -> str:
+    text = _UNSHOWN.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+    more = len(text) - limits.RUN_TOLD_CHARACTERS_MAX
+    return text if more <= 0 else f"{text[: limits.RUN_TOLD_CHARACTERS_MAX]}\n({more} more characters)"
+
+
+def _ms(value: float) -> float:
+    return round(value, 2)

@@ -1,0 +1,115 @@
+"""What is said when a program is run."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from . import limits
+from .message import ABSENT_IF_NONE, Id, Message, Telling, example
+
+Mode = Literal["fix", "optimize", "all"]  # specification, Run code in the sandbox
+Status = Literal["ok", "fixed", "failed", "timeout", "killed"]
+Milliseconds = Annotated[float, Field(ge=0)]
+
+
+class Execution(Message):
+    """Body of `POST /api/execute/code`."""
+
+    model_config = example({"code": "import math\nprint(math.tau)\nmath.pi"})
+
+    code: Annotated[Telling, Field(max_length=limits.CODE_CHARACTERS_MAX, description="Python source.")]
+    mode: Annotated[Mode, Field(description="What may be done to it: `fix` what fails, `optimize` what works, or `all`.")] = "fix"
+    language: Annotated[Literal["python"], Field(description="The language of the source.")] = "python"
+    timeout_s: Annotated[
+        float | None,
+        Field(gt=0, allow_inf_nan=False, description="Seconds it may take; the server's settings have the default and the most."),
+    ] = None
+    session_id: Annotated[Id | None, Field(description="Keep the run as an event of this session, to be found and cited.")] = None
+    user_id: Annotated[Id | None, Field(description="Whose memory that is. Default: the key's own.")] = None
+
+
+class ExecutionError(Message):
+    """Why a program did not end well."""
+
+    type: Annotated[str, Field(description="The exception's name; `Timeout` or `Killed` when it was ended from outside.")]
+    message: Annotated[str, Field(description="What it says.")]
+    line: Annotated[int | None, Field(description="The line of the source where it happened.")]
+    traceback: Annotated[str, Field(description="The way to it; empty when it was ended from outside.")]
+
+
+class ProgramFile(Message):
+    """A file that the program left in its working folder, or a figure that it left open."""
+
+    name: Annotated[str, Field(description="Its path from the working folder.")]
+    size_bytes: Annotated[int, Field(ge=0, description="Its size.")]
+
+
+class FileLeftOut(Message):
+    """A file that was not taken."""
+
+    name: Annotated[str, Field(description="Its path; what cannot be shown of it is replaced.")]
+    why: Annotated[str, Field(description="Why it was not taken.")]
+
+
+class Usage(Message):
+    """What a run took."""
+
+    wall_ms: Annotated[Milliseconds, Field(description="Time from the first line to the end.")]
+    cpu_ms: Annotated[Milliseconds, Field(description="Work of the processor.")]
+    max_rss_kb: Annotated[int, Field(ge=0, description="Memory at its most, the libraries' included.")]
+
+
+class ExecutionLimits(Message):
+    """What a run may take."""
+
+    seconds: Annotated[float, Field(description="Time.")]
+    memory_bytes: Annotated[int, Field(description="Memory.")]
+    disk_bytes: Annotated[int, Field(description="What it may write, and give back.")]
+    files: Annotated[int, Field(description="Files it may give back.")]
+    output_bytes: Annotated[int, Field(description="What is kept of each of stdout and stderr.")]
+    threads: Annotated[int, Field(description="Threads.")]
+
+
+class Confinement(Message):
+    """How a run was kept from everything else."""
+
+    level: Annotated[Literal["ns", "landlock", "unsafe"], Field(description="`ns` is the strongest; `unsafe` is no confinement.")]
+    limits: Annotated[ExecutionLimits, Field(description="What it might take.")]
+
+
+class Attempt(Message):
+    """One run of the program, or of what it was changed to."""
+
+    stage: Annotated[Literal["run"], Field(description="`run`: as it was sent.")]
+    outcome: Annotated[Status, Field(description="How it ended.")]
+    error: Annotated[str | None, ABSENT_IF_NONE, Field(description="The error's type, when there was one.")] = None
+    ms: Annotated[Milliseconds, Field(description="How long it took.")]
+
+
+class Executed(Message):
+    """Answer of `POST /api/execute/code`. A program that fails is an answer, too."""
+
+    status: Annotated[Status, Field(description="How it ended. `killed`: by a signal or for taking too much.")]
+    stdout: Annotated[str, Field(description="What it printed.")]
+    stderr: Annotated[str, Field(description="What it printed to standard error.")]
+    stdout_truncated: Annotated[bool, Field(description="Whether it printed more than is kept.")]
+    stderr_truncated: Annotated[bool, Field(description="The same of standard error.")]
+    result: Annotated[str | None, Field(description="repr of the last expression; null when there is none or it is None.")]
+    result_truncated: Annotated[bool, Field(description="Whether the repr is longer than is kept.")]
+    error: Annotated[ExecutionError | None, Field(description="Why it did not end well.")]
+    code: Annotated[str, Field(description="The source that this is the outcome of.")]
+    mode: Annotated[Mode, Field(description="As asked.")]
+    fixed: Annotated[bool, Field(description="Whether the source was changed to make it work.")]
+    diff: Annotated[str | None, Field(description="What was changed.")]
+    attempts: Annotated[list[Attempt], Field(description="The runs, first to last.")]
+    files: Annotated[list[ProgramFile], Field(description="Files the program left, and figures it left open.")]
+    files_left_out: Annotated[list[FileLeftOut], Field(description="Files that were not taken.")]
+    files_not_named: Annotated[int, Field(ge=0, description="How many more were not taken.")]
+    exit_code: Annotated[int | None, ABSENT_IF_NONE, Field(description="Its exit status, when it ended itself.")] = None
+    signal: Annotated[str | None, ABSENT_IF_NONE, Field(description="The signal that ended it.")] = None
+    usage: Annotated[Usage, Field(description="What it took.")]
+    sandbox: Annotated[Confinement, Field(description="How it was confined.")]
+    duration_ms: Annotated[Milliseconds, Field(description="All of it: waiting, running, taking the files.")]
+    event_id: Annotated[str | None, ABSENT_IF_NONE, Field(description="The event it was kept as, when `session_id` was given.")] = None
