@@ -1,0 +1,120 @@
+"""What hostile programs are after: a server's files, sockets and processes, watched for the least sign that one was reached."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_VICTIM = "import sys; sys.stdin.read()"
+_WATCHED = ("/tmp", "/dev/shm", "/var/tmp")  # noqa: S108 - looked at, not written to
+
+
+class Surroundings:
+    """Canaries in `folder`, a victim process, and listeners. `reached()` says what has happened to them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.secret, self.other = folder / "server.db", folder / "tenant2" / "secret.txt"
+        self.other.parent.mkdir()
+        self.secret.write_text("sk_canary_db", "ascii")
+        self.other.write_text("sk_canary_t2", "ascii")
+        self.secret.chmod(0o600)
+        self.victim = subprocess.Popen(
+            [sys.executable, "-S", "-c", _VICTIM], stdin=subprocess.PIPE, env={**os.environ, "CANARY_KEY": "sk_canary_env"}
+        )
+        self._abstract = f"canary-{os.getpid()}"
+        self._listeners: list[socket.socket] = [
+            self._listening(socket.AF_INET, socket.SOCK_STREAM, ("127.0.0.1", 0)),
+            self._listening(socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", 0)),
+            self._listening(socket.AF_UNIX, socket.SOCK_STREAM, str(folder / "s.sock")),
+            self._listening(socket.AF_UNIX, socket.SOCK_DGRAM, str(folder / "d.sock")),
+            self._listening(socket.AF_UNIX, socket.SOCK_STREAM, f"\0{self._abstract}"),
+        ]
+        self._before = self._state()
+
+    @staticmethod
+    def _listening(family: int, kind: int, address: Any) -> socket.socket:
+        one = socket.socket(family, kind)
+        one.bind(address)
+        if kind == socket.SOCK_STREAM:
+            one.listen(8)
+        return one
+
+    def aimed(self, code: str) -> str:
+        """The program with its targets named."""
+        tcp, udp = (one.getsockname()[1] for one in self._listeners[:2])
+        names = {"C": self.folder, "PID": self.victim.pid, "SPID": os.getpid(), "TCP": tcp, "UDP": udp, "ABS": self._abstract}
+        for name, value in names.items():
+            code = code.replace(f"@{name}@", str(value))
+        return code
+
+    def reached(self) -> list[str]:
+        """Everything that is not as it was."""
+        after = self._state()
+        found = [name for name, was in self._before.items() if after[name] != was]
+        ready, _, _ = select.select(self._listeners, [], [], 0)
+        return found + [f"connection {one.getsockname()!r}" for one in ready]
+
+    def _state(self) -> dict[str, object]:
+        kept = {f"file {path.name}": (path.read_text("ascii"), path.stat()[:1] + path.stat()[7:9]) for path in (self.secret, self.other)}
+        return {
+            **kept,
+            "files": sorted(str(path) for path in self.folder.rglob("*")),
+            "mode": self.folder.stat().st_mode,
+            "victim": self.victim.poll(),
+            "victim's limits": resource.prlimit(self.victim.pid, resource.RLIMIT_NOFILE),
+            "orphans": [name for name in _commands() if "sbxorphan" in name],
+            "machine": socket.gethostname(),
+        }
+
+    def close(self) -> None:
+        """Take it all away."""
+        self.victim.communicate()
+        for one in self._listeners:
+            one.close()
+
+
+def _commands() -> Iterator[str]:
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            yield process.read_bytes().decode("utf-8", "replace")
+        except OSError:
+            continue
+
+
+def processes() -> set[int]:
+    """Ids of all processes that this one, or what it started, is the ancestor of."""
+    parents = {}
+    for process in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = process.read_text("utf-8", "replace").rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(process.parent.name)] = int(fields[1])
+    ours = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    return ours
+
+
+def host_files() -> set[str]:
+    """What lies in the folders that everybody may write to."""
+    return {f"{folder}/{name}" for folder in _WATCHED for name in os.listdir(folder)}
+
+
+@contextmanager
+def surroundings(folder: Path) -> Iterator[Surroundings]:
+    """Canaries in an empty folder, taken away at the end."""
+    made = Surroundings(folder)
+    try:
+        yield made
+    finally:
+        made.close()
