@@ -1,6 +1,6 @@
 """Run the hostile programs in the real sandbox and print, as JSON, what each came to: `python hostile.py LEVEL FOLDER [UID]`.
 
-With a UID, root becomes that user first, in a mount namespace where the interpreter can be reached.
+With a UID, root becomes that user first, in a mount namespace where any user can reach the interpreter; with 0 it stays root there.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ HARMLESS = (  # what may be run unconfined, to show that the programs bite: they
 )
 
 
-def become(uid: int) -> None:
-    """Be an unprivileged user who can reach this interpreter, though it may lie in a folder that is closed to all but root."""
+def open_up() -> None:
+    """Let every user reach this interpreter, though it may lie in a folder that is closed to all but root: in a namespace of our own."""
     kernel.unshare(kernel.NEWNS)
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     prefix = Path(sys.base_prefix)
@@ -49,6 +49,10 @@ def become(uid: int) -> None:
         prefix.mkdir(parents=True)
         kernel.mount(held, str(prefix), None, _MS_MOVE)
         Path(held).rmdir()
+
+
+def become(uid: int) -> None:
+    """Be an unprivileged user."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
@@ -89,5 +93,7 @@ def assault(level: str, folder: Path) -> dict[str, Any]:
 if __name__ == "__main__":
     if len(sys.argv) > 3:
         os.chown(sys.argv[2], int(sys.argv[3]), int(sys.argv[3]))
-        become(int(sys.argv[3]))
+        open_up()
+        if sys.argv[3] != "0":
+            become(int(sys.argv[3]))
     print(json.dumps(assault(sys.argv[1], Path(sys.argv[2]))))

@@ -134,13 +134,13 @@ signal.setitimer(signal.ITIMER_REAL, 0)""",
 LASTING = {
     "a thread that stays": "import threading\nthreading.Thread(target=lambda: [None for _ in iter(int, 1)]).start()",
     "an exit that stays": "import atexit\natexit.register(lambda: [None for _ in iter(int, 1)])",
-    "a repr that stays": 'class R:\n    def __repr__(self):\n        while True: pass\nR()',
+    "a repr that stays": "class R:\n    def __repr__(self):\n        while True: pass\nR()",
     "a number too large": "(1 << (1 << 24)) ** (1 << 24)",
     "stop itself": "import signal\nos.kill(os.getpid(), signal.SIGSTOP)\nwhile True: pass",
     "a regex that stays": "import re\nre.match(r'(a|aa)+$', 'a' * 60 + 'b')",
 }
 PLOTTING = {
-    "a figure too large": 'import matplotlib.pyplot as plt\nplt.figure(figsize=(100000, 100000)); plt.plot([1, 2])',
+    "a figure too large": "import matplotlib.pyplot as plt\nplt.figure(figsize=(100000, 100000)); plt.plot([1, 2])",
     "an image too large": "import matplotlib.pyplot as plt, numpy\nplt.imshow(numpy.zeros((60000, 60000, 4)))",
     "show replaced": "import matplotlib.pyplot as plt\nplt.savefig = plt.close = None\nplt.plot([1, 2])",
 }

@@ -64,9 +64,8 @@ class Surroundings:
         return found + [f"connection {one.getsockname()!r}" for one in ready]
 
     def _state(self) -> dict[str, object]:
-        kept = {f"file {path.name}": (path.read_text("ascii"), path.stat()[:1] + path.stat()[7:9]) for path in (self.secret, self.other)}
         return {
-            **kept,
+            **{f"file {path.name}": _looked_at(path) for path in (self.secret, self.other)},
             "files": sorted(str(path) for path in self.folder.rglob("*")),
             "mode": self.folder.stat().st_mode,
             "victim": self.victim.poll(),
@@ -80,6 +79,15 @@ class Surroundings:
         self.victim.communicate()
         for one in self._listeners:
             one.close()
+
+
+def _looked_at(path: Path) -> object:
+    """Content, mode and times other than the last reading; None when it is gone."""
+    try:
+        found = path.stat()
+        return path.read_text("ascii"), found.st_mode, found.st_mtime_ns, found.st_ctime_ns
+    except OSError:
+        return None
 
 
 def _commands() -> Iterator[str]:
