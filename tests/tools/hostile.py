@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 _HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(_HERE.parent), str(_HERE)]  # run as a script
+sys.path.insert(0, str(_HERE.parent))  # run as a script
 
-from hostile_programs import programs  # noqa: E402 - after the path
-from surroundings import surroundings  # noqa: E402 - the same
+from tools.hostile_programs import programs  # noqa: E402 - after the path
+from tools.surroundings import surroundings  # noqa: E402 - the same
 
 from remembrancer.settings import Settings  # noqa: E402 - the same
 from remembrancer.tools.sandbox import kernel, sandbox  # noqa: E402 - the same
@@ -61,7 +61,7 @@ def become(uid: int) -> None:
 
 def assault(level: str, folder: Path) -> dict[str, Any]:
     """Each program's name to what was wrong (an empty list: contained); and the level that was reached."""
-    sandbox.LADDER = (level,)
+    sandbox.LADDER = (level,)  # no other, weaker or stronger
     place = folder / "canaries"
     place.mkdir()
     box = sandbox.Sandbox(Settings(data=folder / "data", sandbox_min_level=level, sandbox_parallel=2, sandbox_memory_bytes=256 << 20))
@@ -96,4 +96,4 @@ if __name__ == "__main__":
         open_up()
         if sys.argv[3] != "0":
             become(int(sys.argv[3]))
-    print(json.dumps(assault(sys.argv[1], Path(sys.argv[2]))))
+    sys.stdout.write(json.dumps(assault(sys.argv[1], Path(sys.argv[2]))))

@@ -30,14 +30,16 @@ through.clear()""",
     "set the clock": """
 import time
 attempt("settime", lambda: time.clock_settime(time.CLOCK_REALTIME, 0)); attempt("adjtime", lambda: call("adjtime", bytes(16), None))""",
-    "rename the machine": 'attempt("sethostname", lambda: call("sethostname", b"x", 1)); attempt("domain", lambda: call("setdomainname", b"x", 1))',
+    "rename the machine": """
+attempt("sethostname", lambda: call("sethostname", b"x", 1)); attempt("domain", lambda: call("setdomainname", b"x", 1))""",
     "restart the machine": 'attempt("reboot", lambda: call("reboot", 0)); attempt("swapoff", lambda: call("swapoff", b"/dev/vda"))',
     "another root": 'attempt("chroot", lambda: os.chroot(".")); attempt("acct", lambda: call("acct", None))',
     "become root": """
 for name in ("setuid", "setgid", "seteuid", "setegid"): attempt(name, lambda: getattr(os, name)(0))
 attempt("groups", lambda: os.setgroups([0]))""",
     "undo the confinement": """
-for option, value in ((4, 1), (1, 0), (22, 1), (38, 0), (24, 21), (47, 2), (35, 1)): attempt(option, lambda: call("prctl", option, value, 0, 0, 0))""",
+for option, value in ((4, 1), (1, 0), (22, 1), (38, 0), (24, 21), (47, 2), (35, 1)):
+    attempt(option, lambda: call("prctl", option, value, 0, 0, 0))""",
     "a filter of its own": 'attempt("seccomp", lambda: call("syscall", 317, 1, 0, bytes(16)))',
     "raise the limits": """
 import resource
@@ -71,7 +73,8 @@ place = os.path.dirname(os.__file__)
 attempt("unlink", lambda: os.unlink(place + "/this.py")); attempt("rename", lambda: os.rename(place + "/this.py", place + "/that.py"))
 attempt("write", lambda: open(place + "/this.py", "a")); attempt("folder", lambda: os.mkdir(place + "/x"))""",
     "a link to a secret": """
-os.symlink("@C@/server.db", "out.txt"); attempt("link", lambda: open("out.txt").read()); attempt("hard", lambda: os.link("@C@/server.db", "two"))""",
+os.symlink("@C@/server.db", "out.txt")
+attempt("link", lambda: open("out.txt").read()); attempt("hard", lambda: os.link("@C@/server.db", "two"))""",
     "up and out": """
 here = os.open(".", os.O_RDONLY)
 attempt("dots", lambda: os.open("../" * 20 + "@C@/server.db".lstrip("/"), os.O_RDONLY, dir_fd=here)); os.chdir("/")
@@ -95,7 +98,10 @@ attempt("inflate", lambda: [zlib.decompress(small) for _ in range(1024)])""",
 import numpy
 numpy.lib.stride_tricks.as_strided(numpy.zeros(1), (1 << 30,), (1 << 20,))[-1] = 1
 through.append("wrote beyond the array")""",
-    "source too deep": 'attempt("deep", lambda: eval("(" * 100000 + ")" * 100000)) if False else None\ntry: eval("(" * 5000)\nexcept (SyntaxError, MemoryError): pass',
+    "source too deep": """
+for depth in (5000, 100000):
+    try: eval("(" * depth + ")" * depth)
+    except (SyntaxError, MemoryError, RecursionError): pass""",
     "its own folder gone": 'os.chmod(".", 0); os.chdir("/")',
     "rights taken away": 'open("closed.txt", "w").write("x"); os.chmod("closed.txt", 0); os.mkdir("shut"); os.chmod("shut", 0)',
     "ten thousand files": """
@@ -111,12 +117,15 @@ for name in ("new\\nline", "esc\\x1b[2J", "-rf", "a" * 255, "\\u202e.txt", b"\\x
 import gc, socket
 found = [one.fileno() for one in gc.get_objects() if isinstance(one, socket.socket) and one.fileno() > 2]
 attempt("send", lambda: [os.write(one, b"x") for one in found] or False)""",
-    "more priority": 'attempt("nice", lambda: os.setpriority(os.PRIO_PROCESS, 0, -10)); attempt("rt", lambda: os.sched_setscheduler(0, 1, os.sched_param(1)))',
+    "more priority": """
+attempt("nice", lambda: os.setpriority(os.PRIO_PROCESS, 0, -10))
+attempt("rt", lambda: os.sched_setscheduler(0, 1, os.sched_param(1)))""",
     "ports of the machine": 'attempt("ioperm", lambda: call("ioperm", 0x80, 1, 1)); attempt("iopl", lambda: call("iopl", 3))',
     "be traced": 'attempt("traceme", lambda: call("ptrace", 0, 0, 0, 0))',
     "output closed": "os.close(1); os.close(2)",
     "report that nests": 'os.write(3, b"[" * 60000); os._exit(0)',
-    "report that lies": """os.write(3, b'{"result": 5, "error": [], "files": [["/etc/passwd", 999999999]], "exit_code": 0}'); os._exit(9)""",
+    "report that lies": """
+os.write(3, b'{"result": 5, "error": [], "files": [["/etc/passwd", 999999999]], "exit_code": 0}'); os._exit(9)""",
     "an error without end": 'raise type("E", (Exception,), {"__str__": lambda self: 1 / 0})()',
     "an error of errors": """
 error = ValueError("x")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 _VICTIM = "import sys; sys.stdin.read()"
+_NAMES = ("fill*", "poison*", "w", "w_sbx", "x", "*.png", "*.txt", "remembrancer-sandbox-*")
 _WATCHED = ("/tmp", "/dev/shm", "/var/tmp")  # noqa: S108 - looked at, not written to
 
 
@@ -113,9 +114,9 @@ def processes() -> set[int]:
     return ours
 
 
-def host_files() -> set[str]:
-    """What lies in the folders that everybody may write to."""
-    return {f"{folder}/{name}" for folder in _WATCHED for name in os.listdir(folder)}
+def left_on_the_host() -> set[str]:
+    """What lies in the folders that everybody may write to and has a name that the programs or the sandbox give."""
+    return {str(path) for folder in _WATCHED for name in _NAMES for path in Path(folder).glob(name)}
 
 
 @contextmanager

@@ -31,7 +31,7 @@ from .worker import READY
 
 log = logging.getLogger("remembrancer.sandbox")
 
-LADDER = (NS, LANDLOCK, UNSAFE)  # strongest first
+LADDER: tuple[str, ...] = (NS, LANDLOCK, UNSAFE)  # strongest first
 PRELOAD = ("numpy", "numpy.random", "numpy.linalg", "numpy.fft", "matplotlib.pyplot")
 _RUNS_MAX = 2_000  # of one zygote: all forks share one layout of memory, which is not to be learned from thousands of runs
 _START_SECONDS_MAX = 30

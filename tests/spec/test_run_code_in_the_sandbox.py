@@ -1,0 +1,192 @@
+"""Specification, 'Run code in the sandbox', with what decisions and issue add to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from service import Http
+
+from remembrancer import testing
+from remembrancer.context import Context
+
+PATHS = ("/api/execute/code", "/api/v7/execute/code")
+
+
+def ran(http: Http, code: str, **more: Any) -> Any:
+    """The answer's body of a program that was run."""
+    answer = http.post(PATHS[0], {"code": code, **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_program_is_run_under_both_paths(http: Http) -> None:
+    """'`POST /api/execute/code`'; decisions: 'the sandbox under the versioned prefix as well'."""
+    answers = [http.post(path, {"code": "print(6 * 7)"}).json() for path in PATHS]
+
+    assert [(told["status"], told["stdout"]) for told in answers] == [("ok", "42\n")] * 2
+
+
+def test_the_answer_has_every_part(http: Http) -> None:
+    """Issue: 'Answer'."""
+    told = ran(http, "open('a.txt', 'w').write('hello')\n6 * 7")
+
+    assert (told["result"], told["error"], told["exit_code"]) == ("42", None, 0)
+    assert (told["mode"], told["fixed"], told["diff"], told["code"]) == ("fix", False, None, "open('a.txt', 'w').write('hello')\n6 * 7")
+    assert [(one["stage"], one["outcome"]) for one in told["attempts"]] == [("run", "ok")]
+    assert told["files"] == [{"name": "a.txt", "size_bytes": 5}]
+    assert (told["files_left_out"], told["files_not_named"]) == ([], 0)
+    assert set(told["usage"]) == {"wall_ms", "cpu_ms", "max_rss_kb"}
+    assert (told["sandbox"]["level"], told["sandbox"]["limits"]["seconds"]) == ("ns", 10)
+    assert not {"event_id", "signal"} & set(told)
+    assert told["duration_ms"] >= told["usage"]["wall_ms"]
+
+
+def test_numpy_is_there(http: Http) -> None:
+    """'The sandbox supports matplotlib and numpy.'"""
+    assert ran(http, "import numpy as np\nint(np.arange(4).sum())")["result"] == "6"
+
+
+def test_a_program_that_fails_is_an_answer(http: Http) -> None:
+    """Decisions: 'A failing program is a 200 with `status: failed`'; '`error` = `{type, message, line, traceback}`'."""
+    told = ran(http, "x = 1\nx / 0")
+
+    assert told["status"] == "failed"
+    assert (told["error"]["type"], told["error"]["message"], told["error"]["line"]) == ("ZeroDivisionError", "division by zero", 2)
+    assert "x / 0" in told["error"]["traceback"]
+    assert told["attempts"][0]["error"] == "ZeroDivisionError"
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "kind"),
+    [
+        ("while True: pass", "timeout", "Timeout"),
+        ("import ctypes\nctypes.string_at(0)", "killed", "Killed"),
+        ("while True: print('x' * 100_000)", "killed", "Killed"),
+        ("raise SystemExit(3)", "failed", "SystemExit"),
+    ],
+)
+def test_every_other_end_has_its_status(http: Http, code: str, status: str, kind: str) -> None:
+    told = ran(http, code, timeout_s=2)
+
+    assert (told["status"], told["error"]["type"], told["result"]) == (status, kind, None)
+
+
+@pytest.mark.parametrize("mode", ["fix", "optimize", "all"])
+def test_every_mode_is_taken(http: Http, mode: str) -> None:
+    """'One of fix, optimize, all.'"""
+    assert ran(http, "1", mode=mode)["mode"] == mode
+
+
+@pytest.mark.parametrize(
+    ("wrong", "pointer"),
+    [
+        ({}, "/code"),
+        ({"code": ""}, "/code"),
+        ({"code": " \n"}, "/code"),
+        ({"code": 1}, "/code"),
+        ({"code": "x" * 200_001}, "/code"),
+        ({"code": "1\0"}, "/code"),
+        ({"code": "1", "mode": "mend"}, "/mode"),
+        ({"code": "1", "language": "ruby"}, "/language"),
+        ({"code": "1", "timeout_s": 0}, "/timeout_s"),
+        ({"code": "1", "timeout_s": "5"}, "/timeout_s"),
+        ({"code": "1", "timeout_s": True}, "/timeout_s"),
+        ({"code": "1", "timeout_s": 61}, "/timeout_s"),
+        ({"code": "1", "session_id": ""}, "/session_id"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_its_place(http: Http, wrong: dict[str, Any], pointer: str) -> None:
+    """Decisions: '`language` other than python: 422'."""
+    answer = http.post(PATHS[0], wrong)
+
+    assert answer.status_code == 422
+    assert [one["pointer"] for one in answer.json()["errors"]] == [pointer]
+
+
+def test_a_run_is_kept_as_an_event_on_request(http: Http) -> None:
+    """Decisions: 'Every run can be cited: it is stored as an event on request (`session_id` given).'"""
+    told = ran(http, "print('the kestrel\\x1b[2J landed')\n1 / 0", session_id="birds")
+
+    event = http.get(f"/api/v7/event/{told['event_id']}").json()
+    assert (event["session_id"], event["query"]) == ("birds", "print('the kestrel\\x1b[2J landed')\n1 / 0")
+    assert "stdout:\nthe kestrel\N{REPLACEMENT CHARACTER}[2J landed" in event["response"]
+    assert "error: ZeroDivisionError (line 2)" in event["response"]
+    assert told["event_id"] in [hit["event_id"] for hit in http.memory("kestrel")["hits"]]
+
+
+def test_long_output_is_cut_in_the_event_with_a_word_that_says_so(http: Http) -> None:
+    told = ran(http, "print('x' * 30_000)", session_id="long")
+
+    event = http.get(f"/api/v7/event/{told['event_id']}").json()
+    assert len(told["stdout"]) == 30_001
+    assert "(10001 more characters)" in event["response"]
+
+
+def test_without_a_session_nothing_is_kept(http: Http) -> None:
+    before = http.rows()
+
+    ran(http, "1")
+
+    assert http.rows() == before
+
+
+@pytest.mark.parametrize("more", [{}, {"session_id": "s"}])
+def test_a_program_that_is_sent_again_is_run_once(http: Http, more: dict[str, str]) -> None:
+    """Decisions: 'Writes accept `Idempotency-Key` (24 h): the same key and body gives the first answer again.'"""
+    body = {"code": "import secrets\nsecrets.token_hex()", **more}
+    first, second = (http.post(PATHS[0], body, headers={"Idempotency-Key": "k"}) for _ in range(2))
+    other = http.post(PATHS[0], {"code": "2"}, headers={"Idempotency-Key": "k"})
+
+    assert second.json() == first.json()
+    assert second.headers["Idempotent-Replayed"] == "true"
+    assert other.status_code == 409
+
+
+def test_a_read_only_key_runs_nothing(http: Http) -> None:
+    """Decisions: 'its writes answer 403'."""
+    assert http.as_account("reader", read_only=True).post(PATHS[0], {"code": "1"}).status_code == 403
+
+
+def test_a_pinned_key_keeps_no_run_in_another_space(http: Http) -> None:
+    """Decisions: 'A pinned key used with another user_id: 403.'"""
+    pinned = http.as_account("family", user_id="ada")
+
+    assert pinned.post(PATHS[0], {"code": "1", "session_id": "s", "user_id": "bob"}).status_code == 403
+
+
+def test_without_a_key_nothing_is_run(http: Http) -> None:
+    assert http.with_key(None).post(PATHS[0], {"code": "1"}).status_code == 401
+
+
+class TestRate:
+    """Decisions: 'Rate limits per key are settings: ... sandbox 600'."""
+
+    @pytest.fixture
+    def context(self, folder: Any) -> Iterator[Context]:
+        """A service where a key may run one program a minute."""
+        made = testing.context(folder)
+        yield replace(made, settings=replace(made.settings, rate_sandbox_per_minute=1))
+        made.close()
+
+    def test_a_key_that_runs_too_much_is_told_when_to_come_again(self, http: Http) -> None:
+        answers = [http.post(PATHS[0], {"code": "1", "timeout_s": -1}) for _ in range(2)]
+
+        assert [answer.status_code for answer in answers] == [422, 429]
+        assert int(answers[1].headers["Retry-After"]) >= 1
+
+
+class TestUnavailable:
+    """Decisions: 'No isolation available on the host → 503, never an unprotected run.'"""
+
+    def test_a_machine_that_cannot_confine_says_what_is_missing(self, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("remembrancer.tools.sandbox.sandbox.LADDER", ("ns",))
+        monkeypatch.setattr("remembrancer.tools.sandbox.sandbox._SHOWN", (str(http.context.settings.data_folder),))
+
+        answer = http.post(PATHS[0], {"code": "1"})
+
+        assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
+        assert answer.json()["missing"] == []
+        assert "none is run" in answer.json()["detail"]
