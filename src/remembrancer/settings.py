@@ -48,8 +48,7 @@ class Settings:
     sandbox_min_level: str = setting(
         "ns", "Weakest confinement a program may run in: `ns`, `landlock` (no namespaces), or `unsafe` (hardly any: never for strangers)."
     )
-    sandbox_seconds: int = setting(10, "Time a program may take when the request does not say.", unit="seconds", least=1, most=3600)
-    sandbox_seconds_max: int = setting(60, "Longest time a request may ask for.", unit="seconds", least=1, most=3600)
+    sandbox_seconds: int = setting(10, "Time a program may take when the request does not say.", unit="seconds", least=1, most=60)
     sandbox_memory_bytes: int = setting(512 << 20, "Memory a program may take.", unit="bytes", least=16 << 20)
     sandbox_disk_bytes: int = setting(
         64 << 20, "What a program may write into its folder, and give back as files.", unit="bytes", least=1 << 20

@@ -137,7 +137,7 @@ for _ in range(40):
     for pid in range(2, 400):
         try: os.kill(pid, 9); found.add(pid)
         except OSError: pass
-    found |= {name for folder in (".", "/work") for name in os.listdir(folder)} - {"mine.txt"}
+    found |= {name for folder in (".", "/sandbox") for name in os.listdir(folder)} - {"mine.txt"}
     time.sleep(0.002)
 print(open("mine.txt").read(), found)
 """

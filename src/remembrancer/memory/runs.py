@@ -9,7 +9,6 @@ from ..accounts import may_write, space_user_id
 from ..accounts.once import Once, first_answer, once
 from ..context import Caller, Context
 from ..protocol import limits
-from ..protocol.errors import InvalidRequest
 from ..protocol.execution import (
     Attempt,
     Confinement,
@@ -39,10 +38,9 @@ _STOPPED = {
 def execute(context: Context, sandbox: Sandbox, caller: Caller, asked: Execution, given: Once | None = None) -> Executed:
     """Run it, wait for its end, and say how it went; what it did is durable and searchable by then when `session_id` is given.
 
-    Raises ReadOnly, Pinned, Conflict as `once`, InvalidRequest for more time than there is, SandboxBusy, SandboxUnavailable,
+    Raises ReadOnly, Pinned, Conflict as `once`, SandboxBusy, SandboxUnavailable,
     StoreUnavailable, EmbedderUnavailable.
     """
-    _check_time(asked, sandbox)
     may_write(caller)
     space_user_id(caller, asked.user_id)
     if given is not None and (first := context.store.read(lambda tx: first_answer(tx, given, context.clock()))) is not None:
@@ -76,13 +74,6 @@ def told(executed: Executed) -> str:
     if executed.files:
         parts.append("files: " + ", ".join(file.name for file in executed.files))
     return "\n\n".join(parts)
-
-
-def _check_time(asked: Execution, sandbox: Sandbox) -> None:
-    most = sandbox.bounds.seconds_max
-    if asked.timeout_s is not None and asked.timeout_s > most:
-        detail = f"at most {most} seconds"
-        raise InvalidRequest(f"timeout_s: {detail}.", errors=[{"pointer": "/timeout_s", "detail": detail}])
 
 
 def _executed(run: Run, asked: Execution, sandbox: Sandbox, *, duration_ms: float) -> Executed:

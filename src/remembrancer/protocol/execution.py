@@ -24,7 +24,7 @@ class Execution(Message):
     language: Annotated[Literal["python"], Field(description="The language of the source.")] = "python"
     timeout_s: Annotated[
         float | None,
-        Field(gt=0, allow_inf_nan=False, description="Seconds it may take; the server's settings have the default and the most."),
+        Field(gt=0, le=limits.RUN_SECONDS_MAX, description="Seconds it may take; the default is a setting of the server."),
     ] = None
     session_id: Annotated[Id | None, Field(description="Keep the run as an event of this session, to be found and cited.")] = None
     user_id: Annotated[Id | None, Field(description="Whose memory that is. Default: the key's own.")] = None

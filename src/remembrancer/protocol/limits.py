@@ -36,4 +36,5 @@ FEEDBACK_TITLE_CHARACTERS_MAX = 200  # ours
 FEEDBACK_DESCRIPTION_CHARACTERS_MAX = 20_000  # ours
 FEEDBACK_LISTED_MAX = 100  # ours: of one page
 CODE_CHARACTERS_MAX = 200_000  # ours: a program, not a data set
+RUN_SECONDS_MAX = 60  # decisions.md, Sandbox: timeout_s
 RUN_TOLD_CHARACTERS_MAX = 20_000  # ours: of what a program printed, in the event that keeps the run

@@ -18,7 +18,7 @@ NAME_BYTES_MAX = 1_000  # the path of a created file, from the working folder
 DEPTH_MAX = 4  # folders within folders that files are taken from
 NAMES_LOOKED_AT_MAX = 1_000  # in one folder
 LEFT_OUT_MAX = 32  # files named that were not taken
-WORK = "/work"
+WORK = "/sandbox"  # the working folder as programs see it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from .plan import INODES_MAX, WORK, Plan
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _FILES = {
-    "etc/passwd": "nobody:x:65534:65534:sandbox:/work:/bin/false\n",
+    "etc/passwd": "nobody:x:65534:65534:sandbox:/sandbox:/bin/false\n",
     "etc/group": "nogroup:x:65534:\n",
     "etc/hosts": "127.0.0.1 localhost\n",
 }
@@ -23,7 +23,7 @@ def build(plan: Plan) -> None:
     kernel.mount("tmpfs", plan.root, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=1m,nr_inodes=4k,mode=755")
     for source in plan.visible:
         _show(root, source)
-    for folder in ("dev", "work", "tmp", "etc", "old"):
+    for folder in ("dev", WORK[1:], "tmp", "etc", "old"):
         (root / folder).mkdir(exist_ok=True)
     for device in DEVICES:
         place = root / device[1:]

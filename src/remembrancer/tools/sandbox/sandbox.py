@@ -21,10 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ...protocol import limits
 from ...protocol.errors import TooManyRequests, Unavailable
 from ...settings import Settings
 from . import selftest, wire
-from .plan import LANDLOCK, NS, UNSAFE, Bounds, Plan
+from .plan import LANDLOCK, NS, UNSAFE, WORK, Bounds, Plan
 from .probe import missing
 from .started import start
 from .worker import READY
@@ -145,7 +146,7 @@ class Sandbox:
         self._refused: tuple[float, SandboxUnavailable] | None = None  # when, and why
         self.bounds = Bounds(
             seconds=settings.sandbox_seconds,
-            seconds_max=settings.sandbox_seconds_max,
+            seconds_max=limits.RUN_SECONDS_MAX,
             memory_bytes=settings.sandbox_memory_bytes,
             disk_bytes=settings.sandbox_disk_bytes,
             files=settings.sandbox_files_max,
@@ -297,6 +298,8 @@ class Sandbox:
         for path in shown:
             if data.is_relative_to(path):
                 raise _Lost(f"the data folder lies in {path}, which programs may read: move it")
+            if level == NS and Path(path).is_relative_to(WORK):
+                raise _Lost(f"{path} lies where the programs' own folder is to be: move it")
         if level == LANDLOCK and os.getuid() == 0:
             root = _shared_folder(self._settings)
             try:
