@@ -139,3 +139,10 @@ def test_a_version_is_a_whole_number_from_one(http: Http, version: str) -> None:
     answer = http.get(PATH, params={"version": version})
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/version")
+
+
+@pytest.mark.parametrize("query", ["version=1&version=1", "user_id=owner&user_id=ada"])
+def test_a_parameter_given_twice_is_refused(http: Http, query: str) -> None:
+    answer = http.get(f"{PATH}?{query}")
+
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, f"/{query.partition('=')[0]}")
