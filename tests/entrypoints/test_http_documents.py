@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
 import subprocess
+import sys
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -238,6 +242,23 @@ def test_the_lines_to_paste_work_when_pasted(context: Context) -> None:
             ran += 1
 
     assert ran == len(ROUTES) - 1
+
+
+def test_the_command_on_the_home_page_makes_a_key(http: Http, folder: Path) -> None:
+    page = http.get("/", headers={"Accept": "text/html"}).text
+    (line,) = [Unescaped.of(block) for block in re.findall(r"<pre><code>(.*?)</code></pre>", page, re.DOTALL)]
+    program, *words = shlex.split(line)
+
+    done = subprocess.run(
+        [sys.executable, "-m", program, *words],
+        env={**os.environ, "REMEMBRANCER_DATA": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert http.with_key(done.stdout.strip()).post("/api/v7/memory", {"query_text": "a", "user_id": "ada"}).status_code == 200
 
 
 class Unescaped(HTMLParser):
