@@ -91,6 +91,12 @@ def keep_map(context: Context, tx: Transaction, *, space_id: int, text: str, mad
     return int(version)
 
 
+def newest_version(tx: Transaction, space_id: int) -> int:
+    """The number of the newest map of a space, 0 while there is none."""
+    newest = tx.one(SQL.newest_map, space_id=space_id)
+    return int(newest.version) if newest else 0
+
+
 def map_version(context: Context, caller: Caller, asked: MapQuery) -> MapVersion:
     """One version of the map, the newest when none is named. Raises MapUnknown, Forbidden, StoreUnavailable."""
     user_id = space_user_id(caller, asked.user_id)
