@@ -35,7 +35,7 @@ class NameInvalid(InvalidRequest):
     """Nothing of the name can be kept."""
 
     def __init__(self) -> None:
-        detail = "nothing of this can be a name: it needs a letter or a digit"
+        detail = "nothing of this can be a name: it needs a letter or a digit that can be seen"
         super().__init__(f"filename: {detail}.", errors=[{"pointer": "/filename", "detail": detail}])
 
 

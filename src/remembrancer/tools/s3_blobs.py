@@ -15,7 +15,6 @@ from ..settings import SettingInvalid
 from .blobs import BlobsUnavailable, Holds
 
 REQUEST_BYTES = 4 << 20  # read with one request: a stream that a slow reader holds open would be cut
-_TRIES = {"max_retries": 3}
 
 
 class S3Blobs:
@@ -30,7 +29,7 @@ class S3Blobs:
         except ImportError as error:
             raise SettingInvalid("`blobs`: files in S3 need a library: pip install 'remembrancer[s3]'") from error
         try:
-            self._store = S3Store.from_url(where, retry_config=_TRIES)
+            self._store = S3Store.from_url(where, retry_config={"max_retries": 3})
         except BaseError as error:
             raise SettingInvalid(f"`blobs`: {where!r} is no address such as s3://BUCKET/PREFIX, or an AWS_… variable is wrong") from error
         self._library: Any = obstore
