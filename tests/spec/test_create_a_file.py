@@ -121,7 +121,14 @@ def test_a_content_that_is_not_of_its_type_is_refused_and_nothing_is_kept(http: 
 
 @pytest.mark.parametrize(
     ("asked", "kept"),
-    [("../../etc/passwd", "passwd"), ("/root/x", "x"), ("CON", "_CON"), (".htaccess", "htaccess"), ("a" * 300, "a" * 80), ("時刻表", "時刻表")],
+    [
+        ("../../etc/passwd", "passwd"),
+        ("/root/x", "x"),
+        ("CON", "_CON"),
+        (".htaccess", "htaccess"),
+        ("a" * 300, "a" * 80),
+        ("時刻表", "時刻表"),
+    ],
 )
 def test_a_name_is_kept_as_far_as_it_is_safe(http: Http, asked: str, kept: str) -> None:
     """decisions.md, Files: '`filename` is cut to a safe base name ..., never a path'."""

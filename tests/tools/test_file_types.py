@@ -52,7 +52,9 @@ def test_what_base64_holds_is_kept(content: bytes, kind: FileType) -> None:
 
 
 @pytest.mark.parametrize("kind", BINARY)
-@pytest.mark.parametrize("content", ["not base64", "iVBORw0KGgo", "iVBORw0KGgo=\n", " iVBORw0KGgo=", "iVBO-w0K_go=", "iVBOR===", "é", "data:;base64,AAAA"])
+@pytest.mark.parametrize(
+    "content", ["not base64", "iVBORw0KGgo", "iVBORw0KGgo=\n", " iVBORw0KGgo=", "iVBO-w0K_go=", "iVBOR===", "é", "data:;base64,AAAA"]
+)
 def test_what_is_not_base64_is_refused(content: str, kind: FileType) -> None:
     """decisions.md, Files: 'Binary types are checked (base64, magic bytes)'."""
     assert "base64" in refusal(content, kind)
@@ -60,7 +62,16 @@ def test_what_is_not_base64_is_refused(content: str, kind: FileType) -> None:
 
 @pytest.mark.parametrize(
     ("content", "kind"),
-    [(PNG, "pdf"), (PDF, "png"), (b"", "png"), (b"", "pdf"), (b"", "zip"), (b" " + PDF, "pdf"), (PNG[:7], "png"), (b"MZ" + archive({"a": b"a"}), "zip")],
+    [
+        (PNG, "pdf"),
+        (PDF, "png"),
+        (b"", "png"),
+        (b"", "pdf"),
+        (b"", "zip"),
+        (b" " + PDF, "pdf"),
+        (PNG[:7], "png"),
+        (b"MZ" + archive({"a": b"a"}), "zip"),
+    ],
 )
 def test_another_beginning_is_refused(content: bytes, kind: FileType) -> None:
     assert "base64" in refusal(coded(content), kind)
@@ -71,7 +82,9 @@ def test_json_is_kept_as_it_was_written(content: str) -> None:
     assert content_of(content, "json") == content.encode()
 
 
-@pytest.mark.parametrize("content", ["", "{", "{'a': 1}", "[1,]", "NaN", "[Infinity]", "{} {}", '"\\ud800"', "[" * 100_000, "01", "\ufeff{}"])
+@pytest.mark.parametrize(
+    "content", ["", "{", "{'a': 1}", "[1,]", "NaN", "[Infinity]", "{} {}", '"\\ud800"', "[" * 100_000, "01", "\ufeff{}"]
+)
 def test_what_is_not_json_is_refused(content: str) -> None:
     assert "not JSON" in refusal(content, "json")
 

@@ -28,7 +28,7 @@ from ..memory.start import agent_memory, start_pack
 from ..memory.summaries import summarize
 from ..protocol import limits
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
-from ..protocol.errors import Forbidden, NotFound, RangeNotSatisfiable, Unauthorized, Unavailable
+from ..protocol.errors import Forbidden, NotFound, Unauthorized, Unavailable
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
@@ -254,7 +254,7 @@ ROUTES: tuple[Endpoint, ...] = (
     ),
     _OPEN(
         method="GET", path="/download/{filename}", handle=download, query=DownloadQuery, page="*/*", summary="Download a file",
-        where=Where.WRITE, in_parts=True, also=(Unauthorized, RangeNotSatisfiable),
+        where=Where.WRITE, in_parts=True, also=(Unauthorized,),
     ),
     _OPEN(method="GET", path="/api/v7/status", handle=status_record, answer=StatusRecord, summary="Status record", where=Where.WRITE),
     _OPEN(method="GET", path="/", handle=home, answer=StatusRecord, page="text/html", summary="Home", where=Where.WRITE),

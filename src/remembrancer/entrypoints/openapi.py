@@ -159,6 +159,7 @@ def _problems(endpoint: Endpoint) -> Iterable[type[errors.Problem]]:
         (errors.Conflict, endpoint.repeatable),
         (errors.TooLarge, True),
         (errors.UnsupportedMediaType, has_body),
+        (errors.RangeNotSatisfiable, endpoint.in_parts),
         (errors.InvalidRequest, has_input),
         (errors.TooManyRequests, endpoint.needs_key),
         (errors.Internal, endpoint.where is not Where.LOOP),

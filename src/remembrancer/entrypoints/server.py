@@ -60,11 +60,13 @@ def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
             context.close()
 
 
-def sweep_aside(context: Context) -> None:
+def sweep_aside(context: Context) -> threading.Thread:
     """Begin to remove, in a thread, what writes of files that were cut off left. Raises SettingInvalid where `blobs` names no place."""
     open_blobs(context.settings)
     # Nobody waits for it, at the end neither: it stops when the store does.
-    threading.Thread(target=_sweep, args=(context,), name="remembrancer-sweep", daemon=True).start()
+    thread = threading.Thread(target=_sweep, args=(context,), name="remembrancer-sweep", daemon=True)
+    thread.start()
+    return thread
 
 
 def _sweep(context: Context) -> None:
