@@ -12,6 +12,8 @@ from .text import Text
 
 FileType = Literal["html", "txt", "json", "csv", "md", "svg", "pdf", "png", "zip", "py", "css", "js"]  # specification, Create a file
 
+_LAST_SECOND = 253_402_300_799  # of the year 9999
+
 
 class FileCreate(Message):
     """Body of `POST /api/v7/tools/create-file`."""
@@ -43,5 +45,5 @@ class CreatedFile(Message):
 class DownloadQuery(Message):
     """Parameters of `GET /download/{filename}`: both come from `download_url`."""
 
-    exp: Annotated[int | None, Field(ge=0, description="When the link ends, in seconds since 1970 (UTC).")] = None
+    exp: Annotated[int | None, Field(ge=0, le=_LAST_SECOND, description="When the link ends, in seconds since 1970 (UTC).")] = None
     sig: Annotated[Text | None, Field(max_length=limits.ID_CHARACTERS_MAX, description="Its signature.")] = None
