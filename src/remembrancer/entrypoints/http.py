@@ -30,6 +30,7 @@ from ..protocol import limits
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.errors import Forbidden, NotFound, Unauthorized, Unavailable
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
+from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
 from ..protocol.status import Readiness, StatusRecord
@@ -48,8 +49,10 @@ from ..protocol.summaries import (
 from ..settings import Settings
 from ..tools.feedback import give_feedback
 from ..tools.feedback import listed as feedback_listed
+from ..tools.files import create_file
 from . import metrics, openapi, pages, problems, server
 from .door import Door
+from .downloads import download
 from .edge import Edge
 from .endpoint import Call, Endpoint, Where
 
@@ -130,6 +133,11 @@ def create_cube(call: Call) -> CubeCreated:
 def vote_on_cube(call: Call) -> CubeVoted:
     """Rate a cube, in place of any rating of the account before. Three accounts that agree make a published cube trusted or retired."""
     return vote(call.context, call.caller, cast(CubeVote, call.body), call.once)
+
+
+def make_file(call: Call) -> CreatedFile:
+    """Keep a file for the account, to be downloaded under the name in the answer. Binary types come as base64 and are checked."""
+    return create_file(call.context, call.caller, cast(FileCreate, call.body), call.once)
 
 
 def status_record(call: Call) -> StatusRecord:
@@ -240,6 +248,14 @@ ROUTES: tuple[Endpoint, ...] = (
         method="POST", path="/api/v7/experience/vote", handle=vote_on_cube, request=CubeVote, answer=CubeVoted,
         summary="Vote on a cube", where=Where.WRITE, repeatable=True, also=(NotFound,),
     ),
+    Endpoint(
+        method="POST", path="/api/v7/tools/create-file", handle=make_file, request=FileCreate, answer=CreatedFile,
+        summary="Create a file", where=Where.WRITE, repeatable=True, body_bytes_max="file_bytes_max",
+    ),
+    _OPEN(
+        method="GET", path="/download/{filename}", handle=download, query=DownloadQuery, page="*/*", summary="Download a file",
+        where=Where.WRITE, in_parts=True, also=(Unauthorized,),
+    ),
     _OPEN(method="GET", path="/api/v7/status", handle=status_record, answer=StatusRecord, summary="Status record", where=Where.WRITE),
     _OPEN(method="GET", path="/", handle=home, answer=StatusRecord, page="text/html", summary="Home", where=Where.WRITE),
     _OPEN(method="GET", path="/healthz", handle=alive, page="application/json", summary="Alive", where=Where.LOOP),
@@ -256,7 +272,7 @@ ROUTES: tuple[Endpoint, ...] = (
 
 def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> Starlette:
     """The application over `context`, which stays the caller's to close after the application's lifespan."""
-    door = Door(context)
+    door = Door(context, {(e.method, e.path): getattr(context.settings, e.body_bytes_max) for e in routes})
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:

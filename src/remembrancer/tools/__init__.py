@@ -1,1 +1,1 @@
-"""Tools beside the memory: feedback."""
+"""Tools beside the memory: feedback, created files."""
