@@ -182,6 +182,12 @@ def test_a_large_body_is_text_and_no_heap_of_brackets(http: Http) -> None:
     assert http.post(PATH, {**CSV, "content": '[]"\\,' * (1 << 19), "type": "txt"}).status_code == 200
 
 
+@pytest.mark.parametrize("body", [b'"\\' * (1 << 20), b'{"x": "' + b"\\\\" * (1 << 20), b"\\" * (1 << 20) + b'"', b'"' * (1 << 20) + b'"a'])
+def test_a_large_body_of_texts_that_never_end_is_refused_at_once(http: Http, body: bytes) -> None:
+    """Looked through once, not once for each quote in it: that would not end."""
+    assert http.post_bytes(PATH, body).status_code == 400
+
+
 def test_a_repeated_write_is_done_once(http: Http) -> None:
     """decisions.md, Errors: 'Writes accept Idempotency-Key (24 h)'."""
     key = {"Idempotency-Key": "k1"}

@@ -22,7 +22,9 @@ from ..protocol.message import Misfit
 BODY_SECONDS_MAX = 60  # to receive a whole body; longer is a stuck or hostile client
 FAULTS_MAX = 20  # of one body that are listed
 
-_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)  # of JSON; possessive: in one pass, whatever it holds
+# A text of JSON. In one pass, whatever stands there: possessive, and a text that never ends is one too; if it were none, the
+# search would begin again at each quote within it, and take days.
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 M = TypeVar("M", bound=BaseModel)
 
 
