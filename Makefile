@@ -42,11 +42,10 @@ format: $(READY)  ## Format the code and mend what ruff can mend
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY)  ## Measure retrieval, latency and size (bench/results.md): make bench DATA=locomo10.json
+bench: $(READY)  ## Measure everything, some 15 minutes (bench/results.md): make bench DATA=locomo10.json
 	@test -f "$(DATA)" || { \
 	echo "Name the conversations to measure with: make bench DATA=locomo10.json (bench/locomo.py says where to get them)" >&2; exit 1; }
-	$(BIN)/python -m bench.retrieval --data "$(DATA)"
-	$(BIN)/python -m bench.http --data "$(DATA)" $(ARGS)
+	$(BIN)/python -m bench --data "$(DATA)" $(ARGS)
 
 lock: $(READY)  ## Look for newer versions of everything and write the locks
 	$(COMPILE) --upgrade -o requirements.lock

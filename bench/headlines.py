@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import random
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,6 +21,7 @@ import numpy as np
 from bench.locomo import Conversation, conversations
 from bench.report import table, write_section
 from remembrancer.memory.headlines import Headline, headlines, sentences
+from remembrancer.search import Embedder, open_embedder
 from remembrancer.search.analysis import words
 from remembrancer.search.languages import BY_CODE
 
@@ -62,6 +64,14 @@ def first_sentences(texts: Sequence[str], characters: int) -> list[Headline]:
     return within(sorted(everything(texts), key=lambda one: (one.place, one.text)), characters)
 
 
+def central(embedder: Embedder, texts: Sequence[str], characters: int) -> list[Headline]:
+    """A floor: the sentences whose vectors are nearest to the middle of all."""
+    candidates = everything(texts)
+    vectors = embedder.encode([one.sentence for one in candidates])
+    order = np.argsort(-(vectors @ vectors.mean(axis=0)), kind="stable")
+    return within([candidates[at] for at in order], characters)
+
+
 def content(text: str) -> set[str]:
     """Words that carry meaning."""
     return set(words(text)) - BY_CODE["en"].stop
@@ -95,16 +105,22 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     arguments = parser.parse_args()
     told = conversations(arguments.data)
+    choices: tuple[tuple[str, Choose], ...] = (
+        ("floor: any sentences", at_random),
+        ("floor: first sentences", first_sentences),
+        ("floor: central by meaning", partial(central, open_embedder("multilingual"))),
+        ("ours", headlines),
+    )
     rows = []
     for share in SHARES:
         floors: list[Kept] = []
-        for name, choose in (("floor: any sentences", at_random), ("floor: first sentences", first_sentences), ("ours", headlines)):
+        for name, choose in choices:
             mean = Kept(*np.mean([one for conversation in told for one in measured(conversation, choose, share)], axis=0))
-            better = max((floor.words for floor in floors), default=0.0), max((floor.turns for floor in floors), default=0.0)
-            ratio = f"{mean.words / better[0]:.2f}x / {mean.turns / better[1]:.2f}x" if choose is headlines else ""
+            best = max((floor.words for floor in floors), default=0.0), max((floor.turns for floor in floors), default=0.0)
+            ratio = f"{mean.words / best[0]:.2f}x / {mean.turns / best[1]:.2f}x" if choose is headlines else ""
             rows.append([f"{share:.0%}", name, f"{mean.words:.3f}", f"{mean.turns:.3f}", ratio])
             floors.append(mean)
-    heads = ["length", "chosen", "words of the evidence kept", "evidence turns touched", "ours / better floor"]
+    heads = ["length", "chosen", "words of the evidence kept", "evidence turns touched", "ours / best floor"]
     write_section("headlines", "Headlines", f"python -m bench.headlines --data {arguments.data.name}", table(heads, rows))
 
 

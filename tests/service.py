@@ -29,6 +29,8 @@ TABLES = (
     "cube_index",
     "ratings",
     "shown_cubes",
+    "files",
+    "file_usage",
 )
 
 

@@ -39,6 +39,11 @@ class Settings:
     )
     seal_name: str = setting("REM", "The service's short name, the first word of a seal.")
     body_bytes_max: int = setting(1 << 20, "Largest request body.", unit="bytes", least=1024)
+    file_bytes_max: int = setting(
+        32 << 20, "Largest created file, and largest body of a request that creates one.", unit="bytes", least=1024
+    )
+    account_bytes_max: int = setting(1 << 30, "What the files of one account may take together.", unit="bytes", least=0)
+    blobs: str = setting("local", "Where the contents of files are kept: `local` (the data folder) or `s3://BUCKET/PREFIX`.")
     search_threads: int = setting(4, "Searches that may run at the same time.", unit="threads", least=1, most=256)
     rate_memory_per_minute: int = setting(0, "Memory calls one key may make in a minute; 0 = as many as it likes.", unit="calls", least=0)
     rate_feedback_per_minute: int = setting(10, "Feedback one key may give in a minute; 0 = as much as it likes.", unit="calls", least=0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
 
 from cubes.agents import Agent
@@ -13,7 +12,6 @@ from remembrancer.context import Context
 from remembrancer.cubes.lessons import SQL
 from remembrancer.cubes.renewal import BATCH, renew
 from remembrancer.memory.upkeep import Upkeep
-from remembrancer.search.secrets import _loaded
 
 HOUND = {"topic": "hounds", "essence": "A hound wants to be walked before noon.", "rules": "- MUST walk it before noon."}
 
@@ -66,18 +64,6 @@ def test_upkeep_does_it_after_the_events(folder: Path) -> None:
 
     assert finds_by_meaning(Agent(context, "ada"))
     context.close()
-
-
-def test_warming_up_loads_the_detector_that_publishing_needs(ada: Agent) -> None:
-    """Nobody's first lesson waits for its rules."""
-    _loaded.cache_clear()
-
-    Upkeep(ada.context).warm()
-    for thread in threading.enumerate():
-        if thread.name == "remembrancer-secrets":
-            thread.join()
-
-    assert _loaded.cache_info().currsize == 1
 
 
 def test_what_is_new_is_not_stale(ada: Agent) -> None:

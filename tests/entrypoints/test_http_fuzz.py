@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import schemathesis
@@ -11,8 +11,19 @@ from schemathesis import GenerationMode
 from service import Http
 
 from remembrancer.entrypoints.http import ROUTES
+from remembrancer.protocol.files import FileType
+from remembrancer.tools.file_names import safe_name
+from remembrancer.tools.file_types import ContentInvalid, content_of
 
 EXAMPLES = 40  # requests per endpoint and mode; the same ones in each run
+
+
+def is_a_file(body: dict[str, str]) -> bool:
+    """Whether a body that fits the schema also is of its type and has a name to keep: no schema can say that."""
+    try:
+        return bool(safe_name(body["filename"], body["type"]) and content_of(body["content"], cast(FileType, body["type"])) is not None)
+    except ContentInvalid:
+        return False
 
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
@@ -26,6 +37,7 @@ def test_every_answer_is_one_the_document_foresees(http: Http, method: str, path
     def check(case: Any) -> None:
         # for JSON Schema 5.0 is an integer, for us it is not (decisions.md, Errors: 'Numbers and booleans are strict')
         assume(not isinstance(case.body, dict) or not any(isinstance(value, float) for value in case.body.values()))
+        assume(mode is GenerationMode.NEGATIVE or path != "/api/v7/tools/create-file" or is_a_file(case.body))
         before = http.rows()
         answer = case.call_and_validate(headers={"Authorization": f"Bearer {http.key}"})
         assert answer.status_code < 400 or http.rows() == before

@@ -45,7 +45,19 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert defused(text) == text
 
 
+@pytest.mark.parametrize("between", [" " * 500, "." * 500, "\u200d", "\n\n\n", "\u200b" * 90, "日本 "], ids=ascii)
+@pytest.mark.parametrize(
+    "words", ["<<{0}end{0}memory-data", "<<end{0}memory-{0}data", "<{0}<{0}m{0}emory-data", "≪{0}ＥＮＤ{0}ＭＥＭＯＲＹ data"]
+)
+def test_a_look_alike_is_defused_however_it_is_drawn_out(words: str, between: str) -> None:
+    shown = defused(words.format(between))
+
+    assert shown.count("\u2039") == 1
+    assert not re.search("[<≪][^<≪\u2039]*m[^<≪\u2039]*e", shown, re.IGNORECASE)
+
+
 def test_what_cannot_be_seen_is_left_out() -> None:
+    assert defused("a" + "\ufe0f" * 20 + "b\U000e0101\U000e01efc\u3164\u034f") == "a\ufe0fbc"
     assert defused("a\u202eb\u2066c\u200bd\ufeff\U000e0041\x00\x1b[31m\r\ne\u2028f") == "abcd[31m\ne\nf"
 
 
@@ -64,6 +76,13 @@ def test_blocks_are_taken_out_and_counted() -> None:
     assert unfenced("no fence") == ("no fence", 0)
 
 
+def test_what_stands_between_two_copies_of_a_block_is_kept() -> None:
+    """An agent may get one answer twice, or cite it twice: what it says itself in between is its own."""
+    block = fenced("stored", DELIMITER)
+
+    assert unfenced(f"{block} my own words {block} and more") == (" my own words  and more", 2 * len(block))
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -78,7 +97,22 @@ def test_what_is_no_whole_block_is_left_as_it_is(text: str) -> None:
     assert unfenced(text) == (text, 0)
 
 
-@pytest.mark.parametrize("piece", [f"<<memory-data {DELIMITER}>>", f"<<end memory-data {DELIMITER}>>", "<<memory-data ", "<", "‹m", "<<"])
+@pytest.mark.parametrize(
+    "piece",
+    [
+        f"<<memory-data {DELIMITER}>>",
+        f"<<end memory-data {DELIMITER}>>",
+        "<<memory-data ",
+        "<",
+        "‹m",
+        "<<",
+        "< ",
+        "<m",
+        "<e n d m",
+        "\u200d",
+        f"<<memory-data {DELIMITER}>><<end ",
+    ],
+)
 def test_much_hostile_text_takes_no_more_than_its_length(piece: str) -> None:
     """Ends at all: a pattern that goes back and forth would run for hours."""
     text = piece * (300_000 // len(piece))

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remembrancer.accounts.keys import mint
-from remembrancer.search.secrets import Secret, masked, secrets_in
+from remembrancer.search.secrets import Secret, _loaded, load, masked, secrets_in
 
 ALPHANUMERIC = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -211,3 +211,12 @@ def test_the_detector_is_loaded_only_when_it_is_needed() -> None:
     )
 
     assert told.stdout == "False\n"
+
+
+def test_the_rules_can_be_loaded_beside_other_work() -> None:
+    """Nobody's first turn or lesson waits for them."""
+    _loaded.cache_clear()
+
+    load().join()
+
+    assert _loaded.cache_info().currsize == 1

@@ -6,7 +6,16 @@ from service import Http
 
 from remembrancer.entrypoints.http import ROUTES
 
-DOORS = {"/", "/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/style.css"}  # decisions.md, Status record and doors
+DOORS = {
+    "/",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+    "/download/{filename}",
+    "/openapi.json",
+    "/docs",
+    "/docs/style.css",
+}  # decisions.md, Status record and doors
 
 
 def test_paths_carry_the_version_prefix() -> None:

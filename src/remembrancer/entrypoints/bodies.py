@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -21,6 +22,9 @@ from ..protocol.message import Misfit
 BODY_SECONDS_MAX = 60  # to receive a whole body; longer is a stuck or hostile client
 FAULTS_MAX = 20  # of one body that are listed
 
+# A text of JSON. In one pass, whatever stands there: possessive, and a text that never ends is one too; if it were none, the
+# search would begin again at each quote within it, and take days.
+_TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -53,6 +57,16 @@ def check_is_json(headers: Headers) -> None:
         raise UnsupportedMediaType
     if headers.get("content-encoding", "identity").strip().lower() not in {"", "identity"}:
         raise UnsupportedMediaType("Compressed bodies are not read: send the JSON as it is, without Content-Encoding.")
+
+
+def check_is_text(raw: bytes, bytes_max: int) -> None:
+    """Raises TooLarge where more than that of a body stands outside its texts.
+
+    A larger body is for a long text: of brackets alone, each of which takes a hundred times its size in memory, it may hold no
+    more than any other body.
+    """
+    if len(raw) > bytes_max and len(_TEXT.sub(b"", raw)) > bytes_max:
+        raise TooLarge(f"The body holds more than {bytes_max:,} bytes outside its texts.")
 
 
 def parse(model: type[M], raw: bytes) -> M:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import TypeVar
 
 from pydantic import BaseModel
 from starlette.datastructures import Headers
@@ -27,8 +29,11 @@ from .limiter import Limiter, RateExceeded
 from .metrics import Metrics
 from .parameters import parse_query
 
+LARGE_BODIES_MAX = 2  # larger than usual ones that are read at the same time: each takes several times its size of memory
 WRITE_THREADS = 64  # they wait for the disk, and share one commit
 RUN_THREADS = 320  # more than programs may run and wait, so that who finds no place is told at once; made as they are needed
+T = TypeVar("T")
+
 _IDEMPOTENCY_KEY = re.compile(rf"[!-~]{{1,{limits.IDEMPOTENCY_KEY_CHARACTERS_MAX}}}")
 _KEY_CHARACTERS_MAX = 200  # longer than any key: not worth a digest
 
@@ -36,8 +41,11 @@ _KEY_CHARACTERS_MAX = 200  # longer than any key: not worth a digest
 class Door:
     """The way in: the context, the threads that work for it, what is counted. One a server."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, body_bounds: Mapping[tuple[str, str], int] | None = None) -> None:
+        """`body_bounds`: the largest body in bytes by method and path; `body_bytes_max` holds for all others."""
         self.context = context
+        self._body_bounds = body_bounds or {}
+        self._large_bodies = asyncio.Semaphore(LARGE_BODIES_MAX)
         self.in_flight = 0  # changed on the event loop only
         self.metrics = Metrics(lambda: self.in_flight)
         per_minute = {"memory": context.settings.rate_memory_per_minute, "feedback": context.settings.rate_feedback_per_minute}
@@ -50,17 +58,30 @@ class Door:
             Where.RUN: ThreadPoolExecutor(RUN_THREADS, "run"),
         }
 
+    def body_bytes_max(self, method: str, path: str) -> int:
+        """The largest body that a request may have."""
+        return self._body_bounds.get((method, path), self.context.settings.body_bytes_max)
+
     async def answer(self, endpoint: Endpoint, request: Request) -> Response:
         """Answer one request; every foreseen error is an answer too."""
         raw = b""
-        if endpoint.request is not None:
-            try:
-                raw = await bodies.receive(request, self.context.settings.body_bytes_max)
-            except Problem as problem:
-                return problems.respond(problem, request.scope["request_id"])
+        bytes_max, usual = self.body_bytes_max(endpoint.method, endpoint.path), self.context.settings.body_bytes_max
+        try:
+            if bytes_max > usual and endpoint.needs_key:
+                await self._run(endpoint, partial(self.caller, request.headers))  # nobody without a key fills our memory
+            if endpoint.request is not None:
+                raw = await bodies.receive(request, bytes_max)
+        except (Problem, StoreUnavailable) as error:
+            return problems.respond(error, request.scope["request_id"])
         work = partial(self._answer, endpoint, request, raw)
         if endpoint.where is Where.LOOP:
             return work()
+        if len(raw) <= usual:
+            return await self._run(endpoint, work)
+        async with self._large_bodies:
+            return await self._run(endpoint, work)
+
+    async def _run(self, endpoint: Endpoint, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads[endpoint.where], work)
 
     def _answer(self, endpoint: Endpoint, request: Request, raw: bytes) -> Response:
@@ -72,6 +93,7 @@ class Door:
                     call.headers |= allowance.headers()
             if endpoint.request is not None:
                 bodies.check_is_json(request.headers)
+                bodies.check_is_text(raw, self.context.settings.body_bytes_max)
                 call.body = bodies.parse(endpoint.request, raw)
             if endpoint.query is not None:
                 call.parameters = parse_query(endpoint.query, request.scope["query_string"])

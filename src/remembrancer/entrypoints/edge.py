@@ -59,7 +59,7 @@ class Edge:
 
         self.door.in_flight += 1
         try:
-            refused = self._refusal(headers)
+            refused = self._refusal(scope, headers)
             await (problems.respond(refused, scope["request_id"]) if refused else self.app)(scope, receive, answer)
         except ClientDisconnect:
             status = CLIENT_GONE
@@ -73,8 +73,8 @@ class Edge:
             self.door.metrics.count(scope["method"], scope.get("endpoint_path", "none"), status, seconds)
             log.info("%s %s %s %d %.1f ms", scope["request_id"], scope["method"], _path(scope), status, seconds * 1000)
 
-    def _refusal(self, headers: Headers) -> Problem | None:
-        bytes_max = self.door.context.settings.body_bytes_max
+    def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
+        bytes_max = self.door.body_bytes_max(scope["method"], scope["path"])
         announced = headers.get("content-length", "")
         if announced.isdecimal() and (len(announced) > 18 or int(announced) > bytes_max):
             return too_large(bytes_max)

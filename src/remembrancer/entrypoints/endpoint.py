@@ -71,6 +71,8 @@ class Endpoint:
     needs_key: bool = True
     where: Where = Where.SEARCH
     rate: Literal["memory", "feedback", "sandbox"] = "memory"  # whose limit of calls a minute it counts for
+    body_bytes_max: Literal["body_bytes_max", "file_bytes_max"] = "body_bytes_max"  # the setting that bounds its body
+    in_parts: bool = False  # answers with a file, of which a part can be asked for
     repeatable: bool = False  # takes an Idempotency-Key
     also: tuple[type[Problem], ...] = ()  # errors it can answer with that do not follow from the rest of the row
 

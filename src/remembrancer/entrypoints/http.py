@@ -32,6 +32,7 @@ from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.errors import Forbidden, NotFound, Unauthorized, Unavailable
 from ..protocol.execution import Executed, Execution
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
+from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
 from ..protocol.status import Readiness, StatusRecord
@@ -50,8 +51,10 @@ from ..protocol.summaries import (
 from ..settings import Settings
 from ..tools.feedback import give_feedback
 from ..tools.feedback import listed as feedback_listed
+from ..tools.files import create_file
 from . import metrics, openapi, pages, problems, server
 from .door import Door
+from .downloads import download
 from .edge import Edge
 from .endpoint import Call, Endpoint, Where
 
@@ -142,6 +145,11 @@ def execute_code(call: Call) -> Executed:
 def execute_code_v7(call: Call) -> Executed:
     """The same as `POST /api/execute/code`, under the prefix of the other paths."""
     return execute_code(call)
+
+
+def make_file(call: Call) -> CreatedFile:
+    """Keep a file for the account, to be downloaded under the name in the answer. Binary types come as base64 and are checked."""
+    return create_file(call.context, call.caller, cast(FileCreate, call.body), call.once)
 
 
 def status_record(call: Call) -> StatusRecord:
@@ -260,6 +268,14 @@ ROUTES: tuple[Endpoint, ...] = (
         method="POST", path="/api/v7/execute/code", handle=execute_code_v7, request=Execution, answer=Executed,
         summary="Run code in the sandbox", where=Where.RUN, repeatable=True, rate="sandbox",
     ),
+    Endpoint(
+        method="POST", path="/api/v7/tools/create-file", handle=make_file, request=FileCreate, answer=CreatedFile,
+        summary="Create a file", where=Where.WRITE, repeatable=True, body_bytes_max="file_bytes_max",
+    ),
+    _OPEN(
+        method="GET", path="/download/{filename}", handle=download, query=DownloadQuery, page="*/*", summary="Download a file",
+        where=Where.WRITE, in_parts=True, also=(Unauthorized,),
+    ),
     _OPEN(method="GET", path="/api/v7/status", handle=status_record, answer=StatusRecord, summary="Status record", where=Where.WRITE),
     _OPEN(method="GET", path="/", handle=home, answer=StatusRecord, page="text/html", summary="Home", where=Where.WRITE),
     _OPEN(method="GET", path="/healthz", handle=alive, page="application/json", summary="Alive", where=Where.LOOP),
@@ -276,7 +292,7 @@ ROUTES: tuple[Endpoint, ...] = (
 
 def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> Starlette:
     """The application over `context`, which stays the caller's to close after the application's lifespan."""
-    door = Door(context)
+    door = Door(context, {(e.method, e.path): getattr(context.settings, e.body_bytes_max) for e in routes})
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:

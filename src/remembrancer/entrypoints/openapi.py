@@ -28,6 +28,18 @@ _IDEMPOTENCY_KEY = {
     "example": "5d2f0a6c-turn-17",
 }
 
+_PART_HEADERS = [
+    {"name": name, "in": "header", "required": False, "description": said, "schema": {"type": "string"}, "example": given}
+    for name, said, given in (
+        ("Range", "One range of bytes, such as the first five; others are passed over, and the whole is sent.", "bytes=0-4"),
+        ("If-None-Match", "The `ETag` of what you have: 304 when it is still that.", '"0"'),
+    )
+]
+_PARTS: dict[str, Any] = {
+    "206": {"description": "The part that was asked for; `Content-Range` says which.", "content": {"*/*": {}}},
+    "304": {"description": "You have it."},
+}
+
 
 def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     """The whole document."""
@@ -68,12 +80,17 @@ def _operation(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
     operation: dict[str, Any] = {"operationId": endpoint.name, "summary": endpoint.summary, "description": endpoint.description}
     sometimes = errors.Unauthorized in endpoint.also
     operation["security"] = [{"key": []}] if endpoint.needs_key else [{}, {"key": []}] if sometimes else []
-    if parameters := [*_path_parameters(endpoint), *_query_parameters(endpoint), *([_IDEMPOTENCY_KEY] if endpoint.repeatable else [])]:
+    if parameters := [
+        *_path_parameters(endpoint),
+        *_query_parameters(endpoint),
+        *([_IDEMPOTENCY_KEY] if endpoint.repeatable else []),
+        *(_PART_HEADERS if endpoint.in_parts else []),
+    ]:
         operation["parameters"] = parameters
     if endpoint.request:
         content = {"schema": refs[endpoint.request, "validation"], "examples": _examples(endpoint.request)}
         operation["requestBody"] = {"required": True, "content": {"application/json": content}}
-    responses: dict[str, Any] = {"200": _good(endpoint, refs)}
+    responses: dict[str, Any] = {"200": _good(endpoint, refs), **(_PARTS if endpoint.in_parts else {})}
     for kind in _problems(endpoint):
         responses[str(kind.status)] = {"$ref": f"#/components/responses/{kind.__name__}"}
     operation["responses"] = responses
@@ -142,6 +159,7 @@ def _problems(endpoint: Endpoint) -> Iterable[type[errors.Problem]]:
         (errors.Conflict, endpoint.repeatable),
         (errors.TooLarge, True),
         (errors.UnsupportedMediaType, has_body),
+        (errors.RangeNotSatisfiable, endpoint.in_parts),
         (errors.InvalidRequest, has_input),
         (errors.TooManyRequests, endpoint.needs_key),
         (errors.Internal, endpoint.where is not Where.LOOP),

@@ -98,7 +98,7 @@ def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
 
 
 def _curl(url: str, method: str, operation: dict[str, Any], examples: list[Any]) -> str:
-    url = url.replace("{", "$").replace("}", "").replace("$event_id", "$EVENT_ID")
+    url = re.sub(r"\{(\w+)\}", lambda name: f"${name[1].upper()}", url)
     given = {row["name"]: row["example"] for row in operation.get("parameters", []) if row["in"] == "query" and "example" in row}
     how = "" if method in ("get", "post") else f" -X {method.upper()}"
     parts = [f'curl -sS{how} "{url}{"?" if given else ""}{urlencode(given)}"']

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shlex
 import signal
 import socket
@@ -20,12 +21,16 @@ from ..context import Context, assemble
 from ..memory.upkeep import Upkeep
 from ..protocol.errors import Problem
 from ..settings import Settings
+from ..store import StoreUnavailable
 from ..store.lock import hold
+from ..tools.blobs import open_blobs
+from ..tools.files import sweep
 from .logs import start_logging
 from .wire import Wire
 
 _EXAMPLE = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino, pier 3.", "session_id": "summer-trip"}
 _GRACE_SECONDS = 20  # for the requests in flight when told to stop
+_log = logging.getLogger(__name__)
 _IDLE_SECONDS = 30  # an open connection may say nothing for so long
 
 
@@ -46,6 +51,7 @@ def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
         context = assemble(settings)
         upkeep = Upkeep(context)
         try:
+            sweep_aside(context)
             upkeep.start()
             print(welcome(context, _address(listener)), flush=True)
             app = make_app(context)
@@ -61,6 +67,22 @@ def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
 def _start_sandbox(app: Starlette) -> None:
     with suppress(Problem):  # it is said in the log, and to whoever wants to run a program
         app.state.sandbox.start()
+
+
+def sweep_aside(context: Context) -> threading.Thread:
+    """Begin to remove, in a thread, what writes of files that were cut off left. Raises SettingInvalid where `blobs` names no place."""
+    open_blobs(context.settings)
+    # Nobody waits for it, at the end neither: it stops when the store does.
+    thread = threading.Thread(target=_sweep, args=(context,), name="remembrancer-sweep", daemon=True)
+    thread.start()
+    return thread
+
+
+def _sweep(context: Context) -> None:
+    try:
+        sweep(context)
+    except StoreUnavailable as error:
+        _log.warning("orphaned files are left for the next start: %s", error)
 
 
 def welcome(context: Context, address: str) -> str:

@@ -11,11 +11,12 @@ from ..context import Caller, Context
 from ..protocol import limits
 from ..protocol.cubes import CubeMade
 from ..protocol.memory import Receipt, Remembered, Turn
+from ..protocol.message import says_nothing
 from ..search import Derived, Said, derive
 from ..store import Row, Transaction
 from .facts import keep_fact
 from .keep import Address, keep
-from .maps import keep_map
+from .maps import AGENT, keep_map, newest_version
 from .received import Intake
 from .rules import is_l1_due, is_l2_due
 from .spaces import SQL, milliseconds
@@ -96,9 +97,9 @@ def _proposed(context: Context, turn: Turn) -> cubes.Prepared:
         topic=turn.cube_topic or "",
         essence=turn.cube_essence or "",
         rules=turn.cube_rules or "",
-        evidence=turn.cube_evidence or NO_EVIDENCE,
+        evidence=NO_EVIDENCE if says_nothing(turn.cube_evidence) else turn.cube_evidence or "",
         publish=turn.cube_publish,
-        model=turn.model,
+        model=None if says_nothing(turn.model) else turn.model,
     )
     return cubes.prepare(context, lesson)
 
@@ -178,8 +179,9 @@ class _Writing:
         elif self.turn.l1_summary is not None:
             self._skipped("l1_summary")
         if self.parts.map is not None:
-            version = keep_map(self.context, self.tx, space_id=space.id, text=self.parts.map, made_by="agent")
-            self._told("l2_map", "stored", str(version))
+            before = newest_version(self.tx, space.id)
+            version = keep_map(self.context, self.tx, space_id=space.id, text=self.parts.map, made_by=AGENT)
+            self._told("l2_map", "known" if version == before else "stored", str(version))
         elif self.turn.l2_map is not None:
             self._skipped("l2_map")
 
@@ -204,10 +206,9 @@ class _Writing:
             why = f"A session makes at most one cube in {limits.TURNS_PER_CUBE_MIN} turns: propose it again later."
             self._told("cube", "skipped", detail=why)
             return why
-        backed = replace(prepared.lesson, evidence=prepared.lesson.evidence if self.turn.cube_evidence else self.event_id or NO_EVIDENCE)
-        made = cubes.keep_lesson(
-            self.context, self.tx, account_id=account_id, session=session.id, prepared=replace(prepared, lesson=backed)
-        )
+        if self.event_id and prepared.lesson.evidence == NO_EVIDENCE:
+            prepared = replace(prepared, lesson=replace(prepared.lesson, evidence=self.event_id))
+        made = cubes.keep_lesson(self.context, self.tx, account_id=account_id, session=session.id, prepared=prepared)
         self.tx.run(SQL.note_cube, session=session.id)
         self._told("cube", "stored", made.cube_id, made.refused)
         return CubeMade(cube_id=made.cube_id, visibility=made.visibility)

@@ -51,3 +51,11 @@ on conflict (space_id, text) do nothing;
 
 -- facts: The critical facts of a space, newest first
 select text, created_ms from facts where space_id = :space_id order by id desc limit :most;
+
+-- count_for_start: How much there is that a start pack may hold
+select
+    (select count(*) from facts where facts.space_id = :space_id) as facts,
+    (
+        select count(*) from summaries join sessions on sessions.id = summaries.session
+        where sessions.space_id = :space_id and sessions.session_id = :session_id
+    ) as summaries;

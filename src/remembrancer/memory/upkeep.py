@@ -65,9 +65,11 @@ class Upkeep:
         return True
 
     def warm(self) -> None:
-        """Read the indexes of the newest spaces and load the detector of secrets, so that the first request is as quick as the next."""
-        # In a thread that nobody waits for: the first time on a machine it takes seconds, and cannot be stopped.
-        threading.Thread(target=secrets.load, name="remembrancer-secrets", daemon=True).start()
+        """Read the indexes of the newest spaces and load the detector of secrets, so that the first requests are as quick as the next."""
+        self._warm_spaces()
+        secrets.load()  # last: most turns need no rules
+
+    def _warm_spaces(self) -> None:
         left = WARM_EVENTS_MAX
         for space in self._context.store.read(lambda tx: tx.all(SQL.spaces_newest, most=WARM_SPACES_MAX)):
             if self._stop.is_set():

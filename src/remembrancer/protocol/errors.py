@@ -11,6 +11,7 @@
     ├── Conflict              409  it contradicts what is there
     ├── TooLarge              413
     ├── UnsupportedMediaType  415
+    ├── RangeNotSatisfiable   416  a part that the file does not have
     ├── InvalidRequest        422  read, but wrong
     ├── TooManyRequests       429
     ├── Internal              500  our fault
@@ -111,6 +112,12 @@ class UnsupportedMediaType(Problem):
     error, status, title = "unsupported_media_type", 415, "Unsupported media type"
 
 
+class RangeNotSatisfiable(Problem):
+    """The file has no such part; the header `Content-Range` says how long it is."""
+
+    error, status, title = "range_not_satisfiable", 416, "No such part"
+
+
 class InvalidRequest(Problem):
     """The request was read, but is not what this endpoint takes; `errors` says where."""
 
@@ -146,6 +153,7 @@ PROBLEMS: tuple[type[Problem], ...] = (
     Conflict,
     TooLarge,
     UnsupportedMediaType,
+    RangeNotSatisfiable,
     InvalidRequest,
     TooManyRequests,
     Internal,

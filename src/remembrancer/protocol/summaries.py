@@ -53,14 +53,16 @@ class MapRequest(Message):
     model_config = example({"user_id": "owner"})
 
     user_id: Annotated[Id, Field(description="Whose map.")]
-    session_count: Annotated[Count | None, Field(description="Only the L1s of so many of the latest sessions. Default: all.")] = None
+    session_count: Annotated[
+        Count | None, Field(description="Only the L1s of so many of the latest sessions; 0: the map stays as it is. Default: all.")
+    ] = None
 
 
 class MapUpdated(Message):
     """Answer of `POST /api/v7/memory/map`."""
 
     updated: Annotated[bool, Field(description="False when the map would say the same: it is not kept twice.")]
-    map_text: Annotated[str, Field(description="The newest map; empty while there is no L1.")]
+    map_text: Annotated[str, Field(description="The newest map; empty while there is none.")]
     l1_count: Annotated[int, Field(description="How many L1s the memory has.")]
     version: Annotated[int, Field(description="Of the newest map; 0 while there is none.")]
 
@@ -95,8 +97,8 @@ class StartParts(Message):
     """What a start pack is made of, each as it is kept, newest first."""
 
     map: Annotated[str, Field(description="The newest map.")]
-    facts: Annotated[list[str], Field(description="Critical facts.")]
-    summaries: Annotated[list[str], Field(description="L1s of this session.")]
+    facts: Annotated[list[str], Field(description="Critical facts, at most 200.")]
+    summaries: Annotated[list[str], Field(description="L1s of this session, at most 20.")]
     cubes: Annotated[list[str], Field(description="The lessons with most votes.")]
 
 

@@ -24,6 +24,8 @@ _AT_ENDS = re.compile(rb"[.!?](?=\s|$)")
 _FOREIGN = bytes(byte if byte < 0x80 else 0x20 for byte in range(256))  # languages without spaces write a key between their letters
 _REST = re.compile(r"""[^\s"'`<>{}()\[\],;]*""")
 _KEY_LINES = re.compile(r"(?:\s*+[A-Za-z0-9+/=]{16,}+)*+")
+# What no text with a secret is without: twelve characters in a row, or a word that tells one. Most turns need no rules at all.
+_HINT = re.compile(r"\S{12}|pass|pwd|secret|token|key|bearer|auth|credential|kennwort|contrase|senha|парол|密码|パスワード", re.IGNORECASE)
 _loading = threading.Lock()
 
 
@@ -36,7 +38,12 @@ class Secret(NamedTuple):
 
 
 def secrets_in(text: str) -> list[Secret]:
-    """Every secret of a text, in order, none within another. The first call of a process takes half a second or more."""
+    """Every secret of a text, in order, none within another.
+
+    The first call of a process for a text that may hold one waits half a second or more for the rules.
+    """
+    if not _HINT.search(text):
+        return []
     raw = text.encode("utf-8", "replace").replace(b"\x00", b" ")  # one byte for each, so that places stay
     plain = _AT_ENDS.sub(b" ", raw.translate(_ALWAYS))
     looks = [plain] if text.isascii() else [plain, plain.translate(_FOREIGN)]
@@ -55,9 +62,14 @@ def masked(text: str, found: Sequence[Secret]) -> str:
     return "".join(part for pair in zip(kept, [f"[masked: {secret.kind}]" for secret in found], strict=False) for part in pair) + kept[-1]
 
 
-def load() -> None:
-    """Load the rules now, so that nobody waits for them later."""
-    _scanner()
+def load() -> threading.Thread:
+    """Load the rules beside other work, so that nobody waits for them later; gives the thread that does it.
+
+    Nothing need wait for it to end: the first time on a machine it takes seconds, and it cannot be stopped.
+    """
+    thread = threading.Thread(target=_scanner, name="remembrancer-secrets", daemon=True)
+    thread.start()
+    return thread
 
 
 def _scanner() -> Scanner:

@@ -1,1 +1,1 @@
-"""Tools beside the memory: feedback, and the sandbox for programs."""
+"""Tools beside the memory: feedback, created files, and the sandbox for programs."""

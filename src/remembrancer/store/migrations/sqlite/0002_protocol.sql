@@ -34,6 +34,7 @@ create table summaries (              -- L1: what happened in a stretch of a ses
 );
 
 create index summaries_space on summaries (space_id, id);
+create index summaries_session on summaries (session, id);
 
 create table maps (                   -- L2: every version of a user's map
     space_id integer not null references spaces (id),
@@ -54,6 +55,8 @@ create table facts (                  -- critical facts
     created_ms integer not null,
     unique (space_id, text)
 );
+
+create index facts_space on facts (space_id, id);
 
 create table prompts (                -- the user's own part of the agent prompt
     account_id integer not null references accounts (id),

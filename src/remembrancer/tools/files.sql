@@ -1,0 +1,18 @@
+-- charge: Count a file against the account's quota; changes no row where it would go beyond
+insert into file_usage (account_id, charged_bytes)
+select :account_id, :charged_bytes where :charged_bytes <= :bytes_max
+on conflict (account_id) do update set charged_bytes = file_usage.charged_bytes + excluded.charged_bytes
+where file_usage.charged_bytes + excluded.charged_bytes <= :bytes_max;
+
+-- usage_of: What the files of an account count for
+select coalesce((select charged_bytes from file_usage where account_id = :account_id), 0) as charged_bytes;
+
+-- add_file: Keep a file's row; its blob is there
+insert into files (filename, account_id, user_id, blob, size_bytes, created_ms)
+values (:filename, :account_id, :user_id, :blob, :size_bytes, :now_ms);
+
+-- file_named: A file by its name, whoever's it is
+select filename, account_id, user_id, blob, size_bytes from files where filename = :filename;
+
+-- any_file_of_blob: Whether any file has this content
+select exists (select 1 from files where blob = :blob) as found;

@@ -1,0 +1,90 @@
+"""A map is never worse than the one before it, whoever writes at the same time."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from memory.asking import Memory
+
+from remembrancer.memory.maps import MAP_CHARACTERS_LEAST, keep_map, map_version, update_map
+from remembrancer.memory.spaces import SQL
+from remembrancer.protocol.summaries import MapQuery, MapRequest, MapUpdated, MapVersion
+
+
+def made(memory: Memory) -> MapUpdated:
+    """Make the map anew."""
+    return update_map(memory.context, memory.caller, MapRequest(user_id=memory.user_id))
+
+
+def version(memory: Memory, number: int | None = None) -> MapVersion:
+    """Read one."""
+    return map_version(memory.context, memory.caller, MapQuery(user_id=memory.user_id, version=number))
+
+
+def test_a_map_of_much_text_is_about_five_percent_of_it(memory: Memory) -> None:
+    """'L2 length is about 5% of the L1 text.'"""
+    l1s = [
+        " ".join(f"On day {n} of stage {stage} the crew of boat {n * 7 + stage} repaired {n} planks in harbour {stage}." for n in range(40))
+        for stage in range(20)
+    ]
+    for number, text in enumerate(l1s):
+        memory.tell(f"stage {number}", "r", l1_summary=text)
+
+    assert 0.04 <= len(made(memory).map_text) / sum(map(len, l1s)) <= 0.052
+
+
+def test_a_map_of_little_text_has_room_to_say_something(memory: Memory) -> None:
+    memory.tell("q", "r", l1_summary="The roof was mended by Holm. " * 3)
+
+    assert "The roof was mended by Holm." in made(memory).map_text
+    assert len(made(memory).map_text) < MAP_CHARACTERS_LEAST
+
+
+def test_a_map_that_says_the_same_is_the_version_it_was(memory: Memory) -> None:
+    memory.tell("q", "r")
+    space = memory.context.store.read(lambda tx: tx.the(SQL.space_of, account_id=memory.caller.account_id, user_id="ada"))
+
+    def keep(text: str) -> int:
+        return memory.context.store.write(lambda tx: keep_map(memory.context, tx, space_id=space.id, text=text, made_by="agent"))
+
+    assert [keep(text) for text in ("Oslo.", " Oslo.\n", "Oslo, boat.", "Oslo.")] == [1, 1, 2, 3]
+    assert version(memory).map_text == "Oslo."
+
+
+def test_what_the_agent_wrote_is_in_every_later_map_whoever_writes_at_once(memory: Memory) -> None:
+    """Else a map made of headlines would silently take the place of one that its agent wrote a moment before."""
+    gate = threading.Barrier(6)
+    agents_left = [3]
+
+    def agent(name: str) -> None:
+        gate.wait()
+        for n in range(20):
+            memory.tell(f"{name} {n}", "r", session_id=name, l1_summary=f"Agent {name} finished stage {n}.", l2_map=f"Map {n} of {name}.")
+        agents_left[0] -= 1
+
+    def service() -> None:
+        gate.wait()
+        while agents_left[0]:
+            made(memory)
+
+    threads = [threading.Thread(target=agent, args=(name,)) for name in "abc"] + [threading.Thread(target=service) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    made(memory)
+    maps = [version(memory, number + 1) for number in range(version(memory).versions)]
+    own = ""
+    for one in maps:
+        own = one.map_text if one.made_by == "agent" else own
+        assert one.map_text.startswith(own)
+    assert len([one for one in maps if one.made_by == "agent"]) == 60
+
+
+@pytest.mark.parametrize("text", ["…", "---", "\U0001f642"])
+def test_an_l1_without_a_word_makes_no_map(memory: Memory, text: str) -> None:
+    memory.tell("q", "r", l1_summary=text)
+
+    assert made(memory) == MapUpdated(updated=False, map_text="", l1_count=1, version=0)

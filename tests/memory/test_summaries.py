@@ -1,0 +1,65 @@
+"""An L1 tells of the turns of its own session since the last one; looking it up never reads what others keep."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from memory.asking import Memory
+
+from remembrancer.memory import summaries
+from remembrancer.memory.summaries import NothingToSummarise, summarize
+from remembrancer.protocol.summaries import Summary, SummarySaved
+
+STATEMENTS = {name: sql for name, sql in vars(summaries.SQL).items() if isinstance(sql, str)}
+
+
+def told(memory: Memory, text: str, session_id: str = "s", **more: object) -> SummarySaved:
+    """Send an L1."""
+    body = {"user_id": memory.user_id, "session_id": session_id, "summary_text": text, **more}
+    return summarize(memory.context, memory.caller, Summary.model_validate(body))
+
+
+def test_turns_of_other_sessions_and_users_do_not_count(memory: Memory) -> None:
+    memory.tell("q" * 60, "r" * 40, session_id="s")
+    memory.tell("q" * 500, "r" * 500, session_id="t")
+    memory.of("bob").tell("q" * 500, "r" * 500, session_id="s")
+
+    assert told(memory, "x" * 6).ratio == 0.06
+
+
+def test_turns_told_of_already_do_not_count(memory: Memory) -> None:
+    memory.tell("q" * 900, "r" * 100, session_id="s")
+    told(memory, "x" * 60)
+    memory.tell("p" * 60, "r" * 40, session_id="s")
+
+    assert told(memory, "y" * 6).ratio == 0.06
+
+
+def test_the_length_is_counted_in_characters_not_bytes(memory: Memory) -> None:
+    memory.tell("字" * 60, "👩" * 40, session_id="s")
+
+    assert told(memory, "字" * 6).ratio == 0.06
+
+
+def test_a_session_of_nothing_but_white_space_beside_its_words_has_a_ratio_all_the_same(memory: Memory) -> None:
+    memory.tell("?", "", session_id="s")
+
+    assert told(memory, "Nothing came of it.").ratio == 19.0
+
+
+def test_text_that_this_service_gave_out_is_no_turn_to_tell_of(memory: Memory) -> None:
+    with pytest.raises(NothingToSummarise):
+        told(memory, "Nothing was said here.")
+
+
+@pytest.mark.parametrize("name", sorted(STATEMENTS))
+def test_no_query_reads_a_whole_table(memory: Memory, name: str) -> None:
+    """What one user waits for does not grow with what all others keep."""
+    sql = STATEMENTS[name]
+    values = dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", sql), 1)
+    plan = memory.context.store.read(lambda tx: [row.detail for row in tx.all(f"explain query plan {sql}", **values)])
+
+    assert [
+        step for step in plan if step.startswith("SCAN") and not re.fullmatch(r"SCAN (later|CONSTANT ROW|\d+ CONSTANT ROW.*)", step)
+    ] == []

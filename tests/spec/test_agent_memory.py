@@ -1,0 +1,88 @@
+"""Specification, 'Other paths': GET /api/v7/agent/memory, 'used with a key by an agent that cannot follow the standard flow'."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from service import Http
+
+PATH = "/api/v7/agent/memory"
+
+
+def ask(http: Http, **parameters: str) -> Any:
+    """The answer's body."""
+    answer = http.get(PATH, params=parameters)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.mark.parametrize("query", ["ferry", " ", "?", "nothing like it was ever said", "how do I publish a cube?"])
+def test_with_a_query_it_is_a_search_that_does_not_count(http: Http, query: str) -> None:
+    """decisions.md: 'with a query the same answer as a non-interacting search'."""
+    http.remember("When does the ferry leave?", "At 9:40 from Piombino.", session_id="trip", user_id="ada")
+    before = http.rows()
+
+    assert ask(http, query=query, user_id="ada", top_k="3") == http.memory(query, user_id="ada", interact=False, top_k=3)
+    assert http.rows() == before
+
+
+@pytest.mark.parametrize("query", [{}, {"query": ""}])
+def test_without_one_it_is_the_start_pack(http: Http, query: dict[str, str]) -> None:
+    """decisions.md: 'without one the start pack'."""
+    http.post("/api/v7/remember", {"critical": "Ada gets seasick.", "user_id": "ada"})
+    start = http.get("/api/v7/memory/start", params={"user_id": "ada"}).json()
+    answer = ask(http, user_id="ada", **query)
+
+    assert "Ada gets seasick." in answer.pop("prompt_text")
+    assert answer == {name: value for name, value in start.items() if name != "prompt_text"}
+
+
+def test_without_a_user_it_is_the_keys_own(http: Http) -> None:
+    """decisions.md: 'the key's pin, else the account's default user_id'."""
+    http.remember("When does the ferry leave?", "At 9:40.", user_id="ada")
+    http.remember("When does the ferry leave?", "At 7:15.", user_id="owner")
+
+    assert [hit["response"] for hit in ask(http, query="ferry")["hits"]] == ["At 7:15."]
+    assert [hit["response"] for hit in ask(http.as_account("owner", user_id="ada"), query="ferry")["hits"]] == ["At 9:40."]
+
+
+@pytest.mark.parametrize("query", ["", "&query=ferry"])
+def test_nobody_reads_what_is_not_theirs(http: Http, query: str) -> None:
+    http.remember("When does the ferry leave?", "At 9:40.", user_id="ada", critical="Ada gets seasick.")
+
+    assert http.with_key(None).get(f"{PATH}?user_id=ada{query}").status_code == 401
+    assert http.as_account("owner", user_id="bob").get(f"{PATH}?user_id=ada{query}").status_code == 403
+    foreign = http.as_account("bob").get(f"{PATH}?user_id=ada{query}").text
+    assert "9:40" not in foreign
+    assert "seasick" not in foreign
+    assert http.as_account("owner", read_only=True).get(f"{PATH}?user_id=ada{query}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "pointer"),
+    [
+        ("query=a&query=b", "/query"),
+        ("query=a%00b", "/query"),
+        ("query=" + "a" * 20_001, "/query"),
+        ("user_id=", "/user_id"),
+        ("user_id=ada&user_id=ada", "/user_id"),
+        ("user_id=" + "u" * 257, "/user_id"),
+        ("top_k=5&top_k=5", "/top_k"),
+        ("top_k=", "/top_k"),
+        ("top_k=5.0", "/top_k"),
+        ("top_k=%2B5", "/top_k"),
+        ("top_k=0", "/top_k"),
+        ("top_k=101", "/top_k"),
+    ],
+)
+def test_a_parameter_that_is_wrong_is_named(http: Http, query: str, pointer: str) -> None:
+    answer = http.get(f"{PATH}?{query}")
+
+    assert (answer.status_code, [fault["pointer"] for fault in answer.json()["errors"]]) == (422, [pointer])
+
+
+def test_a_query_that_is_no_text_is_refused(http: Http) -> None:
+    answer = http.get(f"{PATH}?query=%ff%fe")
+
+    assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
