@@ -48,8 +48,8 @@ bench: $(READY)  ## Measure everything, some 15 minutes (bench/results.md): make
 	$(BIN)/python -m bench --data "$(DATA)" $(ARGS)
 
 lock: $(READY)  ## Look for newer versions of everything and write the locks
-	$(COMPILE) --upgrade -o requirements.lock
-	$(COMPILE) --upgrade -c requirements.lock --extra dev -o requirements-dev.lock
+	$(COMPILE) --upgrade --extra dev -o requirements-dev.lock
+	$(COMPILE) --upgrade -c requirements-dev.lock -o requirements.lock
 
 clean:  ## Remove .venv and the caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

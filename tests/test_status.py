@@ -47,7 +47,7 @@ def test_events_without_vectors_of_the_embedder_in_use_are_pending(folder: Path)
     for row, embedder in enumerate([None, 1, 2, 2, 3, 3]):
         derived(context, row, embedder)
 
-    record, readiness = status.record(context, connections=1), status.readiness(context)
+    record, readiness = status.record(context, connections=1, sandbox="ns"), status.readiness(context)
 
     assert record.embedding == readiness.embedding
     assert record.embedding is not None
@@ -62,7 +62,7 @@ def test_without_an_embedder_the_words_may_be_pending(folder: Path) -> None:
     for row, embedder in enumerate([None, 1, 1]):
         derived(context, row, embedder)
 
-    embedding = status.record(context, connections=1).embedding
+    embedding = status.record(context, connections=1, sandbox="ns").embedding
 
     assert embedding is not None
     assert embedding.pending == 1
@@ -73,7 +73,7 @@ def test_without_the_store_the_record_is_degraded_and_it_is_not_ready(folder: Pa
     context = testing.context(folder)
     context.store.close()
 
-    record, readiness = status.record(context, connections=3), status.readiness(context)
+    record, readiness = status.record(context, connections=3, sandbox="ns"), status.readiness(context)
 
     assert (record.status, record.connections, record.embedding, record.graph_loaded) == ("degraded", 3, None, False)
     assert (readiness.ready, readiness.store, readiness.embedder) == (False, "the store does not answer", "ok")

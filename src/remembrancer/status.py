@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from . import __version__
 from .context import Context
-from .protocol.status import INTERFACE_VERSION, RECORD_VERSION, Embedding, Readiness, StatusRecord
+from .protocol.status import INTERFACE_VERSION, RECORD_VERSION, Embedding, Readiness, SandboxState, StatusRecord
 from .search import EmbedderUnavailable, derived_by
 from .store import StoreUnavailable, Transaction, embedder_id, named
 
@@ -18,7 +18,7 @@ DO_THIS = [
 ]  # specification, 'What the service does', word for word
 
 
-def record(context: Context, *, connections: int) -> StatusRecord:
+def record(context: Context, *, connections: int, sandbox: SandboxState) -> StatusRecord:
     """The status record; `connections` are the requests in flight. Without the store it is `degraded`, not an error."""
     embedding: Embedding | None
     try:
@@ -37,6 +37,7 @@ def record(context: Context, *, connections: int) -> StatusRecord:
         interface_version=INTERFACE_VERSION,
         server_version=__version__,
         embedding=embedding,
+        sandbox=sandbox,
     )
 
 

@@ -22,7 +22,7 @@ NEW = Concepts("concepts/2")
 
 def pending(context: Context) -> int:
     """As the status record says, which readiness must agree with."""
-    record, ready = status.record(context, connections=0).embedding, status.readiness(context).embedding
+    record, ready = status.record(context, connections=0, sandbox="ns").embedding, status.readiness(context).embedding
     assert record is not None
     assert record == ready
     return record.pending

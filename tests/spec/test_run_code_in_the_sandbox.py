@@ -36,7 +36,7 @@ def test_the_answer_has_every_part(http: Http) -> None:
     assert (told["result"], told["error"], told["exit_code"]) == ("42", None, 0)
     assert (told["mode"], told["fixed"], told["diff"], told["code"]) == ("fix", False, None, "open('a.txt', 'w').write('hello')\n6 * 7")
     assert [(one["stage"], one["outcome"]) for one in told["attempts"]] == [("run", "ok")]
-    assert told["files"] == [{"name": "a.txt", "size_bytes": 5}]
+    assert [(one["name"], one["size_bytes"]) for one in told["files"]] == [("a.txt", 5)]
     assert (told["files_left_out"], told["files_not_named"]) == ([], 0)
     assert set(told["usage"]) == {"wall_ms", "cpu_ms", "max_rss_kb"}
     assert (told["sandbox"]["level"], told["sandbox"]["limits"]["seconds"]) == ("ns", 10)

@@ -5,13 +5,14 @@ With a UID, root becomes that user first, in a mount namespace where any user ca
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 _HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(_HERE.parent))  # run as a script
@@ -19,10 +20,12 @@ sys.path.insert(0, str(_HERE.parent))  # run as a script
 from tools.hostile_programs import programs  # noqa: E402 - after the path
 from tools.surroundings import surroundings  # noqa: E402 - the same
 
+from remembrancer.protocol.execution import Level  # noqa: E402 - the same
 from remembrancer.settings import Settings  # noqa: E402 - the same
 from remembrancer.tools.sandbox import kernel, sandbox  # noqa: E402 - the same
 
 _MS_MOVE = 8192
+_PR_SET_CHILD_SUBREAPER = 36
 HARMLESS = (  # what may be run unconfined, to show that the programs bite: they touch the canaries only
     "read server db (0600, server uid)",
     "read other tenant file",
@@ -59,8 +62,19 @@ def become(uid: int) -> None:
     kernel.set_dumpable(yes=True)
 
 
-def assault(level: str, folder: Path) -> dict[str, Any]:
-    """Each program's name to what was wrong (an empty list: contained); and the level that was reached."""
+def outlived() -> None:
+    """Wait until nothing is left of what this process and its children started, also of those whose parent ended before them."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+
+
+def assault(level: Level, folder: Path) -> dict[str, Any]:
+    """Each program's name to what was wrong (an empty list: contained); and the level that was reached.
+
+    Nothing outlives it: what a program had left running would be waited for, for ever.
+    """
+    kernel.call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     sandbox.LADDER = (level,)  # no other, weaker or stronger
     place = folder / "canaries"
     place.mkdir()
@@ -87,6 +101,7 @@ def assault(level: str, folder: Path) -> dict[str, Any]:
                 found["programs"][name] = wrong
     finally:
         box.close()
+    outlived()
     return found
 
 
@@ -96,4 +111,4 @@ if __name__ == "__main__":
         open_up()
         if sys.argv[3] != "0":
             become(int(sys.argv[3]))
-    sys.stdout.write(json.dumps(assault(sys.argv[1], Path(sys.argv[2]))))
+    sys.stdout.write(json.dumps(assault(cast(Level, sys.argv[1]), Path(sys.argv[2]))))

@@ -164,6 +164,17 @@ def import_file(
 
 
 @app.command()
+def doctor(context: typer.Context, data: DataFolder = None) -> None:
+    """Try every part that the service needs, and say what is wrong and what mends it. Works beside a running server."""
+    from .doctor import examine
+
+    found = list(examine(settings_of(context, data)))
+    table(("state", "part", "seen", "what to do"), [(one.state, one.part, one.seen, one.remedy) for one in found])
+    if any(one.state == "wrong" for one in found):
+        sys.exit(1)
+
+
+@app.command()
 def demo(
     keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the memory in this new folder.", show_default=False)] = None,
 ) -> None:

@@ -154,7 +154,7 @@ def make_file(call: Call) -> CreatedFile:
 
 def status_record(call: Call) -> StatusRecord:
     """What the service is, what an agent should do, and how it is doing. Nothing private."""
-    return status.record(call.context, connections=call.door.in_flight)
+    return status.record(call.context, connections=call.door.in_flight, sandbox=call.door.sandbox.state)
 
 
 def home(call: Call) -> BaseModel | Response:

@@ -7,6 +7,7 @@ from ..context import Caller, Context
 from ..protocol.errors import NotFound
 from ..protocol.memory import Event, EventWrite, EventWritten
 from ..protocol.text import rfc3339
+from ..store import Transaction
 from .keep import Kept, Place, keep_once
 from .spaces import SQL, flags_of
 
@@ -18,7 +19,7 @@ class EventUnknown(NotFound):
 def write_event(context: Context, caller: Caller, event: EventWrite, given: Once | None = None) -> EventWritten:
     """Keep a turn that need not be of a conversation under way. Durable and searchable when it returns; raises as `keep_once`."""
 
-    def answer(kept: Kept, noticed: str | None) -> str:
+    def answer(_: Transaction, kept: Kept, noticed: str | None) -> str:
         return EventWritten(saved=True, event_id=kept.event_id, detail=noticed).model_dump_json()
 
     place = Place(user_id=event.user_id, session_id=event.session_id)

@@ -54,10 +54,11 @@ class Place:
     session_id: str
 
 
-def keep_once(
-    context: Context, caller: Caller, place: Place, turn: TurnText, given: Once | None, answer: Callable[[Kept, str | None], str]
-) -> str:
-    """Keep a turn and give what `answer` makes of it and of what was noticed (JSON), or the first answer when it was sent again.
+Answer = Callable[[Transaction, Kept, str | None], str]  # of the turn where it was kept, and of what was noticed about it
+
+
+def keep_once(context: Context, caller: Caller, place: Place, turn: TurnText, given: Once | None, answer: Answer) -> str:
+    """Keep a turn and give what `answer` makes of it (JSON) in the same transaction, or the first answer when it was sent again.
 
     Raises NothingOfItsOwn, Forbidden for a read-only key or a pinned one with another user_id, Conflict when the Idempotency-Key was
     used with another body, StoreUnavailable, EmbedderUnavailable.
@@ -75,6 +76,6 @@ def keep_once(
     address = Address(account_id=caller.account_id, user_id=user_id, session_id=place.session_id)
 
     def write(tx: Transaction) -> str:
-        return once(tx, given, context.clock(), lambda: answer(keep(context, tx, address, said, derived), intake.noticed))
+        return once(tx, given, context.clock(), lambda: answer(tx, keep(context, tx, address, said, derived), intake.noticed))
 
     return context.store.write(write)

@@ -7,10 +7,12 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from . import limits
+from .files import CreatedFile
 from .message import ABSENT_IF_NONE, Id, Message, Telling, example
 
 Mode = Literal["fix", "optimize", "all"]  # specification, Run code in the sandbox
 Status = Literal["ok", "fixed", "failed", "timeout", "killed"]
+Level = Literal["ns", "landlock", "unsafe"]
 Milliseconds = Annotated[float, Field(ge=0)]
 
 
@@ -39,11 +41,10 @@ class ExecutionError(Message):
     traceback: Annotated[str, Field(description="The way to it; empty when it was ended from outside.")]
 
 
-class ProgramFile(Message):
-    """A file that the program left in its working folder, or a figure that it left open."""
+class ProgramFile(CreatedFile):
+    """A file that the program left in its working folder, or a figure that it left open: a created file of the account now."""
 
-    name: Annotated[str, Field(description="Its path from the working folder.")]
-    size_bytes: Annotated[int, Field(ge=0, description="Its size.")]
+    name: Annotated[str, Field(description="What the program called it: its path from the working folder.")]
 
 
 class FileLeftOut(Message):
@@ -75,7 +76,7 @@ class ExecutionLimits(Message):
 class Confinement(Message):
     """How a run was kept from everything else."""
 
-    level: Annotated[Literal["ns", "landlock", "unsafe"], Field(description="`ns` is the strongest; `unsafe` is no confinement.")]
+    level: Annotated[Level, Field(description="`ns` is the strongest; `unsafe` is no confinement.")]
     limits: Annotated[ExecutionLimits, Field(description="What it might take.")]
 
 

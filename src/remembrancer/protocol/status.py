@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from .execution import Level
 from .message import Message
 
 INTERFACE_VERSION = "8.3"  # specification, Versioning: what the interface description is labelled
@@ -17,6 +18,9 @@ class Embedding(Message):
 
     name: Annotated[str, Field(description="Name and version; `none` searches by text alone.")]
     pending: Annotated[int, Field(ge=0, description="Events that are found by their text only until they are embedded.")]
+
+
+SandboxState = Level | Literal["unavailable", "not started"]
 
 
 class StatusRecord(Message):
@@ -33,6 +37,9 @@ class StatusRecord(Message):
     interface_version: Annotated[str, Field(description="Version of the interface description.")]
     server_version: Annotated[str, Field(description="Version of this server.")]
     embedding: Annotated[Embedding | None, Field(description="Unknown while the store does not answer.")] = None
+    sandbox: Annotated[
+        SandboxState, Field(description="How programs are confined; `unavailable`: this machine cannot confine them, and none is run.")
+    ] = "not started"
 
 
 class Readiness(Message):

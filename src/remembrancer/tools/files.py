@@ -6,6 +6,9 @@ The content is durable first, then the row: a crash in between leaves a blob tha
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from urllib.parse import quote
 
@@ -18,7 +21,7 @@ from ..protocol.files import CreatedFile, FileCreate
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction, named
 from . import links
-from .blobs import open_blobs
+from .blobs import Blobs, open_blobs
 from .file_names import safe_extension, safe_name
 from .file_types import content_of
 
@@ -75,29 +78,78 @@ def keep_file(
     Whatever the name and the extension hold, the stored ones are safe. Raises TooLarge (beyond `file_bytes_max`), AccountFull,
     Conflict as `once`, StoreUnavailable. Nothing is kept then.
     """
-    settings = records.settings
-    if len(content) > settings.file_bytes_max:
-        raise TooLarge(f"The file has {len(content):,} bytes; a file has {settings.file_bytes_max:,} at most.")
-    extension = safe_extension(ext)
-    name = f"{safe_name(filename, extension) or NAMELESS}-{secrets.token_hex(6)}.{extension}"
-    now_ms, secret = records.clock(), links.secret_in(settings.data_folder)
-    blobs = open_blobs(settings)
-
-    def keep(tx: Transaction, blob: str) -> str:
-        _charge(tx, account_id, len(content), settings.account_bytes_max)
-        row = {"account_id": account_id, "user_id": pinned_user_id, "size_bytes": len(content), "now_ms": now_ms}
-        tx.run(SQL.add_file, filename=name, blob=blob, **row)
-        return _created(name, len(content), secret, now_ms).model_dump_json()
-
-    blob = None
-    try:
-        with blobs.hold(content) as blob:
-            answer = records.store.write(lambda tx: once(tx, given, now_ms, lambda: keep(tx, blob)))
-    except Problem:
-        if blob is not None:  # at once, not at the next start: who is refused again and again must not fill the disk
-            blobs.delete(blob, unless=partial(_is_used, records, blob))
-        raise
+    owner = Owner(account_id=account_id, pinned_user_id=pinned_user_id)
+    with held(records, owner, [(filename, ext, content)]) as files:
+        answer = records.store.write(lambda tx: once(tx, given, records.clock(), lambda: files[0].add(tx).model_dump_json()))
     return CreatedFile.model_validate_json(answer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """Whose files: an account's, and where `pinned_user_id` is not None also only those of keys with this pin."""
+
+    account_id: int
+    pinned_user_id: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldFile:
+    """A file whose content is durable and which has its name, but no row yet."""
+
+    records: Records
+    owner: Owner
+    filename: str
+    blob: str
+    size_bytes: int
+
+    def add(self, tx: Transaction) -> CreatedFile:
+        """Make it the account's. Raises AccountFull, which must undo the transaction."""
+        settings, now_ms = self.records.settings, self.records.clock()
+        _charge(tx, self.owner.account_id, self.size_bytes, settings.account_bytes_max)
+        whose = {"account_id": self.owner.account_id, "user_id": self.owner.pinned_user_id}
+        tx.run(SQL.add_file, filename=self.filename, blob=self.blob, size_bytes=self.size_bytes, now_ms=now_ms, **whose)
+        return _created(self.filename, self.size_bytes, links.secret_in(settings.data_folder), now_ms)
+
+
+@contextmanager
+def held(records: Records, owner: Owner, files: Sequence[tuple[str, str, bytes]]) -> Iterator[list[HeldFile]]:
+    """Files (name, extension, content) that can be added in any transaction within the block; what was not added is an orphan.
+
+    Not to be entered within a transaction: it waits for the disk. Raises TooLarge (beyond `file_bytes_max`), BlobsUnavailable.
+    """
+    bytes_max, blobs = records.settings.file_bytes_max, open_blobs(records.settings)
+    for _, _, content in files:
+        if len(content) > bytes_max:
+            raise TooLarge(f"The file has {len(content):,} bytes; a file has {bytes_max:,} at most.")
+    held_files: list[HeldFile] = []
+    try:
+        with ExitStack() as holds:
+            for filename, ext, content in files:
+                extension = safe_extension(ext)
+                name = f"{safe_name(filename, extension) or NAMELESS}-{secrets.token_hex(6)}.{extension}"
+                blob = holds.enter_context(blobs.hold(content))
+                held_files.append(HeldFile(records=records, owner=owner, filename=name, blob=blob, size_bytes=len(content)))
+            yield held_files
+    except Problem:
+        _let_go(records, blobs, held_files)
+        raise
+
+
+def _let_go(records: Records, blobs: Blobs, files: Sequence[HeldFile]) -> None:
+    """Remove the contents at once, not at the next start: who is refused again and again must not fill the disk."""
+    for file in files:
+        blobs.delete(file.blob, unless=partial(_is_used, records, file.blob))
+
+
+def room_left(records: Records, account_id: int) -> int:
+    """How many bytes the account may still add; a small file counts for FILE_CHARGED_BYTES_MIN."""
+    used: int = records.store.read(lambda tx: tx.the(SQL.usage_of, account_id=account_id)).charged_bytes
+    return max(records.settings.account_bytes_max - used, 0)
+
+
+def charged(size_bytes: int) -> int:
+    """What a file counts for against the quota."""
+    return max(size_bytes, limits.FILE_CHARGED_BYTES_MIN)
 
 
 def find_file(records: Records, filename: str, caller: Caller) -> Row:
@@ -125,7 +177,7 @@ def sweep(records: Records) -> int:
 
 
 def _charge(tx: Transaction, account_id: int, size_bytes: int, bytes_max: int) -> None:
-    charged_bytes = max(size_bytes, limits.FILE_CHARGED_BYTES_MIN)
+    charged_bytes = charged(size_bytes)
     if not tx.run(SQL.charge, account_id=account_id, charged_bytes=charged_bytes, bytes_max=bytes_max):
         used = tx.the(SQL.usage_of, account_id=account_id).charged_bytes
         raise AccountFull(

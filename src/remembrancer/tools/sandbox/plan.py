@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Final
 
-NS, LANDLOCK, UNSAFE = "ns", "landlock", "unsafe"  # the levels, strongest first
+NS: Final = "ns"  # the levels, strongest first
+LANDLOCK: Final = "landlock"
+UNSAFE: Final = "unsafe"
 INODES_MAX = 2_000  # files and folders in the working folder
 DESCRIPTORS_MAX = 64  # open files of a program
 OUTPUT_BYTES_LAST = 8 << 20  # a program that prints more than this is stopped

@@ -23,6 +23,8 @@ from typing import Any
 
 from ...protocol import limits
 from ...protocol.errors import TooManyRequests, Unavailable
+from ...protocol.execution import Level
+from ...protocol.status import SandboxState
 from ...settings import Settings
 from . import selftest, wire
 from .plan import LANDLOCK, NS, UNSAFE, WORK, Bounds, Plan
@@ -32,7 +34,7 @@ from .worker import READY
 
 log = logging.getLogger("remembrancer.sandbox")
 
-LADDER: tuple[str, ...] = (NS, LANDLOCK, UNSAFE)  # strongest first
+LADDER: tuple[Level, ...] = (NS, LANDLOCK, UNSAFE)  # strongest first
 PRELOAD = ("numpy", "numpy.random", "numpy.linalg", "numpy.fft", "matplotlib.pyplot")
 _RUNS_MAX = 2_000  # of one zygote: all forks share one layout of memory, which is not to be learned from thousands of runs
 _START_SECONDS_MAX = 30
@@ -62,7 +64,7 @@ class Run:
     as the program itself told it. `files` are name and content; `left_out` name and why; `not_named` how many more were left out.
     """
 
-    level: str
+    level: Level
     stopped: str | None
     exit_code: int | None
     signal: str | None
@@ -142,7 +144,7 @@ class Sandbox:
         self._starting = threading.Lock()
         self._inside = 0  # runs at work or waiting
         self._zygote: _Zygote | None = None
-        self._level: str | None = None
+        self._level: Level | None = None
         self._refused: tuple[float, SandboxUnavailable] | None = None  # when, and why
         self.bounds = Bounds(
             seconds=settings.sandbox_seconds,
@@ -155,11 +157,13 @@ class Sandbox:
         )
 
     @property
-    def level(self) -> str | None:
-        """The level it works at; None while it was not started, or could not be."""
-        return self._level
+    def state(self) -> SandboxState:
+        """The level it works at, or that it was not started, or could not be."""
+        if self._level is not None:
+            return self._level
+        return "unavailable" if self._refused else "not started"
 
-    def start(self) -> str:
+    def start(self) -> Level:
         """Be ready for programs; the level they are confined at. Idempotent. Raises SandboxUnavailable."""
         with self._starting:
             if self._zygote is None or self._level is None:
@@ -207,7 +211,7 @@ class Sandbox:
             "The sandbox lost this program twice. The machine may be out of memory; the server's log has more.", missing=[]
         )
 
-    def _hold(self) -> tuple[_Zygote, str]:
+    def _hold(self) -> tuple[_Zygote, Level]:
         level = self.start()
         with self._changing:
             zygote = self._zygote
@@ -254,7 +258,7 @@ class Sandbox:
             if left.exists():
                 shutil.rmtree(left, ignore_errors=True)
 
-    def _climb_down(self) -> tuple[_Zygote, str]:
+    def _climb_down(self) -> tuple[_Zygote, Level]:
         self._tidy()
         lowest = LADDER.index(self._settings.sandbox_min_level)
         why: list[str] = []
@@ -272,7 +276,7 @@ class Sandbox:
         self._refused = (time.monotonic(), refused)
         raise refused
 
-    def _tested(self, level: str) -> _Zygote:
+    def _tested(self, level: Level) -> _Zygote:
         zygote = _Zygote(self._plan(level))
 
         def run(code: str, seconds: float) -> dict[str, Any]:
@@ -342,7 +346,7 @@ def _give(folder: Path, uid: int) -> None:
         raise OSError(errno.EEXIST, f"{folder} is somebody else's")
 
 
-def _run_of(head: dict[str, Any], files: list[tuple[str, bytes]], level: str) -> Run:
+def _run_of(head: dict[str, Any], files: list[tuple[str, bytes]], level: Level) -> Run:
     left_out = [(str(name), str(why)) for name, why in head.pop("left_out")]
     return Run(level=level, files=files, left_out=left_out, **head)
 

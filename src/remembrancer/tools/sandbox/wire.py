@@ -10,7 +10,7 @@ from typing import Any
 
 _JOB = struct.Struct("<dI")  # seconds, bytes of the code
 _HEAD = struct.Struct("<I")
-_HEAD_BYTES_MAX = 8 << 20
+_HEAD_BYTES_MAX = 64 << 20  # two outputs of 4 MiB, each byte of which JSON may spell with six
 _PIECE = 1 << 20
 
 Read = Callable[[int], bytes]  # up to so many bytes; none at the end

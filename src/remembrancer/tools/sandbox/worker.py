@@ -252,14 +252,19 @@ def _reported(said: bytes) -> dict[str, Any]:
         return {"result": None, "result_truncated": False, "error": None, "reported": False}
     result, error = told.get("result"), told.get("error")
     return {
-        "result": result if isinstance(result, str) else None,
+        "result": _text(result) if isinstance(result, str) else None,
         "result_truncated": told.get("result_truncated") is True,
         "error": _error(error) if isinstance(error, dict) else None,
         "reported": True,
     }
 
 
+def _text(said: str) -> str:
+    """It as a text that can be sent on: a lone surrogate, which JSON can spell, is no character."""
+    return said.encode("utf-8", "replace").decode()
+
+
 def _error(told: dict[str, Any]) -> dict[str, Any]:
-    texts = {name: value if isinstance(value := told.get(name), str) else "" for name in ("type", "message", "traceback")}
+    texts = {name: _text(value) if isinstance(value := told.get(name), str) else "" for name in ("type", "message", "traceback")}
     line = told.get("line")
     return {**texts, "line": line if isinstance(line, int) and not isinstance(line, bool) and 0 < line < 1 << 31 else None}

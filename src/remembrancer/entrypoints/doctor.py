@@ -1,0 +1,115 @@
+"""What `remembrancer doctor` finds: each part that the service needs, tried as the service would use it, and what to do where it fails."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ..context import Context, assemble
+from ..protocol.errors import Problem
+from ..settings import SettingInvalid, Settings
+from ..status import is_new, readiness
+from ..store import StoreUnavailable
+from ..tools.blobs import open_blobs
+from ..tools.sandbox.plan import NS, UNSAFE
+from ..tools.sandbox.probe import missing
+from ..tools.sandbox.sandbox import Sandbox, SandboxUnavailable
+
+_FREE_BYTES_MIN = 1 << 30
+State = Literal["ok", "notice", "wrong"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One part: `ok`, a `notice` (works, but the owner should know), or `wrong`; what was seen; and what mends it."""
+
+    part: str
+    state: State
+    seen: str
+    remedy: str = ""
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    """Try every part. Works beside a running server, and changes nothing. Raises nothing of its own."""
+    yield _data_folder(settings)
+    try:
+        context = assemble(settings)
+    except (OSError, SettingInvalid, StoreUnavailable) as error:
+        yield Finding(
+            part="store", state="wrong", seen=str(error), remedy="see what it says; a copy made before is put back with the server stopped"
+        )
+    else:
+        try:
+            yield from _records(context)
+        finally:
+            context.close()
+    yield _files(settings)
+    yield from _sandbox(settings)
+
+
+def _data_folder(settings: Settings) -> Finding:
+    folder = settings.data_folder
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return Finding(part="data folder", state="wrong", seen=str(error), remedy="name another with REMEMBRANCER_DATA or --data")
+    seen = f"{folder}, {free >> 20:,} MiB free"
+    if not os.access(folder, os.W_OK):
+        return Finding(part="data folder", state="wrong", seen=f"{seen}, not writable", remedy=f"chown it to the user {os.getuid()}")
+    if free < _FREE_BYTES_MIN:
+        return Finding(part="data folder", state="notice", seen=seen, remedy="make room: without it writes are refused")
+    return Finding(part="data folder", state="ok", seen=seen)
+
+
+def _records(context: Context) -> Iterator[Finding]:
+    found = readiness(context)
+    store, embedder = found.store == "ok", found.embedder == "ok"
+    yield Finding(part="store", state="ok" if store else "wrong", seen=context.settings.store_url if store else found.store)
+    waiting = found.embedding.pending if found.embedding else 0
+    seen = context.embedder.name if embedder else found.embedder
+    if waiting:
+        remedy = "serve: it is done in the background"
+        yield Finding(part="embedder", state="notice", seen=f"{seen}, {waiting:,} events wait for its vectors", remedy=remedy)
+    else:
+        yield Finding(part="embedder", state="ok" if embedder else "wrong", seen=seen)
+    if store and is_new(context):
+        remedy = "remembrancer keys create --account NAME"
+        yield Finding(part="keys", state="notice", seen="there is none yet", remedy=remedy)
+
+
+def _files(settings: Settings) -> Finding:
+    try:
+        blobs = open_blobs(settings)
+        next(iter(blobs.names(before_ms=0)), None)
+    except (SettingInvalid, Problem, StoreUnavailable) as error:
+        return Finding(part="files", state="wrong", seen=str(error), remedy="see REMEMBRANCER_BLOBS")
+    return Finding(part="files", state="ok", seen=settings.blobs)
+
+
+def _sandbox(settings: Settings) -> Iterator[Finding]:
+    """The sandbox, tried in a folder of its own, so that a running server's is left alone."""
+    folder = settings.data_folder / f"doctor-{os.getpid()}"
+    sandbox = Sandbox(replace(settings, data=folder))
+    try:
+        level = sandbox.start()
+    except SandboxUnavailable as refused:
+        yield Finding(part="sandbox", state="wrong", seen="no program can be run safely, so none is run")
+        for one in refused.extra["missing"]:
+            yield Finding(part=f"sandbox: {one['primitive']}", state="wrong", seen=one["why"], remedy=one["remedy"])
+        return
+    finally:
+        sandbox.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    if level == UNSAFE:
+        yield Finding(
+            part="sandbox", state="notice", seen="level unsafe: programs are NOT confined", remedy="unset REMEMBRANCER_SANDBOX_MIN_LEVEL"
+        )
+    else:
+        yield Finding(part="sandbox", state="ok", seen=f"level {level}, tried with hostile programs")
+    if level not in (NS, UNSAFE):
+        for lacking in missing(NS):
+            yield Finding(part=f"sandbox: {lacking.primitive}", state="notice", seen=lacking.why, remedy=lacking.remedy)

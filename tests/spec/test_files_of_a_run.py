@@ -1,0 +1,122 @@
+"""Decisions, Sandbox: 'Files the program leaves in its working folder and open matplotlib figures come back as created files.'"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service import Http
+
+from remembrancer import testing
+from remembrancer.context import Context
+
+PATH = "/api/execute/code"
+QUOTA = 20_000
+
+
+def ran(http: Http, code: str, **more: Any) -> Any:
+    """The answer's body of a program that was run."""
+    answer = http.post(PATH, {"code": code, **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_file_comes_back_as_a_created_file_and_can_be_downloaded(http: Http) -> None:
+    """Issue: '`files` (created files and open figures, as created-file records)'."""
+    (file,) = ran(http, "import os\nos.mkdir('out')\nopen('out/Ferry times.csv', 'w').write('09:40')\nNone")["files"]
+
+    assert (file["name"], file["status"], file["size_bytes"]) == ("out/Ferry times.csv", "created", 5)
+    assert file["filename"].startswith("Ferry times-")
+    assert file["filename"].endswith(".csv")
+    assert http.get(file["url"]).content == b"09:40"
+    assert http.with_key(None).get(file["download_url"]).content == b"09:40"
+
+
+def test_an_open_figure_is_a_picture_of_the_account(http: Http) -> None:
+    """'The sandbox supports matplotlib and numpy.'"""
+    (file,) = ran(http, "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])")["files"]
+
+    assert file["name"] == "figure-1.png"
+    answer = http.get(file["url"])
+    assert (answer.content[:4], answer.headers["content-type"]) == (b"\x89PNG", "image/png")
+
+
+def test_a_file_of_any_kind_is_kept_but_served_as_mere_bytes(http: Http) -> None:
+    """The twelve types bound what `create-file` makes; a program may leave what it likes."""
+    files = ran(http, "for name in ('a.gif', 'b', 'c.html5!'): open(name, 'wb').write(b'GIF89a')")["files"]
+
+    assert [file["filename"].rpartition(".")[2] for file in files] == ["gif", "bin", "bin"]
+    assert {http.get(file["url"]).headers["content-type"] for file in files} == {"application/octet-stream"}
+
+
+def test_what_a_failed_program_left_comes_back_too(http: Http) -> None:
+    told = ran(http, "open('half.txt', 'w').write('half')\n1 / 0")
+
+    assert (told["status"], [file["name"] for file in told["files"]]) == ("failed", ["half.txt"])
+
+
+def test_the_event_of_a_run_names_its_files_as_they_can_be_downloaded(http: Http) -> None:
+    told = ran(http, "open('a.txt', 'w').write('x')", session_id="s")
+
+    event = http.get(f"/api/v7/event/{told['event_id']}").json()
+    assert f"files: a.txt ({told['files'][0]['filename']})" in event["response"]
+
+
+def test_a_program_that_is_sent_again_makes_no_second_file(http: Http) -> None:
+    body = {"code": "open('a.txt', 'w').write('x')"}
+    first, second = (http.post(PATH, body, headers={"Idempotency-Key": "k"}) for _ in range(2))
+
+    assert second.json() == first.json()
+    assert http.rows()["files"] == 1
+
+
+def test_a_file_of_a_pinned_key_is_not_another_users(http: Http) -> None:
+    """Decisions: 'a pinned key' sees its own user's only."""
+    ada, bob = (http.as_account("family", user_id=name) for name in ("ada", "bob"))
+    (file,) = ran(ada, "open('a.txt', 'w').write('x')")["files"]
+
+    assert [one.get(file["url"]).status_code for one in (ada, bob)] == [200, 404]
+
+
+@pytest.mark.parametrize("said", [r"{\"result\": \"\\ud800\"}", r"{\"error\": {\"type\": \"\\udfff\", \"message\": \"\\ud800\"}}"])
+def test_half_a_character_in_what_a_program_says_of_itself_is_no_error_of_the_service(http: Http, said: str) -> None:
+    told = ran(http, f'import os\nos.write(3, b"{said}")\nos._exit(1)', session_id="s")
+
+    assert told["status"] == "failed"
+
+
+class TestQuota:
+    """Decisions, Files: 'Quotas: 32 MiB a file, 1 GiB an account (settings).'"""
+
+    @pytest.fixture
+    def context(self, folder: Path) -> Iterator[Context]:
+        """A service with little room for files."""
+        made = testing.context(folder)
+        yield replace(made, settings=replace(made.settings, account_bytes_max=QUOTA, file_bytes_max=15_000))
+        made.close()
+
+    def test_files_beyond_the_room_of_the_account_are_left_out_and_said_to_be(self, http: Http) -> None:
+        told = ran(http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)")
+
+        assert [file["name"] for file in told["files"]] == ["a.txt", "b.txt"]
+        assert [(one["name"], "room" in one["why"]) for one in told["files_left_out"]] == [("c.txt", True)]
+
+    def test_a_file_that_is_larger_than_a_file_may_be_is_left_out_and_said_to_be(self, http: Http) -> None:
+        told = ran(http, "open('a.txt', 'w').write('x' * 15_001)\nopen('b.txt', 'w').write('x')")
+
+        assert [file["name"] for file in told["files"]] == ["b.txt"]
+        assert [one["name"] for one in told["files_left_out"]] == ["a.txt"]
+
+    def test_a_run_is_answered_also_when_another_takes_the_room_meanwhile(self, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The room is looked at before the write, which finds it gone: as when two runs end at the same time."""
+        monkeypatch.setattr("remembrancer.memory.runs.room_left", lambda *_: 10 * QUOTA)
+
+        told = ran(http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)", session_id="s")
+
+        assert (told["status"], told["files"]) == ("ok", [])
+        assert [one["name"] for one in told["files_left_out"]] == ["a.txt", "b.txt", "c.txt"]
+        assert http.rows()["files"] == 0
+        assert told["event_id"]
