@@ -14,13 +14,26 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test check format bench lock clean
+.PHONY: help setup setup-system run demo test check format bench lock clean
 
 help:  ## Say what there is
-	@sed -nE 's/^([a-z]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 	@echo "Words it takes: PYTHON=python3.12, and for run and demo HOST= PORT= DATA=; for test JOBS=, ARGS='-k words'"
 
 setup: $(READY)  ## Make .venv with everything the locks name (skipped when nothing changed)
+
+# What some tests need beside Python: program:package. Without root, or without a way to get them, those tests are skipped and say so.
+SYSTEM := runsc:runsc
+
+setup-system:  ## As root on Debian: install the programs that some tests need (runsc)
+	@for pair in $(SYSTEM); do \
+		command -v "$${pair%%:*}" >/dev/null && continue; \
+		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+			echo "Installing $${pair##*:}"; \
+			apt-get install -y -qq --no-install-recommends "$${pair##*:}" >/dev/null 2>&1 || { apt-get update -qq && \
+			apt-get install -y -qq --no-install-recommends "$${pair##*:}" >/dev/null; } || true; \
+		else echo "$${pair%%:*} is not installed: the tests that need it are skipped. Get it: sudo apt-get install $${pair##*:}"; fi; \
+	done
 
 run: $(READY)  ## Serve on 127.0.0.1:8460
 	$(BIN)/remembrancer serve $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") $(if $(DATA),--data "$(DATA)")
@@ -28,7 +41,7 @@ run: $(READY)  ## Serve on 127.0.0.1:8460
 demo: $(READY)  ## Import a small conversation into a fresh memory and ask it three questions
 	$(BIN)/remembrancer demo $(ARGS)
 
-test: $(READY)  ## Run all tests
+test: $(READY) setup-system  ## Run all tests
 	@command -v curl >/dev/null || { echo "The tests run the curl lines of the documentation. Install it: sudo apt-get install -y curl" >&2; exit 1; }
 	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 

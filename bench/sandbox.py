@@ -1,6 +1,8 @@
-"""How fast programs run: warm print and plot against a process per run with the same imports, interleaved, and 10,000 benign runs.
+"""How fast programs run, what they cost in memory, and whether ordinary ones ever fail.
 
-python -m bench.sandbox [--rounds 50] [--runs 10000]
+    python -m bench.sandbox [--rounds 100] [--runs 10000]
+
+The floor is a process per run with the same imports, taken in turn with the sandbox in the same loop.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import statistics
 import subprocess
 import sys
@@ -15,58 +18,121 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
+from bench.http import Server
+from bench.report import table, write_section
+from remembrancer.accounts import keys
+from remembrancer.context import open_records
 from remembrancer.settings import Settings
-from remembrancer.tools.sandbox.sandbox import Sandbox
+from remembrancer.tools.sandbox.forked import Forked
+from remembrancer.tools.sandbox.sandbox import PRELOAD, Sandbox
 
 PRINT = "print(1)"
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.savefig('a.png')\nplt.close()"
-IMPORTS = "import numpy, numpy.random, numpy.linalg, numpy.fft\ntry: import matplotlib; matplotlib.use('Agg'); import matplotlib.pyplot\nexcept ImportError: pass\n"
+FLOOR = f"import {', '.join(PRELOAD)}\n"
+PATH = "/api/execute/code"
+SLOTS, STARTS, CLIENTS = 8, 5, 2
+RARE = 20  # runs of each program that needs a large package, beside those of the others
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure, print and write the section of bench/results.md."""
     asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--rounds", type=int, default=50)
+    asked.add_argument("--rounds", type=int, default=100)
     asked.add_argument("--runs", type=int, default=10_000)
+    asked.add_argument("--data", help="not used: programs need no conversations")
     given = asked.parse_args()
     logging.basicConfig(level="WARNING")
-    with tempfile.TemporaryDirectory() as folder:
-        box = Sandbox(Settings(data=Path(folder)))
-        began = time.perf_counter()
-        level = box.start()
-        print(f"level {level}, ready with self-test in {time.perf_counter() - began:.2f} s")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        parts = [starts(folder)]
+        box = Sandbox(Settings(data=folder / "speed"))
+        box.start()
         try:
-            compared(box, "print", PRINT, given.rounds, folder)
-            if box.run(PLOT).exit_code == 0:
-                compared(box, "plot", PLOT, given.rounds, folder)
-            else:
-                print("plot: matplotlib is not installed")
-            many(box, given.runs)
+            parts += [compared(box, given.rounds, folder), over_http(folder / "http", given.rounds), many(box, given.runs)]
         finally:
             box.close()
+    write_section(
+        "sandbox", "Programs in the sandbox", f"python -m bench.sandbox --rounds {given.rounds} --runs {given.runs}", "\n\n".join(parts)
+    )
 
 
-def compared(box: Sandbox, name: str, code: str, rounds: int, folder: str) -> None:
-    """One figure for the sandbox, one for a process per run with the same imports, taken in turn."""
-    words = [sys.executable, "-I", "-c", IMPORTS + code]
+def starts(folder: Path) -> str:
+    """Time to be ready, and memory of a warm slot."""
+    ready, private = [], []
+    for slots in [1] * STARTS + [1 + SLOTS]:
+        box = Sandbox(Settings(data=folder / "start", sandbox_parallel=slots))
+        began = time.perf_counter()
+        zygote = box._tested("ns")  # noqa: SLF001 - what `start` does for each level
+        ready.append(time.perf_counter() - began)
+        assert isinstance(zygote, Forked)
+        private.append(private_kb(zygote._process.pid, expected=1 + 2 * slots))  # noqa: SLF001 - to look at it from outside
+        zygote.close()
+    bare = []
+    for _ in range(STARTS):
+        box = Sandbox(Settings(data=folder / "start", sandbox_parallel=1))
+        began = time.perf_counter()
+        plan = box._plan("ns")  # noqa: SLF001 - a start without the self-test
+        zygote = Forked(plan)
+        bare.append(time.perf_counter() - began)
+        zygote.close()
+    slot = (private[-1] - statistics.median(private[:-1])) / SLOTS / 1024
+    return (
+        f"Zygote ready in {statistics.median(bare):.2f} s, with the self-test of hostile programs {statistics.median(ready[:-1]):.2f} s. "
+        f"A warm slot takes {slot:.2f} MB of its own (USS), the zygote {statistics.median(private[:-1]) / 1024:.0f} MB."
+    )
 
-    def ours() -> None:
-        assert box.run(code).exit_code == 0
 
-    def process() -> None:
-        subprocess.run(words, check=True, stdout=subprocess.DEVNULL, cwd=folder)
+def private_kb(first: int, expected: int | None = None) -> int:
+    """Memory that no other process shares, of a process and all that it is the ancestor of, once there are as many as `expected`."""
+    while True:
+        found = []
+        for pid in family(first):
+            with suppress(OSError):
+                lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+                found.append(sum(int(line.split()[1]) for line in lines if line.startswith("Private")))
+        if expected in (None, len(found)):
+            return sum(found)
 
-    ours(), process()
-    times: dict[str, list[float]] = {"sandbox": [], "process": []}
-    for _ in range(rounds):
-        times["sandbox"].append(timed(ours))
-        times["process"].append(timed(process))
-    for which, taken in times.items():
-        print(f"{name:6} {which:8} {shown(taken)}")
-    ratio = statistics.median(times["process"]) / statistics.median(times["sandbox"])
-    print(f"{name:6} ratio of the medians {ratio:.1f}")
+
+def family(first: int) -> set[int]:
+    """A process and all that it is the ancestor of."""
+    parents = {}
+    for process in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(process.parent.name)] = int(process.read_text("utf-8", "replace").rpartition(")")[2].split()[1])
+    ours = {first}
+    while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
+        ours |= more
+    return ours
+
+
+def compared(box: Sandbox, rounds: int, folder: Path) -> str:
+    """Print and plot: the sandbox against a process per run with the same imports, in turn."""
+    rows = []
+    for name, code in (("print", PRINT), ("plot", PLOT)):
+        words = [sys.executable, "-I", "-c", FLOOR + code]
+
+        def ours(code: str = code) -> None:
+            if box.run(code).exit_code != 0:
+                raise SystemExit("a harmless program failed")
+
+        def process(words: list[str] = words) -> None:
+            subprocess.run(words, check=True, stdout=subprocess.DEVNULL, cwd=folder, env=os.environ | {"MPLBACKEND": "Agg"})
+
+        ours()
+        process()
+        times: dict[str, list[float]] = {"sandbox": [], "process": []}
+        for _ in range(rounds):
+            times["sandbox"].append(timed(ours))
+            times["process"].append(timed(process))
+        ratio = statistics.median(times["process"]) / statistics.median(times["sandbox"])
+        rows.append([name, "sandbox", *shown(times["sandbox"]), f"{ratio:.1f}x"])
+        rows.append([name, "floor: a process per run", *shown(times["process"]), ""])
+    return table(["program", "run by", "p50 ms", "p99", "min", "faster"], rows)
 
 
 def timed(act: Callable[[], None]) -> float:
@@ -76,26 +142,61 @@ def timed(act: Callable[[], None]) -> float:
     return (time.perf_counter() - began) * 1_000
 
 
-def shown(times: list[float]) -> str:
+def shown(times: list[float]) -> list[str]:
     """Median, tail and best."""
     ranked = sorted(times)
-    return f"p50 {statistics.median(ranked):7.2f}  p99 {ranked[int(len(ranked) * 0.99)]:7.2f}  min {ranked[0]:7.2f} ms"
+    return [f"{statistics.median(ranked):.1f}", f"{ranked[int(len(ranked) * 0.99)]:.1f}", f"{ranked[0]:.1f}"]
 
 
-def many(box: Sandbox, runs: int) -> None:
-    """So many ordinary programs one after another: none may fail for no reason, and nothing may grow."""
-    table = Path(__file__).parents[1] / "tests" / "tools" / "benign-programs.json"
-    programs = [one["code"] for one in json.loads(table.read_text("utf-8")) if not one["needs"]]
+def over_http(folder: Path, rounds: int) -> str:
+    """The same over HTTP, on one connection."""
+    records = open_records(Settings(data=folder))
+    key = keys.create(records, account="bench").key.reveal()
+    records.close()
+    rows = []
+    with Server(folder, key) as server:
+        for name, code in (("print", PRINT), ("plot", PLOT)):
+            connection, took = server.connection(), []
+            for number in range(rounds + 5):
+                began = time.perf_counter()
+                status, answer = server.request("POST", PATH, {"code": code}, connection)
+                if status != 200 or json.loads(answer)["status"] != "ok":
+                    raise SystemExit(f"{PATH} answered {status}: {answer[:300]!r}")
+                if number >= 5:
+                    took.append((time.perf_counter() - began) * 1_000)
+            rows.append([name, *shown(took)])
+    return table(["over HTTP", "p50 ms", "p99", "min"], rows)
+
+
+def many(box: Sandbox, runs: int) -> str:
+    """So many ordinary programs: none may fail for no reason, and nothing may grow."""
+    programs = json.loads((Path(__file__).parents[1] / "tests" / "tools" / "benign-programs.json").read_text("utf-8"))
+    light = [one["code"] for one in programs if not one["needs"]]
+    heavy = [one["code"] for one in programs if one["needs"]]
     failed: Counter[str] = Counter()
-    began = time.perf_counter()
-    for number in range(runs):
-        run = box.run(programs[number % len(programs)])
+
+    def once(code: str) -> None:
+        run = box.run(code, seconds=60)
         if run.exit_code != 0:
-            failed[f"{programs[number % len(programs)][:60]!r}: {run.stopped or run.signal or run.error}"] += 1
-    seconds = time.perf_counter() - began
-    print(f"{runs} ordinary programs: {sum(failed.values())} failed, {runs / seconds:.0f} a second by one client")
-    for what, count in failed.most_common(10):
-        print(f"  {count} x {what}")
+            failed[f"{code[:60]!r}: {run.stopped or run.signal or run.error}"] += 1
+
+    def all_of(codes: list[str]) -> None:
+        with ThreadPoolExecutor(CLIENTS) as clients:
+            list(clients.map(once, codes))
+
+    all_of(heavy * RARE)
+    all_of([light[number % len(light)] for number in range(runs // 10)])
+    before, began = private_kb(os.getpid()), time.perf_counter()
+    all_of([light[number % len(light)] for number in range(runs - runs // 10)])
+    rate = (runs - runs // 10) / (time.perf_counter() - began)
+    grown = (private_kb(os.getpid()) - before) / 1024
+    total = runs + len(heavy) * RARE
+    worst = "".join(f"\n- {count} times {what}" for what, count in failed.most_common(10))
+    return (
+        f"{total:,} ordinary programs by {CLIENTS} clients ({len(light)} kinds with numpy or the standard library, {len(heavy)} with "
+        f"larger packages): {sum(failed.values())} failed; {rate:.0f} a second of the former. "
+        f"Memory of the server and its sandbox from run {runs // 10:,} to run {runs:,}: {grown:+.1f} MB.{worst}"
+    )
 
 
 if __name__ == "__main__":

@@ -51,7 +51,8 @@ class Settings:
     index_memory_bytes: int = setting(256 << 20, "Memory for the search indexes of the spaces in use.", unit="bytes", least=1 << 20)
     secrets: str = setting("flag", "Keys, tokens and passwords found in a turn: `flag` keeps it word for word, `mask` keeps marks instead.")
     sandbox_min_level: str = setting(
-        "ns", "Weakest confinement a program may run in: `ns`, `landlock` (no namespaces), or `unsafe` (hardly any: never for strangers)."
+        "ns",
+        "Weakest confinement a program may run in: `gvisor` (needs runsc), `ns`, `landlock` (no namespaces), or `unsafe` (none at all).",
     )
     sandbox_seconds: int = setting(10, "Time a program may take when the request does not say.", unit="seconds", least=1, most=60)
     sandbox_memory_bytes: int = setting(512 << 20, "Memory a program may take.", unit="bytes", least=16 << 20)
@@ -87,7 +88,7 @@ class Settings:
 CHOICES: dict[str, tuple[str, ...]] = {
     "durability": ("full", "normal"),
     "secrets": ("flag", "mask"),
-    "sandbox_min_level": ("ns", "landlock", "unsafe"),
+    "sandbox_min_level": ("gvisor", "ns", "landlock", "unsafe"),
     "log_level": ("debug", "info", "warning", "error"),
 }
 

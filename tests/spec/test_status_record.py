@@ -75,3 +75,11 @@ def test_readiness_names_the_parts(http: Http) -> None:
 def test_the_process_is_alive(http: Http) -> None:
     """decisions.md: '/healthz (alive)'."""
     assert http.with_key(None).get("/healthz").json() == {"alive": True}
+
+
+def test_it_says_how_programs_are_confined(http: Http) -> None:
+    """Issue 'A sandbox that holds': 'status and `remembrancer doctor` show it'."""
+    before = http.get("/api/v7/status").json()["sandbox"]
+    http.post("/api/execute/code", {"code": "1"})
+
+    assert (before, http.get("/api/v7/status").json()["sandbox"]) == ("not started", "ns")

@@ -99,8 +99,8 @@ def _commands() -> Iterator[str]:
             continue
 
 
-def processes() -> set[int]:
-    """Ids of all processes that this one, or what it started, is the ancestor of."""
+def processes(first: int) -> set[int]:
+    """Ids of the process `first` and of all that it is the ancestor of."""
     parents = {}
     for process in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -108,7 +108,7 @@ def processes() -> set[int]:
         except OSError:
             continue
         parents[int(process.parent.name)] = int(fields[1])
-    ours = {os.getpid()}
+    ours = {first}
     while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
         ours |= more
     return ours

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -13,10 +14,17 @@ from tools.conftest import settings
 from tools.surroundings import processes
 
 from remembrancer.tools.sandbox import sandbox
+from remembrancer.tools.sandbox.forked import Forked
 from remembrancer.tools.sandbox.plan import OUTPUT_BYTES_LAST, RESULT_CHARACTERS_MAX
 from remembrancer.tools.sandbox.sandbox import Sandbox, SandboxBusy, SandboxUnavailable
 
 MARKER = "tenant-marker-6f1c"
+
+
+def at_work(made: Sandbox) -> set[int]:
+    """Ids of the sandbox's processes."""
+    assert isinstance(made._runner, Forked)
+    return processes(made._runner._process.pid)
 
 
 def test_a_run_tells_what_was_printed_and_the_last_expression(box: Sandbox) -> None:
@@ -150,9 +158,8 @@ print(open("mine.txt").read(), found)
 def test_no_text_of_a_program_is_left_in_what_the_next_is_forked_from(tmp_path: Path) -> None:
     """research: 'the zygote must never read a payload'."""
     made = Sandbox(settings(tmp_path))
-    before = processes()
     made.start()
-    ours = processes() - before
+    ours = at_work(made)
     for _ in range(3):
         made.run(f"kept = {MARKER!r} * 100")
 
@@ -180,10 +187,9 @@ def _memory(pid: int) -> bytes:
 
 def test_a_sandbox_whose_zygote_died_starts_anew(tmp_path: Path) -> None:
     """Issue: 'zygote death and restart'."""
-    before = processes()
     made = Sandbox(settings(tmp_path))
     made.start()
-    for pid in processes() - before:
+    for pid in at_work(made):
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -195,16 +201,32 @@ def test_a_sandbox_whose_zygote_died_starts_anew(tmp_path: Path) -> None:
     assert run.stdout == "again\n"
 
 
+def test_quick_programs_one_after_another_wear_nothing_out(tmp_path: Path) -> None:
+    """A worker that has ended before anybody heard that it began was not lost: no worker too many, no new zygote, no run made twice."""
+    made = Sandbox(settings(tmp_path, sandbox_parallel=2))
+    made.start()
+    zygote, before = made._runner, at_work(made)
+    with ThreadPoolExecutor(2) as callers:
+        runs = list(callers.map(made.run, ["raise SystemExit"] * 400))
+    while len(at_work(made)) > len(before):  # those that are just ending; one too many would stay
+        made.run("raise SystemExit")
+    same = made._runner is zygote
+    made.close()
+
+    assert {run.exit_code for run in runs} == {0}
+    assert same
+
+
 def test_a_zygote_that_has_done_its_share_is_replaced_without_a_run_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "_RUNS_MAX", 5)
     made = Sandbox(settings(tmp_path))
     first = made.run("import os\nos.getpid()")
-    zygote = made._zygote
+    zygote = made._runner
 
     outputs = [made.run(f"print({n})").stdout for n in range(60)]
     while any(thread.name == "sandbox" for thread in threading.enumerate()):
         made.run("1")
-    replaced = made._zygote
+    replaced = made._runner
     made.close()
 
     assert first.exit_code == 0
@@ -213,13 +235,18 @@ def test_a_zygote_that_has_done_its_share_is_replaced_without_a_run_lost(tmp_pat
 
 
 def test_closing_leaves_no_process_and_no_file(tmp_path: Path) -> None:
-    before = processes()
     made = Sandbox(settings(tmp_path))
     made.run("open('a', 'w').write('x')")
+    watched = [os.pidfd_open(pid) for pid in at_work(made)]
 
     made.close()
 
-    assert processes() <= before
+    ended = []
+    for descriptor in watched:
+        ended += select.select([descriptor], [], [], 30)[0]  # readable once the process is dead
+        os.close(descriptor)
+    assert len(watched) >= 3  # the zygote, a worker, and the process that it keeps confined
+    assert ended == watched
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 

@@ -12,7 +12,7 @@ from .message import ABSENT_IF_NONE, Id, Message, Telling, example
 
 Mode = Literal["fix", "optimize", "all"]  # specification, Run code in the sandbox
 Status = Literal["ok", "fixed", "failed", "timeout", "killed"]
-Level = Literal["ns", "landlock", "unsafe"]
+Level = Literal["gvisor", "ns", "landlock", "unsafe"]
 Milliseconds = Annotated[float, Field(ge=0)]
 
 
@@ -76,7 +76,7 @@ class ExecutionLimits(Message):
 class Confinement(Message):
     """How a run was kept from everything else."""
 
-    level: Annotated[Level, Field(description="`ns` is the strongest; `unsafe` is no confinement.")]
+    level: Annotated[Level, Field(description="`gvisor`, `ns` and `landlock` keep it in, the first most strongly; `unsafe` does not.")]
     limits: Annotated[ExecutionLimits, Field(description="What it might take.")]
 
 

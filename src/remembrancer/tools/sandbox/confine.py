@@ -7,7 +7,7 @@ import resource
 import signal
 
 from . import kernel, landlock, program, seccomp, syscalls
-from .plan import DESCRIPTORS_MAX, NS, UNSAFE, Plan
+from .plan import ALONE, DESCRIPTORS_MAX, GVISOR, NS, UNSAFE, Plan
 from .root import DEVICES, tmp_is_free
 
 _NICE = 5
@@ -27,13 +27,16 @@ def run_when_told(plan: Plan, folder: str, *, memory_bytes_now: int, pipes: tupl
     if plan.level == NS:
         kernel.unshare(kernel.NEWUSER)  # one in which this process is nobody
     _limit(plan, memory_bytes_now)
+    if plan.level == GVISOR:
+        kernel.become(plan.uid)
     if plan.level != UNSAFE:
         kernel.drop_capabilities()
     kernel.die_with_parent()  # not earlier: the two above take it away
     kernel.no_new_privileges()
     if plan.level != UNSAFE:
-        _restrict_files(plan, folder)
-        kernel.install_filter(seccomp.program(syscalls.machine(), alone=plan.level == NS, own_pid=os.getpid()))
+        if plan.level != GVISOR:  # which has no Landlock, and nothing to show but its own
+            _restrict_files(plan, folder)
+        kernel.install_filter(seccomp.program(syscalls.machine(), alone=plan.level in ALONE, own_pid=os.getpid()))
     os.write(ready, b"G")
     os.close(ready)
     code = bytearray()
@@ -67,9 +70,11 @@ def _limit(plan: Plan, memory_bytes_now: int) -> None:
         resource.RLIMIT_MEMLOCK: 0,
         resource.RLIMIT_MSGQUEUE: 0,
         resource.RLIMIT_SIGPENDING: 64,
-        resource.RLIMIT_NPROC: bounds.threads if plan.level == NS else _ALONE_THREADS_MAX,
+        resource.RLIMIT_NPROC: bounds.threads if plan.level in ALONE else _ALONE_THREADS_MAX,
         resource.RLIMIT_CPU: bounds.seconds_max * bounds.threads,  # the worker watches the clock; this is for a worker that cannot
     }
+    if plan.level == GVISOR:  # its kernel has neither such queues nor this limit
+        del both[resource.RLIMIT_MSGQUEUE], both[resource.RLIMIT_SIGPENDING]
     for what, most in both.items():
         resource.setrlimit(what, (most, most))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a file that is too long is an error the program sees, not its end

@@ -90,6 +90,13 @@ def set_dumpable(*, yes: bool) -> None:
     _checked(_libc.prctl(_PR_SET_DUMPABLE, int(yes), 0, 0, 0), "prctl DUMPABLE")
 
 
+def become(uid: int) -> None:
+    """Be another user, with the group of the same number and no other, for good."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
 def drop_capabilities() -> None:
     """Give up all capabilities, also those a file could give back."""
     for capability in range(64):  # more than there are; those beyond the last are refused, which is as good

@@ -6,9 +6,11 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-NS: Final = "ns"  # the levels, strongest first
+GVISOR: Final = "gvisor"  # the levels, strongest first
+NS: Final = "ns"
 LANDLOCK: Final = "landlock"
 UNSAFE: Final = "unsafe"
+ALONE = (GVISOR, NS)  # where a program has a file system and a process table of its own
 INODES_MAX = 2_000  # files and folders in the working folder
 DESCRIPTORS_MAX = 64  # open files of a program
 OUTPUT_BYTES_LAST = 8 << 20  # a program that prints more than this is stopped
@@ -20,6 +22,7 @@ NAME_BYTES_MAX = 1_000  # the path of a created file, from the working folder
 DEPTH_MAX = 4  # folders within folders that files are taken from
 NAMES_LOOKED_AT_MAX = 1_000  # in one folder
 LEFT_OUT_MAX = 32  # files named that were not taken
+RUNSC = "runsc"  # gVisor's program
 WORK = "/sandbox"  # the working folder as programs see it
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from . import kernel, landlock, seccomp, syscalls
-from .plan import LANDLOCK, NS
+from .plan import GVISOR, LANDLOCK, NS, RUNSC
 from .started import start
 
 _SECONDS_MAX = 20
 _NAMESPACES = kernel.NEWNS | kernel.NEWPID | kernel.NEWNET | kernel.NEWIPC | kernel.NEWUTS | kernel.NEWCGROUP
 _REMEDIES = {
+    RUNSC: "sudo apt-get install -y runsc (Debian), or as https://gvisor.dev/docs/user_guide/install/ says",
     "processor": "programs can be confined on x86_64 and aarch64 only",
     "user namespaces": (
         "sudo sysctl -w user.max_user_namespaces=15000 kernel.unprivileged_userns_clone=1 (Debian), "
@@ -44,6 +46,8 @@ class Missing:
 
 def missing(level: str) -> list[Missing]:
     """What `level` needs and this machine does not give; empty when all is there (and something else was wrong)."""
+    if level == GVISOR:
+        return [] if shutil.which(RUNSC) else [Missing(primitive=RUNSC, why="it is not on the path", remedy=_REMEDIES[RUNSC])]
     with start("probe", repr(level), level=level) as process:
         said, _ = process.communicate(timeout=_SECONDS_MAX)
     try:

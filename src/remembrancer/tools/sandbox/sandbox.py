@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import array
 import errno
 import hashlib
-import json
 import logging
 import math
 import os
 import shutil
-import socket
 import stat
-import subprocess
 import sys
 import sysconfig
 import threading
@@ -26,15 +22,16 @@ from ...protocol.errors import TooManyRequests, Unavailable
 from ...protocol.execution import Level
 from ...protocol.status import SandboxState
 from ...settings import Settings
-from . import selftest, wire
-from .plan import LANDLOCK, NS, UNSAFE, WORK, Bounds, Plan
+from . import selftest
+from .contained import Contained
+from .forked import Forked
+from .plan import GVISOR, LANDLOCK, NS, UNSAFE, WORK, Bounds, Plan
 from .probe import missing
-from .started import start
-from .worker import READY
+from .runner import Lost, Runner
 
 log = logging.getLogger("remembrancer.sandbox")
 
-LADDER: tuple[Level, ...] = (NS, LANDLOCK, UNSAFE)  # strongest first
+LADDER: tuple[Level, ...] = (GVISOR, NS, LANDLOCK, UNSAFE)  # strongest first
 PRELOAD = ("numpy", "numpy.random", "numpy.linalg", "numpy.fft", "matplotlib.pyplot")
 _RUNS_MAX = 2_000  # of one zygote: all forks share one layout of memory, which is not to be learned from thousands of runs
 _START_SECONDS_MAX = 30
@@ -50,10 +47,6 @@ class SandboxUnavailable(Unavailable):
 
 class SandboxBusy(TooManyRequests):
     """All places of the sandbox are taken, and so is its queue. Wait as many seconds as the header `Retry-After` says."""
-
-
-class _Lost(Exception):
-    """The zygote or a worker went away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,55 +77,6 @@ class Run:
     max_rss_kb: int
 
 
-class _Zygote:
-    """One zygote, from our side. Safe to use from many threads. Raises _Lost with what it said when it does not start."""
-
-    def __init__(self, plan: Plan) -> None:
-        self.runs = 0
-        self.in_use = 0
-        self.retired = False
-        self._sending = threading.Lock()
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            self._process = start("zygote", str(theirs.fileno()), level=plan.level, descriptors=(theirs.fileno(),))
-        finally:
-            theirs.close()
-        self._control.settimeout(_START_SECONDS_MAX)
-        try:
-            self._control.send(plan.to_json())
-            said = self._control.recv(1 << 16)
-        except OSError as error:
-            said = str(error).encode()
-        if said != READY:
-            self.close()
-            raise _Lost(_refusal(said))
-
-    def run(self, code: str, seconds: float, content_bytes_max: int) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
-        """The outcome of one program. Raises _Lost."""
-        ours, theirs = socket.socketpair()
-        with ours:
-            ours.settimeout(seconds + _GRACE_SECONDS)
-            try:
-                with theirs, self._sending:
-                    descriptor = array.array("i", [theirs.fileno()])
-                    self._control.sendmsg([b"J"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor)])
-                ours.sendall(wire.job(code, seconds))
-                return wire.read_outcome(ours.recv, content_bytes_max)
-            except (OSError, EOFError) as error:
-                raise _Lost(str(error)) from error
-
-    def close(self) -> None:
-        """End it and all its workers. Idempotent."""
-        self._control.close()
-        try:
-            self._process.wait(5)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait(5)
-        if self._process.stdout:
-            self._process.stdout.close()
-
-
 class Sandbox:
     """Where programs run. One a server; safe to use from many threads. Costs nothing until it is started."""
 
@@ -143,7 +87,7 @@ class Sandbox:
         self._changing = threading.Lock()  # of what follows
         self._starting = threading.Lock()
         self._inside = 0  # runs at work or waiting
-        self._zygote: _Zygote | None = None
+        self._runner: Runner | None = None
         self._level: Level | None = None
         self._refused: tuple[float, SandboxUnavailable] | None = None  # when, and why
         self.bounds = Bounds(
@@ -166,10 +110,10 @@ class Sandbox:
     def start(self) -> Level:
         """Be ready for programs; the level they are confined at. Idempotent. Raises SandboxUnavailable."""
         with self._starting:
-            if self._zygote is None or self._level is None:
+            if self._runner is None or self._level is None:
                 if self._refused and time.monotonic() - self._refused[0] < _RETRY_SECONDS:
                     raise self._refused[1]
-                self._zygote, self._level = self._climb_down()
+                self._runner, self._level = self._climb_down()
                 said = log.warning if self._level == UNSAFE else log.info
                 said("sandbox: level %s%s", self._level, ": programs are NOT confined" if self._level == UNSAFE else "")
             return self._level
@@ -191,63 +135,64 @@ class Sandbox:
     def close(self) -> None:
         """End what runs, and let go. Idempotent; a later run would start it again."""
         with self._starting:
-            zygote, self._zygote, self._level = self._zygote, None, None
-        if zygote:
-            zygote.close()
+            runner, self._runner, self._level = self._runner, None, None
+        if runner:
+            runner.close()
             self._tidy()
 
     def _run(self, code: str, seconds: float) -> Run:
-        for attempt in (1, 2):  # a program changes nothing outside, so it can be run again when the zygote went away under it
-            zygote, level = self._hold()
+        for attempt in (1, 2):  # a program changes nothing outside, so it can be run again when the runner went away under it
+            runner, level = self._hold()
             try:
-                head, files = zygote.run(code, seconds, self.bounds.disk_bytes)
+                head, files = runner.run(code, seconds, self.bounds.disk_bytes)
                 return _run_of(head, files, level)
-            except _Lost as error:
+            except Lost as error:
                 log.warning("sandbox: run lost (%s)%s", error, ", starting anew" if attempt == 1 else "")
-                self._drop(zygote)
+                self._drop(runner)
             finally:
-                self._let_go(zygote)
+                self._let_go(runner)
         raise SandboxUnavailable(
             "The sandbox lost this program twice. The machine may be out of memory; the server's log has more.", missing=[]
         )
 
-    def _hold(self) -> tuple[_Zygote, Level]:
-        level = self.start()
-        with self._changing:
-            zygote = self._zygote
-            if zygote is None:
-                raise SandboxUnavailable("The sandbox is being closed.", missing=[])
-            zygote.in_use += 1
-            zygote.runs += 1
-            if zygote.runs == _RUNS_MAX:
-                threading.Thread(target=self._renew, args=(zygote,), name="sandbox").start()
-            return zygote, level
+    def _hold(self) -> tuple[Runner, Level]:
+        while True:
+            level = self.start()
+            with self._changing:
+                runner = self._runner
+                if runner is None:  # somebody else lost it just now
+                    continue
+                runner.in_use += 1
+                runner.runs += 1
+                if runner.runs == _RUNS_MAX:
+                    threading.Thread(target=self._renew, args=(runner,), name="sandbox").start()
+                return runner, level
 
-    def _let_go(self, zygote: _Zygote) -> None:
+    def _let_go(self, runner: Runner) -> None:
         with self._changing:
-            zygote.in_use -= 1
-            done = zygote.retired and zygote.in_use == 0
+            runner.in_use -= 1
+            done = runner.retired and runner.in_use == 0
         if done:
-            zygote.close()
+            runner.close()
 
-    def _drop(self, zygote: _Zygote) -> None:
+    def _drop(self, runner: Runner) -> None:
         with self._starting, self._changing:
-            if self._zygote is zygote:
-                self._zygote = None
-            zygote.retired = True
+            if self._runner is runner:
+                self._runner = None
+            runner.retired = True
 
-    def _renew(self, old: _Zygote) -> None:
-        """Put a new zygote in the place of one that has done its share; what runs there ends in peace."""
+    def _renew(self, old: Runner) -> None:
+        """Put a new runner in the place of one that has done its share; what runs there ends in peace."""
         with self._starting:
-            if self._zygote is not old or self._level is None:
+            if self._runner is not old or self._level is None:
                 return
             try:
-                fresh = _Zygote(self._plan(self._level))
-            except _Lost as error:
-                log.warning("sandbox: no new zygote (%s), the old one stays", error)
+                fresh = self._made(self._level)
+            except Lost as error:
+                log.warning("sandbox: no new runner (%s), the old one stays", error)
                 return
             with self._changing:
-                self._zygote, old.retired = fresh, True
+                self._runner, old.retired = fresh, True
                 done = old.in_use == 0
         if done:
             old.close()
@@ -258,17 +203,17 @@ class Sandbox:
             if left.exists():
                 shutil.rmtree(left, ignore_errors=True)
 
-    def _climb_down(self) -> tuple[_Zygote, Level]:
+    def _climb_down(self) -> tuple[Runner, Level]:
         self._tidy()
-        lowest = LADDER.index(self._settings.sandbox_min_level)
+        levels = levels_from(self._settings.sandbox_min_level)
         why: list[str] = []
-        for level in LADDER[: lowest + 1]:
+        for level in levels:
             try:
                 return self._tested(level), level
-            except (_Lost, selftest.Believed) as error:
+            except (Lost, selftest.Believed) as error:
                 why.append(f"{level}: {error}")
                 log.warning("sandbox: level %s cannot be had: %s", level, error)
-        found = {one.primitive: one for level in LADDER[: lowest + 1] if level != UNSAFE for one in missing(level)}
+        found = {one.primitive: one for level in levels if level != UNSAFE for one in missing(level)}
         told = [{"primitive": one.primitive, "why": one.why, "remedy": one.remedy} for one in found.values()]
         mend = " ".join(f"Missing: {one.primitive} ({one.why}); mend it: {one.remedy}." for one in found.values())
         said = f"Programs cannot be run safely on this machine, so none is run. {mend or '; '.join(why)}"
@@ -276,18 +221,22 @@ class Sandbox:
         self._refused = (time.monotonic(), refused)
         raise refused
 
-    def _tested(self, level: Level) -> _Zygote:
-        zygote = _Zygote(self._plan(level))
+    def _made(self, level: Level) -> Runner:
+        plan = self._plan(level)
+        return Contained(plan) if level == GVISOR else Forked(plan)
+
+    def _tested(self, level: Level) -> Runner:
+        runner = self._made(level)
 
         def run(code: str, seconds: float) -> dict[str, Any]:
-            return zygote.run(code, seconds, self.bounds.disk_bytes)[0]
+            return runner.run(code, seconds, self.bounds.disk_bytes)[0]
 
         try:
             selftest.check(run, self.bounds, level, self._folder())
         except BaseException:
-            zygote.close()
+            runner.close()
             raise
-        return zygote
+        return runner
 
     def _folder(self) -> Path:
         folder = self._settings.data_folder / "sandbox"
@@ -301,15 +250,15 @@ class Sandbox:
         data = self._settings.data_folder.resolve()
         for path in shown:
             if data.is_relative_to(path):
-                raise _Lost(f"the data folder lies in {path}, which programs may read: move it")
+                raise Lost(f"the data folder lies in {path}, which programs may read: move it")
             if level == NS and Path(path).is_relative_to(WORK):
-                raise _Lost(f"{path} lies where the programs' own folder is to be: move it")
+                raise Lost(f"{path} lies where the programs' own folder is to be: move it")
         if level == LANDLOCK and os.getuid() == 0:
             root = _shared_folder(self._settings)
             try:
                 _give(root, self._settings.sandbox_uid)
             except OSError as error:
-                raise _Lost(str(error)) from error
+                raise Lost(str(error)) from error
         return Plan(
             level=level,
             root=str(root),
@@ -319,6 +268,11 @@ class Sandbox:
             spares=self._parallel,
             bounds=self.bounds,
         )
+
+
+def levels_from(lowest: str) -> tuple[Level, ...]:
+    """The levels to try, strongest first, where `lowest` is the weakest that will do. gVisor only for who asks: its runs take a second."""
+    return tuple(level for level in LADDER[: LADDER.index(lowest) + 1] if level != GVISOR or lowest == GVISOR)
 
 
 def visible() -> tuple[str, ...]:
@@ -349,10 +303,3 @@ def _give(folder: Path, uid: int) -> None:
 def _run_of(head: dict[str, Any], files: list[tuple[str, bytes]], level: Level) -> Run:
     left_out = [(str(name), str(why)) for name, why in head.pop("left_out")]
     return Run(level=level, files=files, left_out=left_out, **head)
-
-
-def _refusal(said: bytes) -> str:
-    try:
-        return str(json.loads(said[1:])["why"])
-    except (ValueError, KeyError, TypeError):
-        return said.decode("utf-8", "replace") or "the sandbox's process ended before it was ready"

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from .plan import NS, WORK
 
-_PACKAGE_FOLDER = str(Path(__file__).parents[3])
+PACKAGE_FOLDER = str(Path(__file__).parents[3])
 _FIRST = "import sys; sys.path.insert(0, sys.argv[1]); from remembrancer.tools.sandbox import {0}; {0}.main({1})"
+OPTIONS = ("-I", "-B", "-X", "utf8")  # of the interpreter: nothing of the environment, no caches written
 
 
-def start(module: str, arguments: str, *, level: str, descriptors: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
-    """Run `main` of a module of this package in a new interpreter, with the environment that programs see. Its output can be read."""
-    home = WORK if level == NS else "."
-    environment = {
+def environment(home: str) -> dict[str, str]:
+    """What programs see as their environment; `home` is their folder."""
+    return {
         "PATH": "/usr/bin",
         "HOME": home,
         "TMPDIR": home,
@@ -25,7 +25,17 @@ def start(module: str, arguments: str, *, level: str, descriptors: tuple[int, ..
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
     }
-    words = [sys.executable, "-I", "-B", "-X", "utf8", "-c", _FIRST.format(module, arguments), _PACKAGE_FOLDER]
+
+
+def start(module: str, arguments: str, *, level: str, descriptors: tuple[int, ...] = ()) -> subprocess.Popen[bytes]:
+    """Run `main` of a module of this package in a new interpreter, with the environment that programs see. Its output can be read."""
+    words = [sys.executable, *OPTIONS, "-c", _FIRST.format(module, arguments), PACKAGE_FOLDER]
     return subprocess.Popen(  # noqa: S603 - this interpreter and our own words
-        words, env=environment, pass_fds=descriptors, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        words,
+        env=environment(WORK if level == NS else "."),
+        pass_fds=descriptors,
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     )

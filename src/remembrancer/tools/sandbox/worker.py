@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 from . import confine, kernel, root, wire
 from .collect import Left, collect, used
-from .plan import INODES_MAX, NS, OUTPUT_BYTES_LAST, REPORT_BYTES_MAX, WORK, Plan
+from .plan import ALONE, INODES_MAX, NS, OUTPUT_BYTES_LAST, REPORT_BYTES_MAX, WORK, Plan
 
 NOTE = struct.Struct("ci")  # what happened (READY, TAKEN, FAILED), and to which process
 READY, TAKEN, FAILED = b"G", b"T", b"E"
@@ -46,6 +46,12 @@ class Stream:
         if room > 0:
             self.kept += piece[:room]
 
+    def read(self, descriptor: int) -> bool:
+        """Add the next piece there is; whether there was one, which there is not at the end."""
+        piece = os.read(descriptor, _PIECE)
+        self.add(piece)
+        return bool(piece)
+
     @property
     def cut(self) -> bool:
         """Whether something was not kept."""
@@ -62,39 +68,58 @@ def work(plan: Plan, control: socket.socket, notes: int, memory_bytes_now: int) 
     except OSError as error:
         if control.fileno() == -1:
             os._exit(1)  # the server went away after it gave the job
-        control.send(FAILED + json.dumps({"step": getattr(error, "step", "worker"), "why": str(error)}).encode())
-        os.write(notes, NOTE.pack(FAILED, os.getpid()))
+        with contextlib.suppress(OSError):  # both may be gone: then nobody waits for this worker
+            control.send(FAILED + json.dumps({"step": getattr(error, "step", "worker"), "why": str(error)}).encode())
+            os.write(notes, NOTE.pack(FAILED, os.getpid()))
     os._exit(0)
 
 
 def _serve(plan: Plan, control: socket.socket, notes: int, memory_bytes_now: int) -> None:
     folder = _folder(plan)
-    inside = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        code_in, code_out = os.pipe()
-        pipes = [os.pipe() for _ in range(4)]  # output, errors, report, readiness
-        child = os.fork()
-        if child == 0:
-            ends = (code_in, *(end[1] for end in pipes))
-            _confined(plan, folder, memory_bytes_now, ends)
-        for end in (code_in, *(pipe[1] for pipe in pipes)):
-            os.close(end)
-        output, errors, report, ready = (pipe[0] for pipe in pipes)
-        if not os.read(ready, 1):
-            raise _refusal(os.read(report, REPORT_BYTES_MAX))
+        ready = get_ready(plan, folder, memory_bytes_now)
         os.write(notes, NOTE.pack(READY, os.getpid()))
         job = _taken(control)
         os.write(notes, NOTE.pack(TAKEN, os.getpid()))
         control.close()
         seconds, code = wire.read_job(job.recv)
-        run = _Run(plan=plan, job=job, child=child, folder=inside, output=output, errors=errors, report=report)
-        run.begin(code_out, code, seconds)
+        run = Watch(plan=plan, server=job.fileno(), ready=ready, ended=os.pidfd_open(ready.child))
+        run.begin(code, seconds)
         head, left = run.watch()
         wire.send_outcome(job.fileno(), head, [content for _, content in left.taken])
     finally:
         if plan.level != NS:
             sys.setrecursionlimit(_DEEP)
             shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """A confined process that waits for its program, and descriptors: its folder, where its code goes in, and what to read of it."""
+
+    child: int
+    folder: int
+    code: int
+    output: int
+    errors: int
+    report: int
+
+
+def get_ready(plan: Plan, folder: str, memory_bytes_now: int) -> Ready:
+    """Fork a process that is confined to `folder`. Raises OSError with the step that was refused."""
+    code_in, code_out = os.pipe()
+    pipes = [os.pipe() for _ in range(4)]  # output, errors, report, readiness
+    inside = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    child = os.fork()
+    if child == 0:
+        ends = (code_in, *(end[1] for end in pipes))
+        _confined(plan, folder, memory_bytes_now, ends)
+    for end in (code_in, *(pipe[1] for pipe in pipes)):
+        os.close(end)
+    output, errors, report, ready = (pipe[0] for pipe in pipes)
+    if not os.read(ready, 1):
+        raise _refusal(os.read(report, REPORT_BYTES_MAX))
+    return Ready(child=child, folder=inside, code=code_out, output=output, errors=errors, report=report)
 
 
 def _folder(plan: Plan) -> str:
@@ -139,51 +164,52 @@ def _taken(control: socket.socket) -> socket.socket:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Run:
-    """One program at work. The descriptors are the ends to read."""
+class Watch:
+    """One program at work.
+
+    `server` is a descriptor that hangs up when the server goes away, `ended` one that can be read once the program may have ended.
+    """
 
     plan: Plan
-    job: socket.socket
-    child: int
-    folder: int
-    output: int
-    errors: int
-    report: int
+    server: int
+    ready: Ready
+    ended: int
     started: float = 0.0
     deadline: float = 0.0
 
-    def begin(self, code_out: int, code: bytes, seconds: float) -> None:
+    def begin(self, code: bytes, seconds: float) -> None:
         """Give the program to the confined process; the clock runs from here."""
         self.started = time.monotonic()
         self.deadline = self.started + seconds
         view = memoryview(code)
         while view:  # it reads until the end before it runs anything, so this cannot block for long
-            view = view[os.write(code_out, view) :]
-        os.close(code_out)
+            view = view[os.write(self.ready.code, view) :]
+        os.close(self.ready.code)
 
     def watch(self) -> tuple[dict[str, Any], Left]:
         """Wait until it ends or has used up what it may, end all of it, and say how it went."""
         most = self.plan.bounds.output_bytes
-        streams = {self.output: Stream(most, bytearray()), self.errors: Stream(most, bytearray())}
-        streams[self.report] = Stream(REPORT_BYTES_MAX, bytearray())
+        output, errors, report = self.ready.output, self.ready.errors, self.ready.report
+        streams = {output: Stream(most, bytearray()), errors: Stream(most, bytearray())}
+        streams[report] = Stream(REPORT_BYTES_MAX, bytearray())
         stopped = self._follow(streams)
         with contextlib.suppress(ProcessLookupError):
-            os.kill(self.child, signal.SIGKILL)
-        _, status, usage = os.wait4(self.child, 0)  # it was the first of its pid namespace: whatever it started is dead, too
+            os.kill(self.ready.child, signal.SIGKILL)
+        _, status, usage = os.wait4(self.ready.child, 0)  # it was the first of its pid namespace: whatever it started is dead, too
         wall_ms = (time.monotonic() - self.started) * 1_000
         for descriptor, stream in streams.items():
             _drain(descriptor, stream)
-        left = collect(self.folder, self.plan.bounds)
+        left = collect(self.ready.folder, self.plan.bounds)
         code = os.waitstatus_to_exitcode(status)
         head = {
             "stopped": stopped,
             "exit_code": code if code >= 0 and stopped is None else None,
             "signal": _signal_name(-code) if code < 0 and stopped is None else None,
-            "stdout": streams[self.output].kept.decode("utf-8", "replace"),
-            "stderr": streams[self.errors].kept.decode("utf-8", "replace"),
-            "stdout_truncated": streams[self.output].cut,
-            "stderr_truncated": streams[self.errors].cut,
-            **_reported(bytes(streams[self.report].kept)),
+            "stdout": streams[output].kept.decode("utf-8", "replace"),
+            "stderr": streams[errors].kept.decode("utf-8", "replace"),
+            "stdout_truncated": streams[output].cut,
+            "stderr_truncated": streams[errors].cut,
+            **_reported(bytes(streams[report].kept)),
             "files": [(name, len(content)) for name, content in left.taken],
             "left_out": left.left_out,
             "not_named": left.not_named,
@@ -195,30 +221,34 @@ class _Run:
 
     def _follow(self, streams: dict[int, Stream]) -> str | None:
         """Read its pipes until it has ended (None) or must be stopped (why)."""
-        ended = os.pidfd_open(self.child)
         poll = select.poll()
-        for descriptor in (*streams, ended):
+        for descriptor in (*streams, self.ended):
             poll.register(descriptor, select.POLLIN)
-        poll.register(self.job, select.POLLHUP)
-        bounded = self.plan.level == NS
+        poll.register(self.server, select.POLLHUP)
+        bounded = self.plan.level in ALONE
         while True:
             left = self.deadline - time.monotonic()
             if left <= 0:
                 return "timeout"
             happened = poll.poll(1_000 * (left if bounded else min(left, _LOOK_SECONDS)) + 1)
-            if not bounded and _over(used(self.folder), self.plan):
+            if not bounded and _over(used(self.ready.folder), self.plan):
                 return "disk"
-            for descriptor, _ in happened:
-                if descriptor == ended:
-                    return None
-                if descriptor == self.job.fileno():
-                    return "cancelled"
-                if piece := os.read(descriptor, _PIECE):
-                    streams[descriptor].add(piece)
-                else:
+            which = {descriptor for descriptor, _ in happened}
+            for descriptor in which & streams.keys():
+                if not streams[descriptor].read(descriptor):
                     poll.unregister(descriptor)
+            if self.server in which:
+                return "cancelled"
+            if self.ended in which and self._has_ended():
+                return None
             if any(stream.seen > OUTPUT_BYTES_LAST for stream in streams.values()):
                 return "output"
+
+    def _has_ended(self) -> bool:
+        if os.waitid(os.P_PID, self.ready.child, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            return True
+        os.read(self.ended, 1)  # it was about something else
+        return False
 
 
 def _over(found: tuple[int, int], plan: Plan) -> bool:
@@ -229,8 +259,8 @@ def _drain(descriptor: int, stream: Stream) -> None:
     """Take what already lies in the pipe: nobody writes any more."""
     os.set_blocking(descriptor, False)
     try:
-        while piece := os.read(descriptor, _PIECE):
-            stream.add(piece)
+        while stream.read(descriptor):
+            pass
     except BlockingIOError:
         pass
 

@@ -57,7 +57,7 @@ def _lock_in(plan: Plan) -> None:
     if plan.level == NS:
         _leave(plan)
     elif os.getuid() == 0 and plan.level != UNSAFE:
-        _become(plan.uid)
+        kernel.become(plan.uid)
     os.chdir(WORK if plan.level == NS else plan.root)
     if plan.level != UNSAFE:
         kernel.set_dumpable(yes=False)
@@ -72,7 +72,7 @@ def _leave(plan: Plan) -> None:
         kernel.unshare(others)
         kernel.set_host_name(_HOST_NAME)
         root.build(plan)
-        _become(plan.uid)
+        kernel.become(plan.uid)
         user = group = plan.uid
         kernel.set_dumpable(yes=True)  # for the maps below, which belong to root otherwise
         kernel.unshare(kernel.NEWUSER | kernel.NEWNS)
@@ -97,12 +97,6 @@ def _map_user(process: int, user: int, group: int) -> None:
             raise kernel.Refused(f"write {name}", error.errno or 1) from error
         finally:
             os.close(file)
-
-
-def _become(uid: int) -> None:
-    os.setgroups([])
-    os.setresgid(uid, uid, uid)
-    os.setresuid(uid, uid, uid)
 
 
 def _load(plan: Plan) -> None:
@@ -130,7 +124,8 @@ class _Nursery:
         self._plan, self._control, self._memory_bytes_now = plan, control, memory_bytes_now
         self._notes, self._notes_out = os.pipe()
         self._woken, self._wake = os.pipe()
-        os.set_blocking(self._wake, False)
+        for descriptor in (self._notes, self._wake):
+            os.set_blocking(descriptor, False)
         os.set_blocking(self._woken, False)
         self._waiting: set[int] = set()
         self._lost = 0
@@ -150,11 +145,17 @@ class _Nursery:
             for descriptor, _ in poll.poll():
                 if descriptor == self._control.fileno():
                     os._exit(0)
-                if descriptor == self._notes:
-                    self._hear(*NOTE.unpack(os.read(self._notes, NOTE.size)))
-                else:
+                if descriptor == self._woken:
                     os.read(self._woken, 4_096)
                     self._reap()
+                else:
+                    self._hear_all()
+
+    def _hear_all(self) -> None:
+        """Read all notes there are: each was written whole."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self._hear(*NOTE.unpack(os.read(self._notes, NOTE.size)))
 
     def _hear(self, what: bytes, pid: int) -> None:
         if what == READY and not self._told_ready:
@@ -174,7 +175,8 @@ class _Nursery:
                 return
             if pid == 0:
                 return
-            if pid in self._waiting:  # it may have taken a job and told so, which is read later: then there is one worker more for a while
+            self._hear_all()  # what it told before it ended: most of the dead had taken a job
+            if pid in self._waiting:
                 self._waiting.discard(pid)
                 self._lost += 1
                 if self._lost > _LOST_MAX:

@@ -1,0 +1,30 @@
+"""The command line as people run it: a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import remembrancer
+
+
+class Cli:
+    """Runs `remembrancer` on one data folder."""
+
+    def __init__(self, folder: Path) -> None:
+        said = {name: value for name, value in os.environ.items() if not name.startswith("REMEMBRANCER_")}
+        ours = {"PYTHONPATH": str(Path(remembrancer.__file__).parents[1]), "REMEMBRANCER_DATA": str(folder)}
+        self.environment = {**said, **ours}
+
+    def __call__(self, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+        environment = {**self.environment, **{f"REMEMBRANCER_{name}": text for name, text in settings.items()}}
+        return subprocess.run(
+            [sys.executable, "-m", "remembrancer", *words], capture_output=True, text=True, env=environment, timeout=60, check=False
+        )
+
+    def table(self, *words: str) -> list[dict[str, str]]:
+        """What a command lists, by the names of its columns."""
+        head, *rows = [line.split("\t") for line in self(*words).stdout.splitlines()]
+        return [dict(zip(head, row, strict=True)) for row in rows]

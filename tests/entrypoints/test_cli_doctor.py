@@ -1,0 +1,39 @@
+"""`remembrancer doctor`, as a process of its own: what it says of a machine where all is well, and of one where something is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command import Cli
+
+from remembrancer.context import Context
+
+
+@pytest.fixture
+def cli(folder: Path) -> Cli:
+    return Cli(folder)
+
+
+def test_every_part_is_tried_beside_a_running_service(cli: Cli, context: Context) -> None:
+    done = cli("doctor")
+    found = {row["part"]: row for row in cli.table("doctor")}
+
+    assert done.returncode == 0, done.stdout
+    assert {part: row["state"] for part, row in found.items()} == {
+        "data folder": "ok", "store": "ok", "embedder": "ok", "keys": "notice", "files": "ok", "sandbox": "ok"
+    }  # fmt: skip
+    assert "level ns" in found["sandbox"]["seen"]
+    assert "keys create" in found["keys"]["what to do"]
+    assert sorted(context.settings.data_folder.glob("doctor-*")) == []
+
+
+def test_a_store_that_cannot_be_opened_is_a_finding_with_the_rest_tried_all_the_same(cli: Cli, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "remembrancer.sqlite3").write_text("not a database" * 1000)
+
+    done = cli("doctor")
+
+    assert done.returncode == 1
+    assert [line.split("\t")[1] for line in done.stdout.splitlines() if line.startswith("wrong")] == ["store"]
+    assert "\tsandbox\t" in done.stdout
