@@ -22,12 +22,20 @@ from ..protocol.execution import (
     Usage,
 )
 from ..protocol.memory import TurnText
+from ..tools.repair.mend import diff, mend
+from ..tools.repair.proposal import Failure, Proposal, Trial
 from ..tools.sandbox.plan import OUTPUT_BYTES_LAST
-from ..tools.sandbox.sandbox import Run, Sandbox
+from ..tools.sandbox.sandbox import Run, Sandbox, SandboxBusy, SandboxUnavailable
 from .keep import Kept, Place, keep_once
 
 _TOPIC = "program run"
 _UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # escapes that would steer a terminal, or that no text may hold
+_NOTES = {  # by status, else by mode
+    "optimize": "Nothing was made faster: no model is configured.",
+    "all": "Nothing was made faster: no model is configured.",
+    "timeout": "A program that was stopped is not repaired.",
+    "killed": "A program that was stopped is not repaired.",
+}
 _STOPPED = {
     "timeout": "The program took longer than it may.",
     "output": f"The program printed more than {OUTPUT_BYTES_LAST} bytes.",
@@ -45,9 +53,7 @@ def execute(context: Context, sandbox: Sandbox, caller: Caller, asked: Execution
     space_user_id(caller, asked.user_id)
     if given is not None and (first := context.store.read(lambda tx: first_answer(tx, given, context.clock()))) is not None:
         return Executed.model_validate_json(first)
-    began = time.monotonic()
-    run = sandbox.run(asked.code, seconds=asked.timeout_s)
-    executed = _executed(run, asked, sandbox, duration_ms=(time.monotonic() - began) * 1_000)
+    executed = _run_and_mended(sandbox, asked)
     if asked.session_id is None:
         if given is None:
             return executed
@@ -65,7 +71,12 @@ def execute(context: Context, sandbox: Sandbox, caller: Caller, asked: Execution
 def told(executed: Executed) -> str:
     """How a run went, as the text of an event: nothing that steers a terminal, and long output cut with a word that says so."""
     parts = [f"The program ended: {executed.status}."]
-    for name, text in (("stdout", executed.stdout), ("stderr", executed.stderr), ("result", executed.result or "")):
+    for name, text in (
+        ("changed", executed.diff or ""),
+        ("stdout", executed.stdout),
+        ("stderr", executed.stderr),
+        ("result", executed.result or ""),
+    ):
         if text.strip():
             parts.append(f"{name}:\n{_shown(text)}")
     if executed.error:
@@ -76,7 +87,58 @@ def told(executed: Executed) -> str:
     return "\n\n".join(parts)
 
 
-def _executed(run: Run, asked: Execution, sandbox: Sandbox, *, duration_ms: float) -> Executed:
+def _run_and_mended(sandbox: Sandbox, asked: Execution) -> Executed:
+    """The outcome of the program as it was sent; or, where it failed and a rule mends it, of the mended one."""
+    began = time.monotonic()
+    run = sandbox.run(asked.code, seconds=asked.timeout_s)
+    status, error = judge(run)
+    attempts = [Attempt(stage="run", outcome=status, error=error.type if error else None, ms=_ms(run.wall_ms))]
+    note = _NOTES.get(status if status in _NOTES else asked.mode)
+    changed = None
+    if status == "failed" and error and asked.mode != "optimize":
+        repairs = _Repairs(sandbox, asked, attempts)
+        changed = mend(asked.code, _failure(error), repairs.attempt)
+        run = repairs.last if changed and repairs.last else run
+        note = repairs.note if changed is None else _NOTES.get(asked.mode)
+    told = _executed(run, asked, sandbox)
+    more: dict[str, object] = {"attempts": attempts, "note": note, "duration_ms": _ms((time.monotonic() - began) * 1_000)}
+    if changed:
+        more |= {"status": "fixed", "fixed": True, "code": changed.code, "diff": diff(asked.code, changed.code)}
+    return told.model_copy(update=more)
+
+
+class _Repairs:
+    """Runs of what the program was changed to, within the time that they have together."""
+
+    def __init__(self, sandbox: Sandbox, asked: Execution, attempts: list[Attempt]) -> None:
+        self._sandbox, self._asked, self._attempts = sandbox, asked, attempts
+        self._until = time.monotonic() + limits.REPAIR_SECONDS_MAX
+        self.last: Run | None = None
+        self.note = "Only repair by rule was tried: no model is configured."
+
+    def attempt(self, proposal: Proposal) -> Trial | None:
+        left = self._until - time.monotonic()
+        if left <= 0:
+            self.note = f"Repair ended after {limits.REPAIR_SECONDS_MAX} seconds."
+            return None
+        try:
+            run = self._sandbox.run(proposal.code, seconds=min(left, self._asked.timeout_s or self._sandbox.bounds.seconds))
+        except (SandboxBusy, SandboxUnavailable) as refused:  # the program was run, and how it went is the answer
+            self.note = f"Repair ended: {refused.detail}"
+            return None
+        self.last = run
+        status, error = judge(run)
+        self._attempts.append(
+            Attempt(stage="deterministic", repair=proposal.name, outcome=status, error=error.type if error else None, ms=_ms(run.wall_ms))
+        )
+        return Trial(good=status == "ok", failure=_failure(error) if status == "failed" and error else None)
+
+
+def _failure(error: ExecutionError) -> Failure:
+    return Failure(error.type, error.message, error.line, error.traceback)
+
+
+def _executed(run: Run, asked: Execution, sandbox: Sandbox) -> Executed:
     status, error = judge(run)
     bounds = sandbox.bounds
     limits_of_run = ExecutionLimits(
@@ -100,7 +162,7 @@ def _executed(run: Run, asked: Execution, sandbox: Sandbox, *, duration_ms: floa
         mode=asked.mode,
         fixed=False,
         diff=None,
-        attempts=[Attempt(stage="run", outcome=status, error=error.type if error else None, ms=_ms(run.wall_ms))],
+        attempts=[],
         files=[ProgramFile(name=name, size_bytes=len(content)) for name, content in run.files],
         files_left_out=[FileLeftOut(name=name, why=why) for name, why in run.left_out],
         files_not_named=run.not_named,
@@ -108,7 +170,7 @@ def _executed(run: Run, asked: Execution, sandbox: Sandbox, *, duration_ms: floa
         signal=run.signal,
         usage=Usage(wall_ms=_ms(run.wall_ms), cpu_ms=_ms(run.cpu_ms), max_rss_kb=run.max_rss_kb),
         sandbox=Confinement.model_validate({"level": run.level, "limits": limits_of_run}),
-        duration_ms=_ms(duration_ms),
+        duration_ms=0,
     )
 
 
