@@ -55,6 +55,7 @@ NAMED: tuple[Family, ...] = (
     ("JSON words", names.words),
     ("imports", names.imports),
     ("python 2", _of_text(python2.names)),
+    ("python 2", python2.streams),
     ("name", names.slip),
     ("self", syntax.missing_self),
 )

@@ -16,6 +16,7 @@ _NUMBER = re.compile(r"([ \t]*(?:\[?\d+\]?))([ \t]*[:.|)][ \t]?|[ \t]+|(?=[\r\n]
 _CODE = re.compile(
     r"[=\[\]{}\\@#\"]|\w\(|^(?:def|class|import|from|for|while|if|elif|return|print|try|with|raise|assert|pass|del|global)\b"
 )
+_QUOTED = re.compile(r"(?<!\w)'|'(?!\w)")  # a quote that is no apostrophe
 _BUTTONS = frozenset({"python", "python3", "py", "copy", "copy code", "copied", "copied!", "edit", "copy edit", "run", "main.py", "code"})
 # What is code without a doubt: a statement that begins with a keyword, an assignment, a call that is all of its line.
 _LIKE_CODE = re.compile(
@@ -68,7 +69,7 @@ def _blocks(kinds: list[re.Match[str] | None]) -> list[tuple[int, int, str]]:
         elif kind[1][0] == begun[1][0] and len(kind[1]) >= len(begun[1]) and not kind[2]:
             blocks.append((begun[0], number, begun[2]))
             begun = None
-    if begun and begun[0] < len(kinds) and (begun[2] or begun[0] * 2 < len(kinds)):
+    if begun and begun[1][0] == "`" and begun[0] < len(kinds) and (begun[2] or begun[0] * 2 < len(kinds)):
         blocks.append((begun[0], len(kinds), begun[2]))
     return blocks
 
@@ -144,9 +145,9 @@ def _is_talk(line: str) -> bool:
     if said.lower() in _BUTTONS:
         return True
     words = re.findall(r"[^\W\d_][\w'\u2019-]*", said.lstrip("-*0123456789. "))
-    if len(words) < 3 or _CODE.search(said.replace("`", "").replace("()", "")):
+    if min(len(words), len(said.split())) < 3 or _CODE.search(said.replace("`", "").replace("()", "")) or _QUOTED.search(said):
         return False
-    return said[-1] in ".:!?)" and not any(sign in said for sign in ("==", "+=", "->", ";"))
+    return said[-1] in ".:!?" and not any(sign in said for sign in ("==", "+=", "->", ";"))
 
 
 def dedent(source: Source) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from .proposal import Failure
 from .python2_meaning import as_meant
 from .source import CLOSERS, OPENERS, Edit, Source, Statement, Token, matching
 
@@ -15,7 +16,7 @@ _NEWER = frozenset({"nonlocal", "async", "await"})  # words that no program for 
 
 def python2(source: Source) -> str:
     """The program for Python 3, where it is one for Python 2; else as it is."""
-    if not _has_python2(source) or _has_python3(source):
+    if not _is_python2(source) or _has_python3(source):
         return source.code
     meant = as_meant(Source(source.edited(_edits(source))))
     return source.code if meant is None else meant
@@ -27,9 +28,30 @@ def names(source: Source) -> str:
     return source.code if meant is None else meant
 
 
-def _has_python2(source: Source) -> bool:
-    """Whether something in it can be nothing but Python 2."""
-    return any(True for _ in _edits(source))
+def streams(source: Source, failure: Failure) -> str:
+    """The same of a program that fails at `print >>stream, ...`, which Python 3 reads as a shift."""
+    if failure.type != "TypeError" or "unsupported operand type(s) for >>" not in failure.message or _has_python3(source):
+        return source.code
+    meant = as_meant(Source(source.edited(_edits(source))))
+    return source.code if meant is None else meant
+
+
+def _is_python2(source: Source) -> bool:
+    """Whether something in it can be nothing but Python 2: `print (a, b)` may be either."""
+    for statement in source.statements:
+        tokens = statement.tokens
+        if any(True for _ in _words(tokens)) or (tokens[0].text == "except" and any(True for _ in _except(tokens))):
+            return True
+        for simple in _simple(statement):
+            given = simple[1].text if len(simple) > 1 else ""
+            if simple[0].text == "print" and (given not in _AFTER_A_NAME) and any(True for _ in _print(simple)):
+                return True
+            if simple[0].text in ("exec", "raise") and any(True for _ in _statement(simple, printing=False)):
+                return True
+    return False
+
+
+_AFTER_A_NAME = frozenset({"", "(", ">>", "=", ".", ",", "[", "-", "+", "*", "if", "and", "or", ":", ";", "%", "/", "|", "&"})
 
 
 def _has_python3(source: Source) -> bool:
