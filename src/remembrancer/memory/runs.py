@@ -53,7 +53,7 @@ def execute(context: Context, sandbox: Sandbox, caller: Caller, asked: Execution
     space_user_id(caller, asked.user_id)
     if given is not None and (first := context.store.read(lambda tx: first_answer(tx, given, context.clock()))) is not None:
         return Executed.model_validate_json(first)
-    executed = _run_and_mended(sandbox, asked)
+    executed = run_and_mended(sandbox, asked)
     if asked.session_id is None:
         if given is None:
             return executed
@@ -87,7 +87,7 @@ def told(executed: Executed) -> str:
     return "\n\n".join(parts)
 
 
-def _run_and_mended(sandbox: Sandbox, asked: Execution) -> Executed:
+def run_and_mended(sandbox: Sandbox, asked: Execution) -> Executed:
     """The outcome of the program as it was sent; or, where it failed and a rule mends it, of the mended one."""
     began = time.monotonic()
     run = sandbox.run(asked.code, seconds=asked.timeout_s)
