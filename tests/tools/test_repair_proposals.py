@@ -175,7 +175,7 @@ def test_no_more_than_eight_runs_are_asked_for_and_none_twice() -> None:
 def test_who_says_that_no_more_may_be_run_is_not_asked_again() -> None:
     asked: list[Proposal] = []
 
-    assert mend.mend("```\nx\n```\n“", Failure("SyntaxError", "invalid syntax", 1, ""), asked.append) is None  # type: ignore[func-returns-value]
+    assert mend.mend("```\nx\n```\n“", Failure("SyntaxError", "invalid syntax", 1, ""), asked.append) is None
     assert len(asked) == 1
 
 
@@ -189,6 +189,11 @@ def test_who_says_that_no_more_may_be_run_is_not_asked_again() -> None:
         ("x1 = 1\nprint(x2 + x2)", Failure("NameError", "name 'x2' is not defined", 2, "Traceback")),
         ("value1 = 1\nprint(value2)", Failure("NameError", "name 'value2' is not defined", 2, "Traceback")),
         ("if x:\n\ta\n\tif y:\n\t    b\n        c\n", Failure("TabError", "inconsistent use of tabs", 5, "")),
+        ("SyntaxErrors can be annoying!\n", Failure("SyntaxError", "invalid syntax", 1, "")),
+        ("x = 010\ny = 08\n", Failure("SyntaxError", "leading zeros in decimal integer literals are not permitted", 1, "")),
+        ("for n in range(10):\n", Failure("IndentationError", "expected an indented block after 'for' statement on line 1", 1, "")),
+        ("def f():\n    return [1, 2, 3,\n\nprint(f())\n", Failure("SyntaxError", "'[' was never closed", 2, "")),
+        ('s = "a"\n    "b"\n', Failure("IndentationError", "unexpected indent", 2, "")),
         ("f(1))\n", Failure("SyntaxError", "unmatched ')'", 1, "")),
         ("x = 1\nx +\n", Failure("SyntaxError", "invalid syntax", 2, "")),
         ("print 1 / x", Failure("SyntaxError", "invalid syntax", 1, "")),

@@ -83,8 +83,9 @@ def quotes(source: Source) -> str:
 
 _PLAIN = re.compile(rf"[^\"'#{_DOUBLE}{_SINGLE}]++|#[^\r\n]*+")
 _TRIPLE = re.compile(
-    r"(?P<quote>\"{3})(?:[^\"\\]|\\.|\"(?!\"\"))*+(?:\"{3}|\Z|\\\Z)|'{3}(?:[^'\\]|\\.|'(?!''))*+(?:'{3}|\Z|\\\Z)"
-    rf"|(?P<curved>[{_DOUBLE}]{{3}})(?P<held>(?:(?![\"{_DOUBLE}]{{3}}).)*+)(?:[\"{_DOUBLE}]{{3}}|\Z)",
+    r"\"{3}(?:[^\"\\]|\\.|\"(?!\"\"))*+(?:\"{3}|\Z|\\\Z)|'{3}(?:[^'\\]|\\.|'(?!''))*+(?:'{3}|\Z|\\\Z)"
+    rf"|[{_DOUBLE}]{{3}}(?P<double>(?:(?![\"{_DOUBLE}]{{3}}).)*+)(?:[\"{_DOUBLE}]{{3}}|\Z)"
+    rf"|[{_SINGLE}]{{3}}(?P<single>(?:(?!['{_SINGLE}]{{3}}).)*+)(?:['{_SINGLE}]{{3}}|\Z)",
     re.DOTALL,
 )
 _STRAIGHT_STRING = {
@@ -108,7 +109,7 @@ def _straightened(code: str) -> Iterator[str]:
             continue
         if found := _TRIPLE.match(code, at):
             at = found.end()
-            yield f'"""{found["held"]}"""' if found["curved"] else found[0]
+            yield _tripled(found)
             continue
         straight = _STRAIGHT.get(code[at], code[at])
         if code[at] == straight and at >= endless[straight] and (found := _STRAIGHT_STRING[straight].match(code, at)):
@@ -119,6 +120,13 @@ def _straightened(code: str) -> Iterator[str]:
             endless[straight] = found.end()
         at, text = _one(code, at, straight)
         yield text
+
+
+def _tripled(found: re.Match[str]) -> str:
+    for name, quotes in (("double", '"""'), ("single", "'''")):
+        if (held := found[name]) is not None:
+            return f"{quotes}{held}{quotes}"
+    return found[0]
 
 
 def _one(code: str, at: int, straight: str) -> tuple[int, str]:

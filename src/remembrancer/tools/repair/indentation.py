@@ -51,7 +51,7 @@ def _lines_within(source: Source) -> set[int]:
 
 
 def empty_block(source: Source, failure: Failure) -> str:
-    """A block that is only comments, or nothing at the end of the program, gets a `pass`; the only line left to be a block becomes it."""
+    """A block that is only comments gets a `pass`; the only line left to be a block becomes it."""
     header, after = _around(source, failure)
     if header is None or not header.is_header or "expected an indented block" not in failure.message:
         return source.code
@@ -60,12 +60,12 @@ def empty_block(source: Source, failure: Failure) -> str:
     comments = [token for token in source.tokens if token.kind == "comment" and last.end <= token.start < until and token.line > last.line]
     deeper = [_indent_at(source, token.line) for token in comments]
     deeper = [indent for indent in deeper if len(indent) > len(header.indent) and indent.startswith(header.indent)]
-    if deeper or after is None:
-        indent = deeper[0] if deeper else f"{header.indent}    "
+    if deeper:
+        indent = deeper[0]
         at = source.code.find("\n", last.end) + 1 or len(source.code)
         lead = "" if source.code[:at].endswith("\n") else "\n"
         return source.edited([Edit(at, at, f"{lead}{indent}pass\n")])
-    if after is source.statements[-1] and after.indent == header.indent and not after.is_header:
+    if after is not None and after is source.statements[-1] and after.indent == header.indent and not after.is_header:
         at = after.tokens[0].start
         return source.edited([Edit(at, at, "    ")])
     return source.code
@@ -74,7 +74,7 @@ def empty_block(source: Source, failure: Failure) -> str:
 def stray(source: Source, failure: Failure) -> str:
     """Lines that are indented although nothing opened a block go where the line before them is; one that is a space off, to its block."""
     before, at = _around(source, failure)
-    if at is None or at.tokens[0].line != failure.line:
+    if at is None or at.tokens[0].line != failure.line or at.tokens[0].kind != "name":
         return source.code
     index = source.statements.index(at)
     if "unexpected indent" in failure.message and before is not None and not before.is_header:

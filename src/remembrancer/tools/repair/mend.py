@@ -76,7 +76,7 @@ def proposals(code: str, failure: Failure) -> Iterator[Proposal]:
     seen = {code}
     for name, family in families:
         proposed = family(source, failure)
-        if proposed not in seen:
+        if proposed not in seen and Source(proposed).statements:  # comments alone always end well
             seen.add(proposed)
             yield Proposal(name, proposed)
 

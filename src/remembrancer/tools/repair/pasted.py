@@ -24,6 +24,7 @@ _LIKE_CODE = re.compile(
     r"|import [\w.]++(?: as \w+)?\s*(?:$|[,#;])|@\w|(?:return|raise|assert|del|global|yield)\b *+[\w(\"'\[{-]|print\b *+[\w(\"'>]"
     r"|(?:else|try|finally) *+:|[\w.]++(?:\[[^\]\r\n]*+\])?+ *+[-+*/%]?=[^=]|[\w.]++\([^\r\n]*\)\s*$)"
 )
+_DEFINES = re.compile(r"[ \t]*+(?:(?:def|class|async|with|while)\b[^\r\n]*:\s*$|from [\w.]++ import\b|import [\w.]++\s*$|@\w+\s*$)")
 _MAGIC = re.compile(r"%%?(?:matplotlib|time|load_ext|autoreload|reload_ext|config|pip|conda|pylab|capture|writefile)\b|!(?:pip|conda|apt)")
 _CHAT_LINES_MAX = 40  # of talk before, and of talk after
 
@@ -82,12 +83,13 @@ def prompts(source: Source) -> str:
     first = next((line for line in source.lines if line.strip() and not line.lstrip().startswith("#")), "")
     if not _PROMPT.match(first):
         return source.code
-    if any(_LIKE_CODE.match(line) for line in source.lines if not (_PROMPT.match(line) or _MORE.match(line))):
-        return source.code
-    kept, typed = [], False
+    kept, typed, answering = [], False, False
     for line in source.lines:
         found = _PROMPT.match(line) or (_MORE.match(line) if typed else None)
         typed = found is not None
+        answering = bool(line.strip()) and (typed or answering)
+        if not typed and (_DEFINES if answering else _LIKE_CODE).match(line):
+            return source.code  # part of it has no prompts
         kept.append(line[found.end() :] if found else _comment(line))
     return "".join(kept)
 

@@ -16,8 +16,10 @@ _NEWER = frozenset({"nonlocal", "async", "await"})  # words that no program for 
 
 def python2(source: Source) -> str:
     """The program for Python 3, where it is one for Python 2; else as it is."""
-    if not _is_python2(source) or _has_python3(source):
+    if not _is_python2(source):
         return source.code
+    if _has_python3(source):  # a slip into the older language: nothing else in it means something else
+        return source.edited(_edits(source))
     meant = as_meant(Source(source.edited(_edits(source))))
     return source.code if meant is None else meant
 
@@ -37,10 +39,12 @@ def streams(source: Source, failure: Failure) -> str:
 
 
 def _is_python2(source: Source) -> bool:
-    """Whether something in it can be nothing but Python 2: `print (a, b)` may be either."""
+    """Whether something in it can be nothing but Python 2. `print (a, b)` may be either, and 010 a ten with a zero too many."""
     for statement in source.statements:
         tokens = statement.tokens
-        if any(True for _ in _words(tokens)) or (tokens[0].text == "except" and any(True for _ in _except(tokens))):
+        if any(edit.text[:2] != "0o" or len(edit.text) == 3 for edit in _words(tokens)) or (
+            tokens[0].text == "except" and any(True for _ in _except(tokens))
+        ):
             return True
         for simple in _simple(statement):
             given = simple[1].text if len(simple) > 1 else ""

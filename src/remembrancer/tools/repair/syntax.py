@@ -70,25 +70,35 @@ def _closed(source: Source, statement: Statement) -> list[Edit]:
     open_: list[Token] = []
     edits = []
     last = first = statement.tokens[0]  # `first` of what may be a statement of its own, once the one before it is closed
+    outside = False  # whether some line within brackets is no further in than the one they stand in
     for token in statement.tokens:
-        if open_ and token.line > last.line and _may_end(last) and _may_begin(token) and not _is_deeper(source, token, first):
-            edits.append(_closing(open_, first, last))
-            open_, first = [], token
+        if open_ and token.line > last.line and token.text not in CLOSERS and not _is_deeper(source, token, first):
+            outside = not (_may_end(last) and _may_begin(token))
+            if not outside:
+                edits.append(_closing(open_, first, last))
+                open_, first = [], token
         last = token
         if token.text in OPENERS:
             open_.append(token)
         elif token.text in CLOSERS:
-            if open_ and OPENERS[open_[-1].text] != token.text and any(OPENERS[one.text] == token.text for one in reversed(open_)):
-                while OPENERS[open_[-1].text] != token.text:
-                    edits.append(Edit(token.start, token.start, OPENERS[open_.pop().text]))
-            if not open_ or OPENERS[open_[-1].text] != token.text:
+            edits += _closed_before(token, open_)
+            if not open_ or OPENERS[open_.pop().text] != token.text:
                 return []  # one too many: which is not known
-            open_.pop()
         elif not open_ and token.line > first.line:
             first = token
-    if open_ and not (_may_end(last) or last.text == ","):
-        return []
+        outside = outside and bool(open_)
+    if open_ and (outside or not _may_end(last)):
+        return []  # what they hold is not known
     return [*edits, _closing(open_, first, last)] if open_ else edits
+
+
+def _closed_before(token: Token, open_: list[Token]) -> list[Edit]:
+    """What closes the brackets that stand open inside the one that this token closes; they are taken off `open_`."""
+    edits: list[Edit] = []
+    if open_ and OPENERS[open_[-1].text] != token.text and any(OPENERS[one.text] == token.text for one in reversed(open_)):
+        while OPENERS[open_[-1].text] != token.text:
+            edits.append(Edit(token.start, token.start, OPENERS[open_.pop().text]))
+    return edits
 
 
 def _closing(open_: list[Token], first: Token, last: Token) -> Edit:
