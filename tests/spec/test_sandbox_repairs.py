@@ -88,6 +88,13 @@ def test_a_program_that_ends_well_is_run_once_and_left_as_it_is(http: Http) -> N
     assert "note" not in told
 
 
+def test_a_very_long_program_is_not_repaired(http: Http) -> None:
+    told = ran(http, f"```\nprint(1)\n# {'x' * 50_000}\n```\n")
+
+    assert (told["status"], len(told["attempts"])) == ("failed", 1)
+    assert told["note"] == "A program of more than 50000 characters is not repaired."
+
+
 def test_optimize_runs_the_program_as_it_is_without_a_model(http: Http) -> None:
     told = ran(http, FENCED, mode="optimize")
 

@@ -95,7 +95,9 @@ def run_and_mended(sandbox: Sandbox, asked: Execution) -> Executed:
     attempts = [Attempt(stage="run", outcome=status, error=error.type if error else None, ms=_ms(run.wall_ms))]
     note = _NOTES.get(status if status in _NOTES else asked.mode)
     changed = None
-    if status == "failed" and error and asked.mode != "optimize":
+    if status == "failed" and len(asked.code) > limits.REPAIR_CHARACTERS_MAX:
+        note = f"A program of more than {limits.REPAIR_CHARACTERS_MAX} characters is not repaired."
+    elif status == "failed" and error and asked.mode != "optimize":
         repairs = _Repairs(sandbox, asked, attempts)
         changed = mend(asked.code, _failure(error), repairs.attempt)
         run = repairs.last if changed and repairs.last else run

@@ -37,6 +37,7 @@ FEEDBACK_DESCRIPTION_CHARACTERS_MAX = 20_000  # ours
 FEEDBACK_LISTED_MAX = 100  # ours: of one page
 CODE_CHARACTERS_MAX = 200_000  # ours: a program, not a data set
 RUN_SECONDS_MAX = 60  # decisions.md, Sandbox: timeout_s
+REPAIR_CHARACTERS_MAX = 50_000  # ours: the rules look at all of a program several times
 REPAIR_RUNS_MAX = 8  # ours: runs of changed programs beside the first one
 REPAIR_SECONDS_MAX = 60  # ours: for all of them together
 RUN_TOLD_CHARACTERS_MAX = 20_000  # ours: of what a program printed, in the event that keeps the run

@@ -95,10 +95,10 @@ def prompts(source: Source) -> str:
 
 
 def numbers(source: Source) -> str:
-    """Without line numbers, where every line that is not empty has one and each is one more than the last."""
+    """Without line numbers, where every line that is not empty has one and each is one more than the last; a single line has the 1."""
     found = [_NUMBER.match(line) if line.strip() else None for line in source.lines]
     given = [int(match[1].strip(" \t[]")) for match, line in zip(found, source.lines, strict=True) if match and line.strip()]
-    if len(given) < 2 or len(given) != sum(bool(line.strip()) for line in source.lines):
+    if (len(given) < 2 and given != [1]) or len(given) != sum(bool(line.strip()) for line in source.lines):
         return source.code
     if any(after - before != 1 for before, after in itertools.pairwise(given)):
         return source.code
