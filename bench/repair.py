@@ -171,7 +171,8 @@ def main() -> None:
         finally:
             box.close()
     heads = ["broken by", "programs", "repaired", "made worse", "floor: fences taken away", "runs of changed programs each"]
-    write_section("repair", "Programs repaired by rule", "python -m bench.repair", f"{table(heads, rows)}\n\n{control}")
+    more = [f"--{name} {path.name}" for name, path in (("humaneval", given.humaneval), ("errors", given.errors)) if path]
+    write_section("repair", "Programs repaired by rule", " ".join(["python -m bench.repair", *more]), f"{table(heads, rows)}\n\n{control}")
 
 
 def measured(box: Sandbox, humaneval: Path | None, errors: Path | None) -> tuple[list[list[str]], str]:
