@@ -1,0 +1,80 @@
+"""Names of people, places and things: capitalised words where a language capitalises names alone, and what stands for that in others."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from ..search.languages import BY_CODE, LANGUAGES, normal, unaccented
+from .relative_dates import weekday_words
+from .units import UNITS
+from .values import Claim, Name
+
+_WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af][^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]*(?:['’-][^\W\d_\u3400-\u9fff]+)*")
+_WITHIN = re.compile(r"[ ](?:(?:van|von|de|da|del|di|du|der|den|ten|la|le|bin|al)[ ]){0,2}")
+_BEGINS = re.compile(r"(?:^|[.!?:;\n\u2026。！？：；|>\"“„«(*_#]|[-+•–—])[\s\"“„«'(*_>\x00-]*$")
+_TITLES = frozenset("mr mrs ms miss dr prof herr frau doktor professor doctor docteur monsieur madame mme señor señora sr sra don doña господин госпожа".split())
+_COMMON = frozenset(  # capitalised, but no names to be proved
+    "i english german french spanish russian chinese italian japanese european american british internet web god ok okay hello hi hey dear thanks "
+    "thank please yes no sure noted christmas easter weihnachten ostern noël monday mr mrs".split()
+)
+_MONTHS = frozenset(name for language in LANGUAGES for name in language.months)
+_NO_NAMES = _COMMON | _MONTHS | weekday_words() | frozenset(word.lower().rstrip("*") for word in UNITS if len(word) > 1)
+_STOP = frozenset(word for code in ("en", "de", "fr", "es", "ru", "it", "pt", "nl") for word in BY_CODE[code].stop)
+_SURNAMES = (
+    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林罗高郑梁谢宋唐许韩冯邓曹彭曾肖田董潘袁蔡蒋余于杜叶程魏苏吕丁任卢姚沈钟姜崔谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤"
+)
+_HAN = re.compile(
+    rf"(?P<one>[{_SURNAMES}][\u4e00-\u9fff]{{0,2}}?)(?=先生|女士|小姐|老师|医生|教授|经理|律师|师傅|阿姨|叔叔)|(?:名叫|叫做|姓名是|是|叫)(?P<two>[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}?)(?=[，。,.（( ]|$)"
+    r"|《(?P<three>[^《》\n]{1,60})》"
+)
+_POSSESSIVE = re.compile(r"['’](?:s|S)?$")
+WORDS_MAX = 8  # of one name: more is a headline
+
+
+def names(text: str, language: str) -> Iterator[Claim]:
+    """The names of a text, in order. German writes every noun as a name: there only two in a row, or inner capitals, are one."""
+    run: list[re.Match[str]] = []
+    for match in _WORD.finditer(text):
+        if run and (not _is_capital(match[0]) or not _WITHIN.fullmatch(text, run[-1].end(), match.start())):
+            yield from _named(text, run, language)
+            run = []
+        if _is_capital(match[0]):
+            run.append(match)
+    yield from _named(text, run, language)
+    for match in _HAN.finditer(text):
+        group = match.lastgroup or "one"
+        yield Claim("name", match.start(group), match.end(group), Name((match[group],), unspaced=True))
+
+
+def _is_capital(word: str) -> bool:
+    return word[0].isupper()
+
+
+def _named(text: str, run: list[re.Match[str]], language: str) -> Iterator[Claim]:
+    begins = bool(run) and _BEGINS.search(text[max(0, run[0].start() - 12) : run[0].start()]) is not None
+    titled = False
+    while run and _is_no_name(run[0][0]):
+        titled = titled or run[0][0].lower() in _TITLES
+        run, begins = run[1:], False
+    while run and _is_no_name(run[-1][0]):
+        run = run[:-1]
+    if not run or len(run) > WORDS_MAX:
+        return
+    words = [plain_word(match[0]) for match in run]
+    marked = [any(c.isupper() for c in match[0][1:]) and not match[0].isupper() for match in run]
+    if len(run) == 1 and not marked[0] and not titled and (begins or language == "de" or run[0][0].isupper()):
+        return
+    if begins and not marked[0] and not titled:
+        words = words[1:] or words
+    yield Claim("name", run[0].start(), run[-1].end(), Name(tuple(words)))
+
+
+def _is_no_name(word: str) -> bool:
+    plain = normal(word)
+    return plain in _TITLES or plain in _NO_NAMES or plain in _STOP or re.split("['’]", plain)[0] in _STOP
+
+
+def plain_word(word: str) -> str:
+    """A word as names are compared: without case, accents and the ending of possession."""
+    return unaccented(normal(_POSSESSIVE.sub("", word)))
