@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 FILES = ("locomo-dev.json", "locomo10.json")
-PARTS = ("bench.retrieval", "bench.headlines", "bench.screening", "bench.http", "bench.neighbours", "bench.crash")
+PARTS = ("bench.retrieval", "bench.headlines", "bench.screening", "bench.second_look", "bench.http", "bench.neighbours", "bench.crash")
 
 
 def found(folder: Path | None) -> Path | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from .values import Claim, Kind, Verbatim
 
 _STOP = r"\s<>()\[\]{}\"'`|\\\x00\u3000-\u303f\uff00-\uffef\u4e00-\u9fff"
-_URL = re.compile(rf"(?<![\w@])(?:[a-z][a-z0-9+.-]{{1,15}}://|www\.)[^{_STOP}]{{1,2000}}", re.IGNORECASE)
+_URL = re.compile(rf"(?<![a-z0-9_@])(?:[a-z][a-z0-9+.-]{{1,15}}://|www\.)[^{_STOP}]{{1,2000}}", re.IGNORECASE)
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.ASCII)
 _IP = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2}|:\d{1,5})?(?![\w.]*\d)", re.ASCII)
 _IP_6 = re.compile(r"(?<![\w:])(?:[0-9a-f]{1,4}:){2,7}[0-9a-f:]{1,40}(?:/\d{1,3})?", re.IGNORECASE)

@@ -15,7 +15,6 @@ from .addresses import codes, numbered, urls
 from .clock import clocks
 from .dates import dates
 from .names import names
-from .number_words import WORDS
 from .numbers import numbers
 from .relative_dates import counted_from, relative_dates
 from .tags import without
@@ -42,11 +41,10 @@ def language_of(text: str) -> str:
     return detect(words(sample), sample).code
 
 
-def claims_in(text: str, day: date, language: str, *, every_language: bool = False) -> list[Claim]:
+def claims_in(text: str, day: date, language: str, *, generous: bool = False) -> list[Claim]:
     """The claims of a text that was made `plain`, in order.
 
-    `day` is when it was said. With `every_language` number words of all known languages are read, not only of the text's own: for
-    texts in which a value is looked for, where a number too many does no harm.
+    `day` is when it was said. `generous` is for texts in which a value is looked for: what may be a number is taken for one.
     """
     found: list[Claim] = []
 
@@ -67,9 +65,8 @@ def claims_in(text: str, day: date, language: str, *, every_language: bool = Fal
     take(by_pattern)
     take(clocks(text))
     take(codes(text))
-    languages = None if every_language else ((language,) if language in WORDS else ())
     before = text
-    take(numbers(text, language, languages))
+    take(numbers(text, language, generous=generous))
     at_numbers = [counted_from(before, claim, day) for claim in found if claim.kind == "number"]
     found = [claim for claim in found if claim.kind != "number"] + at_numbers
     take(relative_dates(text, day))

@@ -30,11 +30,15 @@ class Evidence:
 
     @cached_property
     def _claims(self) -> list[Claim]:
-        return claims_in(self.text, self.day, language_of(self.text), every_language=True)
+        return claims_in(self.text, self.day, language_of(self.text), generous=True)
 
     @cached_property
     def _amounts(self) -> set[tuple[str | None, Fraction]]:
         return {(q.dimension, amount) for q in self._quantities() for amount in q.amounts}
+
+    @cached_property
+    def _dimensions(self) -> set[str | None]:
+        return {dimension for dimension, _ in self._amounts}
 
     @cached_property
     def _bare(self) -> set[Fraction]:
@@ -83,6 +87,10 @@ class Evidence:
     def _urls(self) -> set[str]:
         return {claim.value.text for claim in self._claims if claim.kind == "url" and isinstance(claim.value, Verbatim)}
 
+    @cached_property
+    def _verbatim(self) -> set[str]:
+        return {claim.value.text for claim in self._claims if isinstance(claim.value, Verbatim)}
+
     def _quantities(self) -> Iterator[Quantity]:
         return (claim.value for claim in self._claims if isinstance(claim.value, Quantity))
 
@@ -97,13 +105,18 @@ class Evidence:
             return self._holds_dates(value)
         if isinstance(value, Name):
             return all(word in self.text if value.unspaced else self._has_word(word) for word in value.words)
-        return value.text in self._urls if claim.kind == "url" else self._has_text(value.text)
+        if claim.kind == "url":
+            return value.text in self._urls
+        return value.text in self._verbatim or self._has_text(value.text)
 
     def _holds_quantity(self, value: Quantity) -> bool:
         if value.dimension is not None:
-            return any((value.dimension, amount) in self._amounts for amount in value.amounts) or (
-                value.dimension == "time" and not value.amounts.isdisjoint(self._seconds)
-            )
+            if any((value.dimension, amount) in self._amounts for amount in value.amounts):
+                return True
+            if value.dimension == "time" and not value.amounts.isdisjoint(self._seconds):
+                return True
+            # "1,200 litres, and we used 90": the unit is told elsewhere in the event
+            return value.dimension in self._dimensions and any((None, reading) in self._amounts for reading in value.readings)
         return not value.readings.isdisjoint(self._bare) or not value.readings.isdisjoint(self._numbers_of_dates)
 
     def _holds_clock(self, value: Clock) -> bool:

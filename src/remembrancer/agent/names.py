@@ -12,7 +12,7 @@ from .values import Claim, Name
 
 _WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af][^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]*(?:['’-][^\W\d_\u3400-\u9fff]+)*")
 _WITHIN = re.compile(r"[ ](?:(?:van|von|de|da|del|di|du|der|den|ten|la|le|bin|al)[ ]){0,2}")
-_BEGINS = re.compile(r"(?:^|[.!?:;\n\u2026。！？：；|>\"“„«(*_#]|[-+•–—])[\s\"“„«'(*_>\x00-]*$")
+_BEGINS = re.compile(r"(?:^|[.!?:;¡¿\n\u2026。！？：；|>\"“„«(*_#]|[-+•–—])[\s\"“„«'(*_>\x00-]*$")
 _TITLES = frozenset("mr mrs ms miss dr prof herr frau doktor professor doctor docteur monsieur madame mme señor señora sr sra don doña господин госпожа".split())
 _COMMON = frozenset(  # capitalised, but no names to be proved
     "i english german french spanish russian chinese italian japanese european american british internet web god ok okay hello hi hey dear thanks "
@@ -28,6 +28,7 @@ _HAN = re.compile(
     rf"(?P<one>[{_SURNAMES}][\u4e00-\u9fff]{{0,2}}?)(?=先生|女士|小姐|老师|医生|教授|经理|律师|师傅|阿姨|叔叔)|(?:名叫|叫做|姓名是|是|叫)(?P<two>[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}?)(?=[，。,.（( ]|$)"
     r"|《(?P<three>[^《》\n]{1,60})》"
 )
+_CYRILLIC = re.compile("[\u0400-\u052f]")
 _POSSESSIVE = re.compile(r"['’](?:s|S)?$")
 WORDS_MAX = 8  # of one name: more is a headline
 
@@ -36,7 +37,7 @@ def names(text: str, language: str) -> Iterator[Claim]:
     """The names of a text, in order. German writes every noun as a name: there only two in a row, or inner capitals, are one."""
     run: list[re.Match[str]] = []
     for match in _WORD.finditer(text):
-        if run and (not _is_capital(match[0]) or not _WITHIN.fullmatch(text, run[-1].end(), match.start())):
+        if run and (not _is_capital(match[0]) or not _goes_on(text, run[-1], match)):
             yield from _named(text, run, language)
             run = []
         if _is_capital(match[0]):
@@ -45,6 +46,13 @@ def names(text: str, language: str) -> Iterator[Claim]:
     for match in _HAN.finditer(text):
         group = match.lastgroup or "one"
         yield Claim("name", match.start(group), match.end(group), Name((match[group],), unspaced=True))
+
+
+def _goes_on(text: str, last: re.Match[str], following: re.Match[str]) -> bool:
+    if _WITHIN.fullmatch(text, last.end(), following.start()):
+        return True
+    short = len(last[0]) == 1 or last[0].lower() in _TITLES
+    return short and text[last.end() : following.start()] in {".", ". "}
 
 
 def _is_capital(word: str) -> bool:
@@ -61,13 +69,17 @@ def _named(text: str, run: list[re.Match[str]], language: str) -> Iterator[Claim
         run = run[:-1]
     if not run or len(run) > WORDS_MAX:
         return
-    words = [plain_word(match[0]) for match in run]
     marked = [any(c.isupper() for c in match[0][1:]) and not match[0].isupper() for match in run]
     if len(run) == 1 and not marked[0] and not titled and (begins or language == "de" or run[0][0].isupper()):
         return
+    shown = run
     if begins and not marked[0] and not titled:
-        words = words[1:] or words
-    yield Claim("name", run[0].start(), run[-1].end(), Name(tuple(words)))
+        shown = run[1:] or run  # the first word may be any
+        if language == "de" and len(shown) < 2:
+            return
+    words = [part for match in shown for part in plain_word(match[0]).split("-") if len(part) > 1]
+    if words:
+        yield Claim("name", run[0].start(), run[-1].end(), Name(tuple(words)))
 
 
 def _is_no_name(word: str) -> bool:
@@ -77,4 +89,5 @@ def _is_no_name(word: str) -> bool:
 
 def plain_word(word: str) -> str:
     """A word as names are compared: without case, accents and the ending of possession."""
-    return unaccented(normal(_POSSESSIVE.sub("", word)))
+    plain = normal(_POSSESSIVE.sub("", word))
+    return plain.replace("ё", "е") if _CYRILLIC.match(plain) else unaccented(plain)  # й is no и

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import cache
 from typing import NamedTuple
 
 _HALF, _ONE_AND_A_HALF = Fraction(1, 2), Fraction(3, 2)
@@ -49,7 +50,8 @@ _MORE: dict[str, dict[str, int | Fraction]] = {
     },
 }  # fmt: skip
 ARTICLES = frozenset({"one", "a", "an", "ein", "eine", "einen", "einer", "einem", "eins", "un", "une", "una", "uno", "один", "одна", "одно", "одну"})
-_MIXED = frozenset({"six", "sept", "cent", "once", "elf", "on", "mille"})  # words of another language, too
+# Words of another language, too: they are numbers only in a text of their own.
+_MIXED = frozenset({"sept", "cent", "cents", "once", "elf", "mille", "mil", "neuf", "dos", "seize", "null", "pol", "cero"})
 _JOINS = frozenset({"and", "und", "et", "y"})
 _WORD = re.compile(r"[^\W\d_\u3400-\u9fff]+")
 _GAP = re.compile(r"[ \u2011-]")
@@ -100,9 +102,9 @@ def number_word(word: str, words: Mapping[str, int | Fraction]) -> int | Fractio
     return found
 
 
-def spelled(text: str, languages: tuple[str, ...] | None = None) -> Iterator[Spelled]:
-    """The numbers in words of a text, in order; of these languages, or of all that are known."""
-    words = EVERY if languages is None else {word: value for code in languages for word, value in WORDS.get(code, {}).items()}
+def spelled(text: str, language: str | None = None) -> Iterator[Spelled]:
+    """The numbers in words of a text, in order. In a text of a known language words that are others there are left out."""
+    words = EVERY if language is None else _words_in(language)
     begun: _Composed | None = None
     for match in _WORD.finditer(text):
         word = match[0].lower()
@@ -118,6 +120,12 @@ def spelled(text: str, languages: tuple[str, ...] | None = None) -> Iterator[Spe
         begun = None if value is None else _Composed(Fraction(value), word, match.start(), match.end())
     if begun is not None:
         yield begun.spelled()
+
+
+@cache
+def _words_in(language: str) -> dict[str, int | Fraction]:
+    own = WORDS.get(language, {})
+    return {word: value for word, value in EVERY.items() if word in own or word not in _MIXED}
 
 
 class _Composed:

@@ -29,6 +29,9 @@ _MAGNITUDES = {
 _MAGNITUDE = re.compile(rf"[ ]?([万亿千]|[{_LETTERS}]+)\.?(?![{_LETTERS}\d])|[ ]?([万亿千])")
 _HALF_MORE = re.compile(r"[ -](?:and a half|et demie?|y medi[ao]|с половиной)\b", re.IGNORECASE)
 _HAN_NUMBER = re.compile(rf"(?P<share>百分之)?(?P<digits>{CHINESE}|\d+(?:\.\d+)?)(?P<half>个半|半(?=[小天年个月公]))?")
+_HAN_PARTS = re.compile(r"(?P<first>[一二两三\d])(?P<unit>米|块)(?P<after>[零一二三四五六七八九]{1,2}|\d{1,2})(?![\d一二三四五六七八九十百千万厘分])")
+_HAN_SUM = re.compile(r"(\d+(?:\.\d+)?)([万亿])(\d+)([千百])")
+_PLACED = re.compile("(?=.*[十百千万亿])(?=.*[一二两三四五六七八九])(?!.*万一|一千零一).{2,}")
 _COUNTED = re.compile("[个只人次本张台位名岁号件条层楼页块家间倍种杯瓶亩棵双套辆]")
 _MINUS = re.compile(r"(?:\b(?:minus|moins|menos|минус)|零下|负)\s?$", re.IGNORECASE)
 _BETWEEN = re.compile(r"\s?(?:-|\u2013|\u2014|~|to|bis|und|and|et|à|a|y|до|и|по|至|到)\s?", re.IGNORECASE)
@@ -49,14 +52,14 @@ class Found(NamedTuple):
     article: bool = False
 
 
-def numbers(text: str, language: str, languages: tuple[str, ...] | None) -> list[Claim]:
+def numbers(text: str, language: str, *, generous: bool) -> list[Claim]:
     """The numbers of a text in order, none within another.
 
-    `language` decides how a lone comma or point is read; number words are those of `languages`, all that are known when None.
+    `language` decides how a lone comma or point is read. `generous` takes what may be a number for one.
     """
-    taken = [*_digits(text, language), *_chinese(text)]
+    taken = [*_heights(text), *_digits(text, language), *_chinese(text, generous=generous)]
     places = {place for one in taken for place in (one.start, one.end - 1)}
-    taken += [one for one in _words(text, languages) if one.start not in places]
+    taken += [one for one in _words(text, None if generous else language) if one.start not in places]
     found: list[Found] = []
     for one in sorted(taken, key=lambda one: (one.start, -one.end)):
         if not found or one.start >= found[-1].end:
@@ -127,8 +130,8 @@ def _money(
     return Found(start, end, readings, unit, in_words, article)
 
 
-def _words(text: str, languages: tuple[str, ...] | None) -> Iterator[Found]:
-    for one in spelled(text, languages):
+def _words(text: str, language: str | None) -> Iterator[Found]:
+    for one in spelled(text, language):
         found = _with_unit(text, one.start, one.end, frozenset({one.value}), in_words=True, article=one.article)
         half = one.value.denominator != 1
         if half and found.unit is None:
@@ -137,7 +140,7 @@ def _words(text: str, languages: tuple[str, ...] | None) -> Iterator[Found]:
             if behind is None:
                 continue
             found = Found(one.start, behind[1], frozenset({one.value}), behind[0], in_words=True)
-        if languages is not None and found.article and (found.unit is None or text[one.start : one.end].lower() != "one"):
+        if language is not None and found.article and (found.unit is None or text[one.start : one.end].lower() != "one"):
             continue  # "a week" is no count
         yield found
     for match in re.finditer(r"\bпол(часа|года|месяца|дня|метра|литра|килограмма|километра)\b", text, re.IGNORECASE):
@@ -148,7 +151,22 @@ def _words(text: str, languages: tuple[str, ...] | None) -> Iterator[Found]:
             yield Found(match.start(), half_more.end(), frozenset({Fraction(3, 2)}), unit_word("hour"), in_words=True)
 
 
-def _chinese(text: str) -> Iterator[Found]:
+def _heights(text: str) -> Iterator[Found]:
+    """Chinese numbers of two parts: 一米七五, 3块5, 3万5千元."""
+    for match in _HAN_PARTS.finditer(text):
+        first, after = _han(match["first"]), match["after"]
+        digits = after if after.isdigit() else "".join(str(int(chinese(c))) for c in after)
+        yield Found(match.start(), match.end(), frozenset({first + Fraction(int(digits), 10 ** len(digits))}), unit_word(match["unit"]))
+    for match in _HAN_SUM.finditer(text):
+        value = Fraction(match[1]) * (10**4 if match[2] == "万" else 10**8) + Fraction(match[3]) * (1000 if match[4] == "千" else 100)
+        yield _with_unit(text, match.start(), match.end(), frozenset({value}), in_words=True)
+
+
+def _han(written: str) -> Fraction:
+    return Fraction(written) if written[0].isdigit() and written.isascii() else chinese(written)
+
+
+def _chinese(text: str, *, generous: bool) -> Iterator[Found]:
     for match in _HAN_NUMBER.finditer(text):
         written = match["digits"]
         if written[0].isdigit() and not match["share"] and not match["half"]:
@@ -160,7 +178,7 @@ def _chinese(text: str) -> Iterator[Found]:
         behind = unit_at(text, match.end())
         if match["half"] and behind:
             yield Found(match.start(), behind[1], frozenset({value + Fraction(1, 2)}), behind[0])
-        elif behind or _COUNTED.match(text, match.end()):
+        elif behind or _COUNTED.match(text, match.end()) or generous or _PLACED.fullmatch(written):
             end = behind[1] if behind else match.end()
             yield Found(match.start(), end, frozenset({value}), behind[0] if behind else None, in_words=value <= _SMALL_MAX)
     for match in re.finditer(r"半(?:个)?(小时|年|天|月|公斤|公里)", text):
