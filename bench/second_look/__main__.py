@@ -146,7 +146,7 @@ def took() -> list[float]:
     talk = tomllib.loads((FOLDER / "tuned.toml").read_text("utf-8"))["talk"][0]
     with tempfile.TemporaryDirectory() as folder:
         context = testing.context(Path(folder))
-        caller = caller_for(context, "owner")
+        caller = caller_for(context)
         ids = {}
         for one in talk["events"]:
             kept = remember(context, caller, Turn(query=one["query"], response=one["response"], occurred_at=datetime.fromisoformat(one["at"])))

@@ -65,11 +65,11 @@ def claims_in(text: str, day: date, language: str, *, generous: bool = False) ->
     take(by_pattern)
     take(clocks(text))
     take(codes(text))
+    take(relative_dates(text, day))
     before = text
     take(numbers(text, language, generous=generous))
     at_numbers = [counted_from(before, claim, day) for claim in found if claim.kind == "number"]
     found = [claim for claim in found if claim.kind != "number"] + at_numbers
-    take(relative_dates(text, day))
     take(names(text, language))
     return sorted(found, key=lambda one: (one.start, one.end))
 
