@@ -14,6 +14,7 @@ _IP = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2}|:\d{1,5})?(?![\w
 _IP_6 = re.compile(r"(?<![\w:])(?:[0-9a-f]{1,4}:){2,7}[0-9a-f:]{1,40}(?:/\d{1,3})?", re.IGNORECASE)
 _PHONE = re.compile(r"(?<![\w+])\+\d{1,3}(?:[ ()/-]{1,2}\d{1,12}){1,6}", re.ASCII)
 _VERSION = re.compile(r"(?<![\w.])v?\d{1,9}(?:\.\d{1,9}){2,6}(?:[-+][0-9a-z.]{1,40})?(?![\w.]*\d)|(?<![\w.])v\d{1,9}(?:\.\d{1,9}){0,1}(?![\w.]*\d)", re.ASCII)
+_LONG = re.compile(r"(?<!\d)\d{41,}(?!\d)", re.ASCII)  # no amount of anything
 _DAY = re.compile(r"\d{1,2}\.\d{1,2}\.(?:\d{4}|\d\d)|\d{4}\.\d{1,2}\.\d{1,2}")
 _THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3})+")
 _CODE = re.compile(  # letters and digits in one word: QX7T2M, RTX-4090, G17
@@ -41,7 +42,7 @@ def plain_url(url: str) -> str:
 
 def numbered(text: str) -> Iterator[Claim]:
     """IP addresses, telephone numbers and versions."""
-    for pattern in (_IP, _IP_6, _PHONE):
+    for pattern in (_IP, _IP_6, _PHONE, _LONG):
         for match in pattern.finditer(text):
             yield _verbatim("number", match, re.sub(r"[ ()-]", "", match[0]) if pattern is _PHONE else match[0])
     for match in _VERSION.finditer(text):

@@ -12,6 +12,7 @@ from .values import Claim, Dates, When
 
 _MONTHS = {name: month for language in LANGUAGES for name, month in language.months.items() if ord(name[0]) < 0x530 and len(name) > 2}
 _MONTH = "|".join(re.escape(name) for name in sorted(_MONTHS, key=len, reverse=True))
+_NAME = rf"(?=[^\W\d_])(?P<mn>{_MONTH})"  # the first look spares most places the long list
 _Y, _D = r"(?P<y>\d{4})", r"(?P<d>\d{1,2})"
 _ORDINAL = r"(?:st|nd|rd|th|er|\.|º|ª|-?го)?"
 _OF = r"(?:(?:of|de|del|du|d['’])[ ])?"
@@ -21,18 +22,18 @@ _PATTERNS = [
     re.compile(r"(?<![\w.-])(?P<y>(?:19|20)\d\d)-(?P<m>0[1-9]|1[0-2])(?![\d-])", re.ASCII),
     re.compile(rf"(?<![\w./-])(?P<dm>\d{{1,2}})(?P<s>[-/.])(?P<md>\d{{1,2}})(?P=s)(?P<y>\d{{4}}|\d\d)(?!\d|[./-]\d)", re.ASCII),
     re.compile(
-        rf"(?<![\w.]){_SPAN}{_D}{_ORDINAL}[ ]?{_OF}(?P<mn>{_MONTH})(?![^\W\d_])\.?,?(?:[ ](?:(?:de|del|of)[ ])?{_Y}(?!\d|[.,]\d)(?:[ ]г(?:ода|\.))?)?",
+        rf"(?<![\w.]){_SPAN}{_D}{_ORDINAL}[ ]?{_OF}{_NAME}(?![^\W\d_])\.?,?(?:[ ](?:(?:de|del|of)[ ])?{_Y}(?!\d|[.,]\d)(?:[ ]г(?:ода|\.))?)?",
         re.IGNORECASE,
     ),
     re.compile(
-        rf"(?<![^\W_])(?P<mn>{_MONTH})\.?[ ](?:the[ ])?{_D}(?:st|nd|rd|th)?(?:[ ]?(?:-|\u2013|to|and)[ ]?(?P<d0>\d{{1,2}})(?:st|nd|rd|th)?)?"
+        rf"(?<![^\W_]){_NAME}\.?[ ](?:the[ ])?{_D}(?:st|nd|rd|th)?(?:[ ]?(?:-|\u2013|to|and)[ ]?(?P<d0>\d{{1,2}})(?:st|nd|rd|th)?)?"
         rf"(?!\d|[.,:]\d|[^\W\d_])(?:,?[ ]{_Y}(?!\d|[.,]\d))?",
         re.IGNORECASE,
     ),
-    re.compile(rf"(?<![^\W_])(?P<mn>{_MONTH})\.?,?[ ]{_OF}{_Y}(?!\d|[.,]\d)(?:[ ]г(?:ода|\.))?", re.IGNORECASE),
+    re.compile(rf"(?<![^\W_]){_NAME}\.?,?[ ]{_OF}{_Y}(?!\d|[.,]\d)(?:[ ]г(?:ода|\.))?", re.IGNORECASE),
     re.compile(
         rf"(?:(?<![^\W_])(?:in|im|en|since|until|till|by|before|after|of|seit|anfang|mitte|ende|ab|bis|early|mid|late|last|next|this|fin|début|"
-        rf"в|во|до|с|к|начале|конце|середине)[ ])(?P<mn>{_MONTH})(?![^\W\d_]|[ ]\d)",
+        rf"в|во|до|с|к|начале|конце|середине)[ ]){_NAME}(?![^\W\d_]|[ ]\d)",
         re.IGNORECASE,
     ),
     re.compile(r"(?<![\w./-])(?P<d>0?[1-9]|[12]\d|3[01])\.(?P<m>0?[1-9]|1[0-2])\.(?!\d)", re.ASCII),

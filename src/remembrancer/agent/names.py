@@ -16,7 +16,7 @@ _BEGINS = re.compile(r"(?:^|[.!?:;¡¿\n\u2026。！？：；|>\"“„«(*_#]|[
 _TITLES = frozenset("mr mrs ms miss dr prof herr frau doktor professor doctor docteur monsieur madame mme señor señora sr sra don doña господин госпожа".split())
 _COMMON = frozenset(  # capitalised, but no names to be proved
     "i english german french spanish russian chinese italian japanese european american british internet web god ok okay hello hi hey dear thanks "
-    "thank please yes no sure noted christmas easter weihnachten ostern noël monday mr mrs".split()
+    "thank please yes no sure noted wow yeah yep bye woah congrats hola gracias hallo danke guten bonjour bonsoir merci salut привет спасибо здравствуйте christmas easter weihnachten ostern noël monday mr mrs".split()
 )
 _MONTHS = frozenset(name for language in LANGUAGES for name in language.months)
 _NO_NAMES = _COMMON | _MONTHS | weekday_words() | frozenset(word.lower().rstrip("*") for word in UNITS if len(word) > 1)
@@ -61,13 +61,18 @@ def _is_capital(word: str) -> bool:
 
 def _named(text: str, run: list[re.Match[str]], language: str) -> Iterator[Claim]:
     begins = bool(run) and _BEGINS.search(text[max(0, run[0].start() - 12) : run[0].start()]) is not None
+    before, greets = text[max(0, run[0].start() - 2) : run[0].start()] if run else "", begins
     titled = False
     while run and _is_no_name(run[0][0]):
         titled = titled or run[0][0].lower() in _TITLES
         run, begins = run[1:], False
+    greets = greets and not begins and not titled  # "Hello Anna, ..."
     while run and _is_no_name(run[-1][0]):
         run = run[:-1]
     if not run or len(run) > WORDS_MAX:
+        return
+    behind = text[run[-1].end() : run[-1].end() + 1]
+    if greets and behind in {",", "!", ".", ""}:
         return
     marked = [any(c.isupper() for c in match[0][1:]) and not match[0].isupper() for match in run]
     if len(run) == 1 and not marked[0] and not titled and (begins or language == "de" or run[0][0].isupper()):
@@ -79,7 +84,7 @@ def _named(text: str, run: list[re.Match[str]], language: str) -> Iterator[Claim
             return
     words = [part for match in shown for part in plain_word(match[0]).split("-") if len(part) > 1]
     if words:
-        yield Claim("name", run[0].start(), run[-1].end(), Name(tuple(words)))
+        yield Claim("name", run[0].start(), run[-1].end(), Name(tuple(words)), weak=before == ", " and behind in {"!", "?", "."})
 
 
 def _is_no_name(word: str) -> bool:

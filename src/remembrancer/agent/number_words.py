@@ -179,7 +179,7 @@ class _Composed:
 
 _DIGITS = {**{c: n for n, c in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2}
 _PLACES = {"十": 10, "百": 100, "千": 1000}
-CHINESE = "[零〇一二两三四五六七八九十百千万亿]+(?:点[零〇一二三四五六七八九]+)?"
+CHINESE = "[零〇一二两三四五六七八九十百千万亿]{1,40}(?:点[零〇一二三四五六七八九]{1,40})?"
 
 
 def chinese(written: str) -> Fraction:

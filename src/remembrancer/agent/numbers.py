@@ -14,7 +14,7 @@ from .values import Claim, Quantity
 _LETTERS = r"A-Za-z_\u00c0-\u024f\u0370-\u03ff\u0400-\u052f"
 _NUMBER = re.compile(
     rf"(?P<sign>(?<![\w)\].%-])-)?(?<![{_LETTERS}\d])(?<!\d[.,])"
-    r"(?P<digits>\d{1,3}(?P<mark>[.,' \u2019])\d{3}(?:(?P=mark)\d{3})*(?:(?!(?P=mark))[.,]\d{1,15})?(?![\d])|\d+(?:[.,]\d+)?)"
+    r"(?P<digits>\d{1,3}(?P<mark>[.,' \u2019])\d{3}(?:(?P=mark)\d{3})*(?:(?!(?P=mark))[.,]\d{1,15})?(?![\d])|\d{1,40}(?!\d)(?:[.,]\d{1,40}(?!\d))?)"
     r"(?P<half>½)?",
     re.ASCII,
 )
@@ -28,9 +28,9 @@ _MAGNITUDES = {
 }  # fmt: skip
 _MAGNITUDE = re.compile(rf"[ ]?([万亿千]|[{_LETTERS}]+)\.?(?![{_LETTERS}\d])|[ ]?([万亿千])")
 _HALF_MORE = re.compile(r"[ -](?:and a half|et demie?|y medi[ao]|с половиной)\b", re.IGNORECASE)
-_HAN_NUMBER = re.compile(rf"(?P<share>百分之)?(?P<digits>{CHINESE}|\d+(?:\.\d+)?)(?P<half>个半|半(?=[小天年个月公]))?")
+_HAN_NUMBER = re.compile(rf"(?P<share>百分之)?(?P<digits>{CHINESE}|\d{1,40}(?:\.\d{1,40})?)(?P<half>个半|半(?=[小天年个月公]))?")
 _HAN_PARTS = re.compile(r"(?P<first>[一二两三\d])(?P<unit>米|块)(?P<after>[零一二三四五六七八九]{1,2}|\d{1,2})(?![\d一二三四五六七八九十百千万厘分])")
-_HAN_SUM = re.compile(r"(\d+(?:\.\d+)?)([万亿])(\d+)([千百])")
+_HAN_SUM = re.compile(r"(?<!\d)(\d{1,40}(?:\.\d{1,40})?)([万亿])(\d{1,40})([千百])")
 _PLACED = re.compile("(?=.*[十百千万亿])(?=.*[一二两三四五六七八九])(?!.*万一|一千零一).{2,}")
 _COUNTED = re.compile("[个只人次本张台位名岁号件条层楼页块家间倍种杯瓶亩棵双套辆]")
 _MINUS = re.compile(r"(?:\b(?:minus|moins|menos|минус)|零下|负)\s?$", re.IGNORECASE)
