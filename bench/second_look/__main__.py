@@ -64,7 +64,10 @@ def cases(file: str) -> Iterator[Case]:
     """The drafts of a file."""
     for talk in tomllib.loads((FOLDER / file).read_text("utf-8"))["talk"]:
         cited = {
-            one["id"]: Cited("shown", Evidence(one["id"], f"{one['query']}\n\n{one['response']}", datetime.fromisoformat(one["at"]).astimezone(UTC).date()))
+            one["id"]: Cited(
+                "shown",
+                Evidence(one["id"], f"{one['query']}\n\n{one['response']}", datetime.fromisoformat(one["at"]).astimezone(UTC).date()),
+            )
             for one in talk["events"]
         }
         for line in talk["drafts"].strip().splitlines():
@@ -105,7 +108,9 @@ def scored(given: list[Case], *, show: bool = False) -> Score:
     score = Score(Counter(), Counter(), Counter(), Counter())
     for case in given:
         draft = take_apart(case.text, WRITTEN)
-        failed = [check for check in look(draft, {ref: case.cited.get(ref, Cited("unknown")) for ref in draft.refs}, "") if check.status == "fail"]
+        failed = [
+            check for check in look(draft, {ref: case.cited.get(ref, Cited("unknown")) for ref in draft.refs}, "") if check.status == "fail"
+        ]
         met: set[Label] = set()
         for check in failed:
             sort = _SORT_OF.get(check.check, "!")
@@ -120,7 +125,9 @@ def scored(given: list[Case], *, show: bool = False) -> Score:
             kinds = [check.check for check in failed if label in met and label.start < (check.end or 0) and (check.start or 0) < label.end]
             counter = score.met if label in met else score.missed
             counter[label.sort] += 1
-            counter[next((k for k in kinds if _SORT_OF.get(k, "!") == label.sort), kind_of(case.text[label.start : label.end], label.sort))] += 1
+            counter[
+                next((k for k in kinds if _SORT_OF.get(k, "!") == label.sort), kind_of(case.text[label.start : label.end], label.sort))
+            ] += 1
             counter[f"{case.language}{label.sort}"] += 1
             if show and label not in met:
                 print("MISSED", case.language, case.text, "|", case.text[label.start : label.end])
@@ -149,7 +156,9 @@ def took() -> list[float]:
         caller = caller_for(context)
         ids = {}
         for one in talk["events"]:
-            kept = remember(context, caller, Turn(query=one["query"], response=one["response"], occurred_at=datetime.fromisoformat(one["at"])))
+            kept = remember(
+                context, caller, Turn(query=one["query"], response=one["response"], occurred_at=datetime.fromisoformat(one["at"]))
+            )
             ids[one["id"]] = kept.event_id or ""
             recall(context, caller, MemoryQuery(query_text=one["query"], user_id="owner"))
         lines = [unlabelled(line.partition(": ")[2])[0] for line in talk["drafts"].strip().splitlines()]
@@ -187,7 +196,9 @@ def main() -> None:
         rows += [[name, *score.row(f"`{check}`", [check])] for check in ("number_in_ref", "date_in_ref", "name_in_ref", "url_in_ref")]
         rows += [[name, *score.row(f"values, {code}", [f"{code}!"])] for code in ("en", "de", "fr", "es", "ru", "zh")]
     times = took()
-    speed = f"A draft of four sentences, through the store: p50 {statistics.median(times):.2f} ms, p99 {times[int(len(times) * 0.99)]:.2f} ms."
+    speed = (
+        f"A draft of four sentences, through the store: p50 {statistics.median(times):.2f} ms, p99 {times[int(len(times) * 0.99)]:.2f} ms."
+    )
     heads = ["drafts", "what", "labels", "precision", "recall", "told wrongly / missed"]
     write_section("second_look", "Second look", "python -m bench.second_look", f"{table(heads, rows)}\n\n{speed}")
 

@@ -23,8 +23,8 @@ from .values import Claim
 _SAMPLE_CHARACTERS = 4_000  # of a text that its language is told by
 # One character each, so that places stay: blanks, minus signs, full-width forms.
 _PLAIN = str.maketrans(
-    {c: " " for c in "\u00a0\u2007\u2009\u202f\u3000\t"}
-    | {c: "-" for c in "\u2010\u2011\u2212"}
+    dict.fromkeys("\xa0\u2007\u2009\u202f\u3000\t", " ")
+    | dict.fromkeys("‐‑−", "-")
     | {chr(0xFF01 + n): chr(0x21 + n) for n in range(94) if chr(0x21 + n) in "%()+-./0123456789:@" or chr(0x21 + n).isalpha()}
     | {"\u066b": ".", "\u2024": "."}
 )

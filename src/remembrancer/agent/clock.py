@@ -8,23 +8,27 @@ from collections.abc import Iterator
 from .number_words import CHINESE, chinese
 from .values import Claim, Clock
 
-_HALF_DAYS = {"am": 0, "pm": 12, "утра": 0, "ночи": 0, "дня": 12, "вечера": 12, "mañana": 0, "madrugada": 0, "tarde": 12, "noche": 12, "matin": 0,
-              "soir": 12, "après-midi": 12, "morgens": 0, "vormittags": 0, "nachmittags": 12, "abends": 12}  # fmt: skip
+_HALF_DAYS = {"am": 0, "pm": 12, "утра": 0, "ночи": 0, "дня": 12, "вечера": 12, "mañana": 0, "madrugada": 0, "tarde": 12, "noche": 12,
+              "matin": 0, "soir": 12, "après-midi": 12, "morgens": 0, "vormittags": 0, "nachmittags": 12, "abends": 12}  # fmt: skip
 _PART = (
     r"(?:[ ]?(?P<half>[ap]\.?[ ]?m\b\.?)|[ ](?P<part>утра|ночи|дня|вечера|morgens|vormittags|nachmittags|abends|"
     r"(?:in the )?(?:morning|afternoon|evening)|(?:de|por) la (?:mañana|madrugada|tarde|noche)|du (?:matin|soir)|de l['’]après-midi))"
 )
+_PART_2 = _PART.replace("?P<half>", "?P<half_2>").replace("?P<part>", "?P<part_2>")
 _COLON = re.compile(
-    rf"(?<![\w:.,/-])(?P<h>[01]?\d|2[0-4])(?P<mark>[:\uff1a]|[ ]?[hH][ ]?|\.(?=\d\d[ ]?(?:Uhr|[ap]\.?m)))(?P<m>[0-5]\d)(?::[0-5]\d)?(?![\d:]|[.,]\d)"
+    rf"(?<![\w:.,/-])(?P<h>[01]?\d|2[0-4])(?P<mark>[:\uff1a]|[ ]?[hH][ ]?|\.(?=\d\d[ ]?(?:Uhr|[ap]\.?m)))"
+    rf"(?P<m>[0-5]\d)(?::[0-5]\d)?(?![\d:]|[.,]\d)"
     rf"(?:[ ]?(?:Uhr|ч(?![^\W\d_])))?{_PART}?",
     re.ASCII,
 )
 _HOUR = re.compile(
-    rf"(?<![\w:.,/-])(?P<h>[01]?\d|2[0-4])(?:[ ]Uhr(?:[ ](?P<m>[0-5]\d)(?!\d))?(?:{_PART})?|(?:[ ]?(?:heures?|час(?:ов|а)?|часу?))?{_PART.replace('?P<half>', '?P<half_2>').replace('?P<part>', '?P<part_2>')})",
+    rf"(?<![\w:.,/-])(?P<h>[01]?\d|2[0-4])(?:[ ]Uhr(?:[ ](?P<m>[0-5]\d)(?!\d))?(?:{_PART})?"
+    rf"|(?:[ ]?(?:heures?|час(?:ов|а)?|часу?))?{_PART_2})",
     re.ASCII,
 )
 _HAN = re.compile(
-    rf"(?P<part>凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里)?(?P<h>\d{{1,2}}|{CHINESE})[点點时](?!间|候|代|刻|常)(?:(?P<quarter>[一三])刻|(?P<m>\d{{1,2}}|{CHINESE})分?|(?P<half>半)|整|钟)?"
+    rf"(?P<part>凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里)?(?P<h>\d{{1,2}}|{CHINESE})[点點时](?!间|候|代|刻|常)"
+    rf"(?:(?P<quarter>[一三])刻|(?P<m>\d{{1,2}}|{CHINESE})分?|(?P<half>半)|整|钟)?"
 )
 _LATE = frozenset({"下午", "傍晚", "晚上", "夜里", "中午"})
 _PART_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")

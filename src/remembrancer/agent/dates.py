@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
-from ..search.languages import LANGUAGES
+from ..search.languages import LANGUAGES, normal
 from .number_words import CHINESE, chinese
 from .values import Claim, Dates, When
 
@@ -20,9 +20,10 @@ _SPAN = r"(?:(?P<d0>\d{1,2})(?:st|nd|rd|th|er|\.|-?го)?[ ]?(?:-|\u2013|\u2014|
 _PATTERNS = [
     re.compile(rf"(?<![\w.-])(?P<y>\d{{4}})(?P<s>[-/.])(?P<m>\d{{1,2}})(?P=s){_D}(?![\d-]|[./]\d)", re.ASCII),
     re.compile(r"(?<![\w.-])(?P<y>(?:19|20)\d\d)-(?P<m>0[1-9]|1[0-2])(?![\d-])", re.ASCII),
-    re.compile(rf"(?<![\w./-])(?P<dm>\d{{1,2}})(?P<s>[-/.])(?P<md>\d{{1,2}})(?P=s)(?P<y>\d{{4}}|\d\d)(?!\d|[./-]\d)", re.ASCII),
+    re.compile(r"(?<![\w./-])(?P<dm>\d{1,2})(?P<s>[-/.])(?P<md>\d{1,2})(?P=s)(?P<y>\d{4}|\d\d)(?!\d|[./-]\d)", re.ASCII),
     re.compile(
-        rf"(?<![\w.]){_SPAN}{_D}{_ORDINAL}[ ]?{_OF}{_NAME}(?![^\W\d_])\.?,?(?:[ ](?:(?:de|del|of)[ ])?{_Y}(?!\d|[.,]\d)(?:[ ]г(?:ода|\.))?)?",
+        rf"(?<![\w.]){_SPAN}{_D}{_ORDINAL}[ ]?{_OF}{_NAME}(?![^\W\d_])\.?,?"
+        rf"(?:[ ](?:(?:de|del|of)[ ])?{_Y}(?!\d|[.,]\d)(?:[ ]г(?:ода|\.))?)?",
         re.IGNORECASE,
     ),
     re.compile(
@@ -38,7 +39,8 @@ _PATTERNS = [
     ),
     re.compile(r"(?<![\w./-])(?P<d>0?[1-9]|[12]\d|3[01])\.(?P<m>0?[1-9]|1[0-2])\.(?!\d)", re.ASCII),
     re.compile(
-        rf"(?:(?:(?P<y>\d{{4}}|[零〇一二三四五六七八九]{{4}})|(?P<near>去|今|明))年[ ]?)?(?P<m>\d{{1,2}}|{CHINESE})月(?:[ ]?(?P<d>\d{{1,2}}|{CHINESE})[日号號]?"
+        rf"(?:(?:(?P<y>\d{{4}}|[零〇一二三四五六七八九]{{4}})|(?P<near>去|今|明))年[ ]?)?"
+        rf"(?P<m>\d{{1,2}}|{CHINESE})月(?:[ ]?(?P<d>\d{{1,2}}|{CHINESE})[日号號]?"
         rf"(?:[ ]?(?:至|到|-|\u2013|\u2014|~)[ ]?(?P<d0>\d{{1,2}})[日号號])?)?"
     ),
     re.compile(r"(?P<y>\d{4}|[零〇一二三四五六七八九]{4})年(?!\w?级)"),
@@ -78,7 +80,7 @@ def _number(written: str) -> int:
 
 def _options(parts: dict[str, str | None], day: date) -> list[When]:
     name, near = parts.get("mn"), parts.get("near")
-    month = _MONTHS[name.lower()] if name else _number(parts["m"]) if parts.get("m") else None
+    month = _MONTHS.get(normal(name), 0) if name else _number(digits) if (digits := parts.get("m")) else None
     year = _number(written) if (written := parts.get("y")) else None
     if near:
         year = day.year + {"去": -1, "今": 0, "明": 1}[near]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from ..protocol.second_look import Check, CheckName
 from ..protocol.seal import read_seal
+from ..protocol.second_look import Check, CheckName
 from ..search.secrets import secrets_in
 from .claims import claims_in, language_of, plain
 from .evidence import Evidence
@@ -19,7 +19,8 @@ from .values import Claim, Kind
 IN_REF: dict[Kind, CheckName] = {"number": "number_in_ref", "date": "date_in_ref", "name": "name_in_ref", "url": "url_in_ref"}
 SHOWN_CHARACTERS_MAX = 200  # of a claim or an id that an answer repeats
 _SERVICE_LINE = re.compile(
-    r"^[ \t]*(?:(?:L1|L2|CRITICAL|CUBE_NOTHING):[ \t]*\S|CUBE:[^|\n]*\|[^|\n]*\||RATE:[ \t]*\S+[ \t]+[+-]?[01]\b|(?:TASK_DONE|PUBLISH)[ \t]*$|memory: not used\b)[^\n]*",
+    r"^[ \t]*(?:(?:L1|L2|CRITICAL|CUBE_NOTHING):[ \t]*\S|CUBE:[^|\n]*\|[^|\n]*\|"
+    r"|RATE:[ \t]*\S+[ \t]+[+-]?[01]\b|(?:TASK_DONE|PUBLISH)[ \t]*$|memory: not used\b)[^\n]*",
     re.MULTILINE,
 )
 _SEAL_LINE = re.compile(r"^[^\n|]{0,80}\|[ \t]*#\d[^\n]{0,200}$", re.MULTILINE)
@@ -89,7 +90,9 @@ def _service_lines(text: str) -> Iterator[Check]:
 def _secrets(text: str) -> Iterator[Check]:
     found = secrets_in(text)
     for secret in found:  # told by its place alone: a secret is not repeated
-        detail = f"This is a secret ({secret.kind}): take it out, and tell the user to revoke it and to keep the new one in an environment variable."
+        detail = (
+            f"This is a secret ({secret.kind}): take it out. Tell the user to revoke it and to keep the new one in an environment variable."
+        )
         yield Check(check="no_secret", status="fail", detail=detail, start=secret.start, end=secret.end)
     if not found:
         yield Check(check="no_secret", status="pass", detail="No key, token or password was found in it.")
@@ -99,9 +102,13 @@ def _center(draft: Draft, event_id: str) -> Iterator[Check]:
     if not event_id:
         return
     if event_id in draft.refs:
-        yield Check(check="event_id_cited", status="pass", detail="The event named in event_id is cited.", ref=event_id[:SHOWN_CHARACTERS_MAX])
+        yield Check(
+            check="event_id_cited", status="pass", detail="The event named in event_id is cited.", ref=event_id[:SHOWN_CHARACTERS_MAX]
+        )
     else:
-        detail = "The draft does not cite the event named in event_id: put (ref: …) with it behind what rests on it, or send an empty event_id."
+        detail = (
+            "The draft does not cite the event named in event_id: put (ref: …) with it behind what rests on it, or send an empty event_id."
+        )
         yield Check(check="event_id_cited", status="fail", detail=detail, ref=event_id[:SHOWN_CHARACTERS_MAX])
 
 
@@ -117,7 +124,10 @@ def _refs(draft: Draft, cited: Mapping[str, Cited]) -> Iterator[Check]:
 def _ref(draft: Draft, ref: str, start: int, end: int, found: Cited) -> Check:
     said: dict[str, tuple[CheckName, str]] = {
         "unknown": ("ref_exists", "There is no such event in this memory: cite an event_id that a search of this session returned."),
-        "own": ("ref_shown", "This is the turn that is looked at: an answer cannot prove itself. Cite the event it rests on, or mark the claim."),
+        "own": (
+            "ref_shown",
+            "This is the turn that is looked at: an answer cannot prove itself. Cite the event it rests on, or mark the claim.",
+        ),
         "not_shown": ("ref_shown", "No search of this session returned this event: search for it before you cite it."),
         "shown": ("ref_shown", "A search of this session returned it."),
     }

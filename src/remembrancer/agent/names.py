@@ -10,20 +10,100 @@ from .relative_dates import weekday_words
 from .units import UNITS
 from .values import Claim, Name
 
-_WORD = re.compile(r"[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af][^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]*(?:['’-][^\W\d_\u3400-\u9fff]+)*")
+_WORD = re.compile(
+    r"[^\W\d_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af][^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]*(?:['’-][^\W\d_\u3400-\u9fff]+)*"
+)
 _WITHIN = re.compile(r"[ ](?:(?:van|von|de|da|del|di|du|der|den|ten|la|le|bin|al)[ ]){0,2}")
 _BEGINS = re.compile(r"(?:^|[.!?:;¡¿\n\u2026。！？：；|>\"“„«(*_#]|[-+•–—])[\s\"“„«'(*_>\x00-]*$")
-_TITLES = frozenset("mr mrs ms miss dr prof herr frau doktor professor doctor docteur monsieur madame mme señor señora sr sra don doña господин госпожа".split())
+_TITLES = frozenset(
+    [
+        "mr",
+        "mrs",
+        "ms",
+        "miss",
+        "dr",
+        "prof",
+        "herr",
+        "frau",
+        "doktor",
+        "professor",
+        "doctor",
+        "docteur",
+        "monsieur",
+        "madame",
+        "mme",
+        "señor",
+        "señora",
+        "sr",
+        "sra",
+        "don",
+        "doña",
+        "господин",
+        "госпожа",
+    ]
+)
 _COMMON = frozenset(  # capitalised, but no names to be proved
-    "i english german french spanish russian chinese italian japanese european american british internet web god ok okay hello hi hey dear thanks "
-    "thank please yes no sure noted wow yeah yep bye woah congrats hola gracias hallo danke guten bonjour bonsoir merci salut привет спасибо здравствуйте christmas easter weihnachten ostern noël monday mr mrs".split()
+    [
+        "i",
+        "english",
+        "german",
+        "french",
+        "spanish",
+        "russian",
+        "chinese",
+        "italian",
+        "japanese",
+        "european",
+        "american",
+        "british",
+        "internet",
+        "web",
+        "god",
+        "ok",
+        "okay",
+        "hello",
+        "hi",
+        "hey",
+        "dear",
+        "thanks",
+        "thank",
+        "please",
+        "yes",
+        "no",
+        "sure",
+        "noted",
+        "wow",
+        "yeah",
+        "yep",
+        "bye",
+        "woah",
+        "congrats",
+        "hola",
+        "gracias",
+        "hallo",
+        "danke",
+        "guten",
+        "bonjour",
+        "bonsoir",
+        "merci",
+        "salut",
+        "привет",
+        "спасибо",
+        "здравствуйте",
+        "christmas",
+        "easter",
+        "weihnachten",
+        "ostern",
+        "noël",
+        "monday",
+        "mr",
+        "mrs",
+    ]
 )
 _MONTHS = frozenset(name for language in LANGUAGES for name in language.months)
 _NO_NAMES = _COMMON | _MONTHS | weekday_words() | frozenset(word.lower().rstrip("*") for word in UNITS if len(word) > 1)
 _STOP = frozenset(word for code in ("en", "de", "fr", "es", "ru", "it", "pt", "nl") for word in BY_CODE[code].stop)
-_SURNAMES = (
-    "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林罗高郑梁谢宋唐许韩冯邓曹彭曾肖田董潘袁蔡蒋余于杜叶程魏苏吕丁任卢姚沈钟姜崔谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤"
-)
+_SURNAMES = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林罗高郑梁谢宋唐许韩冯邓曹彭曾肖田董潘袁蔡蒋余于杜叶程魏苏吕丁任卢姚沈钟姜崔谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤"
 _HAN = re.compile(
     rf"(?P<one>[{_SURNAMES}][\u4e00-\u9fff]{{0,2}}?)(?=先生|女士|小姐|老师|医生|教授|经理|律师|师傅|阿姨|叔叔)|(?:名叫|叫做|姓名是|是|叫)(?P<two>[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}?)(?=[，。,.（( ]|$)"
     r"|《(?P<three>[^《》\n]{1,60})》"
@@ -63,12 +143,14 @@ def _named(text: str, run: list[re.Match[str]], language: str) -> Iterator[Claim
     begins = bool(run) and _BEGINS.search(text[max(0, run[0].start() - 12) : run[0].start()]) is not None
     before, greets = text[max(0, run[0].start() - 2) : run[0].start()] if run else "", begins
     titled = False
-    while run and _is_no_name(run[0][0]):
-        titled = titled or run[0][0].lower() in _TITLES
-        run, begins = run[1:], False
+    first, last = 0, len(run)
+    while first < last and _is_no_name(run[first][0]):
+        titled = titled or run[first][0].lower() in _TITLES
+        first, begins = first + 1, False
     greets = greets and not begins and not titled  # "Hello Anna, ..."
-    while run and _is_no_name(run[-1][0]):
-        run = run[:-1]
+    while first < last and _is_no_name(run[last - 1][0]):
+        last -= 1
+    run = run[first:last]
     if not run or len(run) > WORDS_MAX:
         return
     behind = text[run[-1].end() : run[-1].end() + 1]

@@ -14,7 +14,8 @@ from .values import Claim, Quantity
 _LETTERS = r"A-Za-z_\u00c0-\u024f\u0370-\u03ff\u0400-\u052f"
 _NUMBER = re.compile(
     rf"(?P<sign>(?<![\w)\].%-])-)?(?<![{_LETTERS}\d])(?<!\d[.,])"
-    r"(?P<digits>\d{1,3}(?P<mark>[.,' \u2019])\d{3}(?:(?P=mark)\d{3})*(?:(?!(?P=mark))[.,]\d{1,15})?(?![\d])|\d{1,40}(?!\d)(?:[.,]\d{1,40}(?!\d))?)"
+    r"(?P<digits>\d{1,3}(?P<mark>[.,' \u2019])\d{3}(?:(?P=mark)\d{3})*(?:(?!(?P=mark))[.,]\d{1,15})?(?![\d])"
+    r"|\d{1,40}(?!\d)(?:[.,]\d{1,40}(?!\d))?)"
     r"(?P<half>½)?",
     re.ASCII,
 )
@@ -27,16 +28,21 @@ _MAGNITUDES = {
     "млрд": 10**9, "миллиард": 10**9, "миллиардов": 10**9, "万": 10**4, "亿": 10**8, "千": 10**3,
 }  # fmt: skip
 _MAGNITUDE = re.compile(rf"[ ]?([万亿千]|[{_LETTERS}]+)\.?(?![{_LETTERS}\d])|[ ]?([万亿千])")
+_OF = re.compile(r"[ ]d(?:e[ ]|['’])")  # deux millions d'euros
 _HALF_MORE = re.compile(r"[ -](?:and a half|et demie?|y medi[ao]|с половиной)\b", re.IGNORECASE)
-_HAN_NUMBER = re.compile(rf"(?P<share>百分之)?(?P<digits>{CHINESE}|\d{1,40}(?:\.\d{1,40})?)(?P<half>个半|半(?=[小天年个月公]))?")
-_HAN_PARTS = re.compile(r"(?P<first>[一二两三\d])(?P<unit>米|块)(?P<after>[零一二三四五六七八九]{1,2}|\d{1,2})(?![\d一二三四五六七八九十百千万厘分])")
+_HAN_NUMBER = re.compile(rf"(?P<share>百分之)?(?P<digits>{CHINESE}|\d{1, 40}(?:\.\d{1, 40})?)(?P<half>个半|半(?=[小天年个月公]))?")
+_HAN_PARTS = re.compile(
+    r"(?P<first>[一二两三\d])(?P<unit>米|块)(?P<after>[零一二三四五六七八九]{1,2}|\d{1,2})(?![\d一二三四五六七八九十百千万厘分])"
+)
 _HAN_SUM = re.compile(r"(?<!\d)(\d{1,40}(?:\.\d{1,40})?)([万亿])(\d{1,40})([千百])")
 _PLACED = re.compile("(?=.*[十百千万亿])(?=.*[一二两三四五六七八九])(?!.*万一|一千零一).{2,}")
 _COUNTED = re.compile("[个只人次本张台位名岁号件条层楼页块家间倍种杯瓶亩棵双套辆]")
 _MINUS = re.compile(r"(?:\b(?:minus|moins|menos|минус)|零下|负)\s?$", re.IGNORECASE)
 _BETWEEN = re.compile(r"\s?(?:-|\u2013|\u2014|~|to|bis|und|and|et|à|a|y|до|и|по|至|到)\s?", re.IGNORECASE)
 _LINKS = re.compile(r"[ ,]{0,2}(?:(?:and|und|et|y|и)[ ])?")
-_DECIMAL_COMMA = frozenset({"de", "fr", "es", "ru", "it", "pt", "nl", "pl", "cs", "sv", "da", "no", "fi", "uk", "tr", "ro", "hu", "el", "id"})
+_DECIMAL_COMMA = frozenset(
+    {"de", "fr", "es", "ru", "it", "pt", "nl", "pl", "cs", "sv", "da", "no", "fi", "uk", "tr", "ro", "hu", "el", "id"}
+)
 _SUMMED = frozenset({"time", "length", "mass", "months"})
 _SMALL_MAX = 12
 
@@ -83,7 +89,7 @@ def _digits(text: str, language: str) -> Iterator[Found]:
 
 
 def read(digits: str, language: str) -> frozenset[Fraction]:
-    """All that digits with their marks may say: 12 300 and 12.300,50 are sure, a lone mark before three digits is as the language has it."""
+    """All that digits with their marks may say: 12.300,50 is sure, a lone mark before three digits is as the language has it."""
     digits = digits.replace("\u2019", "'")
     marks = re.findall(r"[.,' ]", digits)
     if not marks:
@@ -110,9 +116,9 @@ def _with_unit(text: str, start: int, end: int, readings: frozenset[Fraction], *
         if times and not (word == "M" and unit_at(text, end)):
             readings = frozenset(reading * times for reading in readings)
             end = magnitude.end()
-            if re.match(r" d[e'’] ?", text[end : end + 4]):
-                end += 3 if text[end + 2] != "e" else 3
-                return _money(text, start, end, readings, unit_at(text, end) or unit_at(text, end - 1), in_words=in_words, article=article)
+            of = _OF.match(text, end)
+            if of and (behind := unit_at(text, of.end())):
+                return _money(text, start, end, readings, behind, in_words=in_words, article=article)
     return _money(text, start, end, readings, unit_at(text, end), in_words=in_words, article=article)
 
 

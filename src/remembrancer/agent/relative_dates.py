@@ -9,13 +9,14 @@ from dataclasses import replace
 from datetime import date, timedelta
 from importlib import resources
 
+from ..search.languages import normal
 from .values import Claim, Dates, Quantity, When, on, shifted
 
 _TABLE = tomllib.loads(resources.files(__package__).joinpath("dates.toml").read_text("utf-8"))
-_DAYS = {word.strip(): int(days) for days, words in _TABLE["days"].items() for word in words.split(",")}
-_WEEKDAYS = {word: int(day) for day, words in _TABLE["weekdays"].items() for word in words.split()}
-_TURNS = {word: int(turn) for turn, words in _TABLE["turns"].items() for word in words.split()}
-_STRETCHES = {word: kind for kind, words in _TABLE["stretches"].items() for word in words.split()}
+_DAYS = {normal(word.strip()): int(days) for days, words in _TABLE["days"].items() for word in words.split(",")}
+_WEEKDAYS = {normal(word): int(day) for day, words in _TABLE["weekdays"].items() for word in words.split()}
+_TURNS = {normal(word): int(turn) for turn, words in _TABLE["turns"].items() for word in words.split()}
+_STRETCHES = {normal(word): kind for kind, words in _TABLE["stretches"].items() for word in words.split()}
 
 
 def _one_of(words: Sequence[str]) -> str:
@@ -25,12 +26,15 @@ def _one_of(words: Sequence[str]) -> str:
 _SPACED = {kind: [word for word in table if ord(word[0]) < 0x3400] for kind, table in (("t", _TURNS), ("w", _WEEKDAYS), ("s", _STRETCHES))}
 _TURN, _WEEKDAY, _STRETCH = (_one_of(_SPACED[kind]) for kind in "tws")
 _DAY_WORD = re.compile(
-    rf"(?<![^\W\d_])(?:{_one_of([word for word in _DAYS if ord(word[0]) < 0x3400])})(?![^\W\d_])|{_one_of([w for w in _DAYS if ord(w[0]) >= 0x3400])}",
+    rf"(?<![^\W\d_])(?:{_one_of([word for word in _DAYS if ord(word[0]) < 0x3400])})(?![^\W\d_])"
+    rf"|{_one_of([word for word in _DAYS if ord(word[0]) >= 0x3400])}",
     re.IGNORECASE,
 )
 _NAMED = re.compile(rf"\b(?:(?P<turn>{_TURN})[ ])?(?P<weekday>{_WEEKDAY})s?(?:[ ](?:que viene|(?P<after>{_TURN})))?\b", re.IGNORECASE)
 _STRETCHED = re.compile(rf"\b(?:(?P<turn>{_TURN})[ ](?P<what>{_STRETCH})|(?P<what_2>{_STRETCH})[ ](?P<after>{_TURN}))\b", re.IGNORECASE)
-_HAN = re.compile(r"(?P<turn>上上|下下|上个?|下个?|这个?|本)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天])|(?P<turn_2>上个?|下个?|这个?|本)(?P<what>周|星期|月)|(?P<year>去|今|明)年")
+_HAN = re.compile(
+    r"(?P<turn>上上|下下|上个?|下个?|这个?|本)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天])|(?P<turn_2>上个?|下个?|这个?|本)(?P<what>周|星期|月)|(?P<year>去|今|明)年"
+)
 _HAN_TURNS = {"上上": -2, "上": -1, "上个": -1, "这": 0, "这个": 0, "本": 0, "下": 1, "下个": 1, "下下": 2}
 _AGO_BEFORE = re.compile(r"(?:\bvor|\bil y a|\bhace)[ ]$", re.IGNORECASE)
 _AGO_BEHIND = re.compile(r"[ ](?:ago|earlier|назад|атрас)\b|(?:以?前)", re.IGNORECASE)
@@ -43,15 +47,15 @@ _DAY_SECONDS = 86_400
 def relative_dates(text: str, day: date) -> Iterator[Claim]:
     """What the words of a text mean, were it said on that day."""
     for match in _DAY_WORD.finditer(text):
-        yield _claim(match, day, on(shifted(day, _DAYS[match[0].lower()])))
+        yield _claim(match, day, on(shifted(day, _DAYS[normal(match[0])])))
     for match in _NAMED.finditer(text):
-        turn = _TURNS.get((match["turn"] or match["after"] or "").lower())
+        turn = _TURNS.get(normal(match["turn"] or match["after"] or ""))
         if "que viene" in match[0].lower():
             turn = 1
-        yield _claim(match, day, *_weekday(day, _WEEKDAYS[match["weekday"].lower()], turn))
+        yield _claim(match, day, *_weekday(day, _WEEKDAYS[normal(match["weekday"])], turn))
     for match in _STRETCHED.finditer(text):
-        what = _STRETCHES[(match["what"] or match["what_2"]).lower()]
-        yield _claim(match, day, _stretch(day, what, _TURNS[(match["turn"] or match["after"]).lower()]))
+        what = _STRETCHES[normal(match["what"] or match["what_2"])]
+        yield _claim(match, day, _stretch(day, what, _TURNS[normal(match["turn"] or match["after"])]))
     for match in _HAN.finditer(text):
         if match["day"]:
             wanted = "一二三四五六日".find(match["day"].replace("天", "日"))
@@ -103,7 +107,9 @@ def counted_from(text: str, claim: Claim, day: date) -> Claim:
     if not isinstance(value, Quantity) or value.dimension not in {"time", "months"} or len(value.readings) != 1:
         return claim
     before, behind = text[max(0, claim.start - 8) : claim.start], text[claim.end : claim.end + 10]
-    sign = -1 if _AGO_BEFORE.search(before) or _AGO_BEHIND.match(behind) else 1 if _IN_BEFORE.search(before) or _IN_BEHIND.match(behind) else 0
+    sign = (
+        -1 if _AGO_BEFORE.search(before) or _AGO_BEHIND.match(behind) else 1 if _IN_BEFORE.search(before) or _IN_BEHIND.match(behind) else 0
+    )
     amount = next(iter(value.amounts))
     if not sign or abs(amount) > 10**9:
         return claim

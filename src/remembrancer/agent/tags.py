@@ -17,7 +17,8 @@ _MARK = re.compile(r"[\[\u3010](?P<mark>general|unverified|assumption)[\]\u3011]
 _ID = re.compile(r"[^\s,;\uff0c、\uff1b`<>]{1,256}")
 _BESIDE = re.compile(r"[\s,;.*_]*")
 _ENDS = re.compile(
-    r"(?P<stop>[.!?\u2026]+)[\"'”’»)*_]*(?=\s+[^\s\da-z\u0430-\u044f]|\s+[\d][^\n]{0,3}|\s*$)|(?P<han>[。！？；])[”’」』）]*|(?P<line>\n)", re.MULTILINE
+    r"(?P<stop>[.!?\u2026]+)[\"'”’»)*_]*(?=\s+[^\s\da-z\u0430-\u044f]|\s+[\d][^\n]{0,3}|\s*$)|(?P<han>[。！？；])[”’」』）]*|(?P<line>\n)",
+    re.MULTILINE,
 )
 _ABBREVIATED = re.compile(
     r"(?:^|[\s(])(?:[^\W\d_]|mr|mrs|ms|dr|prof|st|no|nr|ca|vs|etc|e\.g|i\.e|z\.\s?b|d\.\s?h|bzw|inkl|evtl|usw|approx|inc|ltd|sr|sra|mme|av|tel|str|руб|тыс|г|ул|т\.\s?е|им)$",
@@ -79,15 +80,18 @@ def bullets(text: str) -> list[tuple[int, int]]:
 
 def tags_in(text: str) -> list[Tag]:
     """The tags of a text, each run of them as one."""
-    single = [Tag(m.start(), m.end(), tuple((i[0], i.start(), i.end()) for i in _ID.finditer(text, *m.span("ids"))), False) for m in _REF.finditer(text)]
+    single = [
+        Tag(m.start(), m.end(), tuple((i[0], i.start(), i.end()) for i in _ID.finditer(text, *m.span("ids"))), False)
+        for m in _REF.finditer(text)
+    ]
     single += [Tag(m.start(), m.end(), (), True) for m in _MARK.finditer(text)]
-    merged: list[Tag] = []
+    runs: list[list[Tag]] = []
     for tag in sorted(single):
-        if merged and _BESIDE.fullmatch(text, merged[-1].end, tag.start) and "\n" not in text[merged[-1].end : tag.start]:
-            last = merged.pop()
-            tag = Tag(last.start, tag.end, last.refs + tag.refs, last.marked or tag.marked)
-        merged.append(tag)
-    return merged
+        if runs and _BESIDE.fullmatch(text, end := runs[-1][-1].end, tag.start) and "\n" not in text[end : tag.start]:
+            runs[-1].append(tag)
+        else:
+            runs.append([tag])
+    return [Tag(run[0].start, run[-1].end, tuple(ref for tag in run for ref in tag.refs), any(tag.marked for tag in run)) for run in runs]
 
 
 def sentences(text: str, tags: Sequence[Tag], closed: Sequence[tuple[int, int]]) -> list[Sentence]:

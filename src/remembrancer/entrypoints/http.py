@@ -108,7 +108,7 @@ def get_agent_memory(call: Call) -> AgentMemory:
 
 
 def look_again(call: Call) -> SecondLooked:
-    """Check a saved answer: are its claims marked, are its refs events this session was shown, and do these say what it says? Reads only."""
+    """Check a saved answer: are its claims marked, are its refs events the session was shown, and do these say so? Reads only."""
     return second_look(call.context, call.caller, cast(SecondLook, call.body))
 
 

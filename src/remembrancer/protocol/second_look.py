@@ -34,7 +34,8 @@ class SecondLook(Message):
 
     draft: Annotated[Text, Field(description="The clean answer, as it was remembered.")]
     event_id: Annotated[
-        Text, Field(max_length=limits.ID_CHARACTERS_MAX, description="The event that the draft rests on most; empty when memory was not cited.")
+        Text,
+        Field(max_length=limits.ID_CHARACTERS_MAX, description="The event that the draft rests on most; empty when memory was not cited."),
     ] = ""
     span: Annotated[int, Field(ge=0, le=limits.SPAN_MAX, description="`total_hits` of the turn's search. Taken, not judged.")] = 0
 
