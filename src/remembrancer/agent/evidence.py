@@ -167,7 +167,7 @@ class Evidence:
 
 
 def facets(said: When, year_said: int) -> Iterator[When]:
-    """All that a date tells: itself, and what is left when parts are left out. Without a year it is of the year it was said in, or one beside."""
+    """All that a date tells, in whole or in part. Without a year it is of the year in which it was said, or of one beside it."""
     if said.stretch is not None:
         yield said
         return

@@ -10,7 +10,7 @@ from typing import Literal
 
 from ..protocol.seal import read_seal
 from ..protocol.second_look import Check, CheckName
-from ..search.secrets import secrets_in
+from ..search.secrets import Secret, secrets_in
 from .claims import claims_in, language_of, plain
 from .evidence import Evidence
 from .tags import Sentence, Tag, bullets, fenced_code, sentences, tag_of, tags_in, without
@@ -31,8 +31,8 @@ _MARKERS = "[general], [unverified] or [assumption]"
 class Draft:
     """A draft taken apart."""
 
-    text: str
-    day: date  # when it was written
+    text: str  # a secret in it is blacked out, so that no check repeats it
+    secrets: tuple[Secret, ...]
     tags: tuple[Tag, ...]
     sentences: tuple[Sentence, ...]
     claims: tuple[Claim, ...]
@@ -53,12 +53,15 @@ class Cited:
 
 def take_apart(text: str, day: date) -> Draft:
     """The draft's claims, tags and sentences; blocks of code are passed over."""
-    clear = plain(without(text, fenced_code(text)))
+    secrets = secrets_in(text)
+    hidden = [(secret.start, secret.end) for secret in secrets]
+    shown = without(text, hidden).replace("\x00", "\u2588") if hidden else text
+    clear = plain(without(text, fenced_code(text) + hidden))
     tags = tags_in(clear)
     bare = without(clear, [(tag.start, tag.end) for tag in tags] + bullets(clear))
     claims = claims_in(bare, day, language_of(text))
     closed = sorted([(c.start, c.end) for c in claims if c.kind != "name"] + [(tag.start, tag.end) for tag in tags])
-    return Draft(text, day, tuple(tags), tuple(sentences(clear, tags, closed)), tuple(claims))
+    return Draft(shown, tuple(secrets), tuple(tags), tuple(sentences(clear, tags, closed)), tuple(claims))
 
 
 def look(draft: Draft, cited: Mapping[str, Cited], event_id: str) -> list[Check]:
@@ -68,7 +71,7 @@ def look(draft: Draft, cited: Mapping[str, Cited], event_id: str) -> list[Check]
     checks = [
         Check(check="draft_not_empty", status="pass", detail="The draft says something."),
         *_service_lines(draft.text),
-        *_secrets(draft.text),
+        *_secrets(draft.secrets),
         *_center(draft, event_id),
         *_refs(draft, cited),
         *_claims(draft, cited),
@@ -87,8 +90,7 @@ def _service_lines(text: str) -> Iterator[Check]:
         yield Check(check="no_service_line", status="pass", detail="No hidden service line is in it.")
 
 
-def _secrets(text: str) -> Iterator[Check]:
-    found = secrets_in(text)
+def _secrets(found: Sequence[Secret]) -> Iterator[Check]:
     for secret in found:  # told by its place alone: a secret is not repeated
         detail = (
             f"This is a secret ({secret.kind}): take it out. Tell the user to revoke it and to keep the new one in an environment variable."

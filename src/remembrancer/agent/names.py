@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
+from importlib import resources
 
 from ..search.languages import BY_CODE, LANGUAGES, normal, unaccented
 from .relative_dates import weekday_words
@@ -15,97 +17,15 @@ _WORD = re.compile(
 )
 _WITHIN = re.compile(r"[ ](?:(?:van|von|de|da|del|di|du|der|den|ten|la|le|bin|al)[ ]){0,2}")
 _BEGINS = re.compile(r"(?:^|[.!?:;¡¿\n\u2026。！？：；|>\"“„«(*_#]|[-+•–—])[\s\"“„«'(*_>\x00-]*$")
-_TITLES = frozenset(
-    [
-        "mr",
-        "mrs",
-        "ms",
-        "miss",
-        "dr",
-        "prof",
-        "herr",
-        "frau",
-        "doktor",
-        "professor",
-        "doctor",
-        "docteur",
-        "monsieur",
-        "madame",
-        "mme",
-        "señor",
-        "señora",
-        "sr",
-        "sra",
-        "don",
-        "doña",
-        "господин",
-        "госпожа",
-    ]
-)
-_COMMON = frozenset(  # capitalised, but no names to be proved
-    [
-        "i",
-        "english",
-        "german",
-        "french",
-        "spanish",
-        "russian",
-        "chinese",
-        "italian",
-        "japanese",
-        "european",
-        "american",
-        "british",
-        "internet",
-        "web",
-        "god",
-        "ok",
-        "okay",
-        "hello",
-        "hi",
-        "hey",
-        "dear",
-        "thanks",
-        "thank",
-        "please",
-        "yes",
-        "no",
-        "sure",
-        "noted",
-        "wow",
-        "yeah",
-        "yep",
-        "bye",
-        "woah",
-        "congrats",
-        "hola",
-        "gracias",
-        "hallo",
-        "danke",
-        "guten",
-        "bonjour",
-        "bonsoir",
-        "merci",
-        "salut",
-        "привет",
-        "спасибо",
-        "здравствуйте",
-        "christmas",
-        "easter",
-        "weihnachten",
-        "ostern",
-        "noël",
-        "monday",
-        "mr",
-        "mrs",
-    ]
-)
+_TABLE = tomllib.loads(resources.files(__package__).joinpath("names.toml").read_text("utf-8"))
+_TITLES, _COMMON = frozenset(_TABLE["titles"].split()), frozenset(_TABLE["common"].split())
 _MONTHS = frozenset(name for language in LANGUAGES for name in language.months)
 _NO_NAMES = _COMMON | _MONTHS | weekday_words() | frozenset(word.lower().rstrip("*") for word in UNITS if len(word) > 1)
 _STOP = frozenset(word for code in ("en", "de", "fr", "es", "ru", "it", "pt", "nl") for word in BY_CODE[code].stop)
-_SURNAMES = "王李张刘陈杨黄赵吴周徐孙马朱胡郭何林罗高郑梁谢宋唐许韩冯邓曹彭曾肖田董潘袁蔡蒋余于杜叶程魏苏吕丁任卢姚沈钟姜崔谭陆汪范金石廖贾夏韦付方白邹孟熊秦邱江尹薛闫段雷侯龙史陶黎贺顾毛郝龚邵万钱严覃武戴莫孔向汤"
+_SURNAMES = "".join(_TABLE["surnames"].split())
 _HAN = re.compile(
-    rf"(?P<one>[{_SURNAMES}][\u4e00-\u9fff]{{0,2}}?)(?=先生|女士|小姐|老师|医生|教授|经理|律师|师傅|阿姨|叔叔)|(?:名叫|叫做|姓名是|是|叫)(?P<two>[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}?)(?=[，。,.（( ]|$)"
+    rf"(?P<one>[{_SURNAMES}][\u4e00-\u9fff]{{0,2}}?)(?=先生|女士|小姐|老师|医生|教授|经理|律师|师傅|阿姨|叔叔)"
+    rf"|(?:名叫|叫做|姓名是|是|叫)(?P<two>[{_SURNAMES}][\u4e00-\u9fff]{{1,2}}?)(?=[，。,.（( ]|$)"
     r"|《(?P<three>[^《》\n]{1,60})》"
 )
 _CYRILLIC = re.compile("[\u0400-\u052f]")
