@@ -106,8 +106,21 @@ def test_a_number_is_its_value_and_its_unit(said: str, language: str, dimension:
 
 @pytest.mark.parametrize(
     "said",
-    ["14 May 2026", "May 14, 2026", "2026-05-14", "14.05.2026", "14. Mai 2026", "le 14 mai 2026", "14 de mayo de 2026", "14 мая 2026 года", "2026年5月14日", "14th of May 2026", "2026/05/14", "14-05-2026"],
-)  # fmt: skip
+    [
+        "14 May 2026",
+        "May 14, 2026",
+        "2026-05-14",
+        "14.05.2026",
+        "14. Mai 2026",
+        "le 14 mai 2026",
+        "14 de mayo de 2026",
+        "14 мая 2026 года",
+        "2026年5月14日",
+        "14th of May 2026",
+        "2026/05/14",
+        "14-05-2026",
+    ],
+)
 def test_a_date_is_the_same_day_however_it_is_written(said: str) -> None:
     assert days(said) == ["2026-05-14"]
 

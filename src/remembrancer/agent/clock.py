@@ -17,7 +17,7 @@ _PART = (
 _PART_2 = _PART.replace("?P<half>", "?P<half_2>").replace("?P<part>", "?P<part_2>")
 _COLON = re.compile(
     rf"(?<![\w:.,/-])(?P<h>[01]?\d|2[0-4])(?P<mark>[:\uff1a]|[ ]?[hH][ ]?|\.(?=\d\d[ ]?(?:Uhr|[ap]\.?m)))"
-    rf"(?P<m>[0-5]\d)(?::[0-5]\d)?(?![\d:]|[.,]\d)"
+    rf"(?P<m>[0-5]\d)(?::[0-5]\d)?(?![\d:]|[.,]\d|[ ]?(?:min|мин))"
     rf"(?:[ ]?(?:Uhr|ч(?![^\W\d_])))?{_PART}?",
     re.ASCII,
 )
@@ -30,6 +30,7 @@ _HAN = re.compile(
     rf"(?P<part>凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里)?(?P<h>\d{{1,2}}|{CHINESE})[点點时](?!间|候|代|刻|常)"
     rf"(?:(?P<quarter>[一三])刻|(?P<m>\d{{1,2}}|{CHINESE})分?|(?P<half>半)|整|钟)?"
 )
+_AT = ("в ", "к ", "до ", "с ", "около ")
 _LATE = frozenset({"下午", "傍晚", "晚上", "夜里", "中午"})
 _PART_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 
@@ -42,6 +43,8 @@ def clocks(text: str) -> Iterator[Claim]:
         yield _clock(match.start(), match.end(), minute, _half_day(match["half"], match["part"]), duration)
     for match in _HOUR.finditer(text):
         minute = int(match["h"]) * 60 + int(match["m"] or 0)
+        if match["part_2"] == "дня" and not text[max(0, match.start() - 6) : match.start()].endswith(_AT):
+            continue  # three days
         half = _half_day(match["half"] or match["half_2"], match["part"] or match["part_2"])
         yield _clock(match.start(), match.end(), minute, half, None)
     for match in _HAN.finditer(text):

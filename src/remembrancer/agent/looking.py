@@ -76,7 +76,7 @@ def look(draft: Draft, cited: Mapping[str, Cited], event_id: str) -> list[Check]
         *_refs(draft, cited),
         *_claims(draft, cited),
     ]
-    return sorted(checks, key=lambda check: check.status != "fail")
+    return sorted(checks, key=lambda check: (check.status != "fail", check.start or 0))
 
 
 def _service_lines(text: str) -> Iterator[Check]:
@@ -147,7 +147,7 @@ def _claims(draft: Draft, cited: Mapping[str, Cited]) -> Iterator[Check]:
             own.append(claim)
             claim = next(claims, None)
         for one in own:
-            tags = tag_of(sentence, one.end, own[0].start)
+            tags = [tag for tag in tag_of(sentence, one.end, own[0].start) if tag.refs or tag.marked]
             if tags:
                 yield from _supported(draft, one, tags, cited)
             elif not (one.weak or sentence.asks or sentence.heads):

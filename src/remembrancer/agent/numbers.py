@@ -116,9 +116,9 @@ def _with_unit(text: str, start: int, end: int, readings: frozenset[Fraction], *
         if times and not (word == "M" and unit_at(text, end)):
             readings = frozenset(reading * times for reading in readings)
             end = magnitude.end()
-            of = _OF.match(text, end)
-            if of and (behind := unit_at(text, of.end())):
-                return _money(text, start, end, readings, behind, in_words=in_words, article=article)
+    of = _OF.match(text, end)
+    if of and max(readings) >= 10**6 and (behind := unit_at(text, of.end())):
+        return _money(text, start, end, readings, behind, in_words=in_words, article=article)
     return _money(text, start, end, readings, unit_at(text, end), in_words=in_words, article=article)
 
 

@@ -54,7 +54,7 @@ def unit_at(text: str, place: int) -> tuple[Unit, int] | None:
     if _HAN.match(text, place):
         return _unspaced(text, place)
     word = _WORD.match(text, place)
-    if word is None:
+    if word is None or text[word.end() : word.end() + 1] in {"'", "’"}:  # d'euros: no day
         return None
     second = _NEXT_WORD.match(text, word.end())
     if second and (found := _two_words(word[0].lower(), second[1].lower())):
