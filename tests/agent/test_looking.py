@@ -74,6 +74,28 @@ def test_what_fails(draft: str, wanted: list[tuple[str, str]]) -> None:
     assert failed(draft) == wanted
 
 
+@pytest.mark.parametrize(
+    ("url", "holds"),
+    [
+        ("https://venue.example/pay", True),
+        ("venue.example", False),
+        ("https://venue.example/pa", False),
+        ("https://venue.example", False),
+        ("https://example/pay", False),
+        ("https://other.example/a", True),
+        ("http://www.Other.example/a/", True),
+        ("https://other.example/A", False),
+        ("https://bad.example/x", False),
+    ],
+)
+def test_an_address_is_the_whole_of_it(url: str, holds: bool) -> None:
+    event = Evidence("e", "Pay at venue.example/pay, see https://other.example/a. Not https://go.example/?to=bad.example/x", DAY)
+    taken = take_apart(f"Look at {url} (ref: e).", DAY)
+
+    checks = [check.status for check in look(taken, {"e": Cited("shown", event)}, "") if check.check == "url_in_ref"]
+    assert checks == ([] if "://" not in url else ["pass" if holds else "fail"])
+
+
 def test_a_date_may_tell_less_than_the_event_never_more() -> None:
     event = Evidence("e", "We met in May 2026.", DAY)
     drafts = {draft: take_apart(draft, DAY) for draft in ("in May 2026 (ref: e)", "in May (ref: e)", "on 14 May 2026 (ref: e)")}

@@ -17,6 +17,8 @@ from .values import Claim, Clock, Dates, Name, Quantity, Verbatim, When, on, shi
 _WORD = re.compile(r"[^\W_\u3400-\u9fff]+(?:['’][^\W\d_]+)?")
 _YEARS_APART_MAX = 1  # a date without a year is of the year it was said in, or a neighbour
 _SHOWN_MAX = 3
+_BEFORE_ADDRESS = frozenset({"", " ", "\n", "(", "<", '"', "'", "`"})
+_GOES_ON = re.compile(r"[\w/%=&@-]|[.?#:]\w", re.ASCII)
 RUSSIAN = BY_CODE["ru"].number
 _CYRILLIC = re.compile("[\u0400-\u052f]")
 
@@ -106,7 +108,7 @@ class Evidence:
         if isinstance(value, Name):
             return all(word in self.text if value.unspaced else self._has_word(word) for word in value.words)
         if claim.kind == "url":
-            return value.text in self._urls
+            return value.text in self._urls or self._has_address(value.text)
         return value.text in self._verbatim or self._has_text(value.text)
 
     def _holds_quantity(self, value: Quantity) -> bool:
@@ -150,6 +152,16 @@ class Evidence:
             if not any(c.isascii() and c.isalnum() for c in around):
                 return True
             at = self._lower.find(text, at + 1)
+        return False
+
+    def _has_address(self, url: str) -> bool:
+        """A URL that the event has without its scheme: by itself, not as a part of another."""
+        at = self.text.find(url)
+        while at >= 0:
+            behind = self.text[at + len(url) : at + len(url) + 2]
+            if self.text[max(0, at - 1) : at] in _BEFORE_ADDRESS and not _GOES_ON.match(behind):
+                return True
+            at = self.text.find(url, at + 1)
         return False
 
     def says_instead(self, claim: Claim) -> list[str]:

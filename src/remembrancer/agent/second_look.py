@@ -32,18 +32,15 @@ def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLook
     """
     if not ask.draft.strip():
         return _answer(look(take_apart(ask.draft, _day(context.clock())), {}, ask.event_id), None)
-    return context.store.read(lambda tx: _look(context, tx, caller, ask))
-
-
-def _look(context: Context, tx: Transaction, caller: Caller, ask: SecondLook) -> SecondLooked:
-    turn = _turn(context, tx, caller, ask.draft)
+    turn = context.store.read(lambda tx: _turn(context, tx, caller, ask.draft))
     if turn is None:
         raise TurnNotSaved
     draft = take_apart(ask.draft, _day(turn.occurred_ms))
     if len(draft.refs) > limits.CITED_EVENTS_MAX:
         raise CitesTooMuch(f"The draft cites {len(draft.refs):,} events, and {limits.CITED_EVENTS_MAX} are read at most: cite fewer.")
     saved = Check(check="turn_saved", status="pass", detail="The draft is saved.", ref=turn.event_id)
-    checks = look(draft, _cited(tx, turn, draft.refs), ask.event_id)
+    cited = context.store.read(lambda tx: _cited(tx, turn, draft.refs))
+    checks = look(draft, cited, ask.event_id)  # after the reading: a long draft keeps no reader waiting
     failed = [check for check in checks if check.status == "fail"]
     return _answer([*failed, saved, *checks[len(failed) :]], turn)
 

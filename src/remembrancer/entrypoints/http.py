@@ -234,7 +234,7 @@ ROUTES: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST", path="/api/v7/agent/second-look", handle=look_again, request=SecondLook, answer=SecondLooked, summary="Second look",
-        also=(Conflict,),
+        where=Where.WRITE, also=(Conflict,),
     ),
     Endpoint(
         method="GET", path="/api/v7/agent/prompt", handle=get_prompt, query=PromptQuery, answer=AgentPrompt, summary="Get the agent prompt"
