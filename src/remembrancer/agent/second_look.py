@@ -32,7 +32,9 @@ def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLook
     """
     if not ask.draft.strip():
         return _answer(look(take_apart(ask.draft, _day(context.clock())), {}, ask.event_id), None)
-    turn = context.store.read(lambda tx: _turn(context, tx, caller, ask.draft))
+    kept = Intake(settings=context.settings).take_if(ask.draft)
+    texts = list(dict.fromkeys(text.rstrip() for text in (ask.draft, kept) if text))
+    turn = context.store.read(lambda tx: _turn(tx, caller, texts))
     if turn is None:
         raise TurnNotSaved
     draft = take_apart(ask.draft, _day(turn.occurred_ms))
@@ -45,10 +47,9 @@ def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLook
     return _answer([*failed, saved, *checks[len(failed) :]], turn)
 
 
-def _turn(context: Context, tx: Transaction, caller: Caller, text: str) -> Row | None:
-    """The latest turn that was kept of this answer: as it is, or as `remember` keeps it."""
-    kept = Intake(settings=context.settings).take_if(text)
-    for said in dict.fromkeys(one.rstrip() for one in (text, kept) if one):
+def _turn(tx: Transaction, caller: Caller, texts: list[str]) -> Row | None:
+    """The latest turn that was kept of this answer: as it is, or else as `remember` keeps it."""
+    for said in texts:
         reply = f"{len(said)} {said[:_BEGINNING]}"
         row = tx.one(SQL.turn_of_reply, reply=reply, draft=said, account_id=caller.account_id, user_id=caller.pinned_user_id)
         if row is not None:

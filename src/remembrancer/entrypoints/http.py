@@ -234,7 +234,8 @@ ROUTES: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST", path="/api/v7/agent/second-look", handle=look_again, request=SecondLook, answer=SecondLooked, summary="Second look",
-        where=Where.WRITE, also=(Conflict,),
+        also=(Conflict,),
+        where=Where.WRITE,  # it writes nothing, but the few threads of searches are not for a long draft
     ),
     Endpoint(
         method="GET", path="/api/v7/agent/prompt", handle=get_prompt, query=PromptQuery, answer=AgentPrompt, summary="Get the agent prompt"
