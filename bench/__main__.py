@@ -13,6 +13,7 @@ PARTS = (
     "bench.retrieval",
     "bench.headlines",
     "bench.screening",
+    "bench.second_look",
     "bench.http",
     "bench.neighbours",
     "bench.crash",

@@ -29,6 +29,7 @@ TABLES = (
     "cube_index",
     "ratings",
     "shown_cubes",
+    "shown_events",
     "files",
     "file_usage",
 )

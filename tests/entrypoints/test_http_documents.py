@@ -99,8 +99,11 @@ EXAMPLES = [
 
 
 def make_mentioned(context: Context) -> None:
-    """What examples speak of: the turns that one summarises, the cube that one votes on."""
+    """What examples speak of: the turns that one summarises, the draft that one looks at, the cube that one votes on."""
     remember(context, caller_for(context, "owner"), Turn(query="When?", response="At nine.", session_id="summer-trip"))
+    remember(
+        context, caller_for(context, "owner"), Turn(query="And the ferry?", response="The ferry leaves at 9:40 (ref: e_7k2m9x0v4t8qz).")
+    )
     published = Agent(context, "somebody").publish()
     rename = "update cubes set cube_id = 'c_7k2m9x0v4t8qz' where cube_id = :published"
     context.store.write(lambda tx: tx.run(rename, published=published))

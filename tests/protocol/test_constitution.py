@@ -13,7 +13,7 @@ from remembrancer.protocol.seal import read_seal
 
 FILE = (CODE / "protocol" / "constitution.md").read_text("utf-8")
 LINES = ["L1: ", "L2: ", "CRITICAL: ", "CUBE: ", "CUBE_NOTHING: ", "RATE: ", "TASK_DONE", "PUBLISH", "memory: not used"]
-NOT_SERVED_YET = {"POST /api/v7/agent/second-look"}
+NOT_SERVED_YET: set[str] = set()
 
 
 def numbered(text: str, after: str) -> dict[int, str]:

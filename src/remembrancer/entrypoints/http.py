@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from .. import __version__, status
 from ..accounts.prompts import prompt_of, set_prompt
+from ..agent.second_look import second_look
 from ..context import Context
 from ..cubes.lessons import create
 from ..cubes.votes import vote
@@ -29,12 +30,13 @@ from ..memory.start import agent_memory, start_pack
 from ..memory.summaries import summarize
 from ..protocol import limits
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
-from ..protocol.errors import Forbidden, NotFound, Unauthorized, Unavailable
+from ..protocol.errors import Conflict, Forbidden, NotFound, Unauthorized, Unavailable
 from ..protocol.execution import Executed, Execution
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
+from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.status import Readiness, StatusRecord
 from ..protocol.summaries import (
     AgentMemory,
@@ -105,6 +107,11 @@ def get_start_pack(call: Call) -> StartPack:
 def get_agent_memory(call: Call) -> AgentMemory:
     """For agents that cannot follow the standard flow: with a query a search that counts no step, without one the start pack."""
     return agent_memory(call.context, call.caller, cast(AgentMemoryQuery, call.parameters))
+
+
+def look_again(call: Call) -> SecondLooked:
+    """Check a saved answer: are its claims marked, are its refs events the session was shown, and do these say so? Reads only."""
+    return second_look(call.context, call.caller, cast(SecondLook, call.body))
 
 
 def get_prompt(call: Call) -> AgentPrompt:
@@ -236,6 +243,11 @@ ROUTES: tuple[Endpoint, ...] = (
     Endpoint(
         method="GET", path="/api/v7/agent/memory", handle=get_agent_memory, query=AgentMemoryQuery, answer=AgentMemory,
         summary="Memory in one call",
+    ),
+    Endpoint(
+        method="POST", path="/api/v7/agent/second-look", handle=look_again, request=SecondLook, answer=SecondLooked, summary="Second look",
+        also=(Conflict,),
+        where=Where.WRITE,  # it writes nothing, but the few threads of searches are not for a long draft
     ),
     Endpoint(
         method="GET", path="/api/v7/agent/prompt", handle=get_prompt, query=PromptQuery, answer=AgentPrompt, summary="Get the agent prompt"

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 from ..context import Caller, Context
 from ..cubes import note_shown, unrated
-from ..protocol.cubes import SharedCube
 from ..protocol.limits import OPEN_TASKS_MAX
-from ..protocol.memory import MemoryQuery, OpenTask
+from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, OpenTask
 from ..protocol.text import rfc3339
 from ..store import Transaction
 from .rules import Owed, Standing, judge
@@ -17,8 +16,8 @@ from .spaces import SQL
 TASK_CHARACTERS_MAX = 200  # of a task's message that is shown
 
 
-def count_search(context: Context, caller: Caller, user_id: str, query: MemoryQuery, cubes: Sequence[SharedCube]) -> tuple[int, Owed]:
-    """Count one more step of the query's session; gives it, and what was owed before it. `cubes` are those it will show.
+def count_search(context: Context, caller: Caller, user_id: str, query: MemoryQuery, found: MemoryAnswer) -> tuple[int, Owed]:
+    """Count one more step of the query's session; gives it, and what was owed before it. `found` is what it will show.
 
     Raises StoreUnavailable.
     """
@@ -40,11 +39,33 @@ def count_search(context: Context, caller: Caller, user_id: str, query: MemoryQu
             seal_name=context.settings.seal_name,
         )
         tx.run(SQL.next_step, session=session.id)
-        note_shown(tx, session=session.id, step=step, cubes=cubes)
+        note_shown(tx, session=session.id, step=step, cubes=found.shared_cubes)
+        note_hits(tx, session=session.id, step=step, hits=found.hits)
         return step, judge(standing)
 
     # Not flushed to disk: after a power cut a session may count a few searches again, and no search waits for the disk.
     return context.store.write(count, flush=False)
+
+
+def note_hits(tx: Transaction, *, session: int, step: int, hits: Sequence[Hit]) -> None:
+    """Remember that a session was shown these events, so that it may cite them. `session` is a row id."""
+    for hit in hits:
+        tx.run(SQL.note_hit, session=session, step=step, event_id=hit.event_id)
+
+
+def note_read(context: Context, caller: Caller, user_id: str, query: MemoryQuery, found: MemoryAnswer) -> None:
+    """Note what a search that counts no step showed to a session that is there already: a second question of a turn may be cited.
+
+    Raises StoreUnavailable.
+    """
+
+    def note(tx: Transaction) -> None:
+        space = tx.one(SQL.space_of, account_id=caller.account_id, user_id=user_id)
+        session = space and tx.one(SQL.session_of, space_id=space.id, session_id=query.session_id)
+        if session:
+            note_hits(tx, session=session.id, step=session.step, hits=found.hits)
+
+    context.store.write(note, flush=False)
 
 
 def open_tasks(tx: Transaction, space_id: int, session_id: str) -> list[OpenTask]:

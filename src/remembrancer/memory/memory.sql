@@ -113,3 +113,8 @@ select id, events_made from spaces where events_made > 0 order by id desc limit 
 
 -- space_by_id: A space as it is now
 select id, events_made, revision, l1_count, l1_mapped from spaces where id = :id;
+
+-- note_hit: Remember that a session was shown an event
+insert into shown_events (session, event, step)
+select :session, events.id, :step from events where events.event_id = :event_id
+on conflict (session, event) do nothing;

@@ -17,7 +17,7 @@ from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, Signal
 from ..protocol.text import rfc3339
 from ..search import Found, View, ask, contains, cosines, lexical, load_weights, steering_text
 from ..store import Row, Transaction
-from .duties import count_search, open_tasks
+from .duties import count_search, note_read, open_tasks
 from .help import help_for
 from .snippets import Cut, cut, tokens
 from .spaces import SQL, flags_of, milliseconds, row_id, view_of
@@ -46,9 +46,13 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
     """
     user_id = space_user_id(caller, query.user_id)
     found = context.store.read(lambda tx: _search(context, tx, caller, user_id, query))
-    if not query.interact or caller.read_only:
+    if caller.read_only:
         return found
-    step, owed = count_search(context, caller, user_id, query, found.shared_cubes)
+    if not query.interact:
+        if found.hits and found.step:  # a session that never searched as a turn has nothing to cite
+            note_read(context, caller, user_id, query, found)
+        return found
+    step, owed = count_search(context, caller, user_id, query, found)
     return found.model_copy(update={"step": step, "duty_error": owed.duty_error, "reminders": owed.reminders or None})
 
 

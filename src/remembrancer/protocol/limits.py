@@ -49,3 +49,7 @@ ZIP_ENTRIES_MAX = 20_000  # ours: what a list of contents takes to read
 ZIP_UNPACKED_BYTES_MAX = 200 << 20  # ours: what an archive may say that it unpacks to
 ZIP_RATIO_MAX = 100  # ours: how many times its own size that may be
 DOWNLOAD_LINK_MINUTES = 15  # ours: a signed link is for a click, not for keeping
+SPAN_MAX = 1_000_000_000  # ours: more hits than any memory has
+CITED_EVENTS_MAX = 50  # ours: different events that one draft cites
+CITED_CHARACTERS_MAX = 4_000_000  # ours: text of those events together, which is read for every second look
+CHECKS_LISTED_MAX = 500  # ours: checks that one second look lists; it counts all

@@ -1,0 +1,94 @@
+"""Look at a saved answer a second time: is every specific claim in it marked, and really in the events it cites?"""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+
+from ..context import Caller, Context
+from ..memory.received import Intake
+from ..protocol import limits
+from ..protocol.errors import Conflict, InvalidRequest
+from ..protocol.second_look import Check, SecondLook, SecondLooked
+from ..store import Row, Transaction, named
+from .evidence import Evidence
+from .looking import Cited, look, take_apart
+
+SQL = named("remembrancer.agent", "second_look.sql")
+_BEGINNING = 40  # characters of a response that its `reply` column holds (migration 4)
+
+
+class TurnNotSaved(Conflict):
+    """No saved turn answers with this draft: send it with POST /api/v7/remember first, word for word, then look again."""
+
+
+class CitesTooMuch(InvalidRequest):
+    """The draft cites more events, or longer ones, than are read for a second look."""
+
+
+def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLooked:
+    """Check a draft that was saved as a turn; reads only. An empty draft fails without one.
+
+    Raises TurnNotSaved, CitesTooMuch, StoreUnavailable.
+    """
+    if not ask.draft.strip():
+        return _answer(look(take_apart(ask.draft, _day(context.clock())), {}, ask.event_id), None)
+    kept = Intake(settings=context.settings).take_if(ask.draft)
+    texts = list(dict.fromkeys(text.rstrip() for text in (ask.draft, kept) if text))
+    turn = context.store.read(lambda tx: _turn(tx, caller, texts))
+    if turn is None:
+        raise TurnNotSaved
+    draft = take_apart(ask.draft, _day(turn.occurred_ms))
+    if len(draft.refs) > limits.CITED_EVENTS_MAX:
+        raise CitesTooMuch(f"The draft cites {len(draft.refs):,} events, and {limits.CITED_EVENTS_MAX} are read at most: cite fewer.")
+    saved = Check(check="turn_saved", status="pass", detail="The draft is saved.", ref=turn.event_id)
+    cited = context.store.read(lambda tx: _cited(tx, turn, draft.refs))
+    checks = look(draft, cited, ask.event_id)  # after the reading: a long draft keeps no reader waiting
+    failed = [check for check in checks if check.status == "fail"]
+    return _answer([*failed, saved, *checks[len(failed) :]], turn)
+
+
+def _turn(tx: Transaction, caller: Caller, texts: list[str]) -> Row | None:
+    """The latest turn that was kept of this answer: as it is, or else as `remember` keeps it."""
+    for said in texts:
+        reply = f"{len(said)} {said[:_BEGINNING]}"
+        row = tx.one(SQL.turn_of_reply, reply=reply, draft=said, account_id=caller.account_id, user_id=caller.pinned_user_id)
+        if row is not None:
+            return row
+    return None
+
+
+def _cited(tx: Transaction, turn: Row, refs: list[str]) -> dict[str, Cited]:
+    """What each ref is. Raises CitesTooMuch."""
+    found: dict[str, Cited] = {}
+    characters = 0
+    for ref in refs:
+        row = tx.one(SQL.cited, event_id=ref, session=turn.session, space_id=turn.space_id)
+        if row is None:
+            found[ref] = Cited("unknown")
+        elif row.id == turn.id:
+            found[ref] = Cited("own")
+        elif row.step is None:
+            found[ref] = Cited("not_shown")
+        else:
+            text = "\n\n".join(part for part in (row.topic, row.query, row.response) if part)
+            characters += len(text)
+            if characters > limits.CITED_CHARACTERS_MAX:
+                raise CitesTooMuch(f"The cited events hold more than {limits.CITED_CHARACTERS_MAX:,} characters together: cite fewer.")
+            found[ref] = Cited("shown", Evidence(row.event_id, text, _day(row.occurred_ms)))
+    return found
+
+
+def _answer(checks: list[Check], turn: Row | None) -> SecondLooked:
+    failed = sum(check.status == "fail" for check in checks)
+    return SecondLooked(
+        status="fail" if failed else "pass",
+        checks=checks[: limits.CHECKS_LISTED_MAX],
+        failed=failed,
+        passed=len(checks) - failed,
+        event_id=turn and turn.event_id,
+        session_id=turn and turn.session_id,
+    )
+
+
+def _day(ms: int) -> date:
+    return datetime.fromtimestamp(ms / 1000, UTC).date()

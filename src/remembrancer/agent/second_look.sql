@@ -1,0 +1,12 @@
+-- turn_of_reply: The latest turn of an account, or of one user of it, that answered so (`cross`: user by user, past the turns of others)
+select events.id, events.event_id, events.session, events.occurred_ms, sessions.session_id, sessions.space_id
+from spaces cross join events on events.reply = :reply and events.id >= spaces.id << 32 and events.id < (spaces.id + 1) << 32
+join sessions on sessions.id = events.session
+where spaces.account_id = :account_id and (:user_id is null or spaces.user_id = :user_id)
+    and substr(events.response, 1, length(:draft)) = :draft
+order by events.created_ms desc, events.id desc limit 1;
+
+-- cited: An event of a space that a draft cites, and whether a search of the draft's session returned it
+select events.id, events.event_id, events.topic, events.query, events.response, events.occurred_ms, shown_events.step
+from events left join shown_events on shown_events.event = events.id and shown_events.session = :session
+where events.event_id = :event_id and events.id >= :space_id << 32 and events.id < (:space_id + 1) << 32;

@@ -1,0 +1,283 @@
+"""Specification, 'Second look': POST /api/v7/agent/second-look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from service import Http
+
+from remembrancer.context import Context
+from remembrancer.protocol import limits
+
+PATH = "/api/v7/agent/second-look"
+TOLD = {
+    "query": "The launch of Orion moves to 14 May 2026, and Anna pays 1,250 EUR for the hall. See https://venue.example/pay",
+    "response": "Noted.",
+    "session_id": "planning",
+    "occurred_at": "2026-03-09T10:00:00Z",
+}
+
+
+@pytest.fixture
+def event_id(http: Http) -> str:
+    """An event that a search of the session `default` returned."""
+    kept = http.remember(**TOLD)
+    found = http.memory("When does Orion launch?")
+    assert found["hits"][0]["event_id"] == kept["event_id"]
+    return str(kept["event_id"])
+
+
+def look(http: Http, draft: str, **more: Any) -> Any:
+    """Save a draft, then look at it again; the answer's body."""
+    http.remember("And?", draft)
+    answer = http.post(PATH, {"draft": draft, **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def failed(answer: Any) -> list[tuple[str, str | None]]:
+    """The failed checks: which, and about what words."""
+    return [(check["check"], check.get("claim")) for check in answer["checks"] if check["status"] == "fail"]
+
+
+def test_a_draft_that_its_events_support_passes(http: Http, event_id: str) -> None:
+    """'Response: status (pass on success) and checks'."""
+    answer = look(http, f"Orion launches on May 14 (ref: {event_id}). Anna pays €1250 (ref: {event_id}).", event_id=event_id, span=1)
+
+    assert answer["status"] == "pass"
+    assert failed(answer) == []
+    assert answer["failed"] == 0
+    assert answer["passed"] == len(answer["checks"])
+    assert {"turn_saved", "date_in_ref", "number_in_ref", "claim_marked", "ref_shown"} <= {check["check"] for check in answer["checks"]}
+
+
+def test_a_failed_check_says_what_to_change_and_where(http: Http, event_id: str) -> None:
+    """'checks (details of failed checks)'; decisions.md: '{check, status, detail, claim?, start?, end?}'."""
+    draft = f"Gern 😀: Orion launches on 15 May 2026 (ref: {event_id})."
+    answer = look(http, draft)
+    check = answer["checks"][0]
+
+    assert answer["status"] == "fail"
+    assert (check["check"], check["status"], check["ref"]) == ("date_in_ref", "fail", event_id)
+    assert draft[check["start"] : check["end"]] == check["claim"] == "15 May 2026"
+    assert "14 May 2026" in check["detail"]
+    assert answer["failed"] == 1
+
+
+def test_the_turn_must_already_be_saved(http: Http, event_id: str) -> None:
+    """'The turn must already be saved with remember before this call'; decisions.md: 'None: 409'."""
+    answer = http.post(PATH, {"draft": f"Orion launches on 14 May (ref: {event_id})."})
+
+    assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
+    assert "remember" in answer.json()["detail"]
+
+
+def test_white_space_at_the_end_makes_no_other_draft(http: Http, event_id: str) -> None:
+    """decisions.md: 'whose response equals the draft, trailing white space aside'."""
+    draft = f"Orion launches on 14 May (ref: {event_id})."
+    http.remember("And?", draft + " \u3000\n")
+
+    assert http.post(PATH, {"draft": draft + "\n\n"}).json()["status"] == "pass"
+    assert http.post(PATH, {"draft": " " + draft}).status_code == 409
+
+
+def test_the_latest_turn_that_answers_so_is_looked_at(http: Http, event_id: str) -> None:
+    """decisions.md: 'the turn is the latest saved one'; its session says which searches count."""
+    draft = f"Orion launches on 14 May (ref: {event_id})."
+    first = look(http, draft)
+    http.context.clock.advance(1)  # type: ignore[attr-defined]
+    other = http.remember("And?", draft, session_id="elsewhere")
+    second = http.post(PATH, {"draft": draft}).json()
+
+    assert (first["status"], first["session_id"]) == ("pass", "default")
+    assert (second["event_id"], second["session_id"]) == (other["event_id"], "elsewhere")
+    assert failed(second) == [("ref_shown", event_id)]
+
+
+def test_a_ref_must_be_an_id_the_service_returned(http: Http, event_id: str) -> None:
+    """'A ref must be an id the service returned': one of a search of this session."""
+    unseen = http.remember(query="The server has port 5544.", response="Yes.", session_id="planning")["event_id"]
+    answer = look(http, f"The port is 5544 (ref: {unseen}). The launch is on 14 May (ref: {event_id}, e_nothing).")
+
+    assert failed(answer) == [("ref_shown", unseen), ("ref_exists", "e_nothing")]
+
+
+def test_a_second_question_of_a_turn_shows_events_too(http: Http, event_id: str) -> None:
+    """A search that counts no step is a search of its session all the same."""
+    kept = http.remember(query="The server has port 5544.", response="Yes.", session_id="planning")["event_id"]
+    assert http.memory("server port", interact=False)["hits"][0]["event_id"] == kept
+
+    assert look(http, f"The port is 5544 (ref: {kept}).")["status"] == "pass"
+
+
+def test_a_turn_does_not_prove_itself(http: Http, event_id: str) -> None:
+    """It was saved before it is looked at, and a search may already find it."""
+    first = http.remember("And?", "Orion launches on 20 May.")["event_id"]
+    draft = f"Orion launches on 20 May (ref: {first})."
+    own = http.remember("Truly?", draft)["event_id"]
+    http.memory("Orion launches on 20 May", top_k=10)
+
+    assert http.post(PATH, {"draft": draft}).json()["status"] == "pass"  # what was said before may be cited
+    again = f"Orion launches on 21 May (ref: {own})."
+    assert failed(look(http, again)) == [("date_in_ref", "21 May")]
+
+
+def test_an_event_of_another_user_or_account_is_unknown(http: Http, event_id: str) -> None:
+    """decisions.md: 'every (ref: id) is an event of this space'."""
+    other = http.as_account("bob")
+    theirs = other.remember("Port?", "5544.")["event_id"]
+    another_user = http.remember("Port?", "5544.", user_id="ada")["event_id"]
+    http.memory("port", user_id="ada")
+
+    answer = look(http, f"The port is 5544 (ref: {theirs}) or 5544 (ref: {another_user}).")
+
+    assert failed(answer) == [("ref_exists", theirs), ("ref_exists", another_user)]
+    assert other.post(PATH, {"draft": f"The port is 5544 (ref: {theirs}) or 5544 (ref: {another_user})."}).status_code == 409
+
+
+def test_event_id_must_be_cited(http: Http, event_id: str) -> None:
+    """'event_id (string, empty when memory was not cited)'; decisions.md: 'must be among the refs when given'."""
+    assert failed(look(http, "Nothing to add.", event_id=event_id)) == [("event_id_cited", None)]
+    assert look(http, f"On 14 May (ref: {event_id}).", event_id=event_id)["status"] == "pass"
+    assert look(http, "Nothing to add.", event_id="")["status"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("claim", "sentence"),
+    [
+        ("1,250 EUR", "Anna wants 1,250 EUR for it."),
+        ("14 May 2026", "It begins on 14 May 2026."),
+        ("Priya Raman", "I asked Priya Raman for it."),
+        ("https://venue.example/pay", "Look at https://venue.example/pay for it."),
+    ],
+)
+def test_every_specific_claim_carries_a_ref_or_a_marker(http: Http, event_id: str, claim: str, sentence: str) -> None:
+    """'FINAL carries (ref: <event_id>) or one of the markers ... on every specific claim (numbers, dates, names, URLs)'."""
+    assert failed(look(http, sentence)) == [("claim_marked", claim)]
+
+
+@pytest.mark.parametrize("marker", ["[general]", "[unverified]", "[assumption]", "[General]"])
+def test_a_marker_is_enough(http: Http, marker: str) -> None:
+    """'one of the markers [general], [unverified], [assumption]'."""
+    assert look(http, f"A year has 365 days {marker}.")["status"] == "pass"
+    assert look(http, f"A year has 365 days. {marker}")["status"] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("check", "words", "sentence"),
+    [
+        ("number_in_ref", "1,520 EUR", "Anna pays 1,520 EUR"),
+        ("number_in_ref", "1,250 USD", "Anna pays 1,250 USD"),
+        ("date_in_ref", "14 June", "It begins on 14 June"),
+        ("name_in_ref", "Bob Miller", "It was paid by Bob Miller"),
+        ("url_in_ref", "https://venue.example/payment", "Pay at https://venue.example/payment"),
+    ],
+)
+def test_what_a_ref_supports_is_really_there(http: Http, event_id: str, check: str, words: str, sentence: str) -> None:
+    """decisions.md: 'numbers and dates compared by value, names and URLs by text'."""
+    assert failed(look(http, f"{sentence} (ref: {event_id}).")) == [(check, words)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "TASK_DONE",
+        "PUBLISH",
+        "CRITICAL: none",
+        "CUBE: fact | tea | Boil first. | MUST boil",
+        "CUBE_NOTHING: small talk",
+        "RATE: c_7k2m9x0v4t8qz -1 wrong",
+        "L1: done",
+        "memory: not used",
+        "REM | #7 | READ | VERIFY | CORRECT | OUTPUT",
+    ],
+)
+def test_the_answer_holds_no_hidden_service_line(http: Http, line: str) -> None:
+    """'Show the user only the clean answer'; decisions.md: 'holds no hidden service line'."""
+    assert ("no_service_line", line) in failed(look(http, f"Here you are.\n{line}"))
+    assert failed(look(http, f"It is written so:\n```\n{line}\n```")) == []
+
+
+def test_the_answer_holds_no_secret(http: Http) -> None:
+    """Authentication 4: 'A key must never be sent in chat messages'; it is not repeated either."""
+    draft = "Your password = hunter2xyz is safe with me."
+    answer = look(http, draft)
+    check = answer["checks"][0]
+
+    assert (check["check"], "hunter2xyz" in str(answer)) == ("no_secret", False)
+    assert "hunter2xyz" in draft[check["start"] : check["end"]]
+
+
+@pytest.mark.parametrize("draft", ["", " \n\u3000"])
+def test_an_empty_draft_fails(http: Http, draft: str) -> None:
+    """decisions.md: 'the draft is not empty'."""
+    answer = http.post(PATH, {"draft": draft}).json()
+
+    assert (answer["status"], failed(answer)) == ("fail", [("draft_not_empty", None)])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "pointer"),
+    [
+        ({"draft": None}, "/draft"),
+        ({"draft": 5}, "/draft"),
+        ({"draft": "a\x00"}, "/draft"),
+        ({"event_id": None}, "/event_id"),
+        ({"event_id": "e" * (limits.ID_CHARACTERS_MAX + 1)}, "/event_id"),
+        ({"span": -1}, "/span"),
+        ({"span": limits.SPAN_MAX + 1}, "/span"),
+        ({"span": "3"}, "/span"),
+        ({"span": 3.0}, "/span"),
+        ({"span": True}, "/span"),
+    ],
+)
+def test_what_is_wrong_is_named(http: Http, wrong: dict[str, Any], pointer: str) -> None:
+    """'Body: draft (string), event_id (string), span (integer)'."""
+    answer = http.post(PATH, {"draft": "Yes.", **wrong})
+
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
+
+
+def test_a_draft_is_required(http: Http) -> None:
+    assert http.post(PATH, {}).status_code == 422
+
+
+def test_a_draft_that_cites_too_much_is_refused(http: Http) -> None:
+    """Nothing is left out silently: more than is read is a clear error."""
+    draft = " ".join(f"(ref: e_{number})" for number in range(limits.CITED_EVENTS_MAX + 1))
+    http.remember("And?", draft)
+    answer = http.post(PATH, {"draft": draft})
+
+    assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
+    assert str(limits.CITED_EVENTS_MAX) in answer.json()["detail"]
+
+
+def test_all_checks_are_counted_and_failures_come_first(http: Http) -> None:
+    draft = "It is 7 km [general]. " * limits.CHECKS_LISTED_MAX + "It is 8 km."
+    answer = look(http, draft)
+
+    assert len(answer["checks"]) == limits.CHECKS_LISTED_MAX
+    assert failed(answer) == [("claim_marked", "8 km")]
+    assert answer["failed"] == 1
+    assert answer["passed"] > limits.CHECKS_LISTED_MAX
+
+
+def test_it_writes_nothing_and_a_read_only_key_may_ask(http: Http, event_id: str) -> None:
+    draft = f"On 14 May (ref: {event_id})."
+    http.remember("And?", draft)
+    before = http.rows()
+    answer = http.as_account("owner", read_only=True).post(PATH, {"draft": draft})
+
+    assert answer.json()["status"] == "pass"
+    assert http.rows() == before
+
+
+def test_a_pinned_key_looks_at_its_own_user_only(http: Http, context: Context) -> None:
+    """decisions.md: 'the latest saved one of this account (and pinned user_id)'."""
+    http.remember("And?", "Ada's answer.", user_id="ada")
+    ada, bob = http.as_account("owner", user_id="ada"), http.as_account("owner", user_id="bob")
+
+    assert ada.post(PATH, {"draft": "Ada's answer."}).status_code == 200
+    assert bob.post(PATH, {"draft": "Ada's answer."}).status_code == 409
+    assert http.as_account("bob").post(PATH, {"draft": "Ada's answer."}).status_code == 409
