@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory.asking import Memory
 
-from remembrancer.memory.fence import fenced, unfenced
+from remembrancer.protocol.fence import fenced, unfenced
 from remembrancer.memory.snippets import tokens
 from remembrancer.memory.start import Section, packed, start_pack
 from remembrancer.protocol.summaries import StartQuery

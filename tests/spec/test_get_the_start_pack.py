@@ -12,7 +12,7 @@ import pytest
 from service import Http
 
 from remembrancer.context import Context
-from remembrancer.memory.fence import unfenced
+from remembrancer.protocol.fence import unfenced
 from remembrancer.memory.snippets import tokens
 
 PATH = "/api/v7/memory/start"
