@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from remembrancer.client import Client, Refused, asks
+from remembrancer.client.runtime import Habits, Reply
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "client.md"
 
@@ -43,3 +45,10 @@ def test_every_error_is_in_the_reference() -> None:
     assert [
         kind.__name__ for kind in Refused.__subclasses__() if f"| `{kind.__name__}` | `{kind.word}`: {kind.__doc__} |" not in told
     ] == []
+
+
+def test_every_habit_and_every_member_of_a_reply_is_in_the_reference() -> None:
+    told = PAGE.read_text("utf-8").partition("## The runtime")[2]
+    names = [*(field.name for field in fields(Habits)), *(field.name for field in fields(Reply)), "text"]
+
+    assert [name for name in names if f"`{name}`" not in told] == []

@@ -280,7 +280,8 @@ class _Turn:
 
     def _remember(self, tried: _Tried) -> Generator[Step, Any, None]:
         """Keep a draft as the turn's answer, with what it says that the service has not got yet."""
-        turn, parts = self._turn(tried.lines), set(self.sent)
+        parts = set(self.sent)
+        turn = self._turn(tried.lines)
         key = self.all.new_key()
         saved: Remembered | None = yield from self._call("remember", turn, key)
         if saved is None:
