@@ -8,8 +8,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from remembrancer.client.errors import Answered, ClientError, Unreachable, refusal
-from remembrancer.client.runtime_core import Conversation, Habits
+from remembrancer.client.runtime_core import Conversation
 from remembrancer.client.runtime_prompts import Message
+from remembrancer.client.runtime_standing import Habits
 from remembrancer.client.runtime_steps import Call, Draft, Failed, Reply
 from remembrancer.protocol.cubes import CubeMade, CubeVoted, SharedCube, Votes
 from remembrancer.protocol.memory import Hit, MemoryAnswer, Remembered

@@ -12,9 +12,10 @@ from typing import Any
 
 from .api import AsyncClient, Client
 from .errors import ClientError
-from .runtime_core import Conversation, Habits
+from .runtime_core import Conversation
 from .runtime_counts import Counts
 from .runtime_prompts import Message
+from .runtime_standing import Habits
 from .runtime_steps import Draft, Failed, Reply, Step
 
 __all__ = ["AsyncRuntime", "Conversation", "Counts", "Habits", "Message", "Reply", "Runtime"]

@@ -8,34 +8,32 @@ docs/guides/runtime.md shows it at work and says what it does in each case. Sour
 from __future__ import annotations
 
 import re
-import secrets
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from ..protocol import limits
 from ..protocol.cubes import CubeMade, CubeVote
 from ..protocol.lines import SECTIONS, Fault, Lines, Rate, parse
-from ..protocol.memory import MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.memory import MemoryAnswer, Remembered, Turn
 from ..protocol.pasted import REMOVED, pasted_keys, without_keys
 from ..protocol.seal import render
 from ..protocol.summaries import MapRequest, StartPack, StartQuery
 from .errors import ClientError, Conflict, Internal, MethodNotAllowed, NotFound, TooManyRequests, Unavailable, Unreachable
-from .runtime_counts import Counts, tokens
-from .runtime_prompts import Asked, Message, mending_message, system_message, user_message
+from .runtime_counts import tokens
+from .runtime_parts import NO_ANSWER, REASON_NOT_SAID, Parts, shortened
+from .runtime_prompts import Asked, mending_message, system_message, user_message
+from .runtime_standing import Standing
 from .runtime_steps import Call, Draft, Failed, Look, Reply, Step, readable, words_of
 
 L1_SHARE = (0.05, 0.08)  # specification, Service lines: of the raw text
 L1_CHARACTERS_MIN = 80  # ours: less cannot say anything
 UNSAVED_MAX = 100  # ours: turns that wait for the service to come back
-REASON_NOT_SAID = "the agent did not say"
 
 KEY_WARNING = (
     "Your message holds a key or password, so I did not read it, send it on or keep it. Please revoke that key and make a new one, keep "
     "the new one in an environment variable, and send your message again without it."
 )
-NO_ANSWER = "I have no answer to this."
 LOOK_AT_THE_DRAFT = "SECOND LOOK must reason about what DRAFT really says."
 NOTE_UNSURE = "This answer may not fully meet the checks."
 NOTE_NO_MEMORY = "Memory could not be reached, so this answer does without it, and this turn is not remembered."
@@ -49,54 +47,8 @@ _WIDE = re.compile("(?=([\u2e80-\ud7ff]{2}))")  # two characters of a script tha
 _PASSING = (Unreachable, Unavailable, TooManyRequests, Internal)  # what a later try may mend
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Habits:
-    """How a conversation is led."""
-
-    user_id: str
-    session_id: str = "default"
-    name: str = "REM"  # the service's short name, in seals
-    instructions: str = ""  # the agent's own system text
-    redrafts_max: int = 2  # specification, Limits: 'A failing draft is re-checked up to 2 times'
-    full_protocol: bool = False  # DRAFT / SECOND LOOK / FINAL
-    top_k: int = limits.TOP_K_DEFAULT
-    memory_tokens_max: int | None = 2_000  # of the hits' text in a prompt
-    history_turns: int = 20  # that the model sees again
-
-    def query(self, message: str, last_seal: str | None) -> MemoryQuery:
-        """The search of a turn. Raises ValueError for ids and numbers that the service would not take."""
-        text = message[: limits.QUERY_CHARACTERS_MAX]
-        return MemoryQuery(
-            query_text=text,
-            user_id=self.user_id,
-            session_id=self.session_id,
-            top_k=self.top_k,
-            max_tokens=self.memory_tokens_max,
-            last_seal=last_seal,
-        )
-
-
-@dataclass(slots=True)
-class Conversation:
+class Conversation(Standing):
     """One session of one agent. Not to be used by two turns at the same time."""
-
-    habits: Habits
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
-    new_key: Callable[[], str] = lambda: secrets.token_hex(16)
-    counts: Counts = field(default_factory=Counts)
-    last_seal: str | None = None
-    l1_due: bool = False
-    l2_due: bool = False
-    can_look: bool = True  # whether the service has a second look
-    turns: int = 0  # remembered ones
-    cube_turn: int | None = None  # at which of them the last cube was made
-    raw_characters: int = 0  # said since the last L1
-    history: list[Message] = field(default_factory=list)
-    unsaved: list[tuple[Turn, str]] = field(default_factory=list)  # with their idempotency keys
-    to_tell: list[str] = field(default_factory=list)  # to the agent, in its next turn
-
-    def __post_init__(self) -> None:
-        self.habits.query("?", None)  # so that what cannot be is said now
 
     def turn(self, message: str) -> Generator[Step, Any, Reply]:
         """One turn. Raises ValueError for a message that says nothing."""
@@ -132,11 +84,10 @@ class _Turn:
         self.all, self.habits, self.counts, self.message = conversation, conversation.habits, conversation.counts, message
         self.recalled: MemoryAnswer | None = None
         self.notes: list[str] = []
-        self.remarks: list[str] = []
+        self.parts = Parts(conversation)
+        self.remarks = self.parts.remarks
         self.failures: list[ClientError] = []
-        self.asked_l1 = False
         self.l2_of: str | None = None
-        self.sent: set[str] = set()  # parts that the service has got in this turn
         self.rates: dict[str, Rate] = {}
         self.is_kept = False
         self.held: set[str] = set()  # keys of what could not be kept in this turn
@@ -201,13 +152,14 @@ class _Turn:
         pack: StartPack | None = yield from self._call("start pack", query)
         if pack is not None and pack.parts is not None:
             self.l2_of = "\n\n".join(text for text in (pack.parts.map, *reversed(pack.parts.summaries)) if text)
+            self.parts.asked_l2 = True
             self.counts.summaries_asked += 1
 
     def _asked(self) -> Asked | None:
         if self.recalled is None:
             return None
-        self.asked_l1 = self.all.l1_due
-        self.counts.summaries_asked += self.asked_l1
+        self.parts.asked_l1 = self.all.l1_due
+        self.counts.summaries_asked += self.parts.asked_l1
         told, self.all.to_tell = self.all.to_tell, []
         whole = self.all.raw_characters
         least, most = (max(L1_CHARACTERS_MIN, int(whole * share)) for share in L1_SHARE)
@@ -215,7 +167,7 @@ class _Turn:
             step=self.recalled.step,
             name=self.habits.name,
             rate=self._new_cubes(),
-            l1_characters=(least, max(most, 2 * L1_CHARACTERS_MIN)) if self.asked_l1 else None,
+            l1_characters=(least, max(most, 2 * L1_CHARACTERS_MIN)) if self.parts.asked_l1 else None,
             l2_of=self.l2_of,
             told=told,
         )
@@ -280,14 +232,14 @@ class _Turn:
 
     def _remember(self, tried: _Tried) -> Generator[Step, Any, None]:
         """Keep a draft as the turn's answer, with what it says that the service has not got yet."""
-        parts = set(self.sent)
-        turn = self._turn(tried.lines)
+        before = set(self.parts.sent)
+        turn = self.parts.turn(self.message, tried.lines)
         key = self.all.new_key()
         saved: Remembered | None = yield from self._call("remember", turn, key)
         if saved is None:
             if not self.is_kept:  # an earlier draft is there
                 self._not_kept(turn, key)
-            self.sent = parts
+            self.parts.sent = before
             return
         if not self.is_kept:
             self.counts.remembered += 1
@@ -326,70 +278,9 @@ class _Turn:
         self.remarks.append(f"Memory was not searched: {error}")
         if isinstance(error, _PASSING):
             self.notes.append(NOTE_LATER)
-            self._keep_for_later(self._turn(best.lines), self.all.new_key())
+            self._keep_for_later(self.parts.turn(self.message, best.lines), self.all.new_key())
         else:
             self.notes.append(NOTE_NO_MEMORY)
-
-    def _turn(self, lines: Lines) -> Turn:
-        said: dict[str, Any] = {"query": self.message, "response": lines.answer or NO_ANSWER, "task_done": lines.task_done}
-        if lines.critical and self._is_new(f"critical {lines.critical}"):
-            said["critical"] = self._cut("fact", lines.critical, limits.CRITICAL_CHARACTERS_MAX)
-        if lines.l1 and self._wanted("L1", wanted=self.asked_l1):
-            said["l1_summary"] = self._cut("L1", lines.l1, limits.L1_CHARACTERS_MAX)
-        if lines.l2 and self._wanted("L2", wanted=self.l2_of is not None):
-            said["l2_map"] = self._cut("L2", lines.l2, limits.MAP_CHARACTERS_MAX)
-        said |= self._cube(lines)
-        return Turn(user_id=self.habits.user_id, session_id=self.habits.session_id, **said)
-
-    def _is_new(self, part: str) -> bool:
-        """Whether the service has not got this in this turn yet; from now on it has."""
-        is_new = part not in self.sent
-        self.sent.add(part)
-        return is_new
-
-    def _wanted(self, part: str, *, wanted: bool) -> bool:
-        if not wanted:
-            self._tell(f"An {part} was written that nobody asked for; it was left out.")
-        return wanted and self._is_new(part)
-
-    def _cube(self, lines: Lines) -> dict[str, Any]:
-        """The lesson that a draft proposes, or why there is none; nothing when the service has got either in this turn."""
-        since = None if self.all.cube_turn is None else self.all.turns + 1 - self.all.cube_turn
-        if lines.cube and since is not None and since < limits.TURNS_PER_CUBE_MIN:
-            self.counts.cubes_refused += self._is_new("refused cube")
-            self._tell(f"At most one cube in {limits.TURNS_PER_CUBE_MIN} turns: `{lines.cube.topic}` was left out; propose it again later.")
-            reason = "a cube was made less than 3 turns ago"
-        elif lines.cube:
-            return self._proposed(lines) if self._is_new("cube") else {}
-        else:
-            reason = lines.cube_nothing or REASON_NOT_SAID
-        if "cube" in self.sent or not self._is_new("cube_nothing"):
-            return {}
-        return {"duty": "cube_nothing", "duty_reason": self._cut("reason", reason, limits.DUTY_REASON_CHARACTERS_MAX)}
-
-    def _proposed(self, lines: Lines) -> dict[str, Any]:
-        cube = lines.cube
-        assert cube is not None
-        return {
-            "cube_type": cube.kind,
-            "cube_topic": self._cut("cube's topic", cube.topic, limits.PUBLISHED_TOPIC_CHARACTERS_MAX),
-            "cube_essence": self._cut("cube's essence", cube.essence, limits.PUBLISHED_ESSENCE_CHARACTERS_MAX),
-            "cube_rules": self._cut("cube's rules", f"- {cube.rule}", limits.PUBLISHED_RULES_CHARACTERS_MAX),
-            "cube_publish": lines.publish,
-        }
-
-    def _cut(self, part: str, text: str, most: int) -> str:
-        """The text, cut at the end of a word where it is too long, which is told."""
-        if len(text) <= most:
-            return text
-        self._tell(f"The {part} was cut to {most} characters.")
-        return cut(text, most)
-
-    def _tell(self, remark: str) -> None:
-        """Tell whoever runs the agent now, and the agent in its next turn."""
-        if remark not in self.remarks:
-            self.remarks.append(remark)
-            self.all.to_tell.append(remark)
 
     def _note_cube(self, saved: Remembered) -> None:
         if isinstance(saved.cube, CubeMade):
@@ -397,7 +288,7 @@ class _Turn:
             self.all.cube_turn = self.all.turns
         else:
             self.counts.cubes_refused += 1
-            self._tell(f"The cube was not made: {saved.cube}")
+            self.parts.tell(f"The cube was not made: {saved.cube}")
 
     def _look(self, tried: _Tried) -> Generator[Step, Any, None]:
         """The second look at a remembered draft."""
@@ -431,7 +322,7 @@ class _Turn:
         self.counts.cubes_rated += sum(cube_id in self.rates for cube_id in new)
         for rate in self.rates.values():
             if rate.vote:
-                reason = self._cut("reason of a vote", rate.reason, limits.REASON_CHARACTERS_MAX) or None
+                reason = self.parts.cut("reason of a vote", rate.reason, limits.REASON_CHARACTERS_MAX) or None
                 vote = CubeVote(cube_id=rate.cube_id, user_id=self.habits.user_id, vote=rate.vote, reason=reason)
                 if (yield from self._call("vote", vote)) is None:
                     self.remarks.append(f"A vote was not counted: {self.failures[-1]}")
@@ -441,7 +332,7 @@ class _Turn:
         said = (
             f"{cube_id}: {self.rates[cube_id].reason or 'not relevant' if cube_id in self.rates else REASON_NOT_SAID}" for cube_id in left
         )
-        reason = cut("; ".join(said), limits.DUTY_REASON_CHARACTERS_MAX)
+        reason = shortened("; ".join(said), limits.DUTY_REASON_CHARACTERS_MAX)
         duty = Turn(user_id=self.habits.user_id, session_id=self.habits.session_id, duty="vote_nothing", duty_reason=reason)
         if (yield from self._call("duty", duty, self.all.new_key())) is None:
             self.remarks.append(f"A duty was not closed: {self.failures[-1]}")
@@ -450,7 +341,7 @@ class _Turn:
 
     def _finish_l2(self) -> Generator[Step, Any, None]:
         """An L2 that was asked for and not written is made by the service, of the L1s' own sentences."""
-        if self.l2_of is not None and "L2" not in self.sent:
+        if self.l2_of is not None and "L2" not in self.parts.sent:
             made = yield from self._call("map", MapRequest(user_id=self.habits.user_id), self.all.new_key())
             self.all.l2_due = made is None
 
@@ -458,7 +349,7 @@ class _Turn:
         answer = best.lines.answer or NO_ANSWER
         if best.failed or best.faults:
             self.notes.insert(0, NOTE_UNSURE)
-        self.all.raw_characters += 0 if "L1" in self.sent else len(self.message) + len(answer)
+        self.all.raw_characters += 0 if "L1" in self.parts.sent else len(self.message) + len(answer)
         self.all.history += [{"role": "user", "content": self.message}, {"role": "assistant", "content": answer}]
         del self.all.history[: -2 * self.habits.history_turns or None]
         recalled = self.recalled
@@ -479,16 +370,6 @@ class _Turn:
             lines=best.lines,
             failures=tuple(self.failures),
         )
-
-
-def cut(text: str, most: int) -> str:
-    """At most so many characters of a text, cut at the end of a word when one ends in its second half."""
-    if len(text) <= most:
-        return text
-    kept = text[: most - 1]
-    if not text[most - 1].isspace() and (space := max(kept.rfind(" "), kept.rfind("\n"))) > most // 2:
-        kept = kept[:space]
-    return f"{kept.rstrip()}\u2026"
 
 
 def _failed(checks: Any) -> list[str]:
