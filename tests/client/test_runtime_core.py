@@ -246,6 +246,7 @@ def test_what_the_service_will_never_take_is_given_up_and_told() -> None:
 
     assert conversation.unsaved == []
     assert "could not be remembered" in back.reply.remarks[0]
+    assert (conversation.counts.remembered, conversation.counts.remembered_late) == (1, 0)
 
 
 def test_a_service_that_dies_again_loses_nothing() -> None:
@@ -332,6 +333,13 @@ def test_a_message_that_says_nothing_is_no_turn(message: str) -> None:
         lead(conversation, GOOD, message=message)
 
     assert conversation.counts.turns == 0
+
+
+def test_a_model_that_gives_no_text_is_told_of_plainly() -> None:
+    nothing: Any = None
+
+    with pytest.raises(TypeError, match="a draft is a text, not NoneType"):
+        lead(talk(), nothing)
 
 
 @pytest.mark.parametrize("habits", [{"user_id": ""}, {"top_k": 0}, {"session_id": "x" * 257}])

@@ -141,6 +141,8 @@ class _Turn:
                     return
                 if not isinstance(error, Conflict):  # the same key with another body: the first one did arrive
                     self.remarks.append(f"A turn of {turn.occurred_at} could not be remembered: {error}")
+                    del self.all.unsaved[0]
+                    continue
             self.counts.remembered_late += 1
             del self.all.unsaved[0]
 
@@ -183,7 +185,9 @@ class _Turn:
         self.counts.tokens_in += tokens(first["content"] + opening["content"]) - tokens(self.habits.instructions + self.message)
         tries: list[_Tried] = []
         while True:
-            text = yield Draft(list(messages))
+            text: Any = yield Draft(list(messages))
+            if not isinstance(text, str):
+                raise TypeError(f"a draft is a text, not {type(text).__name__}")
             tried = yield from self._try(self._clean(text), is_first=not tries)
             tries.append(tried)
             if (not tried.failed and not tried.faults) or len(tries) > self.habits.redrafts_max:
