@@ -26,7 +26,8 @@ def scripted(*drafts: str) -> tuple[Model, list[list[Message]]]:
 
     def draft(messages: list[Message]) -> str:
         asked.append(messages)
-        seal = messages[-1]["content"].rpartition("the seal as its last line: ")[2].partition("\n")[0]
+        said = "\n".join(message["content"] for message in messages)
+        seal = said.rpartition("the seal as its last line: ")[2].partition("\n")[0]
         return drafts[min(len(asked), len(drafts)) - 1].replace("{seal}", seal)
 
     return draft, asked
