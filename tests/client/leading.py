@@ -55,6 +55,7 @@ def saved(event_id: str | None = "evt_9", **more: Any) -> Remembered:
     )
 
 
+MAPPED = MapUpdated(updated=True, map_text="m", l1_count=10, version=2)
 MADE = CubeMade(cube_id="c_9", visibility="private")
 _USUAL: dict[str, Any] = {
     "search": found(),
@@ -66,7 +67,7 @@ _USUAL: dict[str, Any] = {
         prompt_text="", constitution_version=1, tokens=1, left_out=0,
         parts=StartParts(map="The old map.", facts=[], summaries=["Newer.", "Older."], cubes=[]),
     ),
-    "map": MapUpdated(updated=True, map_text="m", l1_count=10, version=2),
+    "map": MAPPED,
 }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from remembrancer.client.runtime_core import (
     NOTE_NO_MEMORY,
     NOTE_NOT_KEPT,
     NOTE_UNSURE,
+    UNSAVED_MAX,
 )
 from remembrancer.client.runtime_counts import tokens
 from remembrancer.client.runtime_parts import NO_ANSWER
@@ -256,6 +257,29 @@ def test_a_service_that_dies_again_loses_nothing() -> None:
     lead(conversation, "Second.", remember=DEAD)
 
     assert [turn.response for turn, _ in conversation.unsaved] == ["First.", "Second."]
+
+
+def test_no_more_turns_wait_than_may_and_the_oldest_is_given_up_aloud() -> None:
+    conversation = talk()
+    for n in range(UNSAVED_MAX):
+        lead(conversation, f"{n}.", search=DEAD)
+
+    led = lead(conversation, "The last.", search=DEAD)
+
+    assert [turn.response for turn, _ in conversation.unsaved][:: UNSAVED_MAX - 1] == ["1.", "The last."]
+    assert "is given up" in led.reply.remarks[-1]
+
+
+def test_a_model_that_fails_leaves_no_seal_behind() -> None:
+    conversation = talk()
+    lead(conversation, GOOD)
+    steps = conversation.turn("And the train?")
+    next(steps)
+    steps.send(found())
+    with pytest.raises(ConnectionError):
+        steps.throw(ConnectionError("no model"))
+
+    assert lead(conversation, GOOD).sent["search"][0].last_seal is None
 
 
 def test_a_turn_that_is_refused_is_told_to_the_user() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
-from client.leading import DEAD, FAILED, MADE, PASSED, SEAL, cube, found, lead, refused, saved, talk
+from client.leading import DEAD, FAILED, MADE, MAPPED, PASSED, SEAL, cube, found, lead, refused, saved, talk
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -184,6 +186,17 @@ def test_the_length_of_a_summary_is_a_share_of_what_was_said() -> None:
     assert f"in {int(10_026 * 0.05)} to {int(10_026 * 0.08)} characters" in led.prompts[0][-1]["content"]
 
 
+def test_the_next_summary_is_a_share_of_what_was_said_since_the_last() -> None:
+    conversation = talk()
+    lead(conversation, "x" * 10_000, remember=saved(l1_due=True))
+    lead(conversation, "y" * 10_000 + "\nL1: done", remember=saved())
+    lead(conversation, "z" * 5_000, remember=saved(l1_due=True))
+
+    led = lead(conversation, "A.")
+
+    assert f"in {int(5_026 * 0.05)} to {int(5_026 * 0.08)} characters" in led.prompts[0][-1]["content"]
+
+
 def test_a_map_is_asked_for_with_what_it_is_made_of() -> None:
     """Specification, Limits: 'An L2 is due after 10 stage L1s.'"""
     led = lead(talk(), "A.\nL2: ferries", search=found(reminders=["An L2 is due: 10 L1s are not in the map."]))
@@ -197,6 +210,14 @@ def test_a_map_that_the_agent_does_not_write_is_made_by_the_service() -> None:
     led = lead(talk(), "A.", search=found(reminders=["An L2 is due."]))
 
     assert led.steps == ["search", "start pack", "draft", "remember", "second look", "map"]
+
+
+@pytest.mark.parametrize(("made", "asks_again"), [(MAPPED, False), (DEAD, True)])
+def test_a_map_that_was_made_is_not_asked_for_again(made: Any, asks_again: bool) -> None:
+    conversation = talk()
+    lead(conversation, "A.", search=found(reminders=["An L2 is due."]), remember=saved(l2_due=True), map=made)
+
+    assert ("start pack" in lead(conversation, "A.").steps) == asks_again
 
 
 def test_a_map_whose_parts_cannot_be_had_waits() -> None:
