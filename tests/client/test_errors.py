@@ -124,3 +124,12 @@ def test_address_and_key_come_from_an_environment_that_is_given(url: str, key: s
     assert repr(AsyncClient.from_environment(given)) == f"AsyncClient('{url}')"
     with pytest.raises(ValueError, match="REMEMBRANCER_KEY must be set"):
         Client.from_environment({"REMEMBRANCER_URL": url})
+
+
+def test_no_proxy_of_the_environment_gets_to_see_the_key(url: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """docs/decisions/0008: the client reads no proxy from the environment."""
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+
+    with Client(url, key, retry=Retry(times=0)) as client:
+        assert client.get_start_pack().prompt_text
