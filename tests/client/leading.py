@@ -15,15 +15,22 @@ from remembrancer.client.runtime_steps import Call, Draft, Failed, Reply
 from remembrancer.protocol.cubes import CubeMade, CubeVoted, SharedCube, Votes
 from remembrancer.protocol.memory import Hit, MemoryAnswer, Remembered
 from remembrancer.protocol.seal import render
+from remembrancer.protocol.second_look import Check, CheckName, SecondLooked
 from remembrancer.protocol.summaries import MapUpdated, StartPack, StartParts
 
 SEAL = render(7)
 DEAD = Failed(Unreachable("nobody there"))
-PASSED = {"status": "pass", "checks": []}
-FAILED = {
-    "status": "fail",
-    "checks": [{"check": "claim_marked", "status": "fail", "detail": "Mark it.", "claim": "9:40"}, {"status": "pass"}],
-}
+PASSED = SecondLooked(status="pass", checks=[], failed=0, passed=3)
+
+
+def failed(*checks: tuple[CheckName, str, str | None]) -> SecondLooked:
+    """A second look that found this: check, detail, claim."""
+    told = [Check(check=check, status="fail", detail=detail, claim=claim) for check, detail, claim in checks]
+    passed = Check(check="turn_saved", status="pass", detail="It is.")
+    return SecondLooked(status="fail", checks=[*told, passed], failed=len(told), passed=1)
+
+
+FAILED = failed(("claim_marked", "Mark it.", "9:40"))
 HIT = Hit(
     event_id="evt_1", session_id="s", topic=None, query="When does the ferry leave?", response="At 9:40.",
     occurred_at="2026-03-01T00:00:00.000Z", created_at="2026-03-01T00:00:00.000Z", score=0.9, why=[],

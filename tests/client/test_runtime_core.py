@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from client.leading import DEAD, FAILED, PASSED, SEAL, cube, errors, found, lead, refused, saved, talk
+from client.leading import DEAD, FAILED, PASSED, SEAL, cube, errors, failed, found, lead, refused, saved, talk
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +24,7 @@ from remembrancer.client.runtime_counts import tokens
 from remembrancer.client.runtime_parts import NO_ANSWER
 from remembrancer.protocol.fence import unfenced
 from remembrancer.protocol.memory import MemoryQuery, Turn
+from remembrancer.protocol.second_look import SecondLook
 
 GOOD = f"At 9:40 (ref: evt_1).\nCUBE_NOTHING: nothing new\n{SEAL}"
 CUBE = f"At 9:40 (ref: evt_1).\nCUBE: fact | ferries | They leave early. | MUST check the date\n{SEAL}"
@@ -43,7 +44,7 @@ def test_a_turn_goes_the_way_of_the_protocol() -> None:
     assert (led.reply.event_id, led.reply.step, led.reply.seal, led.reply.drafts) == ("evt_9", 7, SEAL, 1)
     assert (led.turn.query, led.turn.response) == ("When does the ferry leave?", "At 9:40 (ref: evt_1).")
     assert (led.turn.user_id, led.turn.session_id) == ("ada", "s")
-    assert led.sent["second look"] == [("At 9:40 (ref: evt_1).", "evt_1", 3)]
+    assert led.sent["second look"] == [SecondLook(draft="At 9:40 (ref: evt_1).", event_id="evt_1", span=3)]
     assert led.reply.remarks == led.reply.notes == ()
 
 
@@ -85,7 +86,7 @@ def test_a_turn_that_finds_nothing_says_so_to_the_model() -> None:
     led = lead(talk(), "I do not know.", search=found(hits=[], total_hits=0))
 
     assert "Memory has nothing" in led.prompts[0][-1]["content"]
-    assert led.sent["second look"] == [("I do not know.", "", 0)]
+    assert led.sent["second look"] == [SecondLook(draft="I do not know.")]
 
 
 # Second look
@@ -103,7 +104,7 @@ def test_a_draft_that_fails_is_mended_with_what_failed() -> None:
 
 def test_after_two_more_drafts_the_best_is_shown_with_a_note() -> None:
     """Specification, Limits: 'A failing draft is re-checked up to 2 times. After that the best answer is shown with a short note'."""
-    worse = {"status": "fail", "checks": [{"status": "fail", "check": "a"}, {"status": "fail", "check": "b"}]}
+    worse = failed(("ref_exists", "No such event.", "evt_0"), ("claim_marked", "Mark it.", None))
 
     led = lead(talk(), "First.", "Second.", "Third.", second_look=[worse, FAILED, worse])
 
@@ -120,7 +121,7 @@ def test_of_two_that_are_as_bad_the_later_is_shown() -> None:
 
 
 def test_a_look_that_fails_without_a_reason_is_a_failure_all_the_same() -> None:
-    led = lead(talk(redrafts_max=0), "First.", second_look={"status": "odd", "checks": None})
+    led = lead(talk(redrafts_max=0), "First.", second_look=failed())
 
     assert led.reply.notes == (NOTE_UNSURE,)
 

@@ -16,10 +16,12 @@ from urllib.parse import quote
 from pydantic import BaseModel, ValidationError
 
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
+from ..protocol.execution import Executed, Execution
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
+from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.status import Readiness, StatusRecord
 from ..protocol.summaries import (
     AgentMemory,
@@ -133,6 +135,19 @@ def create_cube(cube: CubeCreate, *, idempotency_key: str | None = None) -> Ask[
 def vote_on_cube(vote: CubeVote, *, idempotency_key: str | None = None) -> Ask[CubeVoted]:
     """Rate a cube."""
     return _write(CubeVoted, "/api/v7/experience/vote", vote, idempotency_key)
+
+
+def look_again(look: SecondLook) -> Ask[SecondLooked]:
+    """Check a remembered draft. It changes nothing, so it is sent again when its answer is lost."""
+    headers = {"Content-Type": _JSON}
+    body = look.model_dump_json().encode("utf-8")
+    path = "/api/v7/agent/second-look"
+    return Ask(method="POST", path=path, read=_model(SecondLooked), body=body, headers=headers, is_safe_twice=True)
+
+
+def execute_code(program: Execution, *, idempotency_key: str | None = None) -> Ask[Executed]:
+    """Run a program in the sandbox. A long one needs a client whose `timeout_s` is longer than its own."""
+    return _write(Executed, "/api/execute/code", program, idempotency_key)
 
 
 def make_file(file: FileCreate, *, idempotency_key: str | None = None) -> Ask[CreatedFile]:

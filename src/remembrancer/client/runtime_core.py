@@ -18,13 +18,14 @@ from ..protocol.lines import SECTIONS, Fault, Lines, Rate, parse
 from ..protocol.memory import MemoryAnswer, Remembered, Turn
 from ..protocol.pasted import REMOVED, pasted_keys, without_keys
 from ..protocol.seal import render
+from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.summaries import MapRequest, StartPack, StartQuery
 from .errors import ClientError, Conflict, Internal, MethodNotAllowed, NotFound, TooManyRequests, Unavailable, Unreachable
 from .runtime_counts import tokens
 from .runtime_parts import NO_ANSWER, REASON_NOT_SAID, Parts, shortened
 from .runtime_prompts import Asked, mending_message, system_message, user_message
 from .runtime_standing import Standing
-from .runtime_steps import Call, Draft, Failed, Look, Reply, Step, readable, words_of
+from .runtime_steps import Call, Draft, Failed, Reply, Step, readable, words_of
 
 L1_SHARE = (0.05, 0.08)  # specification, Service lines: of the raw text
 L1_CHARACTERS_MIN = 80  # ours: less cannot say anything
@@ -302,8 +303,8 @@ class _Turn:
         recalled = self.recalled
         assert recalled is not None
         cited = _REF.search(tried.lines.answer)
-        look = Look(tried.lines.answer, cited[1] if cited else "", recalled.total_hits)
-        looked = yield from self._call("second look", look)
+        look = SecondLook(draft=tried.lines.answer, event_id=cited[1] if cited else "", span=recalled.total_hits)
+        looked: SecondLooked | None = yield from self._call("second look", look)
         if looked is None:
             self.counts.looks_missing += 1
             if isinstance(self.failures[-1], NotFound | MethodNotAllowed):
@@ -312,12 +313,12 @@ class _Turn:
             else:
                 self.remarks.append(f"There was no second look: {self.failures[-1]}")
             return
-        tried.passed = looked.get("status") == "pass"
+        tried.passed = looked.status == "pass"
         if tried.passed:
             self.counts.looks_passed += 1
         else:
             self.counts.looks_failed += 1
-            tried.failed = _failed(looked.get("checks")) or ["The second look did not pass; it did not say why."]
+            tried.failed = _failed(looked) or ["The second look did not pass; it did not say why."]
 
     def _rate(self) -> Generator[Step, Any, None]:
         """Votes for what was rated, and one duty for all that was not, or with 0."""
@@ -376,13 +377,10 @@ class _Turn:
         )
 
 
-def _failed(checks: Any) -> list[str]:
+def _failed(looked: SecondLooked) -> list[str]:
     """What the failed checks say, each in a line."""
-    failed = [check for check in checks or [] if isinstance(check, dict) and check.get("status") != "pass"]
-    return [
-        f"{check.get('check', 'check')}: {check.get('detail', '')}" + (f" ({check['claim']})" if check.get("claim") else "")
-        for check in failed
-    ]
+    failed = [check for check in looked.checks if check.status != "pass"]
+    return [f"{check.check}: {check.detail}" + (f" ({check.claim})" if check.claim else "") for check in failed]
 
 
 def _is_about(look: str, draft: str) -> bool:

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..protocol.cubes import CubeVote, SharedCube
 from ..protocol.lines import Lines
 from ..protocol.memory import Hit, MemoryQuery, Turn
+from ..protocol.second_look import SecondLook
 from ..protocol.summaries import MapRequest, StartQuery
 from . import asks
 from .asks import Ask
 from .errors import ClientError
 from .runtime_prompts import Message
-
-
-class Look(NamedTuple):
-    """A draft to be looked at a second time. `event_id` is empty when memory was not cited."""
-
-    draft: str
-    event_id: str
-    span: int
-
-
-def _look(look: Look, *, idempotency_key: str | None = None) -> Ask[dict[str, Any]]:
-    return asks.other("POST", "/api/v7/agent/second-look", look._asdict(), idempotency_key=idempotency_key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +34,7 @@ class Call:
             CubeVote: asks.vote_on_cube,
             StartQuery: asks.get_start_pack,
             MapRequest: asks.make_map,
-            Look: _look,
+            SecondLook: asks.look_again,
         }
         key = {} if self.idempotency_key is None else {"idempotency_key": self.idempotency_key}
         return kinds[type(self.message)](self.message, **key)
