@@ -32,6 +32,9 @@ TABLES = (
     "shown_events",
     "files",
     "file_usage",
+    "grants",
+    "allowed_checks",
+    "audit",
 )
 
 

@@ -72,6 +72,9 @@ class Settings:
         58460, "User that programs run as when the server runs as root; it must own nothing.", least=1, most=2**31 - 1
     )
     rate_sandbox_per_minute: int = setting(600, "Programs one key may run in a minute; 0 = as many as it likes.", unit="calls", least=0)
+    rate_sysperm_per_minute: int = setting(
+        300, "Permission checks and logs of actions that one key may send in a minute; 0 = as many as it likes.", unit="calls", least=0
+    )
     log_level: str = setting("info", "How much is logged: `debug`, `info`, `warning` or `error`.")
 
     @property
