@@ -19,6 +19,7 @@ PARTS = (
     "bench.crash",
     "bench.sandbox",
     "bench.repair",
+    "bench.permissions",
 )
 
 

@@ -175,7 +175,7 @@ WRONG_ONES = [(path, name, value) for path, fields in WRONG.items() for name, va
     ("path", "name", "value"), WRONG_ONES, ids=[f"{path} {name} {str(value)[:12]!r}" for path, name, value in WRONG_ONES]
 )
 def test_a_wrong_value_is_refused_and_named(http: Http, path: str, name: str, value: Any) -> None:
-    """'ttl_minutes (integer, at most 240)', 'actions (list drawn from read, write, exec, delete)'; decisions.md: strict, never a partial write."""
+    """'ttl_minutes (integer, at most 240)', 'actions (list drawn from read, write, exec, delete)'."""
     good = {"grant": NGINX, "check": WRITE, "log": {"grant_id": "g_1", **WRITE, "result": "done"}, "revoke": {"grant_id": "g_1"}}[path]
     answer = http.post(f"{PERM}/{path}", {**good, name: value})
 

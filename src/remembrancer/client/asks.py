@@ -163,7 +163,7 @@ def execute_code(program: Execution, *, idempotency_key: str | None = None) -> A
 
 
 def check_permission(check: PermissionCheck) -> Ask[PermissionChecked]:
-    """Whether an agent may touch a path now. Whatever is raised means no. It is not sent again: each check is an entry in the audit trail."""
+    """Whether an agent may touch a path now. Whatever is raised means no. Not sent again: each check is an entry of the trail."""
     body = check.model_dump_json().encode("utf-8")
     headers, path = {"Content-Type": _JSON}, "/api/v7/sysperm/check"
     return Ask(method="POST", path=path, read=_model(PermissionChecked), body=body, headers=headers, is_safe_twice=False)
