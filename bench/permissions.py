@@ -1,4 +1,4 @@
-"""How long a permission check takes over HTTP among many grants, durably kept in the audit trail, and what looking at all grants would cost.
+"""How long a permission check takes over HTTP among many grants, its entry in the audit trail included; and what reading all grants takes.
 
     python -m bench.permissions [--grants 10000]
 
@@ -51,7 +51,12 @@ def fill(records: Records, given: Sequence[str]) -> str:
     key = keys.create(records, account="owner", label="bench").key.reveal()
     owner = keys.authenticate(records, key)
     for n, scope in enumerate(given):
-        asked = GrantRequest(scope=scope, ttl_minutes=240, actions=["read", "write"], agent=f"agent{n % AGENTS}" if n % 2 else "*")
+        asked = GrantRequest(
+            scope=scope,
+            ttl_minutes=240,
+            actions=["read", "write"],
+            agent=f"agent{n % AGENTS}" if n % 3 == 0 else "agent1" if n % 2 else "*",
+        )
         grant(records, owner, asked)
     return key
 
