@@ -35,6 +35,10 @@ TABLES = (
     "grants",
     "allowed_checks",
     "audit",
+    "passwords",
+    "browser_sessions",
+    "invitations",
+    "sign_in_failures",
 )
 
 

@@ -75,6 +75,12 @@ class Settings:
     rate_sysperm_per_minute: int = setting(
         300, "Permission checks and logs of actions that one key may send in a minute; 0 = as many as it likes.", unit="calls", least=0
     )
+    rate_sign_in_per_minute: int = setting(
+        5, "Passwords that may be tried in a minute from one address; 0 = as many as it likes.", unit="calls", least=0
+    )
+    public_url: str = setting(
+        "", "Address people reach the service at, such as `https://memory.example.org`; with https, cookies are for TLS alone."
+    )
     log_level: str = setting("info", "How much is logged: `debug`, `info`, `warning` or `error`.")
 
     @property

@@ -153,6 +153,22 @@ def accounts_list(context: typer.Context, data: DataFolder = None) -> None:
     table(("id", "account", "role", "keys in force", "created"), rows)
 
 
+@accounts_app.command("invite")
+def accounts_invite(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose password; the account is made when there is none of that name.")],
+    data: DataFolder = None,
+) -> None:
+    """Print a link that sets an account's password, once, within a day. Earlier links for it stop working."""
+    from ..accounts.invitations import invite
+    from .console.sign_in import link
+
+    settings = settings_of(context, data)
+    with records_of(context, data) as records:
+        token = invite(records, name)
+    print(link(settings.public_url.rstrip("/") or f"http://{settings.host}:{settings.port}", token.reveal()))
+
+
 @audit_app.command("verify")
 def audit_verify(
     context: typer.Context,

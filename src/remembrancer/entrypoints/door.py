@@ -109,6 +109,10 @@ class Door:
             return answer
         return Response(_json(answer), headers=call.headers, media_type="application/json")
 
+    def threads(self, where: Where) -> ThreadPoolExecutor:
+        """The threads of one kind."""
+        return self._threads[where]
+
     def caller(self, headers: Headers) -> Caller:
         """Whose key the request carries. Raises Unauthorized."""
         given = headers.getlist("authorization")

@@ -67,6 +67,7 @@ from ..tools.feedback import give_feedback
 from ..tools.feedback import listed as feedback_listed
 from ..tools.files import create_file
 from . import metrics, openapi, pages, problems, server
+from .console import routes as console
 from .door import Door
 from .downloads import download
 from .edge import Edge
@@ -344,9 +345,10 @@ def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> Starlette
         yield
         door.close()
 
+    ours = [_route(door, path, [e for e in routes if e.path == path]) for path in dict.fromkeys(e.path for e in routes)]
     app = Starlette(
         lifespan=lifespan,
-        routes=[_route(door, path, [e for e in routes if e.path == path]) for path in dict.fromkeys(e.path for e in routes)],
+        routes=[*ours, *console.routes(door)],
         exception_handlers={HTTPException: problems.handle},  # unknown paths and methods
     )
     app.router.redirect_slashes = False  # a POST that is sent elsewhere loses its body

@@ -59,3 +59,6 @@ PATH_PARTS_MAX = 128  # ours: of a path or scope, between its slashes; each fold
 SCOPE_CHARACTERS_MAX = 1_024  # ours
 RESULT_CHARACTERS_MAX = 4_000  # ours: what came of an action, not its output; it can never be erased
 AUDIT_LISTED_MAX = 500  # ours: entries of one page
+PASSWORD_CHARACTERS_MIN = 12  # ours
+PASSWORD_CHARACTERS_MAX = 200  # ours: a sentence fits; more is work for nothing
+INVITATION_HOURS = 24  # ours: a link that sets a password is for the day it was made
