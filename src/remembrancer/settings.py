@@ -149,4 +149,6 @@ def _parsed(name: str, value: Any, where: str) -> Any:
         raise SettingInvalid(f"{where}: `{name}` must be a text, not {value!r}.")
     if name in CHOICES and value not in CHOICES[name]:
         raise SettingInvalid(f"{where}: `{name}` must be one of {', '.join(CHOICES[name])}, not {value!r}.")
+    if name == "public_url" and value and not str(value).startswith(("http://", "https://")):
+        raise SettingInvalid(f"{where}: `{name}` must begin with http:// or https://, not be {value!r}.")
     return Path(value) if isinstance(default, Path) else str(value)

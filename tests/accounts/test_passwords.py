@@ -55,7 +55,7 @@ def test_another_password_is_refused(context: Context, ada: int, password: str) 
         account_of(context, "ada", password)
 
 
-@pytest.mark.parametrize("name", ["", "Ada", "bob", "owner", "a\0", "\ud800"])
+@pytest.mark.parametrize("name", ["", "Ada", "bob", "owner", "a\0", "x" * 5000])
 def test_another_name_is_refused_in_the_same_words(context: Context, ada: int, name: str) -> None:
     with pytest.raises(SignInRefused) as unknown:
         account_of(context, name, GOOD)
