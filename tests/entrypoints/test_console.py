@@ -62,7 +62,8 @@ class Browser:
 
     def form_token(self) -> str:
         """The one on the page of the account."""
-        return re.findall(r'name="form_token" value="([0-9a-f]{64})"', self.get("/console").text)[0]
+        found: list[str] = re.findall(r'name="form_token" value="([0-9a-f]{64})"', self.get("/console").text)
+        return found[0]
 
 
 @pytest.fixture
@@ -183,6 +184,12 @@ class TestBehindTls:
         )
         assert "owner of this service" in browser.get("/console").text
         assert Browser(browser.port, {"session": browser.cookies["__Host-session"]}).get("/console").status == 303
+
+    @pytest.mark.parametrize("address", ["memory.example.org", "javascript:alert(1)", "//memory.example.org"])
+    def test_what_is_no_address_stops_the_start(self, folder: Path, address: str) -> None:
+        said = Cli(folder)("accounts", "list", PUBLIC_URL=address)
+
+        assert (said.returncode, "must begin with http:// or https://" in said.stderr) == (2, True)
 
     def test_links_name_the_public_address(self, context: Context) -> None:
         assert "https://memory.example.org/console/password?token=" in welcome(context, "http://127.0.0.1:8460")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,15 @@ def test_what_is_exported_can_be_checked_by_the_rule_alone(context: Context, tra
 
     assert verify(context) == Link(seq=7, hash=before)
     assert "é robot" in line
+
+
+def test_checks_of_many_threads_make_one_chain(context: Context, owner: Caller) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        asked = [PermissionCheck(path=f"/etc/{n}", action="read", agent="robot") for n in range(200)]
+        answers = list(pool.map(lambda one: check(context, owner, one), asked))
+
+    assert len(answers) == verify(context).seq == 200
+    assert {json.loads(line)["path"] for line in exported(context)} == {one.path for one in asked}
 
 
 class Row:
