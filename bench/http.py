@@ -44,13 +44,14 @@ class Server:
 
     folder: Path
     key: str
+    settings: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[str] = field(init=False)
     port: int = field(init=False)
     started_ms: float = field(init=False)
 
     def __enter__(self) -> Self:
         begin = time.perf_counter()
-        environment = os.environ | {"REMEMBRANCER_DATA": str(self.folder)}
+        environment = os.environ | {"REMEMBRANCER_DATA": str(self.folder)} | self.settings
         command = [sys.executable, "-m", "remembrancer", "serve", "--port", "0"]
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self.process.stdout is not None

@@ -32,6 +32,13 @@ TABLES = (
     "shown_events",
     "files",
     "file_usage",
+    "grants",
+    "allowed_checks",
+    "audit",
+    "passwords",
+    "browser_sessions",
+    "invitations",
+    "sign_in_failures",
 )
 
 

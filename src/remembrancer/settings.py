@@ -72,6 +72,15 @@ class Settings:
         58460, "User that programs run as when the server runs as root; it must own nothing.", least=1, most=2**31 - 1
     )
     rate_sandbox_per_minute: int = setting(600, "Programs one key may run in a minute; 0 = as many as it likes.", unit="calls", least=0)
+    rate_sysperm_per_minute: int = setting(
+        300, "Permission checks and logs of actions that one key may send in a minute; 0 = as many as it likes.", unit="calls", least=0
+    )
+    rate_sign_in_per_minute: int = setting(
+        5, "Passwords that may be tried in a minute from one address; 0 = as many as it likes.", unit="calls", least=0
+    )
+    public_url: str = setting(
+        "", "Address people reach the service at, such as `https://memory.example.org`; with https, cookies are for TLS alone."
+    )
     log_level: str = setting("info", "How much is logged: `debug`, `info`, `warning` or `error`.")
 
     @property
@@ -140,4 +149,6 @@ def _parsed(name: str, value: Any, where: str) -> Any:
         raise SettingInvalid(f"{where}: `{name}` must be a text, not {value!r}.")
     if name in CHOICES and value not in CHOICES[name]:
         raise SettingInvalid(f"{where}: `{name}` must be one of {', '.join(CHOICES[name])}, not {value!r}.")
+    if name == "public_url" and value and not str(value).startswith(("http://", "https://")):
+        raise SettingInvalid(f"{where}: `{name}` must begin with http:// or https://, not be {value!r}.")
     return Path(value) if isinstance(default, Path) else str(value)

@@ -20,11 +20,14 @@ from starlette.applications import Starlette
 from starlette.routing import Route
 
 from remembrancer.accounts import caller_for
-from remembrancer.context import Context
+from remembrancer.context import Caller, Context
+from remembrancer.entrypoints.console.routes import PAGES as CONSOLE
 from remembrancer.entrypoints.http import ROUTES, make_app
 from remembrancer.memory.remember import remember
+from remembrancer.permissions.grants import check, grant
 from remembrancer.protocol.errors import PROBLEMS
 from remembrancer.protocol.memory import Turn
+from remembrancer.protocol.permissions import GrantRequest, PermissionCheck
 
 PAGES = ["/", "/docs"]
 
@@ -38,10 +41,11 @@ def methods() -> set[str]:
 def test_what_is_documented_is_what_is_served(app: Starlette, methods: set[str]) -> None:
     """Issue: 'OpenAPI says what is served and nothing else'."""
     documented = {(method.upper(), path) for path, item in app.state.document["paths"].items() for method in item.keys() & methods}
-    served = {(m, r.path) for r in app.routes if isinstance(r, Route) for m in r.methods or ()}
+    routes = [r for r in app.routes if isinstance(r, Route)]
+    served = {(m, r.path) for r in routes for m in r.methods or () if r.path not in CONSOLE}  # pages for people are no interface
 
     assert documented == {(m, p) for m, p in served if m != "HEAD"}
-    assert len(app.routes) == len({path for _, path in served})
+    assert len(app.routes) == len({r.path for r in routes}) == len({path for _, path in served}) + len(CONSOLE)
 
 
 def test_it_is_openapi_3_1_labelled_8_3_for_everyone(http: Http) -> None:
@@ -104,9 +108,19 @@ def make_mentioned(context: Context) -> None:
     remember(
         context, caller_for(context, "owner"), Turn(query="And the ferry?", response="The ferry leaves at 9:40 (ref: e_7k2m9x0v4t8qz).")
     )
+    make_granted(context, caller_for(context, "owner"))
     published = Agent(context, "somebody").publish()
     rename = "update cubes set cube_id = 'c_7k2m9x0v4t8qz' where cube_id = :published"
     context.store.write(lambda tx: tx.run(rename, published=published))
+
+
+def make_granted(context: Context, owner: Caller) -> None:
+    """The grant that one logs an action under, and revokes."""
+    nginx = {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "deployer"}
+    made = grant(context, owner, GrantRequest(scope="/etc/nginx/*.conf", ttl_minutes=5, actions=["write"], agent="deployer"))
+    rename = "update grants set grant_id = 'g_5v0n8k2m4t6wz' where grant_id = :made"
+    context.store.write(lambda tx: tx.run(rename, made=made.grant_id))
+    assert check(context, owner, PermissionCheck.model_validate(nginx)).allowed
 
 
 @pytest.mark.parametrize(("endpoint", "example"), EXAMPLES, ids=[e.path for e, _ in EXAMPLES])

@@ -21,6 +21,18 @@ from ..protocol.execution import Executed, Execution
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.permissions import (
+    ActionLog,
+    ActionLogged,
+    AuditPage,
+    AuditQuery,
+    Granted,
+    GrantRequest,
+    GrantRevocation,
+    GrantRevoked,
+    PermissionCheck,
+    PermissionChecked,
+)
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
 from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.status import Readiness, StatusRecord
@@ -164,6 +176,33 @@ def look_again(look: SecondLook) -> Ask[SecondLooked]:
 def execute_code(program: Execution, *, idempotency_key: str | None = None) -> Ask[Executed]:
     """Run a program in the sandbox. A long one needs a client whose `timeout_s` is longer than its own."""
     return _write(Executed, "/api/execute/code", program, idempotency_key)
+
+
+def check_permission(check: PermissionCheck) -> Ask[PermissionChecked]:
+    """Whether an agent may touch a path now. Whatever is raised means no. Not sent again: each check is an entry of the trail."""
+    body = check.model_dump_json().encode("utf-8")
+    headers, path = {"Content-Type": _JSON}, "/api/v7/sysperm/check"
+    return Ask(method="POST", path=path, read=_model(PermissionChecked), body=body, headers=headers, is_safe_twice=False)
+
+
+def grant_permission(grant: GrantRequest, *, idempotency_key: str | None = None) -> Ask[Granted]:
+    """Allow an agent something for a while, for the owner."""
+    return _write(Granted, "/api/v7/sysperm/grant", grant, idempotency_key)
+
+
+def log_permitted_action(log: ActionLog, *, idempotency_key: str | None = None) -> Ask[ActionLogged]:
+    """Keep what came of an action that a check allowed."""
+    return _write(ActionLogged, "/api/v7/sysperm/log", log, idempotency_key)
+
+
+def revoke_permission(revocation: GrantRevocation, *, idempotency_key: str | None = None) -> Ask[GrantRevoked]:
+    """End a grant, for the owner."""
+    return _write(GrantRevoked, "/api/v7/sysperm/revoke", revocation, idempotency_key)
+
+
+def read_audit(query: AuditQuery | None = None) -> Ask[AuditPage]:
+    """A page of the audit trail, for the owner."""
+    return _read(AuditPage, "/api/v7/sysperm/audit", query)
 
 
 def make_file(file: FileCreate, *, idempotency_key: str | None = None) -> Ask[CreatedFile]:

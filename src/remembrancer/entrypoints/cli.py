@@ -5,6 +5,7 @@ A command imports what it needs when it runs, so that none waits for the parts o
 
 from __future__ import annotations
 
+import re
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,10 @@ keys_app = typer.Typer(no_args_is_help=True, help="Make, list and revoke API key
 accounts_app = typer.Typer(no_args_is_help=True, help="See who has an account.")
 app.add_typer(keys_app, name="keys")
 app.add_typer(accounts_app, name="accounts")
+audit_app = typer.Typer(
+    no_args_is_help=True, help="Verify and export the audit trail of system permissions. Works beside a running server."
+)
+app.add_typer(audit_app, name="audit")
 
 DataFolder = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="Folder that holds everything the service keeps.", show_default=False)
@@ -146,6 +151,54 @@ def accounts_list(context: typer.Context, data: DataFolder = None) -> None:
         found = accounts.listed(records)
     rows = [(str(account.id), account.name, account.role, str(account.keys), moment(account.created_ms)) for account in found]
     table(("id", "account", "role", "keys in force", "created"), rows)
+
+
+@accounts_app.command("invite")
+def accounts_invite(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose password; the account is made when there is none of that name.")],
+    data: DataFolder = None,
+) -> None:
+    """Print a link that sets an account's password, once, within a day. Earlier links for it stop working."""
+    from ..accounts.invitations import invite
+    from .console.sign_in import link
+
+    settings = settings_of(context, data)
+    with records_of(context, data) as records:
+        token = invite(records, name)
+    print(link(settings.public_url.rstrip("/") or f"http://{settings.host}:{settings.port}", token.reveal()))
+
+
+@audit_app.command("verify")
+def audit_verify(
+    context: typer.Context,
+    head: Annotated[
+        str | None, typer.Option(metavar="SEQ:HASH", help="A head noted before, which must still be there.", show_default=False)
+    ] = None,
+    data: DataFolder = None,
+) -> None:
+    """Look whether the audit trail is as it was written; prints its head, to be noted elsewhere."""
+    from ..permissions.audit import Link, verify
+
+    known = None
+    if head is not None:
+        seq, _, digest = head.partition(":")
+        if not (seq.isascii() and seq.isdigit() and len(seq) <= 15 and re.fullmatch(r"[0-9a-f]{64}", digest)):
+            raise typer.BadParameter("it is what this command printed: a number, a colon and 64 hex digits", param_hint="--head")
+        known = Link(seq=int(seq), hash=digest)
+    with records_of(context, data) as records:
+        found = verify(records, known)
+    print(f"{found.seq}:{found.hash}")
+
+
+@audit_app.command("export")
+def audit_export(context: typer.Context, data: DataFolder = None) -> None:
+    """Print the audit trail as JSON lines."""
+    from ..permissions.audit import exported
+
+    with records_of(context, data) as records:
+        for line in exported(records):
+            print(line)
 
 
 @app.command("import")

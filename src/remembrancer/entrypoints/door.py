@@ -50,6 +50,7 @@ class Door:
         self.metrics = Metrics(lambda: self.in_flight)
         per_minute = {"memory": context.settings.rate_memory_per_minute, "feedback": context.settings.rate_feedback_per_minute}
         per_minute["sandbox"] = context.settings.rate_sandbox_per_minute
+        per_minute["sysperm"] = context.settings.rate_sysperm_per_minute
         self.sandbox = Sandbox(context.settings)
         self._limiters = {kind: Limiter(kind, most) for kind, most in per_minute.items()}
         self._threads = {
@@ -107,6 +108,10 @@ class Door:
         if isinstance(answer, Response):
             return answer
         return Response(_json(answer), headers=call.headers, media_type="application/json")
+
+    def threads(self, where: Where) -> ThreadPoolExecutor:
+        """The threads of one kind."""
+        return self._threads[where]
 
     def caller(self, headers: Headers) -> Caller:
         """Whose key the request carries. Raises Unauthorized."""

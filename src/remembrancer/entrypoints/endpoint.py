@@ -70,7 +70,7 @@ class Endpoint:
     page: str | None = None  # the media type of what it answers with besides or instead
     needs_key: bool = True
     where: Where = Where.SEARCH
-    rate: Literal["memory", "feedback", "sandbox"] = "memory"  # whose limit of calls a minute it counts for
+    rate: Literal["memory", "feedback", "sandbox", "sysperm"] = "memory"  # whose limit of calls a minute it counts for
     body_bytes_max: Literal["body_bytes_max", "file_bytes_max"] = "body_bytes_max"  # the setting that bounds its body
     in_parts: bool = False  # answers with a file, of which a part can be asked for
     repeatable: bool = False  # takes an Idempotency-Key

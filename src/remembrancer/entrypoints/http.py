@@ -38,6 +38,18 @@ from ..protocol.execution import Executed, Execution
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.permissions import (
+    ActionLog,
+    ActionLogged,
+    AuditPage,
+    AuditQuery,
+    Granted,
+    GrantRequest,
+    GrantRevocation,
+    GrantRevoked,
+    PermissionCheck,
+    PermissionChecked,
+)
 from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
 from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.status import Readiness, StatusRecord
@@ -58,10 +70,12 @@ from ..tools.feedback import give_feedback
 from ..tools.feedback import listed as feedback_listed
 from ..tools.files import create_file, erase_file
 from . import metrics, openapi, pages, problems, server
+from .console import routes as console
 from .door import Door
 from .downloads import download
 from .edge import Edge
 from .endpoint import Call, Endpoint, Where
+from .sysperm import check_permission, grant_permission, log_permitted_action, read_audit, revoke_permission
 
 
 def search_memory(call: Call) -> MemoryAnswer:
@@ -313,6 +327,26 @@ ROUTES: tuple[Endpoint, ...] = (
         method="POST", path="/api/v7/tools/create-file", handle=make_file, request=FileCreate, answer=CreatedFile,
         summary="Create a file", where=Where.WRITE, repeatable=True, body_bytes_max="file_bytes_max",
     ),
+    Endpoint(
+        method="POST", path="/api/v7/sysperm/check", handle=check_permission, request=PermissionCheck, answer=PermissionChecked,
+        summary="Check a permission", where=Where.WRITE, rate="sysperm",
+    ),
+    Endpoint(
+        method="POST", path="/api/v7/sysperm/grant", handle=grant_permission, request=GrantRequest, answer=Granted,
+        summary="Grant a permission", where=Where.WRITE, repeatable=True,
+    ),
+    Endpoint(
+        method="POST", path="/api/v7/sysperm/log", handle=log_permitted_action, request=ActionLog, answer=ActionLogged,
+        summary="Log a permitted action", where=Where.WRITE, repeatable=True, rate="sysperm",
+    ),
+    Endpoint(
+        method="POST", path="/api/v7/sysperm/revoke", handle=revoke_permission, request=GrantRevocation, answer=GrantRevoked,
+        summary="Revoke a permission", where=Where.WRITE, repeatable=True, also=(NotFound,),
+    ),
+    Endpoint(
+        method="GET", path="/api/v7/sysperm/audit", handle=read_audit, query=AuditQuery, answer=AuditPage,
+        summary="Read the audit trail", where=Where.WRITE,
+    ),
     _OPEN(
         method="GET", path="/download/{filename}", handle=download, query=DownloadQuery, page="*/*", summary="Download a file",
         where=Where.WRITE, in_parts=True, also=(Unauthorized,),
@@ -344,9 +378,10 @@ def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> Starlette
         yield
         door.close()
 
+    ours = [_route(door, path, [e for e in routes if e.path == path]) for path in dict.fromkeys(e.path for e in routes)]
     app = Starlette(
         lifespan=lifespan,
-        routes=[_route(door, path, [e for e in routes if e.path == path]) for path in dict.fromkeys(e.path for e in routes)],
+        routes=[*ours, *console.routes(door)],
         exception_handlers={HTTPException: problems.handle},  # unknown paths and methods
     )
     app.router.redirect_slashes = False  # a POST that is sent elsewhere loses its body

@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 
 from .. import __version__, status
 from ..accounts import OWNER, keys
+from ..accounts.invitations import invite
 from ..context import Context, assemble
 from ..memory.upkeep import Upkeep
 from ..protocol.errors import Problem
@@ -25,6 +26,7 @@ from ..store import StoreUnavailable
 from ..store.lock import hold
 from ..tools.blobs import open_blobs
 from ..tools.files import sweep
+from .console.sign_in import link
 from .logs import start_logging
 from .wire import Wire
 
@@ -91,11 +93,13 @@ def welcome(context: Context, address: str) -> str:
     if not status.is_new(context):
         return "\n".join([*lines, "A new key: remembrancer keys create --account NAME", ""])
     key = keys.create(context, account=OWNER, label="first key").key.reveal()
+    set_up = link(context.settings.public_url.rstrip("/") or address, invite(context, OWNER).reveal())
     return "\n".join(
         [
             *lines,
             f"The owner's first key: {key}",
             "It is not kept and will not be shown again. Keep it where you keep passwords.",
+            f"Set the owner's password within a day, once: {set_up}",
             "",
             "Try it: keep a turn, then find it again.",
             "",

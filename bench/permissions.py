@@ -1,0 +1,131 @@
+"""How long a permission check takes over HTTP among many grants, its entry in the audit trail included; and what reading all grants takes.
+
+    python -m bench.permissions [--grants 10000]
+
+The floor is the plain way: read every grant and ask each whether it covers the path. What it may take: p50 of 2 ms.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from bench.http import Server, fdatasync_ms, quantiles
+from bench.report import table, write_section
+from remembrancer.accounts import keys
+from remembrancer.context import Records, open_records
+from remembrancer.permissions.audit import verify
+from remembrancer.permissions.grants import grant
+from remembrancer.permissions.rules import Grant, allows
+from remembrancer.protocol.permissions import Action, GrantRequest
+from remembrancer.settings import read
+
+ASKED = 1_000
+FLOOR_ASKED = 50
+AGENTS = 20
+SHAPES = ("/srv/app{}/config.toml", "/srv/app{}/logs/", "/srv/app{}/*.conf", "/srv/app{}/**/*.html")
+INSIDE = ("/srv/app{}/config.toml", "/srv/app{}/logs/2026/a.log", "/srv/app{}/nginx.conf", "/srv/app{}/www/a/index.html")
+
+
+def scopes(count: int, *, one_folder: bool) -> list[str]:
+    """Of every shape as many; or globs that all begin in the same folder, which is the worst there is."""
+    if one_folder:
+        return [f"/srv/app{n}-*.conf" for n in range(count)]
+    return [SHAPES[n % len(SHAPES)].format(n // len(SHAPES)) for n in range(count)]
+
+
+def paths(count: int, *, one_folder: bool) -> list[str]:
+    """Paths to ask for: every second one is covered."""
+    if one_folder:
+        return [f"/srv/app{n * 7 % count}-a.{'conf' if n % 2 else 'txt'}" for n in range(ASKED)]
+    spread = [(n, n * 7 % count) for n in range(ASKED)]
+    return [INSIDE[at % len(INSIDE)].format(at // len(INSIDE) if n % 2 else f"{at}-no") for n, at in spread]
+
+
+def fill(records: Records, given: Sequence[str]) -> str:
+    """Grant all; gives the owner's key."""
+    key = keys.create(records, account="owner", label="bench").key.reveal()
+    owner = keys.authenticate(records, key)
+    for n, scope in enumerate(given):
+        asked = GrantRequest(
+            scope=scope,
+            ttl_minutes=240,
+            actions=["read", "write"],
+            agent=f"agent{n % AGENTS}" if n % 3 == 0 else "agent1" if n % 2 else "*",
+        )
+        grant(records, owner, asked)
+    return key
+
+
+def asked_over_http(server: Server, wanted: Sequence[str]) -> tuple[list[float], float, int]:
+    """Milliseconds of each check, CPU ms of the server for one, and how many were allowed."""
+    connection = server.connection()
+    bodies: list[dict[str, Any]] = [{"path": path, "action": "read", "agent": "agent1"} for path in wanted]
+    for body in bodies[:20]:
+        server.request("POST", "/api/v7/sysperm/check", body, connection)
+    took, allowed, before = [], 0, server.cpu_ms()
+    for body in bodies:
+        begin = time.perf_counter()
+        status, answer = server.request("POST", "/api/v7/sysperm/check", body, connection)
+        took.append((time.perf_counter() - begin) * 1e3)
+        if status != 200:
+            raise SystemExit(f"a check was answered {status}: {answer[:300]!r}")
+        allowed += b'"allowed":true' in answer
+    return took, (server.cpu_ms() - before) / len(bodies), allowed
+
+
+def asked_of_all(records: Records, wanted: Sequence[str]) -> list[float]:
+    """The floor: every grant is read and asked, nothing is kept, no HTTP."""
+    took, sql = [], "select scope, actions, agent, expires_ms, revoked_ms from grants"
+    for path in wanted:
+        begin = time.perf_counter()
+        rows = records.store.read(lambda tx: tx.all(sql))
+        found = [Grant(scope=r[0], actions=frozenset(cast(list[Action], r[1].split(","))), agent=r[2], expires_ms=r[3]) for r in rows]
+        now_ms = records.clock()
+        any(allows(one, path=path, action="read", agent="agent1", now_ms=now_ms) for one in found)
+        took.append((time.perf_counter() - begin) * 1e3)
+    return took
+
+
+def measured(label: str, count: int, *, one_folder: bool) -> list[str]:
+    """One row of the table."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        records = open_records(read(data=folder, durability="normal"))
+        key = fill(records, scopes(count, one_folder=one_folder))
+        wanted = paths(count, one_folder=one_folder)
+        floor = asked_of_all(records, wanted[:FLOOR_ASKED])
+        records.close()
+        disk = fdatasync_ms(folder)
+        with Server(folder, key, {"REMEMBRANCER_RATE_SYSPERM_PER_MINUTE": "0"}) as server:
+            server.settle()
+            took, cpu, allowed = asked_over_http(server, wanted)
+        records = open_records(read(data=folder))
+        begin = time.perf_counter()
+        entries = verify(records).seq
+        verified = (time.perf_counter() - begin) * 1e3
+        records.close()
+    figures = [*quantiles(took), f"{cpu:.2f}", f"{disk:.2f}", *quantiles(floor)[:1], f"{allowed / len(wanted):.0%}"]
+    return [label, *figures, f"{verified / entries * 1e3:.1f}"]
+
+
+HEADS = ["grants", "check p50 ms", "p95", "p99", "CPU ms", "fdatasync ms", "floor p50 ms", "allowed", "verify, µs an entry"]
+
+
+def main() -> None:
+    """Measure both shapes; print the table and keep it in bench/results.md."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", help="not needed here")
+    parser.add_argument("--grants", type=int, default=10_000)
+    count = parser.parse_args().grants
+    rows = [measured(f"{n:,}, of every shape", n, one_folder=False) for n in (100, count)]
+    rows.append(measured(f"{count:,} globs in one folder", count, one_folder=True))
+    write_section("permissions", "Permission checks over HTTP", "python -m bench.permissions", table(HEADS, rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,32 @@
+-- add_grant: Keep what the owner allowed
+insert into grants (grant_id, scope, anchor, actions, agent, key_id, granted_ms, expires_ms)
+values (:grant_id, :scope, :anchor, :actions, :agent, :key_id, :now_ms, :expires_ms);
+
+-- grants_around: Grants in force for an agent whose scope may hold a path, those that last longest first
+select grant_id, scope, actions, agent, expires_ms
+from grants
+where anchor in (select value from json_each(:anchors)) and revoked_ms is null and expires_ms > :now_ms and agent in (:agent, '*')
+order by expires_ms desc, id;
+
+-- revoked_of: Whether a grant is there, and when it was revoked
+select revoked_ms from grants where grant_id = :grant_id;
+
+-- revoke_grant: End a grant
+update grants set revoked_ms = :now_ms where grant_id = :grant_id;
+
+-- note_allowed: The newest check that allowed an account this action on this path
+insert into allowed_checks (grant_id, account_id, action, path, agent, seq) values (:grant_id, :account_id, :action, :path, :agent, :seq)
+on conflict (grant_id, account_id, action, path) do update set agent = excluded.agent, seq = excluded.seq;
+
+-- allowed_check: The newest check that allowed it
+select agent, seq from allowed_checks
+where grant_id = :grant_id and account_id = :account_id and action = :action and path = :path;
+
+-- head: The newest entry of the audit trail; number 0 and zeros while there is none
+select seq, hash from audit_head;
+
+-- add_entry: One more entry at the end of the audit trail
+insert into audit (seq, entry, hash) values (:seq, :entry, :hash);
+
+-- entries_from: Entries of the audit trail in order, from a number on; as bytes, since somebody may have put anything there
+select seq, cast(entry as blob) as entry, cast(hash as blob) as hash from audit where seq >= :seq order by seq limit :most;

@@ -1,0 +1,105 @@
+"""Links that set a password: each works once, for a day, for one account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from remembrancer import accounts, testing
+from remembrancer.accounts.invitations import InvitationUnknown, accept, invite, invited
+from remembrancer.accounts.passwords import SignInRefused, account_of
+from remembrancer.accounts.sessions import sign_in, signed_in
+from remembrancer.context import Context
+from remembrancer.protocol import limits
+from remembrancer.protocol.errors import InvalidRequest
+
+GOOD, BETTER = "correct horse battery", "another horse battery"
+DAY_MS = limits.INVITATION_HOURS * 3_600_000
+
+
+@pytest.fixture
+def clock() -> testing.FrozenClock:
+    """Time that the test moves."""
+    return testing.FrozenClock()
+
+
+@pytest.fixture
+def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
+    made = testing.context(folder, clock=clock)
+    yield made
+    made.close()
+
+
+def test_it_is_for_the_account_that_was_named_which_is_made_when_there_is_none(context: Context) -> None:
+    invite(context, "owner")
+    token = invite(context, " ada ").reveal()
+
+    assert invited(context, token) == "ada"
+    assert [(one.name, one.role) for one in accounts.listed(context)] == [("owner", "owner"), ("ada", "member")]
+
+
+def test_it_works_once(context: Context) -> None:
+    token = invite(context, "ada").reveal()
+    accept(context, token, GOOD)
+
+    for act in (lambda: invited(context, token), lambda: accept(context, token, BETTER)):
+        with pytest.raises(InvitationUnknown):
+            act()
+    assert account_of(context, "ada", GOOD)
+
+
+def test_after_a_day_it_is_over(context: Context, clock: testing.FrozenClock) -> None:
+    token = invite(context, "ada").reveal()
+    clock.advance(DAY_MS - 1)
+    just_before = invited(context, token)
+    clock.advance(1)
+
+    assert just_before == "ada"
+    with pytest.raises(InvitationUnknown):
+        accept(context, token, GOOD)
+
+
+def test_a_newer_one_takes_its_place(context: Context) -> None:
+    older, newer = invite(context, "ada").reveal(), invite(context, "ada").reveal()
+
+    with pytest.raises(InvitationUnknown):
+        invited(context, older)
+    assert invited(context, newer) == "ada"
+
+
+@pytest.mark.parametrize("token", ["", "x", "\ud800", "'" * 50])
+def test_no_other_text_is_one(context: Context, token: str) -> None:
+    invite(context, "ada")
+
+    with pytest.raises(InvitationUnknown):
+        invited(context, token)
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "a\0b", "x" * 201])
+def test_what_cannot_be_an_account_is_refused_and_nothing_is_made(context: Context, name: str) -> None:
+    with pytest.raises(InvalidRequest):
+        invite(context, name)
+    assert accounts.listed(context) == []
+
+
+def test_a_new_password_ends_the_old_one_and_every_session(context: Context) -> None:
+    account = accept(context, invite(context, "ada").reveal(), GOOD)
+    session = sign_in(context, account)
+    accept(context, invite(context, "ada").reveal(), BETTER)
+
+    assert signed_in(context, session) is None
+    assert account_of(context, "ada", BETTER) == account
+    with pytest.raises(SignInRefused):
+        account_of(context, "ada", GOOD)
+
+
+def test_the_link_itself_is_not_kept(context: Context, folder: Path) -> None:
+    token = invite(context, "ada").reveal()
+    session = sign_in(context, accept(context, token, GOOD))
+    context.close()
+    kept = b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
+
+    assert token.encode() not in kept
+    assert session.encode() not in kept

@@ -1,0 +1,154 @@
+"""Passwords: kept so that they cannot be read back, tried no faster than is good for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from remembrancer import testing
+from remembrancer.accounts.invitations import accept, invite
+from remembrancer.accounts.passwords import FREE_FAILURES, PasswordUnfit, SignInRefused, SignInTooOften, account_of
+from remembrancer.context import Context
+from remembrancer.protocol import limits
+
+GOOD = "correct horse battery"
+
+
+@pytest.fixture
+def clock() -> testing.FrozenClock:
+    """Time that the test moves."""
+    return testing.FrozenClock()
+
+
+@pytest.fixture
+def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
+    made = testing.context(folder, clock=clock)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def ada(context: Context) -> int:
+    """An account with the password GOOD."""
+    return accept(context, invite(context, "ada").reveal(), GOOD)
+
+
+def fails(context: Context, name: str, times: int) -> list[str]:
+    """How tries with a wrong password end."""
+    ends = []
+    for _ in range(times):
+        with pytest.raises((SignInRefused, SignInTooOften)) as caught:
+            account_of(context, name, "wrong horse battery")
+        ends.append(type(caught.value).__name__)
+    return ends
+
+
+def test_name_and_password_together_are_an_account(context: Context, ada: int) -> None:
+    assert account_of(context, " ada ", GOOD) == ada
+
+
+@pytest.mark.parametrize("password", ["", GOOD.upper(), f"{GOOD} ", GOOD[:-1], "x" * 100_000])
+def test_another_password_is_refused(context: Context, ada: int, password: str) -> None:
+    with pytest.raises(SignInRefused):
+        account_of(context, "ada", password)
+
+
+@pytest.mark.parametrize("name", ["", "Ada", "bob", "owner", "a\0", "x" * 5000])
+def test_another_name_is_refused_in_the_same_words(context: Context, ada: int, name: str) -> None:
+    with pytest.raises(SignInRefused) as unknown:
+        account_of(context, name, GOOD)
+    with pytest.raises(SignInRefused) as known:
+        account_of(context, "ada", "wrong horse battery")
+
+    assert unknown.value.detail == known.value.detail
+
+
+def test_it_is_kept_as_argon2id_and_nowhere_as_it_is(context: Context, ada: int, folder: Path) -> None:
+    """docs/decisions/0012-argon2.md: OWASP's profile."""
+    kept = context.store.read(lambda tx: tx.the("select hash from passwords")).hash
+    context.close()
+
+    assert kept.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
+    assert GOOD.encode() not in b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
+
+
+def test_letters_composed_in_another_way_are_the_same_password(context: Context) -> None:
+    account = accept(context, invite(context, "zoe").reveal(), "caf\u00e9 caf\u00e9 caf\u00e9")
+
+    assert account_of(context, "zoe", "cafe\u0301 cafe\u0301 cafe\u0301") == account
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["", "x" * (limits.PASSWORD_CHARACTERS_MIN - 1), "x" * (limits.PASSWORD_CHARACTERS_MAX + 1), "nul \0 nul nul", "half \ud800 a letter"],
+    ids=["none", "short", "long", "NUL", "surrogate"],
+)
+def test_what_cannot_be_a_password_is_refused_and_the_link_still_works(context: Context, password: str) -> None:
+    token = invite(context, "ada").reveal()
+    with pytest.raises(PasswordUnfit):
+        accept(context, token, password)
+
+    assert account_of(context, "ada", GOOD) if accept(context, token, GOOD) else False
+
+
+@pytest.mark.parametrize("length", [limits.PASSWORD_CHARACTERS_MIN, limits.PASSWORD_CHARACTERS_MAX])
+def test_shortest_and_longest(context: Context, length: int) -> None:
+    account = accept(context, invite(context, "ada").reveal(), "x" * length)
+
+    assert account_of(context, "ada", "x" * length) == account
+
+
+@pytest.mark.parametrize("name", ["ada", "nobody"])
+def test_after_some_failures_a_name_has_to_wait_whether_it_exists_or_not(context: Context, ada: int, name: str) -> None:
+    """Issue: 'lock-out with back-off'."""
+    ends = fails(context, name, FREE_FAILURES + 2)
+
+    assert ends == ["SignInRefused"] * FREE_FAILURES + ["SignInTooOften"] * 2
+
+
+def test_while_it_waits_the_right_password_is_refused_too(context: Context, ada: int) -> None:
+    fails(context, "ada", FREE_FAILURES)
+
+    with pytest.raises(SignInTooOften) as caught:
+        account_of(context, "ada", GOOD)
+    assert caught.value.extra["retry_after"] == 30
+
+
+def test_each_further_failure_doubles_the_wait_up_to_an_hour(context: Context, ada: int, clock: testing.FrozenClock) -> None:
+    fails(context, "ada", FREE_FAILURES)
+    waits = []
+    for _ in range(9):
+        with pytest.raises(SignInTooOften) as caught:
+            account_of(context, "ada", GOOD)
+        waits.append(caught.value.extra["retry_after"])
+        clock.advance(waits[-1] * 1000)
+        fails(context, "ada", 1)
+
+    assert waits == [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]
+
+
+def test_the_wait_is_over_to_the_second_and_success_forgets_it(context: Context, ada: int, clock: testing.FrozenClock) -> None:
+    fails(context, "ada", FREE_FAILURES)
+    clock.advance(29_999)
+    too_early = fails(context, "ada", 1)
+    clock.advance(1)
+
+    assert (too_early, account_of(context, "ada", GOOD)) == (["SignInTooOften"], ada)
+    assert fails(context, "ada", FREE_FAILURES) == ["SignInRefused"] * FREE_FAILURES
+
+
+def test_other_names_are_not_held_up(context: Context, ada: int) -> None:
+    fails(context, "bob", FREE_FAILURES + 1)
+
+    assert account_of(context, "ada", GOOD) == ada
+
+
+def test_failures_of_names_nobody_tries_any_more_are_not_kept(context: Context, clock: testing.FrozenClock) -> None:
+    fails(context, "bob", 1)
+    clock.advance(3 * 3_600_000)
+    fails(context, "eve", 1)
+
+    count: Callable[..., int] = lambda tx: tx.the("select count(*) as n from sign_in_failures").n  # noqa: E731
+    assert context.store.read(count) == 1

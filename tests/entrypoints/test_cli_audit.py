@@ -1,0 +1,68 @@
+"""`remembrancer audit`, as people run it."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import apsw
+import pytest
+from command import Cli
+from service import new_key
+
+from remembrancer import testing
+from remembrancer.accounts.keys import authenticate
+from remembrancer.permissions.grants import check
+from remembrancer.protocol.permissions import PermissionCheck
+
+
+@pytest.fixture
+def cli(folder: Path) -> Cli:
+    """The command over a trail of three entries."""
+    with closing(testing.context(folder)) as context:
+        owner = authenticate(context, new_key(context))
+        for n in range(3):
+            check(context, owner, PermissionCheck(path=f"/etc/{n}", action="read", agent="robot"))
+    return Cli(folder)
+
+
+def test_it_prints_the_head_of_a_whole_trail_and_finds_it_again(cli: Cli) -> None:
+    first = cli("audit", "verify")
+
+    assert (first.returncode, first.stdout[:2], len(first.stdout)) == (0, "3:", 67)
+    assert cli("audit", "verify", "--head", first.stdout.strip()).returncode == 0
+
+
+def test_a_broken_trail_is_a_finding_with_its_place(cli: Cli, folder: Path) -> None:
+    """Issue: exit 1 and the place when broken."""
+    with closing(apsw.Connection(str(folder / "remembrancer.sqlite3"))) as db:
+        db.execute("drop trigger audit_stays")
+        db.execute("update audit set entry = replace(entry, 'read', 'exec') where seq = 2")
+    said = cli("audit", "verify")
+
+    assert (said.returncode, said.stdout) == (1, "")
+    assert "entry 2 was changed" in said.stderr
+
+
+def test_a_head_that_is_not_there_is_a_finding(cli: Cli) -> None:
+    assert cli("audit", "verify", "--head", "4:" + "a" * 64).returncode == 1
+
+
+@pytest.mark.parametrize("head", ["", "3", "3:abc", "x:" + "a" * 64, "3:" + "A" * 64, "-1:" + "a" * 64, "3:" + "a" * 64 + "\n"])
+def test_what_is_no_head_is_wrong_use(cli: Cli, head: str) -> None:
+    said = cli("audit", "verify", "--head", head)
+
+    assert (said.returncode, "Traceback" in said.stderr) == (2, False)
+
+
+def test_export_gives_a_line_an_entry(cli: Cli) -> None:
+    said = cli("audit", "export")
+    entries = [json.loads(line) for line in said.stdout.splitlines()]
+
+    assert [(entry["seq"], entry["path"], entry["allowed"]) for entry in entries] == [
+        (1, "/etc/0", False),
+        (2, "/etc/1", False),
+        (3, "/etc/2", False),
+    ]
+    assert cli("audit", "verify").stdout.strip() == f"3:{entries[-1]['hash']}"

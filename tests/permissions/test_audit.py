@@ -1,0 +1,232 @@
+"""The trail shows what was changed, removed, added or put in another order, by whoever can write the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import given
+from hypothesis.strategies import DrawFn, composite, integers, lists, permutations, sampled_from
+from service import new_key
+
+from remembrancer.accounts.keys import authenticate
+from remembrancer.context import Caller, Context
+from remembrancer.permissions.audit import AuditBroken, Link, break_in, canonical, digest, exported, page, verify
+from remembrancer.permissions.grants import check
+from remembrancer.protocol.permissions import AuditQuery, PermissionCheck
+
+
+@pytest.fixture
+def owner(context: Context) -> Caller:
+    """The first account."""
+    return authenticate(context, new_key(context))
+
+
+@pytest.fixture
+def trail(context: Context, owner: Caller, folder: Path) -> Callable[[str], None]:
+    """Seven entries; gives a way to change them behind the program's back, which lets the guards of the file go first."""
+    for n in range(7):
+        check(context, owner, PermissionCheck(path=f"/etc/{n}", action="read", agent="é robot"))
+
+    def tamper(sql: str) -> None:
+        with closing(apsw.Connection(str(folder / "remembrancer.sqlite3"))) as db:
+            for (name,) in db.execute("select name from sqlite_schema where type = 'trigger' and name like 'audit%'").fetchall():
+                db.execute(f"drop trigger {name}")
+            db.execute(sql).fetchall()
+
+    return tamper
+
+
+def pages(context: Context, owner: Caller, limit: int) -> list[bool]:
+    """`chain_valid` of each page."""
+    found, after = [], 0
+    while True:
+        one = page(context, owner, AuditQuery(limit=limit, after=after))
+        found.append(one.chain_valid)
+        if one.next is None:
+            return found
+        after = one.next
+
+
+def test_a_whole_trail_is_verified(context: Context, owner: Caller, trail: Callable[[str], None]) -> None:
+    head = verify(context)
+
+    assert head.seq == 7
+    assert verify(context, head) == head
+    assert verify(context, Link()) == head
+
+
+FORGED = canonical({"seq": 4, "at": "2026-01-01T00:00:00.000Z", "kind": "revoke", "account": "owner", "key_id": 1, "prev": "0" * 64})
+TAMPERINGS = {
+    "changed": ("update audit set entry = replace(entry, '/etc/3', '/etc/9') where seq = 4", "entry 4 was changed"),
+    "a letter": ("update audit set entry = entry || ' ' where seq = 4", "entry 4 was changed"),
+    "its hash": ("update audit set hash = upper(hash) where seq = 4", "entry 4 was changed"),
+    "no text": ("update audit set entry = x'ff', hash = x'fe' where seq = 4", "entry 4 was changed"),
+    "removed": ("delete from audit where seq = 4", "entry 4 is missing"),
+    "the first": ("delete from audit where seq = 1", "entry 1 is missing"),
+    "cut": ("delete from audit where seq > 3", "ends with entry 3"),
+    "emptied": ("delete from audit", "ends with entry 0"),
+    "moved": ("update audit set seq = 100 + seq where seq = 4", "entry 4 is missing"),
+    "swapped": (
+        "update audit set entry = (select entry from audit where seq = 5), hash = (select hash from audit where seq = 5) where seq = 4",
+        "entry 4 was replaced",
+    ),
+    "forged": (
+        f"update audit set entry = '{FORGED}', hash = '{digest(FORGED.encode())}' where seq = 4",
+        "entry 4 does not go on from the entry before",
+    ),
+    "the head back": ("update audit_head set seq = 6, hash = (select hash from audit where seq = 6)", None),
+    "the head": ("update audit_head set hash = '" + "1" * 64 + "'", "of another hash"),
+}
+
+
+@pytest.mark.parametrize(
+    ("sql", "where"), [one for one in TAMPERINGS.values() if one[1]], ids=[k for k, one in TAMPERINGS.items() if one[1]]
+)
+def test_what_was_done_to_it_shows_and_where(context: Context, trail: Callable[[str], None], sql: str, where: str) -> None:
+    """Issue: 'a changed, removed or reordered entry is found by `remembrancer audit verify`'."""
+    trail(sql)
+
+    with pytest.raises(AuditBroken, match=where):
+        verify(context)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize("sql", [one[0] for one in TAMPERINGS.values()], ids=list(TAMPERINGS))
+def test_reading_all_pages_shows_it_too(context: Context, owner: Caller, trail: Callable[[str], None], sql: str, limit: int) -> None:
+    """Issue: 'shown as `chain_valid: false`'; and never an error of ours."""
+    trail(sql)
+
+    assert not all(pages(context, owner, limit))
+
+
+def test_what_nobody_can_read_is_shown_as_that(context: Context, owner: Caller, trail: Callable[[str], None]) -> None:
+    trail("update audit set entry = x'ff' where seq = 2")
+    trail("""update audit set entry = '{"kind": 5}' where seq = 3""")
+    found = page(context, owner, AuditQuery())
+
+    assert [entry.kind for entry in found.entries] == ["check", "unreadable", "unreadable", *["check"] * 4]
+    assert json.loads(list(exported(context))[1])["kind"] == "unreadable"
+
+
+def test_a_whole_new_chain_is_found_by_a_head_that_was_noted(context: Context, trail: Callable[[str], None]) -> None:
+    """Whoever writes the file can write all of it, and move the head; not what somebody else noted."""
+    noted = verify(context)
+    trail("delete from audit where seq > 6")
+    trail("update audit_head set seq = 6, hash = (select hash from audit where seq = 6)")
+
+    assert verify(context).seq == 6
+    with pytest.raises(AuditBroken, match="no entry 7 with the hash that was noted"):
+        verify(context, noted)
+
+
+def test_a_head_noted_early_is_found_in_a_longer_trail(context: Context, owner: Caller, trail: Callable[[str], None]) -> None:
+    noted = verify(context)
+    check(context, owner, PermissionCheck(path="/etc/hosts", action="read", agent="robot"))
+
+    assert verify(context, noted).seq == 8
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "update audit set hash = hash",
+        "delete from audit",
+        "insert into audit (seq, entry, hash) values (9, '{}', '')",
+        "insert or replace into audit (seq, entry, hash) values (3, '{}', '')",
+        "insert into audit (seq, entry, hash) values (null, '{}', '')",
+        "delete from audit_head",
+        "update audit_head set seq = 3",
+        "update audit_head set seq = null",
+    ],
+)
+def test_the_store_itself_refuses_all_but_adding(context: Context, trail: Callable[[str], None], sql: str) -> None:
+    """Issue: append-only by SQL triggers."""
+    with pytest.raises(apsw.ConstraintError):
+        context.store.write(lambda tx: tx.run(sql))
+    assert verify(context).seq == 7
+
+
+def test_what_is_exported_can_be_checked_by_the_rule_alone(context: Context, trail: Callable[[str], None]) -> None:
+    before = "0" * 64
+    for line in exported(context):
+        entry = json.loads(line)
+        told = entry.pop("hash")
+        assert (entry["prev"], digest(canonical(entry).encode())) == (before, told)
+        before = told
+
+    assert verify(context) == Link(seq=7, hash=before)
+    assert "é robot" in line
+
+
+def test_checks_of_many_threads_make_one_chain(context: Context, owner: Caller) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        asked = [PermissionCheck(path=f"/etc/{n}", action="read", agent="robot") for n in range(200)]
+        answers = list(pool.map(lambda one: check(context, owner, one), asked))
+
+    assert len(answers) == verify(context).seq == 200
+    assert {json.loads(line)["path"] for line in exported(context)} == {one.path for one in asked}
+
+
+class Row:
+    """An entry as the store gives it."""
+
+    def __init__(self, seq: int, entry: bytes, hash: bytes) -> None:
+        self.seq, self.entry, self.hash = seq, entry, hash
+
+
+def chain(length: int) -> list[Row]:
+    """Entries as they are written."""
+    rows, before = [], "0" * 64
+    for seq in range(1, length + 1):
+        entry = canonical({"seq": seq, "kind": "check", "prev": before}).encode()
+        before = digest(entry)
+        rows.append(Row(seq, entry, before.encode()))
+    return rows
+
+
+@composite
+def tampered(draw: DrawFn) -> tuple[list[Row], int]:
+    """A chain in which something is not as it was, and how long it was."""
+    rows = chain(draw(integers(2, 8)))
+    length = len(rows)
+    at = draw(integers(0, length - 1))
+    match draw(sampled_from(["remove", "reorder", "change", "repeat"])):
+        case "remove":
+            del rows[at]
+        case "reorder":
+            order = draw(permutations(range(length)).filter(lambda order: list(order) != list(range(length))))
+            rows = [Row(seq + 1, rows[place].entry, rows[place].hash) for seq, place in enumerate(order)]
+        case "change":
+            flipped = bytearray(rows[at].entry)
+            flipped[draw(integers(0, len(flipped) - 1))] ^= draw(integers(1, 255))
+            rows[at] = Row(rows[at].seq, bytes(flipped), rows[at].hash)
+        case _:
+            rows.insert(at, rows[at])
+    return rows, length
+
+
+@given(tampered())
+def test_no_single_change_goes_unseen(made: tuple[list[Row], int]) -> None:
+    rows, length = made
+    whole: Any = chain(length)
+
+    found = break_in(rows, Link())
+    assert found != break_in(whole, Link())
+
+
+@given(integers(0, 8), lists(integers(0, 8), max_size=3))
+def test_a_chain_is_whole_however_it_is_cut_into_pages(length: int, cuts: list[int]) -> None:
+    rows, at = chain(length), Link()
+    for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), length], strict=True):
+        found = break_in(rows[start:end], at)
+        assert isinstance(found, Link)
+        at = found
+
+    assert at.seq == length

@@ -1,0 +1,123 @@
+"""What a grant allows, as rules: for every path, scope, agent, action and moment."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis.strategies import builds, frozensets, integers, lists, none, sampled_from
+
+from remembrancer.permissions.rules import Grant, allows, anchor, anchors, covers
+from remembrancer.protocol.paths import normal_path, normal_scope
+from remembrancer.protocol.permissions import ACTIONS
+
+PLAIN = sampled_from(["a", "b", "ab", "a.b", ".a", "A", "é", "e\u0301", "[a]", "\\", "?", "a\nb", ".."])
+PATHS = lists(PLAIN, max_size=6).map(lambda names: normal_path("/" + "/".join(names)))
+WILD = PLAIN | sampled_from(["*", "**", "*.b", "a*", "?b", "*a*b*", "a**", "??", ""])
+SCOPES = lists(WILD, max_size=6).map(lambda names: normal_scope("/" + "/".join(names)))
+
+
+def reference(scope: str) -> re.Pattern[str]:
+    """The rule again, in the words of another language: as slow as it likes, and so only for tests."""
+    if scope == "/.":
+        return re.compile("/")
+    *folders, last = scope.split("/")[1:]
+    parts = ["(?:/[^/]+)*" if name == "**" else "/" + _name(name) for name in folders]
+    return re.compile("".join([*parts, "(?:/[^/]+)+" if last in ("", "**") else "/" + _name(last)]))
+
+
+def _name(pattern: str) -> str:
+    letters = "".join({"*": "[^/]*", "?": "[^/]"}.get(letter, re.escape(letter)) for letter in pattern)
+    return f"(?=[^/]){letters}"  # every name has a letter
+
+
+@given(SCOPES, PATHS)
+@example("/**/**/**/b", "/a/b/a/b")
+@example("/*a*a*a*b", "/aaaaaaab")
+@example("/**", "/")
+@example("/*", "/")
+def test_a_scope_covers_what_its_pattern_says(scope: str, path: str) -> None:
+    assert covers(scope, path) == bool(reference(scope).fullmatch(path))
+
+
+@given(SCOPES, PATHS)
+def test_a_grant_that_covers_a_path_is_found_by_an_anchor_of_it(scope: str, path: str) -> None:
+    """Else a check would look the grant up where it is not."""
+    assert not covers(scope, path) or anchor(scope) in anchors(path)
+
+
+@given(PATHS, PATHS)
+def test_nothing_outside_a_folder_is_covered_by_it(folder: str, path: str) -> None:
+    """Specification: 'only under an explicit ... owner grant'; `..` leads out of no scope."""
+    scope = folder.replace("?", "").rstrip("/") + "/"
+
+    assert covers(normal_scope(scope), path) == (path.startswith(normal_scope(scope)) and path != normal_scope(scope))
+
+
+@pytest.mark.parametrize(
+    ("scope", "path", "covered"),
+    [
+        ("/etc/hosts", "/etc/hosts", True),
+        ("/etc/hosts", "/etc/hosts/x", False),
+        ("/etc/hosts", "/etc/hostsx", False),
+        ("/etc/hosts", "/etc/Hosts", False),
+        ("/etc/nginx/", "/etc/nginx/a/b/.c", True),
+        ("/etc/nginx/", "/etc/nginx", False),
+        ("/etc/nginx/", "/etc/nginx2/a", False),
+        ("/", "/etc", True),
+        ("/", "/", False),
+        ("/.", "/", True),
+        ("/.", "/etc", False),
+        ("/etc/nginx/*.conf", "/etc/nginx/a.conf", True),
+        ("/etc/nginx/*.conf", "/etc/nginx/.conf", True),
+        ("/etc/nginx/*.conf", "/etc/nginx/sites/a.conf", False),
+        ("/etc/nginx/*.conf", "/etc/nginx/a.conf.bak", False),
+        ("/people/*/", "/people/ada/x/y", True),
+        ("/people/*/", "/people/ada", False),
+        ("/srv/**/*.html", "/srv/a.html", True),
+        ("/srv/**/*.html", "/srv/a/b/c.html", True),
+        ("/srv/**", "/srv", False),
+        ("/srv/**", "/srv/a/b", True),
+        ("/srv/a**b", "/srv/axb", True),
+        ("/srv/a**b", "/srv/a/b", False),
+        ("/srv/?", "/srv/é", True),
+        ("/srv/?", "/srv/e\u0301", False),
+        ("/srv/[ab]", "/srv/a", False),
+        ("/srv/[ab]", "/srv/[ab]", True),
+        ("/srv/*[ab]", "/srv/x[ab]", True),
+    ],
+)
+def test_scopes_as_the_guide_tells_them(scope: str, path: str, covered: bool) -> None:
+    assert covers(scope, path) == covered
+
+
+def test_a_hostile_pattern_takes_no_longer_than_its_length_times_that_of_the_path() -> None:
+    """Would it go back to every `*`, this took longer than anybody lives."""
+    assert not covers("/" + "*a" * 100 + "b", "/" + "a" * 1000)
+    assert not covers("/**" + "/**/a" * 60 + "/b", "/a" * 128)
+
+
+GRANTS = builds(
+    Grant,
+    scope=SCOPES,
+    actions=frozensets(sampled_from(ACTIONS), min_size=1),
+    agent=sampled_from(["bot", "Bot", "*"]),
+    expires_ms=integers(0, 100),
+    revoked_ms=none() | integers(0, 100),
+)
+
+
+@given(GRANTS, PATHS, sampled_from(ACTIONS), sampled_from(["bot", "Bot", "bot ", "*"]), integers(0, 100))
+def test_all_must_fit_for_a_grant_to_allow(grant: Grant, path: str, action: Any, agent: str, now_ms: int) -> None:
+    """decisions.md: 'Only the named agent (or `*`) is allowed, only until expiry or revocation'."""
+    expected = [
+        covers(grant.scope, path),
+        action in grant.actions,
+        grant.agent in {"*", agent},
+        now_ms < grant.expires_ms,
+        grant.revoked_ms is None,
+    ]
+
+    assert allows(grant, path=path, action=action, agent=agent, now_ms=now_ms) == all(expected)

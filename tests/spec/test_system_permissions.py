@@ -1,0 +1,417 @@
+"""Specification, 'System permissions': POST /api/v7/sysperm/check, grant, log, revoke and GET /api/v7/sysperm/audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service import Http
+
+from remembrancer import testing
+from remembrancer.context import Context
+from remembrancer.protocol import limits
+
+PERM = "/api/v7/sysperm"
+NGINX: dict[str, Any] = {"scope": "/etc/nginx/*.conf", "ttl_minutes": 30, "actions": ["read", "write"], "agent": "robot"}
+WRITE: dict[str, Any] = {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "robot"}
+NOTHING = {"grants": 0, "allowed_checks": 0, "audit": 0}
+
+
+@pytest.fixture
+def clock() -> testing.FrozenClock:
+    """Time that the test moves."""
+    return testing.FrozenClock()
+
+
+@pytest.fixture
+def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
+    made = testing.context(folder, clock=clock)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def agent(http: Http) -> Http:
+    """An agent with a key of its own account."""
+    return http.as_account("robots")
+
+
+def granted(http: Http, **other: Any) -> str:
+    """The id of a grant of the owner."""
+    answer = http.post(f"{PERM}/grant", {**NGINX, **other})
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["grant_id"])
+
+
+def check(http: Http, **other: Any) -> dict[str, Any]:
+    answer = http.post(f"{PERM}/check", {**WRITE, **other})
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+def logged(http: Http, grant_id: str, **other: Any) -> Any:
+    """The answer to a log of what WRITE asks for."""
+    return http.post(f"{PERM}/log", {"grant_id": grant_id, "path": WRITE["path"], "action": "write", "result": "done", **other})
+
+
+def audit(http: Http, **parameters: Any) -> dict[str, Any]:
+    return dict(http.get(f"{PERM}/audit", params=parameters).json())
+
+
+def kept(http: Http) -> dict[str, int]:
+    """Rows of permissions."""
+    return {table: n for table, n in http.rows().items() if table in NOTHING}
+
+
+def test_without_a_grant_nothing_is_allowed(http: Http, agent: Http) -> None:
+    """'an agent may touch server or system files ... only under an explicit, time-limited owner grant'."""
+    answer = check(agent)
+
+    assert answer == {"allowed": False, "path": WRITE["path"], "reason": answer["reason"]}
+    assert "ask the owner" in answer["reason"]
+    assert check(http)["allowed"] is False
+
+
+def test_a_grant_is_answered_with_what_was_granted(http: Http) -> None:
+    """'Permission grant: scope, ttl_minutes ..., actions ..., agent (string), grant_id (string, returned)'."""
+    answer = http.post(f"{PERM}/grant", {**NGINX, "scope": "/etc//./nginx/x/../*.conf", "actions": ["write", "read", "write"]})
+
+    assert answer.json() == {
+        "grant_id": answer.json()["grant_id"],
+        "scope": "/etc/nginx/*.conf",
+        "actions": ["read", "write"],
+        "agent": "robot",
+        "expires_at": "2026-01-01T00:30:00.000Z",
+    }
+    assert answer.json()["grant_id"].startswith("g_")
+
+
+def test_an_agent_of_any_account_is_allowed_what_was_granted(http: Http, agent: Http) -> None:
+    """'Response has `allowed` (boolean)'."""
+    grant_id = granted(http)
+    answer = check(agent, path="/etc//nginx/./nginx.conf")
+
+    assert answer.pop("reason")
+    assert answer == {"allowed": True, "grant_id": grant_id, "expires_at": "2026-01-01T00:30:00.000Z", "path": "/etc/nginx/nginx.conf"}
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"agent": "robot2"},
+        {"agent": "Robot"},
+        {"agent": "robot "},
+        {"agent": "*"},
+        {"action": "delete"},
+        {"action": "exec"},
+        {"path": "/etc/nginx/sites/a.conf"},
+        {"path": "/etc/nginx/../passwd"},
+        {"path": "/etc/nginx/a.conf/.."},
+        {"path": "/etc/NGINX/nginx.conf"},
+        {"path": "/"},
+    ],
+    ids=str,
+)
+def test_nothing_else_is_allowed(http: Http, agent: Http, other: dict[str, Any]) -> None:
+    """'the agent performs only the checked action'; decisions.md: 'Only the named agent (or `*`) is allowed'."""
+    granted(http)
+
+    assert check(agent, **other)["allowed"] is False
+
+
+def test_a_grant_to_every_agent(http: Http, agent: Http) -> None:
+    """decisions.md: 'Only the named agent (or `*`) is allowed'."""
+    granted(http, agent="*")
+
+    assert [check(agent, agent=name)["allowed"] for name in ("robot", "somebody", "*")] == [True, True, True]
+
+
+def test_of_several_grants_the_one_that_lasts_longest_is_named(http: Http, agent: Http) -> None:
+    granted(http, ttl_minutes=5)
+    longest = granted(http, ttl_minutes=240, scope="/etc/")
+    granted(http, ttl_minutes=10)
+
+    assert check(agent)["grant_id"] == longest
+
+
+@pytest.mark.parametrize("minutes", [1, 240])
+def test_at_the_moment_of_its_end_a_grant_is_over(http: Http, agent: Http, clock: testing.FrozenClock, minutes: int) -> None:
+    """'time-limited'; decisions.md: 'only until expiry or revocation'."""
+    granted(http, ttl_minutes=minutes)
+    clock.advance(minutes * 60_000 - 1)
+    just_before = check(agent)["allowed"]
+    clock.advance(1)
+
+    assert (just_before, check(agent)["allowed"]) == (True, False)
+
+
+WRONG: dict[str, dict[str, list[Any]]] = {
+    "grant": {
+        "ttl_minutes": [0, -1, 241, 10**30, True, False, "240", 240.0, 1.5, None, [5]],
+        "actions": [[], ["read", "chmod"], ["READ"], "read", None, [1], ["read"] * 5],
+        "scope": ["", "etc", "./etc", "/a\0b", 5, None, "/a" * 129, "/" + "a" * limits.SCOPE_CHARACTERS_MAX],
+        "agent": ["", 5, None, "a\0b", "a" * 257],
+    },
+    "check": {
+        "path": ["", "etc", "~/x", "/a\0b", "/etc/*", 5, None, ["/etc"], "/a" * 129, "/" + "a" * limits.PATH_CHARACTERS_MAX],
+        "action": ["", "Read", "chmod", 1, None, ["read"]],
+        "agent": ["", 5, None, "a\0b"],
+    },
+    "log": {
+        "grant_id": ["", 5, None],
+        "path": ["", "etc", "/a\0b", None],
+        "action": ["chmod", None],
+        "result": ["", " \n", 5, None, "a\0b", {"code": 0}, "r" * (limits.RESULT_CHARACTERS_MAX + 1)],
+    },
+    "revoke": {"grant_id": ["", 5, None, ["g"]]},
+}
+WRONG_ONES = [(path, name, value) for path, fields in WRONG.items() for name, values in fields.items() for value in values]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "value"), WRONG_ONES, ids=[f"{path} {name} {str(value)[:12]!r}" for path, name, value in WRONG_ONES]
+)
+def test_a_wrong_value_is_refused_and_named(http: Http, path: str, name: str, value: Any) -> None:
+    """'ttl_minutes (integer, at most 240)', 'actions (list drawn from read, write, exec, delete)'."""
+    good = {"grant": NGINX, "check": WRITE, "log": {"grant_id": "g_1", **WRITE, "result": "done"}, "revoke": {"grant_id": "g_1"}}[path]
+    answer = http.post(f"{PERM}/{path}", {**good, name: value})
+
+    assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
+    assert answer.json()["errors"][0]["pointer"].startswith(f"/{name}")
+    assert kept(http) == NOTHING
+
+
+@pytest.mark.parametrize(("path", "name"), [(path, name) for path, fields in WRONG.items() for name in fields])
+def test_a_missing_field_is_refused_and_named(http: Http, path: str, name: str) -> None:
+    good = {"grant": NGINX, "check": WRITE, "log": {"grant_id": "g_1", **WRITE, "result": "done"}, "revoke": {"grant_id": "g_1"}}[path]
+    answer = http.post(f"{PERM}/{path}", {key: value for key, value in good.items() if key != name})
+
+    assert answer.status_code == 422
+    assert answer.json()["errors"] == [{"pointer": f"/{name}", "detail": "Field required"}]
+
+
+class TestOwnerOnly:
+    """'Only the owner may grant or revoke system permissions and read the audit trail.'"""
+
+    @pytest.mark.parametrize(
+        ("account", "key"),
+        [("robots", {}), ("robots", {"read_only": True}), ("owner", {"read_only": True}), ("owner", {"user_id": "owner"})],
+        ids=["an agent", "an agent that reads", "an owner's key that reads", "an owner's key with a pin"],
+    )
+    def test_others_neither_grant_nor_revoke_nor_read_the_trail(self, http: Http, account: str, key: dict[str, Any]) -> None:
+        grant_id = granted(http)
+        other, before = http.as_account(account, **key), kept(http)
+
+        assert other.post(f"{PERM}/grant", {**NGINX, "agent": "*"}).status_code == 403
+        assert other.post(f"{PERM}/revoke", {"grant_id": grant_id}).status_code == 403
+        assert other.post(f"{PERM}/revoke", {"grant_id": "g_none"}).status_code == 403
+        assert other.get(f"{PERM}/audit").status_code == 403
+        assert kept(http) == before
+        assert check(http)["allowed"] is True
+
+    @pytest.mark.parametrize(
+        ("method", "path"), [("POST", "check"), ("POST", "grant"), ("POST", "log"), ("POST", "revoke"), ("GET", "audit")]
+    )
+    def test_nobody_does_anything_without_a_key(self, http: Http, method: str, path: str) -> None:
+        assert http.with_key(None).ask(method, f"{PERM}/{path}", json={}).status_code == 401
+
+    def test_a_read_only_key_neither_checks_nor_logs(self, http: Http) -> None:
+        """decisions.md: 'A read-only key's ... writes answer 403'; both write the trail, and an error is no permission."""
+        grant_id = granted(http)
+        reader = http.as_account("robots", read_only=True)
+
+        assert reader.post(f"{PERM}/check", WRITE).status_code == 403
+        assert logged(reader, grant_id).status_code == 403
+
+    def test_a_pinned_key_checks(self, http: Http) -> None:
+        granted(http)
+
+        assert check(http.as_account("robots", user_id="bo"))["allowed"] is True
+
+
+class TestRevoking:
+    """'The owner revokes a grant.'"""
+
+    def test_the_next_check_is_denied(self, http: Http, agent: Http) -> None:
+        grant_id = granted(http)
+        before = check(agent)["allowed"]
+
+        assert http.post(f"{PERM}/revoke", {"grant_id": grant_id}).json() == {"revoked": True}
+        assert (before, check(agent)["allowed"]) == (True, False)
+
+    def test_other_grants_stay(self, http: Http, agent: Http) -> None:
+        first, second = granted(http), granted(http)
+        http.post(f"{PERM}/revoke", {"grant_id": first})
+
+        assert check(agent)["grant_id"] == second
+
+    def test_again_is_no_error_and_no_further_entry(self, http: Http) -> None:
+        grant_id = granted(http)
+        answers = [http.post(f"{PERM}/revoke", {"grant_id": grant_id}).json() for _ in range(2)]
+
+        assert answers == [{"revoked": True}] * 2
+        assert [entry["kind"] for entry in audit(http)["entries"]] == ["grant", "revoke"]
+
+    def test_a_grant_that_never_was_is_404(self, http: Http) -> None:
+        assert http.post(f"{PERM}/revoke", {"grant_id": "g_none"}).status_code == 404
+        assert kept(http) == NOTHING
+
+
+class TestLogging:
+    """'Called after each allowed action.'"""
+
+    def test_what_was_allowed_and_done_is_kept(self, http: Http, agent: Http) -> None:
+        grant_id = granted(http)
+        check(agent)
+
+        assert logged(agent, grant_id, path="/etc//nginx/nginx.conf", result="1024 now").json() == {"logged": True, "seq": 3}
+        assert (
+            audit(http)["entries"][-1] | {"path": WRITE["path"], "result": "1024 now", "check": 2, "agent": "robot"}
+            == audit(http)["entries"][-1]
+        )
+
+    @pytest.mark.parametrize(
+        "other", [{"grant_id": "g_none"}, {"path": "/etc/nginx/other.conf"}, {"action": "read"}, {"path": "/etc/nginx/NGINX.conf"}], ids=str
+    )
+    def test_what_no_check_allowed_is_refused(self, http: Http, agent: Http, other: dict[str, Any]) -> None:
+        """decisions.md: '`log` is refused (409) when no check allowed that grant, path and action first'."""
+        grant_id = granted(http)
+        check(agent)
+        before = kept(http)
+        answer = logged(agent, **{"grant_id": grant_id, **other})
+
+        assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
+        assert kept(http) == before
+
+    def test_a_denied_check_allows_no_log(self, http: Http, agent: Http) -> None:
+        grant_id = granted(http)
+        check(agent, action="delete")
+
+        assert logged(agent, grant_id, action="delete").status_code == 409
+
+    def test_the_check_of_another_account_allows_no_log(self, http: Http, agent: Http) -> None:
+        grant_id = granted(http)
+        check(agent)
+
+        assert logged(http.as_account("others"), grant_id).status_code == 409
+        assert logged(http.as_account("robots"), grant_id).status_code == 200
+
+    def test_what_was_done_in_time_is_logged_after_the_end(self, http: Http, agent: Http, clock: testing.FrozenClock) -> None:
+        grant_id = granted(http, ttl_minutes=1)
+        check(agent)
+        clock.advance(120_000)
+        http.post(f"{PERM}/revoke", {"grant_id": grant_id})
+
+        assert logged(agent, grant_id).status_code == 200
+
+
+class TestRepeats:
+    """decisions.md, Errors: 'Writes accept `Idempotency-Key` (24 h)'."""
+
+    KEY = {"Idempotency-Key": "k1"}  # noqa: RUF012  read only
+
+    @pytest.mark.parametrize("path", ["grant", "log", "revoke"])
+    def test_a_repeated_write_is_done_once(self, http: Http, path: str) -> None:
+        grant_id = granted(http)
+        check(http)
+        body = {"grant": NGINX, "log": {**WRITE, "grant_id": grant_id, "result": "done"}, "revoke": {"grant_id": grant_id}}[path]
+        first = http.post(f"{PERM}/{path}", body, headers=self.KEY)
+        before = kept(http)
+        again = http.post(f"{PERM}/{path}", body, headers=self.KEY)
+
+        assert (first.json(), again.headers["idempotent-replayed"]) == (again.json(), "true")
+        assert kept(http) == before
+        assert http.post(f"{PERM}/{path}", {**body, "grant_id": "g_x", "agent": "x"}, headers=self.KEY).status_code == 409
+
+    def test_a_check_is_never_answered_from_before(self, http: Http) -> None:
+        """An answer given again would allow what was revoked meanwhile."""
+        grant_id = granted(http)
+        first = http.post(f"{PERM}/check", WRITE, headers=self.KEY).json()
+        http.post(f"{PERM}/revoke", {"grant_id": grant_id})
+
+        assert (first["allowed"], http.post(f"{PERM}/check", WRITE, headers=self.KEY).json()["allowed"]) == (True, False)
+
+
+class TestAudit:
+    """'The owner reads the audit trail.'"""
+
+    def test_everything_is_an_entry_in_order(self, http: Http, agent: Http) -> None:
+        """decisions.md: 'grants, checks (allowed and denied), logs and revocations in order'."""
+        check(agent)
+        grant_id = granted(http)
+        check(agent)
+        logged(agent, grant_id)
+        http.post(f"{PERM}/revoke", {"grant_id": grant_id})
+        found = audit(http)
+
+        assert [(entry["seq"], entry["kind"], entry["account"]) for entry in found["entries"]] == [
+            (1, "check", "robots"),
+            (2, "grant", "owner"),
+            (3, "check", "robots"),
+            (4, "log", "robots"),
+            (5, "revoke", "owner"),
+        ]
+        assert [entry.get("allowed") for entry in found["entries"]] == [False, None, True, None, None]
+        assert [entry.get("grant_id") for entry in found["entries"]] == [None, *[grant_id] * 4]
+        assert (found["chain_valid"], found["next"]) == (True, None)
+
+    def test_each_entry_carries_the_hash_of_the_one_before(self, http: Http) -> None:
+        """decisions.md: 'each entry carrying the hash of the one before it'."""
+        for _ in range(3):
+            check(http)
+        found = audit(http)
+        hashes = [entry["hash"] for entry in found["entries"]]
+
+        assert [entry["prev"] for entry in found["entries"]] == ["0" * 64, *hashes[:-1]]
+        assert found["head"] == {"seq": 3, "hash": hashes[-1]}
+
+    def test_pages_follow_each_other(self, http: Http) -> None:
+        for _ in range(5):
+            check(http)
+        pages = [
+            audit(http, limit=2),
+            audit(http, limit=2, after=2),
+            audit(http, limit=2, after=4),
+            audit(http, after=5),
+            audit(http, after=99),
+        ]
+
+        assert [[entry["seq"] for entry in page["entries"]] for page in pages] == [[1, 2], [3, 4], [5], [], []]
+        assert [page["next"] for page in pages] == [2, 4, None, None, None]
+        assert [page["chain_valid"] for page in pages] == [True] * 5
+
+    def test_an_empty_trail_is_whole(self, http: Http) -> None:
+        assert audit(http) == {"entries": [], "next": None, "chain_valid": True, "head": {"seq": 0, "hash": "0" * 64}}
+
+    @pytest.mark.parametrize(
+        "wrong", ["limit=0", "limit=501", "limit=x", "after=-1", "after=true", "after=1&after=2", "after=99999999999999999"]
+    )
+    def test_a_wrong_parameter_is_refused(self, http: Http, wrong: str) -> None:
+        assert http.get(f"{PERM}/audit?{wrong}").status_code == 422
+
+
+class TestTheirRate:
+    """Issue: a flood of checks must not fill the disk."""
+
+    @pytest.fixture
+    def context(self, folder: Path) -> Iterator[Context]:
+        made = testing.context(folder)
+        yield replace(made, settings=replace(made.settings, rate_sysperm_per_minute=2))
+        made.close()
+
+    def test_past_its_limit_a_key_is_answered_429_and_leaves_no_entry(self, http: Http, agent: Http) -> None:
+        answers = [agent.post(f"{PERM}/check", WRITE), logged(agent, "g_none"), agent.post(f"{PERM}/check", WRITE)]
+
+        assert [answer.status_code for answer in answers] == [200, 409, 429]
+        assert kept(http)["audit"] == 1
+
+    def test_the_owner_can_grant_and_revoke_all_the_same(self, http: Http) -> None:
+        for _ in range(3):
+            http.post(f"{PERM}/check", WRITE)
+        grant_id = granted(http)
+
+        assert http.post(f"{PERM}/revoke", {"grant_id": grant_id}).status_code == 200
+        assert check(http.as_account("robots"))["allowed"] is False
