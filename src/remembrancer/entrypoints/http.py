@@ -29,6 +29,7 @@ from ..memory.runs import execute
 from ..memory.start import agent_memory, start_pack
 from ..memory.summaries import summarize
 from ..protocol import limits
+from ..protocol.chat import Chat, ChatAnswer
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.errors import Conflict, Forbidden, NotFound, Unauthorized, Unavailable
 from ..protocol.execution import Executed, Execution
@@ -59,6 +60,7 @@ from .door import Door
 from .downloads import download
 from .edge import Edge
 from .endpoint import Call, Endpoint, Where
+from .talk import STREAM, chat_with_agent
 
 
 def search_memory(call: Call) -> MemoryAnswer:
@@ -248,6 +250,10 @@ ROUTES: tuple[Endpoint, ...] = (
         method="POST", path="/api/v7/agent/second-look", handle=look_again, request=SecondLook, answer=SecondLooked, summary="Second look",
         also=(Conflict,),
         where=Where.WRITE,  # it writes nothing, but the few threads of searches are not for a long draft
+    ),
+    Endpoint(
+        method="POST", path="/api/v7/agent/chat", handle=chat_with_agent, request=Chat, answer=ChatAnswer, page=STREAM,
+        summary="Chat with the service agent", where=Where.TALK, repeatable=True, rate="chat",
     ),
     Endpoint(
         method="GET", path="/api/v7/agent/prompt", handle=get_prompt, query=PromptQuery, answer=AgentPrompt, summary="Get the agent prompt"
