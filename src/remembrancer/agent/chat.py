@@ -19,7 +19,7 @@ from ..models import Budget, ModelFailed, Try
 from ..models.port import WHY
 from ..protocol import limits
 from ..protocol.chat import AnswerMode, Chat, ChatAnswer, ModelTry, Usage
-from ..protocol.memory import MemoryAnswer, MemoryQuery, TurnText
+from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, TurnText
 from ..protocol.seal import render
 from ..protocol.second_look import Check
 from ..store import Transaction
@@ -150,7 +150,7 @@ def _answered(begun: Begun, tell: Tell | None) -> Answered:
     history = last_of(begun.asked.chat_history or ())
     brief = Brief(
         message=begun.asked.message,
-        events=_events(begun),
+        events=events_of(context, begun.caller, begun.found.hits, begun.asked.message),
         history=history,
         lessons=[f"{cube.topic}: {cube.essence}\n{cube.rules_markdown}" for cube in begun.found.shared_cubes],
         own_part=begun.own_part,
@@ -168,14 +168,14 @@ def _answered(begun: Begun, tell: Tell | None) -> Answered:
     return Answered(text=draft.text, mode="model", kept=draft.text, tries=draft.tries, failed=draft.failed, history_used=used)
 
 
-def _events(begun: Begun) -> list[Found]:
-    """The whole events behind the hits, without those that only ask what is asked now."""
+def events_of(context: Context, caller: Caller, hits: Sequence[Hit], message: str) -> list[Found]:
+    """The whole events behind hits, without those that only ask what is asked now."""
     events = []
-    for hit in begun.found.hits:
-        if not tells(hit, begun.asked.message):
+    for hit in hits:
+        if not tells(hit, message):
             continue
         try:
-            event = event_detail(begun.context, begun.caller, hit.event_id)
+            event = event_detail(context, caller, hit.event_id)
         except EventUnknown:  # erased a moment ago
             continue
         events.append(found_of(event, hit))

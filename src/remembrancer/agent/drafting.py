@@ -98,8 +98,7 @@ def messages_of(brief: Brief) -> tuple[Message, ...]:
     system = _TEXT.replace("{rules}", rules).strip()
     if brief.own_part:
         system += f"\n\n{_OWN_PART}\n\n{defused(brief.own_part)}"
-    events = "\n\n".join(f"[{event.event_id}] {event.day.isoformat()}\n{_indented(event.text)}" for event in brief.events)
-    blocks = [("What memory found, best first", events or "Nothing.")]
+    blocks: list[tuple[str, str]] = []
     if brief.lessons:
         blocks.append(
             ("Lessons of this memory that may bear on it", "\n".join(f"- {_indented(lesson).strip()}" for lesson in brief.lessons))
@@ -107,9 +106,15 @@ def messages_of(brief: Brief) -> tuple[Message, ...]:
     if brief.history:
         said = "\n".join(f"{' '.join(one.role.split())}:\n{_indented(one.content)}" for one in brief.history)
         blocks.append(("The conversation so far", said))
-    data = "\n\n".join(f"{head} (data):\n{fenced(text, brief.delimiter)}" for head, text in blocks)
-    told = f"{data}\n\nToday is {brief.day.isoformat()}. The user's message:\n{defused(brief.message)}"
+    data = [data_of(brief.events, brief.delimiter), *(f"{head} (data):\n{fenced(text, brief.delimiter)}" for head, text in blocks)]
+    told = "\n\n".join(data) + f"\n\nToday is {brief.day.isoformat()}. The user's message:\n{defused(brief.message)}"
     return Message("system", system), Message("user", told)
+
+
+def data_of(events: Sequence[Found], delimiter: str) -> str:
+    """What memory found, behind a fence: each event under its id and date."""
+    told = "\n\n".join(f"[{event.event_id}] {event.day.isoformat()}\n{_indented(event.text)}" for event in events)
+    return f"What memory found, best first (data):\n{fenced(told or 'Nothing.', delimiter)}"
 
 
 def _indented(text: str) -> str:

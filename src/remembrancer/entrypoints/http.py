@@ -30,6 +30,7 @@ from ..memory.start import agent_memory, start_pack
 from ..memory.summaries import summarize
 from ..protocol import limits
 from ..protocol.chat import Chat, ChatAnswer
+from ..protocol.completions import Completed, Completion
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.errors import Conflict, Forbidden, NotFound, Unauthorized, Unavailable
 from ..protocol.execution import Executed, Execution
@@ -60,7 +61,7 @@ from .door import Door
 from .downloads import download
 from .edge import Edge
 from .endpoint import Call, Endpoint, Where
-from .talk import STREAM, chat_with_agent
+from .talk import STREAM, chat_with_agent, complete_chat
 
 
 def search_memory(call: Call) -> MemoryAnswer:
@@ -254,6 +255,10 @@ ROUTES: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST", path="/api/v7/agent/chat", handle=chat_with_agent, request=Chat, answer=ChatAnswer, page=STREAM,
         summary="Chat with the service agent", where=Where.TALK, repeatable=True, rate="chat",
+    ),
+    Endpoint(
+        method="POST", path="/v1/chat/completions", handle=complete_chat, request=Completion, answer=Completed, page=STREAM,
+        summary="Chat completions", where=Where.TALK, repeatable=True, rate="chat",
     ),
     Endpoint(
         method="GET", path="/api/v7/agent/prompt", handle=get_prompt, query=PromptQuery, answer=AgentPrompt, summary="Get the agent prompt"

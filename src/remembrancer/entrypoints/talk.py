@@ -1,4 +1,4 @@
-"""Chat over HTTP: as one answer, or as events while it comes along."""
+"""Chat over HTTP, our own and OpenAI's: as one answer, or as events while it comes along."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from pydantic import BaseModel
 from starlette.responses import Response, StreamingResponse
 
 from ..agent.chat import Begun, begin, finish
+from ..agent.completions import Asked, complete, ready
 from ..protocol.chat import Chat, ChatAnswer
+from ..protocol.completions import Completed, Completion
 from . import problems
 from .endpoint import Call, Where
 
@@ -78,3 +80,33 @@ async def _events(call: Call, work: Callable[[Put], None]) -> AsyncIterator[byte
             break
         yield event
     await done  # raises what was not foreseen: the connection is cut, and the log says why
+
+
+def complete_chat(call: Call) -> BaseModel | Response:
+    """Chat completions as OpenAI has them, for any such client: a model of the server's setting answers, and the turn is remembered.
+
+    What memory knows is put before the last message. With `stream` the answer comes in chunks, sentence by sentence.
+    """
+    body = cast(Completion, call.body)
+    asked = ready(call.context, call.caller, body, call.once)
+    if not body.stream:
+        return asked if isinstance(asked, Completed) else complete(asked)
+    head: dict[str, object] = {"id": f"chatcmpl-{call.request.scope['request_id']}", "object": "chat.completion.chunk"}
+    head |= {"created": call.context.clock() // 1000, "model": "memory"}  # which model answers is known at the end
+    return streamed(call, partial(_chunks, head, asked, body))
+
+
+def _chunks(said: dict[str, object], asked: Asked | Completed, body: Completion, put: Put) -> None:
+    if isinstance(asked, Asked):
+        done = complete(asked, lambda text: put("", _chunk(said, {"content": text})))
+    else:
+        done = asked
+        put("", _chunk(said, {"content": done.choices[0].message.content}))
+    put("", _chunk(said, {}, done.choices[0].finish_reason))
+    if body.stream_options is not None and body.stream_options.include_usage:
+        put("", {**said, "choices": [], "usage": done.usage.model_dump()})
+    put("", "[DONE]")
+
+
+def _chunk(said: dict[str, object], delta: dict[str, str], finish: str | None = None) -> dict[str, object]:
+    return {**said, "choices": [{"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": finish}]}
