@@ -26,6 +26,13 @@ def is_a_file(body: dict[str, str]) -> bool:
         return False
 
 
+def user_speaks_last(body: dict[str, Any]) -> bool:
+    """Whether the last message of a conversation is the user's and says something: no schema can speak of the last of a list."""
+    last = body["messages"][-1]
+    parts = [{"text": last["content"]}] if isinstance(last["content"], str) else last["content"]
+    return last["role"] == "user" and any(part["text"].strip() for part in parts)
+
+
 @pytest.mark.parametrize("mode", list(GenerationMode))
 @pytest.mark.parametrize(("method", "path"), [(e.method, e.path) for e in ROUTES])
 def test_every_answer_is_one_the_document_foresees(http: Http, method: str, path: str, mode: GenerationMode) -> None:
@@ -38,6 +45,7 @@ def test_every_answer_is_one_the_document_foresees(http: Http, method: str, path
         # for JSON Schema 5.0 is an integer, for us it is not (decisions.md, Errors: 'Numbers and booleans are strict')
         assume(not isinstance(case.body, dict) or not any(isinstance(value, float) for value in case.body.values()))
         assume(mode is GenerationMode.NEGATIVE or path != "/api/v7/tools/create-file" or is_a_file(case.body))
+        assume(mode is GenerationMode.NEGATIVE or path != "/v1/chat/completions" or user_speaks_last(case.body))
         before = http.rows()
         answer = case.call_and_validate(headers={"Authorization": f"Bearer {http.key}"})
         assert answer.status_code < 400 or http.rows() == before

@@ -81,7 +81,7 @@ class Choice(Message):
     """The one answer there is."""
 
     index: Annotated[int, Field(description="0.")] = 0
-    message: Annotated[CompletionMessage, Field(description="The answer.")]
+    message: Annotated[CompletionMessage, Field(description="What the model says.")]
     finish_reason: Annotated[Literal["stop", "length"], Field(description="`length`: it had no more tokens.")]
 
 
