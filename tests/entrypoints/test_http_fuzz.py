@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -10,12 +12,22 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from schemathesis import GenerationMode
 from service import Http
 
+from remembrancer import testing
+from remembrancer.context import Context
 from remembrancer.entrypoints.http import ROUTES
 from remembrancer.protocol.files import FileType
 from remembrancer.tools.file_names import safe_name
 from remembrancer.tools.file_types import ContentInvalid, content_of
 
 EXAMPLES = 40  # requests per endpoint and mode; the same ones in each run
+
+
+@pytest.fixture
+def context(folder: Path) -> Iterator[Context]:
+    """The real parts and a language model that follows a script, so that what needs one can answer."""
+    made = testing.context(folder, models=testing.ScriptedModels(chat=["At 9:40."] * 3 * EXAMPLES))
+    yield made
+    made.close()
 
 
 def is_a_file(body: dict[str, str]) -> bool:
