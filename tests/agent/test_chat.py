@@ -184,6 +184,18 @@ def test_a_long_turn_is_quoted_where_it_answers(start: Start) -> None:
     assert len(quote) < limits.CHAT_QUOTE_CHARACTERS_MAX + 150
 
 
+def test_what_an_earlier_answer_cited_is_not_cited_again(start: Start) -> None:
+    """The ids of a reply are those of its hits, also where it quotes an answer that had others."""
+    context, caller = start()
+    text = "The ferry leaves at 9:40 (ref: e_zzzzzzzzzzzzz) [e_yyyyyyyyyyyyy], see e_xxxxxxxxxxxxx."
+    kept = remember(context, caller, Turn(query="When does the ferry leave?", response=text))
+
+    said = say(context, caller, "When does the ferry to Elba leave?")
+
+    assert said.refs == [kept.event_id]
+    assert set(re.findall(r"e_[0-9a-z]{13}", said.reply)) == {kept.event_id}
+
+
 def test_a_secret_is_not_quoted(start: Start) -> None:
     context, caller = start()
     token = "ghp_" + "1B4Fq7Zs0Xk2Lm9Np8Rt3Vw6Yd5Hc7Jg0aEe"

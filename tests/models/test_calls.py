@@ -60,6 +60,24 @@ def test_a_streamed_answer_comes_in_pieces_and_whole(models: Callable[..., Confi
     assert (reply.text, reply.tries[0].completion_tokens) == ("At 9:40 from pier 3.", 7)
 
 
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["<thi", "nk>Hm", ".</th", "ink>", "\n\nAt ", "9:40."],
+        ["<think>Hm.</think>At 9:40."],
+        ["  ", "At", " 9:40."],
+        ["<", "b>"],
+        ["<think>" + "Hm. " * 50_000, *["and "] * 20_000, "</thinking> At 9:40."],
+    ],
+)
+def test_only_the_answer_is_passed_on_however_it_is_cut(models: Callable[..., ConfiguredModels], pieces: list[str]) -> None:
+    told: list[str | None] = []
+    with endpoint(streams(pieces, done=True)) as tiny:
+        reply = ask(models(tiny.named()), streamed=told)
+
+    assert "".join(piece or "" for piece in told) == reply.text == ("<b>" if pieces[0] == "<" else "At 9:40.")
+
+
 @pytest.mark.parametrize("streamed", [False, True])
 def test_what_a_model_thinks_aloud_is_not_its_answer(models: Callable[..., ConfiguredModels], streamed: bool) -> None:
     pieces: list[str | None] = []

@@ -22,11 +22,13 @@ from .quoting import harmless
 from .tags import only_refs
 
 RULES_TOLD = (3, 4, 8, 9)  # of the constitution: the others are for agents that call the service
+PASSAGE_CHARACTERS_MAX = 2_000  # of a sentence that is waited for
 CHECKS_TOLD_MAX = 20  # to the model, of those that failed
 UNSURE = "(Not everything in this answer could be checked against memory.)"
 _TEXT = resources.files(__package__).joinpath("chat.md").read_text("utf-8")
 _OWN_PART = "What the user wants of you. It adds to the rules above and lifts none of them:"
 _PASSAGE = re.compile(r".*(?:[.!?。！？…][\"”’)\]]*\s|\n)", re.DOTALL)  # as far as a text is whole
+_ALL = re.compile(r".*", re.DOTALL)
 Tell = Callable[[str, object], None]  # an event of a stream: its name and its data
 
 
@@ -195,8 +197,8 @@ class Gate:
                 self._passed = False
             return
         self._held += piece
-        whole = _PASSAGE.match(self._held)
-        if whole is not None and whole[0].count("(") <= whole[0].count(")"):
+        whole = _PASSAGE.match(self._held) if len(self._held) < PASSAGE_CHARACTERS_MAX else _ALL.match(self._held)
+        if whole is not None and (whole[0].count("(") <= whole[0].count(")") or len(whole[0]) >= PASSAGE_CHARACTERS_MAX):
             self._pass_on(whole[0])
             self._held = self._held[whole.end() :]
 

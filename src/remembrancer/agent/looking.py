@@ -84,9 +84,11 @@ def without_service_lines(text: str) -> str:
     clear = without(text, fenced_code(text))
     found = [match.span() for match in _SERVICE_LINE.finditer(clear)]
     found += [match.span() for match in _SEAL_LINE.finditer(clear) if read_seal(match[0])]
-    for start, end in sorted(found, reverse=True):
-        text = text[:start] + text[end:].removeprefix("\n")
-    return text
+    kept, at = [], 0
+    for start, end in sorted(found):
+        kept.append(text[at : max(start, at)])
+        at = max(at, end + (text[end : end + 1] == "\n"))
+    return "".join(kept) + text[at:]
 
 
 def _service_lines(text: str) -> Iterator[Check]:

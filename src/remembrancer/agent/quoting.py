@@ -13,6 +13,7 @@ from ..protocol import limits
 from ..protocol.memory import Hit
 from ..search import ask
 from ..search.secrets import masked, secrets_in
+from .tags import only_refs
 
 QUOTED_TOPIC = "chat, quoted from memory"  # of turns that were answered so: their answers are no evidence of anything
 _ASKS = re.compile(r"[?？؟]\W*$")
@@ -65,7 +66,7 @@ def _terms(text: str) -> set[int]:
 
 def _excerpt(text: str, asked: set[int]) -> str:
     """The sentences side by side that hold most of what was asked, on one line that nothing can be hidden in."""
-    clean = " ".join(harmless(text).split())
+    clean = " ".join(only_refs(harmless(text), ()).split())  # what an earlier answer cited is not what this one cites
     most = limits.CHAT_QUOTE_CHARACTERS_MAX
     if len(clean) <= most:
         return clean

@@ -15,7 +15,7 @@ from typing import NamedTuple
 _REF = re.compile(r"[(\uff08\[][ ]{0,3}refs?[ ]{0,3}[:\uff1a][ ]{0,3}(?P<ids>[^()\uff08\uff09\[\]\n]{1,2000})[)\uff09\]]", re.IGNORECASE)
 _MARK = re.compile(r"[\[\u3010](?P<mark>general|unverified|assumption)[\]\u3011](?!\()", re.IGNORECASE)
 _ID = re.compile(r"[^\s,;\uff0c、\uff1b`<>]{1,256}")
-_EVENT_ID = re.compile(r"[ ]?\be_[0-9a-z]{13}\b")  # as the service gives them out
+_EVENT_ID = re.compile(r"[ ]?(?<![0-9A-Za-z_])e_[0-9a-z]{13}(?![0-9A-Za-z_])")  # as the service gives them out
 _BRACKETED = re.compile(
     r"[(\[\uff08\u3010][ ]{0,3}(?P<ids>e_[0-9a-z]{13}(?:[ ]{0,3}[,;][ ]{0,3}e_[0-9a-z]{13}){0,20})[ ]{0,3}[)\]\uff09\u3011]"
 )

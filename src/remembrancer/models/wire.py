@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .port import Question, Reason, Said, tokens_of
 from .slots import Target
@@ -19,7 +19,7 @@ ANSWER_BYTES_MAX = 4 << 20  # no answer within any budget of tokens is as large
 FAULT_BYTES_MAX = 64 << 10  # of an error's body
 DETAIL_CHARACTERS_MAX = 300
 _THINKING = re.compile(r"\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)\s*", re.DOTALL)
-_THINKS = "<think"
+_THINKS, _THOUGHT, _THOUGHT_CHARACTERS = "<think", re.compile(r"</think(?:ing)?>"), 11
 # What some endpoints do not know, and how the same request is made without it.
 _OPTIONAL = ("max_tokens", "temperature", "stream_options", "response_format")
 
@@ -194,7 +194,7 @@ async def _streamed(response: httpx2.Response, question: Question, on_text: OnTe
     """An answer in server-sent events; what a model thinks aloud is not passed on."""
     pieces: list[str] = []
     usage = finish = None
-    done = told = False
+    done, aloud = False, _Aloud(on_text)
     async for line in _lines(response):
         if not line.startswith(b"data:"):
             continue
@@ -210,20 +210,38 @@ async def _streamed(response: httpx2.Response, question: Question, on_text: OnTe
         finish = choice.get("finish_reason") or finish
         if piece := _content(choice.get("delta") or {}):
             pieces.append(piece)
-            told = _tell(pieces, told, on_text)
+            aloud(piece)
     if not done and finish is None:
         raise Fault("cut_off", "the stream ended without its end", 0.0)
     return _said("".join(pieces), usage, question, finish)
 
 
-def _tell(pieces: list[str], told: bool, on_text: OnText) -> bool:  # noqa: FBT001 - whether any of it was told before
-    """Pass on what is new of the text, its thinking aside; gives whether any of it is told by now."""
-    if told:
-        on_text(pieces[-1])
-        return True
-    text = "".join(pieces).lstrip()
-    thinks = text[: len(_THINKS)] == _THINKS[: len(text)]
-    rest = _THINKING.sub("", text, count=1) if thinks and len(text) >= len(_THINKS) else "" if thinks else text
-    if rest:
-        on_text(rest)
-    return bool(rest)
+class _Aloud:
+    """Passes a text on in pieces, without what a model thinks aloud before it. Each character is looked at a few times, however long."""
+
+    def __init__(self, on_text: OnText) -> None:
+        self._on_text, self._held = on_text, ""
+        self._state: Literal["unknown", "thinking", "answering"] = "unknown"
+
+    def __call__(self, piece: str) -> None:
+        """The next piece."""
+        if self._state == "answering":
+            self._on_text(piece)
+            return
+        self._held += piece
+        if self._state == "unknown":
+            text = self._held.lstrip()
+            if text.startswith(_THINKS):
+                self._state = "thinking"
+            elif text and not _THINKS.startswith(text):
+                self._answer(self._held)
+        if self._state == "thinking":
+            end = _THOUGHT.search(self._held)
+            self._held = self._held[end.end() :] if end else self._held[-_THOUGHT_CHARACTERS:]
+            if end:
+                self._state = "unknown"
+                self("")
+
+    def _answer(self, text: str) -> None:
+        self._state = "answering"
+        self._on_text(text.lstrip())
