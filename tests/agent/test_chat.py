@@ -276,3 +276,14 @@ except SettingInvalid as error:
 
     assert done.stdout.splitlines()[0] == "extractive", done.stderr
     assert "pip install 'remembrancer[models]'" in done.stdout
+
+
+def test_a_question_about_the_service_is_answered_from_its_help(start: Start) -> None:
+    """Decisions, 'Memory search': `help_hits` answer what asks about the service; a model reads them, without one they are said."""
+    models = testing.ScriptedModels(chat=["It sorts them."])
+    context, caller = start(models)
+    say(context, caller, "What do focus_words do in a memory search?")
+
+    assert "The help of this service" in models.asked[0].messages[1].content
+    context, caller = start()
+    assert "The help says: " in say(context, caller, "What do focus_words do in a memory search?", session_id="another").reply

@@ -153,6 +153,7 @@ def _answered(begun: Begun, tell: Tell | None) -> Answered:
         events=events_of(context, begun.caller, begun.found.hits, begun.asked.message),
         history=history,
         lessons=[f"{cube.topic}: {cube.essence}\n{cube.rules_markdown}" for cube in begun.found.shared_cubes],
+        help=[f"{passage.title}: {passage.text}" for passage in begun.found.help_hits or ()],
         own_part=begun.own_part,
         delimiter=new_delimiter(),
         day=day_of(context.clock()),
@@ -186,7 +187,7 @@ def _quoted(begun: Begun, mode: AnswerMode, why: str, tries: Sequence[Try], tell
     """The answer that needs no model. Of it only its refs are remembered: what it quotes is there already."""
     found = quotes(begun.found.hits, begun.asked.message)
     lines = [f"{why} {BEST}", "", *map(str, found)] if found else [f"{why} {NOTHING}"]
-    if begun.found.help_hits and not found:
+    if begun.found.help_hits:
         lines += ["", *(f"The help says: {passage.text}" for passage in begun.found.help_hits[:1])]
     kept = f"{why} {BEST} (ref: {', '.join(quote.event_id for quote in found)})" if found else f"{why} {NOTHING}"
     text = "\n".join(lines)

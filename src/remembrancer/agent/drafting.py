@@ -49,6 +49,7 @@ class Brief:
     events: Sequence[Found]
     history: Sequence[Earlier] = ()
     lessons: Sequence[str] = ()
+    help: Sequence[str] = ()  # of the service itself, where the message asks about it
     own_part: str = ""  # what the user added to the agent prompt
     delimiter: str
     day: date
@@ -104,6 +105,10 @@ def messages_of(brief: Brief) -> tuple[Message, ...]:
     if brief.lessons:
         blocks.append(
             ("Lessons of this memory that may bear on it", "\n".join(f"- {_indented(lesson).strip()}" for lesson in brief.lessons))
+        )
+    if brief.help:
+        blocks.append(
+            ("The help of this service, which needs no ref", "\n".join(f"- {_indented(passage).strip()}" for passage in brief.help))
         )
     if brief.history:
         said = "\n".join(f"{' '.join(one.role.split())}:\n{_indented(one.content)}" for one in brief.history)
