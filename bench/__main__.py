@@ -14,6 +14,7 @@ PARTS = (
     "bench.headlines",
     "bench.screening",
     "bench.second_look",
+    "bench.chat",
     "bench.http",
     "bench.neighbours",
     "bench.crash",

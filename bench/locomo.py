@@ -34,6 +34,7 @@ class Asked:
     text: str
     evidence: frozenset[str]
     category: int
+    answer: str = ""  # the gold answer, where there is one
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,9 @@ def _conversation(sample: dict[str, Any]) -> Conversation:
             text = f"{turn['speaker']}: {turn['text']}{caption}"
             events.append(Event(int(key[8:]), text, "", int(when.timestamp() * 1000) + place, (_one(turn["dia_id"]),)))
     known = {turn for event in events for turn in event.turns}
-    questions = [Asked(str(qa["question"]), _ids(qa.get("evidence") or []) & known, qa["category"]) for qa in sample["qa"]]
+    questions = [
+        Asked(str(qa["question"]), _ids(qa.get("evidence") or []) & known, qa["category"], str(qa.get("answer", ""))) for qa in sample["qa"]
+    ]
     return Conversation(sample["sample_id"], tuple(events), tuple(asked for asked in questions if asked.evidence))
 
 

@@ -12,6 +12,7 @@ from .settings import Settings
 from .store import Store, open_store
 
 if TYPE_CHECKING:
+    from .models import Models
     from .search import Embedder, QueryVectors, Shelf
 
 
@@ -36,9 +37,11 @@ class Context(Records):
     embedder: Embedder
     query_vectors: QueryVectors
     shelf: Shelf
+    models: Models
 
     def close(self) -> None:
         """Let go of everything. Idempotent."""
+        self.models.close()
         self.shelf.close()
         self.store.close()
 
@@ -63,9 +66,11 @@ def open_records(settings: Settings) -> Records:
 
 
 def assemble(settings: Settings) -> Context:
-    """Open and wire all the parts that `settings` name. Raises what opening the store or the embedder raises."""
+    """Open and wire all the parts that `settings` name. Raises SettingInvalid, and what opening the store or the embedder raises."""
+    from .models.calls import ConfiguredModels
     from .search import QueryVectors, Shelf, open_embedder  # here: half a second that the command line need not wait for keys
 
+    models = ConfiguredModels(settings, without_secrets)
     records = open_records(settings)
     try:
         embedder = open_embedder(settings.embedder)
@@ -80,7 +85,15 @@ def assemble(settings: Settings) -> Context:
         embedder=embedder,
         query_vectors=QueryVectors(embedder),
         shelf=Shelf(memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions),
+        models=models,
     )
+
+
+def without_secrets(text: str) -> str:
+    """A text with each secret replaced by its kind."""
+    from .search.secrets import masked, secrets_in
+
+    return masked(text, secrets_in(text))
 
 
 def now_ms() -> int:

@@ -6,6 +6,7 @@ A setting comes from, strongest first: a word on the command line, `REMEMBRANCER
 
 from __future__ import annotations
 
+import math
 import os
 import tomllib
 from collections.abc import Mapping
@@ -20,9 +21,15 @@ class SettingInvalid(ValueError):
     """A setting has a value it cannot have; the message names the setting, where it came from and what it takes."""
 
 
-def setting(default: Any, help: str, *, unit: str = "", least: int | None = None, most: int | None = None) -> Any:
+def setting(default: Any, help: str, *, unit: str = "", least: float | None = None, most: float | None = None) -> Any:
     """One row of the table: a dataclass field that carries its own documentation and bounds (both inclusive)."""
     return field(default=default, metadata={"help": help, "unit": unit, "least": least, "most": most})
+
+
+def secret(slot: str) -> Any:
+    """The row of a slot's key, which nothing shows."""
+    what = f"Key for the models of `model_{slot}`; several, in their order, have commas between."
+    return field(default="", repr=False, metadata={"help": what, "unit": "", "least": None, "most": None})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +88,23 @@ class Settings:
     public_url: str = setting(
         "", "Address people reach the service at, such as `https://memory.example.org`; with https, cookies are for TLS alone."
     )
+    model_chat: str = setting("", "Models that answer in chat, `MODEL@BASE_URL`, the first that works of several with commas between.")
+    model_chat_key: str = secret("chat")
+    model_repair_1: str = setting("", "Models that repair programs first, written as in `model_chat`.")
+    model_repair_1_key: str = secret("repair_1")
+    model_repair_2: str = setting("", "Models that repair programs when the first did not.")
+    model_repair_2_key: str = secret("repair_2")
+    model_repair_3: str = setting("", "Models that repair programs when the second did not either.")
+    model_repair_3_key: str = secret("repair_3")
+    model_summarize: str = setting("", "Models that summarise, written as in `model_chat`.")
+    model_summarize_key: str = secret("summarize")
+    model_judge: str = setting("", "Models that judge what rules cannot, written as in `model_chat`.")
+    model_judge_key: str = secret("judge")
+    model_seconds: int = setting(60, "Time that models may take for one request, all tries together.", unit="seconds", least=1, most=600)
+    model_calls_max: int = setting(6, "Calls of models for one request, all tries together.", unit="calls", least=1, most=100)
+    model_tokens_max: int = setting(1_024, "What a model may write in one answer.", unit="tokens", least=16, most=100_000)
+    model_temperature: float = setting(0.2, "How freely a model chooses its words: 0 always takes the likeliest.", least=0, most=2)
+    rate_chat_per_minute: int = setting(60, "Chat messages one key may send in a minute; 0 = as many as it likes.", unit="calls", least=0)
     log_level: str = setting("info", "How much is logged: `debug`, `info`, `warning` or `error`.")
 
     @property
@@ -137,16 +161,18 @@ def _parsed(name: str, value: Any, where: str) -> Any:
             f"{where}: there is no setting `{name}`. `remembrancer serve --help` and docs/reference/settings.md list them."
         )
     default, bounds = rows[name].default, rows[name].metadata
-    if isinstance(default, int):
+    if isinstance(default, int | float):
+        kind, said = (int, "a whole number") if isinstance(default, int) else (float, "a number")
         try:
-            number = int(value)
+            number = kind(value)
         except (TypeError, ValueError):
-            raise SettingInvalid(f"{where}: `{name}` must be a whole number, not {value!r}.") from None
-        if (bounds["least"] is not None and number < bounds["least"]) or (bounds["most"] is not None and number > bounds["most"]):
+            raise SettingInvalid(f"{where}: `{name}` must be {said}, not {value!r}.") from None
+        least, most = (end if bounds[side] is None else bounds[side] for side, end in (("least", -math.inf), ("most", math.inf)))
+        if not least <= number <= most:  # so that no bound lets NaN through
             raise SettingInvalid(f"{where}: `{name}` must be between {bounds['least']} and {bounds['most']}, not {number}.")
         return number
     if not isinstance(value, str | Path):
-        raise SettingInvalid(f"{where}: `{name}` must be a text, not {value!r}.")
+        raise SettingInvalid(f"{where}: `{name}` must be a text.")
     if name in CHOICES and value not in CHOICES[name]:
         raise SettingInvalid(f"{where}: `{name}` must be one of {', '.join(CHOICES[name])}, not {value!r}.")
     if name == "public_url" and value and not str(value).startswith(("http://", "https://")):

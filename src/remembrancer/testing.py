@@ -14,7 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .context import Context
+from .context import Context, without_secrets
+from .models import Budget, ModelFailed, Models, Question, Reply, Slot, Try, tokens_of
+from .models.calls import ConfiguredModels
+from .models.port import OnText
 from .search import Embedder, QueryVectors, Shelf
 from .search.embed import Vectors
 from .settings import Settings
@@ -64,6 +67,49 @@ class HashEmbedder:
         return vectors
 
 
+class ScriptedModels:
+    """Models that say what they are told to, in order, and note what they were asked; an error in the script is raised."""
+
+    def __init__(self, **scripts: Sequence[str | ModelFailed]) -> None:
+        """`scripts` by slot, such as chat=["At 9:40."]. A slot whose script is used up fails as `empty`."""
+        self._scripts = {slot: list(script) for slot, script in scripts.items()}
+        self.asked: list[Question] = []
+        self._watchers: list[Callable[[Try], None]] = []
+
+    def has(self, slot: Slot, *, outside: bool = True) -> bool:
+        """Whether there is a script for it; what is scripted counts as outside."""
+        return slot in self._scripts and outside
+
+    def watch(self, watcher: Callable[[Try], None]) -> None:
+        """See Models."""
+        self._watchers.append(watcher)
+
+    def ask(self, question: Question, budget: Budget, on_text: OnText | None = None) -> Reply:
+        """See Models."""
+        if not self.has(question.slot, outside=question.outside):
+            raise ModelFailed("none")
+        if not budget.calls_left:
+            raise ModelFailed("budget")
+        budget.calls_left -= 1
+        self.asked.append(question)
+        script = self._scripts[question.slot]
+        said = script.pop(0) if script else ModelFailed("empty")
+        outcome, text = ("ok", said) if isinstance(said, str) else (said.reason, "")
+        read = sum(tokens_of(message.content) for message in question.messages)
+        tried = Try(slot=question.slot, model="scripted", outcome=outcome, ms=0.0, prompt_tokens=read, completion_tokens=tokens_of(text))
+        for watcher in self._watchers:
+            watcher(tried)
+        if isinstance(said, ModelFailed):
+            raise ModelFailed(said.reason, (tried,))
+        if on_text is not None:
+            for word in re.findall(r"\s*\S+\s*", said):
+                on_text(word)
+        return Reply(text=said, model="scripted", tries=(tried,))
+
+    def close(self) -> None:
+        """Nothing to do."""
+
+
 _ids = CountingIds()  # one count a process: two contexts on one folder never give the same id
 
 
@@ -75,10 +121,11 @@ def context(
     embedder: Embedder | None = None,
     clock: Callable[[], int] | None = None,
     ids: Callable[[str], str] | None = None,
+    models: Models | None = None,
 ) -> Context:
     """A real Context over a SQLite file in `folder`, which must exist; close it at the end.
 
-    What is not given: a frozen clock, counting ids, the hash embedder, and commits that do not wait for the disk.
+    What is not given: a frozen clock, counting ids, the hash embedder, commits that do not wait for the disk, and no models.
     """
     settings = settings or Settings(data=folder, embedder="none", durability="normal")
     embedder = embedder or HashEmbedder()
@@ -90,4 +137,5 @@ def context(
         shelf=Shelf(memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions),
         clock=clock or FrozenClock(),
         ids=ids or _ids,
+        models=models or ConfiguredModels(settings, without_secrets),
     )

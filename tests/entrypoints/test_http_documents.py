@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from service import Http, new_key, serving
 from starlette.applications import Starlette
 from starlette.routing import Route
 
+from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.context import Caller, Context
 from remembrancer.entrypoints.console.routes import PAGES as CONSOLE
@@ -100,6 +102,14 @@ EXAMPLES = [
     if endpoint.request
     for example in (endpoint.request.model_config.get("json_schema_extra") or {}).get("examples", [])  # type: ignore[union-attr]
 ]
+
+
+@pytest.fixture
+def context(folder: Path) -> Iterator[Context]:
+    """The real parts and a language model that follows a script, for the examples that need one."""
+    made = testing.context(folder, models=testing.ScriptedModels(chat=["At 9:40."] * 8))
+    yield made
+    made.close()
 
 
 def make_mentioned(context: Context) -> None:

@@ -72,6 +72,17 @@ def caller_for(records: Records, account: str | None = None) -> Caller:
     return Caller(account_id=row.id, account_name=row.name, is_owner=row.role == "owner", key_id=NO_KEY)
 
 
+def allow_outside_models(records: Records, account: str, *, allowed: bool) -> None:
+    """Whether language models on other machines may read what this account keeps. Raises AccountUnknown, StoreUnavailable."""
+    if not records.store.write(lambda tx: tx.run(SQL.set_outside_models, name=account.strip(), allowed=int(allowed))):
+        raise AccountUnknown
+
+
+def may_use_outside_models(records: Records, caller: Caller) -> bool:
+    """Whether they may read what the caller's account keeps: yes, until someone forbids it. Raises StoreUnavailable."""
+    return bool(records.store.read(lambda tx: tx.the(SQL.outside_models, account_id=caller.account_id)).outside_models)
+
+
 def default_user_id(caller: Caller) -> str:
     """Whose memory is meant where a request names none: the key's pin, else the account's own name."""
     return caller.account_name if caller.pinned_user_id is None else caller.pinned_user_id

@@ -9,6 +9,12 @@ select id, name, role from accounts where name = :name;
 -- first_account: the owner who was there first
 select id, name, role from accounts where role = 'owner' order by id limit 1;
 
+-- set_outside_models: whether models on other machines may read what an account keeps
+update accounts set outside_models = :allowed where name = :name;
+
+-- outside_models: whether they may
+select outside_models from accounts where id = :account_id;
+
 -- accounts: every account, oldest first, with how many of its keys are good now
 select accounts.id, accounts.name, accounts.role, accounts.created_ms, count(keys.id) as keys
 from accounts

@@ -79,6 +79,18 @@ def look(draft: Draft, cited: Mapping[str, Cited], event_id: str) -> list[Check]
     return sorted(checks, key=lambda check: (check.status != "fail", check.start or 0))
 
 
+def without_service_lines(text: str) -> str:
+    """The text without its hidden service lines and seals; blocks of code stay as they are."""
+    clear = without(text, fenced_code(text))
+    found = [match.span() for match in _SERVICE_LINE.finditer(clear)]
+    found += [match.span() for match in _SEAL_LINE.finditer(clear) if read_seal(match[0])]
+    kept, at = [], 0
+    for start, end in sorted(found):
+        kept.append(text[at : max(start, at)])
+        at = max(at, end + (text[end : end + 1] == "\n"))
+    return "".join(kept) + text[at:]
+
+
 def _service_lines(text: str) -> Iterator[Check]:
     clear = without(text, fenced_code(text))
     found = [match.span() for match in _SERVICE_LINE.finditer(clear)]

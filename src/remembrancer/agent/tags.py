@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 _REF = re.compile(r"[(\uff08\[][ ]{0,3}refs?[ ]{0,3}[:\uff1a][ ]{0,3}(?P<ids>[^()\uff08\uff09\[\]\n]{1,2000})[)\uff09\]]", re.IGNORECASE)
 _MARK = re.compile(r"[\[\u3010](?P<mark>general|unverified|assumption)[\]\u3011](?!\()", re.IGNORECASE)
 _ID = re.compile(r"[^\s,;\uff0c、\uff1b`<>]{1,256}")
+_EVENT_ID = re.compile(r"[ ]?(?<![0-9A-Za-z_])e_[0-9a-z]{13}(?![0-9A-Za-z_])")  # as the service gives them out
+_BRACKETED = re.compile(
+    r"[(\[\uff08\u3010][ ]{0,3}(?P<ids>e_[0-9a-z]{13}(?:[ ]{0,3}[,;][ ]{0,3}e_[0-9a-z]{13}){0,20})[ ]{0,3}[)\]\uff09\u3011]"
+)
 _BESIDE = re.compile(r"[\s,;.*_]*")
 _ENDS = re.compile(
     r"(?P<stop>[.!?\u2026]+)[\"'”’»)*_]*(?=\s+[^\s\da-z\u0430-\u044f]|\s+[\d][^\n]{0,3}|\s*$)|(?P<han>[。！？；])[”’」』）]*|(?P<line>\n)",
@@ -143,3 +147,15 @@ def tag_of(sentence: Sentence, place: int, first_claim: int) -> tuple[Tag, ...]:
     if behind is not None:
         return (*leading, behind)
     return leading or sentence.tags[-1:]
+
+
+def only_refs(text: str, allowed: Collection[str]) -> str:
+    """The text with no ref but these: an id in brackets becomes a ref, and every other id is taken out, a bare one too."""
+
+    def kept(match: re.Match[str]) -> str:
+        ids = [ref for ref in dict.fromkeys(_ID.findall(match["ids"])) if ref in allowed]
+        return f"{match['space']}(ref: {', '.join(ids)})" if ids else ""
+
+    refs = re.compile(rf"(?P<space>[ ]?){_REF.pattern}", re.IGNORECASE)
+    text = refs.sub(kept, _BRACKETED.sub(r"(ref: \g<ids>)", text))
+    return _EVENT_ID.sub(lambda match: match[0] if match[0].strip() in allowed else "", text)

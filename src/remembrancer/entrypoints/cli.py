@@ -25,12 +25,14 @@ if TYPE_CHECKING:
 app = typer.Typer(name="remembrancer", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
 keys_app = typer.Typer(no_args_is_help=True, help="Make, list and revoke API keys. Works beside a running server.")
 accounts_app = typer.Typer(no_args_is_help=True, help="See who has an account.")
+models_app = typer.Typer(no_args_is_help=True, help="Language models, where the settings name any.")
 app.add_typer(keys_app, name="keys")
 app.add_typer(accounts_app, name="accounts")
 audit_app = typer.Typer(
     no_args_is_help=True, help="Verify and export the audit trail of system permissions. Works beside a running server."
 )
 app.add_typer(audit_app, name="audit")
+app.add_typer(models_app, name="models")
 
 DataFolder = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="Folder that holds everything the service keeps.", show_default=False)
@@ -199,6 +201,35 @@ def audit_export(context: typer.Context, data: DataFolder = None) -> None:
     with records_of(context, data) as records:
         for line in exported(records):
             print(line)
+
+
+@accounts_app.command("models")
+def accounts_models(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The account.")],
+    allowed: Annotated[bool, typer.Option("--allow/--forbid", help="Whether they may.", show_default=False)],
+    data: DataFolder = None,
+) -> None:
+    """Let language models on other machines read an account's memory, or not. One on this machine always may."""
+    from .. import accounts
+
+    with records_of(context, data) as records:
+        accounts.allow_outside_models(records, name, allowed=allowed)
+    print(f"Models on other machines {'may' if allowed else 'may not'} read the memory of {name.strip()}.", file=sys.stderr)
+
+
+@models_app.command("check")
+def models_check(context: typer.Context, data: DataFolder = None) -> None:
+    """Ask each model of each slot, and say how fast it is and what it can do. Works beside a running server."""
+    from .cli_models import examine_models
+
+    found = list(examine_models(settings_of(context, data)))
+    if not found:
+        print("No language model is configured; docs/reference/settings.md says how.", file=sys.stderr)
+    rows = [("ok" if one.is_good else "wrong", one.slot, one.target.model, one.target.base_url, one.seen) for one in found]
+    table(("state", "slot", "model", "address", "seen"), rows)
+    if not all(one.is_good for one in found):
+        sys.exit(1)
 
 
 @app.command("import")

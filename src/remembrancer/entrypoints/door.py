@@ -31,6 +31,7 @@ from .parameters import parse_query
 
 LARGE_BODIES_MAX = 2  # larger than usual ones that are read at the same time: each takes several times its size of memory
 WRITE_THREADS = 64  # they wait for the disk, and share one commit
+TALK_THREADS = 64  # they wait for language models
 RUN_THREADS = 320  # more than programs may run and wait, so that who finds no place is told at once; made as they are needed
 T = TypeVar("T")
 
@@ -49,6 +50,8 @@ class Door:
         self.in_flight = 0  # changed on the event loop only
         self.metrics = Metrics(lambda: self.in_flight)
         per_minute = {"memory": context.settings.rate_memory_per_minute, "feedback": context.settings.rate_feedback_per_minute}
+        per_minute["chat"] = context.settings.rate_chat_per_minute
+        context.models.watch(self.metrics.count_model)
         per_minute["sandbox"] = context.settings.rate_sandbox_per_minute
         per_minute["sysperm"] = context.settings.rate_sysperm_per_minute
         self.sandbox = Sandbox(context.settings)
@@ -56,6 +59,7 @@ class Door:
         self._threads = {
             Where.SEARCH: ThreadPoolExecutor(context.settings.search_threads, "search"),
             Where.WRITE: ThreadPoolExecutor(WRITE_THREADS, "write"),
+            Where.TALK: ThreadPoolExecutor(TALK_THREADS, "talk"),
             Where.RUN: ThreadPoolExecutor(RUN_THREADS, "run"),
         }
 
@@ -84,6 +88,10 @@ class Door:
 
     async def _run(self, endpoint: Endpoint, work: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._threads[endpoint.where], work)
+
+    def start(self, where: Where, work: Callable[[], T]) -> asyncio.Future[T]:
+        """Begin work on those threads; to be called on the event loop."""
+        return asyncio.get_running_loop().run_in_executor(self._threads[where], work)
 
     def _answer(self, endpoint: Endpoint, request: Request, raw: bytes) -> Response:
         call = Call(door=self, request=request)
@@ -126,6 +134,7 @@ class Door:
 
     def close(self) -> None:
         """Wait for the work under way, then let its threads go. The context stays open."""
+        self.context.models.close()  # first: who waits for a model waits no longer
         for threads in self._threads.values():
             threads.shutdown(wait=True)
         self.sandbox.close()

@@ -25,6 +25,7 @@ class Where(Enum):
     LOOP = "loop"  # the event loop itself: only what neither waits nor computes
     SEARCH = "search"  # few threads, busy with computing
     WRITE = "write"  # many threads, mostly waiting for the disk
+    TALK = "talk"  # threads that wait for a language model
     RUN = "run"  # threads that wait for a program
 
 
@@ -70,7 +71,7 @@ class Endpoint:
     page: str | None = None  # the media type of what it answers with besides or instead
     needs_key: bool = True
     where: Where = Where.SEARCH
-    rate: Literal["memory", "feedback", "sandbox", "sysperm"] = "memory"  # whose limit of calls a minute it counts for
+    rate: Literal["memory", "feedback", "sandbox", "sysperm", "chat"] = "memory"  # whose limit of calls a minute it counts for
     body_bytes_max: Literal["body_bytes_max", "file_bytes_max"] = "body_bytes_max"  # the setting that bounds its body
     in_parts: bool = False  # answers with a file, of which a part can be asked for
     repeatable: bool = False  # takes an Idempotency-Key

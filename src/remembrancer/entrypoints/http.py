@@ -31,6 +31,8 @@ from ..memory.runs import execute
 from ..memory.start import agent_memory, start_pack
 from ..memory.summaries import summarize
 from ..protocol import limits
+from ..protocol.chat import Chat, ChatAnswer
+from ..protocol.completions import Completed, Completion
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.erasing import EventErased, FileErased, Forget, Forgotten
 from ..protocol.errors import Conflict, Forbidden, NotFound, Unauthorized, Unavailable
@@ -76,6 +78,7 @@ from .downloads import download
 from .edge import Edge
 from .endpoint import Call, Endpoint, Where
 from .sysperm import check_permission, grant_permission, log_permitted_action, read_audit, revoke_permission
+from .talk import STREAM, chat_with_agent, complete_chat
 
 
 def search_memory(call: Call) -> MemoryAnswer:
@@ -291,6 +294,14 @@ ROUTES: tuple[Endpoint, ...] = (
         method="POST", path="/api/v7/agent/second-look", handle=look_again, request=SecondLook, answer=SecondLooked, summary="Second look",
         also=(Conflict,),
         where=Where.WRITE,  # it writes nothing, but the few threads of searches are not for a long draft
+    ),
+    Endpoint(
+        method="POST", path="/api/v7/agent/chat", handle=chat_with_agent, request=Chat, answer=ChatAnswer, page=STREAM,
+        summary="Chat with the service agent", where=Where.TALK, repeatable=True, rate="chat",
+    ),
+    Endpoint(
+        method="POST", path="/v1/chat/completions", handle=complete_chat, request=Completion, answer=Completed, page=STREAM,
+        summary="Chat completions", where=Where.TALK, repeatable=True, rate="chat",
     ),
     Endpoint(
         method="GET", path="/api/v7/agent/prompt", handle=get_prompt, query=PromptQuery, answer=AgentPrompt, summary="Get the agent prompt"

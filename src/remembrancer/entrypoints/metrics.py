@@ -7,8 +7,11 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
+from ..models import Try
+
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
+_MODEL_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120)
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 
@@ -23,11 +26,23 @@ class Metrics:
         self._seconds = Histogram("remembrancer_request_seconds", "Time to answer.", labels, registry=self._registry, buckets=_SECONDS)
         Gauge("remembrancer_requests_in_flight", "Requests being answered.", registry=self._registry).set_function(in_flight)
 
+        model, registry = ("slot", "model"), self._registry
+        self._model_calls = Counter("remembrancer_model_calls", "Calls of language models.", (*model, "outcome"), registry=registry)
+        self._model_tokens = Counter("remembrancer_model_tokens", "Tokens read and written.", (*model, "kind"), registry=registry)
+        self._model_seconds = Histogram("remembrancer_model_seconds", "Time of a call.", model, registry=registry, buckets=_MODEL_SECONDS)
+
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """One request is answered. `route` is a path template: a caller must not be able to make new ones."""
         method = method if method in _METHODS else "other"
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
+
+    def count_model(self, tried: Try) -> None:
+        """One call of a language model. Models are named by settings, so that a caller cannot make new ones."""
+        self._model_calls.labels(tried.slot, tried.model, tried.outcome).inc()
+        self._model_seconds.labels(tried.slot, tried.model).observe(tried.ms / 1000)
+        self._model_tokens.labels(tried.slot, tried.model, "prompt").inc(tried.prompt_tokens)
+        self._model_tokens.labels(tried.slot, tried.model, "completion").inc(tried.completion_tokens)
 
     def text(self) -> bytes:
         """All of them in the Prometheus text format."""

@@ -41,6 +41,16 @@ _PARTS: dict[str, Any] = {
 }
 
 
+_PAGES: dict[str, dict[str, Any]] = {
+    "application/json": {"type": "object"},
+    "text/event-stream": {  # each event
+        "type": "object",
+        "properties": {name: {"type": "string"} for name in ("event", "data")},
+        "required": ["data"],
+    },
+}
+
+
 def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     """The whole document."""
     schemas, refs = _schemas(endpoints)
@@ -139,7 +149,7 @@ def _good(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
     if endpoint.answer:
         content["application/json"] = {"schema": refs[endpoint.answer, "serialization"]}
     if endpoint.page:
-        content[endpoint.page] = {"schema": {"type": "object"} if endpoint.page == "application/json" else {"type": "string"}}
+        content[endpoint.page] = {"schema": _PAGES.get(endpoint.page, {"type": "string"})}
     headers: dict[str, Any] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
     if endpoint.repeatable:
         headers["Idempotent-Replayed"] = {"description": "`true` on an answer given again.", "schema": {"type": "string", "const": "true"}}

@@ -14,6 +14,7 @@ from ..protocol.errors import MEDIA_TYPE, Internal, MethodNotAllowed, NotFound, 
 from ..search import EmbedderUnavailable
 from ..store import StoreUnavailable
 
+FORESEEN = (Problem, StoreUnavailable, EmbedderUnavailable)  # what an action may raise
 log = logging.getLogger("remembrancer.http")
 
 

@@ -1,0 +1,30 @@
+"""Which refs of an answer are let through."""
+
+from __future__ import annotations
+
+import pytest
+
+from remembrancer.agent.tags import only_refs
+
+GOOD, BAD = "e_0000000000001", "e_0000000000002"
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (f"At 9 (ref: {GOOD}).", f"At 9 (ref: {GOOD})."),
+        (f"At 9 (ref: {BAD}).", "At 9."),
+        (f"At 9 (ref: {GOOD}, {BAD}, {GOOD}).", f"At 9 (ref: {GOOD})."),
+        (f"At 9 [{GOOD}; {BAD}].", f"At 9 (ref: {GOOD})."),
+        (f"At 9 ({BAD}).", "At 9."),
+        ("At 9 (ref: event 5).", "At 9."),
+        (f"Um 9【{GOOD}】。", f"Um 9(ref: {GOOD})。"),
+        (f"九点（ref：{BAD}）。", "九点。"),
+        (f"See {BAD} and {GOOD}.", f"See and {GOOD}."),
+        (f"见{BAD}的话", "见的话"),
+        ("A list [1] and a note (see above).", "A list [1] and a note (see above)."),
+        ("[unverified]", "[unverified]"),
+    ],
+)
+def test_only_ids_that_were_given_stay(text: str, kept: str) -> None:
+    assert only_refs(text, {GOOD}) == kept

@@ -1,0 +1,164 @@
+"""A real endpoint on a real socket that speaks OpenAI's chat completions, and plays every fault that such endpoints have."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, TypeAlias
+
+Play: TypeAlias = "Callable[[Handler], None]"
+
+
+@dataclass
+class Endpoint:
+    """What it will play, one a request, the last again and again; and what it was asked."""
+
+    port: int
+    plays: list[Play]
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def base_url(self) -> str:
+        """Its address, for the setting."""
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def named(self, model: str = "tiny") -> str:
+        """The setting that names it."""
+        return f"{model}@{self.base_url}"
+
+    @property
+    def prompts(self) -> list[str]:
+        """Everything each request said, in one text."""
+        return ["\n".join(message["content"] for message in body["messages"]) for body in self.asked]
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+    endpoint: Endpoint
+    body: dict[str, Any]
+
+    def do_POST(self) -> None:
+        """Note the request, then play."""
+        self.body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.endpoint.asked.append(self.body)
+        self.endpoint.headers.append(dict(self.headers))
+        play = self.endpoint.plays.pop(0) if len(self.endpoint.plays) > 1 else self.endpoint.plays[0]
+        with suppress(ConnectionError):  # who asked may be gone
+            play(self)
+
+    def send(self, raw: bytes, *, status: int = 200, kind: str = "application/json", **headers: str) -> None:
+        """A whole answer."""
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(raw)), **headers}.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.end_headers()
+        self.wfile.write(raw)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Quiet."""
+
+
+def answer_of(text: Any, **more: Any) -> dict[str, Any]:
+    """The body of a good answer."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop", **more}
+    return {"object": "chat.completion", "choices": [choice], "usage": {"prompt_tokens": 70, "completion_tokens": 7, "total_tokens": 77}}
+
+
+def says(text: str | Callable[[dict[str, Any]], str], **more: Any) -> Play:
+    """Answer with this text, or what it makes of the request; streamed word by word when asked to."""
+
+    def play(handler: Handler) -> None:
+        said = text if isinstance(text, str) else text(handler.body)
+        if handler.body.get("stream"):
+            words = [word + " " for word in said.split(" ")]
+            words[-1] = words[-1][:-1]
+            streams(words, done=True, **more)(handler)
+        else:
+            handler.send(json.dumps(answer_of(said, **more)).encode())
+
+    return play
+
+
+def streams(pieces: Sequence[str], *, done: bool, finish_reason: str = "stop") -> Play:
+    """Answer in server-sent events; without `done` it breaks off in the middle."""
+
+    def play(handler: Handler) -> None:
+        chunks: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": None}]} for piece in pieces]
+        if done:
+            chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish_reason}]})
+            chunks.append({"choices": [], "usage": {"prompt_tokens": 70, "completion_tokens": 7}})
+        raw = b": hello\n\n" + b"".join(b"data: " + json.dumps(chunk).encode() + b"\r\n\r\n" for chunk in chunks)
+        handler.close_connection = True
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream; charset=utf-8")
+        handler.send_header("Connection", "close")
+        handler.end_headers()
+        handler.wfile.write(raw + (b"data: [DONE]\n\n" if done else b""))
+
+    return play
+
+
+def sends(raw: bytes, *, status: int = 200, kind: str = "application/json", **headers: str) -> Play:
+    """Answer with these bytes."""
+    return lambda handler: handler.send(raw, status=status, kind=kind, **headers)
+
+
+def fails(status: int, message: str = "no", **headers: str) -> Play:
+    """Answer with an error as such endpoints have it."""
+    return sends(json.dumps({"error": {"message": message, "param": None}}).encode(), status=status, **headers)
+
+
+def hangs(handler: Handler) -> None:
+    """Say nothing until the test ends."""
+    handler.endpoint.ended.wait(60)
+
+
+def drips(handler: Handler) -> None:
+    """Send a byte from time to time: no single read waits long, the whole never ends."""
+    handler.send_response(200)
+    handler.send_header("Content-Type", "application/json")
+    handler.send_header("Content-Length", "1000000")
+    handler.end_headers()
+    while not handler.endpoint.ended.wait(0.05):
+        handler.wfile.write(b" ")
+        handler.wfile.flush()
+
+
+def hangs_up(handler: Handler) -> None:
+    """Close the connection without a word."""
+    handler.close_connection = True
+    handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def endpoint(*plays: Play) -> Iterator[Endpoint]:
+    """Listen, and play."""
+    made = Endpoint(port=0, plays=list(plays))
+    handler = type("Handler", (Handler,), {"endpoint": made})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    made.port = int(server.server_address[1])
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield made
+    finally:
+        made.ended.set()
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def nobody() -> str:
+    """An address at which nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return f"http://127.0.0.1:{taken.getsockname()[1]}/v1"

@@ -1,0 +1,76 @@
+"""`remembrancer models check` and `accounts models`, as processes of their own, against a real endpoint."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command import Cli
+from endpoint import endpoint, fails, says, sends
+
+from remembrancer.accounts import caller_for, keys, may_use_outside_models
+from remembrancer.context import Context
+
+
+
+@pytest.fixture
+def cli(folder: Path) -> Cli:
+    return Cli(folder)
+
+
+def able(body: dict[str, Any]) -> str:
+    """A model that can do what it is asked."""
+    return json.dumps({"ready": True}) if "response_format" in body else "ready"
+
+
+def test_check_says_what_each_model_can_do_and_shows_no_key(cli: Cli) -> None:
+    with endpoint(says(able)) as tiny:
+        done = cli("models", "check", MODEL_CHAT=tiny.named("tiny"), MODEL_CHAT_KEY="hunter22", MODEL_JUDGE=tiny.named("wise"))
+
+    head, *rows = [line.split("\t") for line in done.stdout.splitlines()]
+    assert (done.returncode, head) == (0, ["state", "slot", "model", "address", "seen"])
+    assert [row[:4] for row in rows] == [["ok", "chat", "tiny", tiny.base_url], ["ok", "judge", "wise", tiny.base_url]]
+    assert all("streams" in row[4] and "keeps to a JSON schema" in row[4] and "ms" in row[4] for row in rows)
+    assert "hunter22" not in done.stdout + done.stderr
+
+
+def test_check_is_a_finding_when_a_model_gives_no_answer(cli: Cli) -> None:
+    with endpoint(fails(404, "model 'tiny' not found")) as tiny:
+        done = cli("models", "check", MODEL_SUMMARIZE=tiny.named())
+
+    assert done.returncode == 1
+    assert "model 'tiny' not found" in done.stdout
+
+
+def test_check_is_a_finding_when_a_chat_model_does_not_stream(cli: Cli) -> None:
+    with endpoint(says("ready"), sends(b"<html>", kind="text/html")) as tiny:
+        done = cli("models", "check", MODEL_CHAT=tiny.named())
+
+    assert (done.returncode, "does not stream (garbled)" in done.stdout) == (1, True)
+
+
+def test_check_without_models_finds_nothing(cli: Cli) -> None:
+    done = cli("models", "check")
+
+    assert (done.returncode, "No language model is configured" in done.stderr) == (0, True)
+
+
+def test_a_wrong_setting_is_wrong_use(cli: Cli) -> None:
+    done = cli("models", "check", MODEL_CHAT="llama3.2")
+
+    assert (done.returncode, "MODEL@BASE_URL" in done.stderr) == (2, True)
+
+
+def test_an_account_is_forbidden_and_allowed_models_on_other_machines(cli: Cli, context: Context) -> None:
+    keys.create(context, account="ada")
+    ada = caller_for(context, "ada")
+    assert may_use_outside_models(context, ada)
+
+    assert cli("accounts", "models", "ada", "--forbid").returncode == 0
+    assert not may_use_outside_models(context, ada)
+    assert cli("accounts", "models", "ada", "--allow").returncode == 0
+    assert may_use_outside_models(context, ada)
+    assert cli("accounts", "models", "nobody", "--forbid").returncode == 2
+    assert cli("accounts", "models", "ada").returncode == 2

@@ -1,0 +1,283 @@
+"""Asking a real endpoint, and every fault it can have: each becomes one error with a word for it, within the time of the request."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from endpoint import Play, answer_of, drips, endpoint, fails, hangs, hangs_up, nobody, says, sends, streams
+
+from remembrancer.context import without_secrets
+from remembrancer.models import Budget, Message, ModelFailed, Question, Reply, Try
+from remembrancer.models.calls import ConfiguredModels
+from remembrancer.models.wire import ANSWER_BYTES_MAX
+from remembrancer.settings import SettingInvalid, Settings
+
+QUESTION = Question(slot="chat", messages=(Message("system", "Be brief."), Message("user", "When does the ferry leave?")))
+
+
+@pytest.fixture
+def models() -> Iterator[Callable[..., ConfiguredModels]]:
+    """Makes models of settings; all are closed at the end."""
+    made: list[ConfiguredModels] = []
+
+    def make(chat: str, key: str = "", **more: object) -> ConfiguredModels:
+        made.append(ConfiguredModels(Settings(model_chat=chat, model_chat_key=key, **more), without_secrets))  # type: ignore[arg-type]
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def ask(models: ConfiguredModels, *, seconds: float = 20, calls: int = 6, streamed: list[str | None] | None = None) -> Reply:
+    """Ask the question."""
+    return models.ask(QUESTION, Budget(seconds=seconds, calls=calls), None if streamed is None else streamed.append)
+
+
+def test_an_answer_comes_with_what_it_took(models: Callable[..., ConfiguredModels]) -> None:
+    with endpoint(says("At 9:40.")) as tiny:
+        reply = ask(models(tiny.named(), "sesame"))
+
+    assert (reply.text, reply.model, reply.is_cut) == ("At 9:40.", "tiny", False)
+    assert [(t.slot, t.outcome, t.prompt_tokens, t.completion_tokens) for t in reply.tries] == [("chat", "ok", 70, 7)]
+    [body], [headers] = tiny.asked, tiny.headers
+    assert body["model"] == "tiny"
+    assert body["messages"] == [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "When does the ferry leave?"}]
+    assert (body["max_tokens"], body["temperature"]) == (1024, 0.2)
+    assert headers["Authorization"] == "Bearer sesame"
+
+
+def test_a_streamed_answer_comes_in_pieces_and_whole(models: Callable[..., ConfiguredModels]) -> None:
+    pieces: list[str | None] = []
+    with endpoint(says("At 9:40 from pier 3.")) as tiny:
+        reply = ask(models(tiny.named()), streamed=pieces)
+
+    assert pieces == ["At ", "9:40 ", "from ", "pier ", "3."]
+    assert (reply.text, reply.tries[0].completion_tokens) == ("At 9:40 from pier 3.", 7)
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        ["<thi", "nk>Hm", ".</th", "ink>", "\n\nAt ", "9:40."],
+        ["<think>Hm.</think>At 9:40."],
+        ["  ", "At", " 9:40."],
+        ["<", "b>"],
+        ["<think>" + "Hm. " * 50_000, *["and "] * 20_000, "</thinking> At 9:40."],
+    ],
+)
+def test_only_the_answer_is_passed_on_however_it_is_cut(models: Callable[..., ConfiguredModels], pieces: list[str]) -> None:
+    told: list[str | None] = []
+    with endpoint(streams(pieces, done=True)) as tiny:
+        reply = ask(models(tiny.named()), streamed=told)
+
+    assert "".join(piece or "" for piece in told) == reply.text == ("<b>" if pieces[0] == "<" else "At 9:40.")
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_what_a_model_thinks_aloud_is_not_its_answer(models: Callable[..., ConfiguredModels], streamed: bool) -> None:
+    pieces: list[str | None] = []
+    with endpoint(says("<think>The user wants a time. </think>\n\nAt 9:40.")) as tiny:
+        reply = ask(models(tiny.named()), streamed=pieces if streamed else None)
+
+    assert reply.text == "At 9:40."
+    assert "".join(piece or "" for piece in pieces) in ("", "At 9:40.")
+
+
+def test_a_secret_does_not_leave_the_house(models: Callable[..., ConfiguredModels]) -> None:
+    token = "ghp_" + "1B4Fq7Zs0Xk2Lm9Np8Rt3Vw6Yd5Hc7Jg0aEe"
+    question = Question(slot="chat", messages=(Message("user", f"My token is {token}, keep it."),))
+    with endpoint(says("Revoke it.")) as tiny:
+        models(tiny.named()).ask(question, Budget(seconds=20, calls=6))
+
+    assert token not in tiny.prompts[0]
+    assert "[masked: " in tiny.prompts[0]
+
+
+def test_503_then_200_is_an_answer(models: Callable[..., ConfiguredModels]) -> None:
+    with endpoint(fails(503), says("At 9:40.")) as tiny:
+        reply = ask(models(tiny.named()))
+
+    assert reply.text == "At 9:40."
+    assert [t.outcome for t in reply.tries] == ["broken", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("play", "reason", "calls"),
+    [
+        (fails(503), "broken", 2),
+        (fails(503, Retry_After="600"), "broken", 1),
+        (fails(429, Retry_After="30"), "busy", 1),
+        (fails(401), "refused", 1),
+        (fails(404, "model not found"), "rejected", 1),
+        (sends(b"", status=302, Location="http://127.0.0.1:1/"), "rejected", 1),
+        (hangs_up, "unreachable", 2),
+        (sends(b"<html><title>Sign in</title></html>", kind="text/html"), "garbled", 1),
+        (sends(b'{"choices": [{"mess'), "garbled", 1),
+        (sends(b"[1, 2]"), "garbled", 1),
+        (sends(b'{"object": "list", "data": []}'), "garbled", 1),
+        (sends(b'{"choices": ["At 9:40."]}'), "garbled", 1),
+        (sends(json.dumps(answer_of(9.4)).encode()), "garbled", 1),
+        (sends(b"[" * 100_000), "garbled", 1),
+        (sends(b'{"error": {"message": "overloaded"}}'), "broken", 2),
+        (sends(b'{"choices": []}'), "empty", 1),
+        (says(" \n"), "empty", 1),
+        (sends(json.dumps(answer_of(None)).encode()), "empty", 1),
+        (says("<think>Hm. ", finish_reason="length"), "empty", 1),
+        (sends(b" " * (ANSWER_BYTES_MAX + 1)), "too_large", 1),
+    ],
+)
+def test_every_fault_is_one_error_with_a_word(models: Callable[..., ConfiguredModels], play: Play, reason: str, calls: int) -> None:
+    with endpoint(play) as tiny, pytest.raises(ModelFailed) as failed:
+        ask(models(tiny.named()))
+
+    assert failed.value.reason == reason
+    assert [t.outcome for t in failed.value.tries] == [reason] * calls
+    assert len(tiny.asked) == calls
+
+
+@pytest.mark.parametrize(
+    ("play", "reason"),
+    [
+        (streams(["At ", "9:"], done=False), "cut_off"),
+        (streams([], done=True), "empty"),
+        (sends(b"data: {nonsense}\n\n", kind="text/event-stream"), "garbled"),
+        (sends(b'data: {"error": {"message": "out of memory"}}\n\n', kind="text/event-stream"), "broken"),
+        (sends(b"data: " + b" " * ANSWER_BYTES_MAX, kind="text/event-stream"), "too_large"),
+        (sends(b"<html></html>", kind="text/html"), "garbled"),
+    ],
+)
+def test_faults_of_a_stream_make_what_it_said_void(models: Callable[..., ConfiguredModels], play: Play, reason: str) -> None:
+    pieces: list[str | None] = []
+    with endpoint(play) as tiny, pytest.raises(ModelFailed) as failed:
+        ask(models(tiny.named()), streamed=pieces)
+
+    assert failed.value.reason == reason
+    assert pieces[-1] is None
+
+
+@pytest.mark.parametrize("play", [hangs, drips])
+def test_no_endpoint_takes_longer_than_the_request_has(models: Callable[..., ConfiguredModels], play: Play) -> None:
+    with endpoint(play) as tiny, pytest.raises(ModelFailed) as failed:
+        ask(models(tiny.named()), seconds=0.3)
+
+    assert failed.value.reason == "timeout"
+    assert [t.outcome for t in failed.value.tries] == ["timeout"]
+
+
+def test_the_next_model_of_a_slot_answers_when_one_is_dead_and_one_hangs(models: Callable[..., ConfiguredModels]) -> None:
+    with endpoint(hangs) as slow, endpoint(says("At 9:40.")) as good:
+        reply = ask(models(f"dead@{nobody()}, slow@{slow.base_url}, good@{good.base_url}"), seconds=2, calls=6)
+
+    assert (reply.text, reply.model) == ("At 9:40.", "good")
+    assert list(dict.fromkeys((t.model, t.outcome) for t in reply.tries)) == [("dead", "unreachable"), ("slow", "timeout"), ("good", "ok")]
+
+
+def test_the_calls_of_a_request_are_bounded(models: Callable[..., ConfiguredModels]) -> None:
+    with endpoint(fails(500)) as tiny, pytest.raises(ModelFailed):
+        ask(models(f"{tiny.named('a')},{tiny.named('b')},{tiny.named('c')}"), calls=3)
+
+    assert [body["model"] for body in tiny.asked] == ["a", "a", "b"]
+    with pytest.raises(ModelFailed) as failed:
+        ask(models(tiny.named()), calls=0)
+    assert failed.value.reason == "budget"
+
+
+def test_an_endpoint_that_knows_only_newer_or_older_words_is_asked_in_them(models: Callable[..., ConfiguredModels]) -> None:
+    """As OpenAI's newer models refuse `max_tokens` and a temperature, and older servers `stream_options`."""
+    refusals = [
+        fails(400, "Unsupported parameter: 'max_tokens' is not supported with this model."),
+        fails(400, "Unsupported value: 'temperature' does not support 0.2 with this model."),
+    ]
+    with endpoint(*refusals, says("At 9:40.")) as tiny:
+        asked = models(tiny.named())
+        replies = [ask(asked), ask(asked)]
+
+    assert [reply.text for reply in replies] == ["At 9:40."] * 2
+    assert len(tiny.asked) == 4
+    assert tiny.asked[-1]["max_completion_tokens"] == 1024
+    assert not {"max_tokens", "temperature"} & set(tiny.asked[-1])
+
+
+def test_every_try_is_told_to_who_watches(models: Callable[..., ConfiguredModels]) -> None:
+    seen: list[Try] = []
+    with endpoint(fails(500), says("At 9:40.")) as tiny:
+        asked = models(tiny.named())
+        asked.watch(seen.append)
+        ask(asked)
+
+    assert [(t.slot, t.model, t.outcome) for t in seen] == [("chat", "tiny", "broken"), ("chat", "tiny", "ok")]
+
+
+def test_closing_breaks_off_what_is_under_way(models: Callable[..., ConfiguredModels]) -> None:
+    failed: list[ModelFailed] = []
+    begun = threading.Event()
+
+    def begins(handler: object) -> None:
+        begun.set()
+        hangs(handler)  # type: ignore[arg-type]
+
+    with endpoint(begins) as tiny:
+        asked = models(tiny.named())
+
+        def run() -> None:
+            try:
+                ask(asked, seconds=60)
+            except ModelFailed as error:
+                failed.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        assert begun.wait(20)
+        asked.close()
+        thread.join(20)
+
+    assert [error.reason for error in failed] == ["stopped"]
+
+
+def test_without_outside_models_only_this_machine_is_asked(models: Callable[..., ConfiguredModels]) -> None:
+    with endpoint(says("At 9:40.")) as tiny:
+        asked = models(f"cloud@https://models.example/v1, {tiny.named()}")
+        question = Question(slot="chat", messages=QUESTION.messages, outside=False)
+
+        assert asked.ask(question, Budget(seconds=20, calls=6)).model == "tiny"
+    only = models("cloud@https://models.example/v1")
+    assert (only.has("chat"), only.has("chat", outside=False), only.has("judge")) == (True, False, False)
+    with pytest.raises(ModelFailed) as failed:
+        only.ask(question, Budget(seconds=20, calls=6))
+    assert failed.value.reason == "none"
+
+
+@pytest.mark.parametrize(
+    ("chat", "key"),
+    [
+        ("llama3.2", ""),
+        ("llama3.2@127.0.0.1:11434", ""),
+        ("@http://127.0.0.1/v1", ""),
+        ("a@http://user:hunter22@127.0.0.1/v1", ""),
+        ("a@http://127.0.0.1/v1,", ""),
+        ("a@http://127.0.0.1:99999/v1", ""),
+        ("a@http://127.0.0.1/v1?key=hunter22", ""),
+        ("", "hunter22"),
+        ("a@http://127.0.0.1/v1,b@https://other.example/v1", "hunter22"),
+        ("a@http://127.0.0.1/v1", "hunter22\nX: y"),
+    ],
+)
+def test_a_setting_that_names_no_model_stops_the_start_and_shows_no_key(
+    models: Callable[..., ConfiguredModels], chat: str, key: str
+) -> None:
+    with pytest.raises(SettingInvalid) as invalid:
+        models(chat, key)
+
+    assert "REMEMBRANCER_MODEL_CHAT" in str(invalid.value)
+    assert "hunter22" not in str(invalid.value) + repr(Settings(model_chat_key=key))
+
+
+def test_each_model_gets_its_own_key(models: Callable[..., ConfiguredModels]) -> None:
+    with endpoint(fails(401)) as first, endpoint(says("At 9:40.")) as second:
+        ask(models(f"{first.named()},{second.named()}", "one,two"))
+
+    assert [h["Authorization"] for h in first.headers + second.headers] == ["Bearer one", "Bearer two"]

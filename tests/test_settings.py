@@ -1,0 +1,27 @@
+"""Settings: what each takes, and that keys are never shown."""
+
+from __future__ import annotations
+
+import pytest
+
+from remembrancer.settings import SettingInvalid, Settings, read
+
+
+@pytest.mark.parametrize(("text", "number"), [("0", 0.0), ("0.7", 0.7), ("2", 2.0)])
+def test_a_number_may_have_a_fraction(text: str, number: float) -> None:
+    assert read({"REMEMBRANCER_MODEL_TEMPERATURE": text, "REMEMBRANCER_DATA": "/nowhere"}).model_temperature == number
+
+
+@pytest.mark.parametrize("text", ["warm", "-0.1", "2.1", "nan", "inf", ""])
+def test_what_is_no_such_number_stops_the_start(text: str) -> None:
+    with pytest.raises(SettingInvalid, match="model_temperature"):
+        read({"REMEMBRANCER_MODEL_TEMPERATURE": text, "REMEMBRANCER_DATA": "/nowhere"})
+
+
+@pytest.mark.parametrize("slot", ["chat", "repair_1", "repair_2", "repair_3", "summarize", "judge"])
+def test_a_key_comes_from_the_environment_and_is_never_shown(slot: str) -> None:
+    settings = read({f"REMEMBRANCER_MODEL_{slot.upper()}_KEY": "hunter22", "REMEMBRANCER_DATA": "/nowhere"})
+
+    assert getattr(settings, f"model_{slot}_key") == "hunter22"
+    assert "hunter22" not in repr(settings)
+    assert getattr(Settings(), f"model_{slot}") == ""
