@@ -17,12 +17,12 @@ from remembrancer.agent.chat import begin, chat, finish
 from remembrancer.agent.drafting import Gate, last_of
 from remembrancer.agent.quoting import QUOTED_TOPIC
 from remembrancer.context import Caller, Context
-from remembrancer.memory.fence import unfenced
 from remembrancer.memory.remember import remember
 from remembrancer.models import Budget, ModelFailed, Models, Question, Reply, Try
 from remembrancer.models.port import OnText
 from remembrancer.protocol import limits
 from remembrancer.protocol.chat import Chat, ChatAnswer, Earlier
+from remembrancer.protocol.fence import unfenced
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.seal import read_seal
 
@@ -251,7 +251,7 @@ def test_what_comes_in_pieces_is_passed_on_in_sentences_each_cleaned() -> None:
     assert told == [("delta", {"text": text}) for text in ("At 9:40 (ref: e_0000000000001). ", "It is red")]
 
 
-def test_the_chat_works_without_the_extra_that_asks_models(folder: Path) -> None:
+def test_the_chat_works_without_what_asks_models(folder: Path) -> None:
     """Issue: 'Optional extra: the server starts and its tests pass without it.'"""
     program = """
 import sys

@@ -15,6 +15,7 @@ from remembrancer.client.asks import Ask
 from remembrancer.client.errors import Conflict
 from remembrancer.entrypoints.endpoint import Endpoint
 from remembrancer.entrypoints.http import ROUTES
+from remembrancer.protocol.chat import Chat
 from remembrancer.protocol.cubes import CubeCreate, CubeVote
 from remembrancer.protocol.feedback import Feedback, FeedbackQuery
 from remembrancer.protocol.files import DownloadQuery, FileCreate
@@ -123,6 +124,14 @@ def test_a_second_look_through_the_client(client: Client) -> None:
     looked = client.look_again(SecondLook(draft="I do not know."))
 
     assert (looked.status, looked.event_id) == ("pass", told.event_id)
+
+
+def test_the_chat_through_the_client(client: Client) -> None:
+    client.remember_turn(Turn(query="When does the ferry leave?", response="At 9:40 from Piombino."))
+
+    told = client.chat_with_agent(Chat(user_id="owner", message="When does the ferry leave?"))
+
+    assert (told.answer_mode, "9:40" in told.reply) == ("extractive", True)
 
 
 def test_what_needs_no_key(url: str) -> None:

@@ -14,7 +14,6 @@ from remembrancer.accounts import caller_for, keys, may_use_outside_models
 from remembrancer.context import Context
 
 
-
 @pytest.fixture
 def cli(folder: Path) -> Cli:
     return Cli(folder)

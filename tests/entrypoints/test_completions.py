@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from remembrancer import testing
 from remembrancer.context import Context
 from remembrancer.entrypoints.http import make_app
-from remembrancer.memory.fence import unfenced
+from remembrancer.protocol.fence import unfenced
 from remembrancer.settings import Settings
 
 openai = pytest.importorskip("openai", reason="the package `openai` is not installed")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from ..accounts import may_use_outside_models, may_write, space_user_id
 from ..accounts.once import Once, first_answer
 from ..context import Caller, Context
-from ..memory.fence import defused, new_delimiter
 from ..memory.keep import Kept, Place, keep_once
 from ..memory.recall import recall
 from ..memory.received import Intake, NothingOfItsOwn
@@ -18,6 +17,7 @@ from ..models.port import WHY
 from ..protocol import limits
 from ..protocol.completions import Choice, Completed, Completion, CompletionMessage, CompletionUsage
 from ..protocol.errors import Unavailable
+from ..protocol.fence import defused, new_delimiter
 from ..protocol.memory import MemoryQuery, TurnText
 from ..store import Transaction
 from .chat import events_of, usage_of

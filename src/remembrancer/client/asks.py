@@ -15,6 +15,8 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
 
+from ..protocol.chat import Chat, ChatAnswer
+from ..protocol.completions import Completed, Completion
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.erasing import EventErased, FileErased, Forget, Forgotten
 from ..protocol.execution import Executed, Execution
@@ -163,6 +165,16 @@ def create_cube(cube: CubeCreate, *, idempotency_key: str | None = None) -> Ask[
 def vote_on_cube(vote: CubeVote, *, idempotency_key: str | None = None) -> Ask[CubeVoted]:
     """Rate a cube."""
     return _write(CubeVoted, "/api/v7/experience/vote", vote, idempotency_key)
+
+
+def chat_with_agent(message: Chat, *, idempotency_key: str | None = None) -> Ask[ChatAnswer]:
+    """Talk with the service's own agent. Where models answer, the client's `timeout_s` must be longer than theirs."""
+    return _write(ChatAnswer, "/api/v7/agent/chat", message, idempotency_key)
+
+
+def complete_chat(completion: Completion, *, idempotency_key: str | None = None) -> Ask[Completed]:
+    """Chat completions as OpenAI's clients ask for them, answered from memory; not for `stream`, which those clients read."""
+    return _write(Completed, "/v1/chat/completions", completion, idempotency_key)
 
 
 def look_again(look: SecondLook) -> Ask[SecondLooked]:
