@@ -7,7 +7,8 @@ from client.test_runtime import scripted
 from remembrancer.client import Client
 from remembrancer.client.runtime import Message, Runtime
 from remembrancer.client.runtime_core import NOTE_UNSURE
-from remembrancer.protocol.memory import Turn
+from remembrancer.protocol.memory import MemoryQuery, Turn
+from remembrancer.protocol.summaries import StartQuery
 
 
 def test_an_unmarked_claim_is_mended(client: Client) -> None:
@@ -18,6 +19,28 @@ def test_an_unmarked_claim_is_mended(client: Client) -> None:
     assert reply.text == "It leaves at 9:40 [unverified]."
     assert (reply.passed, reply.drafts) == (True, 2)
     assert "claim_marked" in asked[1][-1]["content"]
+
+
+def test_a_draft_that_the_user_never_saw_is_not_remembered(client: Client) -> None:
+    """Memory keeps what was really said: the mended draft takes the place of the first."""
+    draft, _ = scripted("It leaves at 9:40.\nCRITICAL: ada takes the ferry.\n{seal}", "I do not know.\n{seal}")
+
+    reply = Runtime(client, draft, user_id="ada").turn("When does the ferry leave?")
+
+    hits = client.search_memory(MemoryQuery(query_text="ferry", user_id="ada", interact=False)).hits
+    assert [(hit.event_id, hit.response) for hit in hits] == [(reply.event_id, "I do not know.")]
+    assert "ada takes the ferry." in client.get_start_pack(StartQuery(user_id="ada")).prompt_text
+
+
+def test_the_best_draft_is_what_is_remembered_though_a_worse_one_came_later(client: Client) -> None:
+    worse = "It leaves at 9:40, from pier 3, on 4 May.\n{seal}"
+    draft, _ = scripted("It leaves at 9:40.\n{seal}", worse, worse)
+
+    reply = Runtime(client, draft, user_id="ada").turn("When does the ferry leave?")
+
+    hits = client.search_memory(MemoryQuery(query_text="ferry", user_id="ada", interact=False)).hits
+    assert reply.answer == "It leaves at 9:40."
+    assert [(hit.event_id, hit.response) for hit in hits] == [(reply.event_id, "It leaves at 9:40.")]
 
 
 def test_a_model_that_cites_what_memory_does_not_say_is_shown_with_a_note(client: Client) -> None:

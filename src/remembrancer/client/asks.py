@@ -16,6 +16,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ValidationError
 
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
+from ..protocol.erasing import EventErased, FileErased, Forget, Forgotten
 from ..protocol.execution import Executed, Execution
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
@@ -92,6 +93,21 @@ def save_event(event: EventWrite, *, idempotency_key: str | None = None) -> Ask[
 def get_event(event_id: str) -> Ask[Event]:
     """One event whole."""
     return _read(Event, f"/api/v7/event/{quote(event_id, safe='', errors='replace')}")
+
+
+def erase_event(event_id: str, *, idempotency_key: str | None = None) -> Ask[EventErased]:
+    """Erase one event for good."""
+    return _delete(EventErased, f"/api/v7/event/{quote(event_id, safe='', errors='replace')}", idempotency_key)
+
+
+def forget_memory(what: Forget, *, idempotency_key: str | None = None) -> Ask[Forgotten]:
+    """Erase a session, a stretch of time, a user or all that the account keeps; `dry_run` says how much that would be."""
+    return _write(Forgotten, "/api/v7/memory/forget", what, idempotency_key)
+
+
+def delete_file(filename: str, *, idempotency_key: str | None = None) -> Ask[FileErased]:
+    """Erase a created file."""
+    return _delete(FileErased, f"/download/{quote(filename, safe='', errors='replace')}", idempotency_key)
 
 
 def save_summary(summary: Summary, *, idempotency_key: str | None = None) -> Ask[SummarySaved]:
@@ -261,6 +277,11 @@ def _write(model: type[M], path: str, body: BaseModel, idempotency_key: str | No
     key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
     headers = {"Content-Type": _JSON, "Idempotency-Key": key}
     return Ask(method=method, path=path, read=_model(model), body=raw, headers=headers, is_safe_twice=True)
+
+
+def _delete(model: type[M], path: str, idempotency_key: str | None) -> Ask[M]:
+    headers = {"Idempotency-Key": secrets.token_hex(16) if idempotency_key is None else idempotency_key}
+    return Ask(method="DELETE", path=path, read=_model(model), headers=headers, is_safe_twice=True)
 
 
 def _page(path: str, read: Callable[[Answered], A], query: BaseModel | None = None) -> Ask[A]:

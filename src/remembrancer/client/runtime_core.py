@@ -91,6 +91,7 @@ class _Turn:
         self.l2_of: str | None = None
         self.rates: dict[str, Rate] = {}
         self.is_kept = False
+        self.standing: str | None = None  # the event that stands for this turn in memory: of the latest draft that was kept
         self.held: set[str] = set()  # keys of what could not be kept in this turn
 
     def run(self) -> Generator[Step, Any, Reply]:
@@ -108,7 +109,7 @@ class _Turn:
         if self.recalled is None:
             self._hold(best)
         else:
-            if not best.lines.answer:
+            if not best.lines.answer or (best.is_saved and best.event_id != self.standing):  # what the user sees is what is kept
                 yield from self._remember(best)
             yield from self._rate()
             yield from self._finish_l2()
@@ -240,7 +241,10 @@ class _Turn:
         before = set(self.parts.sent)
         turn = self.parts.turn(self.message, tried.lines)
         key = self.all.new_key()
-        saved: Remembered | None = yield from self._call("remember", turn, key)
+        saved: Remembered | None = yield from self._call("remember", turn.model_copy(update={"replaces": self.standing}), key)
+        if saved is None and self.standing and isinstance(self.failures[-1], Conflict | NotFound):  # another came in between
+            self.failures.pop()
+            saved = yield from self._call("remember", turn, key := self.all.new_key())
         if saved is None:
             if not self.is_kept:  # an earlier draft is there
                 self._not_kept(turn, key)
@@ -252,7 +256,7 @@ class _Turn:
             self.is_kept = True
             self.all.unsaved = [entry for entry in self.all.unsaved if entry[1] not in self.held]  # an earlier draft of this turn
             self.notes.clear()
-        tried.event_id, tried.is_saved = saved.event_id, True
+        tried.event_id, tried.is_saved, self.standing = saved.event_id, True, saved.event_id
         self.all.l1_due, self.all.l2_due = saved.l1_due, saved.l2_due
         if turn.l1_summary is not None:
             self.all.raw_characters = 0
