@@ -1,4 +1,4 @@
-"""An agent of pydantic-ai with memory, for asyncio. Takes the address of the service; KEY is its key. Prints the conversation."""
+"""An agent of pydantic-ai with memory, for asyncio. Takes the address of the service, and KEY. Prints the conversation."""
 
 from __future__ import annotations
 

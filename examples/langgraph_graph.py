@@ -1,4 +1,4 @@
-"""A graph of LangGraph as the model of an agent with memory. Takes the address of the service; KEY is its key. Prints the conversation."""
+"""A graph of LangGraph as the model of an agent with memory. Takes the address of the service, and KEY. Prints the conversation."""
 
 from __future__ import annotations
 

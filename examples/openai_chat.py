@@ -1,4 +1,4 @@
-"""An agent with memory on chat completions, by the OpenAI SDK. Takes the address of the service; KEY is its key. Prints the conversation."""
+"""An agent with memory on chat completions, by the OpenAI SDK. Takes the address of the service, and KEY. Prints the conversation."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def _here(answer: T) -> T:
 def _text(answer: Any, member: str) -> str:
     text = getattr(answer, member, None)
     if not isinstance(text, str):
-        raise NoDraft(f"there is no text in `{member}` of the model's answer, a {type(answer).__name__}")
+        raise NoDraft(f"`{member}` of the model's answer, a {type(answer).__name__}, is no text but {type(text).__name__}")
     return text
 
 
