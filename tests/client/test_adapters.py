@@ -111,7 +111,10 @@ async def _awaited(draft: adapters.AsyncDraft) -> str:
 
 
 def test_an_agent_whose_output_is_no_text_is_told_apart() -> None:
-    counting = Agent(FunctionModel(lambda *_: ModelResponse(parts=[TextPart("7")])), output_type=TextOutput(int))
+    def length(text: str) -> int:
+        return len(text)
+
+    counting = Agent(FunctionModel(lambda *_: ModelResponse(parts=[TextPart("7")])), output_type=TextOutput(length))
 
     with pytest.raises(NoDraft, match="int"):
         asyncio.run(_awaited(adapters.async_pydantic_ai_agent(counting)))
