@@ -19,6 +19,8 @@ PARTS = (
     "bench.crash",
     "bench.sandbox",
     "bench.repair",
+    "bench.lines",
+    "bench.runtime",
 )
 
 
