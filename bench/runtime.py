@@ -42,12 +42,12 @@ HEADS = (
     *("answers shown that pass", "answers that show service lines", "drafts a turn", "tokens added a turn, in / out", "calls a turn"),
     "ms a turn in the service",
 )
-WHAT_IT_SAYS = (
-    "Led by nobody, a draft is shown as it came, service lines and all; that they are there is what fails the good one's. Lying and malformed are "
-    "stubborn in one turn of three: then the best draft is shown with the note that it may not meet the checks, and a service line in the middle of "
-    "a text stays there, since it may be content. Tokens are estimated; in: what the protocol and memory add to the prompts, and all of what is "
-    "prompted again; out: service lines, and all of what is drafted again."
-)
+WHAT_IT_SAYS = """\
+Led by nobody, a draft is shown as it came, service lines and all; that they are there is what fails the good one's. Lying and malformed are
+stubborn in one turn of three: then the best draft is shown with the note that it may not meet the checks, and a service line in the middle
+of a text stays there, since it may be content. Tokens are estimated. In: what the protocol and memory add to the prompts, and all of what
+is prompted again. Out: service lines, and all of what is drafted again.
+"""
 
 
 @dataclass
