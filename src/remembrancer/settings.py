@@ -141,6 +141,11 @@ def read(environment: Mapping[str, str] | None = None, **given: Any) -> Settings
     return Settings(**{name: _parsed(name, value, where) for name, (value, where) in said.items()})
 
 
+def from_environment(name: str) -> str | None:
+    """A word of the environment that is none of the service's settings, such as a client's key; None when unset or empty."""
+    return os.environ.get(name) or None
+
+
 def _from_file(env: Mapping[str, str], said: Mapping[str, tuple[Any, str]]) -> dict[str, tuple[Any, str]]:
     named = env.get(PREFIX + "CONFIG")
     folder = Path(said["data"][0]) if "data" in said else Settings().data

@@ -8,7 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
-from remembrancer.client import Client, Refused, asks
+from remembrancer.client import Client, Refused, adapters, asks
 from remembrancer.client.runtime import Habits, Reply
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "client.md"
@@ -52,3 +52,12 @@ def test_every_habit_and_every_member_of_a_reply_is_in_the_reference() -> None:
     names = [*(field.name for field in fields(Habits)), *(field.name for field in fields(Reply)), "text"]
 
     assert [name for name in names if f"`{name}`" not in told] == []
+
+
+def test_every_adapter_is_in_the_reference_and_has_its_sibling() -> None:
+    told = PAGE.read_text("utf-8").partition("## Drafts")[2]
+    made = {name for name, it in vars(adapters).items() if inspect.isfunction(it) and it.__module__ == adapters.__name__ and name[0] != "_"}
+    plain = {name for name in made if not name.startswith("async_")}
+
+    assert [name for name in sorted(plain) if f"`{name}`" not in told] == []
+    assert made - plain == {f"async_{name}" for name in plain}

@@ -4,7 +4,7 @@
     ```json         must be JSON
     ```json answer  must have the shape (keys and types) of what the `sh` block before it printed
     ```jsonl NAME   must be JSON lines; later blocks of the page find it as the file NAME
-    ```python       run
+    ```python       run; http://127.0.0.1:11434 is the address of a model that stands for a real one (examples/scripted_model.py)
     ```toml         must be settings that the service takes
     ```sql          named queries that the store takes
     ```text         a drawing or an excerpt: nothing to run
@@ -34,6 +34,7 @@ from remembrancer.store import Transaction, open_store
 from remembrancer.store.queries import Queries
 
 WRITTEN_ADDRESS = "http://127.0.0.1:8460"
+MODEL_ADDRESS = "http://127.0.0.1:11434"
 SECONDS_MAX = 60  # for one block
 _BLOCK = re.compile(r"(?:^<!-- not run: (?P<reason>.+) -->\n+)?^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 _TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
@@ -78,8 +79,8 @@ def blocks(page: str, name: str) -> list[Block]:
 class Runner:
     """Runs the blocks of one page, one after another, in one folder."""
 
-    def __init__(self, folder: Path, *, url: str, key: str, data: Path) -> None:
-        self.folder, self.url, self.key, self.data = folder, url, key, data
+    def __init__(self, folder: Path, *, url: str, key: str, data: Path, model_url: str = MODEL_ADDRESS) -> None:
+        self.folder, self.url, self.key, self.data, self.model_url = folder, url, key, data, model_url
         self._printed: str | None = None  # by the block before, if that was `sh`
 
     def run(self, block: Block) -> None:
@@ -131,7 +132,7 @@ class Runner:
         """A drawing: nothing to run."""
 
     def _addressed(self, text: str) -> str:
-        return text.replace(WRITTEN_ADDRESS, self.url)
+        return text.replace(WRITTEN_ADDRESS, self.url).replace(MODEL_ADDRESS, self.model_url)
 
     def _process(self, words: list[str]) -> str:
         """What it prints. Raises Wrong when it fails."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import scripted_model
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +49,10 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         finally:
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=30)
+
+
+@pytest.fixture(scope="session")
+def model_url() -> Iterator[str]:
+    """A model for all pages that show one."""
+    with scripted_model.serving() as url:
+        yield url

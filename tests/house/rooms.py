@@ -1,4 +1,4 @@
-"""The import sentence: a room imports only rooms to its left, `client` only `protocol`, nobody `entrypoints`."""
+"""The import sentence: a room imports only rooms to its left, `client` only `protocol`, nobody `entrypoints`, which alone may import it."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ def may_import(room: str, other: str) -> bool:
         return True
     if room in BESIDE:
         return other in BESIDE[room]
+    if other == "client":  # `remembrancer chat` talks to a service as any other agent does
+        return room == "entrypoints"
     return other in PLACES and PLACES[other] < PLACES[room]
 
 

@@ -21,7 +21,8 @@ def test_what_the_page_shows_is_so(page: Path, tmp_path: Path, request: pytest.F
     if not found:
         return
     served: Served = request.getfixturevalue("served")
-    runner = Runner(tmp_path, url=served.url, key=served.key, data=served.data)
+    model_url: str = request.getfixturevalue("model_url")
+    runner = Runner(tmp_path, url=served.url, key=served.key, data=served.data, model_url=model_url)
 
     for block in found:
         runner.run(block)

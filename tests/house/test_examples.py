@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
+import pytest
 from house.conftest import Served
 from house.tree import ROOT
 
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
 from remembrancer.settings import read
+
+needs_langgraph = pytest.mark.skipif(find_spec("langgraph") is None, reason="LangGraph is not installed: pip install '.[examples]'")
 
 
 def test_forty_turns_go_as_their_page_tells(served: Served, tmp_path: Path) -> None:
@@ -31,3 +36,35 @@ def test_forty_turns_go_as_their_page_tells(served: Served, tmp_path: Path) -> N
     made.write_text(done.stdout, "utf-8")
     assert done.returncode == 0, done.stderr
     assert done.stdout == (ROOT / "docs" / "guides" / "forty-turns.md").read_text("utf-8"), f"the new transcript is {made}"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "openai_chat",
+        "openai_responses",
+        "async_anthropic_messages",
+        "async_pydantic_ai_agent",
+        pytest.param("langgraph_node", marks=needs_langgraph),
+        pytest.param("langgraph_graph", marks=needs_langgraph),
+    ],
+)
+def test_a_conversation_goes_the_same_way_through_every_adapter(served: Served, name: str) -> None:
+    """Issue: 'Adapters, thin: [...] each shown by a runnable example with a scripted model'."""
+    page = (ROOT / "docs" / "guides" / "adapters.md").read_text("utf-8")
+    told = page.rpartition("```text\n")[2].partition("```\n")[0]
+    records = open_records(read({"REMEMBRANCER_DATA": str(served.data)}))
+    key = keys.create(records, account=name).key.reveal()
+    records.close()
+
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(ROOT / "examples" / f"{name}.py"), served.url],
+        env={**os.environ, "KEY": key},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+
+    assert done.stderr == ""
+    assert re.sub(r"e_\w+", "e_1", done.stdout) == told

@@ -28,6 +28,8 @@ def test_the_sentence_in_the_documentation_is_the_one_that_is_checked() -> None:
         ("cubes/propose.py", "def late():\n    from ..agent import chat", ["cubes/propose.py:2 imports agent"]),
         ("store/sqlite.py", "from ..search import index", ["store/sqlite.py:1 imports search"]),
         ("client/api.py", "from ..settings import read", ["client/api.py:1 imports settings"]),
+        ("memory/recall.py", "from ..client import Client", ["memory/recall.py:1 imports client"]),
+        ("entrypoints/chat.py", "from ..client import Client", []),
         ("status.py", "from .entrypoints import http", ["status.py:1 imports entrypoints"]),
         ("testing.py", "from .entrypoints import http", ["testing.py:1 imports entrypoints"]),
         ("__init__.py", "from .memory import recall", ["__init__.py:1 imports memory"]),

@@ -259,6 +259,35 @@ def doctor(context: typer.Context, data: DataFolder = None) -> None:
 
 
 @app.command()
+def chat(
+    url: Annotated[str | None, typer.Option(help="Address of the service; else REMEMBRANCER_URL.", show_default=False)] = None,
+    user_id: Annotated[str, typer.Option(help="Whose memory.")] = "owner",
+    session_id: Annotated[str, typer.Option(help="The session to go on with.")] = "default",
+    model: Annotated[str | None, typer.Option(help="The model's name; without one, memory is quoted.", show_default=False)] = None,
+    base_url: Annotated[str | None, typer.Option(help="Where the model is: an OpenAI-compatible address.", show_default=False)] = None,
+    key_env: Annotated[str | None, typer.Option(help="Name of the environment variable with the model's key.", show_default=False)] = None,
+    show: Annotated[str, typer.Option(help="Any of hits,checks,votes: shown below each answer.")] = "none",
+) -> None:
+    """Talk with a model that has memory. The service's key is read from REMEMBRANCER_KEY."""
+    from ..client.api import KEY_NAME, URL_NAME
+    from ..settings import SettingInvalid, from_environment
+    from .chat import SERVICE_URL, chat_of, model_of, talk
+
+    key = from_environment(KEY_NAME)
+    if key is None:
+        raise SettingInvalid(f"{KEY_NAME} must be set: the service's key, which never stands on a command line.")
+    model_key = from_environment(key_env) if key_env else None
+    if key_env and model_key is None:
+        raise SettingInvalid(f"--key-env names {key_env}, which is not set.")
+    try:
+        endpoint = model_of(model, base_url, model_key)
+        chat = chat_of(url or from_environment(URL_NAME) or SERVICE_URL, key, endpoint, user_id=user_id, session_id=session_id, show=show)
+    except ValueError as error:
+        raise SettingInvalid(str(error)) from error
+    sys.exit(talk(chat))
+
+
+@app.command()
 def demo(
     keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the memory in this new folder.", show_default=False)] = None,
 ) -> None:

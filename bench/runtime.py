@@ -1,0 +1,214 @@
+"""What the agent runtime makes of models that keep to the protocol and of models that do not, next to a floor: the same drafts without it.
+
+    python -m bench.runtime
+    python -m bench.runtime --served-by PYTHON [--turns 12]
+
+Five drafters that are written down (bench/drafters.py) go through the forty turns of examples/forty_turns.jsonl, against the service as it
+is served. The floor gives each drafter the same prompts, with what memory recalled in them, and shows its first draft as it is. With
+--served-by, a real small model answers instead (bench/small_model.py, run by a PYTHON that has the packages it names): it tries the way
+through a real endpoint, and says little of larger models.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bench.drafters import DRAFTERS, TURNS, Drafter
+from bench.http import Server
+from bench.report import table, write_section
+from remembrancer.accounts import keys
+from remembrancer.client import Client, ClientError
+from remembrancer.client.endpoint import Endpoint, EndpointFailed
+from remembrancer.client.runtime import Conversation, Habits, Message, Reply, Runtime
+from remembrancer.client.runtime_steps import Call, Draft, Failed, readable
+from remembrancer.context import open_records
+from remembrancer.protocol.line import read_line
+from remembrancer.protocol.memory import Turn
+from remembrancer.protocol.seal import render
+from remembrancer.protocol.second_look import SecondLook
+from remembrancer.settings import Settings
+
+HEADS = (
+    *("drafts by", "led by", "turns remembered", "sealed", "looked at", "first drafts that fail", "of those, mended"),
+    *("answers shown that pass", "answers that show service lines", "drafts a turn", "tokens added a turn, in / out", "calls a turn"),
+    "ms a turn in the service",
+)
+WHAT_IT_SAYS = """\
+Led by nobody, a draft is shown as it came, service lines and all; that they are there is what fails the good one's. Lying and malformed are
+stubborn in one turn of three: then the best draft is shown with the note that it may not meet the checks, and a service line in the middle
+of a text stays there, since it may be content. Tokens are estimated. In: what the protocol and memory add to the prompts, and all of what
+is prompted again. Out: service lines, and all of what is drafted again.
+"""
+
+
+@dataclass
+class Tally:
+    """What became of the turns of one drafter."""
+
+    turns: int = 0
+    remembered: int = 0
+    sealed: int = 0
+    looked: int = 0
+    failed_first: int = 0
+    mended: int = 0
+    passing: int = 0
+    leaking: int = 0
+    drafts: int = 0
+    spent: dict[str, float] = field(default_factory=dict)
+
+    def row(self, name: str, led_by: str) -> list[str]:
+        """Its line of the table."""
+        shares = [f"{part / self.turns:.0%}" for part in (self.remembered, self.sealed, self.looked, self.failed_first)]
+        mended = f"{self.mended} of {self.failed_first}" if led_by != "nobody" else "none"
+        rest = [mended, f"{self.passing / self.turns:.0%}", f"{self.leaking / self.turns:.0%}", f"{self.drafts / self.turns:.2f}"]
+        tokens = f"{self.spent['tokens_in']:,.0f} / {self.spent['tokens_out']:,.0f}"
+        return [name, led_by, *shares, *rest, tokens, f"{self.spent['calls']:.1f}", f"{self.spent['service_ms']:.0f}"]
+
+
+def shows_lines(text: str) -> bool:
+    """Whether the user sees what was meant for the service."""
+    return any(read_line(line) is not None for line in text.splitlines())
+
+
+def led(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
+    """The drafter in the runtime. What it says it kept is read back."""
+    agent, tally = Runtime(client, draft, user_id=user_id, session_id="exam"), Tally()
+    for turn in TURNS[:turns]:
+        reply: Reply = agent.turn(turn["query"])
+        tally.turns += 1
+        tally.remembered += reply.event_id is not None and client.get_event(reply.event_id).response == reply.answer
+        tally.sealed += reply.seal is not None
+        tally.looked += reply.passed is not None
+        tally.failed_first += reply.drafts > 1
+        tally.mended += reply.drafts > 1 and reply.passed is True
+        tally.passing += reply.passed is True
+        tally.leaking += shows_lines(reply.text)
+        tally.drafts += reply.drafts
+    tally.spent = {name: value or 0.0 for name, value in agent.counts.overhead().items()}
+    return tally
+
+
+def alone(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
+    """The same prompts, and nobody who does anything with the drafts. The exam saves and looks, only to know what was shown."""
+    talk, tally, service_ms = Conversation(Habits(user_id=user_id, session_id="exam")), Tally(), 0.0
+    for turn in TURNS[:turns]:
+        steps, got, said = talk.turn(turn["query"]), None, None
+        while said is None:
+            step = steps.send(got)
+            if isinstance(step, Draft):
+                said = readable(draft(step.messages))
+            else:
+                began = time.perf_counter()
+                got = _sent(client, step)
+                service_ms += (time.perf_counter() - began) * 1000
+        seal = render(talk.counts.searched)  # its step: one session, one search a turn
+        steps.close()
+        tally.turns += 1
+        tally.drafts += 1
+        tally.sealed += said.rstrip().endswith(seal)
+        is_good = _passes(client, user_id, turn["query"], said)
+        tally.passing += is_good
+        tally.failed_first += not is_good
+        tally.leaking += shows_lines(said)
+        talk.history += [{"role": "user", "content": turn["query"]}, {"role": "assistant", "content": said}]
+        del talk.history[: -2 * talk.habits.history_turns]
+    tally.spent = {"tokens_in": talk.counts.tokens_in / turns, "tokens_out": 0, "calls": 1.0, "service_ms": service_ms / turns}
+    return tally
+
+
+def _sent(client: Client, step: Call) -> Any:
+    try:
+        return client.send(step.ask)
+    except ClientError as error:
+        return Failed(error)
+
+
+def _passes(client: Client, user_id: str, query: str, said: str) -> bool:
+    """Whether a text passes the second look as it stands."""
+    try:
+        client.remember_turn(Turn(user_id=user_id, session_id="exam", query=query, response=said))
+        return client.look_again(SecondLook(draft=said, event_id="", span=0)).status == "pass"
+    except (ClientError, ValueError):  # an empty text cannot even be saved
+        return False
+
+
+@contextmanager
+def service() -> Iterator[Client]:
+    """A server on a fresh folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        records = open_records(Settings(data=Path(folder)))
+        key = keys.create(records, account="exam", label="exam").key.reveal()
+        records.close()
+        with Server(Path(folder), key) as server, Client(f"http://127.0.0.1:{server.port}", key) as client:
+            yield client
+
+
+@contextmanager
+def small_model(python: str) -> Iterator[Endpoint]:
+    """The model of bench/small_model.py, on a port of this machine."""
+    command = [python, str(Path(__file__).with_name("small_model.py"))]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        url = process.stdout.readline().strip()
+        if not url:
+            sys.exit(f"{python} cannot run bench/small_model.py: `make exam-model` installs what it needs")
+        try:
+            yield Endpoint(f"{url}/v1", "small", timeout_s=300, temperature=0, max_tokens=160, repeat_penalty=1.1)
+        finally:
+            process.kill()
+
+
+def _or_nothing(model: Endpoint) -> Drafter:
+    """A draft that is empty where the model fails, as it counts for the user."""
+
+    def draft(messages: list[Message]) -> str:
+        try:
+            return model(messages)
+        except EndpointFailed as error:
+            print(f"no draft: {error}", file=sys.stderr)
+            return ""
+
+    return draft
+
+
+def main() -> None:
+    """Print the table and keep it in bench/results.md."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="not needed: the conversation is of examples/")
+    parser.add_argument("--served-by", metavar="PYTHON")
+    parser.add_argument("--turns", type=int, default=12, help="of a real model")
+    given = parser.parse_args()
+    with service() as client:
+        if given.served_by:
+            with small_model(given.served_by) as model:
+                draft = _or_nothing(model)
+                rows = [alone(client, draft, "alone", given.turns).row("SmolLM2-135M-Instruct", "nobody")]
+                rows.append(led(client, draft, "led", given.turns).row("SmolLM2-135M-Instruct", "the runtime"))
+                spent = f"{model.tokens['prompt_tokens']:,} tokens read, {model.tokens['completion_tokens']:,} written."
+            write_section(
+                "runtime-model",
+                "The runtime around a real small model",
+                "make exam-model",
+                f"{given.turns} turns.\n\n{table(HEADS, rows)}\n\n{spent}",
+            )
+            return
+        rows = []
+        for name, drafter in DRAFTERS.items():
+            rows.append(alone(client, drafter, f"{name}-alone", len(TURNS)).row(name, "nobody"))
+            rows.append(led(client, drafter, f"{name}-led", len(TURNS)).row(name, "the runtime"))
+    write_section(
+        "runtime", "The runtime around drafters that keep to the protocol and that do not", "python -m bench.runtime", table(HEADS, rows)
+    )
+
+
+if __name__ == "__main__":
+    main()

