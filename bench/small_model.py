@@ -34,7 +34,8 @@ def main() -> None:
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(weights())
     parameters.hostnames, parameters.port = ["127.0.0.1"], 0
-    parameters.n_ctx, parameters.n_parallel, parameters.cpuparams.n_threads = TOKENS_MAX, 1, 2
+    parameters.n_ctx, parameters.n_parallel = TOKENS_MAX, 1
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1  # more wait for each other where others work, too
     server = xllamacpp.Server(parameters)
     print(server.listening_address, flush=True)
     sys.stdin.read()
