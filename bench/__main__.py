@@ -17,6 +17,7 @@ PARTS = (
     "bench.http",
     "bench.neighbours",
     "bench.crash",
+    "bench.forget",
     "bench.sandbox",
     "bench.repair",
 )

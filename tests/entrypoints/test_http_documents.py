@@ -244,7 +244,7 @@ def test_the_lines_to_paste_work_when_pasted(context: Context) -> None:
             assert done.stdout == "200", line
             ran += 1
 
-    assert ran == len(ROUTES) - 2
+    assert ran == len([endpoint for endpoint in ROUTES if "{" not in endpoint.path])
 
 
 def test_the_command_on_the_home_page_makes_a_key(http: Http, folder: Path) -> None:

@@ -83,7 +83,7 @@ def test_a_trailing_slash_is_another_path_and_nothing_is_redirected(http: Http, 
 @pytest.mark.parametrize("other", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
 def test_another_method_is_answered_with_those_there_are(http: Http, path: str, other: str) -> None:
     there = {e.method for e in ROUTES if e.path == path}
-    if other in there:
+    if other in there or (other, path) == ("DELETE", "/api/v7/event/write"):  # `write` could be an event's id
         return
     answer = http.ask(other, path)
 

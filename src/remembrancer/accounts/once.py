@@ -65,3 +65,11 @@ def first_answer(tx: Transaction, given: Once | None, now_ms: int) -> str | None
 
 def _which(given: Once) -> dict[str, str | int]:
     return {"key_id": given.key_id, "path": given.path, "idempotency_key": given.idempotency_key}
+
+
+def forget_answers(tx: Transaction, account_id: int, naming: str | None = None) -> None:
+    """Keep the first answers of an account's keys no longer, or only those that do not name an id: they may repeat what was erased."""
+    if naming is None:
+        tx.run(SQL.forget_answers_of, account_id=account_id)
+    else:
+        tx.run(SQL.forget_answers_that_name, account_id=account_id, id=naming)

@@ -8,3 +8,9 @@ delete from answers where key_id = :key_id and created_ms <= :kept_since_ms;
 -- keep_answer: the first answer
 insert into answers (key_id, path, idempotency_key, body_digest, answer, created_ms)
 values (:key_id, :path, :idempotency_key, :body_digest, :answer, :now_ms);
+
+-- forget_answers_of: no first answer of an account's keys is kept any longer: they may repeat what was erased
+delete from answers where key_id in (select keys.id from keys where keys.account_id = :account_id);
+
+-- forget_answers_that_name: no first answer of an account's keys that names an id
+delete from answers where key_id in (select keys.id from keys where keys.account_id = :account_id) and instr(answer, :id) > 0;

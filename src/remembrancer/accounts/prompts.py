@@ -36,6 +36,11 @@ def set_prompt(records: Records, caller: Caller, asked: PromptWrite, given: Once
     return AgentPrompt.model_validate_json(records.store.write(lambda tx: once(tx, given, records.clock(), lambda: make(tx))))
 
 
+def erase(tx: Transaction, account_id: int, user_id: str | None = None) -> int:
+    """Take away the own part of a user, or of every user of the account; how many there were."""
+    return tx.run(SQL.drop_prompts, account_id=account_id, user_id=user_id)
+
+
 def _prompt(records: Records, tx: Transaction, caller: Caller, user_id: str) -> AgentPrompt:
     own = tx.one(SQL.prompt_of, account_id=caller.account_id, user_id=user_id)
     whole = protocol_text(records.settings.seal_name)

@@ -7,3 +7,6 @@ on conflict (account_id, user_id) do update set text = excluded.text, updated_ms
 
 -- drop_prompt: Take the user's own part away
 delete from prompts where account_id = :account_id and user_id = :user_id;
+
+-- drop_prompts: Take away the own part of a user, or of all users of an account
+delete from prompts where account_id = :account_id and user_id = coalesce(:user_id, user_id);

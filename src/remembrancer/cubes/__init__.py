@@ -1,6 +1,17 @@
 """Lessons: made, published, shown to those they help, and voted on."""
 
-from .lessons import Lesson, MadeCube, Prepared, best_lessons, check_evidence, keep_lesson, known_lesson, prepare
+from .lessons import (
+    Lesson,
+    MadeCube,
+    Prepared,
+    best_lessons,
+    check_evidence,
+    erase_all,
+    keep_lesson,
+    known_lesson,
+    move_evidence,
+    prepare,
+)
 from .rules import may_make
 from .shared import close_ratings, note_shown, relevant, unrated
 
@@ -11,9 +22,11 @@ __all__ = [
     "best_lessons",
     "check_evidence",
     "close_ratings",
+    "erase_all",
     "keep_lesson",
     "known_lesson",
     "may_make",
+    "move_evidence",
     "note_shown",
     "prepare",
     "relevant",

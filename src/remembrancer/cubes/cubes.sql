@@ -96,3 +96,21 @@ update cube_index set words = :words, embedder = :embedder, vectors = :vectors w
 
 -- revise: Let every index of cubes be read anew
 update cube_revision set revision = revision + 1;
+
+-- erase_ratings_of: Erase what others thought of an account's lessons
+delete from ratings where cube in (select cubes.id from cubes where cubes.account_id = :account_id);
+
+-- erase_shown_of: Erase that an account's lessons were shown
+delete from shown_cubes where cube in (select cubes.id from cubes where cubes.account_id = :account_id);
+
+-- erase_index_of: Erase what search derived from an account's lessons
+delete from cube_index where id in (select cubes.id from cubes where cubes.account_id = :account_id);
+
+-- erase_cubes_of: Erase an account's lessons
+delete from cubes where account_id = :account_id;
+
+-- silence: Erase the words of an account's votes; that it voted still counts
+update ratings set reason = null where account_id = :account_id;
+
+-- move_evidence: Let an account's lessons rest on another turn than the one that was replaced
+update cubes set evidence = :new where account_id = :account_id and evidence = :old;

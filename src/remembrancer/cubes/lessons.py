@@ -170,3 +170,18 @@ def _session(tx: Transaction, caller: Caller, session_id: str | None) -> int | N
         return None
     row = tx.one(SQL.session_of, account_id=caller.account_id, user_id=default_user_id(caller), session_id=session_id)
     return None if row is None else int(row.id)
+
+
+def erase_all(tx: Transaction, account_id: int) -> int:
+    """Erase the lessons of an account, shared ones too, and the words of its votes; how many lessons there were."""
+    for statement in (SQL.erase_ratings_of, SQL.erase_shown_of, SQL.erase_index_of):
+        tx.run(statement, account_id=account_id)
+    erased = tx.run(SQL.erase_cubes_of, account_id=account_id)
+    tx.run(SQL.silence, account_id=account_id)
+    tx.run(SQL.revise)
+    return erased
+
+
+def move_evidence(tx: Transaction, account_id: int, old: str, new: str) -> None:
+    """Let the account's lessons that rest on one turn rest on another: ids of events."""
+    tx.run(SQL.move_evidence, account_id=account_id, old=old, new=new)

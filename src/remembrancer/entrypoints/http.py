@@ -22,6 +22,8 @@ from ..context import Context
 from ..cubes.lessons import create
 from ..cubes.votes import vote
 from ..memory.events import event_detail, write_event
+from ..memory.forget import erase_event as erase_turn
+from ..memory.forget import forget
 from ..memory.maps import map_version, update_map
 from ..memory.recall import recall
 from ..memory.remember import remember
@@ -31,6 +33,7 @@ from ..memory.summaries import summarize
 from ..protocol import limits
 from ..protocol.chat import Chat, ChatAnswer
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
+from ..protocol.erasing import EventErased, FileErased, Forget, Forgotten
 from ..protocol.errors import Conflict, Forbidden, NotFound, Unauthorized, Unavailable
 from ..protocol.execution import Executed, Execution
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
@@ -54,7 +57,7 @@ from ..protocol.summaries import (
 from ..settings import Settings
 from ..tools.feedback import give_feedback
 from ..tools.feedback import listed as feedback_listed
-from ..tools.files import create_file
+from ..tools.files import create_file, erase_file
 from . import metrics, openapi, pages, problems, server
 from .door import Door
 from .downloads import download
@@ -84,6 +87,19 @@ def get_event(call: Call) -> Event:
     if len(event_id) > limits.ID_CHARACTERS_MAX or not event_id.isprintable():
         raise NotFound
     return event_detail(call.context, call.caller, event_id)
+
+
+def erase_event(call: Call) -> EventErased:
+    """Erase one turn for good, with what search derived from it and the facts that came with it. L1s that tell of it stay and are named."""
+    event_id = call.request.path_params["event_id"]
+    if len(event_id) > limits.ID_CHARACTERS_MAX or not event_id.isprintable():
+        raise NotFound
+    return erase_turn(call.context, call.caller, event_id, call.once)
+
+
+def forget_memory(call: Call) -> Forgotten:
+    """Erase a session, a stretch of time, a whole user or the whole account, for good. `dry_run` says how much that would be."""
+    return forget(call.context, call.caller, cast(Forget, call.body), call.once)
 
 
 def save_summary(call: Call) -> SummarySaved:
@@ -161,6 +177,11 @@ def make_file(call: Call) -> CreatedFile:
     return create_file(call.context, call.caller, cast(FileCreate, call.body), call.once)
 
 
+def delete_file(call: Call) -> FileErased:
+    """Erase a created file and free its room."""
+    return erase_file(call.context, call.caller, call.request.path_params["filename"], call.once)
+
+
 def status_record(call: Call) -> StatusRecord:
     """What the service is, what an agent should do, and how it is doing. Nothing private."""
     return status.record(call.context, connections=call.door.in_flight, sandbox=call.door.sandbox.state)
@@ -220,13 +241,21 @@ ROUTES: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST", path="/api/v7/remember", handle=remember_turn, request=Turn, answer=Remembered, summary="Remember a turn",
-        where=Where.WRITE, repeatable=True,
+        where=Where.WRITE, repeatable=True, also=(NotFound,),
     ),
     Endpoint(
         method="POST", path="/api/v7/event/write", handle=save_event, request=EventWrite, answer=EventWritten, summary="Save an event",
         where=Where.WRITE, repeatable=True,
     ),
     Endpoint(method="GET", path="/api/v7/event/{event_id}", handle=get_event, answer=Event, summary="Get event detail"),
+    Endpoint(
+        method="DELETE", path="/api/v7/event/{event_id}", handle=erase_event, answer=EventErased, summary="Erase an event",
+        where=Where.WRITE, repeatable=True, also=(NotFound,),
+    ),
+    Endpoint(
+        method="POST", path="/api/v7/memory/forget", handle=forget_memory, request=Forget, answer=Forgotten, summary="Forget",
+        where=Where.WRITE, repeatable=True,
+    ),
     Endpoint(
         method="POST", path="/api/v7/memory/summarize", handle=save_summary, request=Summary, answer=SummarySaved,
         summary="Save an L1 summary", where=Where.WRITE, repeatable=True,
@@ -293,6 +322,10 @@ ROUTES: tuple[Endpoint, ...] = (
     _OPEN(
         method="GET", path="/download/{filename}", handle=download, query=DownloadQuery, page="*/*", summary="Download a file",
         where=Where.WRITE, in_parts=True, also=(Unauthorized,),
+    ),
+    Endpoint(
+        method="DELETE", path="/download/{filename}", handle=delete_file, answer=FileErased, summary="Erase a file",
+        where=Where.WRITE, repeatable=True, also=(NotFound,),
     ),
     _OPEN(method="GET", path="/api/v7/status", handle=status_record, answer=StatusRecord, summary="Status record", where=Where.WRITE),
     _OPEN(method="GET", path="/", handle=home, answer=StatusRecord, page="text/html", summary="Home", where=Where.WRITE),

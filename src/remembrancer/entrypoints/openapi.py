@@ -149,7 +149,7 @@ def _good(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
 def _problems(endpoint: Endpoint) -> Iterable[type[errors.Problem]]:
     """The errors this endpoint can answer with, by status."""
     has_body, has_path = endpoint.request is not None, "{" in endpoint.path
-    has_input = has_body or endpoint.query is not None
+    has_input = has_body or endpoint.query is not None or endpoint.repeatable  # an Idempotency-Key is looked at, too
     rows: tuple[tuple[type[errors.Problem], bool], ...] = (
         (errors.InvalidJson, has_body),
         (errors.Unauthorized, endpoint.needs_key),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ..protocol.errors import InvalidRequest
+from ..protocol.fence import unfenced
 from ..search.secrets import masked, secrets_in
 from ..settings import Settings
-from .fence import unfenced
 
 SECRET = "secret"  # noqa: S105 - no password but a flag: it holds a key, a token or a password
 

@@ -15,6 +15,7 @@ from ..protocol.message import says_nothing
 from ..search import Derived, Said, derive
 from ..store import Row, Transaction
 from .facts import keep_fact
+from .forget import Gone, Replacement, replace_turn
 from .keep import Address, keep
 from .maps import AGENT, keep_map, newest_version
 from .received import Intake
@@ -50,10 +51,18 @@ def remember(context: Context, caller: Caller, turn: Turn, given: Once | None = 
     user_id = space_user_id(caller, turn.user_id)
     parts = _prepare(context, turn)
 
-    def write(tx: Transaction) -> str:
-        return once(tx, given, context.clock(), lambda: _Writing(context, tx, caller, user_id, turn, parts).answer().model_dump_json())
+    erased: list[Gone] = []
 
-    return Remembered.model_validate_json(context.store.write(write))
+    def make(tx: Transaction) -> str:
+        writing = _Writing(context, tx, caller, user_id, turn, parts)
+        answer = writing.answer().model_dump_json()
+        erased[:] = [writing.erased] if writing.erased else []
+        return answer
+
+    answer = context.store.write(lambda tx: once(tx, given, context.clock(), lambda: make(tx)))
+    for gone in erased:
+        context.shelf.erase(gone.space_id, gone.numbers, revision=gone.revision)
+    return Remembered.model_validate_json(answer)
 
 
 def _prepare(context: Context, turn: Turn) -> Parts:
@@ -117,6 +126,7 @@ class _Writing:
     receipts: list[Receipt] = field(default_factory=list)
     event_id: str | None = None
     event_row: int | None = None
+    erased: Gone | None = None
 
     def answer(self) -> Remembered:
         now_ms = self.context.clock()
@@ -168,7 +178,15 @@ class _Writing:
             kept = keep(self.context, self.tx, address, said, derived)
             self.event_id, self.event_row = kept.event_id, kept.row
             self._told("turn", "stored", kept.event_id)
+        if self.turn.replaces is not None and self.event_id != self.turn.replaces:
+            self._replace(self.turn.replaces, session)
         self.tx.run(SQL.note_remembered, session=session.id, task_open=int(not self.turn.task_done))
+
+    def _replace(self, event_id: str, session: Row) -> None:
+        assert self.event_id
+        assert self.event_row
+        self.erased = replace_turn(self.tx, self.caller, event_id, Replacement(self.event_id, self.event_row, session.id))
+        self._told("replaces", "erased", event_id)
 
     def _keep_summaries(self, space: Row, session: Row) -> None:
         if self.parts.l1 is not None:

@@ -9,11 +9,11 @@ from ..accounts import space_user_id
 from ..context import Caller, Context
 from ..cubes import best_lessons
 from ..protocol.constitution import VERSION, compact_text
+from ..protocol.fence import defused, fenced, new_delimiter
 from ..protocol.memory import MemoryQuery
 from ..protocol.summaries import AgentMemory, AgentMemoryQuery, StartPack, StartParts, StartQuery
 from ..protocol.text import rfc3339
 from ..store import Transaction
-from .fence import defused, fenced, new_delimiter
 from .recall import recall
 from .snippets import tokens
 from .spaces import SQL as SPACES

@@ -185,6 +185,10 @@ class Turn(Message):
     critical: Annotated[
         Annotated[Text, Field(max_length=limits.CRITICAL_CHARACTERS_MAX)] | None, Field(description="A lasting fact, when there is one.")
     ] = None
+    replaces: Annotated[
+        Id | None,
+        Field(description="The session's latest turn, a draft that the user never saw: it is erased, and what came with it is kept."),
+    ] = None
     task_done: Annotated[bool, Field(description="The session's task is finished: it is no open task any more.")] = False
     cube_topic: Annotated[
         Annotated[Text, Field(max_length=limits.CUBE_TOPIC_CHARACTERS_MAX)] | None, Field(description="What a proposed cube is about.")
@@ -227,6 +231,8 @@ class Turn(Message):
                 raise Misfit(name, "Field required: a turn has two sides, of which one may be empty")
         if self.query is not None and not self.has_turn:
             raise ValueError("query and response are both empty: there is nothing to keep")
+        if self.replaces is not None and not self.has_turn:
+            raise Misfit("replaces", "there is no turn that takes the place of another")
         if self.has_cube and (missing := [name for name in _CUBE if says_nothing(getattr(self, name))]):
             raise Misfit(missing[0], f"a cube needs a topic, an essence and rules: {', '.join(missing)} says nothing")
         if self.cube_publish and not self.has_cube:
@@ -245,9 +251,12 @@ class Receipt(Message):
     """What became of one part of what was sent."""
 
     part: Annotated[
-        Literal["turn", "l1_summary", "l2_map", "critical", "cube", "task_done", "duty"], Field(description="Which part of the request.")
+        Literal["turn", "replaces", "l1_summary", "l2_map", "critical", "cube", "task_done", "duty"],
+        Field(description="Which part of the request."),
     ]
-    outcome: Annotated[Literal["stored", "known", "skipped"], Field(description="`known`: it was there already and is kept once.")]
+    outcome: Annotated[
+        Literal["stored", "known", "skipped", "erased"], Field(description="`known`: it was there already and is kept once.")
+    ]
     id: Annotated[str | None, ABSENT_IF_NONE, Field(description="Of what is kept, where it has an id.")] = None
     detail: Annotated[str | None, ABSENT_IF_NONE, Field(description="What there is to know: why it was skipped, what was noticed.")] = None
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 
 from .index import SpaceIndex, View
+
+_ERASED_ONE_BY_ONE_MAX = 256  # each costs a copy of the marks; beyond this, reading all of the space again is cheaper
 
 
 class Shelf:
@@ -43,6 +45,24 @@ class Shelf:
                 self.weigh(space, index)
             index.revision = max(index.revision, revision)
             return index.view()
+
+    def erase(self, space: Hashable, events: Sequence[int], *, revision: int) -> None:
+        """Take events out of the index of a space, which erasing them brought to `revision`.
+
+        An index that is further behind than that one step, or not here, is left to be read anew; so is one that loses many.
+        """
+        if len(events) > _ERASED_ONE_BY_ONE_MAX:
+            return
+        with self._lock:
+            index = self._indexes.get(space)
+        if index is None:
+            return
+        with index.lock:
+            if index.revision == revision - 1:
+                for event in events:
+                    if event < index.next_event:
+                        index.erase(event)
+                index.revision = revision
 
     def weigh(self, space: Hashable, index: SpaceIndex) -> None:
         """Count anew what an index takes after it changed, and let go of others when the budget is spent."""

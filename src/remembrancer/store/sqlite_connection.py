@@ -63,6 +63,7 @@ def open_writer(path: Path, *, durability: str) -> apsw.Connection:
     _patiently(lambda: _set(connection, "journal_mode", "wal", path=path))
     _set(connection, "synchronous", _SYNCHRONOUS[durability], path=path)
     _set(connection, "cache_size", -WRITER_CACHE_KIB, path=path)
+    _set(connection, "secure_delete", 1, path=path)  # what is erased is overwritten, not only let go
     _set(connection, "journal_size_limit", WAL_KEPT_BYTES_MAX, path=path)
     return connection
 

@@ -56,3 +56,8 @@ def _told(row: Row) -> FeedbackGiven:
         severity=row.severity,
         created_at=rfc3339(row.created_ms),
     )
+
+
+def erase_all(tx: Transaction, account_id: int) -> int:
+    """Erase all that an account reported; how much there was."""
+    return tx.run(SQL.erase_feedback, account_id=account_id)

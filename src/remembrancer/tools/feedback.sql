@@ -11,3 +11,6 @@ select feedback.feedback_id, accounts.name as account, feedback.type, feedback.t
 from feedback join accounts on accounts.id = feedback.account_id
 where feedback.id < :before and feedback.type = coalesce(:type, feedback.type)
 order by feedback.id desc limit :most;
+
+-- erase_feedback: Erase what an account reported
+delete from feedback where account_id = :account_id;

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import quote
@@ -16,10 +16,11 @@ from ..accounts import may_write
 from ..accounts.once import Once, once
 from ..context import Caller, Records
 from ..protocol import limits
+from ..protocol.erasing import FileErased
 from ..protocol.errors import InvalidRequest, NotFound, Problem, TooLarge
 from ..protocol.files import CreatedFile, FileCreate
 from ..protocol.text import rfc3339
-from ..store import Row, Transaction, named
+from ..store import Row, StoreUnavailable, Transaction, named
 from . import links
 from .blobs import Blobs, open_blobs
 from .file_names import safe_extension, safe_name
@@ -167,6 +168,46 @@ def linked_file(records: Records, filename: str, *, exp: int, sig: str) -> Row:
     if row is None:
         raise FileUnknown
     return row
+
+
+def erase_file(records: Records, caller: Caller, filename: str, given: Once | None = None) -> FileErased:
+    """Erase a file and free its room. Raises ReadOnly, FileUnknown, Conflict as `once`, StoreUnavailable."""
+    may_write(caller)
+    blobs: list[str] = []
+
+    def make(tx: Transaction) -> str:
+        row = tx.one(SQL.file_of, account_id=caller.account_id, filename=filename)
+        if row is None or caller.pinned_user_id not in (None, row.user_id):
+            raise FileUnknown
+        _erase(tx, caller.account_id, row, blobs)
+        return FileErased(erased=True, filename=filename, size_bytes=row.size_bytes).model_dump_json()
+
+    answer = records.store.write(lambda tx: once(tx, given, records.clock(), lambda: make(tx)))
+    remove_blobs(records, blobs)
+    return FileErased.model_validate_json(answer)
+
+
+def erase_all(tx: Transaction, account_id: int, blobs: list[str], pinned_to: str | None = None) -> int:
+    """Erase the files of an account, or those that keys with a pin made; how many. Their blobs are added to `blobs`, for `remove_blobs`."""
+    rows = tx.all(SQL.files_of, account_id=account_id, user_id=pinned_to)
+    for row in rows:
+        _erase(tx, account_id, row, blobs)
+    return len(rows)
+
+
+def remove_blobs(records: Records, blobs: Sequence[str]) -> None:
+    """Remove contents that no file has any longer. What cannot be removed now is left to `sweep`."""
+    if blobs:
+        engine = open_blobs(records.settings)
+        for blob in dict.fromkeys(blobs):
+            with suppress(StoreUnavailable):
+                engine.delete(blob, unless=partial(_is_used, records, blob))
+
+
+def _erase(tx: Transaction, account_id: int, row: Row, blobs: list[str]) -> None:
+    tx.run(SQL.erase_file, id=row.id)
+    tx.run(SQL.uncharge, account_id=account_id, charged_bytes=charged(row.size_bytes))
+    blobs.append(row.blob)
 
 
 def sweep(records: Records) -> int:

@@ -16,3 +16,15 @@ select filename, account_id, user_id, blob, size_bytes from files where filename
 
 -- any_file_of_blob: Whether any file has this content
 select exists (select 1 from files where blob = :blob) as found;
+
+-- files_of: The files of an account, or only those that keys with a pin made
+select id, blob, size_bytes from files where account_id = :account_id and (:user_id is null or user_id = :user_id);
+
+-- file_of: A file of an account by its name
+select id, blob, size_bytes, user_id from files where account_id = :account_id and filename = :filename;
+
+-- erase_file: Erase a file's row
+delete from files where id = :id;
+
+-- uncharge: Count a file no longer against the quota of its account
+update file_usage set charged_bytes = max(charged_bytes - :charged_bytes, 0) where account_id = :account_id;

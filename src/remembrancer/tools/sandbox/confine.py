@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+from functools import cache
 
 from . import kernel, landlock, program, seccomp, syscalls
 from .plan import ALONE, DESCRIPTORS_MAX, GVISOR, NS, UNSAFE, Plan
@@ -36,7 +37,7 @@ def run_when_told(plan: Plan, folder: str, *, memory_bytes_now: int, pipes: tupl
     if plan.level != UNSAFE:
         if plan.level != GVISOR:  # which has no Landlock, and nothing to show but its own
             _restrict_files(plan, folder)
-        kernel.install_filter(seccomp.program(syscalls.machine(), alone=plan.level in ALONE, own_pid=os.getpid()))
+        kernel.install_filter(call_filter(plan))
     os.write(ready, b"G")
     os.close(ready)
     code = bytearray()
@@ -44,6 +45,16 @@ def run_when_told(plan: Plan, folder: str, *, memory_bytes_now: int, pipes: tupl
         code += piece
     os.close(code_at)
     program.run(code.decode("utf-8", "replace"), report)
+
+
+def call_filter(plan: Plan) -> bytes:
+    """Which calls a program may make. Made once and then only read where it is the same for all, which saves each warm process memory."""
+    return _same_for_all() if plan.level in ALONE else seccomp.program(syscalls.machine(), alone=False, own_pid=os.getpid())
+
+
+@cache
+def _same_for_all() -> bytes:
+    return seccomp.program(syscalls.machine(), alone=True)
 
 
 def _arrange(pipes: tuple[int, int, int, int, int]) -> tuple[int, int, int]:

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from . import kernel, root
+from . import confine, kernel, root
 from . import plan as plans
 from .plan import NS, UNSAFE, WORK, Plan
 from .worker import FAILED, NOTE, READY, TAKEN, work
@@ -113,6 +113,7 @@ def _load(plan: Plan) -> None:
             module.title("warm")
             module.savefig("warm.png")
             module.close("all")
+    confine.call_filter(plan)
     gc.collect()
     gc.freeze()
 

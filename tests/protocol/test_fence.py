@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.memory.fence import defused, fenced, new_delimiter, unfenced
+from remembrancer.protocol.fence import defused, fenced, new_delimiter, unfenced
 
-INJECTIONS: list[str] = tomllib.loads((Path(__file__).parent / "injections.toml").read_text("utf-8"))["turns"]
+INJECTIONS: list[str] = tomllib.loads((Path(__file__).parents[1] / "memory" / "injections.toml").read_text("utf-8"))["turns"]
 DELIMITER = "0123456789abcdef"
 FENCE_LINE = re.compile(r"<<\s*/?\s*(?:end)?\s*memory", re.IGNORECASE)
 

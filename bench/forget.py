@@ -1,0 +1,105 @@
+"""How long it takes to forget a user, and what a single erased event costs the next search.
+
+    python -m bench.forget --data locomo-dev.json [--users 200]
+
+The floor is the same rows deleted by hand, one transaction a user, with nothing looked at and nothing counted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from bench.load import Turns, fill
+from bench.report import table, write_section
+from remembrancer.accounts import caller_for, keys
+from remembrancer.context import Context, assemble
+from remembrancer.memory.forget import erase_event, forget
+from remembrancer.memory.recall import recall
+from remembrancer.memory.spaces import row_id
+from remembrancer.protocol.erasing import Forget
+from remembrancer.protocol.memory import MemoryQuery
+from remembrancer.settings import Settings
+from remembrancer.store import Transaction
+
+EVENTS, LARGE, ERASED = 100, 50_000, 20
+
+
+def main() -> None:
+    """Measure, print and write the section of bench/results.md."""
+    asked = argparse.ArgumentParser(description=__doc__)
+    asked.add_argument("--data", type=Path, required=True)
+    asked.add_argument("--users", type=int, default=200)
+    given = asked.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        context = assemble(Settings(data=Path(name)))
+        keys.create(context, account="bench")
+        account, turns = caller_for(context).account_id, Turns(given.data, context)
+        for number in range(given.users):
+            fill(context, account, f"u{number}", turns, EVENTS)
+        rows = users(context, given.users)
+        fill(context, account, "large", turns, LARGE)
+        text = singles(context)
+        context.close()
+    told = table([f"one user of {EVENTS} events", "p50 ms", "p99", "ours / floor"], rows)
+    write_section("forget", "Forgetting", f"python -m bench.forget --data {given.data.name} --users {given.users}", f"{told}\n\n{text}")
+
+
+def users(context: Context, count: int) -> list[list[str]]:
+    """Forget every other user as the service does, and the others by hand."""
+    caller, ours, floor = caller_for(context), [], []
+    for number in range(count):
+        name = f"u{number}"
+        if number % 2:
+            floor.append(timed(lambda name=name: context.store.write(lambda tx: by_hand(tx, name))))  # type: ignore[misc]
+        else:
+            ours.append(timed(lambda name=name: forget(context, caller, Forget(user_id=name, confirm=name))))  # type: ignore[misc]
+    ratio = statistics.median(ours) / statistics.median(floor)
+    return [["ours", *shown(ours), f"{ratio:.1f}x"], ["floor: deletes by hand", *shown(floor), ""]]
+
+
+def by_hand(tx: Transaction, name: str) -> None:
+    """Delete a user's rows."""
+    space = tx.the("select id from spaces where user_id = :name", name=name).id
+    for table_name in ("event_index", "events"):
+        tx.run(f"delete from {table_name} where id >= :low and id < :high", low=row_id(space, 0), high=row_id(space + 1, 0))  # noqa: S608 - two names of our own
+    tx.run("delete from sessions where space_id = :space", space=space)
+    tx.run("delete from spaces where id = :space", space=space)
+
+
+def singles(context: Context) -> str:
+    """Erase single events of a large memory; the search right after each, against one that follows nothing."""
+    caller, erasing, after, usual = caller_for(context), [], [], []
+    query = MemoryQuery(query_text="what did we say about the trip", user_id="large", interact=False)
+    hits = recall(context, caller, query.model_copy(update={"top_k": ERASED + 1})).hits
+    for hit in hits[:ERASED]:
+        usual.append(timed(lambda: recall(context, caller, query)))
+        erasing.append(timed(lambda event_id=hit.event_id: erase_event(context, caller, event_id)))  # type: ignore[misc]
+        after.append(timed(lambda: recall(context, caller, query)))
+    return (
+        f"One event of {LARGE:,}: erased in p50 {statistics.median(erasing):.1f} ms. The search right after it takes p50 "
+        f"{statistics.median(after):.1f} ms, one that follows nothing {statistics.median(usual):.1f} ms "
+        f"({statistics.median(after) / statistics.median(usual):.2f}x)."
+    )
+
+
+def timed(act: Callable[[], object]) -> float:
+    """Milliseconds it takes."""
+    began = time.perf_counter()
+    act()
+    return (time.perf_counter() - began) * 1_000
+
+
+def shown(times: list[float]) -> list[str]:
+    """Median and tail."""
+    return [f"{statistics.median(times):.1f}", f"{np.quantile(times, 0.99):.1f}"]
+
+
+if __name__ == "__main__":
+    main()

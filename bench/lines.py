@@ -1,0 +1,37 @@
+"""How long replies of a megabyte take to be taken apart, whatever is in them: `python -m bench.lines`. The goal is under a second each."""
+
+from __future__ import annotations
+
+import time
+
+from remembrancer.protocol.lines import parse
+from remembrancer.protocol.seal import render
+
+SIZE = 1 << 20
+TEXTS = {
+    "one line of one word": "a" * SIZE,
+    "one line of blanks": "CRITICAL:" + " " * SIZE,
+    "one line of bars": "CUBE: fact " + "|" * SIZE,
+    "one line of backticks": "`" * SIZE,
+    "lines of prose": "It leaves at 9:40 from Piombino, pier 3.\n" * (SIZE // 41),
+    "ratings": "RATE: c1 +1 used\n" * (SIZE // 17),
+    "summaries that go on": "L1: a\n  b\n" * (SIZE // 10),
+    "fences": "```\nTASK_DONE\n" * (SIZE // 14),
+    "empty lines": "\n" * SIZE,
+}
+
+
+def main() -> None:
+    """Print one line a text: the least of three tries, in milliseconds."""
+    for name, text in TEXTS.items():
+        print(f"{name:24} {min(_milliseconds(text) for _ in range(3)):8.1f} ms")
+
+
+def _milliseconds(text: str) -> float:
+    began = time.perf_counter()
+    parse(f"{text}\n{render(7)}", step=7)
+    return (time.perf_counter() - began) * 1000
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+"""Service lines: the shared vectors, the rules that hold for any text, and the way back."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from remembrancer.protocol.lines import FAULTS, WARNINGS, CubeText, Lines, Rate, Unwritable, parse, write
+from remembrancer.protocol.seal import render
+
+VECTORS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "service-lines.json").read_text("utf-8"))
+SEAL = render(7)
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: str(vector["name"]))
+def test_the_shared_vectors_hold(vector: dict[str, Any]) -> None:
+    """decisions.md, Chat and models: 'its result has the fields of vectors/service-lines.json'."""
+    said = parse(vector["input"], step=vector["step"], cubes_shown=vector.get("cubes_shown"))
+
+    for name, wanted in vector["expect"].items():
+        if name.endswith("_include"):
+            assert set(wanted) <= set(getattr(said, name.removesuffix("_include")))
+        elif name.endswith("_include_any"):
+            assert set(wanted) & set(getattr(said, name.removesuffix("_include_any")))
+        else:
+            assert _as_json(getattr(said, name)) == wanted
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, CubeText):
+        return value._asdict()
+    return [list(rate) if isinstance(rate, Rate) else rate for rate in value] if isinstance(value, tuple | list) else value
+
+
+@pytest.mark.parametrize(
+    ("text", "part", "wanted"),
+    [
+        ("A.\n~~~\nTASK_DONE\n~~~~", "task_done", True),
+        ("A.\n````\n```\nTASK_DONE\n```\n````\nB.", "task_done", False),
+        ("```not a fence``` \nTASK_DONE", "task_done", True),
+        ("| CUBE: | fact |\n|---|---|", "cube", None),
+        ("A.\nRATE: `c1` +1 fine", "rates", (Rate("c1", 1, "fine"),)),
+        ("A.\nRATE: c1 \uff0b1: fine", "rates", (Rate("c1", 1, "fine"),)),
+        ("A.\nRATE: c1 -0", "rates", (Rate("c1", 0, ""),)),
+        ("A.\nRATE: my cube +1 an id has no blank", "rates", ()),
+        ("A.\n\u0421UBE: fact | t | e | r", "cube", None),  # a Cyrillic letter that looks like a C
+        ("A.\n    TASK_DONE", "task_done", False),
+        ("A.\n\tTASK_DONE", "task_done", False),
+        ("A.\n`TASK_DONE`", "task_done", True),
+        ("A.\n**TASK_DONE**", "task_done", True),
+        ("A.\n**TASK_DONE", "task_done", False),
+        ("A.\n**CRITICAL: likes tea**", "critical", "likes tea"),
+        ("A.\nCRITICAL: **likes** tea", "critical", "**likes** tea"),
+        ("A.\nCRITICAL: likes tea\nCRITICAL: none\nCRITICAL: hates milk", "critical", "likes tea; hates milk"),
+        ("A.\nL1:\n  - did X\n  - then Y", "l1", "- did X - then Y"),
+        ("A.\nL1: none", "l1", None),
+        ("A.\nMemory: Not Used.", "memory_used", False),
+        ("A.\nCUBE: fact | a\uff5c b | c | d", "cube", CubeText("fact", "a", "b", "c | d")),
+        ("A.\nCUBE: fact | a \\\uff5c b | c | d", "cube", CubeText("fact", "a \uff5c b", "c", "d")),
+        ("A.\u2028TASK_DONE", "task_done", False),
+        ("A.\nCUBE: fact | t | e | r\nPUBLISH", "publish", True),
+        ("A.\nREM\uff5c#7\uff5cREAD\uff5cVERIFY\uff5cCORRECT\uff5cOUTPUT", "seal_step", 7),
+        ("A.\nOTHER | #7 | READ | VERIFY | CORRECT | OUTPUT", "seal_step", None),
+        ("**DRAFT**\n\nDear Bob,\nit is done.", "answer", "**DRAFT**\n\nDear Bob,\nit is done."),
+        ("Here is my text:\n\nDRAFT\nx\nFINAL\ny", "answer", "Here is my text:\n\nDRAFT\nx\nFINAL\ny"),
+        ("DRAFT\nIt is 5.\nSECOND LOOK\nThat is wrong.", "answer", ""),
+        ("DRAFT\nTASK_DONE\nSECOND LOOK\nb\nFINAL\nc", "task_done", False),
+        ("DRAFT\na\nSECOND LOOK\nb\nFINAL\nc", "sections", {"DRAFT": "a", "SECOND LOOK": "b", "FINAL": "c"}),
+        ("A.\n\nTASK_DONE\n\nB.", "answer", "A.\n\nB."),
+        ("\n\n    x = 1\n\n\n\n    y = 2\n", "answer", "    x = 1\n\n\n\n    y = 2"),
+    ],
+)
+def test_what_the_vectors_leave_open(text: str, part: str, wanted: object) -> None:
+    assert getattr(parse(text, step=7), part) == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (f"A.\n{SEAL}\nHope this helps!", "seal_not_last"),
+        ("A.\nOTHER | #7 | READ | VERIFY | CORRECT | OUTPUT", "seal_name"),
+        ("A.\nCUBE: fact | t | e | r\nCUBE: fact | a | b | c", "cube_many"),
+        ("A.\nCUBE_NOTHING:", "cube_nothing_reason"),
+        (SEAL, "answer_empty"),
+        ("CRITICAL: a\nmore text", "ignored"),
+        ("A.\nCRITICAL: a\nCRITICAL: b", "repeated"),
+        ("A.\nCUBE: fact | t | e | r\nCUBE_NOTHING: no", "cube_and_nothing"),
+        ("A.\n```\nTASK_DONE\n```", "fenced_tail"),
+    ],
+)
+def test_what_is_wrong_or_odd_has_a_code(text: str, code: str) -> None:
+    said = parse(text, step=7)
+
+    assert code in (*said.errors, *said.warnings)
+
+
+def test_a_fault_says_where_it_is_and_which_cube_it_is_about() -> None:
+    said = parse(f"A.\n\nRATE: c2 -1\nRATE: c9 +1\n{SEAL}", step=7, cubes_shown={"c2"})
+
+    assert [tuple(fault) for fault in said.faults] == [("rate_reason", 3, "c2"), ("rate_unknown", 4, "c9")]
+
+
+def test_no_acting_line_is_left_for_the_user_to_see() -> None:
+    """Specification, 'Per-turn agent protocol': 'Show the user only the clean answer.'"""
+    whole = Lines(
+        answer="It leaves at 9:40 (ref: evt_1).",
+        critical="likes tea",
+        cube=CubeText("fact", "t", "e", "r"),
+        rates=(Rate("c1", 1, "used"),),
+        l1="did X",
+        l2="X",
+        task_done=True,
+        publish=True,
+        memory_used=False,
+        seal_step=7,
+    )
+
+    assert parse(write(whole), step=7).answer == whole.answer
+
+
+# Texts made of what the grammar is made of, so that its rules meet in every way.
+_WORDS = ["L1", "L2", "CRITICAL", "CUBE", "CUBE_NOTHING", "RATE", "TASK_DONE", "PUBLISH", "memory", "DRAFT", "SECOND LOOK", "FINAL", "none"]
+_SIGNS = [*":|\\`~-*_#> \t.", "\uff1a", "\uff5c", "\r", "\u2028", "\u00a0", "\u0085", "\x1c", "```", "**", "    ", " | ", "+1", "-1", "c1"]
+_LINES = [
+    "CUBE: fact | t | e | r", "CUBE: fact | a\\|b | e\\ | r | s", "CUBE_NOTHING: none", "RATE: c1 +1 used", "RATE: c1 -1", "RATE: c2 0 - x",
+    "CRITICAL: likes tea", "CRITICAL:", "**CRITICAL:** `x`", "L1: a", "  - b", "- c", "L2: d", "TASK_DONE", "PUBLISH", "memory: not used",
+    SEAL, render(6), render(7, "OTHER"), "DRAFT", "## SECOND LOOK", "**FINAL:**", "```", "~~~", "```py", "> quoted", "    code", "text", "",
+]  # fmt: skip
+_grammar = st.lists(st.one_of(st.sampled_from(_LINES), st.lists(st.sampled_from([*_WORDS, *_SIGNS]), max_size=8).map("".join))).map(
+    "\n".join
+)
+_any_text = st.one_of(_grammar, st.text(alphabet=st.characters()))
+
+
+@given(_any_text, st.none() | st.integers())
+def test_any_text_is_taken_apart(text: str, step: int | None) -> None:
+    """Issue 5: 'any text in, never an exception'."""
+    said = parse(text, step=step, cubes_shown=("c1",))
+
+    assert set(said.errors) <= set(FAULTS)
+    assert set(said.warnings) <= set(WARNINGS)
+    assert len(said.errors) + len(said.warnings) == len(said.faults)
+    assert {rate.cube_id for rate in said.rates} <= {"c1"}
+
+
+@given(_any_text)
+@example("FINAL\nL1: y\nDRAFT\nz")
+@example("A\n```\nCRITICAL: x")
+@example("Write:\n```\nCRITICAL: x\n```\n" + SEAL)
+@example("- ```\nTASK_DONE")
+def test_what_was_read_is_written_so_that_it_is_read_the_same(text: str) -> None:
+    """Issue 5: 'written back by a formatter whose output parses to the same'."""
+    said = parse(text, step=7)
+
+    written = write(said)
+
+    again = parse(written, step=7)
+    assert again == replace(said, sections={})
+    assert write(again) == written
+
+
+@pytest.mark.parametrize(
+    ("parts", "named"),
+    [
+        (Lines(answer="TASK_DONE"), "answer"),
+        (Lines(answer="A.", critical="two\nlines"), "answer"),
+        (Lines(answer="A.", critical="none"), "critical"),
+        (Lines(answer="A.", cube=CubeText("fact", "", "e", "r")), "cube"),
+        (Lines(answer="A.", rates=(Rate("c1", -1, ""),)), "rates"),
+        (Lines(answer="A.", publish=True), "publish"),
+        (Lines(answer="A.", seal_step=-1), "answer"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_rather_than_changed(parts: Lines, named: str) -> None:
+    with pytest.raises(Unwritable, match=f"`{named}`"):
+        write(parts)
+
+
+HOSTILE: dict[str, Callable[[int], str]] = {  # texts of about so many characters that a careless pattern chews on
+    "one word": lambda size: "a" * size,
+    "blanks": lambda size: "CRITICAL:" + " " * size,
+    "blanks before a bar": lambda size: "CUBE: fact" + " " * size + "| t | e | r",
+    "bars": lambda size: "CUBE: fact " + "|" * size,
+    "escaped bars": lambda size: "CUBE: fact " + "\\|" * (size // 2),
+    "a bullet and blanks": lambda size: "-" + " " * size + "x",
+    "backticks": lambda size: "`" * size,
+    "marks": lambda size: "**" * (size // 2) + "CRITICAL: x",
+    "a rating without an end": lambda size: "RATE: c1" + " " * size + "+1" + " " * size + "x",
+    "almost a seal": lambda size: "REM | #" + "7" * size,
+    "almost a heading": lambda size: "DRAFT" + " " * size + "x",
+    "summaries": lambda size: "L1: a\n  b\n" * (size // 10),
+    "facts": lambda size: "CRITICAL: a\n" * (size // 12),
+    "ratings": lambda size: "RATE: c1 +1\n" * (size // 12),
+    "blank lines": lambda size: "\n" * size,
+    "fences": lambda size: "```\n" * (size // 4),
+    "open fences": lambda size: "~~~~\n~~~\n" * (size // 9),
+    "headings": lambda size: "DRAFT\nFINAL\n" * (size // 12),
+    "seals": lambda size: f"{SEAL}\n" * (size // 50),
+}
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_megabyte_is_read_to_its_end(text: Callable[[int], str]) -> None:
+    """Issue 5: 'parse time linear'. What grew with the square of the length would not end in a day; bench/lines.py has the seconds."""
+    whole = text(1 << 20)
+
+    said = parse(whole, step=7)
+
+    assert len(said.answer) <= len(whole)
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_twice_the_text_is_twice_the_work(text: Callable[[int], str]) -> None:
+    """Issue 5: 'parse time linear', by the number of calls that are made."""
+    once, twice = _calls(text(1 << 12)), _calls(text(1 << 13))
+
+    assert twice <= 2 * once + 100
+
+
+def _calls(text: str) -> int:
+    made = 0
+
+    def count(_frame: object, event: str, _argument: object) -> None:
+        nonlocal made
+        made += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        parse(text, step=7)
+    finally:
+        sys.setprofile(before)
+    return made
+
+
+def test_every_fault_is_in_the_reference_with_what_to_do() -> None:
+    told = (Path(__file__).parents[2] / "docs" / "reference" / "service-lines.md").read_text("utf-8").replace("\\|", "|")
+
+    assert [code for code, says in {**FAULTS, **WARNINGS}.items() if f"| `{code}` | {says} |" not in told] == []

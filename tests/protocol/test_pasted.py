@@ -1,0 +1,66 @@
+"""Keys are found where people paste them, and nowhere else. They are put together here, so that none stands in this file."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remembrancer.accounts import keys
+from remembrancer.protocol.pasted import REMOVED, pasted_keys, without_keys
+
+KEYS = {
+    "remembrancer": "sk" + "_" + "0123456789abcdef" * 4,
+    "openai or anthropic": "sk" + "-ant-api03-" + "aB3_-" * 8,
+    "stripe": "sk" + "_live_" + "aB3" * 8,
+    "github": "gh" + "p_" + "aB3d" * 9,
+    "gitlab": "gl" + "pat-" + "aB3d" * 5,
+    "aws": "AK" + "IA" + "ABCD1234" * 2,
+    "google": "AI" + "za" + "aB3d-" * 7,
+    "slack": "xo" + "xb-" + "1234567890-abc",
+    "hugging face": "hf" + "_" + "aBcDeF" * 6,
+    "groq": "gs" + "k_" + "aB3d" * 13,
+    "xai": "xa" + "i-" + "aB3d" * 20,
+    "npm": "np" + "m_" + "aB3d" * 9,
+    "pypi": "py" + "pi-AgEI" + "aB3d" * 20,
+    "private key": "-----BEGIN " + "RSA PRIVATE KEY-----",
+}
+
+
+@pytest.mark.parametrize(("kind", "key"), KEYS.items(), ids=KEYS)
+def test_a_key_is_found_wherever_it_stands(kind: str, key: str) -> None:
+    """Specification, Authentication: 'If a user pastes one, the agent warns them'."""
+    for text in (key, f"my key is {key}.", f'"{key}"', f"KEY={key}\nnext line", f"钥匙{key}"):
+        [found] = pasted_keys(text)
+
+        assert (found.kind, text[found.start : found.end][: len(key)]) == (kind, key)
+        assert key not in without_keys(text)
+
+
+def test_every_key_the_service_makes_is_found() -> None:
+    assert [found.kind for found in pasted_keys(keys.mint())] == ["remembrancer"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "sk_test is a prefix",
+        "the sk_ keys",
+        "task_0123456789abcdef0123",
+        "risk-averse-people-are-here-today",
+        "AKIA",
+        "sk-short",
+        "ghp_x",
+        "mask_deadbeefdeadbeef",
+    ],
+)
+def test_ordinary_text_holds_none(text: str) -> None:
+    assert pasted_keys(text) == []
+    assert without_keys(text) == text
+
+
+@given(st.lists(st.one_of(st.text(), st.sampled_from(list(KEYS.values())))).map(" ".join))
+def test_nothing_is_left_of_any(text: str) -> None:
+    assert pasted_keys(without_keys(text)) == []
+    assert without_keys(text).count(REMOVED) >= len(pasted_keys(text))
