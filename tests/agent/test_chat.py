@@ -17,12 +17,12 @@ from remembrancer.agent.chat import begin, chat, finish
 from remembrancer.agent.drafting import Gate, last_of
 from remembrancer.agent.quoting import QUOTED_TOPIC
 from remembrancer.context import Caller, Context
-from remembrancer.memory.fence import unfenced
 from remembrancer.memory.remember import remember
 from remembrancer.models import Budget, ModelFailed, Models, Question, Reply, Try
 from remembrancer.models.port import OnText
 from remembrancer.protocol import limits
 from remembrancer.protocol.chat import Chat, ChatAnswer, Earlier
+from remembrancer.protocol.fence import unfenced
 from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.seal import read_seal
 

@@ -10,7 +10,6 @@ from ..accounts.once import Once, first_answer
 from ..accounts.prompts import prompt_of
 from ..context import Caller, Context
 from ..memory.events import EventUnknown, event_detail
-from ..memory.fence import new_delimiter
 from ..memory.keep import Kept, Place, keep_once
 from ..memory.recall import recall
 from ..memory.received import Intake, NothingOfItsOwn
@@ -19,6 +18,7 @@ from ..models import Budget, ModelFailed, Try
 from ..models.port import WHY
 from ..protocol import limits
 from ..protocol.chat import AnswerMode, Chat, ChatAnswer, ModelTry, Usage
+from ..protocol.fence import new_delimiter
 from ..protocol.memory import MemoryAnswer, MemoryQuery, TurnText
 from ..protocol.seal import render
 from ..protocol.second_look import Check

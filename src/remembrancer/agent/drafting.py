@@ -9,11 +9,11 @@ from datetime import UTC, date, datetime
 from importlib import resources
 
 from ..memory.events import raw_dialogue
-from ..memory.fence import defused, fenced
 from ..models import Budget, Message, ModelFailed, Models, Question, Try
 from ..protocol import limits
 from ..protocol.chat import Earlier
 from ..protocol.constitution import RULES
+from ..protocol.fence import defused, fenced
 from ..protocol.memory import Event, Hit
 from ..protocol.second_look import Check
 from .evidence import Evidence

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ..memory.fence import defused
 from ..memory.headlines import sentences
 from ..protocol import limits
+from ..protocol.fence import defused
 from ..protocol.memory import Hit
 from ..search import ask
 from ..search.secrets import masked, secrets_in
