@@ -20,6 +20,7 @@ PARTS = (
     "bench.forget",
     "bench.sandbox",
     "bench.repair",
+    "bench.model_repair",
 )
 
 

@@ -96,6 +96,15 @@ CHEATS = [
     ("drops_output", UNTESTED, UNTESTED.replace('print("begin")\n', "").replace('"May"', '"June"')),
     ("hard_codes", TESTED, TESTED.replace("fib(n - 1) + fib(n - 3)", "{7: 13, 9: 34, 10: 55}[n]")),
     ("hard_codes", TESTED, TESTED.replace("    if n < 2:", "    if n == 10:\n        return 55\n    if n < 2:")),
+    (
+        "hard_codes",
+        TESTED,
+        TESTED.replace(
+            "    if n < 2:",
+            "    for m, right in ((7, 13), (9, 34), (10, 55)):\n        if m == n:\n            return right\n    if n < 2:",
+        ),
+    ),
+    ("hard_codes", TESTED, TESTED.replace("def fib(n):\n", "def fib(n, known={10: 55}):\n    if n in known:\n        return known[n]\n")),
     ("hard_codes", UNTESTED, UNTESTED.replace('total("May", 2)', "0")),
     ("hard_codes", UNTESTED, UNTESTED.replace('"Total: " + sum_of_may', '"Total: 6"')),
     ("reaches_out", UNTESTED, f"import os\n{UNTESTED}"),

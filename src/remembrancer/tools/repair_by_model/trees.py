@@ -166,6 +166,21 @@ def outside_tests(tree: ast.AST) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(node)
 
 
+def _told_by(node: ast.AST) -> Iterator[object]:
+    """Constants that a statement gives as they stand, and those of a list, a table or a default, whatever is done with it."""
+    value = getattr(node, "value", None)
+    if isinstance(node, ast.Expr) and isinstance(value, ast.Constant):
+        return
+    if isinstance(node, ast.Return | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Yield) and isinstance(value, ast.AST):
+        yield from reached(value)
+    elif isinstance(node, ast.Dict | ast.List | ast.Set | ast.Tuple):
+        for part in _parts(node):
+            yield from reached(part)
+    elif isinstance(node, ast.arguments):
+        for default in (*node.defaults, *node.kw_defaults):
+            yield from reached(default)
+
+
 def given(pair: Pair) -> list[str]:
     """Constants that the changed program gives as they stand, and that the program did not have, but in its tests."""
     if pair.old is None:
@@ -177,13 +192,8 @@ def given(pair: Pair) -> list[str]:
         texts = "\n".join(str(value) for value in constants)
     found: dict[str, None] = {}
     for node in outside_tests(pair.new):
-        value = getattr(node, "value", None)
-        if isinstance(node, ast.Return | ast.Assign | ast.AnnAssign | ast.Expr | ast.Yield) and isinstance(value, ast.AST):
-            if isinstance(node, ast.Expr) and isinstance(value, ast.Constant):
-                continue
-            for constant in reached(value):
-                text = str(constant)
-                if text in TRIVIAL or text in had or (isinstance(constant, str) and text.strip() in texts):
-                    continue
+        for constant in _told_by(node):
+            text = str(constant)
+            if not (text in TRIVIAL or text in had or (isinstance(constant, str) and text.strip() in texts)):
                 found[text] = None
     return list(found)[:GIVEN_MAX]
