@@ -24,6 +24,7 @@ PARTS = (
     "bench.permissions",
     "bench.lines",
     "bench.runtime",
+    "bench.model_repair",
 )
 
 

@@ -104,6 +104,11 @@ class Settings:
     model_calls_max: int = setting(6, "Calls of models for one request, all tries together.", unit="calls", least=1, most=100)
     model_tokens_max: int = setting(1_024, "What a model may write in one answer.", unit="tokens", least=16, most=100_000)
     model_temperature: float = setting(0.2, "How freely a model chooses its words: 0 always takes the likeliest.", least=0, most=2)
+    repair_seconds: int = setting(
+        60, "Time that models may take for one program, the runs of what they wrote included.", unit="seconds", least=1, most=600
+    )
+    repair_calls_max: int = setting(6, "Calls of models for one program.", unit="calls", least=1, most=100)
+    repair_tokens_max: int = setting(12_000, "What models may write for one program, all answers together.", unit="tokens", least=64)
     rate_chat_per_minute: int = setting(60, "Chat messages one key may send in a minute; 0 = as many as it likes.", unit="calls", least=0)
     log_level: str = setting("info", "How much is logged: `debug`, `info`, `warning` or `error`.")
 

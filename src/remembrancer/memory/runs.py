@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from ..accounts import may_write, space_user_id
+from ..accounts import may_use_outside_models, may_write, space_user_id
 from ..accounts.once import Once, first_answer, once
 from ..context import Caller, Context
 from ..protocol import limits
@@ -15,6 +15,7 @@ from ..protocol.memory import TurnText
 from ..store import Transaction
 from ..tools.files import AccountFull, Owner, charged, held, room_left
 from ..tools.programs import run_program
+from ..tools.repair_by_model.spending import Panel
 from ..tools.sandbox.sandbox import Sandbox
 from .keep import Place, keep_once
 
@@ -33,7 +34,8 @@ def execute(context: Context, sandbox: Sandbox, caller: Caller, asked: Execution
     space_user_id(caller, asked.user_id)
     if given is not None and (first := context.store.read(lambda tx: first_answer(tx, given, context.clock()))) is not None:
         return Executed.model_validate_json(first)
-    return _kept(context, caller, asked, *run_program(sandbox, asked), given)
+    panel = Panel(models=context.models, settings=context.settings, outside=may_use_outside_models(context, caller))
+    return _kept(context, caller, asked, *run_program(sandbox, asked, panel), given)
 
 
 def _kept(

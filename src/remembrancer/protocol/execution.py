@@ -11,9 +11,31 @@ from .files import CreatedFile
 from .message import ABSENT_IF_NONE, Id, Message, Telling, example
 
 Mode = Literal["fix", "optimize", "all"]  # specification, Run code in the sandbox
+Strategy = Literal["cascade", "race"]
 Status = Literal["ok", "fixed", "failed", "timeout", "killed"]
 Level = Literal["gvisor", "ns", "landlock", "unsafe"]
 Milliseconds = Annotated[float, Field(ge=0)]
+Guard = Literal[  # why what a model wrote is not taken
+    "no_program",
+    "unreadable",
+    "repeated",
+    "grows",
+    "loses_secrets",
+    "tests_changed",
+    "swallows",
+    "exits",
+    "drops_definitions",
+    "hollows",
+    "shrinks",
+    "deletes",
+    "drops_raise",
+    "drops_output",
+    "hard_codes",
+    "reaches_out",
+    "rebinds",
+    "unequal",
+    "not_faster",
+]
 
 
 class Execution(Message):
@@ -28,6 +50,9 @@ class Execution(Message):
         float | None,
         Field(gt=0, le=limits.RUN_SECONDS_MAX, description="Seconds it may take; the default is a setting of the server."),
     ] = None
+    strategy: Annotated[
+        Strategy, Field(description="How models are asked to fix it: one after another (`cascade`), or all at once (`race`).")
+    ] = "cascade"
     session_id: Annotated[Id | None, Field(description="Keep the run as an event of this session, to be found and cited.")] = None
     user_id: Annotated[Id | None, Field(description="Whose memory that is. Default: the key's own.")] = None
 
@@ -81,16 +106,34 @@ class Confinement(Message):
 
 
 class Attempt(Message):
-    """One run of the program, or of what it was changed to."""
+    """One run of the program, or of what it was changed to; or what a model proposed, run or not."""
 
     stage: Annotated[
-        Literal["run", "deterministic"],
-        Field(description="`run`: as it was sent. `deterministic`: as a rule for programs like it changes it."),
+        Literal["run", "deterministic", "model", "optimize", "tidy"],
+        Field(
+            description="`run`: as it was sent. `deterministic`: as a rule for programs like it changes it. "
+            "`model`, `optimize`, `tidy`: as a model would fix it, make it faster, make it readable."
+        ),
     ]
     repair: Annotated[str | None, ABSENT_IF_NONE, Field(description="What the rule changed, for `deterministic`.")] = None
-    outcome: Annotated[Status, Field(description="How it ended.")]
+    model: Annotated[str | None, ABSENT_IF_NONE, Field(description="The model's name; of one that gave no answer, its slot.")] = None
+    outcome: Annotated[
+        Status | Literal["refused", "unanswered"],
+        Field(description="How it ended. `refused`: by a guard, which `guard` names. `unanswered`: no model answered, `error` says why."),
+    ]
     error: Annotated[str | None, ABSENT_IF_NONE, Field(description="The error's type, when there was one.")] = None
+    guard: Annotated[Guard | None, ABSENT_IF_NONE, Field(description="The guard that refused it.")] = None
+    tokens: Annotated[int | None, ABSENT_IF_NONE, Field(ge=0, description="What the model read and wrote.")] = None
     ms: Annotated[Milliseconds, Field(description="How long it took.")]
+
+
+class Optimized(Message):
+    """What was measured of a program that a model made faster."""
+
+    cpu_ms_before: Annotated[Milliseconds, Field(description="Work of the processor as it was, the median of the runs.")]
+    cpu_ms_after: Annotated[Milliseconds, Field(description="The same of the faster one.")]
+    pairs: Annotated[int, Field(description="Times that both were run, one after the other.")]
+    pairs_won: Annotated[int, Field(description="Times that the faster one took at least a tenth less.")]
 
 
 class Executed(Message):
@@ -110,6 +153,13 @@ class Executed(Message):
     mode: Annotated[Mode, Field(description="As asked.")]
     fixed: Annotated[bool, Field(description="Whether the source was changed to make it work.")]
     diff: Annotated[str | None, Field(description="What was changed, as `patch` reads it.")]
+    verified: Annotated[
+        Literal["runs", "tests"] | None,
+        ABSENT_IF_NONE,
+        Field(description="What speaks for a model's fix: it ends well (`runs`), and its own tests, unchanged, are among it (`tests`)."),
+    ] = None
+    optimized: Annotated[Optimized | None, ABSENT_IF_NONE, Field(description="There when the program was made faster.")] = None
+    tidied: Annotated[bool | None, ABSENT_IF_NONE, Field(description="True when it was made readable.")] = None
     note: Annotated[str | None, ABSENT_IF_NONE, Field(description="What was not tried, and why.")] = None
     attempts: Annotated[list[Attempt], Field(description="The runs, first to last.")]
     files: Annotated[list[ProgramFile], Field(description="Files the program left, and figures it left open.")]

@@ -3,50 +3,134 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, field
 
 from ..protocol import limits
-from ..protocol.execution import Attempt, Confinement, Executed, Execution, ExecutionError, ExecutionLimits, FileLeftOut, Status, Usage
+from ..protocol.execution import Attempt, Confinement, Executed, Execution, ExecutionError, ExecutionLimits, FileLeftOut, Usage
 from .repair.mend import diff, mend
-from .repair.proposal import Failure, Proposal, Trial
-from .sandbox.plan import OUTPUT_BYTES_LAST
+from .repair.proposal import Proposal, Trial
+from .repair_by_model.fixing import fix
+from .repair_by_model.improving import faster, tidier, why_unproven
+from .repair_by_model.spending import Panel
+from .repair_by_model.work import Work
 from .sandbox.sandbox import Run, Sandbox, SandboxBusy, SandboxUnavailable
+from .verdict import failure_of, judge, ms
 
-_NOTES = {  # by status, else by mode
-    "optimize": "Nothing was made faster: no model is configured.",
-    "all": "Nothing was made faster: no model is configured.",
-    "timeout": "A program that was stopped is not repaired.",
-    "killed": "A program that was stopped is not repaired.",
-}
-_STOPPED = {
-    "timeout": "The program took longer than it may.",
-    "output": f"The program printed more than {OUTPUT_BYTES_LAST} bytes.",
-    "disk": "The program wrote more than it may.",
-}
+_NO_MODEL = "no model is configured"
 
 
-def run_program(sandbox: Sandbox, asked: Execution) -> tuple[Executed, list[tuple[str, bytes]]]:
-    """The outcome of the program as it was sent; or, where it failed and a rule mends it, of the mended one. And the files it left.
+def run_program(sandbox: Sandbox, asked: Execution, panel: Panel | None = None) -> tuple[Executed, list[tuple[str, bytes]]]:
+    """The outcome of the program as it was sent; or, where a rule or a model of `panel` mended or improved it, of the changed one.
 
-    Raises SandboxBusy, SandboxUnavailable.
+    And the files it left. Raises SandboxBusy, SandboxUnavailable.
     """
     began = time.monotonic()
     run = sandbox.run(asked.code, seconds=asked.timeout_s)
     status, error = judge(run)
-    attempts = [Attempt(stage="run", outcome=status, error=error.type if error else None, ms=_ms(run.wall_ms))]
-    note = _NOTES.get(status if status in _NOTES else asked.mode)
-    changed = None
-    if status == "failed" and len(asked.code) > limits.REPAIR_CHARACTERS_MAX:
-        note = f"A program of more than {limits.REPAIR_CHARACTERS_MAX} characters is not repaired."
-    elif status == "failed" and error and asked.mode != "optimize":
-        repairs = _Repairs(sandbox, asked, attempts)
-        changed = mend(asked.code, _failure(error), repairs.attempt)
-        run = repairs.last if changed and repairs.last else run
-        note = repairs.note if changed is None else _NOTES.get(asked.mode)
-    told = _executed(run, asked, sandbox)
-    more: dict[str, object] = {"attempts": attempts, "note": note, "duration_ms": _ms((time.monotonic() - began) * 1_000)}
-    if changed:
-        more |= {"status": "fixed", "fixed": True, "code": changed.code, "diff": diff(asked.code, changed.code)}
-    return told.model_copy(update=more), run.files
+    course = _Course(sandbox=sandbox, asked=asked, panel=panel, code=asked.code, run=run)
+    course.attempts.append(Attempt(stage="run", outcome=status, error=error.type if error else None, ms=ms(run.wall_ms)))
+    course.change()
+    told = _executed(course.run, asked, sandbox)
+    more: dict[str, object] = {**course.told, "attempts": course.attempts, "duration_ms": ms((time.monotonic() - began) * 1_000)}
+    more["note"] = " ".join(course.notes) or None
+    if course.code != asked.code:
+        more |= {"code": course.code, "diff": diff(asked.code, course.code)}
+    return told.model_copy(update=more), course.run.files
+
+
+@dataclass(slots=True, kw_only=True)
+class _Course:
+    """What has become of a program so far. `told` are the members of the answer that only some programs have."""
+
+    sandbox: Sandbox
+    asked: Execution
+    panel: Panel | None
+    code: str
+    run: Run
+    attempts: list[Attempt] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    told: dict[str, object] = field(default_factory=dict)
+    _work: Work | None = None
+
+    @property
+    def _why_silent(self) -> str:
+        """Why no model may be asked."""
+        return _NO_MODEL if self.panel is None else self.panel.why_silent
+
+    def _asking(self) -> Work | None:
+        """What asks the models; None when there are none that may be asked."""
+        if self._work is None and self.panel and self.panel.slots:
+            seconds = self.asked.timeout_s or self.sandbox.bounds.seconds
+            self._work = Work(self.sandbox, self.panel, self.attempts, seconds, self.asked.code)
+        return self._work
+
+    def change(self) -> None:
+        """Mend and improve it, as far as was asked and can be."""
+        status, error = judge(self.run)
+        mode = self.asked.mode
+        if status in ("timeout", "killed"):
+            self.notes.append("A program that was stopped is not repaired.")
+            return
+        if (status == "failed" or mode != "fix") and len(self.code) > limits.REPAIR_CHARACTERS_MAX:
+            what = "repaired" if status == "failed" else "improved"
+            self.notes.append(f"A program of more than {limits.REPAIR_CHARACTERS_MAX} characters is not {what}.")
+            return
+        if status == "failed" and error and mode != "optimize":
+            self._mend(error)
+        if mode != "fix":
+            self._improve()
+
+    def _mend(self, error: ExecutionError) -> None:
+        repairs = _Repairs(self.sandbox, self.asked, self.attempts)
+        changed = mend(self.code, failure_of(error), repairs.attempt)
+        if changed and repairs.last:
+            self._fixed(changed.code, repairs.last)
+            return
+        if repairs.ended:
+            self.notes.append(repairs.ended)
+            return
+        work = self._asking()
+        if work is None:
+            self.notes.append(f"Only repair by rule was tried: {self._why_silent}.")
+            return
+        fixed = fix(work, self.run, error, self.asked.strategy)
+        if fixed:
+            self._fixed(fixed.code, fixed.run)
+            self.told["verified"] = "tests" if fixed.tested else "runs"
+        elif work.ended:
+            self.notes.append(f"Repair by model ended: {work.ended.rstrip('.')}.")
+
+    def _fixed(self, code: str, run: Run) -> None:
+        self.code, self.run = code, run
+        self.told |= {"status": "fixed", "fixed": True}
+
+    def _improve(self) -> None:
+        """Make it faster; for `all` also easier to read."""
+        work = self._asking()
+        if work is None:
+            self.notes += [] if self._is_failed and self.asked.mode == "all" else [f"Nothing was made faster: {self._why_silent}."]
+            return
+        why = "the program fails" if self._is_failed else work.ended or why_unproven(work, self.code, self.run)
+        if why:
+            self.notes.append(f"Nothing was made faster: {why.rstrip('.')}.")
+            return
+        better = faster(work, self.code, self.run)
+        if isinstance(better, str):
+            self.notes.append(f"Nothing was made faster: {better.rstrip('.')}.")
+        else:
+            self.code, self.run = better.code, better.run
+            self.told["optimized"] = better.optimized
+        if self.asked.mode == "all":
+            tidied = tidier(work, self.code, self.run)
+            if isinstance(tidied, str):
+                self.notes.append(f"Nothing was tidied: {tidied.rstrip('.')}.")
+            else:
+                self.code, self.run = tidied.code, tidied.run
+                self.told["tidied"] = True
+
+    @property
+    def _is_failed(self) -> bool:
+        return judge(self.run)[0] != "ok"
 
 
 class _Repairs:
@@ -56,28 +140,24 @@ class _Repairs:
         self._sandbox, self._asked, self._attempts = sandbox, asked, attempts
         self._until = time.monotonic() + limits.REPAIR_SECONDS_MAX
         self.last: Run | None = None
-        self.note = "Only repair by rule was tried: no model is configured."
+        self.ended: str | None = None  # why no more could be tried
 
     def attempt(self, proposal: Proposal) -> Trial | None:
         left = self._until - time.monotonic()
         if left <= 0:
-            self.note = f"Repair ended after {limits.REPAIR_SECONDS_MAX} seconds."
+            self.ended = f"Repair ended after {limits.REPAIR_SECONDS_MAX} seconds."
             return None
         try:
             run = self._sandbox.run(proposal.code, seconds=min(left, self._asked.timeout_s or self._sandbox.bounds.seconds))
         except (SandboxBusy, SandboxUnavailable) as refused:  # the program was run, and how it went is the answer
-            self.note = f"Repair ended: {refused.detail}"
+            self.ended = f"Repair ended: {refused.detail}"
             return None
         self.last = run
         status, error = judge(run)
         self._attempts.append(
-            Attempt(stage="deterministic", repair=proposal.name, outcome=status, error=error.type if error else None, ms=_ms(run.wall_ms))
+            Attempt(stage="deterministic", repair=proposal.name, outcome=status, error=error.type if error else None, ms=ms(run.wall_ms))
         )
-        return Trial(good=status == "ok", failure=_failure(error) if status == "failed" and error else None)
-
-
-def _failure(error: ExecutionError) -> Failure:
-    return Failure(error.type, error.message, error.line, error.traceback)
+        return Trial(good=status == "ok", failure=failure_of(error) if status == "failed" and error else None)
 
 
 def _executed(run: Run, asked: Execution, sandbox: Sandbox) -> Executed:
@@ -110,28 +190,7 @@ def _executed(run: Run, asked: Execution, sandbox: Sandbox) -> Executed:
         files_not_named=run.not_named,
         exit_code=run.exit_code,
         signal=run.signal,
-        usage=Usage(wall_ms=_ms(run.wall_ms), cpu_ms=_ms(run.cpu_ms), max_rss_kb=run.max_rss_kb),
+        usage=Usage(wall_ms=ms(run.wall_ms), cpu_ms=ms(run.cpu_ms), max_rss_kb=run.max_rss_kb),
         sandbox=Confinement.model_validate({"level": run.level, "limits": limits_of_run}),
         duration_ms=0,
     )
-
-
-def judge(run: Run) -> tuple[Status, ExecutionError | None]:
-    """How a run ended, and why it did not end well. What the program says of itself counts only where the kernel says it failed."""
-    if run.stopped:
-        status: Status = "timeout" if run.stopped == "timeout" else "killed"
-        kind = "Timeout" if run.stopped == "timeout" else "Killed"
-        return status, ExecutionError(type=kind, message=_STOPPED.get(run.stopped, "The program was stopped."), line=None, traceback="")
-    if run.signal:
-        return "killed", ExecutionError(type="Killed", message=f"The program was ended by {run.signal}.", line=None, traceback="")
-    if run.exit_code == 0:
-        return "ok", None
-    if run.error and run.error["type"]:
-        return "failed", ExecutionError.model_validate(run.error)
-    return "failed", ExecutionError(
-        type="SystemExit", message=f"The program ended with exit status {run.exit_code}.", line=None, traceback=""
-    )
-
-
-def _ms(value: float) -> float:
-    return round(value, 2)

@@ -1,0 +1,154 @@
+"""Specification, 'Run code in the sandbox': `mode` fix, optimize and all with language models; with what decisions and issue add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from endpoint import Endpoint, Play, endpoint, says
+from service import Http, new_key
+from starlette.testclient import TestClient
+
+from remembrancer import testing
+from remembrancer.accounts import allow_outside_models
+from remembrancer.entrypoints.http import make_app
+from remembrancer.settings import Settings
+
+pytest.importorskip("httpx2", reason="the extra `models` is not installed")
+PATH = "/api/execute/code"
+BROKEN = "print(math.sqrt(4))\n"
+GOOD = "import math\nprint(math.sqrt(4))\n"
+WRONG = "def mean(values):\n    return sum(values) / (len(values) + 1)\n\n\nassert mean([1, 3]) == 2\nprint(mean([2, 4]))\n"
+RIGHT = WRONG.replace("(len(values) + 1)", "len(values)")
+Start = Callable[..., tuple[Http, Endpoint]]
+
+
+@pytest.fixture
+def start(folder: Path) -> Iterator[Start]:
+    """Starts the service with a first repair model that plays these; gives a client and the endpoint."""
+    with ExitStack() as stack:
+
+        def begin(*plays: Play, **more: Any) -> tuple[Http, Endpoint]:
+            tiny = stack.enter_context(endpoint(*plays))
+            given = {"model_repair_1": tiny.named(), **more}
+            settings = Settings(data=folder, embedder="none", durability="normal", **given)
+            context = testing.context(folder, settings=settings)
+            stack.callback(context.close)
+            client = stack.enter_context(TestClient(make_app(context), base_url="http://127.0.0.1:8460"))
+            return Http(client, context, new_key(context)), tiny
+
+        yield begin
+
+
+def ran(http: Http, code: str, **more: Any) -> Any:
+    """The answer's body of a program that was run."""
+    answer = http.post(PATH, {"code": code, **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_a_model_mends_what_no_rule_does_and_the_answer_says_which(start: Start) -> None:
+    """Decisions: '`attempts` in a sandbox answer: `[{stage, model?, outcome, error?, tokens?, ms}]`'."""
+    http, _ = start(says(f"```python\n{RIGHT}```"))
+
+    told = ran(http, WRONG)
+
+    assert (told["status"], told["fixed"], told["verified"], told["stdout"], told["code"]) == ("fixed", True, "tests", "3.0\n", RIGHT)
+    assert "+    return sum(values) / len(values)" in told["diff"]
+    run, by_model = told["attempts"]
+    assert (run["stage"], run["outcome"], run["error"]) == ("run", "failed", "AssertionError")
+    assert by_model.pop("ms") > 0
+    assert by_model == {"stage": "model", "model": "tiny", "outcome": "ok", "tokens": 77}
+    assert "note" not in told
+
+
+def test_rules_come_first_and_cost_nothing(start: Start) -> None:
+    """Issue: deterministic repair, then models."""
+    http, tiny = start(says(f"```python\n{GOOD}```"))
+
+    told = ran(http, BROKEN)
+
+    assert (told["status"], told["code"], tiny.asked) == ("fixed", GOOD, [])
+    assert told["attempts"][-1]["stage"] == "deterministic"
+
+
+def test_a_program_that_works_is_not_shown_to_a_model(start: Start) -> None:
+    http, tiny = start(says(f"```python\n{RIGHT}```"))
+
+    assert (ran(http, RIGHT)["status"], tiny.asked) == ("ok", [])
+
+
+def test_a_cheating_model_mends_nothing(start: Start) -> None:
+    """Issue: 'false "fixed" (must be 0 on programs with tests)'."""
+    http, _ = start(says("```python\n" + WRONG.replace("assert mean([1, 3]) == 2\n", "") + "```"))
+
+    told = ran(http, WRONG)
+
+    assert (told["status"], told["fixed"], told["code"], told["error"]["type"]) == ("failed", False, WRONG, "AssertionError")
+    assert [(one["outcome"], one.get("guard")) for one in told["attempts"][1:]] == [("refused", "tests_changed")] * 2
+
+
+def test_an_account_can_forbid_models_on_other_machines(start: Start) -> None:
+    """Issue: 'a per-account switch forbids outside models'."""
+    http, _ = start(says(""), model_repair_1="far@https://models.invalid/v1")
+    allow_outside_models(http.context, "owner", allowed=False)
+
+    told = ran(http, WRONG)
+
+    assert [one["stage"] for one in told["attempts"]] == ["run"]
+    assert told["note"] == "Only repair by rule was tried: this account lets no language model on another machine read what it sends."
+
+
+def test_calls_of_models_are_in_the_metrics(start: Start) -> None:
+    """Issue: 'every call is counted (tokens, ms) in metrics and in the answer'."""
+    http, _ = start(says(f"```python\n{RIGHT}```"))
+
+    ran(http, WRONG)
+
+    assert 'remembrancer_model_calls_total{model="tiny",outcome="ok",slot="repair_1"} 1.0' in http.get("/metrics").text
+
+
+def test_the_same_request_sent_again_asks_no_model_again(start: Start) -> None:
+    """Decisions: 'the same key and body gives the first answer again'."""
+    http, tiny = start(says(f"```python\n{RIGHT}```"))
+    sent = {"path": PATH, "body": {"code": WRONG}, "headers": {"Idempotency-Key": "k1"}}
+
+    first, again = http.post(**sent), http.post(**sent)
+
+    assert (first.json(), len(tiny.asked)) == (again.json(), 1)
+
+
+def test_optimize_says_what_was_measured(start: Start) -> None:
+    """Issue: 'modes fix, optimize and all'."""
+    slow = "total = 0\nfor i in range(10**6):\n    total += i * 2\nprint(total)\n"
+    fast = "total = sum(range(0, 2 * 10**6, 2))\nprint(total)\n"
+    http, _ = start(says(f"```python\n{fast}```"))
+
+    told = ran(http, slow, mode="optimize")
+
+    assert (told["status"], told["fixed"], told["code"], told["stdout"]) == ("ok", False, fast, "999999000000\n")
+    assert told["optimized"]["cpu_ms_after"] < told["optimized"]["cpu_ms_before"]
+    assert told["optimized"]["pairs_won"] >= 4
+    assert told["diff"]
+
+
+def test_a_strategy_that_there_is_not_is_refused(start: Start) -> None:
+    http, tiny = start(says(""))
+
+    answer = http.post(PATH, {"code": WRONG, "strategy": "vote"})
+
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"], tiny.asked) == (422, "/strategy", [])
+
+
+def test_a_kept_run_has_what_a_model_changed(start: Start) -> None:
+    """Decisions: 'Every run can be cited'."""
+    http, _ = start(says(f"```python\n{RIGHT}```"))
+
+    told = ran(http, WRONG, session_id="means", strategy="race")
+
+    event = http.get(f"/api/v7/event/{told['event_id']}").json()
+    assert event["query"] == WRONG
+    assert "+    return sum(values) / len(values)" in event["response"]
