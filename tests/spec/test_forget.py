@@ -289,6 +289,14 @@ class TestReplacing:
         assert refused == [409, 409, 404]
         assert http.rows() == before
 
+    def test_without_a_turn_nothing_is_replaced(self, http: Http) -> None:
+        draft = http.remember("q", "r")["event_id"]
+
+        told = http.post("/api/v7/remember", {"critical": "The ferry is daily.", "replaces": draft}).json()
+
+        assert [(part["part"], part["outcome"]) for part in told["receipts"]] == [("replaces", "skipped"), ("critical", "stored")]
+        assert http.get(f"/api/v7/event/{draft}").status_code == 200
+
     def test_a_draft_that_a_summary_told_of_does_not_make_another_due(self, http: Http) -> None:
         draft = http.remember("q", "The ferry leaves at ten from the pier.", session_id="s", l1_summary="Ferry at ten.")["event_id"]
 

@@ -7,6 +7,7 @@ import select
 import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -232,6 +233,27 @@ def test_a_zygote_that_has_done_its_share_is_replaced_without_a_run_lost(tmp_pat
     assert first.exit_code == 0
     assert outputs == [f"{n}\n" for n in range(60)]
     assert replaced is not zygote
+
+
+def test_a_start_under_way_ends_when_the_sandbox_is_closed(tmp_path: Path) -> None:
+    """Who stops the service in its first second need not wait for a self-test."""
+    made = Sandbox(settings(tmp_path))
+
+
+    def start() -> None:
+        with suppress(SandboxUnavailable):
+            made.start()
+
+    starting = threading.Thread(target=start)
+    starting.start()
+
+    made.close()
+    starting.join(timeout=60)
+
+    assert not starting.is_alive()
+    with pytest.raises(SandboxUnavailable):
+        made.run("1")
+    assert made._runner is None
 
 
 def test_closing_leaves_no_process_and_no_file(tmp_path: Path) -> None:

@@ -166,6 +166,8 @@ class _Writing:
         if said is None or derived is None:
             if self.turn.has_turn:
                 self._skipped("turn")
+            if self.turn.replaces is not None:
+                self._told("replaces", "skipped", self.turn.replaces, "There is no turn that takes its place.")
             return
         told_ms = None if self.turn.occurred_at is None else said.occurred_ms
         sides = {"query": said.query, "response": said.response, "told_ms": told_ms}

@@ -231,8 +231,6 @@ class Turn(Message):
                 raise Misfit(name, "Field required: a turn has two sides, of which one may be empty")
         if self.query is not None and not self.has_turn:
             raise ValueError("query and response are both empty: there is nothing to keep")
-        if self.replaces is not None and not self.has_turn:
-            raise Misfit("replaces", "there is no turn that takes the place of another")
         if self.has_cube and (missing := [name for name in _CUBE if says_nothing(getattr(self, name))]):
             raise Misfit(missing[0], f"a cube needs a topic, an essence and rules: {', '.join(missing)} says nothing")
         if self.cube_publish and not self.has_cube:

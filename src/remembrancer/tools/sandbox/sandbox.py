@@ -87,6 +87,8 @@ class Sandbox:
         self._changing = threading.Lock()  # of what follows
         self._starting = threading.Lock()
         self._inside = 0  # runs at work or waiting
+        self._closed = False
+        self._candidate: Runner | None = None  # that is being tested
         self._runner: Runner | None = None
         self._level: Level | None = None
         self._refused: tuple[float, SandboxUnavailable] | None = None  # when, and why
@@ -133,7 +135,10 @@ class Sandbox:
                 self._inside -= 1
 
     def close(self) -> None:
-        """End what runs, and let go. Idempotent; a later run would start it again."""
+        """End what runs, and let go; also of a start that is under way. Idempotent. No program is run afterwards."""
+        self._closed = True
+        if candidate := self._candidate:
+            candidate.close()  # its self-test ends at once, and with it the start that holds the lock
         with self._starting:
             runner, self._runner, self._level = self._runner, None, None
         if runner:
@@ -208,11 +213,15 @@ class Sandbox:
         levels = levels_from(self._settings.sandbox_min_level)
         why: list[str] = []
         for level in levels:
+            if self._closed:
+                raise SandboxUnavailable("The service is stopping.", missing=[])
             try:
                 return self._tested(level), level
             except (Lost, selftest.Believed) as error:
                 why.append(f"{level}: {error}")
                 log.warning("sandbox: level %s cannot be had: %s", level, error)
+        if self._closed:
+            raise SandboxUnavailable("The service is stopping.", missing=[])
         found = {one.primitive: one for level in levels if level != UNSAFE for one in missing(level)}
         told = [{"primitive": one.primitive, "why": one.why, "remedy": one.remedy} for one in found.values()]
         mend = " ".join(f"Missing: {one.primitive} ({one.why}); mend it: {one.remedy}." for one in found.values())
@@ -226,16 +235,21 @@ class Sandbox:
         return Contained(plan) if level == GVISOR else Forked(plan)
 
     def _tested(self, level: Level) -> Runner:
-        runner = self._made(level)
+        runner = self._candidate = self._made(level)
 
         def run(code: str, seconds: float) -> dict[str, Any]:
             return runner.run(code, seconds, self.bounds.disk_bytes)[0]
 
+        if self._closed:  # before it could be seen that there is something to close
+            runner.close()
+            raise Lost("the service is stopping")
         try:
             selftest.check(run, self.bounds, level, self._folder())
         except BaseException:
             runner.close()
             raise
+        finally:
+            self._candidate = None
         return runner
 
     def _folder(self) -> Path:
