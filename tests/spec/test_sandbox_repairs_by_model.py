@@ -114,7 +114,7 @@ def test_calls_of_models_are_in_the_metrics(start: Start) -> None:
 def test_the_same_request_sent_again_asks_no_model_again(start: Start) -> None:
     """Decisions: 'the same key and body gives the first answer again'."""
     http, tiny = start(says(f"```python\n{RIGHT}```"))
-    sent = {"path": PATH, "body": {"code": WRONG}, "headers": {"Idempotency-Key": "k1"}}
+    sent: dict[str, Any] = {"path": PATH, "body": {"code": WRONG}, "headers": {"Idempotency-Key": "k1"}}
 
     first, again = http.post(**sent), http.post(**sent)
 

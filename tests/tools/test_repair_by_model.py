@@ -12,6 +12,7 @@ from tools.conftest import settings
 
 from remembrancer.context import without_secrets
 from remembrancer.models.calls import ConfiguredModels
+from remembrancer.protocol import limits
 from remembrancer.protocol.execution import Executed, Execution
 from remembrancer.tools.programs import run_program
 from remembrancer.tools.repair_by_model.asking import Veil, program_in
@@ -194,6 +195,20 @@ def test_a_race_has_a_second_round(repair: Repair) -> None:
     assert told.status == "fixed"
     assert outcomes(told)[-1] == ("model-2", "ok", None)
     assert sorted(outcomes(told)[:2]) == [("model-1", "refused", "tests_changed"), ("model-2", "failed", "AssertionError")]
+
+
+def test_programs_that_wait_for_models_are_bounded(repair: Repair, box: Sandbox) -> None:
+    for _ in range(limits.REPAIRS_MAX):
+        assert box.repairs.acquire(blocking=False)
+    try:
+        told, [tiny] = repair(BROKEN, [fenced(GOOD)])
+    finally:
+        for _ in range(limits.REPAIRS_MAX):
+            box.repairs.release()
+
+    assert (told.status, tiny.asked) == ("failed", [])
+    assert told.note == "Only repair by rule was tried: 32 programs wait for models already."
+    assert repair(BROKEN, [fenced(GOOD)])[0].status == "fixed"
 
 
 def test_secrets_stay_here_and_are_in_the_program_that_runs(repair: Repair) -> None:

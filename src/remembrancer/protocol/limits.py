@@ -42,6 +42,7 @@ REPAIR_RUNS_MAX = 8  # ours: runs of changed programs beside the first one
 REPAIR_SECONDS_MAX = 60  # ours: for all of them together
 REPAIR_MODEL_TRIES = 2  # ours: answers of one slot to one failure; a third rarely helps
 REPAIR_CALL_SECONDS_MAX = 20  # ours: for one answer
+REPAIRS_MAX = 32  # ours: programs that wait for models at the same time; more are repaired by rule only
 OPTIMIZE_PAIRS = 5  # ours: runs of both programs, one after the other
 OPTIMIZE_PAIRS_WON_MIN = 4  # ours: of those, with a tenth less work of the processor
 OPTIMIZE_CPU_MS_MIN = 50  # ours: below that a tenth is lost in the noise

@@ -29,7 +29,10 @@ def run_program(sandbox: Sandbox, asked: Execution, panel: Panel | None = None) 
     status, error = judge(run)
     course = _Course(sandbox=sandbox, asked=asked, panel=panel, code=asked.code, run=run)
     course.attempts.append(Attempt(stage="run", outcome=status, error=error.type if error else None, ms=ms(run.wall_ms)))
-    course.change()
+    try:
+        course.change()
+    finally:
+        course.close()
     told = _executed(course.run, asked, sandbox)
     more: dict[str, object] = {**course.told, "attempts": course.attempts, "duration_ms": ms((time.monotonic() - began) * 1_000)}
     more["note"] = " ".join(course.notes) or None
@@ -55,11 +58,18 @@ class _Course:
     @property
     def _why_silent(self) -> str:
         """Why no model may be asked."""
+        if self.panel is not None and self.panel.slots:
+            return f"{limits.REPAIRS_MAX} programs wait for models already"
         return _NO_MODEL if self.panel is None else self.panel.why_silent
 
+    def close(self) -> None:
+        """Let another program go to the models."""
+        if self._work is not None:
+            self.sandbox.repairs.release()
+
     def _asking(self) -> Work | None:
-        """What asks the models; None when there are none that may be asked."""
-        if self._work is None and self.panel and self.panel.slots:
+        """What asks the models; None when there are none that may be asked now."""
+        if self._work is None and self.panel and self.panel.slots and self.sandbox.repairs.acquire(blocking=False):
             seconds = self.asked.timeout_s or self.sandbox.bounds.seconds
             self._work = Work(self.sandbox, self.panel, self.attempts, seconds, self.asked.code)
         return self._work

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import queue
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
 from ...models import Message, Slot
@@ -13,7 +12,7 @@ from ...protocol.execution import ExecutionError, Guard, Strategy
 from ..sandbox.sandbox import Run
 from ..verdict import judge
 from .asking import WHY, Rejected, failure_told
-from .spending import Share
+from .spending import SLOTS
 from .work import Look, Proposed, Work, tells
 
 # Failures that are no fault of the program's text: what it lacks here, what it may not do, and ends that it chose.
@@ -22,6 +21,7 @@ OWN_AFFAIR = frozenset(
     | {"ConnectionError", "ConnectionRefusedError", "ConnectionResetError", "gaierror", "URLError", "TimeoutError", "BlockingIOError"}
 )
 TEMPERATURES = (0.0, 0.5)  # of the first try and of the next
+_CALLS_IN_A_RACE = 2  # that one answer may cost: the port asks again where that may help
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,26 +123,21 @@ def _one_by_one(one: _Fix) -> Iterator[Proposed]:
 def _raced(one: _Fix) -> Iterator[Proposed]:
     """All slots at once, as they answer; then all once more. Who answers after the first that holds is not waited for."""
     work = one.work
-    for number in range(limits.REPAIR_MODEL_TRIES):
-        slots = [slot for slot in work.panel.slots if slot not in one.silent]
-        answers: queue.SimpleQueue[Proposed] = queue.SimpleQueue()
-        asked = 0
-        for slot in slots:
-            share = None if work.over else work.spending.take(work.code, among=1, calls=2)
-            if share is not None:
-                _start(one, slot, share, TEMPERATURES[min(number, 1)], answers)
-                asked += 1
-        for _ in range(asked):
-            yield answers.get()
-        if work.over:
-            return
-
-
-def _start(one: _Fix, slot: Slot, share: Share, temperature: float, answers: queue.SimpleQueue[Proposed]) -> None:
-    messages = _messages(one, slot)
-    threading.Thread(
-        target=lambda: answers.put(one.work.answer(slot, messages, share, temperature)), name=f"repair-{slot}", daemon=True
-    ).start()
+    threads = ThreadPoolExecutor(len(SLOTS), "repair")
+    try:
+        for temperature in TEMPERATURES[: limits.REPAIR_MODEL_TRIES]:
+            slots = [slot for slot in work.panel.slots if slot not in one.silent]
+            asked = []
+            for slot in slots:
+                share = None if work.over else work.spending.take(work.code, among=1, calls=_CALLS_IN_A_RACE)
+                if share is not None:
+                    asked.append(threads.submit(work.answer, slot, _messages(one, slot), share, temperature))
+            for answer in as_completed(asked):
+                yield answer.result()
+            if work.over:
+                return
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
 
 
 def _messages(one: _Fix, slot: Slot) -> tuple[Message, ...]:

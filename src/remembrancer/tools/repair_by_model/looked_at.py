@@ -32,8 +32,11 @@ from .trees import (
 )
 
 LEAST = {"fix": 0.6, "optimize": 0.25, "tidy": 0.6}  # of what the program was
+# Modules that reach out of a program, end it, know its text, or hold what is equal to everything.
 REACHING = {"os", "subprocess", "socket", "ctypes", "multiprocessing", "signal", "importlib", "builtins", "gc", "inspect", "shutil", "pty"}
-HIDING = {"exec", "eval", "compile", "__import__", "globals", "setattr", "delattr", "breakpoint"}
+REACHING |= {"unittest", "mock", "linecache", "traceback", "dis", "code", "runpy", "_thread", "faulthandler"}
+HIDING = {"exec", "eval", "compile", "__import__", "globals", "vars", "setattr", "delattr", "breakpoint", "__file__", "__builtins__"}
+HIDING |= {"_getframe", "f_locals", "f_globals", "f_back", "tb_frame", "__globals__", "__code__", "settrace", "setprofile", "modules"}
 ENDING = {"exit", "quit", "_exit", "abort", "kill", "SystemExit", "KeyboardInterrupt"}
 BROAD = {"Exception", "BaseException", "AssertionError"}
 ANSWERING = {"__eq__", "__ne__", "__bool__", "__contains__", "__lt__", "__le__", "__gt__", "__ge__"}
@@ -121,7 +124,7 @@ def reaches_out(pair: Pair) -> bool:
         return found | {(node.module or "").split(".")[0] for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
 
     def hides(tree: ast.Module) -> set[str]:
-        return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)} & HIDING
+        return {name_of(node) for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute)} & HIDING
 
     old = set(WORD.findall(pair.before)) if pair.old is None else roots(pair.old) | hides(pair.old)
     return bool(((roots(pair.new) & REACHING) | hides(pair.new)) - old)
@@ -130,6 +133,8 @@ def reaches_out(pair: Pair) -> bool:
 def rebinds(pair: Pair) -> bool:
     """It gives a built-in name, a function it has, a part of `sys` or an equality another meaning."""
 
+    classes = {node.name for node in ast.walk(pair.old or pair.new) if isinstance(node, ast.ClassDef)}
+
     def bound(tree: ast.Module) -> set[str]:
         found = set()
         for node in ast.walk(tree):
@@ -137,8 +142,9 @@ def rebinds(pair: Pair) -> bool:
                 found |= {node.id} & set(dir(builtins))
             elif isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load) and name_of(node.value) in ("sys", "builtins"):
                 found.add(f"sys.{node.attr}")
-            elif isinstance(node, ast.ClassDef):
-                found |= {inner.name for inner in node.body if isinstance(inner, Function) and is_hollow(inner.body)} & ANSWERING
+            elif isinstance(node, ast.ClassDef):  # an equality that a class of the program lacked may be what was wrong
+                methods = [inner for inner in node.body if isinstance(inner, Function) and inner.name in ANSWERING]
+                found |= {inner.name for inner in methods if is_hollow(inner.body) or node.name not in classes}
         for node in tree.body:
             if isinstance(node, (*Function, ast.ClassDef)):
                 found |= {node.name} & set(dir(builtins))
@@ -232,34 +238,45 @@ def tests_changed(pair: Pair) -> bool:
     return _tests_idle(pair.old, pair.new) or _data_changed(pair.old, pair.new)
 
 
+def _read(tree: ast.Module) -> set[str]:
+    """Names that assertions read, and what loops around them go through."""
+    tests = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    loops = [
+        node.iter for node in ast.walk(tree) if isinstance(node, ast.For) and any(isinstance(part, ast.Assert) for part in ast.walk(node))
+    ]
+    return {part.id for node in (*tests, *loops) for part in ast.walk(node) if isinstance(part, ast.Name)}
+
+
 def _tests_idle(old: ast.Module, new: ast.Module) -> bool:
-    """Whether a function with assertions returns where it did not, or is called less often."""
+    """Whether what holds assertions leaves them out, sets what they read where it did not, or is called less often."""
+    read = _read(old)
 
-    def holding(tree: ast.Module) -> dict[str, int]:
-        return {
-            node.name: sum(isinstance(inner, ast.Return | ast.Raise) for inner in ast.walk(node))
-            for node in ast.walk(tree)
-            if isinstance(node, Function) and any(isinstance(inner, ast.Assert) for inner in ast.walk(node))
-        }
+    def stops(node: ast.AST) -> bool:
+        leaves = isinstance(node, ast.Return | ast.Raise | ast.Yield | ast.YieldFrom | ast.Break | ast.Continue | ast.Global)
+        return leaves or isinstance(node, ast.AsyncFunctionDef) or (isinstance(node, ast.Name | ast.arg) and _is_set(node) in read)
 
-    before, after = holding(old), holding(new)
+    def holding(tree: ast.Module) -> Counter[str]:
+        found: Counter[str] = Counter()
+        for node in ast.walk(tree):
+            if isinstance(node, (*Function, ast.For, ast.While)) and any(isinstance(inner, ast.Assert) for inner in ast.walk(node)):
+                found[getattr(node, "name", "")] += sum(map(stops, ast.walk(node)))
+        return found
+
     calls_old, calls_new = (Counter(name_of(node) for node in ast.walk(tree) if isinstance(node, ast.Call)) for tree in (old, new))
-    tests = {
-        *before,
-        *(node.name for node in ast.walk(old) if isinstance(node, (*Function, ast.ClassDef)) and is_test(node)),
-        "main",
-        "testmod",
-    }
-    return any(after.get(name, 0) > count for name, count in before.items()) or any(calls_new[name] < calls_old[name] for name in tests)
+    tests = {node.name for node in ast.walk(old) if isinstance(node, (*Function, ast.ClassDef)) and is_test(node)} | {"main", "testmod"}
+    return bool(holding(new) - holding(old)) or any(calls_new[name] < calls_old[name] for name in {*holding(old), *tests} if name)
+
+
+def _is_set(node: ast.Name | ast.arg) -> str | None:
+    """The name that is given a value here."""
+    if isinstance(node, ast.arg):
+        return node.arg
+    return None if isinstance(node.ctx, ast.Load) else node.id
 
 
 def _data_changed(old: ast.Module, new: ast.Module) -> bool:
-    """Whether a name that the tests read is a constant where it was none, or another one."""
-    tests = [node for node in ast.walk(old) if isinstance(node, ast.Assert)]
-    loops = [
-        node.iter for node in ast.walk(old) if isinstance(node, ast.For) and any(isinstance(part, ast.Assert) for part in ast.walk(node))
-    ]
-    read = {part.id for node in (*tests, *loops) for part in ast.walk(node) if isinstance(part, ast.Name)}
+    """Whether a name that the tests read is a constant where it was none, or no longer the one that it was."""
+    read = _read(old)
 
     def assigned(tree: ast.Module) -> dict[str, list[ast.expr]]:
         found: dict[str, list[ast.expr]] = {}
@@ -271,11 +288,14 @@ def _data_changed(old: ast.Module, new: ast.Module) -> bool:
         return found
 
     before, after = assigned(old), assigned(new)
-    for name, values in after.items():
-        had = {ast.dump(value) for value in before.get(name, [])}
-        if name in before and any(is_constant(value) and ast.dump(value) not in had for value in values):
+    for name, values in before.items():
+        was, has = [ast.dump(value) for value in values], [ast.dump(value) for value in after.get(name, [])]
+        if not has or (all(map(is_constant, values)) and was != has):
             return True
-    return any(name not in after for name in before)
+        if any(is_constant(value) and ast.dump(value) not in was for value in after[name]):
+            return True
+    globals_old, globals_new = (sum(isinstance(node, ast.Global) for node in ast.walk(tree)) for tree in (old, new))
+    return globals_new > globals_old
 
 
 def hard_codes(pair: Pair) -> bool:

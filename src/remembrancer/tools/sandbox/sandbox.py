@@ -84,6 +84,7 @@ class Sandbox:
         self._settings = settings
         self._parallel = settings.sandbox_parallel or os.cpu_count() or 1
         self._places = threading.Semaphore(self._parallel)
+        self.repairs = threading.BoundedSemaphore(limits.REPAIRS_MAX)  # programs that wait for models, each in a thread of the server
         self._changing = threading.Lock()  # of what follows
         self._starting = threading.Lock()
         self._inside = 0  # runs at work or waiting
