@@ -96,7 +96,9 @@ def test_no_character_is_lost_between_tokens_and_lines(code: str) -> None:
     assert "".join(split_lines(code)) == code
 
 
-SHY = re.compile("[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]")  # between the letters of one word
+SHY = re.compile(
+    "[\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufe00-\ufe0f\ufeff]"
+)  # between the letters of one word
 
 
 def words(code: str) -> Counter[str]:

@@ -239,7 +239,6 @@ def test_a_start_under_way_ends_when_the_sandbox_is_closed(tmp_path: Path) -> No
     """Who stops the service in its first second need not wait for a self-test."""
     made = Sandbox(settings(tmp_path))
 
-
     def start() -> None:
         with suppress(SandboxUnavailable):
             made.start()
