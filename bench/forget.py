@@ -10,14 +10,12 @@ from __future__ import annotations
 import argparse
 import statistics
 import tempfile
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
 from bench.load import Turns, fill
-from bench.report import table, write_section
+from bench.report import table, timed, write_section
 from remembrancer.accounts import caller_for, keys
 from remembrancer.context import Context, assemble
 from remembrancer.memory.forget import erase_event, forget
@@ -87,13 +85,6 @@ def singles(context: Context) -> str:
         f"{statistics.median(after):.1f} ms, one that follows nothing {statistics.median(usual):.1f} ms "
         f"({statistics.median(after) / statistics.median(usual):.2f}x)."
     )
-
-
-def timed(act: Callable[[], object]) -> float:
-    """Milliseconds it takes."""
-    began = time.perf_counter()
-    act()
-    return (time.perf_counter() - began) * 1_000
 
 
 def shown(times: list[float]) -> list[str]:

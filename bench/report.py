@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import re
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 RESULTS = Path(__file__).with_name("results.md")
@@ -14,6 +15,13 @@ RESULTS = Path(__file__).with_name("results.md")
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table."""
     return "\n".join(["| " + " | ".join(row) + " |" for row in [heads, ["---"] * len(heads), *rows]])
+
+
+def timed(act: Callable[[], object]) -> float:
+    """Milliseconds it takes."""
+    began = time.perf_counter()
+    act()
+    return (time.perf_counter() - began) * 1_000
 
 
 def machine() -> str:

@@ -17,13 +17,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 from bench.http import Server
-from bench.report import table, write_section
+from bench.report import table, timed, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
 from remembrancer.settings import Settings
@@ -133,13 +132,6 @@ def compared(box: Sandbox, rounds: int, folder: Path) -> str:
         rows.append([name, "sandbox", *shown(times["sandbox"]), f"{ratio:.1f}x"])
         rows.append([name, "floor: a process per run", *shown(times["process"]), ""])
     return table(["program", "run by", "p50 ms", "p99", "min", "faster"], rows)
-
-
-def timed(act: Callable[[], None]) -> float:
-    """Milliseconds it takes."""
-    began = time.perf_counter()
-    act()
-    return (time.perf_counter() - began) * 1_000
 
 
 def shown(times: list[float]) -> list[str]:

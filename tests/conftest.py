@@ -27,9 +27,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def context(folder: Path) -> Iterator[Context]:
-    """The real parts over an empty store, with a clock that stands still."""
-    made = testing.context(folder)
+def clock() -> testing.FrozenClock:
+    """A time that stands still until the test moves it."""
+    return testing.FrozenClock()
+
+
+@pytest.fixture
+def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
+    """The real parts over an empty store, with that clock."""
+    made = testing.context(folder, clock=clock)
     yield made
     made.close()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,19 +16,6 @@ from remembrancer.protocol.errors import InvalidRequest
 
 GOOD, BETTER = "correct horse battery", "another horse battery"
 DAY_MS = limits.INVITATION_HOURS * 3_600_000
-
-
-@pytest.fixture
-def clock() -> testing.FrozenClock:
-    """Time that the test moves."""
-    return testing.FrozenClock()
-
-
-@pytest.fixture
-def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
-    made = testing.context(folder, clock=clock)
-    yield made
-    made.close()
 
 
 def test_it_is_for_the_account_that_was_named_which_is_made_when_there_is_none(context: Context) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,19 +14,6 @@ from remembrancer.context import Context
 from remembrancer.protocol import limits
 
 GOOD = "correct horse battery"
-
-
-@pytest.fixture
-def clock() -> testing.FrozenClock:
-    """Time that the test moves."""
-    return testing.FrozenClock()
-
-
-@pytest.fixture
-def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
-    made = testing.context(folder, clock=clock)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from remembrancer import testing
 from remembrancer.accounts.invitations import accept, invite
 from remembrancer.accounts.sessions import IDLE_MS, LASTS_MS, is_form_of, sign_in, sign_out, sign_out_everywhere, signed_in
 from remembrancer.context import Context
-
-
-@pytest.fixture
-def clock() -> testing.FrozenClock:
-    """Time that the test moves."""
-    return testing.FrozenClock()
-
-
-@pytest.fixture
-def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
-    made = testing.context(folder, clock=clock)
-    yield made
-    made.close()
 
 
 @pytest.fixture

@@ -20,11 +20,11 @@ from remembrancer.client.runtime_core import (
     NOTE_UNSURE,
     UNSAVED_MAX,
 )
-from remembrancer.client.runtime_counts import tokens
 from remembrancer.client.runtime_parts import NO_ANSWER
 from remembrancer.protocol.fence import unfenced
 from remembrancer.protocol.memory import MemoryQuery, Turn
 from remembrancer.protocol.second_look import SecondLook
+from remembrancer.protocol.text import tokens
 
 GOOD = f"At 9:40 (ref: evt_1).\nCUBE_NOTHING: nothing new\n{SEAL}"
 CUBE = f"At 9:40 (ref: evt_1).\nCUBE: fact | ferries | They leave early. | MUST check the date\n{SEAL}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,20 +21,6 @@ from remembrancer.tools.blobs import open_blobs
 
 CREATE = "/api/v7/tools/create-file"
 CONTENT = "0123456789" * 10
-
-
-@pytest.fixture
-def clock() -> testing.FrozenClock:
-    """The time."""
-    return testing.FrozenClock()
-
-
-@pytest.fixture
-def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
-    """The parts, with that clock."""
-    made = testing.context(folder, clock=clock)
-    yield made
-    made.close()
 
 
 def make(http: Http, content: str = CONTENT, kind: str = "txt", filename: str = "Ferry times") -> Any:

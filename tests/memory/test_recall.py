@@ -14,7 +14,7 @@ from memory.asking import Concepts, Memory, memory_in, opened
 import remembrancer
 from remembrancer.accounts import Pinned, keys
 from remembrancer.context import Context
-from remembrancer.memory.snippets import tokens
+from remembrancer.protocol.text import tokens
 from remembrancer.search import Embedder
 from remembrancer.search.embed import NoEmbedder
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory.asking import Memory
 
-from remembrancer.memory.snippets import snippet, tokens
+from remembrancer.memory.snippets import snippet
 from remembrancer.protocol.limits import SNIPPET_CHARACTERS_MAX
+from remembrancer.protocol.text import tokens
 from remembrancer.search import normal, passages
 
 FILLER = "The meadow lay quiet under a pale sky while the mill turned slowly beside the old road. "

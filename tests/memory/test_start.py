@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory.asking import Memory
 
-from remembrancer.memory.snippets import tokens
 from remembrancer.memory.start import Section, packed, start_pack
 from remembrancer.protocol.fence import fenced, unfenced
 from remembrancer.protocol.summaries import StartQuery
+from remembrancer.protocol.text import tokens
 
 INJECTIONS: list[str] = tomllib.loads((Path(__file__).parent / "injections.toml").read_text("utf-8"))["turns"]
 DELIMITER = "0123456789abcdef"

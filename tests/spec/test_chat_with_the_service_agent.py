@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from endpoint import Endpoint, Play, endpoint, fails, hangs_up, says, streams
+from endpoint import Endpoint, Play, fails, hangs_up, says, streams
 from service import Http, new_key
 from starlette.testclient import TestClient
 
@@ -30,19 +30,9 @@ Start = Callable[..., tuple[Http, Endpoint]]
 
 
 @pytest.fixture
-def start(folder: Path) -> Iterator[Start]:
+def start(start_with: Start) -> Start:
     """Starts the service with a chat model that plays these; gives a client and the endpoint."""
-    with ExitStack() as stack:
-
-        def begin(*plays: Play, **more: Any) -> tuple[Http, Endpoint]:
-            tiny = stack.enter_context(endpoint(*plays))
-            settings = Settings(data=folder, embedder="none", durability="normal", model_chat=tiny.named(), **more)
-            context = testing.context(folder, settings=settings)
-            stack.callback(context.close)
-            client = stack.enter_context(TestClient(make_app(context), base_url="http://127.0.0.1:8460"))
-            return Http(client, context, new_key(context)), tiny
-
-        yield begin
+    return partial(start_with, "model_chat")
 
 
 def chat(http: Http, message: str = "When does the ferry leave?", **more: Any) -> Any:

@@ -12,8 +12,8 @@ import pytest
 from service import Http
 
 from remembrancer.context import Context
-from remembrancer.memory.snippets import tokens
 from remembrancer.protocol.fence import unfenced
+from remembrancer.protocol.text import tokens
 
 PATH = "/api/v7/memory/start"
 INJECTIONS = tomllib.loads((Path(__file__).parents[1] / "memory" / "injections.toml").read_text("utf-8"))["turns"]

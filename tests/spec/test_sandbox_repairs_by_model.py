@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
-from endpoint import Endpoint, Play, endpoint, says
-from service import Http, new_key
-from starlette.testclient import TestClient
+from endpoint import Endpoint, says
+from service import Http
 
-from remembrancer import testing
 from remembrancer.accounts import allow_outside_models
-from remembrancer.entrypoints.http import make_app
-from remembrancer.settings import Settings
 
-pytest.importorskip("httpx2", reason="the extra `models` is not installed")
 PATH = "/api/execute/code"
 BROKEN = "print(math.sqrt(4))\n"
 GOOD = "import math\nprint(math.sqrt(4))\n"
@@ -27,20 +21,9 @@ Start = Callable[..., tuple[Http, Endpoint]]
 
 
 @pytest.fixture
-def start(folder: Path) -> Iterator[Start]:
+def start(start_with: Start) -> Start:
     """Starts the service with a first repair model that plays these; gives a client and the endpoint."""
-    with ExitStack() as stack:
-
-        def begin(*plays: Play, **more: Any) -> tuple[Http, Endpoint]:
-            tiny = stack.enter_context(endpoint(*plays))
-            given = {"model_repair_1": tiny.named(), **more}
-            settings = Settings(data=folder, embedder="none", durability="normal", **given)
-            context = testing.context(folder, settings=settings)
-            stack.callback(context.close)
-            client = stack.enter_context(TestClient(make_app(context), base_url="http://127.0.0.1:8460"))
-            return Http(client, context, new_key(context)), tiny
-
-        yield begin
+    return partial(start_with, "model_repair_1")
 
 
 def ran(http: Http, code: str, **more: Any) -> Any:

@@ -21,19 +21,6 @@ NOTHING = {"grants": 0, "allowed_checks": 0, "audit": 0}
 
 
 @pytest.fixture
-def clock() -> testing.FrozenClock:
-    """Time that the test moves."""
-    return testing.FrozenClock()
-
-
-@pytest.fixture
-def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
-    made = testing.context(folder, clock=clock)
-    yield made
-    made.close()
-
-
-@pytest.fixture
 def agent(http: Http) -> Http:
     """An agent with a key of its own account."""
     return http.as_account("robots")

@@ -83,7 +83,6 @@ def assault(level: Level, folder: Path) -> dict[str, Any]:
     plotting = importlib.util.find_spec("matplotlib") is not None
     try:
         with surroundings(place) as around:
-            seen: set[str] = set()
             for name, code, lasting in programs(plotting=plotting):
                 if level == "unsafe" and name not in HARMLESS:
                     continue
@@ -97,7 +96,6 @@ def assault(level: Level, folder: Path) -> dict[str, Any]:
                     wrong += ["same numbers"] if again.stdout == run.stdout else []
                 if level != "unsafe":
                     wrong += [] if box.run("print('alive')").stdout == "alive\n" else ["the sandbox is gone"]
-                seen.add(name)
                 found["programs"][name] = wrong
     finally:
         box.close()

@@ -31,12 +31,6 @@ QUOTA = 20_000
 
 
 @pytest.fixture
-def clock() -> testing.FrozenClock:
-    """The time."""
-    return testing.FrozenClock()
-
-
-@pytest.fixture
 def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
     """The parts, with little room for files."""
     made = testing.context(folder, clock=clock)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from ..context import Records
 from ..protocol import limits
 from ..protocol.errors import Conflict
 from ..store import Transaction, named
@@ -39,7 +40,7 @@ def once(tx: Transaction, given: Once | None, now_ms: int, make: Callable[[], st
     """
     if given is None:
         return make()
-    if (first := first_answer(tx, given, now_ms)) is not None:
+    if (first := _first_answer(tx, given, now_ms)) is not None:
         return first
     answer = make()
     tx.run(SQL.forget_old_answers, key_id=given.key_id, kept_since_ms=now_ms - _KEPT_MS)
@@ -47,13 +48,18 @@ def once(tx: Transaction, given: Once | None, now_ms: int, make: Callable[[], st
     return answer
 
 
-def first_answer(tx: Transaction, given: Once | None, now_ms: int) -> str | None:
+def answered_before(records: Records, given: Once | None) -> str | None:
     """The answer (JSON) that was given for the same key, path and body before, for work too long to be done in a transaction.
 
-    Raises IdempotencyKeyReused when the body was another one.
+    Raises IdempotencyKeyReused when the body was another one, StoreUnavailable.
     """
     if given is None:
         return None
+    answer: str | None = records.store.read(lambda tx: _first_answer(tx, given, records.clock()))
+    return answer
+
+
+def _first_answer(tx: Transaction, given: Once, now_ms: int) -> str | None:
     first = tx.one(SQL.answer_of, **_which(given), kept_since_ms=now_ms - _KEPT_MS)
     if first is None:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..accounts import may_use_outside_models, may_write, space_user_id
-from ..accounts.once import Once, first_answer
+from ..accounts.once import Once, answered_before
 from ..accounts.prompts import prompt_of
 from ..context import Caller, Context
 from ..memory.events import EventUnknown, event_detail
@@ -22,8 +22,9 @@ from ..protocol.fence import new_delimiter
 from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, TurnText
 from ..protocol.seal import render
 from ..protocol.second_look import Check
+from ..protocol.text import day_of
 from ..store import Transaction
-from .drafting import Brief, Found, Tell, day_of, found_of, last_of, written
+from .drafting import Brief, Found, Tell, found_of, last_of, written
 from .quoting import QUOTED_TOPIC, quotes, tells
 from .tags import tags_in
 
@@ -74,7 +75,7 @@ def begin(context: Context, caller: Caller, asked: Chat, given: Once | None = No
     user_id = space_user_id(caller, asked.user_id)
     if not Intake(settings=context.settings).take(asked.message).strip():
         raise NothingOfItsOwn
-    if given is not None and (first := context.store.read(lambda tx: first_answer(tx, given, context.clock()))) is not None:
+    if (first := answered_before(context, given)) is not None:
         return ChatAnswer.model_validate_json(first)
     query = MemoryQuery(
         query_text=asked.message,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..accounts import may_use_outside_models, may_write, space_user_id
-from ..accounts.once import Once, first_answer
+from ..accounts.once import Once, answered_before
 from ..context import Caller, Context
 from ..memory.keep import Kept, Place, keep_once
 from ..memory.recall import recall
@@ -61,7 +61,7 @@ def ready(context: Context, caller: Caller, asked: Completion, given: Once | Non
     """
     may_write(caller)
     user_id = space_user_id(caller, asked.user)
-    if given is not None and (first := context.store.read(lambda tx: first_answer(tx, given, context.clock()))) is not None:
+    if (first := answered_before(context, given)) is not None:
         return Completed.model_validate_json(first)
     if not context.models.has("chat"):
         raise NoChatModel

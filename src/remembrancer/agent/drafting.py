@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
+from datetime import date
 from importlib import resources
 
 from ..memory.events import raw_dialogue
@@ -77,11 +77,6 @@ def found_of(event: Event, hit: Hit) -> Found:
     if event.topic:
         text = f"Topic: {event.topic[:200]}\n{text}"
     return Found(event_id=event.event_id, day=date.fromisoformat(event.occurred_at[:10]), text=text)
-
-
-def day_of(ms: int) -> date:
-    """The day of a time (ms since 1970), in UTC."""
-    return datetime.fromtimestamp(ms / 1000, UTC).date()
 
 
 def last_of(history: Sequence[Earlier]) -> list[Earlier]:

@@ -81,21 +81,23 @@ def look(draft: Draft, cited: Mapping[str, Cited], event_id: str) -> list[Check]
 
 def without_service_lines(text: str) -> str:
     """The text without its hidden service lines and seals; blocks of code stay as they are."""
-    clear = without(text, fenced_code(text))
-    found = [match.span() for match in _SERVICE_LINE.finditer(clear)]
-    found += [match.span() for match in _SEAL_LINE.finditer(clear) if read_seal(match[0])]
     kept, at = [], 0
-    for start, end in sorted(found):
+    for start, end in _service_spans(text):
         kept.append(text[at : max(start, at)])
         at = max(at, end + (text[end : end + 1] == "\n"))
     return "".join(kept) + text[at:]
 
 
-def _service_lines(text: str) -> Iterator[Check]:
+def _service_spans(text: str) -> list[tuple[int, int]]:
     clear = without(text, fenced_code(text))
     found = [match.span() for match in _SERVICE_LINE.finditer(clear)]
     found += [match.span() for match in _SEAL_LINE.finditer(clear) if read_seal(match[0])]
-    for start, end in sorted(found):
+    return sorted(found)
+
+
+def _service_lines(text: str) -> Iterator[Check]:
+    found = _service_spans(text)
+    for start, end in found:
         detail = "This is a hidden service line: take it out of the answer and send what it says with remember."
         yield _about(text, start, end, check="no_service_line", status="fail", detail=detail)
     if not found:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
-
 from ..context import Caller, Context
 from ..memory.received import Intake
 from ..protocol import limits
 from ..protocol.errors import Conflict, InvalidRequest
 from ..protocol.second_look import Check, SecondLook, SecondLooked
+from ..protocol.text import day_of
 from ..store import Row, Transaction, named
 from .evidence import Evidence
 from .looking import Cited, look, take_apart
@@ -31,13 +30,13 @@ def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLook
     Raises TurnNotSaved, CitesTooMuch, StoreUnavailable.
     """
     if not ask.draft.strip():
-        return _answer(look(take_apart(ask.draft, _day(context.clock())), {}, ask.event_id), None)
+        return _answer(look(take_apart(ask.draft, day_of(context.clock())), {}, ask.event_id), None)
     kept = Intake(settings=context.settings).take_if(ask.draft)
     texts = list(dict.fromkeys(text.rstrip() for text in (ask.draft, kept) if text))
     turn = context.store.read(lambda tx: _turn(tx, caller, texts))
     if turn is None:
         raise TurnNotSaved
-    draft = take_apart(ask.draft, _day(turn.occurred_ms))
+    draft = take_apart(ask.draft, day_of(turn.occurred_ms))
     if len(draft.refs) > limits.CITED_EVENTS_MAX:
         raise CitesTooMuch(f"The draft cites {len(draft.refs):,} events, and {limits.CITED_EVENTS_MAX} are read at most: cite fewer.")
     saved = Check(check="turn_saved", status="pass", detail="The draft is saved.", ref=turn.event_id)
@@ -74,7 +73,7 @@ def _cited(tx: Transaction, turn: Row, refs: list[str]) -> dict[str, Cited]:
             characters += len(text)
             if characters > limits.CITED_CHARACTERS_MAX:
                 raise CitesTooMuch(f"The cited events hold more than {limits.CITED_CHARACTERS_MAX:,} characters together: cite fewer.")
-            found[ref] = Cited("shown", Evidence(row.event_id, text, _day(row.occurred_ms)))
+            found[ref] = Cited("shown", Evidence(row.event_id, text, day_of(row.occurred_ms)))
     return found
 
 
@@ -88,7 +87,3 @@ def _answer(checks: list[Check], turn: Row | None) -> SecondLooked:
         event_id=turn and turn.event_id,
         session_id=turn and turn.session_id,
     )
-
-
-def _day(ms: int) -> date:
-    return datetime.fromtimestamp(ms / 1000, UTC).date()

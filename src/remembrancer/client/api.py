@@ -13,6 +13,7 @@ import httpx2
 
 from .. import __version__
 from . import asks
+from .address import address, is_one_word
 from .asks import Ask
 from .attempts import Lost, Retry, attempts
 from .errors import Answered
@@ -30,12 +31,9 @@ class _Door:
     __slots__ = ("_key", "base_url")
 
     def __init__(self, base_url: str, key: str | None) -> None:
-        url = _url(base_url)
-        if url.scheme not in ("http", "https") or not url.host or url.userinfo or url.query or url.fragment:
-            raise ValueError("base_url must be http:// or https://, a host, and nothing more than a port and a path")
-        if key is not None and not (key.isascii() and key.isprintable() and key and " " not in key):
+        self.base_url = address(base_url, "base_url", "http://127.0.0.1:8460")
+        if key is not None and not is_one_word(key):
             raise ValueError("this cannot be a key: keys are sk_ and hex digits, in one piece")
-        self.base_url = str(url).rstrip("/")
         self._key = key
 
     def headers(self) -> dict[str, str]:
@@ -55,13 +53,6 @@ class _Door:
         """Why no answer came. The error itself is let go: it holds the request, and that the key."""
         why = f"{type(error).__name__}: {error}".removesuffix(": ")
         return Lost(f"{self.base_url} gave no answer: {why}", was_sent=not isinstance(error, _NOT_SENT))
-
-
-def _url(base_url: str) -> httpx2.URL:
-    try:
-        return httpx2.URL(base_url)
-    except httpx2.InvalidURL:
-        raise ValueError("base_url is no address; it should be like http://127.0.0.1:8460") from None
 
 
 def _given(environment: Mapping[str, str]) -> tuple[str, str]:

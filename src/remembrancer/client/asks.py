@@ -286,14 +286,16 @@ def _read(model: type[M], path: str, query: BaseModel | None = None) -> Ask[M]:
 
 def _write(model: type[M], path: str, body: BaseModel, idempotency_key: str | None, *, method: str = "POST") -> Ask[M]:
     raw = body.model_dump_json(exclude_none=True).encode("utf-8")
-    key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
-    headers = {"Content-Type": _JSON, "Idempotency-Key": key}
+    headers = {"Content-Type": _JSON, **_once(idempotency_key)}
     return Ask(method=method, path=path, read=_model(model), body=raw, headers=headers, is_safe_twice=True)
 
 
 def _delete(model: type[M], path: str, idempotency_key: str | None) -> Ask[M]:
-    headers = {"Idempotency-Key": secrets.token_hex(16) if idempotency_key is None else idempotency_key}
-    return Ask(method="DELETE", path=path, read=_model(model), headers=headers, is_safe_twice=True)
+    return Ask(method="DELETE", path=path, read=_model(model), headers=_once(idempotency_key), is_safe_twice=True)
+
+
+def _once(idempotency_key: str | None) -> dict[str, str]:
+    return {"Idempotency-Key": secrets.token_hex(16) if idempotency_key is None else idempotency_key}
 
 
 def _page(path: str, read: Callable[[Answered], A], query: BaseModel | None = None) -> Ask[A]:

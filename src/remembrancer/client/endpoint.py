@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx2
 
+from .address import address, is_one_word
 from .runtime_prompts import Message
 
 ANSWER_BYTES_MAX = 8 << 20  # more than any reply; what is longer is no chat completion
@@ -23,15 +24,10 @@ class Endpoint:
 
     def __init__(self, base_url: str, model: str, key: str | None = None, *, timeout_s: float = 120.0, **options: Any) -> None:
         """`options` go into each request: temperature, max_tokens, ... Raises ValueError for what cannot be an address or a key."""
-        try:
-            url = httpx2.URL(base_url)
-        except httpx2.InvalidURL:
-            raise ValueError("the model's address is none; it should be like http://127.0.0.1:11434/v1") from None
-        if url.scheme not in ("http", "https") or not url.host or url.userinfo or url.query or url.fragment:
-            raise ValueError("the model's address must be http:// or https://, a host, and nothing more than a port and a path")
-        if key is not None and not (key and key.isascii() and key.isprintable() and " " not in key):
+        base = address(base_url, "the model's address", "http://127.0.0.1:11434/v1")
+        if key is not None and not is_one_word(key):
             raise ValueError("this cannot be the model's key: keys are one word of ASCII")
-        self.url, self.model, self.options = str(url).rstrip("/") + "/chat/completions", model, options
+        self.url, self.model, self.options = f"{base}/chat/completions", model, options
         self.tokens: Counter[str] = Counter()  # prompt_tokens and completion_tokens, where the endpoint tells them
         self._key = key
         headers = {} if key is None else {"Authorization": f"Bearer {key}"}

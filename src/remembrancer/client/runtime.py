@@ -16,7 +16,7 @@ from .runtime_core import Conversation
 from .runtime_counts import Counts
 from .runtime_prompts import Message
 from .runtime_standing import Habits
-from .runtime_steps import Draft, Failed, Reply, Step
+from .runtime_steps import Call, Draft, Failed, Reply, Step
 
 __all__ = ["AsyncRuntime", "Conversation", "Counts", "Habits", "Message", "Reply", "Runtime"]
 
@@ -52,23 +52,31 @@ class Runtime:
 
     def turn(self, message: str) -> Reply:
         """One turn; show the user the reply's `text`. Raises ValueError for an empty message, and what `draft` raises."""
-        steps = self.conversation.turn(message)
-        got: Any = None
-        while True:
-            try:
-                step = steps.send(got)
-            except StopIteration as done:
-                return _reply(done)
-            with _Timed(self.counts, step):
-                got = self._take(step)
+        return led(self.conversation, message, self._take)
 
     def _take(self, step: Step) -> Any:
-        if isinstance(step, Draft):
-            return self.draft(step.messages)
+        return self.draft(step.messages) if isinstance(step, Draft) else sent(self.client, step)
+
+
+def led(conversation: Conversation, message: str, take: Callable[[Step], Any]) -> Reply:
+    """One turn, each of whose steps `take` carries out and gives what came of it. Raises as `Runtime.turn`, and what `take` raises."""
+    steps = conversation.turn(message)
+    got: Any = None
+    while True:
         try:
-            return self.client.send(step.ask)
-        except ClientError as error:
-            return Failed(error)
+            step = steps.send(got)
+        except StopIteration as done:
+            return _reply(done)
+        with _Timed(conversation.counts, step):
+            got = take(step)
+
+
+def sent(client: Client, step: Call) -> Any:
+    """The service's answer to a call, or how it failed."""
+    try:
+        return client.send(step.ask)
+    except ClientError as error:
+        return Failed(error)
 
 
 class AsyncRuntime:

@@ -20,8 +20,8 @@ from ..protocol.pasted import REMOVED, pasted_keys, without_keys
 from ..protocol.seal import render
 from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.summaries import MapRequest, StartPack, StartQuery
+from ..protocol.text import tokens
 from .errors import ClientError, Conflict, Internal, MethodNotAllowed, NotFound, TooManyRequests, Unavailable, Unreachable
-from .runtime_counts import tokens
 from .runtime_parts import NO_ANSWER, REASON_NOT_SAID, Parts, shortened
 from .runtime_prompts import Asked, mending_message, system_message, user_message
 from .runtime_standing import Standing

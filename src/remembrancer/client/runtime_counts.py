@@ -5,14 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-CHARACTERS_PER_TOKEN = 4  # an estimate; characters beyond Latin count whole, as the service counts them
-
-
-def tokens(text: str) -> int:
-    """About how many tokens a text takes."""
-    wide = sum(1 for character in text if ord(character) >= 0x0590)
-    return -(-(len(text) - wide) // CHARACTERS_PER_TOKEN) + wide
-
 
 def _share(part: int, whole: int) -> float | None:
     return round(part / whole, 4) if whole else None

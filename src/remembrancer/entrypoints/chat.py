@@ -11,13 +11,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..client import Client, ClientError, Retry
+from ..client import Client, Retry
 from ..client.endpoint import Endpoint, EndpointFailed
 from ..client.quoting import quoted
+from ..client.runtime import led, sent
 from ..client.runtime_core import Conversation
 from ..client.runtime_prompts import Message
 from ..client.runtime_standing import Habits
-from ..client.runtime_steps import Call, Draft, Failed, Reply
+from ..client.runtime_steps import Call, Draft, Failed, Reply, Step
 from ..protocol.memory import Hit, MemoryAnswer
 
 SERVICE_URL = "http://127.0.0.1:8460"  # where `remembrancer serve` listens when nobody says otherwise
@@ -146,27 +147,17 @@ class Chat:
             self.terminal.beside(line)
 
     def _led(self, message: str) -> Reply:
-        steps = self.conversation.turn(message)
         hits: Sequence[Hit] | None = None
-        got: Any = None
-        while True:
-            try:
-                step = steps.send(got)
-            except StopIteration as done:
-                reply = done.value
-                assert isinstance(reply, Reply)
-                return reply
-            if isinstance(step, Draft):
-                got = self._draft(step.messages, message, hits)
-            else:
-                got = self._call(step)
-                hits = got.hits if isinstance(got, MemoryAnswer) else hits
 
-    def _call(self, step: Call) -> Any:
-        try:
-            return self.client.send(step.ask)
-        except ClientError as error:
-            return Failed(error)
+        def take(step: Step) -> Any:
+            nonlocal hits
+            if isinstance(step, Draft):
+                return self._draft(step.messages, message, hits)
+            got = sent(self.client, step)
+            hits = got.hits if isinstance(got, MemoryAnswer) else hits
+            return got
+
+        return led(self.conversation, message, take)
 
     def _draft(self, messages: list[Message], message: str, hits: Sequence[Hit] | None) -> str:
         if self.model is not None:
@@ -181,7 +172,7 @@ class Chat:
         lost = 0
         for conversation in self.sessions.values():
             for turn, key in conversation.unsaved:
-                lost += isinstance(self._call(Call("remember", turn, key)), Failed)
+                lost += isinstance(sent(self.client, Call("remember", turn, key)), Failed)
         if lost:
             self.terminal.aside(
                 f"remembrancer: {lost} turn{'s are' if lost > 1 else ' is'} not remembered: the service could not be reached."

@@ -49,12 +49,16 @@ class Door:
         self._large_bodies = asyncio.Semaphore(LARGE_BODIES_MAX)
         self.in_flight = 0  # changed on the event loop only
         self.metrics = Metrics(lambda: self.in_flight)
-        per_minute = {"memory": context.settings.rate_memory_per_minute, "feedback": context.settings.rate_feedback_per_minute}
-        per_minute["chat"] = context.settings.rate_chat_per_minute
         context.models.watch(self.metrics.count_model)
-        per_minute["sandbox"] = context.settings.rate_sandbox_per_minute
-        per_minute["sysperm"] = context.settings.rate_sysperm_per_minute
         self.sandbox = Sandbox(context.settings)
+        settings = context.settings
+        per_minute = {
+            "memory": settings.rate_memory_per_minute,
+            "feedback": settings.rate_feedback_per_minute,
+            "chat": settings.rate_chat_per_minute,
+            "sandbox": settings.rate_sandbox_per_minute,
+            "sysperm": settings.rate_sysperm_per_minute,
+        }
         self._limiters = {kind: Limiter(kind, most) for kind, most in per_minute.items()}
         self._threads = {
             Where.SEARCH: ThreadPoolExecutor(context.settings.search_threads, "search"),

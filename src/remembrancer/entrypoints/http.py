@@ -98,18 +98,19 @@ def save_event(call: Call) -> EventWritten:
 
 def get_event(call: Call) -> Event:
     """One event whole, with its `raw_dialogue`. Another account's event is not found, like one that does not exist."""
-    event_id = call.request.path_params["event_id"]
-    if len(event_id) > limits.ID_CHARACTERS_MAX or not event_id.isprintable():
-        raise NotFound
-    return event_detail(call.context, call.caller, event_id)
+    return event_detail(call.context, call.caller, _event_id(call))
 
 
 def erase_event(call: Call) -> EventErased:
     """Erase one turn for good, with what search derived from it and the facts that came with it. L1s that tell of it stay and are named."""
-    event_id = call.request.path_params["event_id"]
+    return erase_turn(call.context, call.caller, _event_id(call), call.once)
+
+
+def _event_id(call: Call) -> str:
+    event_id: str = call.request.path_params["event_id"]
     if len(event_id) > limits.ID_CHARACTERS_MAX or not event_id.isprintable():
         raise NotFound
-    return erase_turn(call.context, call.caller, event_id, call.once)
+    return event_id
 
 
 def forget_memory(call: Call) -> Forgotten:

@@ -7,7 +7,7 @@ from ..context import Caller, Context
 from ..protocol.errors import NotFound
 from ..protocol.memory import Event, EventWrite, EventWritten
 from ..protocol.text import rfc3339
-from ..store import Transaction
+from ..store import Row, Transaction
 from .keep import Kept, Place, keep_once
 from .spaces import SQL, flags_of
 
@@ -28,9 +28,7 @@ def write_event(context: Context, caller: Caller, event: EventWrite, given: Once
 
 def event_detail(context: Context, caller: Caller, event_id: str) -> Event:
     """One event with its whole text. Raises EventUnknown for an id that does not exist or is not the caller's to see."""
-    row = context.store.read(lambda tx: tx.one(SQL.event_by_id, event_id=event_id, account_id=caller.account_id))
-    if row is None or caller.pinned_user_id not in (None, row.user_id):
-        raise EventUnknown
+    row = context.store.read(lambda tx: own_event(tx, caller, event_id))
     return Event(
         event_id=row.event_id,
         user_id=row.user_id,
@@ -43,6 +41,14 @@ def event_detail(context: Context, caller: Caller, event_id: str) -> Event:
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
     )
+
+
+def own_event(tx: Transaction, caller: Caller, event_id: str) -> Row:
+    """The row of an event. Raises EventUnknown for an id that does not exist or is not the caller's to see."""
+    row = tx.one(SQL.event_by_id, event_id=event_id, account_id=caller.account_id)
+    if row is None or caller.pinned_user_id not in (None, row.user_id):
+        raise EventUnknown
+    return row
 
 
 def raw_dialogue(query: str, response: str) -> str:

@@ -20,7 +20,7 @@ from ..protocol.errors import Conflict, Forbidden
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction, named
 from ..tools import feedback, files
-from .events import EventUnknown
+from .events import own_event
 from .spaces import SQL as SPACES
 from .spaces import milliseconds, number_of, row_id, space_of
 
@@ -105,21 +105,18 @@ def erase_event(context: Context, caller: Caller, event_id: str, given: Once | N
 
 
 def _erase_one(context: Context, tx: Transaction, caller: Caller, event_id: str, done: _Done) -> str:
-    row = tx.one(SPACES.event_by_id, event_id=event_id, account_id=caller.account_id)
-    if row is None or caller.pinned_user_id not in (None, row.user_id):
-        raise EventUnknown
+    row = own_event(tx, caller, event_id)
     which = Range(space_id=space_of(row.id), low=row.id, high=row.id + 1)
     session = tx.the(SPACES.session_of, space_id=which.space_id, session_id=row.session_id).id
     told_in = [l1.l1_id for l1 in _telling_of(tx, session, [row.created_ms])]
     facts = tx.run(SQL.erase_facts, space_id=which.space_id, **which.values)
-    done.gone = [erase_turns(tx, which)]
+    done.gone = [_erase_turns(tx, which, tx.all(SQL.erased_events, **which.values))]
     forget_answers(tx, caller.account_id, event_id)
     return EventErased(erased=True, event_id=event_id, facts=facts, told_in=told_in, at=rfc3339(context.clock())).model_dump_json()
 
 
-def erase_turns(tx: Transaction, which: Range) -> Gone:
-    """Erase turns and all that was derived from them, facts and L1s aside."""
-    rows = tx.all(SQL.erased_events, **which.values)
+def _erase_turns(tx: Transaction, which: Range, rows: Sequence[Row]) -> Gone:
+    """Erase turns, `rows` being all of them, and all that was derived from them, facts and L1s aside."""
     by_session: dict[int, list[int]] = defaultdict(list)
     for row in rows:
         by_session[row.session].append(row.id)
@@ -141,9 +138,7 @@ def replace_turn(tx: Transaction, caller: Caller, event_id: str, by: Replacement
 
     Raises EventUnknown, NotLatest.
     """
-    old = tx.one(SPACES.event_by_id, event_id=event_id, account_id=caller.account_id)
-    if old is None or caller.pinned_user_id not in (None, old.user_id):
-        raise EventUnknown
+    old = own_event(tx, caller, event_id)
     latest = [row.id for row in tx.all(SQL.latest_turns, session=by.session, most=2) if row.id != by.row]
     if old.id not in latest[:1]:
         raise NotLatest
@@ -152,7 +147,8 @@ def replace_turn(tx: Transaction, caller: Caller, event_id: str, by: Replacement
     is_summarised = counts.turns - counts.turns_summarised < 2  # the two latest are the other and this one
     tx.run(SQL.move_facts, space_id=space_id, old=old.id, new=by.row)
     cubes.move_evidence(tx, caller.account_id, event_id, by.event_id)
-    gone = erase_turns(tx, Range(space_id=space_id, low=old.id, high=old.id + 1))
+    which = Range(space_id=space_id, low=old.id, high=old.id + 1)
+    gone = _erase_turns(tx, which, tx.all(SQL.erased_events, **which.values))
     if is_summarised:
         left = tx.the(SQL.session_counts, session=by.session)
         tx.run(SQL.set_counts, session=by.session, turns=left.turns, summarised=left.turns)
@@ -232,10 +228,11 @@ def _forget_user(context: Context, tx: Transaction, caller: Caller, user_id: str
 def _forget_range(tx: Transaction, which: Range, done: _Done, *, whole_session: int | None) -> dict[str, int]:
     """Erase turns with their facts and L1s, and a whole session besides."""
     times: dict[int, list[int]] = defaultdict(list)
-    for row in tx.all(SQL.erased_events, **which.values):
+    turns = tx.all(SQL.erased_events, **which.values)
+    for row in turns:
         times[row.session].append(row.created_ms)
     facts = tx.run(SQL.erase_facts, space_id=which.space_id, **which.values)
-    gone = erase_turns(tx, which)
+    gone = _erase_turns(tx, which, turns)
     done.gone = [gone]
     if whole_session is None:
         l1s = [l1.id for session, of in times.items() for l1 in _telling_of(tx, session, of)]
@@ -276,8 +273,7 @@ def _bury(context: Context, tx: Transaction, space_id: int) -> dict[str, int]:
         for l1 in tx.all(SQL.l1s_of, session=session):
             counts["summaries"] += tx.run(SQL.erase_l1, id=l1.id)
     counts["maps"] = tx.run(SQL.erase_maps, space_id=space_id)
-    for session in sessions:
-        tx.run(SQL.erase_shown_of, session=session)
+    tx.run(SQL.erase_shown, space_id=space_id, **which.values)
     counts["events"] = tx.run(SQL.erase_events, **which.values)
     for session in sessions:
         _erase_session(tx, session)

@@ -14,12 +14,12 @@ from ..accounts import space_user_id
 from ..context import Caller, Context
 from ..cubes import relevant
 from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, Signal
-from ..protocol.text import rfc3339
+from ..protocol.text import rfc3339, tokens
 from ..search import Found, View, ask, contains, cosines, lexical, load_weights, steering_text
 from ..store import Row, Transaction
 from .duties import count_search, note_read, open_tasks
 from .help import help_for
-from .snippets import Cut, cut, tokens
+from .snippets import Cut, cut
 from .spaces import SQL, flags_of, milliseconds, row_id, view_of
 
 ERASED_MAX = 5  # so many hits more are ranked than asked for, should some be erased a moment ago

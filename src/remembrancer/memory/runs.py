@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from ..accounts import may_use_outside_models, may_write, space_user_id
-from ..accounts.once import Once, first_answer, once
+from ..accounts.once import Once, answered_before, once
 from ..context import Caller, Context
 from ..protocol import limits
 from ..protocol.execution import Executed, Execution, FileLeftOut, ProgramFile
@@ -32,7 +32,7 @@ def execute(context: Context, sandbox: Sandbox, caller: Caller, asked: Execution
     """
     may_write(caller)
     space_user_id(caller, asked.user_id)
-    if given is not None and (first := context.store.read(lambda tx: first_answer(tx, given, context.clock()))) is not None:
+    if (first := answered_before(context, given)) is not None:
         return Executed.model_validate_json(first)
     panel = Panel(models=context.models, settings=context.settings, outside=may_use_outside_models(context, caller))
     return _kept(context, caller, asked, *run_program(sandbox, asked, panel), given)

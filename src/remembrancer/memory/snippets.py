@@ -10,7 +10,6 @@ from ..search import Found, normal, passages
 
 EDGE_CHARACTERS = 30  # a cut is moved so far at most, not to go through a word
 SPOTS_MAX = 200  # words of the question in a passage that are looked at
-CHARACTERS_PER_TOKEN = 4  # of English; other writing takes more tokens, so a budget is kept with room to spare
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +18,6 @@ class Cut:
 
     query: str
     response: str
-
-
-def tokens(text: str) -> int:
-    """About how many tokens a text takes; characters beyond Latin count whole."""
-    wide = sum(1 for c in text if ord(c) >= 0x0590)
-    return -(-(len(text) - wide) // CHARACTERS_PER_TOKEN) + wide
 
 
 def cut(query: str, response: str, found: Found, part: int) -> Cut:

@@ -12,10 +12,9 @@ from ..protocol.constitution import VERSION, compact_text
 from ..protocol.fence import defused, fenced, new_delimiter
 from ..protocol.memory import MemoryQuery
 from ..protocol.summaries import AgentMemory, AgentMemoryQuery, StartPack, StartParts, StartQuery
-from ..protocol.text import rfc3339
+from ..protocol.text import rfc3339, tokens
 from ..store import Transaction
 from .recall import recall
-from .snippets import tokens
 from .spaces import SQL as SPACES
 from .summaries import SQL
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints, WithJsonSchema
@@ -11,6 +11,7 @@ from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, Stri
 # A lone surrogate needs no rule of ours: pydantic refuses it in every text.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 
+_CHARACTERS_PER_TOKEN = 4  # of Latin text
 _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _FIRST, _LAST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
 
@@ -36,6 +37,17 @@ Moment = Annotated[
     AfterValidator(_in_reach),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
+
+
+def day_of(ms: int) -> date:
+    """The day of a time (ms since 1970), in UTC."""
+    return datetime.fromtimestamp(ms / 1000, UTC).date()
+
+
+def tokens(text: str) -> int:
+    """About how many tokens a text takes: four characters are one, and each beyond Latin is one of its own."""
+    wide = sum(1 for character in text if ord(character) >= 0x0590)
+    return -(-(len(text) - wide) // _CHARACTERS_PER_TOKEN) + wide
 
 
 def rfc3339(ms: int) -> str:

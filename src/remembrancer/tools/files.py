@@ -155,7 +155,12 @@ def charged(size_bytes: int) -> int:
 
 def find_file(records: Records, filename: str, caller: Caller) -> Row:
     """A file that the caller may read: filename, blob, size_bytes. Raises FileUnknown, StoreUnavailable."""
-    row = _row(records, filename)
+    row: Row = records.store.read(lambda tx: _own_file(tx, caller, filename))
+    return row
+
+
+def _own_file(tx: Transaction, caller: Caller, filename: str) -> Row:
+    row = tx.one(SQL.file_named, filename=filename)
     if row is None or row.account_id != caller.account_id or caller.pinned_user_id not in (None, row.user_id):
         raise FileUnknown
     return row
@@ -164,7 +169,8 @@ def find_file(records: Records, filename: str, caller: Caller) -> Row:
 def linked_file(records: Records, filename: str, *, exp: int, sig: str) -> Row:
     """A file by the signature of its link. Raises FileUnknown where it is not ours or has ended, and StoreUnavailable."""
     secret = links.secret_in(records.settings.data_folder)
-    row = _row(records, filename) if links.is_good(secret, filename, exp, sig, records.clock()) else None
+    is_good = links.is_good(secret, filename, exp, sig, records.clock())
+    row = records.store.read(lambda tx: tx.one(SQL.file_named, filename=filename)) if is_good else None
     if row is None:
         raise FileUnknown
     return row
@@ -176,9 +182,7 @@ def erase_file(records: Records, caller: Caller, filename: str, given: Once | No
     blobs: list[str] = []
 
     def make(tx: Transaction) -> str:
-        row = tx.one(SQL.file_of, account_id=caller.account_id, filename=filename)
-        if row is None or caller.pinned_user_id not in (None, row.user_id):
-            raise FileUnknown
+        row = _own_file(tx, caller, filename)
         _erase(tx, caller.account_id, row, blobs)
         return FileErased(erased=True, filename=filename, size_bytes=row.size_bytes).model_dump_json()
 
@@ -238,10 +242,6 @@ def _created(filename: str, size_bytes: int, secret: bytes, now_ms: int) -> Crea
         download_url=f"{url}?exp={exp}&sig={links.sign(secret, filename, exp)}",
         expires_at=rfc3339(exp * 1000),
     )
-
-
-def _row(records: Records, filename: str) -> Row | None:
-    return records.store.read(lambda tx: tx.one(SQL.file_named, filename=filename))
 
 
 def _is_used(records: Records, blob: str) -> bool:

@@ -12,16 +12,13 @@ insert into files (filename, account_id, user_id, blob, size_bytes, created_ms)
 values (:filename, :account_id, :user_id, :blob, :size_bytes, :now_ms);
 
 -- file_named: A file by its name, whoever's it is
-select filename, account_id, user_id, blob, size_bytes from files where filename = :filename;
+select id, filename, account_id, user_id, blob, size_bytes from files where filename = :filename;
 
 -- any_file_of_blob: Whether any file has this content
 select exists (select 1 from files where blob = :blob) as found;
 
 -- files_of: The files of an account, or only those that keys with a pin made
 select id, blob, size_bytes from files where account_id = :account_id and (:user_id is null or user_id = :user_id);
-
--- file_of: A file of an account by its name
-select id, blob, size_bytes, user_id from files where account_id = :account_id and filename = :filename;
 
 -- erase_file: Erase a file's row
 delete from files where id = :id;

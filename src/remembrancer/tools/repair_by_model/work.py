@@ -105,12 +105,14 @@ class Work:
 
     def run(self, code: str) -> Run | None:
         """Run a program within the time that is left; None when it cannot be run, see `ended`."""
-        left = self.spending.seconds_left
-        if left <= 0:
+        return self._run(code, min(self.spending.seconds_left, self.seconds))
+
+    def _run(self, code: str, seconds: float) -> Run | None:
+        if self.spending.seconds_left <= 0:
             self.ended = f"the {self.panel.settings.repair_seconds} seconds that one request may take are over"
             return None
         try:
-            return self.sandbox.run(code, seconds=min(left, self.seconds))
+            return self.sandbox.run(code, seconds=seconds)
         except (SandboxBusy, SandboxUnavailable) as refused:  # how the program went is the answer all the same
             self.ended = refused.detail
             return None
@@ -121,15 +123,9 @@ class Work:
             return Look(guard="grows", digest="", given=(), tested=False)
         if self.veil.lost(after):
             return Look(guard="loses_secrets", digest="", given=(), tested=False)
-        if self.spending.seconds_left <= 0:
-            self.ended = f"the {self.panel.settings.repair_seconds} seconds that one request may take are over"
-            return None
-        try:
-            run = self.sandbox.run(
-                f"from __future__ import annotations\n{_LOOKED_AT}\n\ntell({before!r}, {after!r}, {purpose!r})\n", seconds=_LOOK_SECONDS
-            )
-        except (SandboxBusy, SandboxUnavailable) as refused:
-            self.ended = refused.detail
+        looking = f"from __future__ import annotations\n{_LOOKED_AT}\n\ntell({before!r}, {after!r}, {purpose!r})\n"
+        run = self._run(looking, _LOOK_SECONDS)
+        if run is None:
             return None
         if judge(run)[0] != "ok" or run.stdout_truncated:  # a tree too deep, say
             return Look(guard="unreadable", digest="", given=(), tested=False)

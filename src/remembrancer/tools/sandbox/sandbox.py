@@ -68,7 +68,6 @@ class Run:
     result: str | None
     result_truncated: bool
     error: dict[str, Any] | None
-    reported: bool
     files: list[tuple[str, bytes]]
     left_out: list[tuple[str, str]]
     not_named: int

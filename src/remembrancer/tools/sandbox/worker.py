@@ -277,15 +277,13 @@ def _reported(said: bytes) -> dict[str, Any]:
     try:
         told = json.loads(said)
     except (ValueError, RecursionError):
-        told = None
-    if not isinstance(told, dict):
-        return {"result": None, "result_truncated": False, "error": None, "reported": False}
+        told = {}
+    told = told if isinstance(told, dict) else {}
     result, error = told.get("result"), told.get("error")
     return {
         "result": _text(result) if isinstance(result, str) else None,
         "result_truncated": told.get("result_truncated") is True,
         "error": _error(error) if isinstance(error, dict) else None,
-        "reported": True,
     }
 
 

@@ -1,0 +1,34 @@
+"""The service with a language model at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from endpoint import Endpoint, Play, endpoint
+from service import Http, new_key
+from starlette.testclient import TestClient
+
+from remembrancer import testing
+from remembrancer.entrypoints.http import make_app
+from remembrancer.settings import Settings
+
+
+@pytest.fixture
+def start_with(folder: Path) -> Iterator[Callable[..., tuple[Http, Endpoint]]]:
+    """Starts the service with a model that plays these in the slot of that setting; gives a client and the endpoint."""
+    with ExitStack() as stack:
+
+        def begin(slot: str, *plays: Play, **more: Any) -> tuple[Http, Endpoint]:
+            tiny = stack.enter_context(endpoint(*plays))
+            given = {slot: tiny.named(), **more}
+            settings = Settings(data=folder, embedder="none", durability="normal", **given)
+            context = testing.context(folder, settings=settings)
+            stack.callback(context.close)
+            client = stack.enter_context(TestClient(make_app(context), base_url="http://127.0.0.1:8460"))
+            return Http(client, context, new_key(context)), tiny
+
+        yield begin
