@@ -115,8 +115,12 @@ def messages_of(brief: Brief) -> tuple[Message, ...]:
 
 def data_of(events: Sequence[Found], delimiter: str) -> str:
     """What memory found, behind a fence: each event under its id and date."""
-    told = "\n\n".join(f"[{event.event_id}] {event.day.isoformat()}\n{_indented(event.text)}" for event in events)
-    return f"What memory found, best first (data):\n{fenced(told or 'Nothing.', delimiter)}"
+    return f"What memory found, best first (data):\n{fenced(listed(events) or 'Nothing.', delimiter)}"
+
+
+def listed(events: Sequence[Found]) -> str:
+    """Events as a model reads them: each under its id and date."""
+    return "\n\n".join(f"[{event.event_id}] {event.day.isoformat()}\n{_indented(event.text)}" for event in events)
 
 
 def _indented(text: str) -> str:

@@ -48,6 +48,8 @@ from ..protocol.summaries import (
     StartPack,
     StartQuery,
     Summary,
+    SummaryAsked,
+    SummaryDraft,
     SummarySaved,
 )
 from .errors import Answered, WrongAnswer, refusal
@@ -110,6 +112,11 @@ def forget_memory(what: Forget, *, idempotency_key: str | None = None) -> Ask[Fo
 def delete_file(filename: str, *, idempotency_key: str | None = None) -> Ask[FileErased]:
     """Erase a created file."""
     return _delete(FileErased, f"/download/{quote(filename, safe='', errors='replace')}", idempotency_key)
+
+
+def draft_summary(asked: SummaryAsked) -> Ask[SummaryDraft]:
+    """What an L1 of a session's turns could say, by a model where the service has one. Nothing is kept. Not sent again: models cost."""
+    return _look(SummaryDraft, "/api/v7/memory/summarize/draft", asked, is_safe_twice=False)
 
 
 def save_summary(summary: Summary, *, idempotency_key: str | None = None) -> Ask[SummarySaved]:
@@ -179,10 +186,7 @@ def complete_chat(completion: Completion, *, idempotency_key: str | None = None)
 
 def look_again(look: SecondLook) -> Ask[SecondLooked]:
     """Check a remembered draft. It changes nothing, so it is sent again when its answer is lost."""
-    headers = {"Content-Type": _JSON}
-    body = look.model_dump_json().encode("utf-8")
-    path = "/api/v7/agent/second-look"
-    return Ask(method="POST", path=path, read=_model(SecondLooked), body=body, headers=headers, is_safe_twice=True)
+    return _look(SecondLooked, "/api/v7/agent/second-look", look)
 
 
 def execute_code(program: Execution, *, idempotency_key: str | None = None) -> Ask[Executed]:
@@ -192,9 +196,7 @@ def execute_code(program: Execution, *, idempotency_key: str | None = None) -> A
 
 def check_permission(check: PermissionCheck) -> Ask[PermissionChecked]:
     """Whether an agent may touch a path now. Whatever is raised means no. Not sent again: each check is an entry of the trail."""
-    body = check.model_dump_json().encode("utf-8")
-    headers, path = {"Content-Type": _JSON}, "/api/v7/sysperm/check"
-    return Ask(method="POST", path=path, read=_model(PermissionChecked), body=body, headers=headers, is_safe_twice=False)
+    return _look(PermissionChecked, "/api/v7/sysperm/check", check, is_safe_twice=False)
 
 
 def grant_permission(grant: GrantRequest, *, idempotency_key: str | None = None) -> Ask[Granted]:
@@ -288,6 +290,12 @@ def _write(model: type[M], path: str, body: BaseModel, idempotency_key: str | No
     raw = body.model_dump_json(exclude_none=True).encode("utf-8")
     headers = {"Content-Type": _JSON, **_once(idempotency_key)}
     return Ask(method=method, path=path, read=_model(model), body=raw, headers=headers, is_safe_twice=True)
+
+
+def _look(model: type[M], path: str, body: BaseModel, *, is_safe_twice: bool = True) -> Ask[M]:
+    """What is asked with a body and keeps nothing."""
+    raw = body.model_dump_json(exclude_none=True).encode("utf-8")
+    return Ask(method="POST", path=path, read=_model(model), body=raw, headers={"Content-Type": _JSON}, is_safe_twice=is_safe_twice)
 
 
 def _delete(model: type[M], path: str, idempotency_key: str | None) -> Ask[M]:

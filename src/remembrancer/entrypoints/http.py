@@ -18,13 +18,15 @@ from starlette.routing import Route
 from .. import __version__, status
 from ..accounts.prompts import prompt_of, set_prompt
 from ..agent.second_look import second_look
+from ..agent.summarizing import draft_summary as drafted_summary
+from ..agent.summarizing import make_map as map_by_model
 from ..context import Context
 from ..cubes.lessons import create
 from ..cubes.votes import vote
 from ..memory.events import event_detail, write_event
 from ..memory.forget import erase_event as erase_turn
 from ..memory.forget import forget
-from ..memory.maps import map_version, update_map
+from ..memory.maps import map_version
 from ..memory.recall import recall
 from ..memory.remember import remember
 from ..memory.runs import execute
@@ -65,6 +67,8 @@ from ..protocol.summaries import (
     StartPack,
     StartQuery,
     Summary,
+    SummaryAsked,
+    SummaryDraft,
     SummarySaved,
 )
 from ..settings import Settings
@@ -123,9 +127,17 @@ def save_summary(call: Call) -> SummarySaved:
     return summarize(call.context, call.caller, cast(Summary, call.body), call.once)
 
 
+def draft_summary(call: Call) -> SummaryDraft:
+    """What an L1 of the session's turns since its last one could say: by a model, each sentence checked, else headlines. Keeps nothing."""
+    return drafted_summary(call.context, call.caller, cast(SummaryAsked, call.body))
+
+
 def make_map(call: Call) -> MapUpdated:
-    """Make the user's map anew of the stored L1s: what the agent wrote last, then headlines of the L1s it does not know, word for word."""
-    return update_map(call.context, call.caller, cast(MapRequest, call.body), call.once)
+    """Make the user's map anew of the stored L1s: what the agent wrote last, then headlines of the L1s it does not know, word for word.
+
+    Where models summarise, theirs take the place of headlines, each line checked against the L1s that it names.
+    """
+    return map_by_model(call.context, call.caller, cast(MapRequest, call.body), call.once)
 
 
 def get_map(call: Call) -> MapVersion:
@@ -273,12 +285,16 @@ ROUTES: tuple[Endpoint, ...] = (
         where=Where.WRITE, repeatable=True,
     ),
     Endpoint(
+        method="POST", path="/api/v7/memory/summarize/draft", handle=draft_summary, request=SummaryAsked, answer=SummaryDraft,
+        summary="Draft an L1 summary", where=Where.TALK, rate="chat", also=(Conflict,),
+    ),
+    Endpoint(
         method="POST", path="/api/v7/memory/summarize", handle=save_summary, request=Summary, answer=SummarySaved,
         summary="Save an L1 summary", where=Where.WRITE, repeatable=True,
     ),
     Endpoint(
         method="POST", path="/api/v7/memory/map", handle=make_map, request=MapRequest, answer=MapUpdated, summary="Update the L2 map",
-        where=Where.WRITE, repeatable=True,
+        where=Where.TALK, repeatable=True,
     ),
     Endpoint(
         method="GET", path="/api/v7/memory/map", handle=get_map, query=MapQuery, answer=MapVersion, summary="Read the L2 map",

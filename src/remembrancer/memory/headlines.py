@@ -60,24 +60,25 @@ def _pieces(sentence: str) -> Iterator[str]:
     yield sentence[start:].strip()
 
 
-def headlines(texts: Sequence[str], characters: int, each: int = 0) -> list[Headline]:
+def headlines(texts: Sequence[str], characters: int, each: int = 0, told: Sequence[str] = ()) -> list[Headline]:
     """The sentences that say most of these texts in so many characters, in the order they stand there; at least one.
 
-    `each` is what each text that has any takes besides. A sentence longer than all the room is passed over, unless there would be none.
+    `each` is what each text that has any takes besides; `told` are sentences that stand there already, so that what they say adds little.
+    A sentence longer than all the room is passed over, unless there would be none.
     """
     all_of_them = [Headline(number, place, s) for number, text in enumerate(texts) for place, s in enumerate(sentences(text))]
     candidates = [one for one in all_of_them if len(one.sentence) >= SENTENCE_CHARACTERS_MIN] or all_of_them
     if not candidates:
         return []
-    chosen = _chosen(candidates, characters, each)
+    chosen = _chosen(candidates, characters, each, told)
     return sorted(chosen) or [min(candidates, key=lambda one: len(one.sentence))]
 
 
-def _chosen(candidates: Sequence[Headline], characters: int, each: int) -> list[Headline]:
+def _chosen(candidates: Sequence[Headline], characters: int, each: int, told: Sequence[str]) -> list[Headline]:
     said = [_content(one.sentence) for one in candidates]
     held_by = Counter(word for spoken in said for word in spoken)
     worth = {word: math.log((1 + len(candidates)) / count) for word, count in held_by.items()}
-    covered: Counter[str] = Counter()
+    covered = Counter(word for sentence in told for word in _content(sentence))
     heard: set[int] = set()  # texts that have one
     left = characters
     chosen: list[Headline] = []

@@ -1,23 +1,26 @@
-"""L2: the map of a user over the L1s, in versions that all stay. The agent writes it, or it is made of headlines."""
+"""L2: the map of a user over the L1s, in versions that all stay. The agent writes it, or it is made of headlines, or by a model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
 from ..accounts import may_write, space_user_id
 from ..accounts.once import Once, once
 from ..context import Caller, Context
 from ..protocol.errors import NotFound
-from ..protocol.summaries import MapQuery, MapRequest, MapUpdated, MapVersion
+from ..protocol.summaries import MadeBy, MapQuery, MapRequest, MapUpdated, MapVersion
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction
 from .headlines import headlines
 from .spaces import SQL as SPACES
 from .summaries import SQL
 
-AGENT, HEADLINES = "agent", "headlines"  # who made a map
+AGENT = "agent"  # who made a map
+HEADLINES: MadeBy = "headlines"
+MODEL: MadeBy = "model"
 MAP_SHARE = 0.05  # specification, Limits: L2 length is about 5% of the L1 text
 MAP_CHARACTERS_LEAST = 1_200  # a map of few L1s may be as long: 5 % of them says nothing
 LINE_CHARACTERS = 34  # what a line has besides its headlines: the date and the id
@@ -28,51 +31,73 @@ class MapUnknown(NotFound):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Draft:
-    """A map that is not kept yet, and what it was made of. `text` None: there is nothing to make one of."""
+class Told:
+    """Lines that tell of L1s, who wrote them, and what the answer says of that."""
 
-    text: str | None
-    l1_count: int
-    newest: Row | None
+    lines: Sequence[str]
+    made_by: MadeBy
+    beside: Mapping[str, Any] = field(default_factory=dict)
 
 
-def update_map(context: Context, caller: Caller, asked: MapRequest, given: Once | None = None) -> MapUpdated:
-    """Make the map anew: what the agent wrote last, then headlines of the L1s that it does not know.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sources:
+    """What a map is made of: the agent's own, the L1s that it does not know. `newest` is the map that there is."""
 
-    Raises Forbidden, Conflict as `once`, StoreUnavailable.
+    l1_count: int = 0
+    newest: Row | None = None
+    agents: str | None = None
+    new: Sequence[Row] = ()
+    any_l1: bool = False
+
+
+Tell = Callable[[Sequence[Row]], Told]
+
+
+def by_headlines(l1s: Sequence[Row]) -> Told:
+    """Headlines of these L1s, one line an L1."""
+    return Told(lines=headlines_of(l1s, room_for(l1s)), made_by=HEADLINES)
+
+
+def update_map(context: Context, caller: Caller, asked: MapRequest, given: Once | None = None, tell: Tell = by_headlines) -> MapUpdated:
+    """Make the map anew: what the agent wrote last, then what `tell` says of the L1s that it does not know.
+
+    A map by a model that knows them all stays: models say the same in other words each time. Raises Forbidden, Conflict as `once`,
+    StoreUnavailable.
     """
     may_write(caller)
     user_id = space_user_id(caller, asked.user_id)
     answer = None
     while answer is None:  # made anew only when an L1 or a map came in between
-        # Choosing headlines of many L1s takes a while, and the write lock is not ours to hold.
-        draft = context.store.read(lambda tx: _draft(tx, caller.account_id, user_id, asked.session_count))
-        answer = context.store.write(partial(_keep_draft, context, caller.account_id, user_id, draft, given))
+        # Telling of many L1s takes a while, and the write lock is not ours to hold.
+        sources = context.store.read(lambda tx: _sources(tx, caller.account_id, user_id, asked.session_count))
+        told = tell(sources.new) if sources.any_l1 and not (tell is not by_headlines and _is_known(sources, asked)) else None
+        answer = context.store.write(partial(_keep_made, context, caller.account_id, user_id, sources, told, given))
     return MapUpdated.model_validate_json(answer)
 
 
-def _draft(tx: Transaction, account_id: int, user_id: str, session_count: int | None) -> _Draft:
-    space = tx.one(SPACES.space_of, account_id=account_id, user_id=user_id)
-    if space is None:
-        return _Draft(text=None, l1_count=0, newest=None)
-    newest = tx.one(SQL.newest_map, space_id=space.id)
-    return _Draft(text=_made(tx, space.id, session_count), l1_count=space.l1_count, newest=newest)
+def _is_known(sources: _Sources, asked: MapRequest) -> bool:
+    newest = sources.newest
+    return asked.session_count is None and newest is not None and newest.made_by == MODEL and newest.l1_count == sources.l1_count
 
 
-def _keep_draft(context: Context, account_id: int, user_id: str, draft: _Draft, given: Once | None, tx: Transaction) -> str | None:
-    """The answer; None when the draft is out of date."""
+def _keep_made(
+    context: Context, account_id: int, user_id: str, sources: _Sources, told: Told | None, given: Once | None, tx: Transaction
+) -> str | None:
+    """The answer; None when what was read is out of date."""
     space = tx.one(SPACES.space_of, account_id=account_id, user_id=user_id)
     newest = tx.one(SQL.newest_map, space_id=space.id) if space else None
-    if (space.l1_count if space else 0, newest) != (draft.l1_count, draft.newest):
+    if (space.l1_count if space else 0, newest) != (sources.l1_count, sources.newest):
         return None
+    lines = [*([sources.agents] if sources.agents is not None else []), *told.lines] if told else []
 
     def keep() -> str:
         text, version = (newest.text, newest.version) if newest else ("", 0)
-        if space is not None and draft.text is not None:
-            version = keep_map(context, tx, space_id=space.id, text=draft.text, made_by=HEADLINES)
-            text = draft.text
+        if space is not None and told is not None and lines:
+            text = "\n".join(lines)
+            version = keep_map(context, tx, space_id=space.id, text=text, made_by=told.made_by)
         updated = version != (newest.version if newest else 0)
-        return MapUpdated(updated=updated, map_text=text, l1_count=draft.l1_count, version=version).model_dump_json()
+        beside = told.beside if told else {}
+        return MapUpdated(updated=updated, map_text=text, l1_count=sources.l1_count, version=version, **beside).model_dump_json()
 
     return once(tx, given, context.clock(), keep)
 
@@ -121,24 +146,38 @@ def map_version(context: Context, caller: Caller, asked: MapQuery) -> MapVersion
     return context.store.read(read)
 
 
-def _made(tx: Transaction, space_id: int, session_count: int | None) -> str | None:
-    """The agent's newest map, then headlines of the L1s made since; None where there is no L1 to tell of."""
-    agents = tx.one(SQL.agents_map, space_id=space_id)
-    l1s = tx.all(SQL.l1s, space_id=space_id)
+def _sources(tx: Transaction, account_id: int, user_id: str, session_count: int | None) -> _Sources:
+    space = tx.one(SPACES.space_of, account_id=account_id, user_id=user_id)
+    if space is None:
+        return _Sources()
+    agents = tx.one(SQL.agents_map, space_id=space.id)
+    l1s = tx.all(SQL.l1s, space_id=space.id)
     new = l1s[agents.l1_count if agents else 0 :]
-    if not l1s or session_count == 0:
-        return None
     if session_count is not None:
         latest = list(dict.fromkeys(row.session for row in reversed(l1s)))[:session_count]
         new = [row for row in new if row.session in latest]
-    lines = [*([agents.text] if agents else []), *_lines(new)]
-    return "\n".join(lines) if lines else None
+    return _Sources(
+        l1_count=space.l1_count,
+        newest=tx.one(SQL.newest_map, space_id=space.id),
+        agents=agents.text if agents else None,
+        new=new,
+        any_l1=bool(l1s) and session_count != 0,
+    )
 
 
-def _lines(l1s: Sequence[Row]) -> list[str]:
+def room_for(l1s: Sequence[Row]) -> int:
+    """How many characters the lines that tell of these L1s may have."""
+    return max(int(MAP_SHARE * sum(len(row.text) for row in l1s)), MAP_CHARACTERS_LEAST)
+
+
+def headlines_of(l1s: Sequence[Row], room: int) -> list[str]:
     """Headlines of these L1s, one line an L1 with its date and id, oldest first."""
-    room = max(int(MAP_SHARE * sum(len(row.text) for row in l1s)), MAP_CHARACTERS_LEAST)
     chosen: dict[int, list[str]] = {}
     for one in headlines([row.text for row in l1s], room, LINE_CHARACTERS):
         chosen.setdefault(one.text, []).append(one.sentence)
-    return [f"- {rfc3339(l1s[at].created_ms)[:10]} {' '.join(said)} ({l1s[at].l1_id})" for at, said in chosen.items()]
+    return [line_of(" ".join(said), [l1s[at]]) for at, said in chosen.items()]
+
+
+def line_of(said: str, l1s: Sequence[Row]) -> str:
+    """A line of a map: the day of the newest of these L1s, what is said of them, and their ids."""
+    return f"- {rfc3339(max(row.created_ms for row in l1s))[:10]} {said} ({', '.join(row.l1_id for row in l1s)})"

@@ -1,15 +1,17 @@
-"""L1: the summary of a stretch of a session, written by its agent. The service counts, measures and keeps; it writes none."""
+"""L1: the summary of a stretch of a session, written by its agent. The service counts, measures and keeps."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..accounts import may_write, space_user_id
 from ..accounts.once import Once, once
 from ..context import Caller, Context
+from ..protocol import limits
 from ..protocol.errors import Conflict
 from ..protocol.summaries import Summary, SummarySaved
-from ..store import Transaction, named
+from ..store import Row, Transaction, named
 from .received import Intake, NothingOfItsOwn
 from .rules import is_l2_due
 from .spaces import SQL as SPACES
@@ -30,6 +32,15 @@ class KeptL1:
     ratio: float
     warning: str | None
     known: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """The turns of a session that no L1 tells of: `count` of them, so many `characters` together. `turns` are the latest, oldest first."""
+
+    turns: Sequence[Row]
+    count: int
+    characters: int
 
 
 def summarize(context: Context, caller: Caller, summary: Summary, given: Once | None = None) -> SummarySaved:
@@ -57,6 +68,27 @@ def summarize(context: Context, caller: Caller, summary: Summary, given: Once | 
     return SummarySaved.model_validate_json(context.store.write(lambda tx: once(tx, given, context.clock(), lambda: keep(tx))))
 
 
+def turns_to_summarise(context: Context, caller: Caller, user_id: str, session_id: str) -> Source:
+    """What an L1 would tell of now. Raises NothingToSummarise, StoreUnavailable."""
+
+    def read(tx: Transaction) -> Source:
+        space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+        session = tx.one(SPACES.session_of, space_id=space.id, session_id=session_id) if space else None
+        source = tx.the(SQL.source_of, session=session.id) if session else None
+        if session is None or source is None or not source.turns:
+            raise NothingToSummarise
+        rows = tx.all(SQL.source_turns, session=session.id, most=limits.SUMMARY_TURNS_MAX)
+        room, taken = limits.SUMMARY_SOURCE_CHARACTERS_MAX, 0
+        for row in rows:
+            room -= len(row.query) + len(row.response)
+            if room < 0 and taken:
+                break
+            taken += 1
+        return Source(turns=rows[:taken][::-1], count=source.turns, characters=source.characters)
+
+    return context.store.read(read)
+
+
 def keep_l1(
     context: Context, tx: Transaction, *, space_id: int, session: int, text: str, topic: str | None = None, message_count: int | None = None
 ) -> KeptL1:
@@ -79,8 +111,14 @@ def keep_l1(
     return KeptL1(l1_id=l1_id, ratio=ratio, warning=_warning(ratio))
 
 
-def _warning(ratio: float) -> str | None:
+def off_length(ratio: float) -> str | None:
+    """How an L1 of this share of its turns' length is too long or too short; None when it is neither."""
     if RATIO_LEAST <= ratio <= RATIO_MOST:
         return None
     how = "short" if ratio < RATIO_LEAST else "long"
-    return f"Kept, but {how}: {ratio:.1%} of the length of its turns, where {RATIO_LEAST:.0%} to {RATIO_MOST:.0%} are asked for."
+    return f"{how}: {ratio:.1%} of the length of its turns, where {RATIO_LEAST:.0%} to {RATIO_MOST:.0%} are asked for."
+
+
+def _warning(ratio: float) -> str | None:
+    off = off_length(ratio)
+    return off and f"Kept, but {off}"

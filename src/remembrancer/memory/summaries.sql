@@ -10,6 +10,16 @@ from (
     limit (select turns - turns_summarised from sessions where id = :session)
 ) as later;
 
+-- source_turns: The latest turns of a session that no L1 tells of, newest first
+select event_id, topic, query, response, occurred_ms
+from (
+    select events.id, events.event_id, events.topic, events.query, events.response, events.occurred_ms, events.created_ms from events
+    where events.session = :session
+    order by events.created_ms desc, events.id desc
+    limit (select turns - turns_summarised from sessions where id = :session)
+) as later
+order by created_ms desc, id desc limit :most;
+
 -- add_l1: Keep an L1
 insert into summaries (l1_id, space_id, session, topic, text, message_count, turns, ratio, created_ms)
 values (:l1_id, :space_id, :session, :topic, :text, :message_count, :turns, :ratio, :now_ms);

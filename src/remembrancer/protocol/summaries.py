@@ -7,11 +7,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from . import limits
+from .chat import Usage
 from .cubes import SharedCube
 from .memory import Help, Hit, OpenTask
 from .message import ABSENT_IF_NONE, Created, Id, Message, Saved, Telling, Topic, example
 from .text import Text
 
+MadeBy = Literal["headlines", "model"]
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
 
 
@@ -47,6 +49,35 @@ class SummarySaved(Message):
     warning: Annotated[str | None, ABSENT_IF_NONE, Field(description="What is not as it should be with it.")] = None
 
 
+class SummaryAsked(Message):
+    """Body of `POST /api/v7/memory/summarize/draft`."""
+
+    model_config = example({"user_id": "owner", "session_id": "summer-trip"})
+
+    user_id: Annotated[Id, Field(description="Whose memory.")]
+    session_id: Annotated[Id, Field(description="The session it is to tell of: its turns since its last L1.")]
+
+
+class Dropped(Message):
+    """A sentence that a model wrote and that was left out."""
+
+    sentence: Annotated[str, Field(description="Its beginning.")]
+    detail: Annotated[str, Field(description="What it says that its source does not, or why else it was left out.")]
+
+
+class SummaryDraft(Message):
+    """Answer of `POST /api/v7/memory/summarize/draft`. Nothing is kept: send `summary_text` to `memory/summarize` when it is right."""
+
+    summary_text: Annotated[str, Field(description="What an L1 of these turns could say.")]
+    made_by: Annotated[MadeBy, Field(description="`model`, or `headlines`: sentences of the turns, word for word.")]
+    ratio: Annotated[float, Field(description="Its length as a share of that of the turns.")]
+    turns: Annotated[int, Field(description="How many turns no L1 tells of.")]
+    dropped: Annotated[list[Dropped], Field(description="Sentences of the model that were left out, at most 20.")]
+    usage: Annotated[Usage, Field(description="What it took of language models.")]
+    warning: Annotated[str | None, ABSENT_IF_NONE, Field(description="What is not as it should be with it.")] = None
+    detail: Annotated[str | None, ABSENT_IF_NONE, Field(description="Why no model wrote it, or only a part of it.")] = None
+
+
 class MapRequest(Message):
     """Body of `POST /api/v7/memory/map`."""
 
@@ -65,6 +96,10 @@ class MapUpdated(Message):
     map_text: Annotated[str, Field(description="The newest map; empty while there is none.")]
     l1_count: Annotated[int, Field(description="How many L1s the memory has.")]
     version: Annotated[int, Field(description="Of the newest map; 0 while there is none.")]
+    made_by: Annotated[MadeBy | None, ABSENT_IF_NONE, Field(description="Where models summarise: who wrote this one.")] = None
+    dropped: Annotated[list[Dropped] | None, ABSENT_IF_NONE, Field(description="Then: lines of it that were left out, at most 20.")] = None
+    usage: Annotated[Usage | None, ABSENT_IF_NONE, Field(description="Then: what it took of language models.")] = None
+    detail: Annotated[str | None, ABSENT_IF_NONE, Field(description="Then: why no model wrote it, or only a part of it.")] = None
 
 
 class MapQuery(Message):
@@ -81,7 +116,7 @@ class MapVersion(Message):
     version: Annotated[int, Field(description="Its number, from 1.")]
     versions: Annotated[int, Field(description="How many versions there are.")]
     l1_count: Annotated[int, Field(description="How many L1s the memory had then.")]
-    made_by: Annotated[str, Field(description="`agent`, or `headlines`: sentences of the L1s.")]
+    made_by: Annotated[str, Field(description="`agent`; `headlines`: sentences of the L1s; `model`: its lines, and headlines.")]
     created_at: Created
 
 
