@@ -21,7 +21,7 @@ def test_every_part_is_tried_beside_a_running_service(cli: Cli, context: Context
 
     assert done.returncode == 0, done.stdout
     assert {part: row["state"] for part, row in found.items()} == {
-        "data folder": "ok", "store": "ok", "embedder": "ok", "keys": "notice", "files": "ok", "sandbox": "ok"
+        "data folder": "ok", "store": "ok", "embedder": "ok", "keys": "notice", "files": "ok", "models": "ok", "sandbox": "ok"
     }  # fmt: skip
     assert "level ns" in found["sandbox"]["seen"]
     assert "keys create" in found["keys"]["what to do"]
@@ -37,3 +37,14 @@ def test_a_store_that_cannot_be_opened_is_a_finding_with_the_rest_tried_all_the_
     assert done.returncode == 1
     assert [line.split("\t")[1] for line in done.stdout.splitlines() if line.startswith("wrong")] == ["store"]
     assert "\tsandbox\t" in done.stdout
+
+
+def test_the_models_of_each_slot_are_named_and_those_on_other_machines_told_apart(cli: Cli) -> None:
+    cli.environment["REMEMBRANCER_MODEL_CHAT"] = "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1"
+    cli.environment["REMEMBRANCER_MODEL_CHAT_KEY"] = ",sk-not-shown"
+
+    found = {row["part"]: row for row in cli.table("doctor")}
+
+    assert found["models: chat"]["seen"] == "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1, on another machine"
+    assert "models check" in found["models: chat"]["what to do"]
+    assert "sk-not-shown" not in str(found)

@@ -172,3 +172,13 @@ def test_texts_in_parts_are_one_text(serve: Callable[..., Served]) -> None:
     )
 
     assert events(served.context)[1][1] == "When does the ferry leave?"
+
+
+def test_it_lists_itself_for_clients_that_ask_what_models_there_are(serve: Callable[..., Served]) -> None:
+    served = serve(says("Aye."))
+
+    assert [model.id for model in served.client.models.list()] == ["memory"]
+
+
+def test_without_a_chat_model_it_lists_none(http: Http) -> None:
+    assert http.get("/v1/models").json() == {"object": "list", "data": []}

@@ -16,7 +16,7 @@ DOORS = {
     "/docs",
     "/docs/style.css",
 }  # decisions.md, Status record and doors
-OPENAI = {"/v1/chat/completions"}  # decisions.md, Paths and words of our own: the OpenAI-compatible door
+OPENAI = {"/v1/chat/completions", "/v1/models"}  # decisions.md, Paths and words of our own: the OpenAI-compatible door
 UNVERSIONED = {"/api/execute/code"}
 
 

@@ -16,7 +16,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ValidationError
 
 from ..protocol.chat import Chat, ChatAnswer
-from ..protocol.completions import Completed, Completion
+from ..protocol.completions import Completed, Completion, ServedModels
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.erasing import EventErased, FileErased, Forget, Forgotten
 from ..protocol.execution import Executed, Execution
@@ -177,6 +177,11 @@ def vote_on_cube(vote: CubeVote, *, idempotency_key: str | None = None) -> Ask[C
 def chat_with_agent(message: Chat, *, idempotency_key: str | None = None) -> Ask[ChatAnswer]:
     """Talk with the service's own agent. Where models answer, the client's `timeout_s` must be longer than theirs."""
     return _write(ChatAnswer, "/api/v7/agent/chat", message, idempotency_key)
+
+
+def list_models() -> Ask[ServedModels]:
+    """The models of the OpenAI-compatible door."""
+    return _read(ServedModels, "/v1/models")
 
 
 def complete_chat(completion: Completion, *, idempotency_key: str | None = None) -> Ask[Completed]:

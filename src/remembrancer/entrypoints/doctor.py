@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ..context import Context, assemble
+from ..models import SLOTS
+from ..models.slots import targets_of
 from ..protocol.errors import Problem
 from ..settings import SettingInvalid, Settings
 from ..status import is_new, readiness
@@ -47,6 +49,7 @@ def examine(settings: Settings) -> Iterator[Finding]:
         finally:
             context.close()
     yield _files(settings)
+    yield from _models(settings)
     yield from _sandbox(settings)
 
 
@@ -88,6 +91,21 @@ def _files(settings: Settings) -> Finding:
     except (SettingInvalid, Problem, StoreUnavailable) as error:
         return Finding(part="files", state="wrong", seen=str(error), remedy="see REMEMBRANCER_BLOBS")
     return Finding(part="files", state="ok", seen=settings.blobs)
+
+
+def _models(settings: Settings) -> Iterator[Finding]:
+    """What is configured. No model is asked: that costs, and `models check` does it."""
+    try:
+        named = {slot: targets_of(settings, slot) for slot in SLOTS}
+    except SettingInvalid as error:
+        yield Finding(part="models", state="wrong", seen=str(error), remedy="mend the setting")
+        return
+    if not any(named.values()):
+        yield Finding(part="models", state="ok", seen="none: chat quotes, summaries are headlines, programs are repaired by rule")
+    for slot, targets in named.items():
+        if targets:
+            seen = ", ".join(f"{target}{', on another machine' if target.is_outside else ''}" for target in targets)
+            yield Finding(part=f"models: {slot}", state="ok", seen=seen, remedy="to try them: remembrancer models check")
 
 
 def _sandbox(settings: Settings) -> Iterator[Finding]:

@@ -34,7 +34,7 @@ from ..memory.start import agent_memory, start_pack
 from ..memory.summaries import summarize
 from ..protocol import limits
 from ..protocol.chat import Chat, ChatAnswer
-from ..protocol.completions import Completed, Completion
+from ..protocol.completions import Completed, Completion, ServedModels
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.erasing import EventErased, FileErased, Forget, Forgotten
 from ..protocol.errors import Conflict, Forbidden, NotFound, Unauthorized, Unavailable
@@ -82,7 +82,7 @@ from .downloads import download
 from .edge import Edge
 from .endpoint import Call, Endpoint, Where
 from .sysperm import check_permission, grant_permission, log_permitted_action, read_audit, revoke_permission
-from .talk import STREAM, chat_with_agent, complete_chat
+from .talk import STREAM, chat_with_agent, complete_chat, list_models
 
 
 def search_memory(call: Call) -> MemoryAnswer:
@@ -320,6 +320,7 @@ ROUTES: tuple[Endpoint, ...] = (
         method="POST", path="/v1/chat/completions", handle=complete_chat, request=Completion, answer=Completed, page=STREAM,
         summary="Chat completions", where=Where.TALK, repeatable=True, rate="chat",
     ),
+    Endpoint(method="GET", path="/v1/models", handle=list_models, answer=ServedModels, summary="List models"),
     Endpoint(
         method="GET", path="/api/v7/agent/prompt", handle=get_prompt, query=PromptQuery, answer=AgentPrompt, summary="Get the agent prompt"
     ),

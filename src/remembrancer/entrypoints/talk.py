@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from starlette.responses import Response, StreamingResponse
 
 from ..agent.chat import Begun, begin, finish
-from ..agent.completions import Asked, complete, ready
+from ..agent.completions import NAME, Asked, complete, ready, served
 from ..protocol.chat import Chat, ChatAnswer
-from ..protocol.completions import Completed, Completion
+from ..protocol.completions import Completed, Completion, ServedModels
 from . import problems
 from .endpoint import Call, Where
 
@@ -82,6 +82,11 @@ async def _events(call: Call, work: Callable[[Put], None]) -> AsyncIterator[byte
     await done  # raises what was not foreseen: the connection is cut, and the log says why
 
 
+def list_models(call: Call) -> ServedModels:
+    """The models of this door, as OpenAI's clients ask for them: `memory`, or none where no chat model may answer."""
+    return served(call.context, call.caller)
+
+
 def complete_chat(call: Call) -> BaseModel | Response:
     """Chat completions as OpenAI has them, for any such client: a model of the server's setting answers, and the turn is remembered.
 
@@ -92,7 +97,7 @@ def complete_chat(call: Call) -> BaseModel | Response:
     if not body.stream:
         return asked if isinstance(asked, Completed) else complete(asked)
     head: dict[str, object] = {"id": f"chatcmpl-{call.request.scope['request_id']}", "object": "chat.completion.chunk"}
-    head |= {"created": call.context.clock() // 1000, "model": "memory"}  # which model answers is known at the end
+    head |= {"created": call.context.clock() // 1000, "model": NAME}  # which model answers is known at the end
     return streamed(call, partial(_chunks, head, asked, body))
 
 

@@ -103,3 +103,19 @@ class Completed(Message):
     choices: Annotated[list[Choice], Field(description="The answer.")]
     usage: Annotated[CompletionUsage, Field(description="What it took.")]
     detail: Annotated[str | None, ABSENT_IF_NONE, Field(description="What was noticed when the turn was kept.")] = None
+
+
+class ServedModel(Message):
+    """One model of the list."""
+
+    id: Annotated[str, Field(description="What to name in `model`: `memory`.")]
+    object: Annotated[Literal["model"], Field(description="`model`.")] = "model"
+    created: Annotated[int, Field(description="0: it is as old as the service.")] = 0
+    owned_by: Annotated[str, Field(description="Who serves it.")] = "remembrancer"
+
+
+class ServedModels(Message):
+    """Answer of `GET /v1/models`."""
+
+    object: Annotated[Literal["list"], Field(description="`list`.")] = "list"
+    data: Annotated[list[ServedModel], Field(description="`memory`, or nothing where no chat model may answer.")]
