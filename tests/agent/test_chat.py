@@ -14,7 +14,7 @@ import pytest
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.agent.chat import begin, chat, finish
-from remembrancer.agent.drafting import Gate, last_of
+from remembrancer.agent.drafting import Gate, clean, last_of
 from remembrancer.agent.quoting import QUOTED_TOPIC
 from remembrancer.context import Caller, Context
 from remembrancer.memory.remember import remember
@@ -243,7 +243,7 @@ def test_the_last_messages_that_fit_are_read_each_whole() -> None:
 
 def test_what_comes_in_pieces_is_passed_on_in_sentences_each_cleaned() -> None:
     told: list[tuple[str, object]] = []
-    gate = Gate(lambda name, data: told.append((name, data)), {"e_0000000000001"})
+    gate = Gate(lambda name, data: told.append((name, data)), lambda text: clean(text, {"e_0000000000001"}))
     for piece in ("At 9", ":40 (ref: e_0000", "000000001", ", e_0000000000002). ", "TASK_DONE", "\nIt is ", "red"):
         gate(piece)
     gate.end()

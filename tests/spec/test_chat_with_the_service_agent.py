@@ -374,3 +374,17 @@ def test_a_key_may_chat_so_often_in_a_minute(start: Start) -> None:
 
     assert Settings().rate_chat_per_minute == 60
     assert [http.post(CHAT, body).status_code for _ in range(2)] == [200, 429]
+
+
+def test_a_ref_that_the_model_left_out_is_put_where_one_event_says_the_whole_sentence(start: Start) -> None:
+    """Issue: 'grounded-answer rate': whoever reads the reply sees what it rests on, also when the model forgets to say."""
+    http, _ = start(says("The ferry leaves at 9:40 from Piombino. Tickets cost 12 euros."))
+    event_id = http.remember(*FERRY)["event_id"]
+
+    said = chat(http)
+    told = http.post(CHAT, {"user_id": "owner", "message": "When does the ferry leave?"}, headers={"Accept": "text/event-stream"}).text
+
+    assert said["reply"].startswith(f"The ferry leaves at 9:40 from Piombino (ref: {event_id}). Tickets cost 12 euros.")
+    assert said["refs"] == [event_id]
+    assert [check["claim"] for check in said["checks"]] == ["12 euros"]
+    assert f"The ferry leaves at 9:40 from Piombino (ref: {event_id}). " in told

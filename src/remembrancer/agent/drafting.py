@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cached_property
 from importlib import resources
 
 from ..memory.events import raw_dialogue
@@ -16,6 +17,7 @@ from ..protocol.constitution import RULES
 from ..protocol.fence import defused, fenced
 from ..protocol.memory import Event, Hit
 from ..protocol.second_look import Check
+from .citing import with_refs
 from .evidence import Evidence
 from .looking import Cited, look, take_apart, without_service_lines
 from .quoting import harmless
@@ -27,7 +29,7 @@ CHECKS_TOLD_MAX = 20  # to the model, of those that failed
 UNSURE = "(Not everything in this answer could be checked against memory.)"
 _TEXT = resources.files(__package__).joinpath("chat.md").read_text("utf-8")
 _OWN_PART = "What the user wants of you. It adds to the rules above and lifts none of them:"
-_PASSAGE = re.compile(r".*(?:[.!?。！？…][\"”’)\]]*\s|\n)", re.DOTALL)  # as far as a text is whole
+_PASSAGE = re.compile(r".*(?:[.!?。！？…][\"”’)\]]*\s+(?=[^\s(\[（【])|\n)", re.DOTALL)  # as far as a text is whole, and no ref follows
 _ALL = re.compile(r".*", re.DOTALL)
 Tell = Callable[[str, object], None]  # an event of a stream: its name and its data
 
@@ -41,7 +43,7 @@ class Found:
     text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Brief:
     """All that a model is told for one message."""
 
@@ -58,6 +60,15 @@ class Brief:
     def ids(self) -> set[str]:
         """The ids that may be cited."""
         return {event.event_id for event in self.events}
+
+    @cached_property
+    def evidence(self) -> list[Evidence]:
+        """The events, made ready to be asked what they say."""
+        return [Evidence(event.event_id, event.text, event.day) for event in self.events]
+
+    def let_through(self, text: str) -> str:
+        """What of a model's answer is let through, with the refs that it left out."""
+        return with_refs(clean(text, self.ids), self.evidence, self.day)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -135,7 +146,7 @@ def clean(text: str, ids: Collection[str]) -> str:
 
 def checked(text: str, brief: Brief) -> list[Check]:
     """What a second look finds wrong with an answer."""
-    known = {event.event_id: Cited("shown", Evidence(event.event_id, event.text, event.day)) for event in brief.events}
+    known = {event.event_id: Cited("shown", event) for event in brief.evidence}
     draft = take_apart(text, brief.day)
     return [check for check in look(draft, {ref: known.get(ref, Cited("unknown")) for ref in draft.refs}, "") if check.status == "fail"]
 
@@ -166,17 +177,17 @@ def written(models: Models, brief: Brief, budget: Budget, *, outside: bool, tell
 
 def _said(models: Models, question: Question, budget: Budget, brief: Brief, tell: Tell | None, tries: list[Try]) -> str:
     """One answer, cleaned. Adds to `tries`, and raises ModelFailed with all of them."""
-    gate = None if tell is None else Gate(tell, brief.ids)
+    gate = None if tell is None else Gate(tell, brief.let_through)
     try:
         reply = models.ask(question, budget, gate)
     except ModelFailed as error:
         raise ModelFailed(error.reason, (*tries, *error.tries)) from error
     tries += reply.tries
-    text = clean(reply.text, brief.ids).strip()
-    if not text:
-        raise ModelFailed("empty", tuple(tries))
     if gate is not None:
         gate.end()
+    text = (brief.let_through(reply.text) if gate is None else gate.passed).strip()
+    if not text:
+        raise ModelFailed("empty", tuple(tries))
     return f"{text} …" if reply.is_cut else text
 
 
@@ -187,18 +198,18 @@ def _complaint(failed: Sequence[Check], delimiter: str) -> str:
 
 
 class Gate:
-    """Passes an answer on sentence by sentence, each cleaned as the whole will be."""
+    """Passes an answer on, what of it `let_through` gives, sentence by sentence; `passed` is all of it."""
 
-    def __init__(self, tell: Tell, ids: Collection[str]) -> None:
-        self._tell, self._ids, self._held, self._passed = tell, ids, "", False
+    def __init__(self, tell: Tell, let_through: Callable[[str], str]) -> None:
+        self._tell, self._let_through, self._held, self.passed = tell, let_through, "", ""
 
     def __call__(self, piece: str | None) -> None:
         """The next piece; None: what was said is void."""
         if piece is None:
             self._held = ""
-            if self._passed:
+            if self.passed:
                 self._tell("again", {})
-                self._passed = False
+                self.passed = ""
             return
         self._held += piece
         whole = _PASSAGE.match(self._held) if len(self._held) < PASSAGE_CHARACTERS_MAX else _ALL.match(self._held)
@@ -212,6 +223,6 @@ class Gate:
         self._held = ""
 
     def _pass_on(self, text: str) -> None:
-        if shown := clean(text, self._ids):
+        if shown := self._let_through(text):
             self._tell("delta", {"text": shown})
-            self._passed = True
+            self.passed += shown

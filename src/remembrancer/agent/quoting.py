@@ -11,8 +11,8 @@ from ..memory.headlines import sentences
 from ..protocol import limits
 from ..protocol.fence import defused
 from ..protocol.memory import Hit
-from ..search import ask
 from ..search.secrets import masked, secrets_in
+from .citing import terms
 from .tags import only_refs
 
 QUOTED_TOPIC = "chat, quoted from memory"  # of turns that were answered so: their answers are no evidence of anything
@@ -36,7 +36,7 @@ class Quote:
 def quotes(hits: Sequence[Hit], question: str) -> list[Quote]:
     """Quotes of the best hits that say something, best first."""
     found: list[Quote] = []
-    asked = _terms(question)
+    asked = terms(question)
     for hit in hits:
         query, response = _quotable(hit, question)
         sides = (_excerpt(query, asked), _excerpt(response, asked))
@@ -60,10 +60,6 @@ def _quotable(hit: Hit, question: str) -> tuple[str, str]:
     return told, ""
 
 
-def _terms(text: str) -> set[int]:
-    return {term for word in ask(text).words if not word.is_stop for term in word.terms}
-
-
 def _excerpt(text: str, asked: set[int]) -> str:
     """The sentences side by side that hold most of what was asked, on one line that nothing can be hidden in."""
     clean = " ".join(only_refs(harmless(text), ()).split())  # what an earlier answer cited is not what this one cites
@@ -71,7 +67,7 @@ def _excerpt(text: str, asked: set[int]) -> str:
     if len(clean) <= most:
         return clean
     parts = sentences(clean) or [clean]
-    held = [_terms(part) & asked for part in parts]
+    held = [terms(part) & asked for part in parts]
     best: tuple[int, int, int] = (-1, 0, 0)
     for start in range(len(parts)):
         lengths = list(accumulate(len(part) + 1 for part in parts[start:]))

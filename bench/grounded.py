@@ -1,0 +1,207 @@
+"""What a real small model's chat replies and summaries rest on: as the model wrote them, and as the service lets them through.
+
+    python -m bench.grounded --data locomo-dev.json --served-by PYTHON [--questions 24] [--sessions 8]
+
+Not among what `make bench` runs: `make exam-model` makes the PYTHON, whose packages hold the model (bench/small_model.py). Each turn is an
+event of a real store. A reply is grounded when it cites an event that it was given and a second look finds nothing wrong with it. The model
+is far smaller than any that somebody would use for this: the figures say what the service makes of one that often errs, and how often
+larger ones err they do not say.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from bench.chat import UNANSWERED, ours, remembered
+from bench.headlines import content
+from bench.locomo import Asked, Conversation, conversations
+from bench.report import table, write_section
+from bench.runtime import small_model
+from remembrancer import testing
+from remembrancer.accounts import caller_for
+from remembrancer.agent.chat import chat, events_of
+from remembrancer.agent.drafting import Brief, checked
+from remembrancer.agent.looking import take_apart
+from remembrancer.agent.summarizing import draft_summary
+from remembrancer.context import Context, without_secrets
+from remembrancer.memory.headlines import sentences
+from remembrancer.models import Budget, Models, Question, Reply, Slot, Try
+from remembrancer.models.calls import ConfiguredModels
+from remembrancer.models.port import OnText
+from remembrancer.protocol.chat import Chat
+from remembrancer.protocol.fence import new_delimiter
+from remembrancer.protocol.summaries import SummaryAsked
+from remembrancer.protocol.text import day_of
+from remembrancer.search import open_embedder
+from remembrancer.settings import Settings
+
+SEED = 7
+TOKENS_MAX = 160  # of one answer; a small model that has more to say has begun to repeat itself
+_EVENT_ID = re.compile(r"\be_[0-9a-z]{13}\b")
+
+
+@dataclass
+class Heard:
+    """Models that note what was said, before anything is taken out of it."""
+
+    models: Models
+    texts: list[str] = field(default_factory=list)
+
+    def ask(self, question: Question, budget: Budget, on_text: OnText | None = None) -> Reply:
+        """As Models."""
+        reply = self.models.ask(question, budget, on_text)
+        self.texts.append(reply.text)
+        return reply
+
+    def has(self, slot: Slot, *, outside: bool = True) -> bool:
+        """As Models."""
+        return self.models.has(slot, outside=outside)
+
+    def watch(self, watcher: Callable[[Try], None]) -> None:
+        """As Models."""
+        self.models.watch(watcher)
+
+    def close(self) -> None:
+        """As Models."""
+        self.models.close()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One reply: whether it cites what it was given and nothing is wrong with it; ids it made up; the gold answer's words in it."""
+
+    grounded: bool
+    invented: int
+    failed: int
+    words: float
+
+
+def judged(text: str, brief: Brief, wanted: set[str]) -> Judged:
+    """A reply, whoever let it through."""
+    cited = set(take_apart(text, brief.day).refs) | set(_EVENT_ID.findall(text))
+    failed = checked(text, brief)
+    return Judged(
+        grounded=bool(cited & brief.ids) and not failed,
+        invented=len(cited - brief.ids),
+        failed=len(failed),
+        words=len(wanted & content(text)) / len(wanted),
+    )
+
+
+def replies(conversation: Conversation, context: Context, heard: Heard, asked: Sequence[Asked]) -> Iterator[list[Judged]]:
+    """For each question: the model's first draft as it is, the reply, and quotes without a model."""
+    caller = caller_for(context)
+    for number, one in enumerate(asked):
+        heard.texts.clear()
+        session = f"chat-{number}"
+        said = chat(context, caller, Chat(user_id=conversation.name, message=one.text, session_id=session))
+        events = events_of(context, caller, said.hits, one.text)
+        brief = Brief(message=one.text, events=events, delimiter=new_delimiter(), day=day_of(context.clock()))
+        wanted = content(one.answer)
+        reply = said.reply.removesuffix(said.seal).strip()
+        yield [judged(text, brief, wanted) for text in (heard.texts[0] if heard.texts else "", reply, ours(said.hits, one.text))]
+        print(f"{conversation.name}, question {number}: {said.answer_mode}, {len(said.refs)} refs", flush=True)
+
+
+@dataclass(frozen=True)
+class Drafted:
+    """One L1: sentences the model wrote, those left out; what stands in the end; words of what is asked later that it keeps."""
+
+    written: int
+    dropped: int
+    by_model: bool
+    fits: bool
+    words: float
+    floor: float  # headlines alone
+
+
+def drafts(conversation: Conversation, context: Context, plain: Context, heard: Heard, most: int) -> Iterator[Drafted]:
+    """The first sessions of a conversation, each with an L1."""
+    caller = caller_for(context)
+    for session in sorted({event.session for event in conversation.events})[:most]:
+        turns = {turn: f"{e.query} {e.response}" for e in conversation.events if e.session == session for turn in e.turns}
+        wanted = {word for q in conversation.questions for turn in q.evidence & turns.keys() for word in content(turns[turn])}
+        heard.texts.clear()
+        asked = SummaryAsked(user_id=conversation.name, session_id=str(session))
+        made, floor = draft_summary(context, caller, asked), draft_summary(plain, caller, asked)
+        yield Drafted(
+            written=sum(len(sentences(text)) for text in heard.texts),
+            dropped=len(made.dropped),
+            by_model=made.made_by == "model",
+            fits=made.warning is None,
+            words=len(wanted & content(made.summary_text)) / max(len(wanted), 1),
+            floor=len(wanted & content(floor.summary_text)) / max(len(wanted), 1),
+        )
+        print(f"{conversation.name}, session {session}: {made.made_by}, {len(made.dropped)} left out", flush=True)
+
+
+def told_of(figures: Sequence[list[Judged]], l1s: Sequence[Drafted]) -> str:
+    """Both tables."""
+    names = ("as the model wrote it", "as the service gave it", "without a model: quotes")
+    rows = []
+    for at, name in enumerate(names):
+        column = [row[at] for row in figures]
+        share = np.mean([one.grounded for one in column])
+        failed = np.mean([one.failed for one in column])
+        rows.append(
+            [
+                name,
+                f"{share:.2f}",
+                f"{sum(one.invented for one in column)}",
+                f"{failed:.2f}",
+                f"{np.mean([one.words for one in column]):.3f}",
+            ]
+        )
+    heads = ["reply", "grounded", "invented ids", "wrong or unmarked claims, a reply", "words of the gold answer in it"]
+    made = [one for one in l1s if one.by_model]
+    about = [
+        ["sentences that the model wrote", str(sum(one.written for one in l1s))],
+        ["left out: a value is not in the source", str(sum(one.dropped for one in l1s))],
+        ["L1s with sentences of the model, of all", f"{len(made)} of {len(l1s)}"],
+        ["5 to 8 % long", f"{sum(one.fits for one in l1s)} of {len(l1s)}"],
+        ["words of later questions' evidence kept", f"{np.mean([one.words for one in l1s]):.3f}"],
+        ["the same by headlines alone", f"{np.mean([one.floor for one in l1s]):.3f}"],
+    ]
+    return f"{len(figures)} questions.\n\n{table(heads, rows)}\n\n{table(['summaries of sessions', ''], about)}"
+
+
+def main() -> None:
+    """Print the tables and keep them in bench/results.md."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--served-by", required=True)
+    parser.add_argument("--questions", type=int, default=24)
+    parser.add_argument("--sessions", type=int, default=8)
+    given = parser.parse_args()
+    figures: list[list[Judged]] = []
+    l1s: list[Drafted] = []
+    conversation = conversations(given.data)[0]
+    answered = [one for one in conversation.questions if one.category != UNANSWERED and content(one.answer)]
+    asked = random.Random(SEED).sample(answered, given.questions)
+    with tempfile.TemporaryDirectory() as folder, small_model(given.served_by) as model:
+        named = f"small@{model.url.removesuffix('/chat/completions')}"
+        settings = Settings(
+            data=Path(folder), durability="normal", model_seconds=600, model_tokens_max=TOKENS_MAX, model_temperature=0.0,
+            model_chat=named, model_summarize=named,
+        )  # fmt: skip
+        with closing(testing.context(Path(folder), settings=settings, embedder=open_embedder("multilingual"))) as plain:
+            heard = Heard(plain.models)
+            context = replace(plain, models=heard)
+            without = replace(plain, models=ConfiguredModels(Settings(data=Path(folder)), without_secrets))
+            remembered(conversation, context)
+            l1s += drafts(conversation, context, without, heard, given.sessions)
+            figures += replies(conversation, context, heard, asked)
+    write_section("grounded", "What a real small model's answers rest on", "make exam-model", told_of(figures, l1s))
+
+
+if __name__ == "__main__":
+    main()
