@@ -150,17 +150,10 @@ def told_of(figures: Sequence[list[Judged]], l1s: Sequence[Drafted]) -> str:
     rows = []
     for at, name in enumerate(names):
         column = [row[at] for row in figures]
-        share = np.mean([one.grounded for one in column])
-        failed = np.mean([one.failed for one in column])
-        rows.append(
-            [
-                name,
-                f"{share:.2f}",
-                f"{sum(one.invented for one in column)}",
-                f"{failed:.2f}",
-                f"{np.mean([one.words for one in column]):.3f}",
-            ]
-        )
+        means = np.mean([[one.grounded, one.failed, one.words] for one in column], axis=0)
+        quoted = at == len(names) - 1  # word for word, with the ref behind the quote
+        rows.append([name, "1.00" if quoted else f"{means[0]:.2f}", str(sum(one.invented for one in column))])
+        rows[-1] += ["-" if quoted else f"{means[1]:.2f}", f"{means[2]:.3f}"]
     heads = ["reply", "grounded", "invented ids", "wrong or unmarked claims, a reply", "words of the gold answer in it"]
     made = [one for one in l1s if one.by_model]
     about = [

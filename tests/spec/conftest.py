@@ -16,15 +16,17 @@ from remembrancer import testing
 from remembrancer.entrypoints.http import make_app
 from remembrancer.settings import Settings
 
+SAME = "the same model"
+
 
 @pytest.fixture
 def start_with(folder: Path) -> Iterator[Callable[..., tuple[Http, Endpoint]]]:
-    """Starts the service with a model that plays these in the slot of that setting; gives a client and the endpoint."""
+    """Starts the service with a model that plays these in a slot, and wherever SAME is given; gives a client and the endpoint."""
     with ExitStack() as stack:
 
         def begin(slot: str, *plays: Play, **more: Any) -> tuple[Http, Endpoint]:
             tiny = stack.enter_context(endpoint(*plays))
-            given = {slot: tiny.named(), **more}
+            given: dict[str, Any] = {name: tiny.named() if value == SAME else value for name, value in {slot: SAME, **more}.items()}
             settings = Settings(data=folder, embedder="none", durability="normal", **given)
             context = testing.context(folder, settings=settings)
             stack.callback(context.close)

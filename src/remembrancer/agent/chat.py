@@ -17,7 +17,7 @@ from ..memory.spaces import SQL as SPACES
 from ..models import Budget, ModelFailed, Try
 from ..models.port import WHY
 from ..protocol import limits
-from ..protocol.chat import AnswerMode, Chat, ChatAnswer, ModelTry, Usage
+from ..protocol.chat import AnswerMode, Chat, ChatAnswer
 from ..protocol.fence import new_delimiter
 from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, TurnText
 from ..protocol.seal import render
@@ -26,6 +26,7 @@ from ..protocol.text import day_of
 from ..store import Transaction
 from .drafting import Brief, Found, Tell, found_of, last_of, written
 from .quoting import QUOTED_TOPIC, quotes, tells
+from .spent import usage_of
 from .tags import tags_in
 
 MODEL_TOPIC = "chat"
@@ -122,22 +123,6 @@ def _told(begun: Begun, answered: Answered, seal: str, event_id: str, noticed: s
         duty_error=found.duty_error,
         reminders=found.reminders,
         detail=noticed,
-    )
-
-
-def usage_of(tries: Sequence[Try]) -> Usage:
-    """What these calls took together."""
-    return Usage(
-        calls=len(tries),
-        prompt_tokens=sum(one.prompt_tokens for one in tries),
-        completion_tokens=sum(one.completion_tokens for one in tries),
-        ms=round(sum(one.ms for one in tries), 1),
-        tries=[
-            ModelTry(
-                model=one.model, outcome=one.outcome, ms=one.ms, prompt_tokens=one.prompt_tokens, completion_tokens=one.completion_tokens
-            )
-            for one in tries
-        ],
     )
 
 

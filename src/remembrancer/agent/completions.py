@@ -20,8 +20,9 @@ from ..protocol.errors import Unavailable
 from ..protocol.fence import defused, new_delimiter
 from ..protocol.memory import MemoryQuery, TurnText
 from ..store import Transaction
-from .chat import events_of, usage_of
+from .chat import events_of
 from .drafting import Gate, clean, data_of
+from .spent import usage_of
 
 NAME = "memory"  # what clients call this door's model
 ABOUT = (

@@ -19,7 +19,9 @@ from ..protocol.memory import Event, Hit
 from ..protocol.second_look import Check
 from .citing import with_refs
 from .evidence import Evidence
+from .judging import judged
 from .looking import Cited, look, take_apart, without_service_lines
+from .looking import Draft as Taken
 from .quoting import harmless
 from .tags import only_refs
 
@@ -146,9 +148,27 @@ def clean(text: str, ids: Collection[str]) -> str:
 
 def checked(text: str, brief: Brief) -> list[Check]:
     """What a second look finds wrong with an answer."""
+    return _failed(look(*_cited(text, brief), ""))
+
+
+def _cited(text: str, brief: Brief) -> tuple[Taken, dict[str, Cited]]:
     known = {event.event_id: Cited("shown", event) for event in brief.evidence}
     draft = take_apart(text, brief.day)
-    return [check for check in look(draft, {ref: known.get(ref, Cited("unknown")) for ref in draft.refs}, "") if check.status == "fail"]
+    return draft, {ref: known.get(ref, Cited("unknown")) for ref in draft.refs}
+
+
+def _failed(checks: Sequence[Check]) -> list[Check]:
+    return [check for check in checks if check.status == "fail"]
+
+
+def _looked(models: Models, text: str, brief: Brief, budget: Budget, tries: list[Try], *, outside: bool) -> list[Check]:
+    """The same, and what a model that judges finds wrong, where there is one."""
+    failed = checked(text, brief)
+    if models.has("judge", outside=outside):
+        heard = judged(models, *_cited(text, brief), budget, outside=outside)
+        tries += heard.tries
+        failed += _failed(heard.checks)
+    return failed
 
 
 def written(models: Models, brief: Brief, budget: Budget, *, outside: bool, tell: Tell | None) -> Draft:
@@ -156,7 +176,7 @@ def written(models: Models, brief: Brief, budget: Budget, *, outside: bool, tell
     messages = messages_of(brief)
     tries: list[Try] = []
     text = _said(models, Question(slot="chat", messages=messages, outside=outside), budget, brief, tell, tries)
-    failed = checked(text, brief)
+    failed = _looked(models, text, brief, budget, tries, outside=outside)
     if tell is not None:
         tell("look", {"status": "fail" if failed else "pass", "failed": len(failed)})
     if not failed:
@@ -169,7 +189,7 @@ def written(models: Models, brief: Brief, budget: Budget, *, outside: bool, tell
     except ModelFailed as error:
         tries[:] = list(error.tries)
     else:
-        still = checked(revised, brief)
+        still = _looked(models, revised, brief, budget, tries, outside=outside)
         if len(still) <= len(failed):
             text, failed = revised, still
     return Draft(text=f"{text}\n\n{UNSURE}" if failed else text, failed=failed, tries=tries)

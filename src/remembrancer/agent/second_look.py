@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from ..accounts import may_use_outside_models
 from ..context import Caller, Context
 from ..memory.received import Intake
+from ..models import Budget
 from ..protocol import limits
 from ..protocol.errors import Conflict, InvalidRequest
 from ..protocol.second_look import Check, SecondLook, SecondLooked
 from ..protocol.text import day_of
 from ..store import Row, Transaction, named
 from .evidence import Evidence
-from .looking import Cited, look, take_apart
+from .judging import Judged, judged
+from .looking import Cited, Draft, in_order, look, take_apart
+from .spent import usage_of
 
 SQL = named("remembrancer.agent", "second_look.sql")
 _BEGINNING = 40  # characters of a response that its `reply` column holds (migration 4)
@@ -42,8 +46,22 @@ def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLook
     saved = Check(check="turn_saved", status="pass", detail="The draft is saved.", ref=turn.event_id)
     cited = context.store.read(lambda tx: _cited(tx, turn, draft.refs))
     checks = look(draft, cited, ask.event_id)  # after the reading: a long draft keeps no reader waiting
+    heard = _judged(context, caller, draft, cited)
+    if heard is not None:
+        checks = sorted([*checks, *heard.checks], key=in_order)
     failed = [check for check in checks if check.status == "fail"]
-    return _answer([*failed, saved, *checks[len(failed) :]], turn)
+    return _answer([*failed, saved, *checks[len(failed) :]], turn, heard)
+
+
+def _judged(context: Context, caller: Caller, draft: Draft, cited: dict[str, Cited]) -> Judged | None:
+    """What a model says of it; None where none is configured to judge."""
+    if not context.models.has("judge"):
+        return None
+    outside = may_use_outside_models(context, caller)
+    if not context.models.has("judge", outside=outside):
+        return Judged(failed="this account lets no outside model read it")
+    budget = Budget(seconds=context.settings.model_seconds, calls=context.settings.model_calls_max)
+    return judged(context.models, draft, cited, budget, outside=outside)
 
 
 def _turn(tx: Transaction, caller: Caller, texts: list[str]) -> Row | None:
@@ -77,7 +95,7 @@ def _cited(tx: Transaction, turn: Row, refs: list[str]) -> dict[str, Cited]:
     return found
 
 
-def _answer(checks: list[Check], turn: Row | None) -> SecondLooked:
+def _answer(checks: list[Check], turn: Row | None, heard: Judged | None = None) -> SecondLooked:
     failed = sum(check.status == "fail" for check in checks)
     return SecondLooked(
         status="fail" if failed else "pass",
@@ -86,4 +104,6 @@ def _answer(checks: list[Check], turn: Row | None) -> SecondLooked:
         passed=len(checks) - failed,
         event_id=turn and turn.event_id,
         session_id=turn and turn.session_id,
+        judge=None if heard is None else f"off: {heard.failed}" if heard.failed else "on",
+        usage=usage_of(heard.tries) if heard and heard.tries else None,
     )

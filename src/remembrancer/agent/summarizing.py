@@ -28,10 +28,10 @@ from ..protocol.fence import fenced, new_delimiter
 from ..protocol.summaries import Dropped, MapRequest, MapUpdated, SummaryAsked, SummaryDraft
 from ..protocol.text import day_of
 from ..store import Row
-from .chat import usage_of
 from .drafting import Found, clean, listed
 from .evidence import Evidence
 from .looking import SHOWN_CHARACTERS_MAX, take_apart
+from .spent import usage_of
 
 _RULES = resources.files(__package__).joinpath("summary.md").read_text("utf-8").strip()
 _L1 = (

@@ -310,7 +310,7 @@ ROUTES: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST", path="/api/v7/agent/second-look", handle=look_again, request=SecondLook, answer=SecondLooked, summary="Second look",
         also=(Conflict,),
-        where=Where.WRITE,  # it writes nothing, but the few threads of searches are not for a long draft
+        where=Where.TALK,  # the few threads of searches are not for a long draft, and a model may be asked
     ),
     Endpoint(
         method="POST", path="/api/v7/agent/chat", handle=chat_with_agent, request=Chat, answer=ChatAnswer, page=STREAM,

@@ -12,9 +12,9 @@ from .memory import Hit
 from .message import ABSENT_IF_NONE, Id, Message, Telling, example
 from .second_look import Check
 from .text import Text
+from .usage import Usage
 
 AnswerMode = Literal["model", "extractive", "fallback"]
-Tokens = Annotated[int, Field(ge=0)]
 
 
 class Earlier(Message):
@@ -46,26 +46,6 @@ class Chat(Message):
     chat_history: Annotated[
         list[Earlier] | None, Field(max_length=limits.CHAT_HISTORY_MAX, description="The conversation so far, oldest first. Data.")
     ] = None
-
-
-class ModelTry(Message):
-    """One call of one language model."""
-
-    model: Annotated[str, Field(description="The model.")]
-    outcome: Annotated[str, Field(description="`ok`, or why it gave no answer: a word such as `timeout` or `refused`.")]
-    ms: Annotated[float, Field(ge=0, description="How long it took.")]
-    prompt_tokens: Annotated[Tokens, Field(description="Tokens it read.")]
-    completion_tokens: Annotated[Tokens, Field(description="Tokens it wrote.")]
-
-
-class Usage(Message):
-    """What an answer took of language models. Tokens are the endpoints' count, else about a quarter of the characters."""
-
-    calls: Annotated[int, Field(ge=0, description="How many calls were made.")]
-    prompt_tokens: Annotated[Tokens, Field(description="Tokens read, all calls together.")]
-    completion_tokens: Annotated[Tokens, Field(description="Tokens written, all calls together.")]
-    ms: Annotated[float, Field(ge=0, description="Milliseconds, all calls together.")]
-    tries: Annotated[list[ModelTry], Field(description="Each call, in order.")]
 
 
 class ChatAnswer(Message):

@@ -9,6 +9,7 @@ from pydantic import Field
 from . import limits
 from .message import ABSENT_IF_NONE, Message, example
 from .text import Text
+from .usage import Usage
 
 CheckName = Literal[
     "turn_saved",
@@ -23,6 +24,7 @@ CheckName = Literal[
     "date_in_ref",
     "name_in_ref",
     "url_in_ref",
+    "said_by_ref",
 ]
 Outcome = Literal["pass", "fail"]
 
@@ -61,3 +63,7 @@ class SecondLooked(Message):
     passed: Annotated[int, Field(ge=0, description="How many passed, those not listed included.")]
     event_id: Annotated[str | None, ABSENT_IF_NONE, Field(description="The turn that the draft was saved as.")] = None
     session_id: Annotated[str | None, ABSENT_IF_NONE, Field(description="The session of that turn.")] = None
+    judge: Annotated[
+        str | None, ABSENT_IF_NONE, Field(description="Where a model is configured to judge: `on`, or `off` and why it said nothing.")
+    ] = None
+    usage: Annotated[Usage | None, ABSENT_IF_NONE, Field(description="What it took of that model.")] = None

@@ -7,11 +7,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from . import limits
-from .chat import Usage
 from .cubes import SharedCube
 from .memory import Help, Hit, OpenTask
 from .message import ABSENT_IF_NONE, Created, Id, Message, Saved, Telling, Topic, example
 from .text import Text
+from .usage import Usage
 
 MadeBy = Literal["headlines", "model"]
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]

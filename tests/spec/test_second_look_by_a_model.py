@@ -1,0 +1,160 @@
+"""Issue, The port: a slot `judge`: with a model there a second look also sees what comparing values cannot."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+from endpoint import Endpoint, Play, fails, hangs_up, says
+from service import Http
+
+from remembrancer.accounts import allow_outside_models
+
+LOOK = "/api/v7/agent/second-look"
+STORED = "Anna will not pay the 1,250 EUR for the hall. Bob pays them on 3 May."
+Start = Callable[..., tuple[Http, Endpoint]]
+
+
+@pytest.fixture
+def start(start_with: Start) -> Start:
+    """Starts the service with a model to judge that plays these; gives a client and the endpoint."""
+    return partial(start_with, "model_judge")
+
+
+def verdict(word: str, quote: str, number: int = 1) -> Play:
+    """A model that says this of a sentence."""
+    return says(json.dumps({"verdicts": [{"i": number, "verdict": word, "quote": quote}]}))
+
+
+def looked(http: Http, draft: str = "Anna pays 1,250 EUR for the hall (ref: {ref}).") -> Any:
+    """What a second look says of a draft that cites the stored event."""
+    http.remember("Who pays for the hall?", STORED, session_id="s")
+    found = http.memory("Who pays for the hall?", session_id="s")
+    draft = draft.format(ref=found["hits"][0]["event_id"])
+    http.remember("So who pays?", draft, session_id="s")
+    answer = http.post(LOOK, {"draft": draft})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def of_model(said: Any) -> list[tuple[str, str]]:
+    """Status and detail of the checks that a model made."""
+    return [(check["status"], check["detail"]) for check in said["checks"] if check["check"] == "said_by_ref"]
+
+
+def test_a_denial_that_comparing_values_does_not_see_is_a_failure_with_the_words_that_prove_it(start: Start) -> None:
+    http, tiny = start(verdict("contradicted", "Anna will not pay the 1,250 EUR"))
+
+    said = looked(http)
+
+    assert (said["status"], said["failed"], said["judge"]) == ("fail", 1, "on")
+    assert said["checks"][0]["check"] == "said_by_ref"
+    assert said["checks"][0]["claim"].startswith("Anna pays 1,250 EUR")
+    assert "Anna will not pay the 1,250 EUR" in said["checks"][0]["detail"]
+    assert said["usage"]["tries"][0]["model"] == "tiny"
+    assert STORED in tiny.prompts[0]
+
+
+def test_without_a_model_to_judge_the_same_draft_passes_and_none_is_named(http: Http) -> None:
+    """Issue 5: 'with no model'; docs/ideas/second-look.md says what it misses then."""
+    said = looked(http)
+
+    assert said["status"] == "pass"
+    assert not {"judge", "usage"} & said.keys()
+
+
+@pytest.mark.parametrize("quote", ["Anna refuses to pay anything", "Anna", ""])
+def test_a_verdict_counts_only_with_a_quotation_that_stands_in_the_event(start: Start, quote: str) -> None:
+    """research: 'accept a verdict only if `quote` is a substring of the cited event'."""
+    http, _ = start(verdict("contradicted", quote))
+
+    said = looked(http)
+
+    assert (said["status"], of_model(said), said["judge"]) == ("pass", [], "on")
+
+
+def test_what_failed_by_rule_is_never_overruled(start: Start) -> None:
+    """research: 'deterministic failures are never overruled by the model'."""
+    http, _ = start(verdict("supported", "Bob pays them on 3 May"))
+
+    said = looked(http, "Bob pays on 4 May (ref: {ref}).")
+
+    assert said["status"] == "fail"
+    assert [check["check"] for check in said["checks"] if check["status"] == "fail"] == ["date_in_ref"]
+    assert of_model(said)[0][0] == "pass"
+
+
+@pytest.mark.parametrize(
+    ("play", "why"),
+    [
+        (fails(500), "out of order"),
+        (hangs_up, "nobody answered"),
+        (says("I think so."), "not an answer"),
+        (says('{"verdicts": 3}'), "not an answer"),
+        (says("{" * 5000), "not an answer"),
+    ],
+)
+def test_a_model_that_is_of_no_use_leaves_the_rules_and_is_said_to_be_off(start: Start, play: Play, why: str) -> None:
+    """research: 'judge unavailable -> deterministic result only, with `judge: "off"`'."""
+    http, _ = start(play)
+
+    said = looked(http)
+
+    assert said["status"] == "pass"
+    assert said["judge"].startswith("off: ")
+    assert why in said["judge"]
+
+
+def test_verdicts_on_sentences_that_were_not_asked_about_are_nothing(start: Start) -> None:
+    http, _ = start(
+        says(json.dumps({"verdicts": [{"i": n, "verdict": "contradicted", "quote": "Bob pays them"} for n in (0, 2, -1, "1", None)]}))
+    )
+
+    assert of_model(looked(http)) == []
+
+
+def test_only_sentences_that_cite_are_sent_and_without_any_nobody_is_asked(start: Start) -> None:
+    http, tiny = start(verdict("supported", "Bob pays them on 3 May"))
+
+    looked(http, "The weather was fine in the mountains. Bob pays on 3 May (ref: {ref}).")
+    http.remember("And?", "Nothing else.", session_id="s")
+    alone = http.post(LOOK, {"draft": "Nothing else."}).json()
+
+    assert "mountains" not in tiny.prompts[0]
+    assert (alone["judge"], len(tiny.asked)) == ("on", 1)
+
+
+def test_an_account_that_forbids_outside_models_is_not_read_by_one(start_with: Start) -> None:
+    http, _ = start_with("model_chat", says("never asked"), model_judge="big@https://models.example/v1")
+    allow_outside_models(http.context, "owner", allowed=False)
+
+    said = looked(http)
+
+    assert said["judge"] == "off: this account lets no outside model read it"
+
+
+def test_the_chat_has_its_draft_judged_and_mends_what_an_event_contradicts(start_with: Start) -> None:
+    """'own second look, one revision'."""
+    drafts = ["Anna pays 1,250 EUR for the hall (ref: {ref}).", "Bob pays the 1,250 EUR for the hall (ref: {ref})."]
+
+    def plays(body: dict[str, Any]) -> str:
+        told = "\n".join(message["content"] for message in body["messages"])
+        ref = re.search(r"\[(e_\w+)\]", told)
+        assert ref is not None
+        if "verdicts" in told:
+            word = "contradicted" if "Anna pays" in told else "supported"
+            return json.dumps({"verdicts": [{"i": 1, "verdict": word, "quote": "Anna will not pay the 1,250 EUR"}]})
+        return drafts.pop(0).format(ref=ref[1])
+
+    http, tiny = start_with("model_chat", says(plays), model_judge="the same model")
+    http.remember("Who pays for the hall?", STORED, session_id="s")
+
+    said = http.post("/api/v7/agent/chat", {"user_id": "owner", "message": "Who pays for the hall?"}).json()
+
+    assert said["reply"].startswith("Bob pays the 1,250 EUR for the hall")
+    assert said["usage"]["calls"] == 4  # a draft, its judgement, the revision, its judgement
+    assert "A model judged that the cited event says otherwise" in tiny.prompts[2]
