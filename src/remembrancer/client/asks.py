@@ -23,6 +23,7 @@ from ..protocol.execution import Executed, Execution
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.own_key import OwnKey
 from ..protocol.permissions import (
     ActionLog,
     ActionLogged,
@@ -142,6 +143,11 @@ def get_start_pack(query: StartQuery | None = None) -> Ask[StartPack]:
 def get_agent_memory(query: AgentMemoryQuery | None = None) -> Ask[AgentMemory]:
     """With a query a search that counts no step, without one the start pack."""
     return _read(AgentMemory, "/api/v7/agent/memory", query)
+
+
+def own_key() -> Ask[OwnKey]:
+    """What the key is: its account, whose memory is meant where nobody is named, what it may do."""
+    return _read(OwnKey, "/api/v7/key")
 
 
 def get_prompt(query: PromptQuery) -> Ask[AgentPrompt]:

@@ -49,7 +49,7 @@ def system_message(instructions: str, name: str, *, full: bool) -> Message:
 
 def user_message(message: str, recalled: MemoryAnswer | None, asked: Asked | None) -> Message:
     """What the user said, after what memory has on it and what this turn asks for."""
-    parts = [NO_MEMORY] if recalled is None else [_recalled(recalled)]
+    parts = [NO_MEMORY] if recalled is None else [recalled_text(recalled)]
     if asked:
         parts.append("\n".join(_asked(asked)))
     return {"role": "user", "content": "\n\n".join([*parts, f"The user says:\n{message}"])}
@@ -65,7 +65,8 @@ def mending_message(failed: Iterable[str], faults: Iterable[Fault]) -> Message:
     }
 
 
-def _recalled(recalled: MemoryAnswer) -> str:
+def recalled_text(recalled: MemoryAnswer) -> str:
+    """What a search found as a model reads it, fenced: events, lessons, help, open tasks."""
     texts = [_hit(hit) for hit in recalled.hits]
     texts += [
         f"[cube {cube.cube_id}] {cube.kind}, {cube.topic}: {cube.essence}\n{cube.rules_markdown}\n({cube.note})"

@@ -287,6 +287,29 @@ def chat(
     sys.exit(talk(chat))
 
 
+@app.command("mcp")
+def speak_mcp(
+    url: Annotated[str | None, typer.Option(help="Address of the service; else REMEMBRANCER_URL.", show_default=False)] = None,
+) -> None:
+    """Speak the Model Context Protocol on standard input and output, for agents that start their tools themselves."""
+    import asyncio
+
+    from ..client import AsyncClient
+    from ..client.api import KEY_NAME, URL_NAME
+    from ..settings import SettingInvalid, from_environment
+    from .chat import SERVICE_URL
+    from .mcp.speaking import serve_stdio
+
+    base, key = url or from_environment(URL_NAME) or SERVICE_URL, from_environment(KEY_NAME)
+    if key is None:
+        raise SettingInvalid(f"{KEY_NAME} must be set: the service's key, which never stands on a command line.")
+    try:
+        client = AsyncClient(base, key, timeout_s=900.0)
+    except ValueError as error:
+        raise SettingInvalid(str(error)) from error
+    asyncio.run(serve_stdio(client, base.rstrip("/")))
+
+
 @app.command()
 def demo(
     keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the memory in this new folder.", show_default=False)] = None,

@@ -16,6 +16,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from .. import __version__, status
+from ..accounts import default_user_id
 from ..accounts.prompts import prompt_of, set_prompt
 from ..agent.second_look import second_look
 from ..agent.summarizing import draft_summary as drafted_summary
@@ -42,6 +43,7 @@ from ..protocol.execution import Executed, Execution
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.own_key import OwnKey
 from ..protocol.permissions import (
     ActionLog,
     ActionLogged,
@@ -81,6 +83,8 @@ from .door import Door
 from .downloads import download
 from .edge import Edge
 from .endpoint import Call, Endpoint, Where
+from .mcp.door import PATH as MCP
+from .mcp.door import McpDoor
 from .sysperm import check_permission, grant_permission, log_permitted_action, read_audit, revoke_permission
 from .talk import STREAM, chat_with_agent, complete_chat, list_models
 
@@ -158,6 +162,18 @@ def get_agent_memory(call: Call) -> AgentMemory:
 def look_again(call: Call) -> SecondLooked:
     """Check a saved answer: are its claims marked, are its refs events the session was shown, and do these say so? Reads only."""
     return second_look(call.context, call.caller, cast(SecondLook, call.body))
+
+
+def own_key(call: Call) -> OwnKey:
+    """What the key is told about itself: its account, whose memory is meant where a request names nobody, what it may do."""
+    caller = call.caller
+    return OwnKey(
+        account=caller.account_name,
+        user_id=default_user_id(caller),
+        pinned=caller.pinned_user_id is not None,
+        read_only=caller.read_only,
+        is_owner=caller.is_owner,
+    )
 
 
 def get_prompt(call: Call) -> AgentPrompt:
@@ -321,6 +337,7 @@ ROUTES: tuple[Endpoint, ...] = (
         summary="Chat completions", where=Where.TALK, repeatable=True, rate="chat",
     ),
     Endpoint(method="GET", path="/v1/models", handle=list_models, answer=ServedModels, summary="List models"),
+    Endpoint(method="GET", path="/api/v7/key", handle=own_key, answer=OwnKey, summary="This key"),
     Endpoint(
         method="GET", path="/api/v7/agent/prompt", handle=get_prompt, query=PromptQuery, answer=AgentPrompt, summary="Get the agent prompt"
     ),
@@ -402,21 +419,25 @@ def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> Starlette
     """The application over `context`, which stays the caller's to close after the application's lifespan."""
     door = Door(context, {(e.method, e.path): getattr(context.settings, e.body_bytes_max) for e in routes})
 
+    mcp = McpDoor(door)
+
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
+        await mcp.close()
         door.close()
 
     ours = [_route(door, path, [e for e in routes if e.path == path]) for path in dict.fromkeys(e.path for e in routes)]
     app = Starlette(
         lifespan=lifespan,
-        routes=[*ours, *console.routes(door)],
+        routes=[*ours, *console.routes(door), Route(MCP, mcp)],
         exception_handlers={HTTPException: problems.handle},  # unknown paths and methods
     )
     app.router.redirect_slashes = False  # a POST that is sent elsewhere loses its body
     app.state.sandbox = door.sandbox
     app.state.document = openapi.document(routes)
     app.add_middleware(Edge, door=door)
+    mcp.inside = app
     return app
 
 

@@ -1,0 +1,42 @@
+"""The same tools over standard input and output, as agents start them: a process of its own beside a running service."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from typing import Any
+
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from service import new_key, serving
+from starlette.applications import Starlette
+
+from remembrancer.context import Context
+
+
+def test_a_turn_is_remembered_recalled_and_read(context: Context, app: Starlette) -> None:
+    """Issue: '`remembrancer mcp` over stdio'."""
+
+    async def whole(port: int) -> tuple[Any, Any, list[str]]:
+        environment = {"REMEMBRANCER_URL": f"http://127.0.0.1:{port}", "REMEMBRANCER_KEY": new_key(context)}
+        started = StdioServerParameters(command=sys.executable, args=["-m", "remembrancer", "mcp"], env=environment)
+        async with Client(stdio_client(started)) as client:
+            await client.call_tool("remember", {"query": "When does the ferry leave?", "response": "At 9:40."})
+            found = await client.call_tool("recall", {"query_text": "ferry"})
+            start: Any = (await client.read_resource("memory://start")).contents[0]
+            return found.structured_content, start.text, [tool.name for tool in (await client.list_tools()).tools]
+
+    with serving(app) as port:
+        found, start, tools = asyncio.run(whole(port))
+
+    assert found["hits"][0]["response"] == "At 9:40."
+    assert "Never invent a memory" in start
+    assert {"recall", "remember", "search", "fetch"} <= set(tools)
+
+
+def test_without_a_key_it_says_what_to_set() -> None:
+    done = subprocess.run([sys.executable, "-m", "remembrancer", "mcp"], capture_output=True, text=True, env={}, check=False, timeout=60)
+
+    assert done.returncode == 2
+    assert "REMEMBRANCER_KEY must be set" in done.stderr
