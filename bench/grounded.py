@@ -29,8 +29,8 @@ from bench.runtime import small_model
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.agent.chat import chat, events_of
-from remembrancer.agent.drafting import Brief, checked
-from remembrancer.agent.looking import take_apart
+from remembrancer.agent.drafting import Brief
+from remembrancer.agent.looking import IN_REF, Cited, look, take_apart
 from remembrancer.agent.summarizing import draft_summary
 from remembrancer.context import Context, without_secrets
 from remembrancer.memory.headlines import sentences
@@ -77,22 +77,28 @@ class Heard:
 
 @dataclass(frozen=True)
 class Judged:
-    """One reply: whether it cites what it was given and nothing is wrong with it; ids it made up; the gold answer's words in it."""
+    """One reply: whether it cites what it was given, and nothing is wrong with it; ids it made up; the gold answer's words in it."""
 
     grounded: bool
+    cites: bool
     invented: int
-    failed: int
+    claims: int
+    backed: int  # claims whose ref says so
     words: float
 
 
 def judged(text: str, brief: Brief, wanted: set[str]) -> Judged:
     """A reply, whoever let it through."""
-    cited = set(take_apart(text, brief.day).refs) | set(_EVENT_ID.findall(text))
-    failed = checked(text, brief)
+    draft = take_apart(text, brief.day)
+    cited = set(draft.refs) | set(_EVENT_ID.findall(text))
+    known = {event.event_id: Cited("shown", event) for event in brief.evidence}
+    checks = look(draft, {ref: known.get(ref, Cited("unknown")) for ref in draft.refs}, "")
     return Judged(
-        grounded=bool(cited & brief.ids) and not failed,
+        grounded=bool(cited & brief.ids) and all(check.status == "pass" for check in checks),
+        cites=bool(cited & brief.ids),
         invented=len(cited - brief.ids),
-        failed=len(failed),
+        claims=sum(check.check == "claim_marked" for check in checks),
+        backed=sum(check.check in IN_REF.values() and check.status == "pass" for check in checks),
         words=len(wanted & content(text)) / len(wanted),
     )
 
@@ -150,11 +156,19 @@ def told_of(figures: Sequence[list[Judged]], l1s: Sequence[Drafted]) -> str:
     rows = []
     for at, name in enumerate(names):
         column = [row[at] for row in figures]
-        means = np.mean([[one.grounded, one.failed, one.words] for one in column], axis=0)
         quoted = at == len(names) - 1  # word for word, with the ref behind the quote
-        rows.append([name, "1.00" if quoted else f"{means[0]:.2f}", str(sum(one.invented for one in column))])
-        rows[-1] += ["-" if quoted else f"{means[1]:.2f}", f"{means[2]:.3f}"]
-    heads = ["reply", "grounded", "invented ids", "wrong or unmarked claims, a reply", "words of the gold answer in it"]
+        backed = f"{sum(one.backed for one in column)} of {sum(one.claims for one in column)}"
+        shares = [f"{np.mean([getattr(one, share) for one in column]):.2f}" for share in ("cites", "grounded")]
+        rows.append([name, *(("1.00", "1.00", "-") if quoted else (*shares, backed))])
+        rows[-1] += [str(sum(one.invented for one in column)), f"{np.mean([one.words for one in column]):.3f}"]
+    heads = [
+        "reply",
+        "cites an event",
+        "and nothing is wrong in it",
+        "claims that their ref backs",
+        "invented ids",
+        "words of the gold answer in it",
+    ]
     made = [one for one in l1s if one.by_model]
     about = [
         ["sentences that the model wrote", str(sum(one.written for one in l1s))],
