@@ -18,8 +18,8 @@ from starlette.applications import Starlette
 
 from remembrancer.accounts import caller_for
 from remembrancer.accounts.prompts import set_prompt
+from remembrancer.client.tools import TOOLS
 from remembrancer.context import Context
-from remembrancer.entrypoints.mcp.tools import TOOLS
 from remembrancer.protocol.prompts import PromptWrite
 
 NAMES = [

@@ -15,6 +15,7 @@ DOORS = {
     "/openapi.json",
     "/docs",
     "/docs/style.css",
+    "/llms.txt",
 }  # decisions.md, Status record and doors
 OPENAI = {"/v1/chat/completions", "/v1/models"}  # decisions.md, Paths and words of our own: the OpenAI-compatible door
 UNVERSIONED = {"/api/execute/code"}

@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
 
+from ..protocol.agent_tools import ToolsListed, ToolsQuery
 from ..protocol.chat import Chat, ChatAnswer
 from ..protocol.completions import Completed, Completion, ServedModels
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
@@ -143,6 +144,16 @@ def get_start_pack(query: StartQuery | None = None) -> Ask[StartPack]:
 def get_agent_memory(query: AgentMemoryQuery | None = None) -> Ask[AgentMemory]:
     """With a query a search that counts no step, without one the start pack."""
     return _read(AgentMemory, "/api/v7/agent/memory", query)
+
+
+def list_tools(query: ToolsQuery | None = None) -> Ask[ToolsListed]:
+    """The tools for agents, as an API of language models wants them described."""
+    return _read(ToolsListed, "/api/v7/tools", query)
+
+
+def llms_txt() -> Ask[str]:
+    """What the service is and how it is used, for language models."""
+    return _page("/llms.txt", _text)
 
 
 def own_key() -> Ask[OwnKey]:

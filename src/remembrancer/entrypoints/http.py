@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from .. import __version__, status
@@ -21,6 +21,7 @@ from ..accounts.prompts import prompt_of, set_prompt
 from ..agent.second_look import second_look
 from ..agent.summarizing import draft_summary as drafted_summary
 from ..agent.summarizing import make_map as map_by_model
+from ..client.tools import schemas
 from ..context import Context
 from ..cubes.lessons import create
 from ..cubes.votes import vote
@@ -34,6 +35,7 @@ from ..memory.runs import execute
 from ..memory.start import agent_memory, start_pack
 from ..memory.summaries import summarize
 from ..protocol import limits
+from ..protocol.agent_tools import ToolsListed, ToolsQuery
 from ..protocol.chat import Chat, ChatAnswer
 from ..protocol.completions import Completed, Completion, ServedModels
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
@@ -77,7 +79,7 @@ from ..settings import Settings
 from ..tools.feedback import give_feedback
 from ..tools.feedback import listed as feedback_listed
 from ..tools.files import create_file, erase_file
-from . import metrics, openapi, pages, problems, server
+from . import agent_texts, metrics, openapi, pages, problems, server
 from .console import routes as console
 from .door import Door
 from .downloads import download
@@ -162,6 +164,17 @@ def get_agent_memory(call: Call) -> AgentMemory:
 def look_again(call: Call) -> SecondLooked:
     """Check a saved answer: are its claims marked, are its refs events the session was shown, and do these say so? Reads only."""
     return second_look(call.context, call.caller, cast(SecondLook, call.body))
+
+
+def list_tools(call: Call) -> ToolsListed:
+    """The tools of this memory as the APIs of language models want them described."""
+    form = cast(ToolsQuery, call.parameters).format
+    return ToolsListed(format=form, tools=schemas(form))
+
+
+def llms_txt(call: Call) -> Response:
+    """What this service is and how it is used, for language models that read it (llmstxt.org)."""
+    return PlainTextResponse(agent_texts.llms_text(pages.base_url(call.request)))
 
 
 def own_key(call: Call) -> OwnKey:
@@ -337,6 +350,7 @@ ROUTES: tuple[Endpoint, ...] = (
         summary="Chat completions", where=Where.TALK, repeatable=True, rate="chat",
     ),
     Endpoint(method="GET", path="/v1/models", handle=list_models, answer=ServedModels, summary="List models"),
+    _OPEN(method="GET", path="/api/v7/tools", handle=list_tools, query=ToolsQuery, answer=ToolsListed, summary="Tools for agents"),
     Endpoint(method="GET", path="/api/v7/key", handle=own_key, answer=OwnKey, summary="This key"),
     Endpoint(
         method="GET", path="/api/v7/agent/prompt", handle=get_prompt, query=PromptQuery, answer=AgentPrompt, summary="Get the agent prompt"
@@ -411,6 +425,7 @@ ROUTES: tuple[Endpoint, ...] = (
     ),
     _OPEN(method="GET", path="/openapi.json", handle=openapi_document, page="application/json", summary="OpenAPI", where=Where.LOOP),
     _OPEN(method="GET", path="/docs", handle=docs_page, page="text/html", summary="Documentation", where=Where.WRITE),
+    _OPEN(method="GET", path="/llms.txt", handle=llms_txt, page="text/plain", summary="For language models", where=Where.LOOP),
     _OPEN(method="GET", path=pages.STYLE_PATH, handle=style_sheet, page="text/css", summary="Style sheet", where=Where.LOOP),
 )  # fmt: skip
 

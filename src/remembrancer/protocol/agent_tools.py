@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 
 from . import limits
 from .erasing import EventErased, Forget, Forgotten
-from .message import ABSENT_IF_NONE, Id, Message, Misfit, Telling
+from .message import ABSENT_IF_NONE, Id, Message, Misfit, Telling, example
 from .text import Text
+
+
+class ToolsQuery(Message):
+    """Parameters of `GET /api/v7/tools`."""
+
+    model_config = example({"format": "openai"})
+
+    format: Annotated[
+        Literal["openai", "anthropic", "mcp"],
+        Field(description="As OpenAI (chat completions), Anthropic (messages) or MCP wants them."),
+    ] = "openai"
+
+
+class ToolsListed(Message):
+    """Answer of `GET /api/v7/tools`."""
+
+    format: Annotated[str, Field(description="Whose format it is.")]
+    tools: Annotated[list[dict[str, Any]], Field(description="The tools, to be passed to that API as they are.")]
 
 
 class EventNamed(Message):

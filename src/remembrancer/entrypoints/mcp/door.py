@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 from starlette.requests import Request
@@ -21,7 +21,9 @@ from ...store import StoreUnavailable
 from .. import pages, problems
 from ..door import Door
 from ..endpoint import Where
-from .tools import Talk
+
+if TYPE_CHECKING:
+    from .speaking import Talk
 
 PATH = "/mcp"
 SECONDS_MAX = 900.0  # for a tool; what bounds it are the endpoints' own limits
@@ -76,6 +78,8 @@ class McpDoor:
     @asynccontextmanager
     async def _talking(self, asking: Any) -> AsyncIterator[Talk]:
         """A client in this process with the key that the request carries."""
+        from .speaking import Talk
+
         request: Request = asking.request
         key = request.headers["authorization"].partition(" ")[2].strip()
         assert self.inside is not None

@@ -1,4 +1,4 @@
-"""The tools that agents get: one row each, made of the requests and answers that HTTP has, and carried out by the client's functions.
+"""The tools that agents get: one row each, made of the requests and answers that HTTP has, and carried out by the functions of `asks.py`.
 
 Few, and with the members that a model needs: it picks the right one more often, and reads less. What a tool leaves out of a request has
 the default that it has over HTTP; `user_id` is the key's own.
@@ -7,41 +7,37 @@ the default that it has over HTTP; `user_id` is the key's own.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
 
-from ...client import asks
-from ...client.api import AsyncClient
-from ...client.runtime_prompts import RECALLED, recalled_text
-from ...protocol.agent_tools import Document, Erasing, EventNamed, ForgetAsked, Found, FoundAll, Named, Wanted
-from ...protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
-from ...protocol.erasing import Forget, Forgotten
-from ...protocol.execution import Executed, Execution
-from ...protocol.fence import fenced, new_delimiter
-from ...protocol.files import CreatedFile, FileCreate
-from ...protocol.memory import Event, MemoryAnswer, MemoryQuery, Remembered, Turn
-from ...protocol.permissions import PermissionCheck, PermissionChecked
-from ...protocol.second_look import SecondLook, SecondLooked
-from ...protocol.summaries import StartPack, StartQuery
+from ..protocol.agent_tools import Document, Erasing, EventNamed, ForgetAsked, Found, FoundAll, Named, Wanted
+from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
+from ..protocol.erasing import Forget
+from ..protocol.execution import Executed, Execution
+from ..protocol.fence import fenced, new_delimiter
+from ..protocol.files import CreatedFile, FileCreate
+from ..protocol.memory import Event, MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.permissions import PermissionCheck, PermissionChecked
+from ..protocol.second_look import SecondLook, SecondLooked
+from ..protocol.summaries import StartPack, StartQuery
+from . import asks
+from .api import AsyncClient, Client
+from .runtime_prompts import RECALLED, recalled_text
 
 TITLE_CHARACTERS_MAX = 80
 CONNECTOR_HITS = 10
 EVENT_PAGE = "/console/memory/event?event_id="
 
 
+Steps: TypeAlias = Generator[asks.Ask[Any], Any, BaseModel]
+Form: TypeAlias = Literal["openai", "anthropic", "mcp"]
+
+
 class ArgumentsUnfit(ValueError):
     """What was sent does not fit the tool; says which member, and what it should be."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Talk:
-    """Who carries tools out: a client with the caller's key, and the address people reach the service at."""
-
-    client: AsyncClient
-    base: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +51,17 @@ class Tool:
     members: tuple[str, ...]
     required: tuple[str, ...]
     gives: type[BaseModel]
-    does: Callable[[Talk, Any], Any]  # awaited
+    does: Callable[[Any, str], Steps]
     shows: Callable[[Any], str] | None = None
     reads: bool = False  # changes nothing that anybody would miss
     erases: bool = False
     again: bool = False  # a second call with the same arguments adds nothing
+
+    @property
+    def annotations(self) -> dict[str, Any]:
+        """What it changes, in the words of MCP."""
+        said: dict[str, Any] = {"title": self.title, "readOnlyHint": self.reads, "openWorldHint": False}
+        return said if self.reads else {**said, "destructiveHint": self.erases, "idempotentHint": self.again}
 
     @property
     def input_schema(self) -> dict[str, Any]:
@@ -74,20 +76,82 @@ class Tool:
         """JSON Schema of the structured answer."""
         return self.gives.model_json_schema(mode="serialization")
 
-    async def call(self, talk: Talk, arguments: Mapping[str, Any]) -> BaseModel:
-        """Do it. Raises ArgumentsUnfit and ClientError."""
+    def steps(self, arguments: Mapping[str, Any], base: str) -> Steps:
+        """What to send, one request after another, each with its answer sent back in; returns the tool's answer.
+
+        `base` is the address people reach the service at. Raises ArgumentsUnfit.
+        """
         unknown = sorted(set(arguments) - set(self.members))
         if unknown:
             raise ArgumentsUnfit(f"{unknown[0]}: there is no such argument; there are {', '.join(self.members)}")
         given = dict(arguments)
-        if "user_id" in self.takes.model_fields and given.get("user_id") is None and self.takes.model_fields["user_id"].is_required():
-            given["user_id"] = (await talk.client.own_key()).user_id
+        whose = self.takes.model_fields.get("user_id")
+        if whose is not None and whose.is_required() and given.get("user_id") is None:
+            given["user_id"] = (yield asks.own_key()).user_id
         try:
             asked = self.takes.model_validate_json(json.dumps(given))
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise ArgumentsUnfit(f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}") from None
-        return cast(BaseModel, await self.does(talk, asked))
+        except (ValidationError, TypeError, ValueError) as error:
+            raise ArgumentsUnfit(_unfit(error)) from None
+        answer: BaseModel = yield from self.does(asked, base)
+        return answer
+
+
+def call_tool(client: Client, name: str, arguments: Mapping[str, Any], base: str = "") -> BaseModel:
+    """Carry a tool out. Raises ArgumentsUnfit, also for a name that no tool has, and ClientError."""
+    steps = _named(name).steps(arguments, base)
+    got: Any = None
+    while True:
+        try:
+            ask = steps.send(got)
+        except StopIteration as done:
+            return cast(BaseModel, done.value)
+        got = client.send(ask)
+
+
+async def acall_tool(client: AsyncClient, name: str, arguments: Mapping[str, Any], base: str = "") -> BaseModel:
+    """The same for asyncio."""
+    steps = _named(name).steps(arguments, base)
+    got: Any = None
+    while True:
+        try:
+            ask = steps.send(got)
+        except StopIteration as done:
+            return cast(BaseModel, done.value)
+        got = await client.send(ask)
+
+
+def schemas(form: Form) -> list[dict[str, Any]]:
+    """The tools as the APIs of OpenAI (chat completions) and Anthropic, and MCP, want them described."""
+    return [_FORMS[form](tool) for tool in TOOLS]
+
+
+def _for_openai(tool: Tool) -> dict[str, Any]:
+    return {"type": "function", "function": {"name": tool.name, "description": tool.about, "parameters": tool.input_schema}}
+
+
+def _for_anthropic(tool: Tool) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.about, "input_schema": tool.input_schema}
+
+
+def _for_mcp(tool: Tool) -> dict[str, Any]:
+    said = {"name": tool.name, "title": tool.title, "description": tool.about, "inputSchema": tool.input_schema}
+    return {**said, "outputSchema": tool.output_schema, "annotations": tool.annotations}
+
+
+_FORMS: Mapping[Form, Callable[[Tool], dict[str, Any]]] = {"openai": _for_openai, "anthropic": _for_anthropic, "mcp": _for_mcp}
+
+
+def _named(name: str) -> Tool:
+    if name not in BY_NAME:
+        raise ArgumentsUnfit(f"there is no tool {name!r}; there are {', '.join(BY_NAME)}")
+    return BY_NAME[name]
+
+
+def _unfit(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return f"the arguments are no JSON: {error}"
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
 
 
 def _plain(part: dict[str, Any]) -> dict[str, Any]:
@@ -95,38 +159,37 @@ def _plain(part: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in part.items() if name != "title"}
 
 
-def _sends(ask: Callable[[Any], asks.Ask[Any]]) -> Callable[[Talk, Any], Any]:
+def _sends(ask: Callable[[Any], asks.Ask[Any]]) -> Callable[[Any, str], Steps]:
     """Carried out by one request."""
 
-    async def does(talk: Talk, asked: Any) -> Any:
-        return await talk.client.send(ask(asked))
+    def does(asked: Any, _: str) -> Steps:
+        answer: BaseModel = yield ask(asked)
+        return answer
 
     return does
 
 
-async def _forget(talk: Talk, asked: ForgetAsked) -> BaseModel:
+def _forget(asked: ForgetAsked, _: str) -> Steps:
     if asked.event_id is not None:
-        erased = await talk.client.send(asks.erase_event(asked.event_id))
-        return Erasing(event=erased)
-    forgotten: Forgotten = await talk.client.send(asks.forget_memory(Forget.model_validate(asked.model_dump(exclude={"event_id"}))))
-    return Erasing(memory=forgotten)
+        return Erasing(event=(yield asks.erase_event(asked.event_id)))
+    return Erasing(memory=(yield asks.forget_memory(Forget.model_validate(asked.model_dump(exclude={"event_id"})))))
 
 
-async def _search(talk: Talk, asked: Wanted) -> FoundAll:
-    user_id = (await talk.client.own_key()).user_id
+def _search(asked: Wanted, base: str) -> Steps:
+    user_id = (yield asks.own_key()).user_id
     query = MemoryQuery(query_text=asked.query, user_id=user_id, top_k=CONNECTOR_HITS, interact=False)
-    hits = (await talk.client.send(asks.search_memory(query))).hits
-    found = [Found(id=hit.event_id, title=_title(hit.topic, hit.query or hit.response), url=_page(talk, hit.event_id)) for hit in hits]
+    hits = (yield asks.search_memory(query)).hits
+    found = [Found(id=hit.event_id, title=_title(hit.topic, hit.query or hit.response), url=_page(base, hit.event_id)) for hit in hits]
     return FoundAll(results=found)
 
 
-async def _fetch(talk: Talk, asked: Named) -> Document:
-    event = await talk.client.send(asks.get_event(asked.id))
+def _fetch(asked: Named, base: str) -> Steps:
+    event = yield asks.get_event(asked.id)
     return Document(
         id=event.event_id,
         title=_title(event.topic, event.query or event.response),
         text=event.raw_dialogue,
-        url=_page(talk, event.event_id),
+        url=_page(base, event.event_id),
         metadata={"occurred_at": event.occurred_at, "session_id": event.session_id, "user_id": event.user_id},
     )
 
@@ -136,8 +199,8 @@ def _title(topic: str | None, text: str) -> str:
     return said if len(said) <= TITLE_CHARACTERS_MAX else f"{said[: TITLE_CHARACTERS_MAX - 1]}\u2026"
 
 
-def _page(talk: Talk, event_id: str) -> str:
-    return f"{talk.base}{EVENT_PAGE}{event_id}"
+def _page(base: str, event_id: str) -> str:
+    return f"{base}{EVENT_PAGE}{event_id}"
 
 
 def _event_text(event: Event) -> str:
