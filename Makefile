@@ -23,7 +23,7 @@ help:  ## Say what there is
 setup: $(READY)  ## Make .venv with everything the locks name (skipped when nothing changed)
 
 # What some tests need beside Python: program:package. Without root, or without a way to get them, those tests are skipped and say so.
-SYSTEM := runsc:runsc
+SYSTEM := runsc:runsc chromium:chromium
 
 setup-system:  ## As root on Debian: install the programs that some tests need (runsc)
 	@for pair in $(SYSTEM); do \
