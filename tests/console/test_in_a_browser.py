@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from console.window import Site
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -27,7 +27,8 @@ def test_the_watch_sees_what_goes_wrong(site: Site) -> None:
     with site.window("owner") as page:
         page.goto("/console")
         page.evaluate("""() => {
-            document.body.insertAdjacentHTML("beforeend", "<img src='http://evil.example/x'><b onclick='1'>x</b><i style='color:red'>y</i>");
+            const hostile = "<img src='http://evil.example/x'><b onclick='1'>x</b><i style='color:red'>y</i>";
+            document.body.insertAdjacentHTML("beforeend", hostile);
             const script = document.createElement("script");
             script.textContent = "window.ran = true";
             document.body.append(script);
