@@ -35,6 +35,10 @@ select version, text, l1_count, made_by, created_ms from maps where space_id = :
 -- map_of_version: One version of a map
 select version, text, l1_count, made_by, created_ms from maps where space_id = :space_id and version = :version;
 
+-- map_versions: The versions of a map before one, newest first, without their text
+select version, l1_count, made_by, created_ms, length(text) as characters
+from maps where space_id = :space_id and version < :below order by version desc limit :most;
+
 -- agents_map: The newest map of a space that its agent made
 select version, text, l1_count from maps where space_id = :space_id and made_by = 'agent' order by version desc limit 1;
 

@@ -161,6 +161,12 @@ def find_file(records: Records, filename: str, caller: Caller) -> Row:
     return row
 
 
+def known(tx: Transaction, caller: Caller, filenames: Sequence[str]) -> list[Row]:
+    """Those of these files that are there and the caller's, with their `size_bytes`."""
+    rows = [tx.one(SQL.file_of, account_id=caller.account_id, filename=name) for name in filenames]
+    return [row for row in rows if row is not None and caller.pinned_user_id in (None, row.user_id)]
+
+
 def linked_file(records: Records, filename: str, *, exp: int, sig: str) -> Row:
     """A file by the signature of its link. Raises FileUnknown where it is not ours or has ended, and StoreUnavailable."""
     secret = links.secret_in(records.settings.data_folder)

@@ -21,7 +21,7 @@ select exists (select 1 from files where blob = :blob) as found;
 select id, blob, size_bytes from files where account_id = :account_id and (:user_id is null or user_id = :user_id);
 
 -- file_of: A file of an account by its name
-select id, blob, size_bytes, user_id from files where account_id = :account_id and filename = :filename;
+select id, filename, blob, size_bytes, user_id from files where account_id = :account_id and filename = :filename;
 
 -- erase_file: Erase a file's row
 delete from files where id = :id;
