@@ -52,7 +52,7 @@ def _explained(context: Context, tx: Transaction, looked: Looked, query: MemoryQ
     }
     if found is None or weights is None or space_id is None:
         nothing = LookedAt(events=0, passages=0, in_time=0, ranked=0, strong=0)
-        return Explanation(hits=[], total_hits=0, words=[], vector_text="", looked=nothing, left_out=[], **told)
+        return Explanation(hits=[], total_hits=0, start_score=0.0, words=[], vector_text="", looked=nothing, left_out=[], **told)
     judged = found.judged(weights, looked.focus.lifts)
     wanted = (*found.question.words, *focus_words(found.view, query))
     hits = [
@@ -61,6 +61,7 @@ def _explained(context: Context, tx: Transaction, looked: Looked, query: MemoryQ
     return Explanation(
         hits=hits,
         total_hits=answer.total_hits,
+        start_score=round(weights.start, 4),
         words=list(_words(found)),
         vector_text=looked.vector_text if context.embedder.dimensions else "",
         gate=_gate(found, weights),
@@ -96,7 +97,7 @@ def _hit(
         ],
         focus_lift=round(lift, 4),
         order_cost=cost,
-        raw_score=round(sum(one.adds for one in measures) + lift - cost, 4),
+        raw_score=round(weights.start + sum(one.adds for one in measures) + lift - cost, 4),
         marks=[Mark(side=name, start=a, end=b) for name in _SIDES for a, b in marks(getattr(hit, name), wanted, found.view.languages)],
         neighbours=list(_neighbours(tx, space_id, found, ranked.part)),
     )

@@ -23,7 +23,7 @@ class Feature(Message):
     signal: Annotated[str, Field(description="The signal it belongs to: text, dense, neighbour, session, speaker, date, or form.")]
     value: Annotated[float, Field(description="Its value.")]
     rank: Annotated[int, Field(ge=1, description="Where that stands among all passages looked at; 1 = the largest.")]
-    adds: Annotated[float, Field(description="What it adds to raw_score, compared with a passage of average features.")]
+    adds: Annotated[float, Field(description="What it adds to start_score.")]
 
 
 class Mark(Message):
@@ -55,7 +55,9 @@ class ExplainedHit(Hit):
     features: Annotated[list[Feature], Field(description="All that the ranking weighs.")]
     focus_lift: Annotated[float, Field(description="What focus words add to raw_score.")]
     order_cost: Annotated[float, Field(description="What is taken from it because the turn seems to give orders to its reader.")]
-    raw_score: Annotated[float, Field(description="What all features add and focus_lift, less order_cost: hits are sorted by it.")]
+    raw_score: Annotated[
+        float, Field(description="start_score and what all features and focus words add, less order_cost: hits are sorted by it.")
+    ]
     marks: Annotated[list[Mark], Field(description="Where words of the question stand in `query` and `response`.")]
     neighbours: Annotated[list[Neighbour], Field(description="The turns beside it in its session.")]
 
@@ -128,6 +130,9 @@ class Explanation(Message):
     shared_cubes: Annotated[list[SharedCube], Field(description="Lessons that bear on the query, best first.")]
     focus_missing: Annotated[list[str] | None, ABSENT_IF_NONE, Field(description="Focus words that occur nowhere in this memory.")] = None
     help_hits: Annotated[list[Help] | None, ABSENT_IF_NONE, Field(description="Help, when the query asks about this service.")] = None
+    start_score: Annotated[
+        float, Field(description="The raw score of a passage with nothing of the question in or around it. Features add to it.")
+    ]
     words: Annotated[list[QuestionWord], Field(description="The question, word by word.")]
     vector_text: Annotated[str, Field(description="The text whose vector was looked for; empty without vectors.")]
     gate: Annotated[Gate | None, ABSENT_IF_NONE, Field(description="Absent where there is no memory yet.")] = None

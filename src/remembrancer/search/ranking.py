@@ -62,8 +62,14 @@ class Weights:
         return ((features - self.mean) / self.deviation) @ self.weight
 
     def shares(self, features: Array) -> Array:
-        """What each feature adds to the score: (parts, len(FEATURES)), whose sums are the scores."""
-        return (features - self.mean) / self.deviation * self.weight
+        """What each feature adds to `start`: (parts, len(FEATURES)), whose sums with it are the scores."""
+        shares: Array = features / self.deviation * self.weight
+        return shares
+
+    @property
+    def start(self) -> float:
+        """The score of a part all of whose features are 0: of average length, with nothing of what was asked for in or around it."""
+        return float(-(self.mean / self.deviation * self.weight).sum())
 
     def as_share(self, score: Array, strength: float) -> Array:
         """Scores, best first, as 0..1 in the same order: the best is the strength of the evidence, the others fall off from it."""
@@ -105,7 +111,7 @@ class Measure(NamedTuple):
     feature: str
     value: float
     rank: int  # among the parts of the pool, 1 = the largest value
-    adds: float  # to its score
+    adds: float  # to Weights.start
 
 
 class Found:
