@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import needed
 import pytest
@@ -13,7 +14,24 @@ from service import serving
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from remembrancer import testing
 from remembrancer.context import Context
+from remembrancer.settings import read
+
+
+@pytest.fixture
+def clock() -> testing.FrozenClock:
+    """Time that the test moves."""
+    return testing.FrozenClock()
+
+
+@pytest.fixture
+def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
+    """The real parts over an empty store, with no limits of calls a minute."""
+    rates = {"rate_sign_in_per_minute": 0, "rate_feedback_per_minute": 0, "rate_sysperm_per_minute": 0, "rate_sandbox_per_minute": 0}
+    made = testing.context(folder, settings=read(environment={}, data=folder, embedder="none", durability="normal", **rates), clock=clock)
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from console.pages import EVERY_PAGE, VIEWS
-from console.things import put_conversation, put_things
+from console.things import put_conversation, put_permissions, put_things
 from console.window import Site, launch
 from playwright.sync_api import Playwright, ViewportSize, sync_playwright
 from service import Http, new_key, serving
@@ -36,7 +36,9 @@ def filled(folder: Path) -> Iterator[Context]:
     try:
         put_conversation(context)
         with TestClient(make_app(context)) as client:
-            put_things(Http(client, context, new_key(context)))
+            http = Http(client, context, new_key(context))
+            put_things(http)
+            put_permissions(http)
         yield context
     finally:
         context.close()
@@ -59,7 +61,8 @@ def pictures() -> Iterator[Picture]:
     for name, path in views.items():
         page = PAGES[urlsplit(path).path]
         shows = {"": None} if page.anybody else {"": "owner"} if page.owner_only or name in VIEWS else {"": "owner", "empty-": "ada"}
-        for theme, (size, viewport), (kind, account) in product(("light", "dark"), SIZES.items(), shows.items()):
+        themes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+        for theme, (size, viewport), (kind, account) in product(themes, SIZES.items(), shows.items()):
             yield Picture(name=f"{kind}{name}-{size}-{theme}", path=path, account=account, theme=theme, viewport=viewport)
 
 

@@ -25,7 +25,7 @@ from .visit import Page, Visit
 
 HERE = "/console/memory"
 FOUND_MAX = (5, 10, 20, 50)  # hits to choose from
-BAR_WIDTH = 50.0  # of the largest bar, in the units of its picture
+BAR_WIDTH = 100.0  # of the picture that the largest bars fill, in its units
 ADDS_MIN = 0.05  # what adds less is told together, as the rest
 _SAID = {
     "neighbour": "the turns beside it",
@@ -36,9 +36,32 @@ _SAID = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How long the bars of all hits are: as far below zero, and above it, as any of them goes."""
+
+    below: float
+    above: float
+
+    @property
+    def unit(self) -> float:
+        """How long a bar of 1 is."""
+        return BAR_WIDTH / ((max(self.below, 0.0) + max(self.above, 0.0)) or 1.0)
+
+    @property
+    def zero(self) -> float:
+        """Where bars begin."""
+        return round(max(self.below, 0.0) * self.unit, 1)
+
+    def bar(self, adds: float) -> tuple[float, float]:
+        """Where the bar is, and how wide."""
+        width = round(abs(adds) * self.unit, 1)
+        return (round(self.zero - width, 1) if adds < 0 else self.zero), width
+
+
+@dataclass(frozen=True, slots=True)
 class Reason:
-    """One line of why a hit stands where it does. `width` and `left` are of its bar, which grows from the middle."""
+    """One line of why a hit stands where it does. `left` and `width` are of its bar."""
 
     signal: str
     said: str
@@ -57,6 +80,7 @@ class Told:
     response: list[tuple[str, bool]]
     reasons: list[Reason]
     noticed: list[str]
+    zero: float  # where its bars begin
 
 
 def show(visit: Visit) -> Response:
@@ -91,7 +115,7 @@ def _found(visit: Visit, user_id: str, fields: Mapping[str, Any]) -> dict[str, A
         "found": found,
         "hits": list(_told(found)),
         "ms": sum(stage.ms for stage in found.stages),
-        "stages": [(stage, 2 * BAR_WIDTH * stage.ms / slowest) for stage in found.stages],
+        "stages": [(stage, BAR_WIDTH * stage.ms / slowest) for stage in found.stages],
     }
 
 
@@ -109,14 +133,16 @@ def _newest(visit: Visit, user_id: str, fields: Mapping[str, Any]) -> dict[str, 
 
 def _told(found: Explanation) -> Iterator[Told]:
     reasons = [list(_reasons(hit)) for hit in found.hits]
-    largest = max((abs(adds) for lines in reasons for *_, adds in lines), default=1.0) or 1.0
+    added = [adds for lines in reasons for *_, adds in lines]
+    scale = Scale(-min(added, default=0.0), max(added, default=0.0))
     for hit, lines in zip(found.hits, reasons, strict=True):
         yield Told(
             hit=hit,
             query=list(pieces(hit.query, [mark for mark in hit.marks if mark.side == "query"])),
             response=list(pieces(hit.response, [mark for mark in hit.marks if mark.side == "response"])),
-            reasons=[_reason(*line, largest=largest) for line in lines],
+            reasons=[Reason(signal, said, rank, adds, *scale.bar(adds)) for signal, said, rank, adds in lines],
             noticed=[one.signal for one in hit.why if one.signal in ("instruction_like", "secret")],
+            zero=scale.zero,
         )
 
 
@@ -136,11 +162,6 @@ def _reasons(hit: ExplainedHit) -> Iterator[tuple[str, str, int | None, float]]:
         yield "orders", "reads like orders", None, -hit.order_cost
     if abs(rest) >= ADDS_MIN / 10:
         yield "rest", "all else", None, rest
-
-
-def _reason(signal: str, said: str, rank: int | None, adds: float, *, largest: float) -> Reason:
-    width = round(BAR_WIDTH * abs(adds) / largest, 1)
-    return Reason(signal=signal, said=said, rank=rank, adds=adds, width=width, left=BAR_WIDTH - width if adds < 0 else BAR_WIDTH)
 
 
 def pieces(text: str, marks: Sequence[Mark]) -> Iterator[tuple[str, bool]]:

@@ -16,7 +16,7 @@ from ...store import StoreUnavailable
 from .. import bodies, problems
 from ..door import Door
 from ..limiter import Limiter
-from . import assets, cubes, frame, maps, memory, overview, sessions, sign_in
+from . import assets, cubes, frame, maps, memory, overview, profile, sessions, sign_in
 from .visit import Page, SignInFirst, Visit, check_is_ours, read_form
 
 PAGES: dict[str, Page] = {
@@ -25,6 +25,7 @@ PAGES: dict[str, Page] = {
     **sessions.PAGES,
     **maps.PAGES,
     **cubes.PAGES,
+    **profile.PAGES,
     **sign_in.PAGES,
 }
 
