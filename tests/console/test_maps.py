@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from service import Http, new_key
 
 from remembrancer.entrypoints.console.differences import LINES_MAX, WORDS_MAX, differences
+from remembrancer.memory.facts import FACTS_LISTED_MAX
 
 HERE = "/console/map"
 
@@ -83,8 +84,22 @@ def test_the_start_pack_is_as_an_agent_gets_it(owner: Reader) -> None:
     assert "- The car is 4.62 m long." in page
 
 
+def test_critical_facts_stand_below_it_with_their_turns_and_go_on(owner: Reader) -> None:
+    for n in range(FACTS_LISTED_MAX):
+        keyed(owner).post("/api/v7/remember", {"critical": f"fact {n}."})
+    told = keyed(owner).remember("q", "r", critical="The car is long.")["event_id"]
+    page = owner.get(HERE).text
+    [more] = re.findall(r'href="([^"]*facts_below=[^"]*)"', page)
+
+    assert words_of(page).index("The car is long.") < words_of(page).index(f"fact {FACTS_LISTED_MAX - 1}.")
+    assert f"event_id={told}" in page
+    assert "fact 0." not in words_of(page).partition("The start pack")[0]
+    assert "fact 0." in words_of(owner.get(more.replace("&amp;", "&")).text)
+
+
 def test_another_accounts_is_not_there(owner: Reader, ada: Reader) -> None:
     mapped(owner, "- concealed")
+    keyed(owner).remember("q", "r", critical="A concealed fact.")
 
     assert "concealed" not in ada.get(f"{HERE}?user_id=owner").text
     assert ada.get(f"{HERE}?user_id=owner&version=1").status_code == 404

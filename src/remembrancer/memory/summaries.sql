@@ -56,6 +56,11 @@ on conflict (space_id, text) do nothing;
 -- facts: The critical facts of a space, newest first
 select text, created_ms from facts where space_id = :space_id order by id desc limit :most;
 
+-- facts_below: The critical facts of a space before one, newest first, with the turn each came with
+select facts.id, facts.text, facts.created_ms, events.event_id
+from facts left join events on events.id = facts.event
+where facts.space_id = :space_id and facts.id < :below order by facts.id desc limit :most;
+
 -- count_for_start: How much there is that a start pack may hold
 select
     (select count(*) from facts where facts.space_id = :space_id) as facts,

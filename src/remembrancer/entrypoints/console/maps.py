@@ -1,4 +1,4 @@
-"""The L2 map of a user: how it stands, its versions and what changed between them, and the start pack that is made with it."""
+"""The L2 map of a user: how it stands, its versions and what changed between them; critical facts; the start pack made of them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from ...memory.facts import facts_of
 from ...memory.maps import MapUnknown, map_history, map_version, update_map
 from ...memory.rules import L2_SUMMARIES
 from ...memory.start import start_pack
@@ -19,14 +20,17 @@ HERE = "/console/map"
 
 
 def show(visit: Visit) -> Response:
-    """The newest map, or `version` of it; with `against`, what changed since that one."""
+    """The newest map, or `version` of it; with `against`, what changed since that one; and the critical facts."""
     asked, context, caller = visit.request.query_params, visit.context, visit.caller()
     users = given.users(context, caller, asked)
     session_id = given.ident(asked, "session_id") or "default"
     version, against = given.number(asked, "version"), given.number(asked, "against")
     history = map_history(context, caller, users.chosen, below=given.number(asked, "below"))
     shown, other = _map(visit, users.chosen, version), _map(visit, users.chosen, against) if against else None
+    facts = facts_of(context, caller, users.chosen, below=given.number(asked, "facts_below"))
     values: dict[str, Any] = {
+        "facts": facts.facts,
+        "older_facts": link_to(HERE, user_id=users.chosen, facts_below=facts.next) if facts.next else None,
         "changes": differences(other.map_text, shown.map_text) if shown and other else None,
         "pack": start_pack(context, caller, given.message(StartQuery, {"user_id": users.chosen, "session_id": session_id})),
         "older": link_to(HERE, user_id=users.chosen, below=history.next) if history.next else None,
