@@ -260,6 +260,7 @@ def test_typing_searches_without_leaving_the_page(page: Page, site: Any) -> None
 
     expect(page.locator("#found mark").first).to_have_text("attic")
     expect(page.locator("#found .why").first).to_contain_text("text")
+    expect(page.locator("#said")).to_have_text("1 of 1 that match.")
     assert page.evaluate("window.stayed") is True
     assert "query=attic" in page.url
     page.reload()

@@ -99,7 +99,7 @@ def show(visit: Visit) -> Response:
         "noticed": "yes" if asked.get("noticed") == "yes" else "",
     }
     values = _found(visit, users.chosen, fields) if fields["query"] else _newest(visit, users.chosen, fields)
-    values |= {"users": users, "fields": fields, "counts": FOUND_MAX}
+    values |= {"users": users, "fields": fields, "counts": FOUND_MAX, "swapped": visit.is_swap}
     if visit.is_swap:
         return visit.fragment("_found.html", **values)
     return visit.page("memory.html", **values, kept=browse.kept_of(context, caller, users.chosen))
