@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import pytest
 from console.reader import Reader, words_of
+from console.window import Site
 from playwright.sync_api import Page, expect
 from service import Http, new_key, rows
 from starlette.testclient import TestClient
@@ -16,7 +17,7 @@ from starlette.testclient import TestClient
 from remembrancer.entrypoints.console import given
 from remembrancer.entrypoints.console.memory import Scale, pieces
 from remembrancer.entrypoints.http import make_app
-from remembrancer.memory.browse import EVENTS_LISTED_MAX
+from remembrancer.memory.browse import EVENTS_LISTED_MAX, USERS_LISTED_MAX
 from remembrancer.protocol.explaining import Mark
 
 HERE = "/console/memory"
@@ -82,6 +83,16 @@ class TestTheNewestTurns:
 
         assert page.status_code in (400, 422)
         assert next(iter(asked)) in words_of(page.text)
+
+    def test_where_users_are_many_one_is_named_instead_of_chosen(self, owner: Reader) -> None:
+        http = keyed(owner)
+        for n in range(USERS_LISTED_MAX):
+            http.post("/api/v7/event/write", {"user_id": f"user-{n:03}", "query": "q", "response": f"answer {n}."})
+        page = look(owner, user_id="user-042").text
+
+        assert '<input name="user_id" value="user-042" list="users"' in page
+        assert page.count('<option value="user-') == USERS_LISTED_MAX
+        assert "answer 42." in page
 
 
 class TestSearch:
@@ -247,7 +258,7 @@ def test_bars_stay_within_their_picture(below: float, above: float) -> None:
 
 
 @pytest.mark.xdist_group("browser")
-def test_typing_searches_without_leaving_the_page(page: Page, site: Any) -> None:
+def test_typing_searches_without_leaving_the_page(page: Page, site: Site) -> None:
     """Issue: 'memory explorer with live search and the reasons of each hit'."""
     with TestClient(make_app(site.context)) as client:
         http = Http(client, site.context, new_key(site.context))
@@ -268,6 +279,18 @@ def test_typing_searches_without_leaving_the_page(page: Page, site: Any) -> None
     expect(page.locator("#found mark").first).to_have_text("attic")
     field.fill("")
     expect(page.locator("#found .turns li")).to_have_count(2)
+
+
+@pytest.mark.xdist_group("browser")
+def test_without_scripts_a_button_searches(site: Site) -> None:
+    with TestClient(make_app(site.context)) as client:
+        Http(client, site.context, new_key(site.context)).remember("Where is the saw?", "In the shed.")
+    with site.window("owner", java_script_enabled=False) as page:
+        page.goto(HERE)
+        page.get_by_label("Look for").fill("saw")
+        page.get_by_role("button", name="Search").click()
+
+        expect(page.locator("#found mark").first).to_have_text("saw")
 
 
 def test_a_day_is_the_beginning_of_it_in_utc() -> None:
