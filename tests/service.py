@@ -39,6 +39,7 @@ TABLES = (
     "browser_sessions",
     "invitations",
     "sign_in_failures",
+    "steps",
 )
 
 

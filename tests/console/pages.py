@@ -10,4 +10,9 @@ EVERY_FORM_OF_A_SESSION = sorted(path for path, page in PAGES.items() if page.po
 FOR_OWNERS = sorted(path for path, page in PAGES.items() if page.owner_only)
 
 # What a page shows when it is asked for more than itself, by the name of its picture.
-VIEWS = {"sign-in": "/console/sign-in", "refused": "/console/password?token=none"}
+VIEWS = {
+    "sign-in": "/console/sign-in",
+    "refused": "/console/password?token=none",
+    "search": "/console/memory?query=when+does+the+ferry+leave",
+    "map-changes": "/console/map?version=2&against=1",
+}

@@ -28,6 +28,10 @@ class Memory:
         body = {"query": query, "response": response, "user_id": self.user_id, **more}
         return remember(self.context, self.caller, Turn.model_validate(body)).event_id or ""
 
+    def add(self, **parts: Any) -> None:
+        """Remember parts without a turn."""
+        remember(self.context, self.caller, Turn.model_validate({"user_id": self.user_id, **parts}))
+
     def ask(self, text: str, **more: Any) -> MemoryAnswer:
         """Search."""
         body = {"query_text": text, "user_id": self.user_id, "interact": False, **more}

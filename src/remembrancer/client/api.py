@@ -182,6 +182,7 @@ class Client:
         return f"{type(self).__name__}({self._door.base_url!r})"
 
     search_memory = _Method(asks.search_memory)
+    explain_search = _Method(asks.explain_search)
     remember_turn = _Method(asks.remember_turn)
     save_event = _Method(asks.save_event)
     get_event = _Method(asks.get_event)
@@ -280,6 +281,7 @@ class AsyncClient:
         return f"{type(self).__name__}({self._door.base_url!r})"
 
     search_memory = _AsyncMethod(asks.search_memory)
+    explain_search = _AsyncMethod(asks.explain_search)
     remember_turn = _AsyncMethod(asks.remember_turn)
     save_event = _AsyncMethod(asks.save_event)
     get_event = _AsyncMethod(asks.get_event)

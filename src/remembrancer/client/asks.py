@@ -21,6 +21,7 @@ from ..protocol.completions import Completed, Completion, ServedModels
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.erasing import EventErased, FileErased, Forget, Forgotten
 from ..protocol.execution import Executed, Execution
+from ..protocol.explaining import Explanation
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
@@ -84,6 +85,12 @@ def search_memory(query: MemoryQuery) -> Ask[MemoryAnswer]:
 
     ask = _write(MemoryAnswer, "/api/v7/memory", query, None)
     return Ask(method="POST", path=ask.path, read=read, body=ask.body, headers={"Content-Type": _JSON}, is_safe_twice=not query.interact)
+
+
+def explain_search(query: MemoryQuery) -> Ask[Explanation]:
+    """A search with every reason for its hits. It counts no step."""
+    ask = _write(Explanation, "/api/v7/memory/explain", query, None)
+    return Ask(method="POST", path=ask.path, read=ask.read, body=ask.body, headers={"Content-Type": _JSON}, is_safe_twice=True)
 
 
 def remember_turn(turn: Turn, *, idempotency_key: str | None = None) -> Ask[Remembered]:

@@ -16,7 +16,7 @@ from ..store import Transaction, embedder_id, named
 from . import publishing
 
 SQL = named("remembrancer.cubes", "cubes.sql")
-_EVENT_ID = re.compile(r"e_[0-9a-z]{13}")
+EVENT_ID = re.compile(r"e_[0-9a-z]{13}")
 
 
 class EvidenceUnknown(NotFound):
@@ -147,7 +147,7 @@ def _visibility(status: str) -> Visibility:
 def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:
     """Raises EvidenceUnknown for an event_id that is not of the caller's account, or not of the one user a key is pinned to."""
     named_id = evidence.strip()
-    if not _EVENT_ID.fullmatch(named_id):
+    if not EVENT_ID.fullmatch(named_id):
         return
     event = tx.one(SQL.event_of_account, event_id=named_id, account_id=caller.account_id)
     if event is None or caller.pinned_user_id not in (None, event.user_id):

@@ -26,6 +26,7 @@ from ..context import Context
 from ..cubes.lessons import create
 from ..cubes.votes import vote
 from ..memory.events import event_detail, write_event
+from ..memory.explain import explain
 from ..memory.forget import erase_event as erase_turn
 from ..memory.forget import forget
 from ..memory.maps import map_version
@@ -42,6 +43,7 @@ from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.erasing import EventErased, FileErased, Forget, Forgotten
 from ..protocol.errors import Conflict, Forbidden, NotFound, Unauthorized, Unavailable
 from ..protocol.execution import Executed, Execution
+from ..protocol.explaining import Explanation
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
@@ -94,6 +96,11 @@ from .talk import STREAM, chat_with_agent, complete_chat, list_models
 def search_memory(call: Call) -> MemoryAnswer:
     """Hybrid search over one user's memory: by meaning and by words, best hit first. An empty memory gives no hits, not an error."""
     return recall(call.context, call.caller, cast(MemoryQuery, call.body))
+
+
+def explain_search(call: Call) -> Explanation:
+    """The hits of a search with every reason, and what each of its stages came to and took. Writes nothing: it counts no step."""
+    return explain(call.context, call.caller, cast(MemoryQuery, call.body))
 
 
 def remember_turn(call: Call) -> Remembered:
@@ -295,6 +302,10 @@ _OPEN = partial(Endpoint, needs_key=False)
 ROUTES: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST", path="/api/v7/memory", handle=search_memory, request=MemoryQuery, answer=MemoryAnswer, summary="Search memory"
+    ),
+    Endpoint(
+        method="POST", path="/api/v7/memory/explain", handle=explain_search, request=MemoryQuery, answer=Explanation,
+        summary="Explain a search",
     ),
     Endpoint(
         method="POST", path="/api/v7/remember", handle=remember_turn, request=Turn, answer=Remembered, summary="Remember a turn",

@@ -10,7 +10,7 @@ from ..protocol.limits import OPEN_TASKS_MAX
 from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, OpenTask
 from ..protocol.text import rfc3339
 from ..store import Transaction
-from .rules import Owed, Standing, judge
+from .rules import Owed, Standing, judge, words_of
 from .spaces import SQL
 
 TASK_CHARACTERS_MAX = 200  # of a task's message that is shown
@@ -39,6 +39,8 @@ def count_search(context: Context, caller: Caller, user_id: str, query: MemoryQu
             seal_name=context.settings.seal_name,
         )
         tx.run(SQL.next_step, session=session.id)
+        shown = {"hits": len(found.hits), "cubes": len(found.shared_cubes)}
+        tx.run(SQL.note_step, session=session.id, step=step, asked_ms=now_ms, owed=",".join(words_of(standing)), **shown)
         note_shown(tx, session=session.id, step=step, cubes=found.shared_cubes)
         note_hits(tx, session=session.id, step=step, hits=found.hits)
         return step, judge(standing)

@@ -91,15 +91,20 @@ class Range:
         return {**span, "after_ms": self.after_ms, "before_ms": self.before_ms}
 
 
-def erase_event(context: Context, caller: Caller, event_id: str, given: Once | None = None) -> EventErased:
-    """Erase one turn for good. Raises ReadOnly, EventUnknown, Conflict as `once`, StoreUnavailable."""
+def erase_event(context: Context, caller: Caller, event_id: str, given: Once | None = None, *, dry_run: bool = False) -> EventErased:
+    """Erase one turn for good, or say what would go with it. Raises ReadOnly, EventUnknown, Conflict as `once`, StoreUnavailable."""
     may_write(caller)
     done = _Done()
 
     def write(tx: Transaction) -> None:
+        if dry_run:
+            raise _DryRun(_erase_one(context, tx, caller, event_id, _Done()))
         done.answer = once(tx, given, context.clock(), lambda: _erase_one(context, tx, caller, event_id, done))
 
-    context.store.write(write)
+    try:
+        context.store.write(write)
+    except _DryRun as dry:
+        return EventErased.model_validate_json(dry.told).model_copy(update={"erased": False})
     _settle(context, done)
     return EventErased.model_validate_json(done.answer)
 
@@ -108,7 +113,7 @@ def _erase_one(context: Context, tx: Transaction, caller: Caller, event_id: str,
     row = own_event(tx, caller, event_id)
     which = Range(space_id=space_of(row.id), low=row.id, high=row.id + 1)
     session = tx.the(SPACES.session_of, space_id=which.space_id, session_id=row.session_id).id
-    told_in = [l1.l1_id for l1 in _telling_of(tx, session, [row.created_ms])]
+    told_in = [l1.l1_id for l1 in telling_of(tx, session, [row.created_ms])]
     facts = tx.run(SQL.erase_facts, space_id=which.space_id, **which.values)
     done.gone = [_erase_turns(tx, which, tx.all(SQL.erased_events, **which.values))]
     forget_answers(tx, caller.account_id, event_id)
@@ -156,7 +161,7 @@ def replace_turn(tx: Transaction, caller: Caller, event_id: str, by: Replacement
     return gone
 
 
-def _telling_of(tx: Transaction, session: int, times_ms: Sequence[int]) -> list[Row]:
+def telling_of(tx: Transaction, session: int, times_ms: Sequence[int]) -> list[Row]:
     """The L1s of a session that tell of turns kept at these times: each tells of those since the one before it."""
     l1s = tx.all(SQL.l1s_of, session=session)
     until = [l1.created_ms for l1 in l1s]
@@ -235,7 +240,7 @@ def _forget_range(tx: Transaction, which: Range, done: _Done, *, whole_session: 
     gone = _erase_turns(tx, which, turns)
     done.gone = [gone]
     if whole_session is None:
-        l1s = [l1.id for session, of in times.items() for l1 in _telling_of(tx, session, of)]
+        l1s = [l1.id for session, of in times.items() for l1 in telling_of(tx, session, of)]
     else:
         l1s = [l1.id for l1 in tx.all(SQL.l1s_of, session=whole_session)]
         facts += tx.run(SQL.erase_facts_of_session, space_id=which.space_id, session=whole_session)
@@ -257,7 +262,7 @@ def _erase_l1s(tx: Transaction, space_id: int, l1s: Sequence[int]) -> dict[str, 
 
 
 def _erase_session(tx: Transaction, session: int) -> None:
-    for statement in (SQL.erase_shown_cubes, SQL.erase_duties, SQL.erase_shown_of, SQL.loosen_cubes, SQL.erase_session):
+    for statement in (SQL.erase_shown_cubes, SQL.erase_duties, SQL.erase_steps, SQL.erase_shown_of, SQL.loosen_cubes, SQL.erase_session):
         tx.run(statement, session=session)
 
 

@@ -63,6 +63,9 @@ update cubes set session = null where session = :session;
 -- erase_shown_of: Erase what a session was shown
 delete from shown_events where session = :session;
 
+-- erase_steps: Erase which of its searches counted
+delete from steps where session = :session;
+
 -- erase_session: Erase a session
 delete from sessions where id = :session;
 

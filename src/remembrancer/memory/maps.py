@@ -15,6 +15,7 @@ from ..protocol.summaries import MadeBy, MapQuery, MapRequest, MapUpdated, MapVe
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction
 from .headlines import headlines
+from .rules import is_l2_due
 from .spaces import SQL as SPACES
 from .summaries import SQL
 
@@ -23,6 +24,7 @@ HEADLINES: MadeBy = "headlines"
 MODEL: MadeBy = "model"
 MAP_SHARE = 0.05  # specification, Limits: L2 length is about 5% of the L1 text
 MAP_CHARACTERS_LEAST = 1_200  # a map of few L1s may be as long: 5 % of them says nothing
+VERSIONS_LISTED_MAX = 50
 LINE_CHARACTERS = 34  # what a line has besides its headlines: the date and the id
 
 
@@ -142,6 +144,33 @@ def map_version(context: Context, caller: Caller, asked: MapQuery) -> MapVersion
             made_by=row.made_by,
             created_at=rfc3339(row.created_ms),
         )
+
+    return context.store.read(read)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """The versions of a map, newest first, and how it stands. Each row: version, l1_count, made_by, created_ms, characters."""
+
+    versions: list[Row]
+    next: int | None  # where older ones begin
+    l1_count: int = 0  # L1s of the memory
+    l1_mapped: int = 0  # how many of them the newest map knows
+    is_due: bool = False
+
+
+def map_history(context: Context, caller: Caller, user_id: str, *, below: int | None = None) -> History:
+    """A page of the versions of a user's map; none where there is no map. `below` is the version that they come before. Raises Pinned."""
+    asked = space_user_id(caller, user_id)
+
+    def read(tx: Transaction) -> History:
+        space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=asked)
+        if space is None:
+            return History(versions=[], next=None)
+        rows = tx.all(SQL.map_versions, space_id=space.id, below=below or 1 << 62, most=VERSIONS_LISTED_MAX + 1)
+        shown = rows[:VERSIONS_LISTED_MAX]
+        stands = {"l1_count": space.l1_count, "l1_mapped": space.l1_mapped, "is_due": is_l2_due(space.l1_count, space.l1_mapped)}
+        return History(versions=shown, next=shown[-1].version if len(rows) > len(shown) else None, **stands)
 
     return context.store.read(read)
 

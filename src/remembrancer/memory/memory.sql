@@ -53,6 +53,10 @@ order by sessions.last_turn_ms desc, sessions.id desc limit :most;
 -- next_step: Count one more search of a session
 update sessions set step = step + 1 where id = :session;
 
+-- note_step: Keep that a search counted, how much it showed, and what was owed then
+insert into steps (session, step, asked_ms, hits, cubes, owed) values (:session, :step, :asked_ms, :hits, :cubes, :owed)
+on conflict (session, step) do nothing;
+
 -- add_event: Keep a turn as it was said
 insert into events (id, event_id, session, topic, query, response, flags, occurred_ms, created_ms)
 values (:id, :event_id, :session, :topic, :query, :response, :flags, :occurred_ms, :created_ms);

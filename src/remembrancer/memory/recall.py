@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..context import Caller, Context
 from ..cubes import relevant
 from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, Signal
 from ..protocol.text import rfc3339, tokens
-from ..search import Found, View, ask, contains, cosines, lexical, load_weights, steering_text
+from ..search import Found, View, Weights, Word, ask, contains, cosines, lexical, load_weights, steering_text
 from ..store import Row, Transaction
 from .duties import count_search, note_read, open_tasks
 from .help import help_for
@@ -38,6 +39,42 @@ class Focus:
     missing: list[str]  # those that occur nowhere
 
 
+class Stages:
+    """How long each stage of a search took."""
+
+    def __init__(self) -> None:
+        self.ms: dict[str, float] = {}
+        self._last = perf_counter()
+
+    def end(self, stage: str) -> None:
+        """What was done since the last one ended was this one."""
+        now = perf_counter()
+        self.ms[stage] = (now - self._last) * 1000
+        self._last = now
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """One event of a ranking."""
+
+    event: int  # its number in the space
+    score: float  # 0..1
+    part: int  # the one that answers best
+
+
+@dataclass(slots=True, kw_only=True)
+class Looked:
+    """What a search came to, and how; without `found` there was no memory to look in."""
+
+    answer: MemoryAnswer
+    space_id: int | None = None
+    found: Found | None = None
+    weights: Weights | None = None
+    focus: Focus = field(default_factory=lambda: Focus({}, {}, []))
+    shown: list[Ranked] = field(default_factory=list)  # the hits of the answer, in their order
+    vector_text: str = ""  # what was embedded
+
+
 def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer:
     """The events that answer a query, best first, and the lessons that bear on it; nothing found is an empty list.
 
@@ -45,7 +82,7 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
     Raises Forbidden for a pinned key with another user_id, StoreUnavailable, EmbedderUnavailable.
     """
     user_id = space_user_id(caller, query.user_id)
-    found = context.store.read(lambda tx: _search(context, tx, caller, user_id, query))
+    found = context.store.read(lambda tx: look(context, tx, caller, user_id, query, Stages())).answer
     if caller.read_only:
         return found
     if not query.interact:
@@ -56,30 +93,41 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
     return found.model_copy(update={"step": step, "duty_error": owed.duty_error, "reminders": owed.reminders or None})
 
 
-def _search(context: Context, tx: Transaction, caller: Caller, user_id: str, query: MemoryQuery) -> MemoryAnswer:
+def look(context: Context, tx: Transaction, caller: Caller, user_id: str, query: MemoryQuery, stages: Stages) -> Looked:
+    """Every stage of a search, in one snapshot. Counts nothing and notes nothing. `user_id` is one that the caller may name."""
     space = tx.one(SQL.space_of, account_id=caller.account_id, user_id=user_id)
     help_hits = help_for(query.query_text) or None
     if space is None:
         question = ask(query.query_text)
         lessons = relevant(context, tx, caller, question, _vector(context, question.text))
         missing = list(query.focus_words) or None
-        return MemoryAnswer(hits=[], shared_cubes=lessons, step=0, total_hits=0, focus_missing=missing, help_hits=help_hits)
+        stages.end("cubes")
+        return Looked(answer=MemoryAnswer(hits=[], shared_cubes=lessons, step=0, total_hits=0, focus_missing=missing, help_hits=help_hits))
     view = view_of(context, tx, space)
+    stages.end("index")
     weights = _weights(context.embedder.name)
-    found = find(context, view, query)
+    found = find(context, view, query, stages)
     focus = _focus(tx, space.id, found, query.focus_words)
-    ranked = found.ranked(weights, focus.lifts, query.top_k + ERASED_MAX)
-    hits = _hits(tx, space.id, found, focus, ranked, query)
+    stages.end("focus")
+    ranked = [Ranked(*one) for one in found.ranked(weights, focus.lifts, query.top_k + ERASED_MAX)]
+    stages.end("ranking")
+    hits, shown = _hits(tx, space.id, found, focus, ranked, query)
+    stages.end("texts")
+    steering = steering_text(view, found.question)
+    lessons = relevant(context, tx, caller, found.question, _vector(context, steering))
+    stages.end("cubes")
     session = tx.one(SQL.session_of, space_id=space.id, session_id=query.session_id)
-    return MemoryAnswer(
+    answer = MemoryAnswer(
         hits=hits,
-        shared_cubes=relevant(context, tx, caller, found.question, _vector(context, steering_text(view, found.question))),
+        shared_cubes=lessons,
         step=session.step if session else 0,
         total_hits=max(found.matching(weights, focus.lifts), len(hits)),
         focus_missing=focus.missing or None,
         help_hits=help_hits,
         open_tasks=open_tasks(tx, space.id, query.session_id) or None,
     )
+    stages.end("session")
+    return Looked(answer=answer, space_id=space.id, found=found, weights=weights, focus=focus, shown=shown, vector_text=steering)
 
 
 def _vector(context: Context, text: str) -> npt.NDArray[np.float32]:
@@ -87,13 +135,23 @@ def _vector(context: Context, text: str) -> npt.NDArray[np.float32]:
     return context.query_vectors(text) if context.embedder.dimensions else np.zeros(0, "f4")
 
 
-def find(context: Context, view: View, query: MemoryQuery) -> Found:
+def find(context: Context, view: View, query: MemoryQuery, stages: Stages) -> Found:
     """Score every part of a space against a query."""
     question = ask(query.query_text, view.languages)
-    focus = tuple(word for phrase in query.focus_words for word in ask(phrase, view.languages).words)
-    words = lexical(view, (*question.words, *focus))
+    words = lexical(view, (*question.words, *focus_words(view, query)))
+    stages.end("words")
     vector = _vector(context, steering_text(view, question))
-    return Found(view, question, words, cosines(view, vector), among=_among(view, query))
+    stages.end("embedding")
+    cosine = cosines(view, vector)
+    stages.end("vectors")
+    found = Found(view, question, words, cosine, among=_among(view, query))
+    stages.end("fusion")
+    return found
+
+
+def focus_words(view: View, query: MemoryQuery) -> tuple[Word, ...]:
+    """The words of the focus phrases, which search looks for like those of the query."""
+    return tuple(word for phrase in query.focus_words for word in ask(phrase, view.languages).words)
 
 
 def _among(view: View, query: MemoryQuery) -> Any:
@@ -136,25 +194,27 @@ def _holds(tx: Transaction, space_id: int, event: int, phrase: str) -> bool:
 
 
 def _hits(
-    tx: Transaction, space_id: int, found: Found, focus: Focus, ranked: list[tuple[int, float, int]], query: MemoryQuery
-) -> list[Hit]:
+    tx: Transaction, space_id: int, found: Found, focus: Focus, ranked: Sequence[Ranked], query: MemoryQuery
+) -> tuple[list[Hit], list[Ranked]]:
     hits: list[Hit] = []
+    shown: list[Ranked] = []
     left = query.max_tokens
-    for event, score, part in ranked:
+    for one in ranked:
         if len(hits) == query.top_k:
             break
-        row = tx.one(SQL.hit, id=row_id(space_id, event))
+        row = tx.one(SQL.hit, id=row_id(space_id, one.event))
         if row is None:  # erased a moment ago
             continue
-        about = cut(row.query, row.response, found, part)
+        about = cut(row.query, row.response, found, one.part)
         if left is not None:
             cost = tokens(about.query) + tokens(about.response)
             if cost > left and hits:
                 break
             left -= cost
         marks = [Signal(signal=flag, value=1.0) for flag in flags_of(row.flags)]
-        hits.append(_hit(row, score, about, _why(found, focus, event, part) + marks))
-    return hits
+        hits.append(_hit(row, one.score, about, _why(found, focus, one.event, one.part) + marks))
+        shown.append(one)
+    return hits, shown
 
 
 def _hit(row: Row, score: float, about: Cut, why: list[Signal]) -> Hit:

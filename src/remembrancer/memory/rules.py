@@ -129,3 +129,8 @@ def judge(standing: Standing) -> Owed:
     told = [(case.kind, case.says(standing)) for case in CASES if case.holds(standing)]
     errors = [text for kind, text in told if kind == "duty_error"]
     return Owed(" ".join(errors) or None, [text for kind, text in told if kind == "reminders"])
+
+
+def words_of(standing: Standing) -> list[str]:
+    """The words of the cases that hold: what is owed, for keeping and counting."""
+    return [case.word for case in CASES if case.holds(standing)]

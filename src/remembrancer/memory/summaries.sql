@@ -45,6 +45,10 @@ select version, text, l1_count, made_by, created_ms from maps where space_id = :
 -- map_of_version: One version of a map
 select version, text, l1_count, made_by, created_ms from maps where space_id = :space_id and version = :version;
 
+-- map_versions: The versions of a map before one, newest first, without their text
+select version, l1_count, made_by, created_ms, length(text) as characters
+from maps where space_id = :space_id and version < :below order by version desc limit :most;
+
 -- agents_map: The newest map of a space that its agent made
 select version, text, l1_count from maps where space_id = :space_id and made_by = 'agent' order by version desc limit 1;
 
@@ -61,6 +65,11 @@ on conflict (space_id, text) do nothing;
 
 -- facts: The critical facts of a space, newest first
 select text, created_ms from facts where space_id = :space_id order by id desc limit :most;
+
+-- facts_below: The critical facts of a space before one, newest first, with the turn each came with
+select facts.id, facts.text, facts.created_ms, events.event_id
+from facts left join events on events.id = facts.event
+where facts.space_id = :space_id and facts.id < :below order by facts.id desc limit :most;
 
 -- count_for_start: How much there is that a start pack may hold
 select

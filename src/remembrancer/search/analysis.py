@@ -240,6 +240,28 @@ def _moment(spoken: Sequence[str], text: str, tried: Sequence[Language]) -> Mome
     return None
 
 
+def marks(text: str, wanted: Sequence[Word], languages: Sequence[int]) -> list[tuple[int, int]]:
+    """Where words of a question stand in a text, their endings aside: (start, end) in characters, in order, none within another.
+
+    `languages` are the numbers of those the text may be in. Words that only hold a question together are left out, unless it has no others.
+    """
+    meant = [word for word in wanted if not word.is_stop] or list(wanted)
+    terms = {one for word in meant for one, weight in word.terms.items() if weight == 1.0}
+    found: list[tuple[int, int]] = []
+    for match in _WORD.finditer(text):
+        word = normal(match[0])
+        pairs = _pairs(word) if _UNSPACED.search(word) and len(word) == len(match[0]) else []
+        if not pairs and any(one in terms for number in languages for one in _terms(word, number)[0]):
+            found.append(match.span())
+        for at in range(len(word) - 1) if pairs else ():
+            if term(word[at : at + 2]) in terms:
+                start, end = match.start() + at, match.start() + at + 2
+                if found and found[-1][1] >= start:
+                    start = found.pop()[0]
+                found.append((start, end))
+    return found
+
+
 def contains(text: str, phrase: str) -> bool:
     """Whether a text holds a word or phrase exactly: case, width and spacing aside, at word ends where words are spaced."""
     wanted = " ".join(normal(phrase).split())

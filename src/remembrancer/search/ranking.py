@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,14 @@ FEATURES = (
     "text", "dense", "previous", "next", "previous_asks", "session_text", "session_dense", "speaker", "date", "asks",
     "length", "when_time", "base_length", "coverage", "sibling", "around", "time", "text_squared", "dense_squared",
 )  # fmt: skip
+SIGNALS = {  # of FEATURES, as people think of them; what is in none is about how the passage is written
+    "text": ("text", "coverage", "text_squared"),
+    "dense": ("dense", "dense_squared"),
+    "neighbour": ("previous", "next", "previous_asks", "sibling", "around"),
+    "session": ("session_text", "session_dense"),
+    "speaker": ("speaker",),
+    "date": ("date",),
+}
 _NUMBERS = ("slope", "gate_coverage", "gate_cosine", "floor_coverage", "floor_cosine")
 
 
@@ -53,6 +61,16 @@ class Weights:
         """Scores (parts,) of features (parts, len(FEATURES)); higher is better, about 0 on average."""
         return ((features - self.mean) / self.deviation) @ self.weight
 
+    def shares(self, features: Array) -> Array:
+        """What each feature adds to `start`: (parts, len(FEATURES)), whose sums with it are the scores."""
+        shares: Array = features / self.deviation * self.weight
+        return shares
+
+    @property
+    def start(self) -> float:
+        """The score of a part all of whose features are 0: of average length, with nothing of what was asked for in or around it."""
+        return float(-(self.mean / self.deviation * self.weight).sum())
+
     def as_share(self, score: Array, strength: float) -> Array:
         """Scores, best first, as 0..1 in the same order: the best is the strength of the evidence, the others fall off from it."""
         return strength * np.exp(self.slope / 2 * (score - score[:1]))
@@ -67,6 +85,33 @@ def load_weights(name: str) -> Weights:
     columns: dict[str, Any] = {key: np.array(row[key], "f4") for key in ("weight", "mean", "deviation")}
     columns |= {key: float(row[key]) for key in _NUMBERS}
     return Weights(**columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Where the E events of a pool of P parts stand, each as high as the best of its parts."""
+
+    events: Array  # (E,) their numbers, ascending
+    firsts: Array  # (E,) where in the pool the parts of each begin
+    score: Array  # (P,) of the parts
+    keep: Array  # (P,) bool: strong enough to be returned
+    kept: Array  # (E,) bool: has such a part
+    peak: Array  # (E,) best score, less SUSPECT_COST where it seems to give orders
+
+    def best_part(self, at: int) -> int:
+        """The place in the pool of the best part of the event at place `at`."""
+        ends = self.firsts[at + 1] if at + 1 < len(self.firsts) else len(self.score)
+        first = int(self.firsts[at])
+        return first + int(np.argmax(self.score[first:ends]))
+
+
+class Measure(NamedTuple):
+    """One feature of a part."""
+
+    feature: str
+    value: float
+    rank: int  # among the parts of the pool, 1 = the largest value
+    adds: float  # to Weights.start
 
 
 class Found:
@@ -222,10 +267,21 @@ class Found:
 
     def ranked(self, weights: Weights, lifts: Mapping[int, float], most: int) -> list[tuple[int, float, int]]:
         """The `most` best events, best first: (event number, score 0..1, its best part). `lifts` are added to an event's score."""
+        judged = self.judged(weights, lifts)
+        peak = np.where(judged.kept, judged.peak, -np.inf)
+        best = np.argsort(-peak, kind="stable")[: min(most, int(np.count_nonzero(judged.kept)))]
+        if not len(best):
+            return []
+        share = weights.as_share(peak[best], self._strength(judged.keep))
+        return [(int(judged.events[at]), float(s), int(self.pool[judged.best_part(at)])) for at, s in zip(best, share, strict=True)]
+
+    def judged(self, weights: Weights, lifts: Mapping[int, float]) -> Judged:
+        """Every event of the pool with its score, those that are not returned too."""
         if lifts:
             self._widen(lifts)
         if not len(self.pool):
-            return []
+            nothing = np.zeros(0, "f4")
+            return Judged(self.pool, self.pool, nothing, nothing > 0, nothing > 0, nothing)
         score = weights(self.features)
         events = self.view["event"][self.pool]
         keep = self.relevant(weights)[self.pool]
@@ -236,14 +292,28 @@ class Found:
         # The parts of an event stand side by side in the pool: one that is strong enough keeps them all.
         firsts = np.flatnonzero(np.r_[True, events[1:] != events[:-1]])
         kept = np.logical_or.reduceat(keep, firsts)
-        peak = np.where(kept, np.maximum.reduceat(score, firsts) - SUSPECT_COST * np.isin(events[firsts], self._suspects), -np.inf)
-        best = np.argsort(-peak, kind="stable")[: min(most, int(np.count_nonzero(kept)))]
-        if not len(best):
-            return []
-        share = weights.as_share(peak[best], self._strength(keep))
-        ends = np.r_[firsts[1:], len(events)]
-        parts = [self.pool[firsts[at] + int(np.argmax(score[firsts[at] : ends[at]]))] for at in best]
-        return [(int(events[firsts[at]]), float(s), int(part)) for at, s, part in zip(best, share, parts, strict=True)]
+        peak = np.maximum.reduceat(score, firsts) - SUSPECT_COST * np.isin(events[firsts], self._suspects)
+        return Judged(events[firsts], firsts, score, keep, kept, peak)
+
+    def measures(self, weights: Weights, part: int) -> list[Measure]:
+        """Every feature of a part of the pool, in the order of FEATURES."""
+        row = self.features[int(np.searchsorted(self.pool, part))]
+        ranks = 1 + np.count_nonzero(self.features > row, axis=0)
+        return [Measure(*told) for told in zip(FEATURES, row.tolist(), ranks.tolist(), weights.shares(row).tolist(), strict=True)]
+
+    def is_suspect(self, event: int) -> bool:
+        """Whether an event has a part that seems to give orders to its reader, and so ranks lower."""
+        return bool(np.isin(event, self._suspects))
+
+    def beside(self, part: int, column: str) -> int | None:
+        """A part of the turn before (`previous`) or after (`next`) that of a part in its session: the nearest one that is there still."""
+        event, at = self.view["event"], part
+        while True:
+            at = int(self.view[column][at])
+            if not 0 <= at < self.view.size:
+                return None
+            if event[at] != event[part] and self.view.alive[at]:
+                return at
 
     @property
     def _suspects(self) -> Array:

@@ -160,10 +160,22 @@ def find_file(records: Records, filename: str, caller: Caller) -> Row:
 
 
 def _own_file(tx: Transaction, caller: Caller, filename: str) -> Row:
-    row = tx.one(SQL.file_named, filename=filename)
-    if row is None or row.account_id != caller.account_id or caller.pinned_user_id not in (None, row.user_id):
+    row = _file(tx, caller, filename)
+    if row is None:
         raise FileUnknown
     return row
+
+
+def _file(tx: Transaction, caller: Caller, filename: str) -> Row | None:
+    row = tx.one(SQL.file_named, filename=filename)
+    is_own = row is not None and row.account_id == caller.account_id and caller.pinned_user_id in (None, row.user_id)
+    return row if is_own else None
+
+
+def known(tx: Transaction, caller: Caller, filenames: Sequence[str]) -> list[Row]:
+    """Those of these files that are there and the caller's, with their `size_bytes`."""
+    rows = [_file(tx, caller, name) for name in filenames]
+    return [row for row in rows if row is not None]
 
 
 def linked_file(records: Records, filename: str, *, exp: int, sig: str) -> Row:

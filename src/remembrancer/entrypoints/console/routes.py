@@ -16,11 +16,15 @@ from ...store import StoreUnavailable
 from .. import bodies, problems
 from ..door import Door
 from ..limiter import Limiter
-from . import assets, frame, overview, profile, sign_in
+from . import assets, cubes, frame, maps, memory, overview, profile, sessions, sign_in
 from .visit import Page, SignInFirst, Visit, check_is_ours, read_form
 
 PAGES: dict[str, Page] = {
     **overview.PAGES,
+    **memory.PAGES,
+    **sessions.PAGES,
+    **maps.PAGES,
+    **cubes.PAGES,
     **profile.PAGES,
     **sign_in.PAGES,
 }

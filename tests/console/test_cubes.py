@@ -1,0 +1,132 @@
+"""The board of lessons, as people use it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from console.reader import Reader, words_of
+from service import Http, new_key, rows
+
+from remembrancer.cubes.board import CARDS_LISTED_MAX
+
+HERE = "/console/cubes"
+PUBLIC = {
+    "cube_topic": "Kettles",
+    "cube_essence": "Descaling a kettle takes vinegar and ten minutes.",
+    "cube_rules": "- MUST boil one part of vinegar with two parts of water",
+    "cube_publish": True,
+    "cube_type": "lifehack",
+}
+
+
+def keyed(reader: Reader) -> Http:
+    """The interface for programs, with a key of the reader's account."""
+    return Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
+
+
+def published(reader: Reader) -> str:
+    """A lesson that everybody sees."""
+    return str(keyed(reader).remember("How?", "With vinegar.", session_id="kitchen", **PUBLIC)["cube"]["cube_id"])
+
+
+def private(reader: Reader, topic: str = "Secret saws") -> str:
+    """A lesson of the account alone."""
+    body = {"topic": topic, "essence": "Saws rust.", "rules_markdown": "- MUST oil", "evidence": "docs", "cube_type": "code"}
+    return str(keyed(reader).post("/api/v7/experience/create", body).json()["cube_id"])
+
+
+def test_no_lesson_teaches_how_one_is_made(owner: Reader) -> None:
+    page = owner.get(HERE)
+
+    assert "No lesson yet" in page.text
+    assert "/api/v7/experience/create" in page.text
+
+
+def test_the_board_shows_lessons_by_where_they_stand(owner: Reader, ada: Reader) -> None:
+    published(owner)
+    private(owner)
+    own, other = words_of(owner.get(HERE).text), words_of(ada.get(HERE).text)
+
+    assert "0 trusted , 1 published , 1 private , 0 retired ." in own
+    assert own.index("Kettles yours") < own.index("Secret saws")
+    assert "Kettles" in other
+    assert "yours" not in other
+    assert "Secret saws" not in other
+
+
+def test_it_is_narrowed_by_standing_kind_and_account(owner: Reader, ada: Reader) -> None:
+    published(ada)
+    private(owner)
+    shown = {
+        asked: [topic for topic in ("Kettles", "Secret saws") if topic in owner.get(f"{HERE}?{asked}").text]
+        for asked in ("status=published", "status=private", "kind=code", "kind=lifehack", "own=yes", "status=published&own=yes")
+    }
+
+    assert shown == {
+        "status=published": ["Kettles"],
+        "status=private": ["Secret saws"],
+        "kind=code": ["Secret saws"],
+        "kind=lifehack": ["Kettles"],
+        "own=yes": ["Secret saws"],
+        "status=published&own=yes": [],
+    }
+
+
+def test_a_long_list_goes_on(owner: Reader) -> None:
+    for n in range(CARDS_LISTED_MAX + 1):
+        private(owner, f"topic-{n}.")
+    page = owner.get(f"{HERE}?status=private").text
+    [more] = re.findall(r'class="button plain" href="([^"]+)"', page)
+
+    assert "topic-0." not in page
+    assert "topic-0." in owner.get(more.replace("&amp;", "&")).text
+
+
+def test_a_lesson_is_shown_whole_with_what_it_rests_on(owner: Reader, ada: Reader) -> None:
+    cube_id = published(owner)
+    own, other = owner.get(f"{HERE}?cube_id={cube_id}"), ada.get(f"{HERE}?cube_id={cube_id}")
+
+    assert "MUST boil one part of vinegar" in own.text
+    assert re.search(r"/console/memory\?event_id=e_\w+", own.text)
+    assert "session_id=kitchen" in own.text
+    assert "3 more must vote before votes decide" in words_of(own.text)
+    assert "MUST boil" in other.text
+    assert "kitchen" not in other.text
+    assert "/console/memory?event_id" not in other.text
+
+
+def test_a_vote_counts_and_its_reason_is_shown(owner: Reader, ada: Reader) -> None:
+    cube_id = published(owner)
+    page = ada.followed(ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useless", reason="<i>It ruined mine.</i>"))
+    said = words_of(owner.get(f"{HERE}?cube_id={cube_id}").text)
+
+    assert "Voted. The lesson is published." in page.text
+    assert "useless yours <i>It ruined mine.</i>" in words_of(page.text)
+    assert "0 found it useful, 1 did not" in said
+    assert "<i>It ruined mine.</i>" in said
+    assert "ada" not in said
+
+
+def test_useless_needs_a_reason(owner: Reader, ada: Reader) -> None:
+    cube_id = published(owner)
+    before = rows(owner.context)
+    page = ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useless", reason=" ")
+
+    assert (page.status_code, rows(owner.context)) == (422, before)
+    assert "a vote of -1 needs a reason" in page.text
+
+
+@pytest.mark.parametrize("asked", ["kind=none", "status=none", "below=x", "below=0"])
+def test_what_is_no_kind_or_standing_is_refused(owner: Reader, asked: str) -> None:
+    assert owner.get(f"{HERE}?{asked}").status_code in (400, 422)
+
+
+def test_another_accounts_private_one_is_not_there(owner: Reader, ada: Reader) -> None:
+    cube_id = private(owner)
+    before = rows(owner.context)
+    answers = [ada.get(f"{HERE}?cube_id={cube_id}"), ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useful")]
+
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert rows(owner.context) == before
+    assert "Secret" not in answers[0].text

@@ -1,0 +1,143 @@
+"""The map of a user and what changed in it, as people read it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from console.reader import Reader, words_of
+from hypothesis import given
+from hypothesis import strategies as st
+from service import Http, new_key
+
+from remembrancer.entrypoints.console.differences import LINES_MAX, WORDS_MAX, differences
+from remembrancer.memory.facts import FACTS_LISTED_MAX
+
+HERE = "/console/map"
+
+
+def keyed(reader: Reader) -> Http:
+    """The interface for programs, with a key of the reader's account."""
+    return Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
+
+
+def mapped(reader: Reader, *texts: str) -> None:
+    """An agent sends these maps, one after the other."""
+    for text in texts:
+        assert keyed(reader).post("/api/v7/remember", {"l2_map": text}).status_code == 200
+
+
+def test_no_map_teaches_how_one_is_made(owner: Reader) -> None:
+    page = owner.get(HERE)
+
+    assert "There is no map yet" in page.text
+    assert "l2_map" in page.text
+    assert "Make it anew" not in page.text
+
+
+def test_the_newest_stands_with_all_versions_beside_it(owner: Reader) -> None:
+    mapped(owner, "- one", "- two", "- three")
+    page = owner.get(HERE)
+
+    assert '<div class="text">- three</div>' in page.text
+    assert re.findall(r"version=(\d)\">\d</a>", page.text) == ["3", "2", "1"]
+    assert '<div class="text">- one</div>' in owner.get(f"{HERE}?version=1").text
+
+
+def test_what_changed_between_two_versions_is_marked(owner: Reader) -> None:
+    mapped(owner, "- ferry at 9:40\n- same", "- ferry at 10:15\n- same\n- <b>new</b>")
+    page = owner.get(f"{HERE}?version=2&against=1").text
+
+    assert "<del>- ferry at <b>9</b>:<b>40</b></del>" in page
+    assert "<ins>- ferry at <b>10</b>:<b>15</b></ins>" in page
+    assert "<span>- same</span>" in page
+    assert "<ins>- &lt;b&gt;new&lt;/b&gt;</ins>" in page
+
+
+def test_it_is_made_anew_of_the_l1s(owner: Reader) -> None:
+    keyed(owner).remember("q", "r " * 50, l1_summary="The ferry was booked for June.")
+    page = owner.followed(owner.send(f"{HERE}/make", user_id="owner"))
+    again = owner.followed(owner.send(f"{HERE}/make", user_id="owner"))
+
+    assert "Made: version 1, of 1 L1s." in page.text
+    assert "The ferry was booked for June." in page.text
+    assert "It would say the same" in again.text
+    assert "no L1 yet" in owner.followed(owner.send(f"{HERE}/make", user_id="nobody")).text
+
+
+def test_it_says_when_the_next_is_due(owner: Reader) -> None:
+    for n in range(10):
+        keyed(owner).remember(f"q{n}", "r " * 50, l1_summary=f"summary {n}")
+    said = words_of(owner.get(HERE).text)
+
+    assert "10 L1s, of which the newest map knows 0 L2 due" in said
+
+
+def test_the_start_pack_is_as_an_agent_gets_it(owner: Reader) -> None:
+    mapped(owner, "- the trip to Elba")
+    keyed(owner).remember("q", "r", critical="The car is 4.62 m long.")
+    pack = keyed(owner).get("/api/v7/memory/start").json()
+    page = owner.get(HERE).text
+
+    assert f"about {pack['tokens']} tokens" in page
+    assert "  4.62" not in page
+    assert "- The car is 4.62 m long." in page
+
+
+def test_critical_facts_stand_below_it_with_their_turns_and_go_on(owner: Reader) -> None:
+    for n in range(FACTS_LISTED_MAX):
+        keyed(owner).post("/api/v7/remember", {"critical": f"fact {n}."})
+    told = keyed(owner).remember("q", "r", critical="The car is long.")["event_id"]
+    page = owner.get(HERE).text
+    [more] = re.findall(r'href="([^"]*facts_below=[^"]*)"', page)
+
+    assert words_of(page).index("The car is long.") < words_of(page).index(f"fact {FACTS_LISTED_MAX - 1}.")
+    assert f"event_id={told}" in page
+    assert "fact 0." not in words_of(page).partition("The start pack")[0]
+    assert "fact 0." in words_of(owner.get(more.replace("&amp;", "&")).text)
+
+
+def test_another_accounts_is_not_there(owner: Reader, ada: Reader) -> None:
+    mapped(owner, "- concealed")
+    keyed(owner).remember("q", "r", critical="A concealed fact.")
+
+    assert "concealed" not in ada.get(f"{HERE}?user_id=owner").text
+    assert ada.get(f"{HERE}?user_id=owner&version=1").status_code == 404
+    ada.send(f"{HERE}/make", user_id="owner")
+    assert "- concealed" in owner.get(HERE).text
+
+
+@pytest.mark.parametrize("asked", ["version=0", "version=x", "version=-1", "version=99", "against=99", "below=x"])
+def test_a_version_that_is_none_is_refused(owner: Reader, asked: str) -> None:
+    mapped(owner, "- one")
+
+    assert owner.get(f"{HERE}?{asked}").status_code in (400, 404, 422)
+
+
+LINES = st.lists(st.text("ab c.", max_size=8), max_size=8).map("\n".join)
+
+
+@given(old=LINES, new=LINES)
+def test_differences_hold_both_texts(old: str, new: str) -> None:
+    found = differences(old, new)
+    texts = {
+        kind: [said for line in found if line.kind in ("same", kind) for said in ["".join(p for p, _ in line.pieces)]]
+        for kind in ("out", "in")
+    }
+
+    assert texts == {"out": old.splitlines(), "in": new.splitlines()}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("\n".join("ab"[n % 2] for n in range(LINES_MAX + 1)), "\n".join("ba"[n % 2] for n in range(LINES_MAX + 1))),
+        (" ".join(f"a{n}" for n in range(WORDS_MAX)), " ".join(f"b{n}" for n in range(WORDS_MAX))),
+        ("\n" * 50_000, "a\n" * 25_000),
+    ],
+)
+def test_texts_too_long_to_compare_are_told_one_after_the_other(old: str, new: str) -> None:
+    """Comparing takes time that grows with the square of the length."""
+    found = differences(old, new)
+
+    assert [line.kind for line in found] == ["out"] * len(old.splitlines()) + ["in"] * len(new.splitlines())

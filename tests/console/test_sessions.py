@@ -1,0 +1,119 @@
+"""Sessions and their timelines, as people read them."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlencode
+
+from console.reader import Reader, words_of
+from service import Http, new_key
+
+from remembrancer.memory.sessions import SESSIONS_LISTED_MAX, TURNS_SHOWN_MAX
+from remembrancer.protocol.seal import render
+from remembrancer.testing import FrozenClock
+
+HERE = "/console/sessions"
+
+
+def keyed(reader: Reader) -> Http:
+    """The interface for programs, with a key of the reader's account."""
+    return Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
+
+
+def wait(reader: Reader) -> None:
+    """A second passes."""
+    assert isinstance(reader.context.clock, FrozenClock)
+    reader.context.clock.advance(1000)
+
+
+def test_no_session_teaches_how_one_begins(owner: Reader) -> None:
+    page = owner.get(HERE)
+
+    assert "No session yet" in page.text
+    assert "session_id" in page.text
+
+
+def test_they_are_listed_newest_first_with_their_counts_and_state(owner: Reader) -> None:
+    http = keyed(owner)
+    for n in range(SESSIONS_LISTED_MAX + 1):
+        http.remember(f"q{n}", "r", session_id=f"s{n}", task_done=n == 1)
+        wait(owner)
+    for n in range(15):
+        http.remember(f"again {n}", "r", session_id="s1", task_done=True)
+    page = owner.get(HERE)
+    names = re.findall(r'<th scope="row"><a href="[^"]*">(s\d+)</a>', page.text)
+    [more] = re.findall(r'class="button plain" href="([^"]+)"', page.text)
+    rest = owner.get(more.replace("&amp;", "&"))
+
+    assert names == ["s1", *(f"s{n}" for n in range(SESSIONS_LISTED_MAX, 1, -1))]
+    assert "s1 again 14 2026-01-01 00:00 16 0 0 L1 due" in words_of(page.text)
+    assert len(re.findall(r"\bopen\b", words_of(page.text))) == SESSIONS_LISTED_MAX - 1
+    assert re.findall(r'<th scope="row"><a href="[^"]*">(s\d+)</a>', rest.text) == ["s0"]
+
+
+def test_one_is_a_timeline_of_what_happened(owner: Reader) -> None:
+    http = keyed(owner)
+    http.remember("Where is the saw?", "In the shed.", session_id="old")
+    wait(owner)
+    http.memory("saw", session_id="trip")
+    wait(owner)
+    lesson = {"cube_topic": "saws", "cube_essence": "Saws rust.", "cube_rules": "- MUST oil"}
+    http.remember("And the saw?", "Still in the shed.", session_id="trip", critical="It rusts.", **lesson)
+    wait(owner)
+    http.remember("And the axe?", "There, too.", session_id="trip", l1_summary="saw and axe are in the shed")
+    wait(owner)
+    http.memory("axe", session_id="trip", last_seal=render(9))
+    said = words_of(owner.get(f"{HERE}?session_id=trip").text)
+
+    order = [
+        "Search",
+        "step 1",
+        "wrong seal",
+        "Turn",
+        "And the saw?",
+        "Critical fact: It rusts.",
+        "Lesson",
+        "Saws rust.",
+        "And the axe?",
+        "L1",
+    ]
+    timeline = said.partition("Owed now")[2]
+    places = [timeline.index(word) for word in order]
+    assert places == sorted(places)
+    assert "asked for: 5 to 8 %" in said
+    assert "Owed now missed No turn was remembered since step 2" in said
+
+
+def test_a_long_one_leads_back_to_its_beginning(owner: Reader) -> None:
+    http = keyed(owner)
+    for n in range(TURNS_SHOWN_MAX + 2):
+        http.remember(f"question {n}.", "r", session_id="long")
+        wait(owner)
+    page = owner.get(f"{HERE}?session_id=long")
+    [earlier] = re.findall(r'href="([^"]*until=[^"]*)">Earlier', page.text)
+    first = owner.get(earlier.replace("&amp;", "&")).text
+
+    assert "question 1." not in page.text
+    assert "question 2." in page.text
+    assert "question 0." in first
+    assert "question 1." in first
+    assert "To the latest" in first
+
+
+def test_it_can_be_forgotten_from_its_page(owner: Reader) -> None:
+    keyed(owner).remember("q", "r", session_id="trip & more")
+    page = owner.get(f"{HERE}?{urlencode({'session_id': 'trip & more'})}")
+    fields = dict(re.findall(r'name="(user_id|session_id)" value="([^"]*)"', page.text))
+
+    assert fields == {"user_id": "owner", "session_id": "trip &amp; more"}
+    assert 'action="/console/memory/forget"' in page.text
+
+
+def test_another_accounts_is_not_there(owner: Reader, ada: Reader) -> None:
+    keyed(owner).remember("q", "r", session_id="concealed", user_id="ada")
+
+    assert "concealed" not in ada.get(HERE).text
+    for user_id in ("ada", "owner"):
+        assert ada.get(f"{HERE}?user_id={user_id}&session_id=concealed").status_code == 404
+    assert owner.get(f"{HERE}?session_id=none").status_code == 404
+    assert owner.get(f"{HERE}?behind=none").status_code == 422

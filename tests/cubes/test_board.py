@@ -1,0 +1,136 @@
+"""The lessons that an account may see."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from memory.asking import Memory, memory_in
+from memory.plans import plan
+
+from remembrancer.context import Context
+from remembrancer.cubes import board
+from remembrancer.cubes.board import CARDS_LISTED_MAX
+from remembrancer.cubes.lessons import create
+from remembrancer.cubes.votes import CubeUnknown, vote
+from remembrancer.memory.remember import remember
+from remembrancer.protocol.cubes import CubeCreate, CubeMade, CubeVote
+from remembrancer.protocol.memory import Turn
+
+PUBLIC = {
+    "cube_topic": "kettles",
+    "cube_essence": "Descaling a kettle takes vinegar and ten minutes.",
+    "cube_rules": "- MUST boil one part of vinegar with two parts of water",
+    "cube_publish": True,
+}
+
+
+def published(memory: Memory, session_id: str = "default") -> str:
+    """A published lesson that came with a turn."""
+    body = {"query": "How?", "response": "With vinegar.", "user_id": memory.user_id, "session_id": session_id, **PUBLIC}
+    made = remember(memory.context, memory.caller, Turn.model_validate(body)).cube
+    assert isinstance(made, CubeMade)
+    assert made.visibility == "published"
+    return made.cube_id
+
+
+def private(memory: Memory, topic: str = "t", kind: str = "fact") -> str:
+    """A private lesson."""
+    asked = {"topic": topic, "essence": "e", "rules_markdown": "- MUST", "evidence": "docs", "cube_type": kind}
+    return create(memory.context, memory.caller, CubeCreate.model_validate(asked)).cube_id
+
+
+def voted(memory: Memory, cube_id: str, value: int, reason: str | None = None) -> None:
+    """A vote of this account."""
+    vote(memory.context, memory.caller, CubeVote(cube_id=cube_id, user_id="ada", vote=value, reason=reason))
+
+
+@pytest.fixture
+def ada(context: Context) -> Memory:
+    """The owner's memory."""
+    return memory_in(context)
+
+
+@pytest.fixture
+def bob(context: Context, ada: Memory) -> Memory:
+    """Another account."""
+    return memory_in(context, "bob")
+
+
+def test_an_account_sees_its_own_and_what_is_published(ada: Memory, bob: Memory) -> None:
+    mine, shared = private(ada), published(ada)
+    seen = {
+        name: {status: [card.cube_id for card in board.page(one.context, one.caller, status).cards] for status in ("private", "published")}
+        for name, one in (("ada", ada), ("bob", bob))
+    }
+
+    assert seen == {"ada": {"private": [mine], "published": [shared]}, "bob": {"private": [], "published": [shared]}}
+    assert board.counts(bob.context, bob.caller) == {"private": 0, "published": 1, "trusted": 0, "retired": 0}
+    assert [card.own for card in board.page(bob.context, bob.caller, "published").cards] == [False]
+    assert board.page(bob.context, bob.caller, "published", own=True).cards == []
+    with pytest.raises(CubeUnknown):
+        board.whole(bob.context, bob.caller, mine)
+
+
+def test_the_board_comes_page_by_page_and_by_kind(ada: Memory) -> None:
+    made = [private(ada, f"t{n}", "code" if n % 2 else "fact") for n in range(2 * CARDS_LISTED_MAX)]
+    first = board.page(ada.context, ada.caller, "private")
+    rest = board.page(ada.context, ada.caller, "private", below=first.next)
+    code = board.page(ada.context, ada.caller, "private", kind="code")
+
+    assert [card.cube_id for card in [*first.cards, *rest.cards]] == made[::-1]
+    assert rest.next is None
+    assert [card.cube_id for card in code.cards] == made[::-2]
+
+
+def test_a_lesson_tells_what_it_rests_on_to_its_account_alone(ada: Memory, bob: Memory) -> None:
+    cube_id = published(ada, "kitchen")
+    own, others = board.whole(ada.context, ada.caller, cube_id), board.whole(bob.context, bob.caller, cube_id)
+    pinned = board.whole(ada.context, replace(ada.caller, pinned_user_id="bob"), cube_id)
+
+    assert (own.user_id, own.session_id, own.event_id) == ("ada", "kitchen", own.card.evidence)
+    assert (others.user_id, others.session_id, others.event_id) == (None, None, None)
+    assert (pinned.user_id, pinned.session_id) == (None, None)
+    assert [card.cube_id for card in board_resting(ada, own.card.evidence)] == [cube_id]
+    assert board_resting(bob, own.card.evidence) == []
+
+
+def board_resting(memory: Memory, event_id: str) -> list[board.Card]:
+    """The account's lessons that rest on an event."""
+    return memory.context.store.read(lambda tx: board.resting_on(tx, memory.caller, event_id))
+
+
+def test_reasons_are_told_to_the_author_to_owners_and_to_who_gave_them(ada: Memory, bob: Memory) -> None:
+    """Who voted is told to nobody."""
+    cube_id = published(bob)
+    cleo, dan = (memory_in(ada.context, name) for name in ("cleo", "dan"))
+    voted(cleo, cube_id, -1, "It ruined mine.")
+    voted(dan, cube_id, 1)
+    told = {
+        name: [(row.vote, row.reason) for row in board.whole(one.context, one.caller, cube_id).votes]
+        for name, one in (("owner", ada), ("author", bob), ("cleo", cleo), ("dan", dan))
+    }
+
+    assert told["owner"] == told["author"]
+    assert sorted(told["owner"]) == [(-1, "It ruined mine."), (1, None)]
+    assert (told["cleo"], told["dan"]) == ([(-1, "It ruined mine.")], [(1, None)])
+    assert "account_id" not in board.whole(ada.context, ada.caller, cube_id).votes[0]._fields
+
+
+def test_a_retired_lesson_is_shown_with_its_votes(ada: Memory) -> None:
+    cube_id = published(ada)
+    for name in ("b", "c", "d"):
+        voted(memory_in(ada.context, name), cube_id, -1, "wrong")
+    [card] = board.page(ada.context, ada.caller, "retired").cards
+
+    assert (card.cube_id, card.useless, card.votes_missing) == (cube_id, 3, 0)
+    assert card.bounds[1] < 0.5
+
+
+def test_long_lists_are_read_by_an_index_in_their_order(context: Context) -> None:
+    plans = {name: plan(context, sql) for name, sql in vars(board.SQL).items()}
+
+    assert "cubes USING INDEX cubes_status (status=? AND id<?)" in plans["shared_page"]
+    assert "cubes USING INDEX cubes_account (account_id=? AND id<?)" in plans["own_page"]
+    assert "cubes USING INDEX cubes_evidence (account_id=? AND evidence=?)" in plans["resting_on"]
+    assert [name for name, told in plans.items() if "SCAN" in told and name != "counts"] == []

@@ -1,0 +1,13 @@
+"""How the store means to answer a statement."""
+
+from __future__ import annotations
+
+import re
+
+from remembrancer.context import Context
+
+
+def plan(context: Context, sql: str) -> str:
+    """What SQLite says it will do, a line a step; every value is bound to 1."""
+    values = dict.fromkeys(re.findall(r":([a-z_]+)", sql), 1)
+    return "\n".join(str(row.detail) for row in context.store.read(lambda tx: tx.all(f"explain query plan {sql}", **values)))

@@ -1,0 +1,163 @@
+"""What happened in a session, as it came."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from memory.asking import Memory, memory_in
+from memory.plans import plan
+
+from remembrancer.cubes.lessons import create
+from remembrancer.cubes.votes import vote
+from remembrancer.memory import sessions
+from remembrancer.memory.forget import forget
+from remembrancer.memory.sessions import SESSIONS_LISTED_MAX, TURNS_SHOWN_MAX, SessionUnknown, Timeline, listed, timeline
+from remembrancer.protocol.cubes import CubeCreate, CubeVote
+from remembrancer.protocol.erasing import Forget
+from remembrancer.protocol.seal import render
+from remembrancer.testing import FrozenClock
+
+
+@pytest.fixture
+def later(memory: Memory) -> Any:
+    """Lets a second pass."""
+    clock = memory.context.clock
+    assert isinstance(clock, FrozenClock)
+    return lambda: clock.advance(1000)
+
+
+def happened(memory: Memory, session_id: str = "default", **more: Any) -> Timeline:
+    """A page of the session."""
+    return timeline(memory.context, memory.caller, memory.user_id, session_id, **more)
+
+
+def test_a_turn_is_told_step_by_step(memory: Memory, later: Any) -> None:
+    cube = create(
+        memory.context,
+        memory.caller,
+        CubeCreate(topic="ferry", essence="The ferry is late.", rules_markdown="- MUST wait", evidence="docs"),
+    )
+    known = memory.tell("When does the ferry leave?", "At nine.", session_id="before")
+    later()
+    memory.ask("ferry", interact=True)
+    later()
+    memory.tell("And the ferry back?", "At ten.", critical="The ferry runs twice a day.")
+    later()
+    vote(memory.context, memory.caller, CubeVote(cube_id=cube.cube_id, user_id="ada", vote=1))
+    later()
+    memory.add(duty="cube_nothing", duty_reason="nothing new")
+    later()
+    memory.ask("bill", interact=True, last_seal=render(1))
+
+    found = happened(memory)
+
+    assert [one.kind for one in found.happened] == ["search", "turn", "vote", "duty", "search"]
+    first, turn, voted, closed, second = found.happened
+    assert (first.row.step, first.shown, first.owed, first.seal) == (1, [known], [], "right")
+    assert (turn.row.response, turn.facts) == ("At ten.", ["The ferry runs twice a day."])
+    assert (voted.row.cube_id, voted.row.vote) == (cube.cube_id, 1)
+    assert (closed.row.duty, closed.row.reason) == ("cube_nothing", "nothing new")
+    assert (second.row.step, second.row.hits, second.seal) == (2, 0, "")
+
+
+@pytest.mark.parametrize(("last_seal", "seal"), [(render(1), "right"), (None, "missing"), (render(7), "wrong"), ("sealed", "wrong")])
+def test_how_a_reply_was_sealed_is_known_from_the_next_search(memory: Memory, last_seal: str | None, seal: str) -> None:
+    memory.ask("q", interact=True)
+    memory.ask("q", interact=True, last_seal=last_seal)
+
+    assert [one.seal for one in happened(memory).happened] == [seal, ""]
+
+
+def test_what_is_owed_now_is_told_whatever_the_seal(memory: Memory) -> None:
+    memory.ask("q", interact=True)
+    owed = happened(memory).owed
+    memory.tell("q", "r")
+
+    assert "No turn was remembered" in (owed.duty_error or "")
+    assert happened(memory).owed == (None, [])
+
+
+def test_summaries_facts_and_lessons_stand_where_they_came(memory: Memory, later: Any) -> None:
+    memory.tell("q1", "r1", cube_topic="t", cube_essence="e", cube_rules="- MUST")
+    later()
+    memory.tell("q2", "r2")
+    later()
+    memory.add(l1_summary="r1, then r2")
+    later()
+    memory.add(critical="alone")
+    found = happened(memory)
+
+    assert [one.kind for one in found.happened] == ["turn", "cube", "turn", "summary", "fact"]
+    assert found.happened[3].row.turns == 2
+
+
+def test_a_long_session_comes_in_pages_and_nothing_is_lost_between_them(memory: Memory, later: Any) -> None:
+    for n in range(2 * TURNS_SHOWN_MAX + 5):
+        memory.ask("zxqv", interact=True)
+        later()
+        memory.tell(f"q{n}", f"r{n}", critical=f"fact {n}")
+        later()
+    pages = [happened(memory)]
+    while pages[-1].earlier:
+        pages.append(happened(memory, until=pages[-1].earlier))
+    told = [one for page in reversed(pages) for one in page.happened]
+
+    assert [len([one for one in page.happened if one.kind == "turn"]) for page in pages] == [TURNS_SHOWN_MAX, TURNS_SHOWN_MAX, 5]
+    assert [one.row.response for one in told if one.kind == "turn"] == [f"r{n}" for n in range(2 * TURNS_SHOWN_MAX + 5)]
+    assert [one.row.step for one in told if one.kind == "search"] == list(range(1, 2 * TURNS_SHOWN_MAX + 6))
+    assert [one.kind for one in told] == ["search", "turn"] * (2 * TURNS_SHOWN_MAX + 5)
+
+
+def test_sessions_are_listed_by_their_newest_turn_page_by_page(memory: Memory, later: Any) -> None:
+    for n in range(SESSIONS_LISTED_MAX + 3):
+        memory.tell(f"q{n}", "r", session_id=f"s{n}", topic="t")
+        later()
+    memory.tell("again", "r", session_id="s0", task_done=True)
+    first = listed(memory.context, memory.caller, "ada")
+    rest = listed(memory.context, memory.caller, "ada", behind=first.next)
+    names = [one.session_id for one in [*first.sessions, *rest.sessions]]
+
+    assert names == ["s0", *(f"s{n}" for n in range(SESSIONS_LISTED_MAX + 2, 0, -1))]
+    assert rest.next is None
+    newest = first.sessions[0]
+    assert (newest.turns, newest.query, newest.topic, newest.task_open, newest.is_l1_due) == (2, "again", None, False, False)
+    assert first.sessions[1].task_open
+
+
+def test_a_session_that_was_only_searched_in_is_listed_too(memory: Memory) -> None:
+    memory.ask("q", interact=True, session_id="asked")
+    [one] = listed(memory.context, memory.caller, "ada").sessions
+
+    assert (one.session_id, one.turns, one.steps, one.query) == ("asked", 0, 1, "")
+
+
+def test_nothing_of_another_account_is_seen(memory: Memory) -> None:
+    memory.tell("q", "r")
+    stranger = memory_in(memory.context, "stranger", "ada")
+
+    assert listed(stranger.context, stranger.caller, "ada").sessions == []
+    for one in (stranger, memory.of("nobody")):
+        with pytest.raises(SessionUnknown):
+            happened(one)
+    with pytest.raises(SessionUnknown):
+        happened(memory, "nowhere")
+
+
+def test_a_forgotten_session_leaves_no_steps(memory: Memory) -> None:
+    memory.ask("q", interact=True)
+    memory.ask("q", interact=True, session_id="other")
+    forget(memory.context, memory.caller, Forget(user_id="ada", session_id="default"))
+
+    assert memory.context.store.read(lambda tx: tx.the("select count(*) as n from steps")).n == 1
+    forget(memory.context, memory.caller, Forget(user_id="ada", confirm="ada"))
+    assert memory.context.store.read(lambda tx: tx.the("select count(*) as n from steps")).n == 0
+
+
+def test_long_lists_are_read_by_an_index_in_their_order(memory: Memory) -> None:
+    plans = {name: plan(memory.context, sql) for name, sql in vars(sessions.SQL).items()}
+
+    assert "sessions USING INDEX sessions_latest (space_id=? AND" in plans["sessions"]
+    assert "events USING INDEX events_session (session=? AND" in plans["turns"]
+    assert [name for name, told in plans.items() if "SCAN" in told] == []
+    assert [name for name, told in plans.items() if "TEMP B-TREE" in told] == ["shown_between", "votes_in"]  # of one session

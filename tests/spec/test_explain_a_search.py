@@ -1,0 +1,62 @@
+"""Decisions, 'Paths and words of our own': '`POST /api/v7/memory/explain`: every stage of a search'."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from service import Http
+
+EXPLAIN = "/api/v7/memory/explain"
+
+
+def explained(http: Http, query_text: str, **more: Any) -> Any:
+    """An explanation."""
+    answer = http.post(EXPLAIN, {"query_text": query_text, "user_id": "owner", **more})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_it_gives_the_hits_of_the_search_with_their_reasons(http: Http) -> None:
+    """'every stage of a search': the same body, the same hits."""
+    for place in ("shed", "attic", "cellar"):
+        http.remember(f"What is in the {place}?", f"In the {place} are boxes and a ladder.")
+    body: Any = {"query_text": "ladder in the attic", "top_k": 2}
+    searched = http.memory(**body, interact=False)
+
+    found = explained(http, **body)
+
+    assert [{name: hit[name] for name in searched["hits"][0]} for hit in found["hits"]] == searched["hits"]
+    assert all(hit["features"] for hit in found["hits"])
+    assert [one["reason"] for one in found["left_out"]] == ["top_k"]
+    assert sum(stage["ms"] for stage in found["stages"]) > 0
+
+
+def test_it_is_no_turn(http: Http) -> None:
+    http.remember("Where is the saw?", "In the shed.")
+    before = http.rows()
+    explained(http, "saw", interact=True)
+
+    assert http.rows() == before
+    assert http.memory("saw")["step"] == 1
+
+
+def test_a_read_only_key_may_ask(http: Http) -> None:
+    http.remember("Where is the saw?", "In the shed.")
+
+    assert explained(http.as_account("owner", read_only=True), "saw")["hits"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status"), [({}, 422), ({"query_text": "", "user_id": "a"}, 422), ({"query_text": "x", "user_id": "a", "top_k": 0}, 422)]
+)
+def test_it_takes_what_a_search_takes_and_nothing_else(http: Http, body: Any, status: int) -> None:
+    assert http.post(EXPLAIN, body).status_code == status
+    assert http.with_key(None).post(EXPLAIN, body).status_code == 401
+
+
+def test_another_account_sees_nothing(http: Http) -> None:
+    http.remember("Where is the saw?", "In the shed.")
+    found = explained(http.as_account("bob"), "saw")
+
+    assert (found["hits"], found["left_out"], found["looked"]["events"]) == ([], [], 0)
