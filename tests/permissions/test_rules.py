@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import apsw
 import pytest
 from hypothesis import example, given
 from hypothesis.strategies import builds, frozensets, integers, lists, none, sampled_from
 
-from remembrancer.permissions.rules import Grant, allows, anchor, anchors, covers
+from remembrancer.permissions.rules import Grant, allows, anchor, anchors, covers, wider
 from remembrancer.protocol.paths import normal_path, normal_scope
 from remembrancer.protocol.permissions import ACTIONS
 
@@ -46,6 +47,28 @@ def test_a_scope_covers_what_its_pattern_says(scope: str, path: str) -> None:
 def test_a_grant_that_covers_a_path_is_found_by_an_anchor_of_it(scope: str, path: str) -> None:
     """Else a check would look the grant up where it is not."""
     assert not covers(scope, path) or anchor(scope) in anchors(path)
+
+
+_DATABASE = apsw.Connection(":memory:")
+
+
+@given(SCOPES, PATHS)
+@example("/**/b", "/b")
+@example("/a/**/**", "/a/b")
+@example("/[a]*", "/[a]b")
+@example("/?", "/é")
+@example("/.", "/")
+def test_what_the_database_sorts_out_is_covered_by_no_scope(scope: str, path: str) -> None:
+    """Else a check would never see the grant that allows it."""
+    [(fits,)] = _DATABASE.execute("select ? glob ?", (path, wider(scope))).fetchall()
+
+    assert fits or not covers(scope, path)
+
+
+@pytest.mark.parametrize(("scope", "path"), [("/srv/a-*.conf", "/srv/b-x.conf"), ("/srv/*/b", "/srv/a/c"), ("/srv/[ab]*", "/srv/ax")])
+def test_the_database_sorts_out_what_a_pattern_cannot_fit(scope: str, path: str) -> None:
+    """Else each check would read every glob of a folder."""
+    assert _DATABASE.execute("select ? glob ?", (path, wider(scope))).fetchall() == [(0,)]
 
 
 @given(PATHS, PATHS)

@@ -46,9 +46,11 @@ from ..protocol.permissions import (
     AuditPage,
     AuditQuery,
     Granted,
+    GrantList,
     GrantRequest,
     GrantRevocation,
     GrantRevoked,
+    GrantsQuery,
     PermissionCheck,
     PermissionChecked,
 )
@@ -77,7 +79,7 @@ from .door import Door
 from .downloads import download
 from .edge import Edge
 from .endpoint import Call, Endpoint, Where
-from .sysperm import check_permission, grant_permission, log_permitted_action, read_audit, revoke_permission
+from .sysperm import check_permission, grant_permission, list_grants, log_permitted_action, read_audit, revoke_permission
 from .talk import STREAM, chat_with_agent, complete_chat
 
 
@@ -345,6 +347,10 @@ ROUTES: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST", path="/api/v7/sysperm/grant", handle=grant_permission, request=GrantRequest, answer=Granted,
         summary="Grant a permission", where=Where.WRITE, repeatable=True,
+    ),
+    Endpoint(
+        method="GET", path="/api/v7/sysperm/grants", handle=list_grants, query=GrantsQuery, answer=GrantList,
+        summary="List grants in force", where=Where.WRITE, also=(NotFound,),
     ),
     Endpoint(
         method="POST", path="/api/v7/sysperm/log", handle=log_permitted_action, request=ActionLog, answer=ActionLogged,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -58,6 +59,19 @@ def anchor(scope: str) -> str:
         return scope
     fixed = min(scope.index(letter) for letter in _WILD if letter in scope)
     return scope[: scope.rindex("/", 0, fixed) + 1]
+
+
+def wider(scope: str) -> str:
+    """A pattern of SQLite's GLOB that fits each path the scope covers, and may fit more: what is sorted out before `covers` judges.
+
+    There `*` crosses slashes, and a bracket begins a set of letters.
+    """
+    if scope == ONLY_ROOT:
+        return "/"
+    folders = scope.replace("[", "[[]").split("/")[1:]
+    last = folders.pop()
+    parts = ["*" if name == _FOLDERS else f"{name}/" for name in folders]
+    return "/" + re.sub(r"\*+", "*", "".join([*parts, "?*" if last in ("", _FOLDERS) else last]))
 
 
 def anchors(path: str) -> list[str]:
