@@ -73,7 +73,7 @@ def _fitting(
 def _written(
     context: Context, caller: Caller, asked: Execution, executed: Executed, files: Sequence[tuple[str, bytes]], given: Once | None
 ) -> Executed:
-    owner = Owner(account_id=caller.account_id, pinned_user_id=caller.pinned_user_id)
+    owner = Owner(account_id=caller.account_id, pinned_user_id=caller.pinned_user_id, key_id=caller.key_id, made_by="program")
     with held(context, owner, [(name, PurePosixPath(name).suffix, content) for name, content in files]) as held_files:
 
         def answer(tx: Transaction, event_id: str | None) -> str:

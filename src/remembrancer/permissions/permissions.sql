@@ -40,3 +40,14 @@ insert into audit (seq, entry, hash) values (:seq, :entry, :hash);
 
 -- entries_from: Entries of the audit trail in order, from a number on; as bytes, since somebody may have put anything there
 select seq, cast(entry as blob) as entry, cast(hash as blob) as hash from audit where seq >= :seq order by seq limit :most;
+
+-- entries_before: Entries before a number, newest first, that have what is looked for
+select seq, cast(entry as blob) as entry, cast(hash as blob) as hash
+from audit
+where seq < :before and seq >= :since
+    and (:kind is null or case when json_valid(entry) then json_extract(entry, '$.kind') end = :kind)
+    and (:agent is null or case when json_valid(entry) then json_extract(entry, '$.agent') end = :agent)
+    and (:grant_id is null or case when json_valid(entry) then json_extract(entry, '$.grant_id') end = :grant_id)
+    and (:path is null
+        or instr(case when json_valid(entry) then coalesce(json_extract(entry, '$.path'), json_extract(entry, '$.scope')) end, :path))
+order by seq desc limit :most;
