@@ -74,6 +74,40 @@ def wider(scope: str) -> str:
     return "/" + re.sub(r"\*+", "*", "".join([*parts, "?*" if last in ("", _FOLDERS) else last]))
 
 
+def reach(scope: str) -> str:
+    """How far a scope reaches, for people who are about to grant it."""
+    pattern = scope.split("/")[1:]
+    if scope == ONLY_ROOT:
+        return "The root folder itself, and nothing in it."
+    if scope in ("/", "/**"):
+        return "Everything on the machine."
+    if not _WILD.intersection(scope):
+        return f"Everything below {scope}, however deep; not the folder itself." if scope.endswith("/") else "This one path, and nothing below it."
+    if pattern[-1] in ("", _FOLDERS):
+        return "Everything below each folder that fits, however deep."
+    if _FOLDERS in pattern:
+        return "Every path that fits; ** stands for any number of folders, none among them."
+    return "Every path that fits at this depth: * and ? never reach across a slash."
+
+
+def examples(scope: str) -> tuple[list[str], list[str]]:
+    """Paths that a scope covers, and paths near by that it does not."""
+    if scope == ONLY_ROOT:
+        return ["/"], ["/etc"]
+    plain = "/".join(_like(name, "") for name in scope.split("/")).replace("//", "/")
+    deep = "/".join(_like(name, "deep/er") for name in scope.split("/"))
+    below = [plain.rstrip("/") + "/name", plain.rstrip("/") + "/deep/er/name"]
+    above = plain.rstrip("/").rpartition("/")[0]
+    tried = dict.fromkeys([plain.rstrip("/"), deep.rstrip("/"), *below, plain.rstrip("/") + "2", f"{above}/other", above])
+    paths = [path for path in tried if path.startswith("/") and "//" not in path]
+    return [path for path in paths if covers(scope, path)][:3], [path for path in paths if not covers(scope, path)][:3]
+
+
+def _like(name: str, folders: str) -> str:
+    """A name that fits one of a pattern."""
+    return folders if name == _FOLDERS else re.sub(r"\*+", "name", name).replace("?", "x")
+
+
 def anchors(path: str) -> list[str]:
     """Every anchor that a scope around this path can have."""
     return [path, *(path[: at + 1] for at, letter in enumerate(path) if letter == "/")]
