@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from . import __version__
-from .context import Context
+from .context import Caller, Context
 from .protocol.status import INTERFACE_VERSION, RECORD_VERSION, Embedding, Readiness, SandboxState, StatusRecord
 from .search import EmbedderUnavailable, derived_by
 from .store import StoreUnavailable, Transaction, embedder_id, named
@@ -16,6 +18,18 @@ DO_THIS = [
     "Call POST /api/v7/remember after every turn.",
     "An agent that cannot use the flow above calls GET /api/v7/agent/memory with its key.",
 ]  # specification, 'What the service does', word for word
+
+
+class Kept(NamedTuple):
+    """How much is kept."""
+
+    turns: int
+    sessions: int
+    users: int  # user_ids with a turn
+    summaries: int
+    facts: int
+    cubes: int
+    files: int
 
 
 def record(context: Context, *, connections: int, sandbox: SandboxState) -> StatusRecord:
@@ -54,6 +68,18 @@ def readiness(context: Context) -> Readiness:
     except EmbedderUnavailable:
         embedder = "the embedder does not work"
     return Readiness(ready=store == embedder == "ok", store=store, embedder=embedder, embedding=embedding)
+
+
+def kept(context: Context, caller: Caller | None) -> Kept:
+    """How much the caller's account keeps; how much all accounts do when there is none. Raises StoreUnavailable."""
+    account_id = caller.account_id if caller else None
+    return Kept(*context.store.read(lambda tx: tx.the(SQL.kept, account_id=account_id)))
+
+
+def has_key(context: Context, caller: Caller) -> bool:
+    """Whether the caller's account has a key that is accepted now. Raises StoreUnavailable."""
+    now_ms = context.clock()
+    return bool(context.store.read(lambda tx: tx.the(SQL.good_keys, account_id=caller.account_id, now_ms=now_ms)).n)
 
 
 def is_new(context: Context) -> bool:

@@ -9,3 +9,24 @@ select count(*) as n from cubes;
 
 -- any_key: whether a key was ever made
 select exists (select 1 from keys) as found;
+
+-- kept: what an account keeps; what all of them keep when :account_id is null
+select
+    coalesce(sum(of_space.turns), 0) as turns,
+    coalesce(sum(of_space.sessions), 0) as sessions,
+    count(*) filter (where of_space.turns > 0) as users,
+    coalesce(sum(of_space.summaries), 0) as summaries,
+    (select count(*) from facts join spaces on spaces.id = facts.space_id
+     where spaces.account_id = coalesce(:account_id, spaces.account_id)) as facts,
+    (select count(*) from cubes where account_id = coalesce(:account_id, account_id)) as cubes,
+    (select count(*) from files where account_id = coalesce(:account_id, account_id)) as files
+from (
+    select spaces.l1_count as summaries, count(sessions.id) as sessions, coalesce(sum(sessions.turns), 0) as turns
+    from spaces left join sessions on sessions.space_id = spaces.id
+    where spaces.account_id = coalesce(:account_id, spaces.account_id)
+    group by spaces.id
+) as of_space;
+
+-- good_keys: how many keys of an account are accepted now
+select count(*) as n from keys
+where account_id = :account_id and revoked_ms is null and (expires_ms is null or expires_ms > :now_ms);

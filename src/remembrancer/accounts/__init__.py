@@ -1,6 +1,7 @@
 """Who may ask: accounts and their keys."""
 
 from .accounts import (
+    NO_KEY,
     OWNER,
     Account,
     AccountUnknown,
@@ -18,6 +19,7 @@ from .accounts import (
 )
 
 __all__ = [
+    "NO_KEY",
     "OWNER",
     "Account",
     "AccountUnknown",

@@ -1,4 +1,4 @@
-"""The pages for people: what this is, and the documentation of every endpoint. No script, nothing from outside."""
+"""The pages for people: what this is, and the documentation of every endpoint. Nothing from outside."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
 
+from . import shown
+from .console.assets import asset
+
+THEMES = ("light", "dark")  # what a reader may choose; without a choice a page is as the system has it
 CSP = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 STYLE_PATH = "/docs/style.css"
 
@@ -31,7 +35,8 @@ def _prose(text: str) -> Markup:
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped in this very line
 
 
-_templates.filters["prose"] = _prose
+_templates.filters |= {"prose": _prose, "when": shown.when, "count": shown.count, "size": shown.size}
+_templates.globals["asset"] = asset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +51,9 @@ class Member:
 
 def page(template: str, request: Request, **values: Any) -> Response:
     """Render one of the templates beside this module."""
-    html = _templates.get_template(template).render(style=STYLE_PATH, base=base_url(request), **values)
+    chosen = request.cookies.get("theme")
+    fixed = {"style": STYLE_PATH, "base": base_url(request), "theme": chosen if chosen in THEMES else ""}
+    html = _templates.get_template(template).render(fixed | values)
     return Response(html, headers={"Content-Security-Policy": CSP, "Vary": "Accept"}, media_type="text/html")
 
 

@@ -9,65 +9,85 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from ...accounts import NotOwner
 from ...protocol.errors import Problem
+from ...search import EmbedderUnavailable
 from ...store import StoreUnavailable
 from .. import bodies, problems
 from ..door import Door
-from ..endpoint import Where
 from ..limiter import Limiter
-from . import sign_in as act
-from .visit import FORM_BYTES_MAX, Handle, Visit, check_is_ours, read_form
+from . import assets, frame, overview, sign_in
+from .visit import Page, SignInFirst, Visit, check_is_ours, read_form
 
-PAGES: dict[str, dict[str, Handle]] = {
-    act.HOME: {"GET": act.show_home},
-    act.SIGN_IN: {"GET": act.show_sign_in, "POST": act.sign_in},
-    act.PASSWORD: {"GET": act.show_password, "POST": act.set_password},
-    "/console/sign-out": {"POST": act.sign_out},
-    "/console/invite": {"POST": act.make_invitation},
+PAGES: dict[str, Page] = {
+    **overview.PAGES,
+    **sign_in.PAGES,
 }
-_GUESSED = {act.SIGN_IN, act.PASSWORD}  # forms that somebody could try many of
 
 
 def routes(door: Door) -> list[Route]:
     """The routes of all pages."""
     limiter = Limiter("sign_in", door.context.settings.rate_sign_in_per_minute)
-    return [_route(door, limiter, path, handles) for path, handles in PAGES.items()]
+    return [Route(assets.PATH, assets.send, methods=["GET", "HEAD"]), *(_route(door, limiter, path, page) for path, page in PAGES.items())]
 
 
-def _route(door: Door, limiter: Limiter, path: str, handles: dict[str, Handle]) -> Route:
-    by_method = handles | ({"HEAD": handles["GET"]} if "GET" in handles else {})
-
+def _route(door: Door, limiter: Limiter, path: str, page: Page) -> Route:
     async def answer(request: Request) -> Response:
         request.scope["endpoint_path"] = path
-        visit = Visit(context=door.context, request=request)
+        visit = Visit(door=door, request=request, there=PAGES)
+        raw = b""
         try:
-            raw = await bodies.receive(request, FORM_BYTES_MAX) if request.method == "POST" else b""
+            if request.method == "POST":
+                raw = await bodies.receive(request, page.form_bytes_max)
         except Problem as error:
-            return _refused(visit, error)
-        tried = limiter if path in _GUESSED and request.method == "POST" else None
-        work = partial(_answer, visit, by_method[request.method], raw, tried)
-        return await asyncio.get_running_loop().run_in_executor(door.threads(Where.WRITE), work)
+            work = partial(_refused, visit, error)
+        else:
+            work = partial(_answer, visit, page, raw, limiter if page.guessed else None)
+        return await asyncio.get_running_loop().run_in_executor(door.threads(page.where), work)
 
-    return Route(path, answer, methods=list(by_method), name=path)
+    return Route(path, answer, methods=page.methods, name=path)
 
 
-def _answer(visit: Visit, handle: Handle, raw: bytes, limiter: Limiter | None) -> Response:
+def _answer(visit: Visit, page: Page, raw: bytes, limiter: Limiter | None) -> Response:
     try:
         if visit.request.method == "POST":
             check_is_ours(visit)
             if limiter:
                 limiter.take(visit.request.client.host if visit.request.client else "")
             visit.form = read_form(visit.request, raw)
+        if not page.anybody:
+            may = visit.caller()
+            if page.owner_only and not may.is_owner:
+                raise NotOwner
+        handle = page.post if visit.request.method == "POST" else page.get
+        assert handle is not None
         return handle(visit)
-    except (Problem, StoreUnavailable) as error:
+    except SignInFirst:
+        return _sign_in_first(visit)
+    except (Problem, StoreUnavailable, EmbedderUnavailable) as error:
         return _refused(visit, error)
+
+
+def _sign_in_first(visit: Visit) -> Response:
+    here = visit.request.url
+    if visit.is_swap:  # the page around the part has to go, too
+        return Response(status_code=204, headers={"HX-Redirect": frame.sign_in_for(here.path, "")})
+    return visit.go(frame.sign_in_for(here.path, here.query))
 
 
 def _refused(visit: Visit, error: Exception) -> Response:
     problem = problems.known(error)
     if problem is None:
         raise error
-    answer = visit.page("refused.html", status=problem.status, title=problem.title, detail=problem.detail)
+    status, said = problem.status, {"title": problem.title, "detail": problem.detail}
+    try:
+        who = visit.signed_in()
+    except StoreUnavailable:
+        who = None
+    if visit.is_swap:
+        answer = visit.fragment("_refused.html", status=status, who=who, **said)
+    else:
+        answer = visit.page("refused_within.html" if who else "refused.html", status=status, who=who, **said)
     if "retry_after" in problem.extra:
         answer.headers["Retry-After"] = str(problem.extra["retry_after"])
     return answer

@@ -1,4 +1,4 @@
-"""Signing in and out, setting a password by a link, inviting."""
+"""Signing in and out, and setting a password by a link."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from urllib.parse import quote
 
 from starlette.responses import Response
 
-from ...accounts import NotOwner, sessions
-from ...accounts.invitations import accept, invite, invited
+from ...accounts import sessions
+from ...accounts.invitations import accept, invited
 from ...accounts.passwords import PasswordUnfit, SignInRefused, SignInTooOften, account_of
 from ...protocol import limits
-from ...protocol.errors import InvalidRequest
-from .visit import Visit
+from . import frame
+from .visit import Page, Visit
 
 HOME, SIGN_IN, PASSWORD = "/console", "/console/sign-in", "/console/password"
 
@@ -21,28 +21,24 @@ def link(base: str, token: str) -> str:
     return f"{base}{PASSWORD}?token={quote(token)}"
 
 
-def show_home(visit: Visit) -> Response:
-    """Who is signed in, and ways out; for the owner, invitations."""
-    found = visit.signed_in()
-    return visit.page("account.html", who=found, invitation=None, error=None) if found else visit.go(SIGN_IN)
-
-
 def show_sign_in(visit: Visit) -> Response:
     """The form for name and password."""
-    return visit.go(HOME) if visit.signed_in() else visit.page("sign_in.html", error=None)
+    back = frame.within(visit.request.query_params.get("next", ""), HOME)
+    return visit.go(back) if visit.signed_in() else visit.page("sign_in.html", error=None, next=back)
 
 
 def sign_in(visit: Visit) -> Response:
     """A new session for who knows the password; one that the browser had ends."""
+    back = frame.within(visit.form.get("next", ""), HOME)
     try:
         account_id = account_of(visit.context, visit.form.get("name", ""), visit.form.get("password", ""))
     except (SignInRefused, PasswordUnfit):
-        return visit.page("sign_in.html", status=403, error=str(SignInRefused()))
+        return visit.page("sign_in.html", status=403, error=str(SignInRefused()), next=back)
     except SignInTooOften as error:
-        answer = visit.page("sign_in.html", status=429, error=error.detail)
+        answer = visit.page("sign_in.html", status=429, error=error.detail, next=back)
         answer.headers["Retry-After"] = str(error.extra["retry_after"])
         return answer
-    return _begin(visit, account_id)
+    return _begin(visit, account_id, back)
 
 
 def show_password(visit: Visit) -> Response:
@@ -62,7 +58,7 @@ def set_password(visit: Visit) -> Response:
         account_id = accept(visit.context, token, password)
     except PasswordUnfit as error:
         return visit.page("password.html", status=422, error=error.detail, **shown)
-    return _begin(visit, account_id)
+    return _begin(visit, account_id, HOME)
 
 
 def sign_out(visit: Visit) -> Response:
@@ -75,19 +71,14 @@ def sign_out(visit: Visit) -> Response:
     return visit.go(SIGN_IN, token="")
 
 
-def make_invitation(visit: Visit) -> Response:
-    """A link for somebody; the owner only. It is shown once."""
-    found = visit.session()
-    if not found.is_owner:
-        raise NotOwner
-    try:
-        token = invite(visit.context, visit.form.get("name", ""))
-    except InvalidRequest as error:
-        return visit.page("account.html", status=422, who=found, invitation=None, error=error.detail)
-    return visit.page("account.html", who=found, invitation=link(visit.base, token.reveal()), error=None)
-
-
-def _begin(visit: Visit, account_id: int) -> Response:
+def _begin(visit: Visit, account_id: int, back: str) -> Response:
     if visit.token:
         sessions.sign_out(visit.context, visit.token)
-    return visit.go(HOME, token=sessions.sign_in(visit.context, account_id))
+    return visit.go(back, token=sessions.sign_in(visit.context, account_id))
+
+
+PAGES = {
+    SIGN_IN: Page(get=show_sign_in, post=sign_in, guessed=True, anybody=True),
+    PASSWORD: Page(get=show_password, post=set_password, guessed=True, anybody=True),
+    "/console/sign-out": Page(post=sign_out),
+}

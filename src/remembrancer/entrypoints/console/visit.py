@@ -2,35 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ...accounts import sessions
+from ...accounts import NO_KEY, sessions
 from ...accounts.sessions import SignedIn
-from ...context import Context
+from ...context import Caller, Context
 from ...protocol.errors import Forbidden, InvalidRequest, Unauthorized, UnsupportedMediaType
 from .. import pages
+from ..door import Door
+from ..endpoint import Where
+from . import frame
 
 FORM_BYTES_MAX = 16_384
-_FIELDS_MAX = 20
-_CSP = pages.CSP.replace("form-action 'none'", "form-action 'self'")
+_FIELDS_MAX = 40
+_THEME_SECONDS = 400 * 86_400  # as long as browsers keep any
+_TOLD_SECONDS = 60
+_CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 
 
 class ForeignForm(Forbidden):
     """This form was not sent from a page of this service. Open the page again and send it from there."""
 
 
+class SignInFirst(Exception):
+    """Nobody is signed in; who is, comes back to the page."""
+
+
 @dataclass(slots=True, kw_only=True)
 class Visit:
     """A request for a page, and who makes it."""
 
-    context: Context
+    door: Door
     request: Request
+    there: Container[str] = ()  # the paths of all pages
     form: dict[str, str] = field(default_factory=dict)
+    _who: SignedIn | None = None
+
+    @property
+    def context(self) -> Context:
+        """The parts the program works with."""
+        return self.door.context
 
     @property
     def base(self) -> str:
@@ -39,17 +58,32 @@ class Visit:
 
     @property
     def cookie(self) -> str:
-        """The name of the cookie. A browser takes `__Host-` only over TLS, for this host alone, and from nobody else."""
-        return "__Host-session" if self.base.startswith("https:") else "session"
+        """The name of the session's cookie."""
+        return self._cookie("session")
 
     @property
     def token(self) -> str:
-        """What the cookie holds; empty without one."""
+        """What the session's cookie holds; empty without one."""
         return self.request.cookies.get(self.cookie, "")
+
+    @property
+    def is_swap(self) -> bool:
+        """Whether a script of the page asks for a part to put into it; a browser going back asks for the whole."""
+        headers = self.request.headers
+        return headers.get("hx-request") == "true" and headers.get("hx-history-restore-request") != "true"
 
     def signed_in(self) -> SignedIn | None:
         """Whose browser it is; None when nobody is signed in. Raises StoreUnavailable."""
-        return sessions.signed_in(self.context, self.token) if self.token else None
+        if self._who is None and self.token:
+            self._who = sessions.signed_in(self.context, self.token)
+        return self._who
+
+    def entered(self) -> SignedIn:
+        """Whose page it is. Raises SignInFirst when nobody is signed in, which leads to the form and back here."""
+        found = self.signed_in()
+        if found is None:
+            raise SignInFirst
+        return found
 
     def session(self) -> SignedIn:
         """Whose form it is. Raises Unauthorized when nobody is signed in, ForeignForm when the form was not made for this session."""
@@ -60,25 +94,79 @@ class Visit:
             raise ForeignForm
         return found
 
+    def caller(self) -> Caller:
+        """The account that is signed in, as the rooms' functions take it. Raises as `entered`, for a form as `session`."""
+        who = self.session() if self.request.method == "POST" else self.entered()
+        return Caller(account_id=who.account_id, account_name=who.account_name, is_owner=who.is_owner, key_id=NO_KEY)
+
     def page(self, template: str, *, status: int = 200, **values: object) -> Response:
-        """A page of the console."""
-        answer = pages.page(f"console/{template}", self.request, **values)
+        """A page of the console; `who` is the one who is signed in, where nobody else is given."""
+        who = values["who"] = values["who"] if "who" in values else self.signed_in()
+        told = frame.unseal(self.request.cookies.get(self._cookie("told"), ""), self.token)
+        is_owner = isinstance(who, SignedIn) and who.is_owner
+        answer = self._rendered(template, status, told=told, groups=frame.sections(self.there, is_owner=is_owner), **values)
+        if self._cookie("told") in self.request.cookies:
+            self._set_cookie(answer, "told", "", seconds=0)
+        return answer
+
+    def fragment(self, template: str, *, status: int = 200, **values: object) -> Response:
+        """A part of a page alone, as a script puts it in."""
+        values["who"] = values["who"] if "who" in values else self.signed_in()
+        return self._rendered(template, status, **values)
+
+    def go(self, path: str, *, token: str | None = None, told: str = "") -> Response:
+        """Send the browser on; the next page says what is `told`. With `token`, signed in, or out when it is empty."""
+        answer = RedirectResponse(path, 303)
+        if token is not None:
+            self._set_cookie(answer, "session", token, seconds=sessions.LASTS_MS // 1000 if token else 0)
+        if told:
+            self._set_cookie(answer, "told", frame.seal(told, token or self.token), seconds=_TOLD_SECONDS)
+        return answer
+
+    def keep_theme(self, answer: Response, theme: str) -> None:
+        """Have the browser keep which theme its reader wants; anything but one of `pages.THEMES` means the system's."""
+        chosen = theme if theme in pages.THEMES else ""
+        self._set_cookie(answer, "theme", chosen, seconds=_THEME_SECONDS if chosen else 0, for_host=False)
+
+    def _rendered(self, template: str, status: int, **values: object) -> Response:
+        here = self.request.url
+        back = frame.within(here.path + (f"?{here.query}" if here.query else ""), "/console")
+        answer = pages.page(f"console/{template}", self.request, here=here.path, back=back, **values)
         answer.status_code = status
         answer.headers["Content-Security-Policy"] = _CSP
         answer.headers["Cross-Origin-Opener-Policy"] = "same-origin"
+        answer.headers["Vary"] = "HX-Request"
         return answer
 
-    def go(self, path: str, *, token: str | None = None) -> Response:
-        """Send the browser on; with `token`, signed in, or out when it is empty."""
-        answer = RedirectResponse(path, 303)
-        if token is not None:
-            lasts_s = sessions.LASTS_MS // 1000 if token else 0
-            secure = "; Secure" if self.cookie.startswith("__Host-") else ""
-            answer.headers["Set-Cookie"] = f"{self.cookie}={token}; Path=/; Max-Age={lasts_s}; HttpOnly; SameSite=Strict{secure}"
-        return answer
+    def _cookie(self, name: str) -> str:
+        # a browser takes `__Host-` only over TLS, for this host alone, and from nobody else
+        return f"__Host-{name}" if self.base.startswith("https:") else name
+
+    def _set_cookie(self, answer: Response, name: str, value: str, *, seconds: int, for_host: bool = True) -> None:
+        full = self._cookie(name) if for_host else name
+        secure = "; Secure" if self.base.startswith("https:") else ""
+        answer.headers.append("Set-Cookie", f"{full}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}")
 
 
 Handle = Callable[[Visit], Response]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """One path of the console: what shows it, what takes its form, and what has to be seen to before."""
+
+    get: Handle | None = None
+    post: Handle | None = None
+    where: Where = Where.WRITE  # the threads that work for it
+    form_bytes_max: int = FORM_BYTES_MAX
+    guessed: bool = False  # a form that somebody could try many of
+    anybody: bool = False  # also for who is not signed in; everywhere else that is seen to before the handle
+    owner_only: bool = False
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods it takes."""
+        return (["GET", "HEAD"] if self.get else []) + (["POST"] if self.post else [])
 
 
 def check_is_ours(visit: Visit) -> None:

@@ -1,0 +1,76 @@
+"""Somebody who reads the pages and sends their forms, without a real browser: fast, and enough for what pages say and do."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+from starlette.testclient import TestClient
+
+from remembrancer.accounts import sessions
+from remembrancer.accounts.accounts import account_named
+from remembrancer.context import Caller, Context
+
+ORIGIN = "http://127.0.0.1:8460"
+
+
+class Reader:
+    """One who is signed in to an account, made when there is none. Answers come as they are; redirects are not followed."""
+
+    def __init__(self, client: TestClient, context: Context, account: str = "owner") -> None:
+        row = context.store.write(lambda tx: account_named(tx, account, context.clock()))
+        self.client, self.context = client, context
+        self.caller = Caller(account_id=row.id, account_name=row.name, is_owner=row.role == "owner", key_id=0)
+        self.cookies = {"session": sessions.sign_in(context, row.id)}
+
+    @property
+    def form_token(self) -> str:
+        """The one of this session's forms."""
+        found = sessions.signed_in(self.context, self.cookies["session"])
+        return found.form_token if found else ""
+
+    def ask(self, method: str, path: str, **given: Any) -> Any:
+        """One request, with the cookies that earlier answers set; `given` goes to the HTTP client."""
+        cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        headers = {"cookie": cookie, **given.pop("headers", {})}
+        answer = self.client.request(method, path, headers=headers, follow_redirects=False, **given)
+        for set_cookie in answer.headers.get_list("set-cookie"):
+            name, _, value = set_cookie.partition(";")[0].partition("=")
+            self.cookies.pop(name, None)
+            if value:
+                self.cookies[name] = value
+        return answer
+
+    def get(self, path: str, *, swap: bool = False) -> Any:
+        """A page; with `swap`, as a script asks for a part of it."""
+        return self.ask("GET", path, headers={"hx-request": "true"} if swap else {})
+
+    def send(self, path: str, /, **form: str) -> Any:
+        """A form of a page, with its token."""
+        return self.send_as(self.form_token, path, **form)
+
+    def send_as(self, form_token: str, path: str, /, **form: str) -> Any:
+        """A form with this token, whosever it is."""
+        return self.ask("POST", path, data={"form_token": form_token, **form}, headers={"sec-fetch-site": "same-origin"})
+
+    def followed(self, answer: Any) -> Any:
+        """The page that a redirect leads to."""
+        assert answer.status_code == 303, answer.text
+        return self.get(answer.headers["location"])
+
+
+class _Words(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.words: list[str] = []
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def words_of(page: str) -> str:
+    """What a reader sees of a page: its text, white space folded."""
+    parser = _Words()
+    parser.feed(page)
+    return re.sub(r"\s+", " ", " ".join(parser.words)).strip()

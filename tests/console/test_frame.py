@@ -1,0 +1,209 @@
+"""What stands around every page, and what is seen to before any of them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from console.pages import EVERY_FORM_OF_A_SESSION, EVERY_PAGE, FOR_OWNERS
+from console.reader import ORIGIN, Reader
+from service import new_key, rows
+
+from remembrancer.context import Context
+from remembrancer.entrypoints import pages
+from remembrancer.entrypoints.console import assets, frame
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+NOT_OURS = [
+    *("", "/", "//evil.example", "/\\evil.example", "https://evil.example", "javascript:alert(1)", "/api/v7/status"),
+    *("/console//evil.example", "/console\\evil", "/console/..//evil.example", "/console/%2e%2e/x", "/console@evil.example"),
+    *("/consolex", "/profile.evil.example", " /console", "/console\n", "/console?q=a b", "/console#x"),
+    *("/console?\r\nSet-Cookie: a=b", "/console?" + "x" * 5000),
+]
+
+
+@pytest.mark.parametrize("path", EVERY_PAGE)
+class TestEveryPage:
+    """What holds for each of them, those that are added later too."""
+
+    def test_stands_in_the_frame(self, owner: Reader, path: str) -> None:
+        page = owner.get(path)
+
+        assert page.status_code == 200
+        assert len(re.findall(r"<h1\b", page.text)) == 1
+        assert f'<a href="{path}" aria-current="page">' in page.text
+        assert '<a class="skip" href="#main">' in page.text
+        assert '<main id="main"' in page.text
+
+    def test_runs_nothing_of_its_own_and_is_not_kept(self, owner: Reader, path: str) -> None:
+        """Issue: 'strict CSP without inline script or style, no outside request at all, ... clickjacking, cache headers'."""
+        page = owner.get(path)
+
+        assert page.headers["content-security-policy"] == POLICY
+        assert (page.headers["cache-control"], page.headers["vary"]) == ("no-store", "HX-Request")
+        assert (page.headers["x-content-type-options"], page.headers["referrer-policy"]) == ("nosniff", "no-referrer")
+        assert re.search(r"<style|style=|\son\w+=|(src|href|action)=\"(https?:|//|javascript:)", page.text) is None
+        assert re.search(r"<script(?! src=\"/console/assets/)", page.text) is None
+        assert re.search(r"hx-on|[\"'\s](js|javascript):", page.text) is None  # what htmx would have to evaluate
+
+    def test_asks_for_sign_in_and_comes_back(self, owner: Reader, path: str) -> None:
+        owner.cookies = {}
+        answer = owner.get(f"{path}?q=a%20b")
+
+        assert answer.status_code == 303
+        assert answer.headers["location"] == f"/console/sign-in?next={path}%3Fq%3Da%2520b"
+        assert f'name="next" value="{path}?q=a%20b"' in owner.get(answer.headers["location"]).text
+
+    def test_no_key_opens_it(self, owner: Reader, context: Context, path: str) -> None:
+        owner.cookies = {}
+
+        assert owner.ask("GET", path, headers={"authorization": f"Bearer {new_key(context)}"}).status_code == 303
+
+    def test_sends_no_more_than_it_must(self, owner: Reader, path: str) -> None:
+        """A table of everything is a page that nobody reads and everybody waits for."""
+        assert len(owner.get(path).content) < 60_000
+
+
+@pytest.mark.parametrize("path", EVERY_FORM_OF_A_SESSION)
+def test_a_form_of_another_session_site_or_origin_is_refused_and_changes_nothing(owner: Reader, ada: Reader, path: str) -> None:
+    """Issue: 'CSRF protection'. Each form that is added later, too."""
+    sites, origins = (
+        ("cross-site", "same-site", "none", ""),
+        ("", "null", "http://evil.example", "http://127.0.0.1:1", f"{ORIGIN}.evil.example"),
+    )
+    foreign = [{"sec-fetch-site": site} for site in sites] + [{"origin": origin} for origin in origins]
+    good, before = owner.form_token, rows(owner.context)
+    refused = [owner.send_as(token, path) for token in ("", "0" * 64, ada.form_token)]
+    refused += [owner.ask("POST", path, data={"form_token": good}, headers=headers) for headers in foreign]
+    owner.cookies = {}
+
+    assert [answer.status_code for answer in refused] == [403] * 12
+    assert all("was not sent from a page of this service" in answer.text for answer in refused)
+    assert owner.send_as(good, path).status_code == 401
+    assert rows(owner.context) == before
+
+
+@pytest.mark.parametrize("path", FOR_OWNERS)
+def test_what_is_for_owners_is_refused_to_others(ada: Reader, path: str) -> None:
+    before = rows(ada.context)
+    answers = [answer for answer in (ada.get(path), ada.send(path, name="eve")) if answer.status_code != 405]
+
+    assert [answer.status_code for answer in answers] == [403] * len(answers) != []
+    assert rows(ada.context) == before
+    assert f'href="{path}"' not in ada.get("/console").text
+
+
+class TestGoingBack:
+    """No open redirect: what leads back leads to a page of ours."""
+
+    @pytest.mark.parametrize("address", ["/console", "/console/memory?q=x&user_id=bo", "/profile", "/console/a-b/c"])
+    def test_a_page_of_ours_is_gone_back_to(self, address: str) -> None:
+        assert frame.within(address, "no") == address
+
+    def test_anything_else_is_not(self, owner: Reader) -> None:
+        led = [owner.send("/console/theme", theme="dark", back=address).headers["location"] for address in NOT_OURS]
+
+        assert {frame.within(address, "no") for address in NOT_OURS} == {"no"}
+        assert set(led) == {"/console"}
+
+    def test_signing_in_leads_to_the_page_that_was_asked_for(self, owner: Reader) -> None:
+        assert owner.get("/console/sign-in?next=/console/memory%3Fq=x").headers["location"] == "/console/memory?q=x"
+        assert owner.get("/console/sign-in?next=//evil.example").headers["location"] == "/console"
+
+
+class TestWhatIsTold:
+    """A sentence about what was done, kept across the redirect by the browser alone."""
+
+    def test_it_stands_on_the_next_page_and_only_there(self, owner: Reader) -> None:
+        owner.cookies["told"] = frame.seal("12 turns are <b>erased</b>.", owner.cookies["session"])
+
+        assert '<div class="told" role="status"><p>12 turns are &lt;b&gt;erased&lt;/b&gt;.</p></div>' in owner.get("/console").text
+        assert "erased" not in owner.get("/console").text
+
+    @pytest.mark.parametrize("sealed", ["", ".", "x", "YQ.", "YQ.00", "YQ." + "0" * 64, "%C3.%00", frame.seal("You won.", "another token")])
+    def test_nobody_else_can_write_it(self, owner: Reader, sealed: str) -> None:
+        owner.cookies["told"] = sealed
+        page = owner.get("/console")
+
+        assert page.status_code == 200
+        assert "You won." not in page.text
+
+    def test_a_long_one_still_fits_into_a_cookie(self) -> None:
+        sealed = frame.seal("計" * 5_000, "token")
+
+        assert len(sealed) < 2_000
+        assert frame.unseal(sealed, "token") == "計" * frame.TOLD_CHARACTERS_MAX
+
+
+class TestTheTheme:
+    """Issue: 'Light and dark'; it follows the system until the reader chooses."""
+
+    @pytest.mark.parametrize("theme", pages.THEMES)
+    def test_a_choice_holds_for_all_pages(self, owner: Reader, theme: str) -> None:
+        answer = owner.send("/console/theme", theme=theme, back="/console")
+
+        assert answer.headers["location"] == "/console"
+        for path in ("/console", "/", "/docs"):
+            assert f'<html lang="en" data-theme="{theme}">' in owner.get(path).text
+
+    def test_it_is_given_up_again(self, owner: Reader) -> None:
+        owner.send("/console/theme", theme="dark", back="/console")
+        owner.send("/console/theme", theme="system", back="/console")
+
+        assert '<html lang="en">' in owner.get("/console").text
+
+    def test_what_is_no_theme_is_none(self, owner: Reader) -> None:
+        owner.cookies["theme"] = '"><script>'
+
+        assert '<html lang="en">' in owner.get("/console").text
+
+
+class TestAssets:
+    """Style sheets and scripts: asked for once, never stale."""
+
+    @pytest.mark.parametrize("name", sorted(assets.held()))
+    def test_each_is_kept_by_browsers_for_good_under_an_address_of_its_content(self, owner: Reader, name: str) -> None:
+        answer = owner.get(assets.asset(name))
+
+        kind = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}[name.rpartition(".")[2]]
+        assert (answer.status_code, answer.headers["content-type"].partition(";")[0]) == (200, kind)
+        assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert answer.content == assets.held()[name]
+
+    @pytest.mark.parametrize(
+        "address", ["0" * 16 + "/frame.css", "{0}/frame.html", "{0}/none.css", "{0}/..%2fdocs.html", "{0}/", "frame.css"]
+    )
+    def test_nothing_else_is_given(self, owner: Reader, address: str) -> None:
+        answer = owner.get("/console/assets/" + address.format(assets.digest()))
+
+        assert (answer.status_code, answer.headers["cache-control"]) == (404, "no-store")
+
+
+def test_one_who_is_no_longer_signed_in_is_sent_to_the_form_from_within_a_page_too(owner: Reader) -> None:
+    owner.cookies = {}
+    answer = owner.get("/console", swap=True)
+
+    assert (answer.status_code, answer.headers["hx-redirect"]) == (204, "/console/sign-in")
+
+
+def test_a_refusal_within_a_page_is_a_part_of_it(owner: Reader) -> None:
+    answer = owner.ask("POST", "/console/theme", data={"a": "b"}, headers={"sec-fetch-site": "same-origin", "hx-request": "true"})
+
+    assert (answer.status_code, "<html" in answer.text) == (403, False)
+    assert '<p class="wrong" role="alert">' in answer.text
+
+
+def test_who_goes_back_in_history_gets_the_whole_page(owner: Reader) -> None:
+    answer = owner.ask("GET", "/console", headers={"hx-request": "true", "hx-history-restore-request": "true"})
+
+    assert "<html" in answer.text
+
+
+def test_the_sections_are_those_that_are_there(owner: Reader) -> None:
+    assert re.findall(r'<li><a href="(/[a-z/-]+)"', owner.get("/console").text) == [
+        *(section.path for section in frame.SECTIONS if section.path in EVERY_PAGE), "/docs",
+    ]  # fmt: skip
