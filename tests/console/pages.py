@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from remembrancer.entrypoints.console.routes import PAGES
 
-EVERY_PAGE = sorted(path for path, page in PAGES.items() if page.get and not page.anybody)  # of who is signed in
+EVERY_PAGE = sorted(path for path, page in PAGES.items() if page.get and not page.anybody and not page.is_part)  # of who is signed in
 EVERY_FORM = sorted(path for path, page in PAGES.items() if page.post)
 EVERY_FORM_OF_A_SESSION = sorted(path for path, page in PAGES.items() if page.post and not page.anybody)
 FOR_OWNERS = sorted(path for path, page in PAGES.items() if page.owner_only)

@@ -24,9 +24,12 @@ _UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # escapes that would st
 _NO_ROOM = "the files of this account take all the room they may"
 
 
-def execute(context: Context, sandbox: Sandbox, caller: Caller, asked: Execution, given: Once | None = None) -> Executed:
+def execute(
+    context: Context, sandbox: Sandbox, caller: Caller, asked: Execution, given: Once | None = None, *, as_is: bool = False
+) -> Executed:
     """Run it, wait for its end, and say how it went; its files are durable by then, and when `session_id` is given the run is searchable.
 
+    `as_is`: nothing is mended or improved.
     Raises ReadOnly, Pinned, Conflict as `once`, SandboxBusy, SandboxUnavailable,
     StoreUnavailable, EmbedderUnavailable.
     """
@@ -35,7 +38,7 @@ def execute(context: Context, sandbox: Sandbox, caller: Caller, asked: Execution
     if given is not None and (first := context.store.read(lambda tx: first_answer(tx, given, context.clock()))) is not None:
         return Executed.model_validate_json(first)
     panel = Panel(models=context.models, settings=context.settings, outside=may_use_outside_models(context, caller))
-    return _kept(context, caller, asked, *run_program(sandbox, asked, panel), given)
+    return _kept(context, caller, asked, *run_program(sandbox, asked, panel, as_is=as_is), given)
 
 
 def _kept(

@@ -82,7 +82,11 @@ def reach(scope: str) -> str:
     if scope in ("/", "/**"):
         return "Everything on the machine."
     if not _WILD.intersection(scope):
-        return f"Everything below {scope}, however deep; not the folder itself." if scope.endswith("/") else "This one path, and nothing below it."
+        return (
+            f"Everything below {scope}, however deep; not the folder itself."
+            if scope.endswith("/")
+            else "This one path, and nothing below it."
+        )
     if pattern[-1] in ("", _FOLDERS):
         return "Everything below each folder that fits, however deep."
     if _FOLDERS in pattern:

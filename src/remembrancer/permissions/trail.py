@@ -12,7 +12,7 @@ from ..protocol import limits
 from ..protocol.message import Message
 from ..protocol.permissions import AuditEntry
 from ..store import Row, Transaction
-from .audit import SQL, shown
+from .audit import SQL, entry_of
 from .owner import must_govern
 
 LOOKED_THROUGH = 20_000  # entries of one page at most, so that what is rare takes no longer than it may
@@ -58,4 +58,4 @@ def looked_through(records: Records, caller: Caller, sought: Sought) -> Leaf:
         least, following = page[-1].seq, page[-1].seq
     else:
         least, following = since, since if since > 1 else None
-    return Leaf(entries=[shown(row) for row in page], newest=newest, least=least, next=following)
+    return Leaf(entries=[entry_of(row) for row in page], newest=newest, least=least, next=following)

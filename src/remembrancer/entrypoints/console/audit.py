@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.responses import Response, StreamingResponse
@@ -37,7 +38,7 @@ def show(visit: Visit) -> Response:
     query, wrong = sought(Sought, {**form, "before": number(asked.get("before", ""))})
     leaf = looked_through(visit.context, visit.caller(), query)
     filters = {name: value for name, value in form.items() if value}
-    values = {
+    values: dict[str, Any] = {
         "leaf": leaf,
         "form": form,
         "wrong": wrong,
@@ -76,6 +77,6 @@ def _lines(visit: Visit) -> Iterator[str]:
 
 PAGES = {
     PATH: Page(get=show, owner_only=True),
-    f"{PATH}/verify": Page(get=look_at_all, owner_only=True),
-    f"{PATH}/export": Page(get=take_away, owner_only=True),
+    f"{PATH}/verify": Page(get=look_at_all, owner_only=True, is_part=True),
+    f"{PATH}/export": Page(get=take_away, owner_only=True, is_part=True),
 }

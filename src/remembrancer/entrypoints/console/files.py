@@ -68,7 +68,7 @@ def _name(given: str) -> str:
 
 PAGES = {
     PATH: Page(get=show),
-    f"{PATH}/download": Page(get=download),
-    f"{PATH}/picture": Page(get=picture),
+    f"{PATH}/download": Page(get=download, is_part=True),
+    f"{PATH}/picture": Page(get=picture, is_part=True),
     f"{PATH}/erase": Page(post=erase),
 }

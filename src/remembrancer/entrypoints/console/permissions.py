@@ -103,7 +103,7 @@ def _listed(words: list[Any]) -> str:
 
 PAGES = {
     PATH: Page(get=show, owner_only=True),
-    f"{PATH}/scope": Page(get=look, owner_only=True),
+    f"{PATH}/scope": Page(get=look, owner_only=True, is_part=True),
     f"{PATH}/grant": Page(post=give, owner_only=True),
     f"{PATH}/revoke": Page(post=take_back, owner_only=True),
 }

@@ -162,6 +162,7 @@ class Page:
     guessed: bool = False  # a form that somebody could try many of
     anybody: bool = False  # also for who is not signed in; everywhere else that is seen to before the handle
     owner_only: bool = False
+    is_part: bool = False  # its GET gives a part of a page, or a file: nothing to go to by itself
 
     @property
     def methods(self) -> list[str]:
