@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 from remembrancer import testing
 from remembrancer.accounts.keys import authenticate
-from remembrancer.accounts.usage import DAYS_SHOWN, Tally, Usage, usage_of
+from remembrancer.accounts.usage import DAYS_SHOWN, Kind, Tally, Usage, usage_of
 from remembrancer.context import Caller, Context
 from remembrancer.entrypoints.http import make_app
 from remembrancer.models import Try
@@ -123,5 +123,5 @@ def test_calls_of_models_and_their_tokens_count_for_the_service(context: Context
                 watcher(tried)
     found = used(context, owner)
 
-    kinds = ("model_call", "model_failure", "tokens_read", "tokens_written")
+    kinds: tuple[Kind, ...] = ("model_call", "model_failure", "tokens_read", "tokens_written")
     assert [found.total(kind) for kind in kinds] == [2, 1, 30, 12]

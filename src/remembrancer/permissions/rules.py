@@ -98,12 +98,11 @@ def examples(scope: str) -> tuple[list[str], list[str]]:
     """Paths that a scope covers, and paths near by that it does not."""
     if scope == ONLY_ROOT:
         return ["/"], ["/etc"]
-    plain = "/".join(_like(name, "") for name in scope.split("/")).replace("//", "/")
-    deep = "/".join(_like(name, "deep/er") for name in scope.split("/"))
-    below = [plain.rstrip("/") + "/name", plain.rstrip("/") + "/deep/er/name"]
-    above = plain.rstrip("/").rpartition("/")[0]
-    tried = dict.fromkeys([plain.rstrip("/"), deep.rstrip("/"), *below, plain.rstrip("/") + "2", f"{above}/other", above])
-    paths = [path for path in tried if path.startswith("/") and "//" not in path]
+    plain, deep = ("/".join(_like(name, folders) for name in scope.split("/")).replace("//", "/") for folders in ("", "deep/er"))
+    plain, deep = plain.rstrip("/"), deep.rstrip("/")
+    above, _, last = plain.rpartition("/")
+    tried = [plain, deep, f"{plain}/name", f"{above}/folder/{last}", f"{plain}/deep/er/name", f"{plain}2", above]
+    paths = [path for path in dict.fromkeys(one.rstrip("/") for one in tried) if path]
     return [path for path in paths if covers(scope, path)][:3], [path for path in paths if not covers(scope, path)][:3]
 
 

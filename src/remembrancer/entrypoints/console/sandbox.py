@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.responses import Response
 
@@ -39,12 +40,13 @@ x = np.linspace(0, 4 * np.pi, 400)
 plt.plot(x, np.sin(x) * np.exp(-x / 6))
 plt.title("A wave that fades")
 plt.xlabel("seconds")
+plt.grid()
 """
 _BROKEN = """\
 def mean(values)
     return sum(values) / len(values)
 
-print "the mean is", mean([2, 3, 5, 7])
+print(mean([2, 3, 5, 7]))
 """
 _FILE = """\
 from pathlib import Path
@@ -105,7 +107,7 @@ def _page(
     refused: Problem | None = None,
     done: Executed | None = None,
 ) -> Response:
-    values = {"wrong": wrong or {}, "refused": refused, "done": done, "marked": [], "changes": [], "pictures": []}
+    values: dict[str, Any] = {"wrong": wrong or {}, "refused": refused, "done": done, "marked": [], "changes": [], "pictures": []}
     if done is not None:
         values |= {"marked": _marked(done), "changes": _changes(done.diff or ""), "pictures": _pictures(visit, done)}
     if visit.is_swap:

@@ -12,7 +12,7 @@ from ...accounts.usage import DAYS_SHOWN, KINDS, Kind, usage_of
 from .visit import Page, Visit
 
 PATH = "/console/usage"
-WIDTH, HEIGHT, _FLOOR, _TOP = 600, 120, 100, 8  # of a chart: bars stand on the floor, labels below it
+WIDTH, HEIGHT, _FLOOR, _TOP = 600, 140, 118, 20  # of a chart: bars stand on the floor, labels below it
 _DAY_MS = 86_400_000
 _CHARTS: tuple[tuple[str, tuple[tuple[Kind, str], ...]], ...] = (
     ("Turns kept", (("turn", "turns"),)),
@@ -64,7 +64,7 @@ def show(visit: Visit) -> Response:
     is_empty = not any(sum(chart.totals) for chart in charts)
     names = {kind: name for _, series in _CHARTS for kind, name in series}
     values: dict[str, Any] = {"charts": charts, "by_key": by_key, "kinds": kinds, "names": names, "is_empty": is_empty}
-    return visit.page("usage.html", **values, days_shown=DAYS_SHOWN, width=WIDTH, height=HEIGHT, floor=_FLOOR)
+    return visit.page("usage.html", **values, days_shown=DAYS_SHOWN, width=WIDTH, height=HEIGHT, floor=_FLOOR, top=_TOP)
 
 
 def chart(title: str, series: list[tuple[str, list[int]]], days: list[date]) -> Chart:
