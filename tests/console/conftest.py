@@ -1,11 +1,15 @@
-"""Those who read the pages."""
+"""Those who read the pages: quick readers for what pages say, a real browser for what happens in one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import needed
 import pytest
 from console.reader import ORIGIN, Reader
+from console.window import Site, launch
+from playwright.sync_api import Browser, Page, sync_playwright
+from service import serving
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -29,3 +33,33 @@ def owner(read_as: Callable[[str], Reader]) -> Reader:
 def ada(owner: Reader, read_as: Callable[[str], Reader]) -> Reader:
     """A member, signed in."""
     return read_as("ada")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, started when the first test of a module asks for it.
+
+    Not for longer than a module: Playwright keeps an event loop running in this thread, and other tests run their own there.
+    """
+    needed.program("chromium", "chromium")
+    with sync_playwright() as playwright:
+        started = launch(playwright)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def site(app: Starlette, context: Context, browser: Browser) -> Iterator[Site]:
+    """The service on a real port. The test fails when anything went wrong in a window that looked at it."""
+    with serving(app) as port:
+        made = Site(f"http://127.0.0.1:{port}", browser, context)
+        yield made
+    for watch in made.watches:
+        watch.check()
+
+
+@pytest.fixture
+def page(site: Site) -> Iterator[Page]:
+    """A page in a fresh window, signed in as the owner; `page.goto("/console")` leads to the service."""
+    with site.window("owner") as made:
+        yield made

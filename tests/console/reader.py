@@ -8,21 +8,27 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from remembrancer.accounts import sessions
+from remembrancer.accounts import NO_KEY, sessions
 from remembrancer.accounts.accounts import account_named
 from remembrancer.context import Caller, Context
 
 ORIGIN = "http://127.0.0.1:8460"
 
 
+def enter(context: Context, account: str) -> tuple[Caller, str]:
+    """Sign in to an account, made when there is none: whose it is, and what the cookie holds."""
+    row = context.store.write(lambda tx: account_named(tx, account, context.clock()))
+    caller = Caller(account_id=row.id, account_name=row.name, is_owner=row.role == "owner", key_id=NO_KEY)
+    return caller, sessions.sign_in(context, row.id)
+
+
 class Reader:
     """One who is signed in to an account, made when there is none. Answers come as they are; redirects are not followed."""
 
     def __init__(self, client: TestClient, context: Context, account: str = "owner") -> None:
-        row = context.store.write(lambda tx: account_named(tx, account, context.clock()))
         self.client, self.context = client, context
-        self.caller = Caller(account_id=row.id, account_name=row.name, is_owner=row.role == "owner", key_id=0)
-        self.cookies = {"session": sessions.sign_in(context, row.id)}
+        self.caller, token = enter(context, account)
+        self.cookies = {"session": token}
 
     @property
     def form_token(self) -> str:

@@ -43,5 +43,11 @@ where keys.digest = :digest;
 -- revoke_key: from now on the key is refused
 update keys set revoked_ms = :now_ms where id = :key_id and revoked_ms is null;
 
+-- revoke_own_key: the same of a key of an account
+update keys set revoked_ms = :now_ms where id = :key_id and account_id = :account_id and revoked_ms is null;
+
+-- relabel_own_key: another label for a key of an account
+update keys set label = :label where id = :key_id and account_id = :account_id;
+
 -- note_use: when a key was last used, unless that is noted already for this minute
 update keys set last_used_ms = :now_ms where id = :key_id and (last_used_ms is null or last_used_ms <= :noted_before_ms);

@@ -149,6 +149,18 @@ def revoke(records: Records, key_id: int) -> bool:
     return records.store.write(lambda tx: tx.run(SQL.revoke_key, key_id=key_id, now_ms=now_ms)) == 1
 
 
+def revoke_own(records: Records, caller: Caller, key_id: int) -> bool:
+    """The same of a key of the caller's account; False for one of another, as for one that does not exist."""
+    whose = {"account_id": caller.account_id, "key_id": key_id, "now_ms": records.clock()}
+    return records.store.write(lambda tx: tx.run(SQL.revoke_own_key, **whose)) == 1
+
+
+def relabel_own(records: Records, caller: Caller, key_id: int, label: str) -> bool:
+    """Give a key of the caller's account another label; False for one of another account. Raises InvalidRequest for one out of bounds."""
+    whose = {"account_id": caller.account_id, "key_id": key_id, "label": checked_line(label, "The label")}
+    return records.store.write(lambda tx: tx.run(SQL.relabel_own_key, **whose)) == 1
+
+
 def authenticate(records: Records, text: str) -> Caller:
     """Whose key this is, looked up anew each time: what another process revoked is refused at once.
 

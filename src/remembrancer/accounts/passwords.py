@@ -66,6 +66,19 @@ def account_of(records: Records, name: str, password: str) -> int:
     return int(known.id)
 
 
+def change_password(records: Records, name: str, old: str, new: str) -> None:
+    """Set a new password for who knows the old one, and sign all browsers of the account out.
+
+    A wrong old one counts as a failed sign-in does. Raises SignInRefused, SignInTooOften, PasswordUnfit, StoreUnavailable.
+    """
+    kept = hashed(new)
+    try:
+        account_id = account_of(records, name, old)
+    except PasswordUnfit:
+        raise SignInRefused from None
+    records.store.write(lambda tx: set_password(tx, account_id, kept, records.clock()))
+
+
 def _begin(tx: Transaction, digest: bytes, name: str, now_ms: int) -> Row | None:
     """What is kept for this name. It counts as a failure until it worked, so that many tries at once are not free."""
     failed = tx.one(SQL.failures_of, digest=digest)

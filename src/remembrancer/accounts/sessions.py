@@ -16,6 +16,13 @@ LASTS_MS = 14 * 86_400_000  # and after so long in any case
 CONFIRMED_MS = 5 * 60_000  # after the password was typed, what needs it is done without asking again
 _NOTED_EVERY_MS = 60_000
 
+# The first that fits: each names those before it, for old sites' sake.
+_BROWSERS = (("Edg/", "Edge"), ("OPR/", "Opera"), ("Firefox/", "Firefox"), ("Chrome/", "Chrome"), ("Safari/", "Safari"))
+_SYSTEMS = (
+    *(("Android", "Android"), ("iPhone", "iPhone"), ("iPad", "iPad")),
+    *(("CrOS", "ChromeOS"), ("Windows", "Windows"), ("Mac OS X", "macOS"), ("Linux", "Linux")),
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedIn:
@@ -28,7 +35,17 @@ class SignedIn:
     is_confirmed: bool = False  # the password was typed in it lately
 
 
-def sign_in(records: Records, account_id: int) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Browser:
+    """One browser that is signed in; times in ms since 1970."""
+
+    name: str
+    since_ms: int
+    used_ms: int  # to the minute
+    is_this: bool
+
+
+def sign_in(records: Records, account_id: int, browser: str = "") -> str:
     """Begin a session; gives what the cookie holds: 256 random bits, of which only a digest is kept. Raises StoreUnavailable."""
     token = secrets.token_urlsafe(32)
 
@@ -36,6 +53,7 @@ def sign_in(records: Records, account_id: int) -> str:
         now_ms = records.clock()
         tx.run(SQL.end_old_sessions, created_before_ms=now_ms - LASTS_MS, used_before_ms=now_ms - IDLE_MS)
         tx.run(SQL.add_session, digest=digest(token), account_id=account_id, now_ms=now_ms)
+        tx.run(SQL.name_browser, digest=digest(token), browser=browser)
 
     records.store.write(begin)
     return token
@@ -72,6 +90,21 @@ def confirm(records: Records, session: SignedIn, token: str, password: str) -> N
     if known != session.account_id:
         raise SignInRefused
     records.store.write(lambda tx: tx.run(SQL.confirm_session, digest=digest(token), now_ms=records.clock()))
+
+
+def browsers(records: Records, session: SignedIn, token: str) -> list[Browser]:
+    """Those that are signed in to the account of a session, the latest used first; `token` is that of this one. Raises StoreUnavailable."""
+    now_ms, this = records.clock(), digest(token)
+    ends = {"created_after_ms": now_ms - LASTS_MS, "used_after_ms": now_ms - IDLE_MS}
+    rows = records.store.read(lambda tx: tx.all(SQL.sessions_of, account_id=session.account_id, **ends))
+    return [Browser(name=row.browser, since_ms=row.created_ms, used_ms=row.used_ms, is_this=row.digest == this) for row in rows]
+
+
+def browser_named(user_agent: str) -> str:
+    """What people would call a browser that says this of itself: `Firefox on Linux`; empty where nothing is known of it."""
+    program = next((name for mark, name in _BROWSERS if mark in user_agent), "")
+    system = next((name for mark, name in _SYSTEMS if mark in user_agent), "")
+    return f"{program} on {system}" if program and system else program or system
 
 
 def is_form_of(session: SignedIn, token: str) -> bool:

@@ -24,6 +24,14 @@ insert into browser_sessions (digest, account_id, created_ms, used_ms, confirmed
 -- confirm_session: the password was typed in this session now
 update browser_sessions set confirmed_ms = :now_ms where digest = :digest;
 
+-- name_browser: what a session's browser calls itself
+update browser_sessions set browser = :browser where digest = :digest;
+
+-- sessions_of: the browsers that are signed in to an account, the latest used first
+select digest, browser, created_ms, used_ms from browser_sessions
+where account_id = :account_id and created_ms > :created_after_ms and used_ms > :used_after_ms
+order by used_ms desc, created_ms desc;
+
 -- session_of: whose browser it is, while it is signed in
 select accounts.id, accounts.name, accounts.role, browser_sessions.used_ms, browser_sessions.confirmed_ms
 from browser_sessions join accounts on accounts.id = browser_sessions.account_id

@@ -32,8 +32,11 @@ class ChainState:
 
 
 def show(visit: Visit) -> Response:
-    """A page of the trail; for a script that looks for something else, the entries alone."""
+    """A page of the trail, with what came of looking at all of it when that is asked; for a script only the part it wants."""
     asked = visit.request.query_params
+    chain = look_at_all(visit) if asked.get("verify") else None
+    if visit.is_swap and chain:
+        return visit.fragment("_audit_chain.html", chain=chain)
     form = {name: asked.get(name, "").strip() for name in _FIELDS}
     query, wrong = sought(Sought, {**form, "before": number(asked.get("before", ""))})
     leaf = looked_through(visit.context, visit.caller(), query)
@@ -47,19 +50,22 @@ def show(visit: Visit) -> Response:
         "is_newest": not asked.get("before"),
         "is_filtered": bool(filters),
     }
-    return visit.fragment("_audit_entries.html", **values) if visit.is_swap else visit.page("audit.html", **values, chain=None)
+    return visit.fragment("_audit_entries.html", **values) if visit.is_swap else visit.page("audit.html", **values, chain=chain)
 
 
-def look_at_all(visit: Visit) -> Response:
-    """Verify the whole trail."""
+def look_at_all(visit: Visit) -> ChainState:
+    """Verify the whole trail. Raises NotOwner, StoreUnavailable."""
     must_govern(visit.caller())
     begin = time.perf_counter()
     try:
         head = verify(visit.context)
-        chain = ChainState(entries=head.seq, hash=head.hash, ms=(time.perf_counter() - begin) * 1e3)
     except AuditBroken as error:
-        chain = ChainState(entries=0, hash="", ms=(time.perf_counter() - begin) * 1e3, broken=str(error))
-    return visit.fragment("_audit_chain.html", chain=chain) if visit.is_swap else visit.page("audit_verified.html", chain=chain)
+        return ChainState(entries=0, hash="", ms=_since(begin), broken=str(error))
+    return ChainState(entries=head.seq, hash=head.hash, ms=_since(begin))
+
+
+def _since(begin: float) -> float:
+    return (time.perf_counter() - begin) * 1e3
 
 
 def take_away(visit: Visit) -> Response:
@@ -77,6 +83,5 @@ def _lines(visit: Visit) -> Iterator[str]:
 
 PAGES = {
     PATH: Page(get=show, owner_only=True),
-    f"{PATH}/verify": Page(get=look_at_all, owner_only=True, is_part=True),
-    f"{PATH}/export": Page(get=take_away, owner_only=True, is_part=True),
+    f"{PATH}/export": Page(get=take_away, owner_only=True, gives_file=True),
 }

@@ -68,7 +68,7 @@ def _name(given: str) -> str:
 
 PAGES = {
     PATH: Page(get=show),
-    f"{PATH}/download": Page(get=download, is_part=True),
-    f"{PATH}/picture": Page(get=picture, is_part=True),
+    f"{PATH}/download": Page(get=download, gives_file=True),
+    f"{PATH}/picture": Page(get=picture, gives_file=True),
     f"{PATH}/erase": Page(post=erase),
 }

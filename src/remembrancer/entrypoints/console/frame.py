@@ -48,6 +48,12 @@ def sections(there: Container[str], *, is_owner: bool) -> dict[str, list[Section
     return groups
 
 
+def section_of(path: str) -> str:
+    """The path of the section that a page belongs to; empty for one of none."""
+    below = [section.path for section in SECTIONS if path == section.path or path.startswith(f"{section.path}/")]
+    return max(below, key=len, default="") if path != "/console" else path
+
+
 def within(address: str, otherwise: str) -> str:
     """`address` when it is one of a page of ours, else `otherwise`: nobody is sent on to another origin."""
     return address if _WITHIN.fullmatch(address) else otherwise

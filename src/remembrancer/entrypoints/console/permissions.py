@@ -21,14 +21,11 @@ _NOTHING_TYPED = {"scope": "", "agent": "", "ttl_minutes": "30", "action_read": 
 
 
 def show(visit: Visit) -> Response:
-    """The grants in force, and the form for one more."""
+    """The grants in force, and the form for one more; for a script, what the scope that is being typed covers."""
+    scope = visit.request.query_params.get("scope")
+    if visit.is_swap and scope is not None:
+        return visit.fragment("_scope.html", covered=_covered(scope), wrong={})
     return _page(visit, _NOTHING_TYPED)
-
-
-def look(visit: Visit) -> Response:
-    """What the scope that is being typed covers, as a part of the page."""
-    scope = visit.request.query_params.get("scope", "")
-    return visit.fragment("_scope.html", covered=_covered(scope), wrong={})
 
 
 def give(visit: Visit) -> Response:
@@ -103,7 +100,6 @@ def _listed(words: list[Any]) -> str:
 
 PAGES = {
     PATH: Page(get=show, owner_only=True),
-    f"{PATH}/scope": Page(get=look, owner_only=True, is_part=True),
     f"{PATH}/grant": Page(post=give, owner_only=True),
     f"{PATH}/revoke": Page(post=take_back, owner_only=True),
 }

@@ -71,10 +71,15 @@ def sign_out(visit: Visit) -> Response:
     return visit.go(SIGN_IN, token="")
 
 
+def begin(visit: Visit, account_id: int) -> str:
+    """A new session of the browser that asks; gives what its cookie holds."""
+    return sessions.sign_in(visit.context, account_id, sessions.browser_named(visit.request.headers.get("user-agent", "")))
+
+
 def _begin(visit: Visit, account_id: int, back: str) -> Response:
     if visit.token:
         sessions.sign_out(visit.context, visit.token)
-    return visit.go(back, token=sessions.sign_in(visit.context, account_id))
+    return visit.go(back, token=begin(visit, account_id))
 
 
 PAGES = {

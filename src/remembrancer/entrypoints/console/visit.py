@@ -131,7 +131,7 @@ class Visit:
     def _rendered(self, template: str, status: int, **values: object) -> Response:
         here = self.request.url
         back = frame.within(here.path + (f"?{here.query}" if here.query else ""), "/console")
-        answer = pages.page(f"console/{template}", self.request, here=here.path, back=back, **values)
+        answer = pages.page(f"console/{template}", self.request, here=frame.section_of(here.path), back=back, **values)
         answer.status_code = status
         answer.headers["Content-Security-Policy"] = _CSP
         answer.headers["Cross-Origin-Opener-Policy"] = "same-origin"
@@ -162,7 +162,7 @@ class Page:
     guessed: bool = False  # a form that somebody could try many of
     anybody: bool = False  # also for who is not signed in; everywhere else that is seen to before the handle
     owner_only: bool = False
-    is_part: bool = False  # its GET gives a part of a page, or a file: nothing to go to by itself
+    gives_file: bool = False  # to be kept by the reader, not looked at
 
     @property
     def methods(self) -> list[str]:

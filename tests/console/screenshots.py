@@ -1,0 +1,95 @@
+"""Pictures of every page in both themes, on a telephone and on a large screen: `make screenshots`, for people to look at."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+from urllib.parse import urlsplit
+
+from console.pages import EVERY_PAGE, VIEWS
+from console.things import put_conversation, put_things
+from console.window import Site, launch
+from playwright.sync_api import Playwright, ViewportSize, sync_playwright
+from service import Http, new_key, serving
+from starlette.testclient import TestClient
+
+from remembrancer.context import Context, assemble
+from remembrancer.entrypoints.console.routes import PAGES
+from remembrancer.entrypoints.http import make_app
+from remembrancer.settings import Settings
+
+SIZES: Mapping[str, ViewportSize] = {"narrow": {"width": 360, "height": 780}, "wide": {"width": 1600, "height": 1000}}
+
+
+@contextmanager
+def filled(folder: Path) -> Iterator[Context]:
+    """A service with the demo's conversation and things of every kind, and one account with nothing."""
+    context = assemble(Settings(data=folder, durability="normal"))
+    try:
+        put_conversation(context)
+        with TestClient(make_app(context)) as client:
+            put_things(Http(client, context, new_key(context)))
+        yield context
+    finally:
+        context.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """What one of them shows."""
+
+    name: str
+    path: str
+    account: str | None
+    theme: Literal["light", "dark"]
+    viewport: ViewportSize
+
+
+def pictures() -> Iterator[Picture]:
+    """One a page, theme and size; `empty-` are those of an account without anything."""
+    views = {path.removeprefix("/").replace("/", "-"): path for path in EVERY_PAGE} | VIEWS
+    for name, path in views.items():
+        page = PAGES[urlsplit(path).path]
+        shows = {"": None} if page.anybody else {"": "owner"} if page.owner_only or name in VIEWS else {"": "owner", "empty-": "ada"}
+        for theme, (size, viewport), (kind, account) in product(("light", "dark"), SIZES.items(), shows.items()):
+            yield Picture(name=f"{kind}{name}-{size}-{theme}", path=path, account=account, theme=theme, viewport=viewport)
+
+
+def take(playwright: Playwright, context: Context, folder: Path, only: str) -> None:
+    """Those whose name has `only` in it; says what went wrong in them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with serving(make_app(context)) as port:
+        site = Site(f"http://127.0.0.1:{port}", launch(playwright), context)
+        for picture in pictures():
+            if only not in picture.name:
+                continue
+            with site.window(picture.account, viewport=picture.viewport, color_scheme=picture.theme) as page:
+                page.goto(picture.path)
+                page.screenshot(path=folder / f"{picture.name}.png", full_page=True)
+                wide = page.evaluate("document.documentElement.scrollWidth") > picture.viewport["width"]
+            print(picture.name, *(["IS WIDER THAN ITS WINDOW"] if wide else []), *site.watch.wrong)
+        site.browser.close()
+
+
+def main() -> None:
+    """Fill a service in a folder that is gone afterwards, and take them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("screenshots"))
+    parser.add_argument("--only", default="", help="part of the names of the pictures to take")
+    arguments = parser.parse_args()
+    if shutil.which("chromium") is None:
+        sys.exit("needs chromium: make setup-system as root, or apt-get install chromium")
+    with TemporaryDirectory() as folder, filled(Path(folder)) as context, sync_playwright() as playwright:
+        take(playwright, context, arguments.out, arguments.only)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""Chromium as people run it, and a watch over what its pages do: nothing may go wrong in it unseen."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from console.reader import enter
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, Request
+
+from remembrancer.context import Context
+
+# As root Chromium refuses to start with its own sandbox; containers give it a small /dev/shm; nothing outside is looked up.
+_FLAGS = ["--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+
+
+def launch(playwright: Playwright) -> Browser:
+    """Chromium, as the machine has it."""
+    as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
+    return playwright.chromium.launch(executable_path=shutil.which("chromium"), args=_FLAGS + as_root)
+
+
+@dataclass
+class Watch:
+    """What went wrong in the pages of one browser window: console errors, among them what the policy refused; scripts; foreign requests."""
+
+    origin: str
+    wrong: list[str] = field(default_factory=list)
+    foreseen: list[str] = field(default_factory=list)
+
+    def over(self, window: BrowserContext) -> None:
+        """Watch all pages of a window."""
+        window.on("console", self._console)
+        window.on("weberror", lambda error: self.wrong.append(f"a script failed: {error.error}"))
+        window.on("request", self._request)
+
+    def foresee(self, pattern: str) -> None:
+        """Something that the test itself brings about, such as a status of 422, which Chromium writes to its console."""
+        self.foreseen.append(pattern)
+
+    def check(self) -> None:
+        """Raises AssertionError where something went wrong that was not foreseen."""
+        unforeseen = [one for one in self.wrong if not any(re.search(pattern, one) for pattern in self.foreseen)]
+        assert unforeseen == []
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.wrong.append(f"{message.type} in the console: {message.text}")
+
+    def _request(self, request: Request) -> None:
+        asked = urlsplit(request.url)
+        if f"{asked.scheme}://{asked.netloc}" != self.origin:
+            self.wrong.append(f"a request to {request.url[:200]}")
+
+
+@dataclass
+class Site:
+    """The service at a real address, and the browser that looks at it."""
+
+    address: str
+    browser: Browser
+    context: Context
+    watches: list[Watch] = field(default_factory=list)
+
+    @contextmanager
+    def window(self, account: str | None = None, **how: Any) -> Iterator[Page]:
+        """A window of its own, signed in to an account when one is named; `how` goes to Chromium, such as its `color_scheme`."""
+        made = self.browser.new_context(
+            base_url=self.address, locale="en-GB", timezone_id="Europe/Berlin", **{"viewport": {"width": 1280, "height": 800}, **how}
+        )
+        watch = Watch(self.address)
+        watch.over(made)
+        self.watches.append(watch)
+        made.set_default_timeout(15_000)
+        if account is not None:
+            _, token = enter(self.context, account)
+            made.add_cookies([{"name": "session", "value": token, "url": self.address, "httpOnly": True, "sameSite": "Strict"}])
+        try:
+            yield made.new_page()
+        finally:
+            made.close()
+
+    @property
+    def watch(self) -> Watch:
+        """That of the newest window."""
+        return self.watches[-1]
