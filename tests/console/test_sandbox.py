@@ -36,7 +36,7 @@ def test_what_it_prints_and_gives_is_shown_with_what_it_took(owner: Reader) -> N
 
     assert "ok" in told
     assert "Result 42 Printed <b>hello</b>" in told
-    assert re.search(r"\d+ ms processor \d+ ms, memory [\d.]+ MiB, confined by \w+", told)
+    assert re.search(r"\d+ ms processor \d+ ms, memory [\d.]+ MiB ?, confined by \w+", told)
     assert "print(&#39;&lt;b&gt;hello&lt;/b&gt;&#39;)\n6 * 7</textarea>" in page
 
 
@@ -77,7 +77,7 @@ def test_a_plot_is_shown_with_its_size_and_every_file_can_be_had(owner: Reader) 
 def test_a_session_keeps_it_as_a_turn(owner: Reader, context: Context) -> None:
     page = run(owner, "print(1)", session_id="lab")
 
-    assert "Kept as evt_" in words_of(page)
+    assert "Kept as e_" in words_of(page)
     assert rows(context)["events"] == 1
 
 
@@ -95,11 +95,11 @@ def test_a_script_gets_what_came_of_it_alone(owner: Reader) -> None:
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        ({"code": "", "mode": "fix"}, "at least 1 character"),
-        ({"code": "a" * 200_001, "mode": "fix"}, "at most 200000 characters"),
-        ({"code": "1", "mode": "rm"}, "'fix', 'optimize' or 'all'"),
-        ({"code": "1", "mode": "fix", "session_id": "s" * 300}, "at most 256 characters"),
-        ({}, "at least 1 character"),
+        ({"code": "", "mode": "fix"}, "must say something"),
+        ({"code": "a" * 200_001, "mode": "fix"}, "At most 200,000 characters."),
+        ({"code": "1", "mode": "rm"}, "One of 'fix', 'optimize' or 'all'."),
+        ({"code": "1", "mode": "fix", "session_id": "s" * 300}, "At most 256 characters."),
+        ({}, "must say something"),
     ],
     ids=["empty", "long", "mode", "session", "nothing"],
 )
@@ -122,8 +122,8 @@ class TestLimits:
         run(owner, "1")
         refused = owner.send(f"{PATH}/run", code="'my work'", mode="fix")
 
-        assert (refused.status_code, refused.headers["retry-after"]) == (429, "60")
-        assert "Try again in 60 seconds" in words_of(refused.text)
+        assert refused.status_code == 429
+        assert f"Try again in {refused.headers['retry-after']} seconds" in words_of(refused.text)
         assert "&#39;my work&#39;</textarea>" in refused.text
         run(ada, "1")
 
@@ -131,9 +131,10 @@ class TestLimits:
         assert "a.txt was not taken: the files of this account take all the room" in words_of(run(owner, "open('a.txt', 'w').write('x')"))
 
 
-def test_no_confinement_is_said_clearly(owner: Reader, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_confinement_is_said_clearly(owner: Reader, monkeypatch: pytest.MonkeyPatch, context: Context) -> None:
     """Decisions: 'No isolation available on the host → 503, never an unprotected run.'"""
-    monkeypatch.setattr("remembrancer.tools.sandbox.sandbox.LADDER", ())
+    monkeypatch.setattr("remembrancer.tools.sandbox.sandbox.LADDER", ("ns",))
+    monkeypatch.setattr("remembrancer.tools.sandbox.sandbox._SHOWN", (str(context.settings.data_folder),))
     answer = owner.send(f"{PATH}/run", code="1", mode="fix")
 
     assert (answer.status_code, 'role="alert"' in answer.text) == (503, True)
@@ -175,4 +176,4 @@ def test_in_a_browser_it_is_written_and_run_by_the_keyboard_alone(site: Site) ->
         expect(area).to_have_value("for n in range(2):\n    print(n + 40)")
         area.press("Escape")
         area.press("Tab")
-        expect(page.get_by_label("Do")).to_be_focused()
+        expect(page.get_by_role("combobox")).to_be_focused()

@@ -107,7 +107,15 @@ def _page(
     refused: Problem | None = None,
     done: Executed | None = None,
 ) -> Response:
-    values: dict[str, Any] = {"wrong": wrong or {}, "refused": refused, "done": done, "marked": [], "changes": [], "pictures": []}
+    values: dict[str, Any] = {
+        "wrong": wrong or {},
+        "refused": refused,
+        "done": done,
+        "marked": [],
+        "changes": [],
+        "pictures": [],
+        "is_part": visit.is_swap,
+    }
     if done is not None:
         values |= {"marked": _marked(done), "changes": _changes(done.diff or ""), "pictures": _pictures(visit, done)}
     if visit.is_swap:
