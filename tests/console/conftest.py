@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import needed
 import pytest
@@ -13,7 +14,25 @@ from service import serving
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from remembrancer import testing
 from remembrancer.context import Context
+from remembrancer.settings import Settings
+
+
+@pytest.fixture
+def clock() -> testing.FrozenClock:
+    """Time that the test moves."""
+    return testing.FrozenClock()
+
+
+@pytest.fixture
+def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
+    """The real parts over an empty store. However many passwords are tried in a minute, all are looked at."""
+    made = testing.context(
+        folder, settings=Settings(data=folder, embedder="none", durability="normal", rate_sign_in_per_minute=0), clock=clock
+    )
+    yield made
+    made.close()
 
 
 @pytest.fixture

@@ -59,7 +59,8 @@ def pictures() -> Iterator[Picture]:
     for name, path in views.items():
         page = PAGES[urlsplit(path).path]
         shows = {"": None} if page.anybody else {"": "owner"} if page.owner_only or name in VIEWS else {"": "owner", "empty-": "ada"}
-        for theme, (size, viewport), (kind, account) in product(("light", "dark"), SIZES.items(), shows.items()):
+        themes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+        for theme, (size, viewport), (kind, account) in product(themes, SIZES.items(), shows.items()):
             yield Picture(name=f"{kind}{name}-{size}-{theme}", path=path, account=account, theme=theme, viewport=viewport)
 
 

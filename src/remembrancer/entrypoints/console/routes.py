@@ -16,11 +16,12 @@ from ...store import StoreUnavailable
 from .. import bodies, problems
 from ..door import Door
 from ..limiter import Limiter
-from . import assets, audit, feedback, files, frame, overview, permissions, sandbox, sign_in, usage
+from . import assets, audit, feedback, files, frame, overview, permissions, profile, sandbox, sign_in, usage
 from .visit import Page, SignInFirst, Visit, check_is_ours, read_form
 
 PAGES: dict[str, Page] = {
     **overview.PAGES,
+    **profile.PAGES,
     **sign_in.PAGES,
     **files.PAGES,
     **sandbox.PAGES,

@@ -1,0 +1,53 @@
+"""What to paste where, so that a program or an agent has this memory: it works with the server as it is today."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from importlib import resources
+
+_NO_MCP = "Start it from the shell with the two variables, and let its agent use `curl`. This version of the service has no MCP server."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """One way to use the memory: where its text goes, and the text."""
+
+    name: str
+    word: str  # for the page's own use
+    about: str
+    text: str
+
+
+def set_up(base: str, user_id: str, key: str | None) -> list[Way]:
+    """The ways, with the address people reach the service at. `key` stands in the first alone; without one there is a place for it."""
+    whose = json.dumps(user_id, ensure_ascii=False)
+    in_quotes = whose.replace("'", "'\\''")  # within '…' of a shell
+    agent = _text("agent.md").replace("USER_ID", in_quotes)
+    return [
+        Way(
+            name="Address and key",
+            word="environment",
+            about="Once, in the shell that programs start from. Most shells leave a line that begins with a space out of their history.",
+            text=f" export REMEMBRANCER_URL={shlex.quote(base)}\n export REMEMBRANCER_KEY={key or 'sk_...'}",
+        ),
+        Way(name="curl", word="curl", about="Keeps a turn, then finds it.", text=_text("curl.txt").replace("USER_ID", in_quotes)),
+        Way(
+            name="Python",
+            word="python",
+            about="With the package `remembrancer`, the same that the server runs from.",
+            text=_text("python.txt").replace("USER_ID", whose),
+        ),
+        Way(
+            name="Claude Code",
+            word="claude-code",
+            about=f"Into `CLAUDE.md` of a project, or `~/.claude/CLAUDE.md` for all of them. {_NO_MCP}",
+            text=agent,
+        ),
+        Way(name="Cursor", word="cursor", about=f"Into `AGENTS.md` at the top of a project. {_NO_MCP}", text=agent),
+    ]
+
+
+def _text(name: str) -> str:
+    return resources.files("remembrancer.entrypoints").joinpath("templates", "set_up", name).read_text("utf-8").rstrip("\n")

@@ -1,0 +1,333 @@
+"""Keys, the set-up of programs, the prompt, the password and the browsers that are signed in."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from html import unescape
+from pathlib import Path
+
+import pytest
+from console.reader import Reader
+from console.window import Site
+from playwright.sync_api import Page, expect
+from service import new_key, rows, serving
+from starlette.applications import Starlette
+
+from remembrancer.accounts import keys
+from remembrancer.accounts.invitations import accept, invite
+from remembrancer.context import Context
+from remembrancer.protocol import limits
+from remembrancer.testing import FrozenClock
+
+GOOD, BETTER = "correct horse battery", "a better horse battery"
+DAY_MS = 86_400_000
+
+
+def pasted(page: str, name: str) -> str:
+    """What the block of this name holds."""
+    found = re.search(rf'<pre id="{name}" tabindex="0"><code>(.*?)</code></pre>', page, re.DOTALL)
+    assert found is not None
+    return unescape(found[1])
+
+
+class TestMakingKeys:
+    """Issue: 'make, name, pin, expire, revoke keys (shown once, copy button)'."""
+
+    def test_a_key_works_and_is_shown_once(self, owner: Reader) -> None:
+        page = owner.send("/profile/keys", label="laptop", user_id="", may="write", lasts="")
+        key = pasted(page.text, "new-key")
+        answer = owner.client.post(
+            "/api/v7/memory", json={"query_text": "x", "user_id": "owner"}, headers={"Authorization": f"Bearer {key}"}
+        )
+
+        assert (page.status_code, page.headers["cache-control"], answer.status_code) == (200, "no-store", 200)
+        assert page.text.count(key) == 2  # to copy, and in what is to be pasted
+        later = owner.get("/profile").text
+        assert key not in later
+        assert f"sk_{key[3:11]}…" in later
+
+    def test_it_is_what_was_asked_for(self, owner: Reader) -> None:
+        owner.send("/profile/keys", label="phone", user_id="bo", may="read", lasts="30d")
+        [key] = keys.listed(owner.context, "owner")
+        now_ms = owner.context.clock()
+
+        assert (key.label, key.user_id, key.read_only, key.expires_ms) == ("phone", "bo", True, now_ms + 30 * DAY_MS)
+        page = owner.get("/profile").text
+        assert all(part in page for part in ("phone", "<code>bo</code>", ">read<", "2026-01-31 00:00"))
+
+    def test_a_member_makes_keys_of_the_own_account(self, ada: Reader) -> None:
+        ada.send("/profile/keys", label="", user_id="", may="write", lasts="")
+
+        assert [key.account for key in keys.listed(ada.context)] == ["ada"]
+        assert keys.listed(ada.context)[0].label == ""
+
+    @pytest.mark.parametrize(
+        ("field", "value", "said"),
+        [
+            ("label", "x" * 201, "0 to 200 characters"),
+            ("label", "a\u2028b", "one line"),
+            ("user_id", "u" * (limits.ID_CHARACTERS_MAX + 1), f"1 to {limits.ID_CHARACTERS_MAX} characters"),
+            ("lasts", "36501d", "how long the key is good"),
+            ("lasts", "-1d", "how long the key is good"),
+        ],
+    )
+    def test_what_does_not_fit_is_told_and_makes_none(self, owner: Reader, field: str, value: str, said: str) -> None:
+        before = rows(owner.context)
+        answer = owner.send("/profile/keys", **({"label": "kept", "user_id": "", "may": "write", "lasts": ""} | {field: value}))
+
+        assert (answer.status_code, said in answer.text) == (422, True)
+        assert (rows(owner.context), keys.listed(owner.context)) == (before, [])
+        assert field == "label" or 'value="kept"' in answer.text
+
+    def test_when_a_key_was_used_last_is_shown(self, owner: Reader) -> None:
+        key = new_key(owner.context)
+        owner.client.get("/api/v7/memory/start", headers={"Authorization": f"Bearer {key}"})
+
+        assert owner.get("/profile").text.count("2026-01-01 00:00") >= 3  # made, used, this browser
+
+
+class TestChangingKeys:
+    """Revoking and labelling, of one's own alone."""
+
+    def test_a_revoked_key_is_refused_at_once_and_still_listed(self, owner: Reader) -> None:
+        key = new_key(owner.context)
+        [known] = keys.listed(owner.context)
+        page = owner.followed(owner.send("/profile/keys/revoke", key_id=str(known.id)))
+
+        assert owner.client.get("/api/v7/memory/start", headers={"Authorization": f"Bearer {key}"}).status_code == 401
+        assert "The key is revoked" in page.text
+        assert "No longer good: 1" in page.text
+        assert owner.send("/profile/keys/revoke", key_id=str(known.id)).status_code == 404
+
+    def test_a_label_changes(self, owner: Reader) -> None:
+        new_key(owner.context)
+        [known] = keys.listed(owner.context)
+        owner.send("/profile/keys/label", key_id=str(known.id), label="old laptop")
+        refused = owner.send("/profile/keys/label", key_id=str(known.id), label="x" * 201)
+
+        assert keys.listed(owner.context)[0].label == "old laptop"
+        assert (refused.status_code, "0 to 200 characters" in refused.text) == (422, True)
+
+    @pytest.mark.parametrize("key_id", ["", "0", "-1", "1.0", "١", "9" * 30, "another's"])
+    def test_of_another_account_there_is_none(self, owner: Reader, ada: Reader, key_id: str) -> None:
+        new_key(owner.context)
+        [known] = keys.listed(owner.context)
+        named = str(known.id) if key_id == "another's" else key_id
+        answers = [ada.send("/profile/keys/revoke", key_id=named), ada.send("/profile/keys/label", key_id=named, label="mine")]
+
+        assert [answer.status_code for answer in answers] == [404, 404]
+        assert keys.listed(owner.context) == [known]
+        assert known.hint not in ada.get("/profile").text
+
+
+class TestTheSetUp:
+    """Issue: 'ready-to-paste set-up for curl, Python, Claude Code, Cursor'. What is shown is what is run here."""
+
+    @pytest.fixture
+    def shell(self, app: Starlette, tmp_path: Path, owner: Reader) -> Callable[[str, str], str]:
+        """Runs what the page shows under two names, one after another, in a real shell; gives what was printed."""
+
+        def run(first: str, second: str) -> str:
+            with serving(app) as port:
+                page = owner.send("/profile/keys", label="", user_id="", may="write", lasts="").text
+                exports = pasted(page, first).replace("http://127.0.0.1:8460", f"http://127.0.0.1:{port}")
+                text = pasted(page, second)
+                if second == "paste-python":
+                    (tmp_path / "try.py").write_text(text, "utf-8")
+                    text = f"{sys.executable} {tmp_path / 'try.py'}"
+                elif second != "paste-curl":
+                    text = "\n".join(line for line in text.splitlines() if line.startswith("      "))
+                script = f"set -e\n{exports}\n{text}\n"
+                done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=False, env=_bare())
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        return run
+
+    def test_curl_keeps_a_turn_and_finds_it(self, shell: Callable[[str, str], str]) -> None:
+        said = shell("paste-environment", "paste-curl")
+
+        assert '"saved":true' in said
+        assert said.count("At 9:40 from Piombino, pier 3.") == 1
+
+    def test_python_does_too(self, shell: Callable[[str, str], str]) -> None:
+        assert shell("paste-environment", "paste-python") == "At 9:40 from Piombino, pier 3.\n"
+
+    @pytest.mark.parametrize("agent", ["claude-code", "cursor"])
+    def test_the_calls_that_agents_are_told_of_work(self, shell: Callable[[str, str], str], agent: str) -> None:
+        said = shell("paste-environment", f"paste-{agent}")
+
+        assert '"prompt_text"' in said
+        assert '"hits":[]' in said
+        assert '"saved":true' in said
+
+    def test_whatever_an_account_is_called(self, read_as: Callable[[str], Reader]) -> None:
+        """Its name stands in quotes of JSON within quotes of a shell, and in a program."""
+        read_as("owner")
+        name = 'o\'neil "$(id)" `id` \\ \N{GRINNING FACE}'
+        page = read_as(name).get("/profile").text
+        curl, python = pasted(page, "paste-curl"), pasted(page, "paste-python")
+        body = subprocess.run(
+            ["sh", "-c", curl.partition("\n\n")[2].replace("curl ", "printf '%s\\n' ", 1)], capture_output=True, text=True, check=True
+        ).stdout.splitlines()[-1]
+
+        assert body == '{"query_text": "ferry", "user_id": ' + _json(name) + "}"
+        assert f"user_id={_json(name)}" in python
+        compile(python, "try.py", "exec")
+
+    def test_until_a_key_is_made_there_is_a_place_for_it(self, owner: Reader) -> None:
+        assert "REMEMBRANCER_KEY=sk_..." in owner.get("/profile").text
+
+
+def _bare() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+
+
+def _json(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+class TestThePrompt:
+    """Issue: 'the user's own prompt'."""
+
+    def test_it_is_what_agents_get(self, owner: Reader) -> None:
+        page = owner.followed(owner.send("/profile/prompt", user_id="bo", prompt="Answer in Latin.\r\n<b>Bo</b> is an architect."))
+        told = owner.client.get("/api/v7/agent/prompt?user_id=bo", headers={"Authorization": f"Bearer {new_key(owner.context)}"}).json()
+
+        assert told["user_part"] == "Answer in Latin.\n<b>Bo</b> is an architect."
+        assert "Answer in Latin.\n&lt;b&gt;Bo&lt;/b&gt; is an architect.</textarea>" in page.text
+        assert "Answer in Latin" not in owner.get("/profile").text
+
+    def test_an_empty_one_takes_it_away(self, owner: Reader) -> None:
+        owner.send("/profile/prompt", user_id="bo", prompt="Answer in Latin.")
+        page = owner.followed(owner.send("/profile/prompt", user_id="bo", prompt=""))
+
+        assert "Nothing is added to the prompt any more." in page.text
+        assert rows(owner.context)["prompts"] == 0
+
+    @pytest.mark.parametrize("prompt", ["x" * 20_001, "計" * 20_001])
+    def test_too_long_a_one_is_told_and_not_lost(self, owner: Reader, prompt: str) -> None:
+        answer = owner.send("/profile/prompt", user_id="bo", prompt=prompt)
+
+        assert (answer.status_code, "at most 20000 characters" in answer.text, prompt in answer.text) == (422, True, True)
+        assert owner.send("/profile/prompt", user_id="bo", prompt="計" * 20_000).status_code == 303
+
+    def test_an_accounts_prompts_are_its_own(self, owner: Reader, ada: Reader) -> None:
+        owner.send("/profile/prompt", user_id="bo", prompt="Answer in Latin.")
+
+        assert "Answer in Latin." not in ada.get("/profile?user_id=bo").text
+
+    @pytest.mark.parametrize("user_id", ["u" * (limits.ID_CHARACTERS_MAX + 1), "%00", "%ff", "a&user_id=b"])
+    def test_a_user_id_that_cannot_be_is_told(self, owner: Reader, user_id: str) -> None:
+        assert owner.get(f"/profile?user_id={user_id}").status_code == 422
+
+
+class TestThePassword:
+    """Change of password: it asks for the old one and ends the other sessions."""
+
+    @pytest.fixture
+    def bo(self, owner: Reader, context: Context, read_as: Callable[[str], Reader]) -> Reader:
+        """A member with the password GOOD."""
+        accept(context, invite(context, "bo").reveal(), GOOD)
+        return read_as("bo")
+
+    def test_the_new_one_signs_in_and_this_browser_stays(self, bo: Reader, read_as: Callable[[str], Reader]) -> None:
+        other, old = read_as("bo"), dict(bo.cookies)
+        page = bo.followed(bo.send("/profile/password", old=GOOD, new=BETTER, again=BETTER))
+
+        assert "The password is changed." in page.text
+        assert bo.cookies != old
+        assert (bo.get("/profile").status_code, other.get("/profile").status_code) == (200, 303)
+        bo.cookies = {}
+        assert bo.send_as("", "/console/sign-in", name="bo", password=GOOD).status_code == 403
+        assert bo.send_as("", "/console/sign-in", name="bo", password=BETTER).status_code == 303
+
+    @pytest.mark.parametrize(
+        ("old", "new", "again", "status", "said"),
+        [
+            (GOOD.upper(), BETTER, BETTER, 403, "The old password is not this."),
+            ("", BETTER, BETTER, 403, "The old password is not this."),
+            (GOOD, BETTER, GOOD, 422, "not the same"),
+            (GOOD, "short", "short", 422, "12 to 200 characters"),
+            (GOOD, "x" * 201, "x" * 201, 422, "12 to 200 characters"),
+        ],
+    )
+    def test_what_does_not_fit_is_told_and_changes_nothing(
+        self, bo: Reader, old: str, new: str, again: str, status: int, said: str
+    ) -> None:
+        answer = bo.send("/profile/password", old=old, new=new, again=again)
+
+        assert (answer.status_code, said in answer.text, bo.get("/profile").status_code) == (status, True, 200)
+        assert bo.send("/profile/password", old=GOOD, new=BETTER, again=BETTER).status_code == 303
+
+    def test_who_only_has_the_browser_cannot_guess_for_long(self, bo: Reader, context: Context) -> None:
+        answers = [bo.send("/profile/password", old=f"guess number {n}", new=BETTER, again=BETTER) for n in range(6)]
+
+        assert [answer.status_code for answer in answers] == [403] * 5 + [429]
+        assert int(answers[-1].headers["retry-after"]) >= 1
+
+
+class TestBrowsers:
+    """Those that are signed in to the account."""
+
+    def test_they_are_listed_with_this_one_marked(self, owner: Reader, context: Context) -> None:
+        token = invite(context, "owner").reveal()
+        agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
+        owner.ask(
+            "POST",
+            "/console/password",
+            data={"token": token, "password": GOOD, "again": GOOD},
+            headers={"user-agent": agent, "sec-fetch-site": "same-origin"},
+        )
+
+        assert re.search(r'<th scope="row">Firefox on Linux\s*<span class="badge good">this one</span>', owner.get("/profile").text)
+
+    def test_they_are_all_signed_out_at_once(self, owner: Reader, read_as: Callable[[str], Reader]) -> None:
+        other = read_as("owner")
+        owner.send("/console/sign-out", where="everywhere")
+
+        assert (owner.get("/profile").status_code, other.get("/profile").status_code) == (303, 303)
+
+    def test_one_that_ended_by_itself_is_not_listed(self, owner: Reader, read_as: Callable[[str], Reader], clock: FrozenClock) -> None:
+        clock.advance(13 * 3_600_000)
+        later = read_as("owner")
+
+        assert later.get("/profile").text.count("unknown") == 1
+
+
+@pytest.mark.xdist_group("browser")
+def test_a_key_is_made_and_copied_with_the_keyboard_alone(site: Site) -> None:
+    with site.window("owner", permissions=["clipboard-read", "clipboard-write"]) as page:
+        page.goto("/profile")
+        page.get_by_label("Label, for you").fill("laptop")
+        page.keyboard.press("Enter")
+        copy = page.get_by_role("button", name="Copy the key")
+        copy.focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(".made .copied")).to_have_text("Copied")
+
+        key = page.locator("#new-key").inner_text()
+        assert page.evaluate("navigator.clipboard.readText()") == key
+        assert keys.is_well_formed(key)
+
+
+@pytest.mark.xdist_group("browser")
+def test_without_scripts_the_page_does_all_of_it(site: Site) -> None:
+    with site.window("owner", java_script_enabled=False) as page:
+        page.goto("/profile")
+        page.get_by_label("Label, for you").fill("laptop")
+        page.get_by_role("button", name="Make the key").click()
+        expect(page.get_by_role("button", name="Copy the key")).to_be_hidden()
+        _revoke_the_only_key(page)
+
+        expect(page.get_by_role("status").first).to_have_text("The key is revoked: from now on every request with it is refused.")
+        expect(page.get_by_text("No key yet")).to_be_visible()
+
+
+def _revoke_the_only_key(page: Page) -> None:
+    page.locator(".confirm summary").click()
+    page.get_by_role("button", name="Revoke the key").click()
