@@ -43,7 +43,7 @@ demo: $(READY)  ## Import a small conversation into a fresh memory and ask it th
 
 test: $(READY) setup-system  ## Run all tests
 	@command -v curl >/dev/null || { echo "The tests run the curl lines of the documentation. Install it: sudo apt-get install -y curl" >&2; exit 1; }
-	$(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
 
 check: $(READY)  ## What must be true of every commit: formatted, linted, typed, tested
 	$(BIN)/ruff format --check .

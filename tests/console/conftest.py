@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.settings import Settings
+from remembrancer.settings import read
 
 
 @pytest.fixture
@@ -27,10 +27,9 @@ def clock() -> testing.FrozenClock:
 
 @pytest.fixture
 def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
-    """The real parts over an empty store. However many passwords are tried in a minute, all are looked at."""
-    made = testing.context(
-        folder, settings=Settings(data=folder, embedder="none", durability="normal", rate_sign_in_per_minute=0), clock=clock
-    )
+    """The real parts over an empty store, with no limits of calls a minute."""
+    rates = {"rate_sign_in_per_minute": 0, "rate_feedback_per_minute": 0, "rate_sysperm_per_minute": 0, "rate_sandbox_per_minute": 0}
+    made = testing.context(folder, settings=read(environment={}, data=folder, embedder="none", durability="normal", **rates), clock=clock)
     yield made
     made.close()
 

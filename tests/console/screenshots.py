@@ -15,7 +15,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from console.pages import EVERY_PAGE, VIEWS
-from console.things import put_conversation, put_things
+from console.things import put_conversation, put_permissions, put_things
 from console.window import Site, launch
 from playwright.sync_api import Playwright, ViewportSize, sync_playwright
 from service import Http, new_key, serving
@@ -36,7 +36,9 @@ def filled(folder: Path) -> Iterator[Context]:
     try:
         put_conversation(context)
         with TestClient(make_app(context)) as client:
-            put_things(Http(client, context, new_key(context)))
+            http = Http(client, context, new_key(context))
+            put_things(http)
+            put_permissions(http)
         yield context
     finally:
         context.close()

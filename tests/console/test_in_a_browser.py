@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from console.pages import EVERY_PAGE
 from console.window import Site
 from playwright.sync_api import expect
+
+from remembrancer.accounts.invitations import invite
+from remembrancer.context import Context
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -42,3 +46,86 @@ def test_the_watch_sees_what_goes_wrong(site: Site) -> None:
     assert "style-src 'self'" in seen
     assert "script-src 'self'" in seen
     assert "status of 404" in seen
+
+
+EVIL = "http://evil.example"
+
+
+def test_no_other_page_can_frame_a_page(site: Site) -> None:
+    """Issue: 'clickjacking'. The other page is of this very machine, so that nothing but the policy is in its way."""
+    other = "http://127.0.0.1:1"
+    with site.window("owner") as page:
+        page.route(f"{other}/**", lambda route: route.fulfill(body=f"<iframe src='{site.address}/console'>", content_type="text/html"))
+        with page.expect_console_message(lambda message: "frame-ancestors 'none'" in message.text):
+            page.goto(f"{other}/")
+
+        assert "Signed in" not in page.frames[1].locator("html").inner_text()
+    site.watch.wrong.clear()
+
+
+def test_no_other_page_can_send_a_form(site: Site) -> None:
+    """Issue: 'CSRF protection'."""
+    form = (
+        f"<form method='post' action='{site.address}/console/sign-out'><input name='where' value='everywhere'><button>Win</button></form>"
+    )
+    with site.window("owner") as page:
+        page.route(f"{EVIL}/**", lambda route: route.fulfill(body=form, content_type="text/html"))
+        page.goto(f"{EVIL}/")
+        page.get_by_role("button", name="Win").click()
+        expect(page.get_by_role("alert")).to_contain_text("was not sent from a page of this service")
+        page.goto(f"{site.address}/console")
+        expect(page.get_by_text("Signed in as an owner")).to_be_visible()
+    site.watch.wrong.clear()
+
+
+def test_no_script_can_read_the_session(site: Site) -> None:
+    with site.window("owner") as page:
+        page.goto("/console")
+
+        assert page.evaluate("document.cookie") == ""
+
+
+def test_a_session_that_somebody_else_chose_is_not_taken_over(site: Site, context: Context) -> None:
+    """Session fixation: signing in makes a new one, and the one that was there opens nothing."""
+    token = invite(context, "owner").reveal()
+    with site.window() as page:
+        page.context.add_cookies([{"name": "session", "value": "chosen-by-somebody-else", "url": site.address}])
+        page.goto(f"/console/password?token={token}")
+        page.get_by_label("Password, at least 12").fill("correct horse battery")
+        page.get_by_label("Once more").fill("correct horse battery")
+        page.keyboard.press("Enter")
+        expect(page.get_by_text("Signed in as an owner")).to_be_visible()
+        [session] = [cookie for cookie in page.context.cookies() if cookie["name"] == "session"]
+
+    assert session["value"] != "chosen-by-somebody-else"
+    assert (session["httpOnly"], session["sameSite"], session["path"]) == (True, "Strict", "/")
+
+
+@pytest.mark.parametrize("width", [360, 1600])
+def test_no_page_is_wider_than_its_window_nor_moves_while_it_loads(site: Site, width: int) -> None:
+    """Issue: 'works at 360 px and 1600 px, ... no layout jump'."""
+    moved = """new Promise(done => new PerformanceObserver(list => done(list.getEntries().reduce((sum, one) => sum + one.value, 0)))
+        .observe({type: "layout-shift", buffered: true}) || setTimeout(() => done(0), 50))"""
+    wrong = {}
+    with site.window("owner", viewport={"width": width, "height": 800}) as page:
+        for path in EVERY_PAGE:
+            page.goto(path)
+            wide, jump = page.evaluate("document.documentElement.scrollWidth"), page.evaluate(moved)
+            if wide > width or jump > 0.02:
+                wrong[path] = (wide, jump)
+
+    assert wrong == {}
+
+
+def test_every_page_can_be_gone_through_with_the_keyboard(site: Site) -> None:
+    """Issue: 'keyboard reachable'. The first stop skips the navigation; each stop can be seen."""
+    with site.window("owner") as page:
+        for path in EVERY_PAGE:
+            page.goto(path)
+            page.keyboard.press("Tab")
+            expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+            page.keyboard.press("Enter")
+            for _ in range(3):
+                page.keyboard.press("Tab")
+                assert page.evaluate("document.activeElement.matches(':focus-visible') || document.activeElement === document.body"), path
+                assert not page.evaluate("document.activeElement.closest('#side')"), path

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from service import Http
 
@@ -12,91 +12,66 @@ from remembrancer.context import Context
 from remembrancer.entrypoints.demo.tour import CONVERSATION
 from remembrancer.memory.importing import read, store
 
-Words = Callable[[str], str]  # what to write into a field; it is given what people would write there
+Words: TypeAlias = Callable[[str, int], str]  # what to write into a field: of what people would write there, and how much fits
 
 
-def put_things(http: Http, words: Words = lambda usual: usual, *, user_id: str | None = None, session_id: str | None = None) -> None:
-    """One of each kind, as agents and people leave them. Raises AssertionError where the service takes one of them amiss."""
-    whose = {} if user_id is None else {"user_id": user_id}
-    where = {"session_id": session_id or "trip-to-elba"}
-    turn = {
-        "query": words("When does the ferry to Elba leave?"),
-        "response": words("At 9:40 from Piombino, pier 3, for 38 euros with the car."),
-    }
+def usual(said: str, _room: int) -> str:
+    """What people would write."""
+    return said
+
+
+def put_things(http: Http, words: Words = usual, *, user_id: str = "owner", session_id: str = "trip-to-elba") -> None:
+    """One of each kind, as agents and people leave them, permissions aside. Raises AssertionError where the service refuses one."""
+    put_turns(http, words, user_id=user_id, session_id=session_id)
+    put_lesson(http, words, user_id=user_id, session_id=session_id)
+    title, description = words("Say the pier first", 200), words("It is the pier that one looks for.", 1_000)
+    _good(http, "POST", "/api/v7/feedback", type="improvement", title=title, description=description, severity=2)
+    filename, content = words("Packing list", 200), words("- tickets\n- water", 4_000)
+    _good(http, "POST", "/api/v7/tools/create-file", filename=f"{filename}.md", content=content, type="md")
+
+
+def put_turns(http: Http, words: Words = usual, *, user_id: str, session_id: str) -> None:
+    """Two turns with a fact, a summary and a map of them, and what the user adds to the prompt."""
+    where = {"user_id": user_id, "session_id": session_id}
+    query, response = (
+        words("When does the ferry to Elba leave?", 2_000),
+        words("At 9:40 from Piombino, pier 3, with the car 38 euros.", 4_000),
+    )
+    topic, fact, told = words("Ferry", 1_000), words("The car is 4.62 m long.", 2_000), words("Elba: ferry, house, hikes.", 4_000)
+    _good(http, "POST", "/api/v7/memory", query_text=query, **where)
+    _good(http, "POST", "/api/v7/remember", query=query, response=response, **where, topic=topic, critical=fact, l2_map=told)
+    back = {"query": words("And back?", 1_000), "response": words("At 17:10 on Sunday.", 1_000), "topic": words("Ferry", 1_000)}
+    _good(http, "POST", "/api/v7/event/write", **back, **where)
+    summary = words("The ferries of the trip: out at 9:40, back at 17:10.", 4_000)
+    _good(http, "POST", "/api/v7/memory/summarize", **where, summary_text=summary, topic=words("Ferry", 1_000))
+    _good(http, "POST", "/api/v7/memory/map", user_id=user_id)
+    _good(http, "PUT", "/api/v7/agent/prompt", prompt=words("Answer in short sentences.", 4_000), user_id=user_id)
+
+
+def put_lesson(http: Http, words: Words = usual, *, user_id: str, session_id: str) -> None:
+    """A cube, and a vote against it."""
     lesson = {
-        "topic": words("Ferries in summer"),
-        "essence": words("Book the ferry two weeks ahead."),
-        "rules_markdown": words("- Book early.\n- Be there 45 minutes before."),
+        "topic": words("Ferries in summer", 200),
+        "essence": words("Book the ferry two weeks ahead.", 1_000),
+        "rules_markdown": words("- Book early.\n- Be there 45 minutes before.", 4_000),
+        "evidence": words("Two trips, one of them without a place.", 1_000),
+        "model": words("tiny-1", 100),
     }
-    _good(http, "POST", "/api/v7/memory", query_text=turn["query"], user_id=user_id or "owner", **where)
-    _good(
-        http,
-        "POST",
-        "/api/v7/remember",
-        **turn,
-        **where,
-        **whose,
-        topic=words("Ferry"),
-        critical=words("The car is 4.62 m long."),
-        l2_map=words("Elba: ferry, house, hikes."),
-        model=words("tiny-1"),
-    )
-    _good(
-        http,
-        "POST",
-        "/api/v7/event/write",
-        query=words("And back?"),
-        response=words("At 17:10 on Sunday."),
-        topic=words("Ferry"),
-        user_id=user_id or "owner",
-        **where,
-    )
-    _good(
-        http,
-        "POST",
-        "/api/v7/memory/summarize",
-        user_id=user_id or "owner",
-        **where,
-        summary_text=words("The ferries of the trip: out at 9:40, back at 17:10."),
-        topic=words("Ferry"),
-    )
-    _good(http, "POST", "/api/v7/memory/map", user_id=user_id or "owner")
-    _good(http, "PUT", "/api/v7/agent/prompt", prompt=words("Answer in short sentences."), **whose)
-    cube = _good(
-        http,
-        "POST",
-        "/api/v7/experience/create",
-        **lesson,
-        evidence=words("Two trips, one of them without a place."),
-        **where,
-        model=words("tiny-1"),
-    )
-    _good(
-        http,
-        "POST",
-        "/api/v7/experience/vote",
-        cube_id=cube["cube_id"],
-        user_id=user_id or "owner",
-        vote=-1,
-        reason=words("In winter there is room."),
-    )
-    _good(
-        http,
-        "POST",
-        "/api/v7/feedback",
-        type="improvement",
-        title=words("Say the pier first"),
-        description=words("It is the pier that one looks for."),
-        severity=2,
-    )
-    _good(http, "POST", "/api/v7/tools/create-file", filename=words("Packing list") + ".md", content=words("- tickets\n- water"), type="md")
-    grant = _good(
-        http, "POST", "/api/v7/sysperm/grant", scope="/etc/nginx/*.conf", ttl_minutes=60, actions=["read", "write"], agent="deployer"
-    )
-    asked = {"path": "/etc/nginx/site.conf", "action": "write"}
-    _good(http, "POST", "/api/v7/sysperm/check", **asked, agent="deployer")
-    _good(http, "POST", "/api/v7/sysperm/check", path="/etc/passwd", action="read", agent="deployer")
-    _good(http, "POST", "/api/v7/sysperm/log", grant_id=grant["grant_id"], **asked, result=words("One line changed, nginx reloaded."))
+    kept = _good(http, "POST", "/api/v7/experience/create", **lesson, session_id=session_id)
+    reason = words("In winter there is room.", 1_000)
+    _good(http, "POST", "/api/v7/experience/vote", cube_id=kept["cube_id"], user_id=user_id, vote=-1, reason=reason)
+
+
+def put_permissions(http: Http, words: Words = usual) -> None:
+    """A grant, checks that were allowed and denied, and an action that was logged; with a key of the owner."""
+    site, agent = {"path": "/etc/nginx/site.conf", "action": "write"}, words("deployer", 200)
+    given = {"scope": "/etc/nginx/*.conf", "ttl_minutes": 60, "actions": ["read", "write"], "agent": agent}
+    grant = _good(http, "POST", "/api/v7/sysperm/grant", **given)
+    _good(http, "POST", "/api/v7/sysperm/check", **site, agent=agent)
+    denied = "/etc/" + words("passwd", 1_000).replace("*", "-")  # a path holds no star
+    _good(http, "POST", "/api/v7/sysperm/check", path=denied, action="read", agent=agent)
+    result = words("One line changed, nginx reloaded.", 4_000)
+    _good(http, "POST", "/api/v7/sysperm/log", grant_id=grant["grant_id"], **site, result=result)
 
 
 def put_conversation(context: Context) -> None:

@@ -16,8 +16,13 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, P
 
 from remembrancer.context import Context
 
-# As root Chromium refuses to start with its own sandbox; containers give it a small /dev/shm; nothing outside is looked up.
-_FLAGS = ["--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+# As root Chromium refuses to start with its own sandbox; containers give it a small /dev/shm; nothing outside is looked up. That it
+# guards machines of a local network from pages of others must not hide whether we do.
+_FLAGS = [
+    "--disable-dev-shm-usage",
+    "--disable-features=LocalNetworkAccessChecks",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
 
 
 def launch(playwright: Playwright) -> Browser:

@@ -49,10 +49,7 @@ def show(visit: Visit, *, invitation: str | None = None, error: str | None = Non
     who, caller = visit.entered(), visit.caller()
     own = status.kept(visit.context, caller)
     service = status.kept(visit.context, None) if who.is_owner else None
-    rows = [
-        (name, getattr(own, field), getattr(service, field) if service else None, path if path in visit.there else None)
-        for field, name, path in _KEPT
-    ]
+    rows = [(name, getattr(own, field), getattr(service, field) if service else None, path) for field, name, path in _KEPT]
     steps = [status.has_key(visit.context, caller), own.turns > 0]
     values = {"rows": rows, "steps": steps, "parts": parts(visit), "version": __version__, "base": visit.base}
     return visit.page("overview.html", status=422 if error else 200, **values, invitation=invitation, error=error)

@@ -131,7 +131,7 @@ class Visit:
     def _rendered(self, template: str, status: int, **values: object) -> Response:
         here = self.request.url
         back = frame.within(here.path + (f"?{here.query}" if here.query else ""), "/console")
-        answer = pages.page(f"console/{template}", self.request, here=frame.section_of(here.path), back=back, **values)
+        answer = pages.page(f"console/{template}", self.request, here=frame.section_of(here.path), there=self.there, back=back, **values)
         answer.status_code = status
         answer.headers["Content-Security-Policy"] = _CSP
         answer.headers["Cross-Origin-Opener-Policy"] = "same-origin"

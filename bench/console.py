@@ -1,0 +1,144 @@
+"""What the pages cost in a real browser: bytes of the first load, time to the first paint, and time for live search to put in its hits.
+
+    python -m bench.console --data locomo10.json
+
+The browser is Debian's Chromium, each first load in a fresh window, with nothing kept of an earlier one. Figures stand beside their goals.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, sync_playwright
+
+from bench.http import Server
+from bench.report import table, write_section
+from remembrancer.accounts import caller_for, keys, sessions
+from remembrancer.context import assemble
+from remembrancer.entrypoints.console.routes import PAGES
+from remembrancer.memory.importing import read as read_import
+from remembrancer.memory.importing import store
+from remembrancer.settings import read
+
+LOADS = 7
+SEARCHES = 30
+BYTES_MAX, PAINT_MS_MAX, SWAP_MS_MAX = 150_000, 500, 150
+EXPLORER = "/console/memory"
+WORDS = (
+    "support group",
+    "painting",
+    "adoption agency",
+    "camping trip",
+    "birthday",
+    "what did she read",
+    "necklace",
+    "new job",
+    "pottery class",
+)
+
+_LOADED = """() => new Promise(done => new PerformanceObserver(painted => {
+    const first = painted.getEntriesByName("first-contentful-paint")[0];
+    if (!first) return;
+    const parts = [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")];
+    done({bytes: parts.reduce((sum, one) => sum + one.transferSize, 0), parts: parts.length, paint: first.startTime});
+}).observe({type: "paint", buffered: true}))"""
+_SWAPPED = """words => new Promise(done => {
+    const field = document.querySelector("input[type=search]");
+    let asked;
+    document.addEventListener("htmx:before:request", () => { asked = performance.now(); }, {once: true});
+    document.addEventListener("htmx:after:swap", () => requestAnimationFrame(() => done(performance.now() - asked)), {once: true});
+    field.value = words;
+    field.dispatchEvent(new Event("input", {bubbles: true}));
+})"""
+
+
+def fill(folder: Path, data: Path) -> tuple[str, str, int]:
+    """All conversations as the owner's memory; gives a key, what a session's cookie holds, and how many turns there are."""
+    context = assemble(read(data=folder, durability="normal"))
+    try:
+        key = keys.create(context, account="owner", label="bench").key.reveal()
+        caller = caller_for(context)
+        kept = store(context, caller, read_import(context, caller, data, user_id="owner"))
+        return key, sessions.sign_in(context, caller.account_id), kept.stored
+    finally:
+        context.close()
+
+
+def first_load(browser: Browser, server: Server, token: str, path: str) -> dict[str, Any]:
+    """Bytes and milliseconds of a page in a window that has nothing of it."""
+    with window(browser, server, token) as fresh:
+        page = fresh.new_page()
+        page.goto(path, wait_until="load")
+        found: dict[str, Any] = page.evaluate(_LOADED)
+        return found
+
+
+def window(browser: Browser, server: Server, token: str) -> BrowserContext:
+    """A fresh one, signed in as the owner."""
+    origin = f"http://127.0.0.1:{server.port}"
+    made = browser.new_context(base_url=origin, viewport={"width": 1280, "height": 800})
+    made.add_cookies([{"name": "session", "value": token, "url": origin, "httpOnly": True, "sameSite": "Strict"}])
+    return made
+
+
+def swaps(browser: Browser, server: Server, token: str) -> list[float]:
+    """Milliseconds from when live search asks until its hits are painted; how long it waits for the next letter is not among them."""
+    with window(browser, server, token) as made:
+        page = made.new_page()
+        page.goto(EXPLORER)
+        return [page.evaluate(_SWAPPED, f"{WORDS[n % len(WORDS)]} {n}") for n in range(SEARCHES)]
+
+
+def launch(playwright: Any) -> Browser:
+    """Chromium, as the machine has it."""
+    as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
+    browser: Browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--disable-dev-shm-usage", *as_root])
+    return browser
+
+
+def rows_of(browser: Browser, server: Server, token: str) -> list[list[str]]:
+    """One row a page."""
+    rows = []
+    first_load(browser, server, token, "/console")  # Chromium's own start is nobody's first paint
+    for path, page in PAGES.items():
+        if page.get is None or page.anybody or page.gives_file:
+            continue
+        loads = [first_load(browser, server, token, path) for _ in range(LOADS)]
+        paints = [one["paint"] for one in loads]
+        rows.append(
+            [f"`{path}`", f"{loads[0]['bytes']:,}", str(loads[0]["parts"]), f"{statistics.median(paints):.0f}", f"{max(paints):.0f}"]
+        )
+    return rows
+
+
+def main() -> None:
+    """Measure; print the table and keep it in bench/results.md."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    data = parser.parse_args().data
+    if shutil.which("chromium") is None:
+        raise SystemExit("needs chromium: make setup-system as root, or apt-get install chromium")
+    with tempfile.TemporaryDirectory() as name:
+        key, token, turns = fill(Path(name), data)
+        with Server(Path(name), key) as server, sync_playwright() as playwright:
+            server.settle()
+            browser = launch(playwright)
+            rows = rows_of(browser, server, token)
+            took = sorted(swaps(browser, server, token)) if EXPLORER in PAGES else []
+            browser.close()
+    rows.append(["goal", f"≤ {BYTES_MAX:,}", "", f"≤ {PAINT_MS_MAX}", ""])
+    text = table(["page", "bytes of the first load", "requests", "first contentful paint, median ms", "worst ms"], rows)
+    if took:
+        said = f"p50 {took[len(took) // 2]:.0f} ms, p95 {took[int(len(took) * 0.95)]:.0f} ms; goal ≤ {SWAP_MS_MAX} ms"
+        text += f"\n\nLive search among {turns:,} turns, from the request until the hits are painted, {len(took)} searches: {said}."
+    write_section("console", "Pages in a browser", "python -m bench.console", text)
+
+
+if __name__ == "__main__":
+    main()

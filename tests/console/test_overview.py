@@ -1,0 +1,121 @@
+"""The first page, and the way there: from the first start to a turn that is seen in the console."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+
+import pytest
+from console.reader import Reader, words_of
+from console.things import put_things
+from console.window import Site
+from playwright.sync_api import expect
+from service import Http, new_key
+
+from remembrancer.context import Context
+from remembrancer.entrypoints.server import welcome
+
+GOOD = "correct horse battery"
+
+
+def figures(page: str) -> dict[str, list[int]]:
+    """The rows of the table of what is kept."""
+    rows = re.findall(r'<tr><th scope="row">(.*?)</th>((?:<td>[\d,]+</td>)+)</tr>', page)
+    return {words_of(name): [int(one.replace(",", "")) for one in re.findall(r"<td>([\d,]+)</td>", cells)] for name, cells in rows}
+
+
+def test_it_counts_what_is_kept_by_this_account_and_for_the_owner_by_all(owner: Reader, ada: Reader) -> None:
+    http = Http(owner.client, owner.context, new_key(owner.context))
+    put_things(http)
+    put_things(http.as_account("ada"), user_id="ada")
+    put_things(http.as_account("ada"), user_id="bo", session_id="other")
+
+    names = ("Turns", "Sessions", "Users", "Summaries", "Critical facts", "Cubes", "Files")
+    assert figures(owner.get("/console").text) == dict(zip(names, [[2, 6]] + [[1, 3]] * 6, strict=True))
+    assert figures(ada.get("/console").text) == dict(zip(names, [[4]] + [[2]] * 6, strict=True))
+
+
+def test_the_first_steps_go_once_they_are_taken(owner: Reader) -> None:
+    before = owner.get("/console").text
+    http = Http(owner.client, owner.context, new_key(owner.context))
+    with_key = owner.get("/console").text
+    http.remember("When does the ferry leave?", "At 9:40.")
+
+    assert "First steps" in before
+    assert (before.count("Done:"), with_key.count("Done:")) == (0, 1)
+    assert "First steps" not in owner.get("/console").text
+
+
+def test_it_says_how_the_parts_are_doing(owner: Reader) -> None:
+    said = words_of(owner.get("/console").text)
+
+    assert "Store works reads and writes" in said
+    assert "Embedder works hash/1" in said
+    assert "Models off none is configured" in said
+    assert "Sandbox off starts with the first program" in said
+
+
+def test_one_who_was_asked_for_a_name_that_cannot_be_keeps_the_page(owner: Reader) -> None:
+    answer = owner.send("/console/invite", name="x" * 201)
+
+    assert (answer.status_code, "1 to 200 characters" in answer.text, "Health" in answer.text) == (422, True, True)
+
+
+@pytest.mark.xdist_group("browser")
+def test_from_the_first_start_to_a_turn_that_is_seen(site: Site, context: Context) -> None:
+    """Issue: 'first start → sign in → key → paste curl → see the memory'."""
+    said = welcome(context, site.address)
+    [set_up] = re.findall(r"http://127\.0\.0\.1:\d+/console/password\?token=\S+", said)
+    with site.window() as page:
+        page.goto(set_up)
+        page.get_by_label("Password, at least 12").fill(GOOD)
+        page.get_by_label("Once more").fill(GOOD)
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("heading", name="First steps")).to_be_visible()
+        page.get_by_role("link", name="Make one").click()
+        page.locator("summary", has_text="Make a key").click()
+        page.get_by_label("Label, for you").fill("laptop")
+        page.get_by_role("button", name="Make the key").click()
+        pasted = page.locator("#paste-environment").inner_text()
+        page.locator("summary", has_text=re.compile("^curl$")).click()
+        pasted += "\n" + page.locator("#paste-curl").inner_text()
+        done = subprocess.run(["sh", "-ec", pasted], capture_output=True, text=True, timeout=60, check=True, env=_bare())
+        page.goto("/console")
+        expect(page.get_by_role("heading", name="First steps")).to_be_hidden()
+        expect(page.get_by_role("row", name="Turns")).to_contain_text("1")
+        memory = page.get_by_role("navigation", name="Console").get_by_role("link", name="Memory")
+        if memory.count():
+            memory.click()
+            expect(page.get_by_role("main")).to_contain_text("At 9:40 from Piombino, pier 3.")
+
+    assert "At 9:40 from Piombino, pier 3." in done.stdout
+
+
+@pytest.mark.xdist_group("browser")
+def test_signing_in_leads_to_the_page_that_was_asked_for_and_signing_out_away(site: Site, context: Context) -> None:
+    said = welcome(context, site.address)
+    [set_up] = re.findall(r"http://127\.0\.0\.1:\d+/console/password\?token=\S+", said)
+    with site.window() as page:
+        page.goto(set_up)
+        page.get_by_label("Password, at least 12").fill(GOOD)
+        page.get_by_label("Once more").fill(GOOD)
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name="Sign out").click()
+        page.goto("/profile?user_id=bo")
+        page.get_by_label("Account").fill("owner")
+        page.get_by_label("Password").fill(GOOD)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/profile?user_id=bo")
+        page.get_by_role("button", name="Dark").click()
+        page.wait_for_url("**/profile?user_id=bo")
+
+        assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+        page.get_by_role("button", name="Sign out", exact=True).click()
+        page.go_back()
+        page.reload()
+        expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+def _bare() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
