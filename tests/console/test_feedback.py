@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from console.reader import Reader, words_of
 from service import rows
 
+from remembrancer import testing
 from remembrancer.context import Context
 from remembrancer.protocol.feedback import Feedback
 from remembrancer.tools.feedback import give_feedback
@@ -88,10 +92,20 @@ def test_what_cannot_be_is_told_and_nothing_typed_is_lost(ada: Reader, context: 
     assert "description" in other or "all that I typed" in answer.text
 
 
-def test_it_counts_for_the_same_limit_as_that_of_programs(ada: Reader, context: Context) -> None:
-    answers = [ada.send(f"{PATH}/give", **BUG).status_code for _ in range(context.settings.rate_feedback_per_minute + 1)]
+class TestLimits:
+    """The same as those of `POST /api/v7/feedback`."""
 
-    assert (answers[-2:], rows(context)["feedback"]) == ([303, 429], context.settings.rate_feedback_per_minute)
+    @pytest.fixture
+    def context(self, folder: Path) -> Iterator[Context]:
+        made = testing.context(folder)
+        yield replace(made, settings=replace(made.settings, rate_feedback_per_minute=2))
+        made.close()
+
+    def test_reports_a_minute_count_by_account(self, ada: Reader, owner: Reader, context: Context) -> None:
+        answers = [ada.send(f"{PATH}/give", **BUG).status_code for _ in range(3)]
+
+        assert (answers, rows(context)["feedback"]) == ([303, 303, 429], 2)
+        assert owner.send(f"{PATH}/give", **BUG).status_code == 303
 
 
 def test_an_empty_inbox_teaches_how_to_fill_it(owner: Reader) -> None:

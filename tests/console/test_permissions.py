@@ -16,6 +16,7 @@ from playwright.sync_api import expect
 from service import rows
 
 from remembrancer import testing
+from remembrancer.accounts import keys
 from remembrancer.accounts.invitations import accept, invite
 from remembrancer.accounts.passwords import FREE_FAILURES
 from remembrancer.accounts.sessions import CONFIRMED_MS
@@ -191,6 +192,17 @@ class TestStepUp:
 
         assert (refused.status_code, "Type your password" in refused.text, taken.status_code) == (422, True, 303)
         assert [entry["kind"] for entry in told(context)] == ["grant", "revoke"]
+
+    def test_a_cookie_alone_makes_no_key_and_no_link_that_could_grant_instead(self, later: Reader, context: Context) -> None:
+        before = rows(context)
+        key, link = later.send("/profile/keys", label="mine", may="write", lasts=""), later.send("/console/invite", name="owner")
+
+        assert (key.status_code, link.status_code) == (422, 422)
+        assert "Type your password" in key.text
+        assert "Type your password" in link.text
+        assert rows(context) == before
+        assert later.send("/profile/keys", label="mine", may="write", lasts="", password=GOOD).status_code == 200
+        assert keys.listed(context)[0].label == "mine"
 
     def test_the_password_opens_it_for_five_minutes(self, later: Reader, clock: testing.FrozenClock) -> None:
         asked = later.get(PATH).text
