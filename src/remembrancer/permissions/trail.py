@@ -15,7 +15,7 @@ from ..store import Row, Transaction
 from .audit import SQL, entry_of
 from .owner import must_govern
 
-LOOKED_THROUGH = 20_000  # entries of one page at most, so that what is rare takes no longer than it may
+LOOKED_THROUGH = 100_000  # entries of one page at most, some 50 ms, so that what is rare takes no longer than it may
 _AFTER_ALL = (1 << 53) - 1
 _Sought = Annotated[str | None, Field(max_length=limits.PATH_CHARACTERS_MAX)]
 
