@@ -11,4 +11,9 @@ FILES = {path for path, page in PAGES.items() if page.gives_file}
 FOR_OWNERS = sorted(path for path, page in PAGES.items() if page.owner_only)
 
 # What a page shows when it is asked for more than itself, by the name of its picture.
-VIEWS = {"sign-in": "/console/sign-in", "refused": "/console/password?token=none"}
+VIEWS = {
+    "sign-in": "/console/sign-in",
+    "refused": "/console/password?token=none",
+    "audit-verified": "/console/audit?verify=all&kind=check",
+    "sandbox-plot": "/console/sandbox?example=plot",
+}

@@ -8,6 +8,8 @@ import re
 
 import pytest
 from console.reader import Reader, words_of
+from console.window import Site
+from playwright.sync_api import expect
 from service import new_key
 
 from remembrancer.accounts.keys import authenticate
@@ -126,3 +128,18 @@ def test_nobody_else_reads_it(ada: Reader, grant_id: str) -> None:
 
 def test_an_empty_trail_teaches_how_it_begins(owner: Reader) -> None:
     assert "Nothing was asked or granted yet" in owner.get(PATH).text
+
+
+@pytest.mark.xdist_group("browser")
+def test_in_a_browser_it_is_looked_through_while_it_is_typed_and_verified_in_place(site: Site, grant_id: str) -> None:
+    with site.window("owner") as page:
+        page.goto(PATH)
+        page.get_by_label("Path or scope has").press_sequentially("shadow")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        page.get_by_role("button", name="Verify all").click()
+        expect(page.locator("#chain")).to_contain_text("4 entries")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Export as JSON lines").click()
+
+    assert download.value.suggested_filename == "audit.jsonl"
