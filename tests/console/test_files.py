@@ -161,6 +161,16 @@ class TestOthers:
         assert name not in owner.get(PATH).text
         assert rows(context)["files"] == 1
 
+    def test_the_owner_sees_how_much_each_account_uses_and_nothing_else_of_it(self, owner: Reader, ada: Reader) -> None:
+        """Issue: 'Owner sees the service, others their own'."""
+        make(owner)
+        theirs = make(ada), make(ada, "another")
+        page, other = owner.get(PATH).text, ada.get(PATH).text
+
+        assert "All accounts Account Files Used ada 2 8.0 KiB owner 1 4.0 KiB" in words_of(page)
+        assert not any(name in page for name in theirs)
+        assert "All accounts" not in other
+
     @pytest.mark.parametrize("name", ["", "../../etc/passwd", "a" * 500, "\x00", "a\nb", "%"])
     def test_what_is_no_name_is_not_there(self, owner: Reader, name: str) -> None:
         assert owner.get(at("download", name)).status_code == 404

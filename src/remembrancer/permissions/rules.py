@@ -102,7 +102,7 @@ def examples(scope: str) -> tuple[list[str], list[str]]:
     plain, deep = plain.rstrip("/"), deep.rstrip("/")
     above, _, last = plain.rpartition("/")
     tried = [plain, deep, f"{plain}/name", f"{above}/folder/{last}", f"{plain}/deep/er/name", f"{plain}2", above]
-    paths = [path for path in dict.fromkeys(one.rstrip("/") for one in tried) if path]
+    paths = [path for path in dict.fromkeys(one.rstrip("/") for one in tried) if path.startswith("/")]
     return [path for path in paths if covers(scope, path)][:3], [path for path in paths if not covers(scope, path)][:3]
 
 

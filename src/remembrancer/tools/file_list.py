@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..accounts import must_own
 from ..context import Caller, Records
 from ..store import Row, Transaction
 from .blobs import open_blobs
@@ -43,6 +44,15 @@ class FilePage:
     bytes_max: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """How much of its room an account uses."""
+
+    account: str
+    count: int
+    used_bytes: int
+
+
 def files_of(records: Records, caller: Caller, before: str | None = None, most: int = LISTED) -> FilePage:
     """A page of the caller's files. Raises FileUnknown where `before` is none of them, StoreUnavailable."""
     whose = {"account_id": caller.account_id, "user_id": caller.pinned_user_id}
@@ -65,6 +75,13 @@ def files_of(records: Records, caller: Caller, before: str | None = None, most: 
         used_bytes=room.charged_bytes,
         bytes_max=records.settings.account_bytes_max,
     )
+
+
+def rooms(records: Records, caller: Caller, most: int = LISTED) -> list[Room]:
+    """How much the files of each account take, the most first; nothing else of them. Raises NotOwner, StoreUnavailable."""
+    must_own(caller)
+    rows = records.store.read(lambda tx: tx.all(SQL.rooms, most=most))
+    return [Room(account=row.account, count=row.files, used_bytes=row.charged_bytes) for row in rows]
 
 
 def picture_size(records: Records, row: Row) -> tuple[int, int] | None:

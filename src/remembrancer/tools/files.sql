@@ -38,3 +38,9 @@ order by files.id desc limit :most;
 -- room_of: How many files an account has, and what they count for
 select (select count(*) from files where account_id = :account_id) as files,
     coalesce((select charged_bytes from file_usage where account_id = :account_id), 0) as charged_bytes;
+
+-- rooms: What the files of each account count for, the most first
+select accounts.name as account, file_usage.charged_bytes, (select count(*) from files where files.account_id = accounts.id) as files
+from file_usage join accounts on accounts.id = file_usage.account_id
+where file_usage.charged_bytes > 0
+order by file_usage.charged_bytes desc, accounts.id limit :most;

@@ -7,7 +7,7 @@ from starlette.responses import Response
 from ...protocol import limits
 from ...protocol.errors import Forbidden
 from ...store import Row
-from ...tools.file_list import files_of, picture_size
+from ...tools.file_list import files_of, picture_size, rooms
 from ...tools.files import FileUnknown, erase_file, find_file
 from ..downloads import sent
 from .visit import Page, Visit
@@ -28,9 +28,11 @@ class NoPicture(FileUnknown):
 def show(visit: Visit) -> Response:
     """The files, newest first."""
     before = visit.request.query_params.get("before") or None
-    page = files_of(visit.context, visit.caller(), before)
+    caller = visit.caller()
+    page = files_of(visit.context, caller, before)
+    others = rooms(visit.context, caller) if caller.is_owner else []
     pictures = {one.filename for one in page.files if one.ext == "png" and one.size_bytes <= SHOWN_BYTES_MAX}
-    return visit.page("files.html", page=page, pictures=pictures, is_first=before is None)
+    return visit.page("files.html", page=page, pictures=pictures, rooms=others, is_first=before is None)
 
 
 def download(visit: Visit) -> Response:
