@@ -102,9 +102,11 @@ class TestLimits:
         made.close()
 
     def test_reports_a_minute_count_by_account(self, ada: Reader, owner: Reader, context: Context) -> None:
-        answers = [ada.send(f"{PATH}/give", **BUG).status_code for _ in range(3)]
+        answers = [ada.send(f"{PATH}/give", **BUG) for _ in range(3)]
 
-        assert (answers, rows(context)["feedback"]) == ([303, 303, 429], 2)
+        assert ([answer.status_code for answer in answers], rows(context)["feedback"]) == ([303, 303, 429], 2)
+        assert BUG["title"] in answers[2].text  # not lost
+        assert f"Try again in {answers[2].headers['retry-after']} seconds" in words_of(answers[2].text)
         assert owner.send(f"{PATH}/give", **BUG).status_code == 303
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from console.reader import ORIGIN, Reader, words_of
 from console.window import Site
 from playwright.sync_api import expect
 from service import rows
+from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from remembrancer import testing
@@ -129,6 +131,28 @@ class TestLimits:
 
     def test_files_without_room_are_named(self, owner: Reader) -> None:
         assert "a.txt was not taken: the files of this account take all the room" in words_of(run(owner, "open('a.txt', 'w').write('x')"))
+
+
+class TestQueue:
+    """Issue: a full queue is told, not waited for."""
+
+    @pytest.fixture
+    def context(self, folder: Path) -> Iterator[Context]:
+        made = testing.context(folder)
+        yield replace(made, settings=replace(made.settings, sandbox_parallel=1, sandbox_queue_max=0, sandbox_seconds=2))
+        made.close()
+
+    def test_a_full_queue_is_said_clearly_and_the_program_is_not_lost(self, owner: Reader, app: Starlette) -> None:
+        app.state.sandbox.start()
+        with ThreadPoolExecutor(1) as beside:
+            busy = beside.submit(app.state.sandbox.run, "while True: pass")
+            while not app.state.sandbox._inside and not busy.done():
+                pass
+            refused = owner.send(f"{PATH}/run", code="'my work'", mode="fix")
+
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+        assert "All places of the sandbox are taken, and its queue is full. Try again in 1 seconds." in words_of(refused.text)
+        assert "&#39;my work&#39;</textarea>" in refused.text
 
 
 def test_no_confinement_is_said_clearly(owner: Reader, monkeypatch: pytest.MonkeyPatch, context: Context) -> None:

@@ -8,6 +8,7 @@ from starlette.responses import Response
 
 from ...protocol.feedback import Feedback, FeedbackQuery, FeedbackType
 from ...tools.feedback import give_feedback, listed, own
+from ..limiter import RateExceeded
 from .typed import number, sought, typed
 from .visit import Page, Visit
 
@@ -30,7 +31,13 @@ def give(visit: Visit) -> Response:
     if isinstance(asked, dict):
         return _page(visit, form, asked, status=422)
     caller = visit.caller()
-    visit.door.take("feedback", ("account", caller.account_id))
+    try:
+        visit.door.take("feedback", ("account", caller.account_id))
+    except RateExceeded as error:
+        said = f"These were as many reports as an account has in a minute. Try again in {error.allowance.wait_s} seconds."
+        answer = _page(visit, form, {"type": said}, status=429)
+        answer.headers["Retry-After"] = str(error.allowance.wait_s)
+        return answer
     give_feedback(visit.context, caller, asked)
     return visit.go(PATH, told="Kept. The owner reads it here.")
 

@@ -14,7 +14,9 @@ from ...protocol.errors import Problem
 from ...protocol.execution import Executed, Execution
 from ...tools.file_list import picture_size
 from ...tools.files import FileUnknown, find_file
+from ...tools.sandbox.sandbox import SandboxBusy
 from ..endpoint import Where
+from ..limiter import RateExceeded
 from .files import SHOWN_BYTES_MAX
 from .typed import typed
 from .visit import Page, Visit
@@ -90,7 +92,7 @@ def run(visit: Visit) -> Response:
         visit.door.take("sandbox", ("account", caller.account_id))
         done = execute(visit.context, visit.door.sandbox, caller, asked, as_is=as_is)
     except Problem as error:  # no place, no room, no confinement: said beside the program, which is not lost
-        answer = _page(visit, form, status=error.status, refused=error)
+        answer = _page(visit, form, status=error.status, refused=_said(error))
         if "retry_after" in error.extra:
             answer.headers["Retry-After"] = str(error.extra["retry_after"])
         return answer
@@ -104,7 +106,7 @@ def _page(
     *,
     status: int = 200,
     wrong: dict[str, str] | None = None,
-    refused: Problem | None = None,
+    refused: str = "",
     done: Executed | None = None,
 ) -> Response:
     values: dict[str, Any] = {
@@ -127,6 +129,16 @@ def _page(
         "seconds": visit.context.settings.sandbox_seconds,
     }
     return visit.page("sandbox.html", status=status, form=form, **fixed, **values)
+
+
+def _said(error: Problem) -> str:
+    """Why it was not run, for who reads no headers."""
+    wait_s = error.extra.get("retry_after")
+    if isinstance(error, SandboxBusy):
+        return f"All places of the sandbox are taken, and its queue is full. Try again in {wait_s} seconds."
+    if isinstance(error, RateExceeded):
+        return f"These were as many runs as an account has in a minute. Try again in {wait_s} seconds."
+    return error.detail
 
 
 def _marked(done: Executed) -> list[tuple[int, str, bool]]:
