@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 from console.pages import EVERY_PAGE
+from console.reader import Reader
+from console.things import put_permissions, put_things
 from console.window import Site
 from playwright.sync_api import expect
+from service import Http, new_key
 
 from remembrancer.accounts.invitations import invite
 from remembrancer.context import Context
@@ -101,16 +104,30 @@ def test_a_session_that_somebody_else_chose_is_not_taken_over(site: Site, contex
     assert (session["httpOnly"], session["sameSite"], session["path"]) == (True, "Strict", "/")
 
 
+@pytest.fixture
+def filled(owner: Reader) -> None:
+    """Things of every kind: as people write them, and of words that are longer than any page is wide."""
+    http = Http(owner.client, owner.context, new_key(owner.context))
+    put_things(http)
+    put_permissions(http)
+    put_things(http, lambda _, room: "W" * min(room, 300), session_id="S" * 250)
+    put_permissions(http, lambda _, room: "W" * min(room, 200))
+    owner.send("/profile/keys", label="W" * 200, user_id="W" * 250, may="read", lasts="30d")
+
+
 @pytest.mark.parametrize("width", [360, 1600])
-def test_no_page_is_wider_than_its_window_nor_moves_while_it_loads(site: Site, width: int) -> None:
+def test_no_page_is_wider_than_its_window_nor_moves_while_it_loads(filled: None, site: Site, width: int) -> None:
     """Issue: 'works at 360 px and 1600 px, ... no layout jump'."""
-    moved = """new Promise(done => new PerformanceObserver(list => done(list.getEntries().reduce((sum, one) => sum + one.value, 0)))
-        .observe({type: "layout-shift", buffered: true}) || setTimeout(() => done(0), 50))"""
+    moved = """() => new Promise(done => {
+        new PerformanceObserver(list => done(list.getEntries().reduce((sum, one) => sum + one.value, 0)))
+            .observe({type: "layout-shift", buffered: true});
+        requestAnimationFrame(() => requestAnimationFrame(() => done(0)));
+    })"""
     wrong = {}
     with site.window("owner", viewport={"width": width, "height": 800}) as page:
         for path in EVERY_PAGE:
             page.goto(path)
-            wide, jump = page.evaluate("document.documentElement.scrollWidth"), page.evaluate(moved)
+            jump, wide = page.evaluate(moved), page.evaluate("document.documentElement.scrollWidth")
             if wide > width or jump > 0.02:
                 wrong[path] = (wide, jump)
 
