@@ -15,6 +15,8 @@ from remembrancer.accounts.sessions import (
     IDLE_MS,
     LASTS_MS,
     SignedIn,
+    browser_named,
+    browsers,
     confirm,
     is_form_of,
     sign_in,
@@ -165,3 +167,51 @@ class TestConfirming:
             confirm(context, self.session(context, token), token, "correct horse battery")
         with pytest.raises(SignInTooOften):
             account_of(context, "owner", "correct horse battery")
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "name"),
+    [
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "Firefox on Linux"),
+        (
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36",
+            "Chrome on Windows",
+        ),
+        (
+            "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36 Edg/150.0",
+            "Edge on Windows",
+        ),
+        (
+            "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Safari/605.1.15",
+            "Safari on macOS",
+        ),
+        (
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 26_0 like Mac OS X) AppleWebKit/605.1.15 Version/26.0 Mobile Safari/604.1",
+            "Safari on iPhone",
+        ),
+        ("Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 Chrome/150.0.0.0 Mobile Safari/537.36", "Chrome on Android"),
+        ("curl/8.14", ""),
+        ("<script>Linux", "Linux"),
+        ("", ""),
+    ],
+)
+def test_a_browser_is_named_as_people_would(user_agent: str, name: str) -> None:
+    assert browser_named(user_agent) == name
+
+
+def test_the_browsers_of_an_account_are_those_still_signed_in_the_latest_used_first(context: Context, clock: testing.FrozenClock) -> None:
+    ada, bo = (accept(context, invite(context, name).reveal(), "correct horse battery") for name in ("ada", "bo"))
+    sign_in(context, ada, "ended")
+    clock.advance(IDLE_MS)
+    first = sign_in(context, ada, "first")
+    clock.advance(60_000)
+    sign_in(context, ada, "second")
+    sign_in(context, bo, "of another")
+    session = signed_in(context, first)
+    assert session is not None
+    clock.advance(60_000)
+    signed_in(context, first)
+
+    found = browsers(context, session, first)
+    assert [(one.name, one.is_this) for one in found] == [("first", True), ("second", False)]
+    assert found[0].used_ms == clock.now_ms

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 from console.pages import EVERY_FORM_OF_A_SESSION, EVERY_PAGE, FOR_OWNERS
 from console.reader import ORIGIN, Reader
 from service import new_key, rows
+from starlette.testclient import TestClient
 
+from remembrancer.accounts import sessions
+from remembrancer.context import Context
 from remembrancer.entrypoints import pages
 from remembrancer.entrypoints.console import assets, frame
+from remembrancer.entrypoints.console.routes import PAGES
+from remembrancer.entrypoints.http import make_app
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -78,6 +84,14 @@ def test_a_form_of_another_session_site_or_origin_is_refused_and_changes_nothing
     assert rows(owner.context) == before
 
 
+def test_the_path_of_a_form_leads_to_its_page(owner: Reader) -> None:
+    """Its answer may be a page: where a browser loads that anew, or a reader chooses another theme there, it is asked for."""
+    alone = [path for path, page in PAGES.items() if page.get is None]
+
+    assert {path: owner.get(path).headers["location"] for path in alone} == {path: frame.section_of(path) for path in alone}
+    assert all(owner.get(frame.section_of(path)).status_code == 200 for path in alone)
+
+
 @pytest.mark.parametrize("path", FOR_OWNERS)
 def test_what_is_for_owners_is_refused_to_others(ada: Reader, path: str) -> None:
     before = rows(ada.context)
@@ -127,6 +141,22 @@ class TestWhatIsTold:
 
         assert len(sealed) < 2_000
         assert frame.unseal(sealed, "token") == "計" * frame.TOLD_CHARACTERS_MAX
+
+
+def test_behind_tls_every_cookie_is_for_tls_and_this_host_alone(context: Context) -> None:
+    secure = replace(context, settings=replace(context.settings, public_url="https://memory.example.org"))
+    with TestClient(make_app(secure), base_url="https://memory.example.org") as client:
+        reader = Reader(client, secure)
+        reader.cookies = {"__Host-session": (token := reader.cookies["session"])}
+        who = sessions.signed_in(secure, token)
+        assert who is not None
+        themed = reader.send_as(who.form_token, "/console/theme", theme="dark", back="/console")
+        told = reader.send_as(who.form_token, "/profile/prompt", user_id="bo", prompt="Be brief.")
+
+    assert re.fullmatch(r"theme=dark; Path=/; Max-Age=\d+; HttpOnly; SameSite=Strict; Secure", themed.headers["set-cookie"])
+    assert re.fullmatch(
+        r"__Host-told=[\w-]+\.[0-9a-f]{64}; Path=/; Max-Age=60; HttpOnly; SameSite=Strict; Secure", told.headers["set-cookie"]
+    )
 
 
 class TestTheTheme:

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from console.reader import enter
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, Request
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, Request, expect
 
 from remembrancer.context import Context
 
@@ -23,6 +23,10 @@ _FLAGS = [
     "--disable-features=LocalNetworkAccessChecks",
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 ]
+
+
+PATIENCE_MS = 15_000  # for a machine that is busy with other tests
+expect.set_options(timeout=PATIENCE_MS)
 
 
 def launch(playwright: Playwright) -> Browser:
@@ -82,7 +86,7 @@ class Site:
         watch = Watch(self.address)
         watch.over(made)
         self.watches.append(watch)
-        made.set_default_timeout(15_000)
+        made.set_default_timeout(PATIENCE_MS)
         if account is not None:
             _, token = enter(self.context, account)
             made.add_cookies([{"name": "session", "value": token, "url": self.address, "httpOnly": True, "sameSite": "Strict"}])

@@ -67,8 +67,7 @@ def _answer(visit: Visit, page: Page, raw: bytes, limiter: Limiter | None) -> Re
             if page.owner_only and not may.is_owner:
                 raise NotOwner
         handle = page.post if visit.request.method == "POST" else page.get
-        assert handle is not None
-        return handle(visit)
+        return handle(visit) if handle else visit.go(frame.section_of(visit.request.url.path))
     except SignInFirst:
         return _sign_in_first(visit)
     except (Problem, StoreUnavailable, EmbedderUnavailable) as error:

@@ -166,8 +166,8 @@ class Page:
 
     @property
     def methods(self) -> list[str]:
-        """The methods it takes."""
-        return (["GET", "HEAD"] if self.get else []) + (["POST"] if self.post else [])
+        """The methods it takes. Who asks for a form's own path, as a browser does after its answer, is sent to the page of the form."""
+        return ["GET", "HEAD"] + (["POST"] if self.post else [])
 
 
 def check_is_ours(visit: Visit) -> None:
