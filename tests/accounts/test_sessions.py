@@ -6,11 +6,15 @@ import pytest
 
 from remembrancer import testing
 from remembrancer.accounts.invitations import accept, invite
+from remembrancer.accounts.passwords import FREE_FAILURES, SignInRefused, SignInTooOften, account_of
 from remembrancer.accounts.sessions import (
+    CONFIRMED_MS,
     IDLE_MS,
     LASTS_MS,
+    SignedIn,
     browser_named,
     browsers,
+    confirm,
     is_form_of,
     sign_in,
     sign_out,
@@ -90,6 +94,63 @@ def test_sessions_that_ended_are_not_kept(context: Context, owner: int, clock: t
     sign_in(context, owner)
 
     assert context.store.read(lambda tx: tx.the("select count(*) as n from browser_sessions")).n == 1
+
+
+class TestConfirming:
+    """Issue: 'grants (give with a step-up ...)': a cookie that was taken is not enough."""
+
+    def session(self, context: Context, token: str) -> SignedIn:
+        found = signed_in(context, token)
+        assert found is not None
+        return found
+
+    def test_five_minutes_after_signing_in_the_password_is_asked_again(
+        self, context: Context, owner: int, clock: testing.FrozenClock
+    ) -> None:
+        token = sign_in(context, owner)
+        at_first = self.session(context, token).is_confirmed
+        clock.advance(CONFIRMED_MS - 1)
+        still = self.session(context, token).is_confirmed
+        clock.advance(1)
+
+        assert (at_first, still, self.session(context, token).is_confirmed) == (True, True, False)
+
+    def test_the_password_confirms_this_session_and_no_other(self, context: Context, owner: int, clock: testing.FrozenClock) -> None:
+        token, other = sign_in(context, owner), sign_in(context, owner)
+        clock.advance(CONFIRMED_MS)
+        confirm(context, self.session(context, token), token, "correct horse battery")
+
+        assert self.session(context, token).is_confirmed
+        assert not self.session(context, other).is_confirmed
+
+    @pytest.mark.parametrize("password", ["", "wrong horse battery", "\0", "\ud800", "a" * 1_000])
+    def test_another_password_confirms_nothing(self, context: Context, owner: int, clock: testing.FrozenClock, password: str) -> None:
+        token = sign_in(context, owner)
+        clock.advance(CONFIRMED_MS)
+
+        with pytest.raises(SignInRefused):
+            confirm(context, self.session(context, token), token, password)
+        assert not self.session(context, token).is_confirmed
+
+    def test_the_password_of_another_account_confirms_nothing(self, context: Context, owner: int, clock: testing.FrozenClock) -> None:
+        accept(context, invite(context, "ada").reveal(), "another horse battery")
+        token = sign_in(context, owner)
+        clock.advance(CONFIRMED_MS)
+
+        with pytest.raises(SignInRefused):
+            confirm(context, self.session(context, token), token, "another horse battery")
+
+    def test_who_guesses_is_held_up_as_at_the_sign_in(self, context: Context, owner: int, clock: testing.FrozenClock) -> None:
+        token = sign_in(context, owner)
+        clock.advance(CONFIRMED_MS)
+        for _ in range(FREE_FAILURES):
+            with pytest.raises(SignInRefused):
+                confirm(context, self.session(context, token), token, "a guess at a password")
+
+        with pytest.raises(SignInTooOften):
+            confirm(context, self.session(context, token), token, "correct horse battery")
+        with pytest.raises(SignInTooOften):
+            account_of(context, "owner", "correct horse battery")
 
 
 @pytest.mark.parametrize(

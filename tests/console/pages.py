@@ -7,6 +7,7 @@ from remembrancer.entrypoints.console.routes import PAGES
 EVERY_PAGE = sorted(path for path, page in PAGES.items() if page.get and not page.anybody and not page.gives_file)  # of who is signed in
 EVERY_FORM = sorted(path for path, page in PAGES.items() if page.post)
 EVERY_FORM_OF_A_SESSION = sorted(path for path, page in PAGES.items() if page.post and not page.anybody)
+FILES = {path for path, page in PAGES.items() if page.gives_file}
 FOR_OWNERS = sorted(path for path, page in PAGES.items() if page.owner_only)
 
 # What a page shows when it is asked for more than itself, by the name of its picture.
@@ -15,4 +16,6 @@ VIEWS = {
     "refused": "/console/password?token=none",
     "search": "/console/memory?query=when+does+the+ferry+leave",
     "map-changes": "/console/map?version=2&against=1",
+    "audit-verified": "/console/audit?verify=all&kind=check",
+    "sandbox-plot": "/console/sandbox?example=plot",
 }

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from console.hostile_texts import HOSTILE
-from console.pages import EVERY_PAGE, VIEWS
+from console.pages import EVERY_PAGE, FILES, VIEWS
 from console.reader import Reader
 from console.things import put_permissions, put_things
 from console.window import Site
@@ -85,4 +85,4 @@ def _walk(page: Page) -> Iterator[str]:
         assert answer.ok, f"{path}: {answer.status}"
         yield path
         hrefs = page.evaluate("[...document.querySelectorAll('main a[href]')].map(a => a.getAttribute('href'))")
-        todo += [href for href in hrefs if re.match(r"/(console|profile)", href)]
+        todo += [href for href in hrefs if re.match(r"/(console|profile)", href) and urlsplit(href).path not in FILES]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import apsw
 import pytest
 from hypothesis import example, given
 from hypothesis.strategies import builds, frozensets, integers, lists, none, sampled_from
 
-from remembrancer.permissions.rules import Grant, allows, anchor, anchors, covers
+from remembrancer.permissions.rules import Grant, allows, anchor, anchors, covers, examples, reach, wider
 from remembrancer.protocol.paths import normal_path, normal_scope
 from remembrancer.protocol.permissions import ACTIONS
 
@@ -46,6 +47,59 @@ def test_a_scope_covers_what_its_pattern_says(scope: str, path: str) -> None:
 def test_a_grant_that_covers_a_path_is_found_by_an_anchor_of_it(scope: str, path: str) -> None:
     """Else a check would look the grant up where it is not."""
     assert not covers(scope, path) or anchor(scope) in anchors(path)
+
+
+_DATABASE = apsw.Connection(":memory:")
+
+
+@given(SCOPES, PATHS)
+@example("/**/b", "/b")
+@example("/a/**/**", "/a/b")
+@example("/[a]*", "/[a]b")
+@example("/?", "/é")
+@example("/.", "/")
+def test_what_the_database_sorts_out_is_covered_by_no_scope(scope: str, path: str) -> None:
+    """Else a check would never see the grant that allows it."""
+    [(fits,)] = _DATABASE.execute("select ? glob ?", (path, wider(scope))).fetchall()
+
+    assert fits or not covers(scope, path)
+
+
+@pytest.mark.parametrize(("scope", "path"), [("/srv/a-*.conf", "/srv/b-x.conf"), ("/srv/*/b", "/srv/a/c"), ("/srv/[ab]*", "/srv/ax")])
+def test_the_database_sorts_out_what_a_pattern_cannot_fit(scope: str, path: str) -> None:
+    """Else each check would read every glob of a folder."""
+    assert _DATABASE.execute("select ? glob ?", (path, wider(scope))).fetchall() == [(0,)]
+
+
+@given(SCOPES)
+@example("/")
+@example("/.")
+@example("/**")
+@example("/a/**/")
+def test_the_examples_of_a_scope_are_true(scope: str) -> None:
+    """The owner decides by them."""
+    inside, outside = examples(scope)
+
+    assert all(covers(scope, path) for path in inside)
+    assert not any(covers(scope, path) for path in outside)
+    assert [normal_path(path) for path in inside + outside if "*" not in path] == [path for path in inside + outside if "*" not in path]
+
+
+@pytest.mark.parametrize(
+    ("scope", "said"),
+    [
+        ("/", "Everything on the machine."),
+        ("/.", "The root folder itself"),
+        ("/etc/hosts", "This one path"),
+        ("/etc/nginx/", "Everything below /etc/nginx/, however deep"),
+        ("/etc/*.conf", "at this depth"),
+        ("/srv/**/*.html", "any number of folders"),
+        ("/home/*/", "Everything below each folder that fits"),
+    ],
+)
+def test_how_far_a_scope_reaches_is_said_with_a_path_that_it_covers(scope: str, said: str) -> None:
+    assert said in reach(scope)
+    assert examples(scope)[0]
 
 
 @given(PATHS, PATHS)

@@ -402,3 +402,67 @@ class TestTheirRate:
 
         assert http.post(f"{PERM}/revoke", {"grant_id": grant_id}).status_code == 200
         assert check(http.as_account("robots"))["allowed"] is False
+
+
+class TestGrantsInForce:
+    """Ours: GET /api/v7/sysperm/grants."""
+
+    def test_they_are_listed_newest_first_with_the_time_they_have_left(self, http: Http, clock: testing.FrozenClock) -> None:
+        first = granted(http, ttl_minutes=240)
+        clock.advance(1_500)
+        second = granted(http, agent="*", actions=["exec"], scope="/opt/")
+        found = http.get(f"{PERM}/grants").json()
+        key_id = found["grants"][0]["key_id"]
+
+        assert found == {
+            "grants": [
+                {
+                    "grant_id": second,
+                    "scope": "/opt/",
+                    "actions": ["exec"],
+                    "agent": "*",
+                    "key_id": key_id,
+                    "granted_at": "2026-01-01T00:00:01.500Z",
+                    "expires_at": "2026-01-01T00:30:01.500Z",
+                    "seconds_left": 1800,
+                },
+                found["grants"][1],
+            ],
+            "next": None,
+        }
+        assert (found["grants"][1]["grant_id"], found["grants"][1]["seconds_left"], key_id) == (first, 4 * 3600 - 1, 1)
+
+    def test_what_ended_or_was_revoked_is_not_among_them(self, http: Http, clock: testing.FrozenClock) -> None:
+        short, revoked, kept = granted(http, ttl_minutes=1), granted(http), granted(http)
+        http.post(f"{PERM}/revoke", {"grant_id": revoked})
+        before = [one["grant_id"] for one in http.get(f"{PERM}/grants").json()["grants"]]
+        clock.advance(60_000)
+
+        assert before == [kept, short]
+        assert [one["grant_id"] for one in http.get(f"{PERM}/grants").json()["grants"]] == [kept]
+
+    def test_every_page_goes_on_where_the_one_before_ended(self, http: Http) -> None:
+        given = [granted(http) for _ in range(5)]
+        seen, before = [], None
+        while True:
+            page = http.get(f"{PERM}/grants", params={"limit": 2} | ({"before": before} if before else {})).json()
+            seen.append([one["grant_id"] for one in page["grants"]])
+            before = page["next"]
+            if before is None:
+                break
+
+        assert seen == [[given[4], given[3]], [given[2], given[1]], [given[0]]]
+        assert http.get(f"{PERM}/grants", params={"before": "g_no"}).status_code == 404
+
+    def test_only_the_owner_reads_them(self, http: Http, agent: Http) -> None:
+        """'Only the owner may grant or revoke system permissions and read the audit trail'."""
+        granted(http)
+        pinned, reads = http.as_account("owner", user_id="ada"), http.as_account("owner", read_only=True)
+
+        assert [one.get(f"{PERM}/grants").status_code for one in (agent, pinned, reads, http)] == [403, 403, 403, 200]
+
+    def test_a_grant_that_was_given_before_globs_were_noted_allows_all_the_same(self, http: Http, agent: Http) -> None:
+        grant_id = granted(http)
+        http.context.store.write(lambda tx: tx.run("update grants set glob = null"))
+
+        assert check(agent)["grant_id"] == grant_id

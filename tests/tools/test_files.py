@@ -23,7 +23,7 @@ from remembrancer.protocol.files import CreatedFile, FileCreate
 from remembrancer.store import StoreUnavailable
 from remembrancer.tools import links
 from remembrancer.tools.blobs import open_blobs
-from remembrancer.tools.files import AccountFull, FileUnknown, create_file, find_file, keep_file, linked_file, sweep
+from remembrancer.tools.files import AccountFull, FileUnknown, Owner, create_file, find_file, keep_file, linked_file, sweep
 
 MINUTE_MS = 60_000
 YEARS_MS = 100 * 365 * 24 * 60 * MINUTE_MS  # the clock of a test stands still in the past, that of a file system does not
@@ -49,7 +49,7 @@ def make(context: Context, caller: Caller, content: str = "text", given: Once | 
 
 
 def keep(context: Context, caller: Caller, filename: str, ext: str, content: bytes = b"x") -> CreatedFile:
-    return keep_file(context, account_id=caller.account_id, pinned_user_id=None, filename=filename, ext=ext, content=content)
+    return keep_file(context, Owner(account_id=caller.account_id, pinned_user_id=None), filename=filename, ext=ext, content=content)
 
 
 def content(context: Context, caller: Caller, filename: str) -> bytes:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from ..context import Records
 from ..store import Row, Transaction
-from .passwords import SQL
+from .passwords import SQL, PasswordUnfit, SignInRefused, account_of
 
 IDLE_MS = 12 * 3_600_000  # unused for so long, a session ends
 LASTS_MS = 14 * 86_400_000  # and after so long in any case
+CONFIRMED_MS = 5 * 60_000  # after the password was typed, what needs it is done without asking again
 _NOTED_EVERY_MS = 60_000
 
 # The first that fits: each names those before it, for old sites' sake.
@@ -31,6 +32,7 @@ class SignedIn:
     account_name: str
     is_owner: bool
     form_token: str  # must come with every form of this session
+    is_confirmed: bool = False  # the password was typed in it lately
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,28 @@ def signed_in(records: Records, token: str) -> SignedIn | None:
         return None
     if row.used_ms <= now_ms - _NOTED_EVERY_MS:
         records.store.write(lambda tx: tx.run(SQL.note_session_use, digest=key, now_ms=now_ms), flush=False)
-    return SignedIn(account_id=row.id, account_name=row.name, is_owner=row.role == "owner", form_token=_form_token(token))
+    is_confirmed = row.confirmed_ms is not None and row.confirmed_ms > now_ms - CONFIRMED_MS
+    return SignedIn(
+        account_id=row.id,
+        account_name=row.name,
+        is_owner=row.role == "owner",
+        form_token=_form_token(token),
+        is_confirmed=is_confirmed,
+    )
+
+
+def confirm(records: Records, session: SignedIn, token: str, password: str) -> None:
+    """Note that who uses this session knows its password: a cookie that was taken is not enough for what needs it.
+
+    Failures are counted as those of signing in are. Raises SignInRefused, SignInTooOften, StoreUnavailable.
+    """
+    try:
+        known = account_of(records, session.account_name, password)
+    except PasswordUnfit:
+        raise SignInRefused from None
+    if known != session.account_id:
+        raise SignInRefused
+    records.store.write(lambda tx: tx.run(SQL.confirm_session, digest=digest(token), now_ms=records.clock()))
 
 
 def browsers(records: Records, session: SignedIn, token: str) -> list[Browser]:

@@ -19,7 +19,10 @@ delete from sign_in_failures where digest = :digest;
 delete from sign_in_failures where last_ms <= :before_ms;
 
 -- add_session: a browser is signed in
-insert into browser_sessions (digest, account_id, created_ms, used_ms) values (:digest, :account_id, :now_ms, :now_ms);
+insert into browser_sessions (digest, account_id, created_ms, used_ms, confirmed_ms) values (:digest, :account_id, :now_ms, :now_ms, :now_ms);
+
+-- confirm_session: the password was typed in this session now
+update browser_sessions set confirmed_ms = :now_ms where digest = :digest;
 
 -- name_browser: what a session's browser calls itself
 update browser_sessions set browser = :browser where digest = :digest;
@@ -30,7 +33,7 @@ where account_id = :account_id and created_ms > :created_after_ms and used_ms > 
 order by used_ms desc, created_ms desc;
 
 -- session_of: whose browser it is, while it is signed in
-select accounts.id, accounts.name, accounts.role, browser_sessions.used_ms
+select accounts.id, accounts.name, accounts.role, browser_sessions.used_ms, browser_sessions.confirmed_ms
 from browser_sessions join accounts on accounts.id = browser_sessions.account_id
 where browser_sessions.digest = :digest and browser_sessions.created_ms > :created_after_ms and browser_sessions.used_ms > :used_after_ms;
 

@@ -32,9 +32,11 @@ from ..protocol.permissions import (
     AuditPage,
     AuditQuery,
     Granted,
+    GrantList,
     GrantRequest,
     GrantRevocation,
     GrantRevoked,
+    GrantsQuery,
     PermissionCheck,
     PermissionChecked,
 )
@@ -231,6 +233,11 @@ def check_permission(check: PermissionCheck) -> Ask[PermissionChecked]:
 def grant_permission(grant: GrantRequest, *, idempotency_key: str | None = None) -> Ask[Granted]:
     """Allow an agent something for a while, for the owner."""
     return _write(Granted, "/api/v7/sysperm/grant", grant, idempotency_key)
+
+
+def list_grants(query: GrantsQuery | None = None) -> Ask[GrantList]:
+    """A page of the grants in force, for the owner."""
+    return _read(GrantList, "/api/v7/sysperm/grants", query)
 
 
 def log_permitted_action(log: ActionLog, *, idempotency_key: str | None = None) -> Ask[ActionLogged]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
@@ -17,14 +17,16 @@ from starlette.responses import Response
 
 from ..accounts.keys import authenticate
 from ..accounts.once import Once
+from ..accounts.usage import Tally
 from ..context import Caller, Context
+from ..models import Try
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest, Problem, Unauthorized
 from ..search import EmbedderUnavailable
 from ..store import StoreUnavailable
 from ..tools.sandbox.sandbox import Sandbox
 from . import bodies, problems
-from .endpoint import Call, Endpoint, Where
+from .endpoint import Call, Endpoint, Rate, Where
 from .limiter import Limiter, RateExceeded
 from .metrics import Metrics
 from .parameters import parse_query
@@ -49,7 +51,8 @@ class Door:
         self._large_bodies = asyncio.Semaphore(LARGE_BODIES_MAX)
         self.in_flight = 0  # changed on the event loop only
         self.metrics = Metrics(lambda: self.in_flight)
-        context.models.watch(self.metrics.count_model)
+        self.tally = Tally(context)
+        context.models.watch(self._count_model)
         self.sandbox = Sandbox(context.settings)
         settings = context.settings
         per_minute = {
@@ -117,9 +120,20 @@ class Door:
             return problems.respond(error, request.scope["request_id"], error.allowance.headers())
         except (Problem, StoreUnavailable, EmbedderUnavailable) as error:
             return problems.respond(error, request.scope["request_id"], call.headers)
+        if endpoint.counts:
+            self.tally.count(endpoint.counts, account_id=call.caller.account_id, key_id=call.caller.key_id)
         if isinstance(answer, Response):
             return answer
         return Response(_json(answer), headers=call.headers, media_type="application/json")
+
+    def take(self, rate: Rate, who: Hashable) -> None:
+        """Count one call of somebody without a key, such as a signed-in browser, for the same limits. Raises RateExceeded."""
+        self._limiters[rate].take(who)
+
+    def _count_model(self, tried: Try) -> None:
+        self.tally.count("model_call" if tried.outcome == "ok" else "model_failure")
+        self.tally.count("tokens_read", times=tried.prompt_tokens)
+        self.tally.count("tokens_written", times=tried.completion_tokens)
 
     def threads(self, where: Where) -> ThreadPoolExecutor:
         """The threads of one kind."""
@@ -141,6 +155,7 @@ class Door:
         self.context.models.close()  # first: who waits for a model waits no longer
         for threads in self._threads.values():
             threads.shutdown(wait=True)
+        self.tally.close()
         self.sandbox.close()
 
 

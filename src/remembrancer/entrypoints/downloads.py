@@ -6,8 +6,10 @@ import re
 from typing import cast
 from urllib.parse import quote
 
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from ..context import Records
 from ..protocol import limits
 from ..protocol.errors import NotFound, RangeNotSatisfiable
 from ..protocol.files import DownloadQuery
@@ -30,25 +32,33 @@ _RANGE = re.compile(r"bytes\s*=\s*([0-9]{1,18})?\s*-\s*([0-9]{1,18})?\s*", re.IG
 
 def download(call: Call) -> Response:
     """A created file, always as an attachment. Needs a key of its account, or the `exp` and `sig` of a signed link that has not ended."""
-    row = _file(call)
+    return sent(call.context, call.request, _file(call), call.headers)
+
+
+def sent(records: Records, request: Request, row: Row, refused: dict[str, str] | None = None, *, is_shown: bool = False) -> Response:
+    """A file that the caller may read: whole, or the part that the request asks for. What holds of any answer goes to `refused`.
+
+    `is_shown`: not as an attachment; for types alone that no browser runs. Raises RangeNotSatisfiable, BlobsUnavailable.
+    """
     etag = f'"{row.blob}"'
-    headers = {**_HEADERS, "ETag": etag, "Content-Disposition": _attachment(row.filename)}
+    headers = {**_HEADERS, "ETag": etag, "Content-Disposition": "inline" if is_shown else _attachment(row.filename)}
     headers["Content-Type"] = media_type(row.filename.rpartition(".")[2])
-    asked = call.request.headers
+    asked = request.headers
     if _is_known(asked.get("if-none-match", ""), etag):
         return Response(status_code=304, headers={name: headers[name] for name in ("Cache-Control", "ETag")})
     size = row.size_bytes
     part = None if asked.get("if-range", etag) != etag else _part(", ".join(asked.getlist("range")), size)
     if part == (0, 0):
-        call.headers["Content-Range"] = f"bytes */{size}"
+        if refused is not None:
+            refused["Content-Range"] = f"bytes */{size}"
         raise RangeNotSatisfiable
     start, end = part or (0, size)
     if part is not None:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
     headers["Content-Length"] = str(end - start)
     status = 200 if part is None else 206
-    pieces = open_blobs(call.context.settings).read(row.blob, start, end)  # also for HEAD: it must not promise what is gone
-    if call.request.method == "HEAD":
+    pieces = open_blobs(records.settings).read(row.blob, start, end)  # also for HEAD: it must not promise what is gone
+    if request.method == "HEAD":
         return Response(status_code=status, headers=headers)
     return StreamingResponse(pieces, status, headers)
 

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..accounts.once import Once
+from ..accounts.usage import Kind
 from ..context import Caller, Context
 from ..protocol.errors import Problem, Unauthorized
 
@@ -54,6 +55,7 @@ class Call:
         return self.known_caller
 
 
+Rate: TypeAlias = Literal["memory", "feedback", "sandbox", "sysperm", "chat"]
 Handle: TypeAlias = Callable[[Call], BaseModel | Response]
 
 
@@ -71,8 +73,9 @@ class Endpoint:
     page: str | None = None  # the media type of what it answers with besides or instead
     needs_key: bool = True
     where: Where = Where.SEARCH
-    rate: Literal["memory", "feedback", "sandbox", "sysperm", "chat"] = "memory"  # whose limit of calls a minute it counts for
+    rate: Rate = "memory"  # whose limit of calls a minute it counts for
     body_bytes_max: Literal["body_bytes_max", "file_bytes_max"] = "body_bytes_max"  # the setting that bounds its body
+    counts: Kind | None = None  # as what it counts in the usage of its key, once it is answered
     in_parts: bool = False  # answers with a file, of which a part can be asked for
     repeatable: bool = False  # takes an Idempotency-Key
     also: tuple[type[Problem], ...] = ()  # errors it can answer with that do not follow from the rest of the row

@@ -54,9 +54,11 @@ from ..protocol.permissions import (
     AuditPage,
     AuditQuery,
     Granted,
+    GrantList,
     GrantRequest,
     GrantRevocation,
     GrantRevoked,
+    GrantsQuery,
     PermissionCheck,
     PermissionChecked,
 )
@@ -89,7 +91,7 @@ from .edge import Edge
 from .endpoint import Call, Endpoint, Where
 from .mcp.door import PATH as MCP
 from .mcp.door import McpDoor
-from .sysperm import check_permission, grant_permission, log_permitted_action, read_audit, revoke_permission
+from .sysperm import check_permission, grant_permission, list_grants, log_permitted_action, read_audit, revoke_permission
 from .talk import STREAM, chat_with_agent, complete_chat, list_models
 
 
@@ -301,7 +303,8 @@ def style_sheet(_call: Call) -> Response:
 _OPEN = partial(Endpoint, needs_key=False)
 ROUTES: tuple[Endpoint, ...] = (
     Endpoint(
-        method="POST", path="/api/v7/memory", handle=search_memory, request=MemoryQuery, answer=MemoryAnswer, summary="Search memory"
+        method="POST", path="/api/v7/memory", handle=search_memory, request=MemoryQuery, answer=MemoryAnswer, summary="Search memory",
+        counts="search",
     ),
     Endpoint(
         method="POST", path="/api/v7/memory/explain", handle=explain_search, request=MemoryQuery, answer=Explanation,
@@ -309,11 +312,11 @@ ROUTES: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST", path="/api/v7/remember", handle=remember_turn, request=Turn, answer=Remembered, summary="Remember a turn",
-        where=Where.WRITE, repeatable=True, also=(NotFound,),
+        where=Where.WRITE, repeatable=True, also=(NotFound,), counts="turn",
     ),
     Endpoint(
         method="POST", path="/api/v7/event/write", handle=save_event, request=EventWrite, answer=EventWritten, summary="Save an event",
-        where=Where.WRITE, repeatable=True,
+        where=Where.WRITE, repeatable=True, counts="turn",
     ),
     Endpoint(method="GET", path="/api/v7/event/{event_id}", handle=get_event, answer=Event, summary="Get event detail"),
     Endpoint(
@@ -345,7 +348,7 @@ ROUTES: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET", path="/api/v7/agent/memory", handle=get_agent_memory, query=AgentMemoryQuery, answer=AgentMemory,
-        summary="Memory in one call",
+        summary="Memory in one call", counts="search",
     ),
     Endpoint(
         method="POST", path="/api/v7/agent/second-look", handle=look_again, request=SecondLook, answer=SecondLooked, summary="Second look",
@@ -354,11 +357,11 @@ ROUTES: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST", path="/api/v7/agent/chat", handle=chat_with_agent, request=Chat, answer=ChatAnswer, page=STREAM,
-        summary="Chat with the service agent", where=Where.TALK, repeatable=True, rate="chat",
+        summary="Chat with the service agent", where=Where.TALK, repeatable=True, rate="chat", counts="chat",
     ),
     Endpoint(
         method="POST", path="/v1/chat/completions", handle=complete_chat, request=Completion, answer=Completed, page=STREAM,
-        summary="Chat completions", where=Where.TALK, repeatable=True, rate="chat",
+        summary="Chat completions", where=Where.TALK, repeatable=True, rate="chat", counts="chat",
     ),
     Endpoint(method="GET", path="/v1/models", handle=list_models, answer=ServedModels, summary="List models"),
     _OPEN(method="GET", path="/api/v7/tools", handle=list_tools, query=ToolsQuery, answer=ToolsListed, summary="Tools for agents"),
@@ -388,11 +391,11 @@ ROUTES: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST", path="/api/execute/code", handle=execute_code, request=Execution, answer=Executed,
-        summary="Run code in the sandbox", where=Where.RUN, repeatable=True, rate="sandbox",
+        summary="Run code in the sandbox", where=Where.RUN, repeatable=True, rate="sandbox", counts="run",
     ),
     Endpoint(
         method="POST", path="/api/v7/execute/code", handle=execute_code_v7, request=Execution, answer=Executed,
-        summary="Run code in the sandbox", where=Where.RUN, repeatable=True, rate="sandbox",
+        summary="Run code in the sandbox", where=Where.RUN, repeatable=True, rate="sandbox", counts="run",
     ),
     Endpoint(
         method="POST", path="/api/v7/tools/create-file", handle=make_file, request=FileCreate, answer=CreatedFile,
@@ -400,11 +403,15 @@ ROUTES: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST", path="/api/v7/sysperm/check", handle=check_permission, request=PermissionCheck, answer=PermissionChecked,
-        summary="Check a permission", where=Where.WRITE, rate="sysperm",
+        summary="Check a permission", where=Where.WRITE, rate="sysperm", counts="check",
     ),
     Endpoint(
         method="POST", path="/api/v7/sysperm/grant", handle=grant_permission, request=GrantRequest, answer=Granted,
         summary="Grant a permission", where=Where.WRITE, repeatable=True,
+    ),
+    Endpoint(
+        method="GET", path="/api/v7/sysperm/grants", handle=list_grants, query=GrantsQuery, answer=GrantList,
+        summary="List grants in force", where=Where.WRITE, also=(NotFound,),
     ),
     Endpoint(
         method="POST", path="/api/v7/sysperm/log", handle=log_permitted_action, request=ActionLog, answer=ActionLogged,

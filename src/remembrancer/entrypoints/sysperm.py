@@ -5,16 +5,18 @@ from __future__ import annotations
 from typing import cast
 
 from ..permissions.audit import page
-from ..permissions.grants import check, grant, log_action, revoke
+from ..permissions.grants import check, grant, live, log_action, revoke
 from ..protocol.permissions import (
     ActionLog,
     ActionLogged,
     AuditPage,
     AuditQuery,
     Granted,
+    GrantList,
     GrantRequest,
     GrantRevocation,
     GrantRevoked,
+    GrantsQuery,
     PermissionCheck,
     PermissionChecked,
 )
@@ -29,6 +31,11 @@ def check_permission(call: Call) -> PermissionChecked:
 def grant_permission(call: Call) -> Granted:
     """Allow an agent some actions on some paths for up to 240 minutes. The owner only, with a key neither pinned nor read-only."""
     return grant(call.context, call.caller, cast(GrantRequest, call.body), call.once)
+
+
+def list_grants(call: Call) -> GrantList:
+    """The grants in force, newest first, page by page. The owner only, with a key neither pinned nor read-only."""
+    return live(call.context, call.caller, cast(GrantsQuery, call.parameters))
 
 
 def log_permitted_action(call: Call) -> ActionLogged:

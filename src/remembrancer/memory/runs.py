@@ -24,9 +24,12 @@ _UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # escapes that would st
 _NO_ROOM = "the files of this account take all the room they may"
 
 
-def execute(context: Context, sandbox: Sandbox, caller: Caller, asked: Execution, given: Once | None = None) -> Executed:
+def execute(
+    context: Context, sandbox: Sandbox, caller: Caller, asked: Execution, given: Once | None = None, *, as_is: bool = False
+) -> Executed:
     """Run it, wait for its end, and say how it went; its files are durable by then, and when `session_id` is given the run is searchable.
 
+    `as_is`: nothing is mended or improved.
     Raises ReadOnly, Pinned, Conflict as `once`, SandboxBusy, SandboxUnavailable,
     StoreUnavailable, EmbedderUnavailable.
     """
@@ -35,7 +38,7 @@ def execute(context: Context, sandbox: Sandbox, caller: Caller, asked: Execution
     if (first := answered_before(context, given)) is not None:
         return Executed.model_validate_json(first)
     panel = Panel(models=context.models, settings=context.settings, outside=may_use_outside_models(context, caller))
-    return _kept(context, caller, asked, *run_program(sandbox, asked, panel), given)
+    return _kept(context, caller, asked, *run_program(sandbox, asked, panel, as_is=as_is), given)
 
 
 def _kept(
@@ -73,7 +76,7 @@ def _fitting(
 def _written(
     context: Context, caller: Caller, asked: Execution, executed: Executed, files: Sequence[tuple[str, bytes]], given: Once | None
 ) -> Executed:
-    owner = Owner(account_id=caller.account_id, pinned_user_id=caller.pinned_user_id)
+    owner = Owner(account_id=caller.account_id, pinned_user_id=caller.pinned_user_id, key_id=caller.key_id, made_by="program")
     with held(context, owner, [(name, PurePosixPath(name).suffix, content) for name, content in files]) as held_files:
 
         def answer(tx: Transaction, event_id: str | None) -> str:

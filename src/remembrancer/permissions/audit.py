@@ -82,7 +82,7 @@ def page(records: Records, caller: Caller, asked: AuditQuery) -> AuditPage:
     rows = [row for row in found if row.seq > asked.after][: asked.limit + 1]
     shown, is_last = rows[: asked.limit], len(rows) <= asked.limit
     return AuditPage(
-        entries=[_shown(row) for row in shown],
+        entries=[entry_of(row) for row in shown],
         next=None if is_last else shown[-1].seq,
         chain_valid=_is_whole(rows, _link_at(asked.after, found, head.seq), Link(seq=head.seq, hash=head.hash) if is_last else None),
         head=AuditHead(seq=head.seq, hash=head.hash),
@@ -159,7 +159,8 @@ def _text(stored: bytes) -> str:
     return stored.decode("ascii", "replace")
 
 
-def _shown(row: Row) -> AuditEntry:
+def entry_of(row: Row) -> AuditEntry:
+    """A row of the trail as callers see it; what somebody put there instead of an entry is `unreadable`."""
     hashed = _text(row.hash)
     try:
         return AuditEntry.model_validate({**(_read(row.entry) or {}), "seq": row.seq, "hash": hashed})

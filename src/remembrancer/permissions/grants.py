@@ -16,9 +16,12 @@ from ..protocol.permissions import (
     ActionLog,
     ActionLogged,
     Granted,
+    GrantList,
     GrantRequest,
     GrantRevocation,
     GrantRevoked,
+    GrantsQuery,
+    LiveGrant,
     PermissionCheck,
     PermissionChecked,
 )
@@ -26,9 +29,10 @@ from ..protocol.text import rfc3339
 from ..store import Row, Transaction
 from .audit import SQL, add_entry
 from .owner import must_govern
-from .rules import Grant, allows, anchor, anchors
+from .rules import Grant, allows, anchor, anchors, wider
 
 _MINUTE_MS = 60_000
+_AFTER_ALL = (1 << 63) - 1
 _DENIED = "No grant allows this agent to do this here now. Do not do it; ask the owner for a grant."
 
 
@@ -55,6 +59,7 @@ def grant(records: Records, caller: Caller, asked: GrantRequest, given: Once | N
             grant_id=grant_id,
             scope=asked.scope,
             anchor=anchor(asked.scope),
+            glob=wider(asked.scope),
             actions=",".join(actions),
             agent=asked.agent,
             key_id=caller.key_id,
@@ -133,9 +138,39 @@ def revoke(records: Records, caller: Caller, asked: GrantRevocation, given: Once
     return GrantRevoked.model_validate_json(records.store.write(lambda tx: once(tx, given, records.clock(), lambda: end(tx))))
 
 
+def live(records: Records, caller: Caller, asked: GrantsQuery) -> GrantList:
+    """A page of the grants in force, newest first. Raises NotOwner, ReadOnly, KeyPinned, GrantUnknown, StoreUnavailable."""
+    must_govern(caller)
+    now_ms = records.clock()
+
+    def read(tx: Transaction) -> list[Row]:
+        before = tx.one(SQL.place_of_grant, grant_id=asked.before) if asked.before else None
+        if asked.before and before is None:
+            raise GrantUnknown
+        return tx.all(SQL.live_grants, now_ms=now_ms, before=before.id if before else _AFTER_ALL, most=asked.limit + 1)
+
+    rows = records.store.read(read)
+    page = [_live(row, now_ms) for row in rows[: asked.limit]]
+    return GrantList(grants=page, next=page[-1].grant_id if len(rows) > asked.limit else None)
+
+
+def _live(row: Row, now_ms: int) -> LiveGrant:
+    return LiveGrant(
+        grant_id=row.grant_id,
+        scope=row.scope,
+        actions=[action for action in ACTIONS if action in row.actions.split(",")],
+        agent=row.agent,
+        key_id=row.key_id,
+        granted_at=rfc3339(row.granted_ms),
+        expires_at=rfc3339(row.expires_ms),
+        seconds_left=-(-(row.expires_ms - now_ms) // 1000),
+    )
+
+
 def _grant_for(tx: Transaction, asked: PermissionCheck, now_ms: int) -> Row | None:
     """Of the grants that allow it, the one that lasts longest."""
-    rows = tx.all(SQL.grants_around, anchors=json.dumps(anchors(asked.path)), agent=asked.agent, now_ms=now_ms)
+    named = {"path": asked.path, "action": asked.action, "agent": asked.agent}
+    rows = tx.all(SQL.grants_around, anchors=json.dumps(anchors(asked.path)), now_ms=now_ms, **named)
     return next((row for row in rows if _allows(row, asked, now_ms)), None)
 
 

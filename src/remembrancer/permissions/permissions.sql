@@ -1,12 +1,22 @@
 -- add_grant: Keep what the owner allowed
-insert into grants (grant_id, scope, anchor, actions, agent, key_id, granted_ms, expires_ms)
-values (:grant_id, :scope, :anchor, :actions, :agent, :key_id, :now_ms, :expires_ms);
+insert into grants (grant_id, scope, anchor, glob, actions, agent, key_id, granted_ms, expires_ms)
+values (:grant_id, :scope, :anchor, :glob, :actions, :agent, :key_id, :now_ms, :expires_ms);
 
 -- grants_around: Grants in force for an agent whose scope may hold a path, those that last longest first
 select grant_id, scope, actions, agent, expires_ms
 from grants
 where anchor in (select value from json_each(:anchors)) and revoked_ms is null and expires_ms > :now_ms and agent in (:agent, '*')
+    and (glob is null or :path glob glob) and instr(',' || actions || ',', ',' || :action || ',')
 order by expires_ms desc, id;
+
+-- live_grants: Grants in force, newest first
+select id, grant_id, scope, actions, agent, key_id, granted_ms, expires_ms
+from grants
+where revoked_ms is null and expires_ms > :now_ms and id < :before
+order by id desc limit :most;
+
+-- place_of_grant: Where a grant stands among them
+select id from grants where grant_id = :grant_id;
 
 -- revoked_of: Whether a grant is there, and when it was revoked
 select revoked_ms from grants where grant_id = :grant_id;
@@ -30,3 +40,14 @@ insert into audit (seq, entry, hash) values (:seq, :entry, :hash);
 
 -- entries_from: Entries of the audit trail in order, from a number on; as bytes, since somebody may have put anything there
 select seq, cast(entry as blob) as entry, cast(hash as blob) as hash from audit where seq >= :seq order by seq limit :most;
+
+-- entries_before: Entries before a number, newest first, that have what is looked for
+select seq, cast(entry as blob) as entry, cast(hash as blob) as hash
+from audit
+where seq < :before and seq >= :since
+    and (:kind is null or case when json_valid(entry) then json_extract(entry, '$.kind') end = :kind)
+    and (:agent is null or case when json_valid(entry) then json_extract(entry, '$.agent') end = :agent)
+    and (:grant_id is null or case when json_valid(entry) then json_extract(entry, '$.grant_id') end = :grant_id)
+    and (:path is null
+        or instr(case when json_valid(entry) then coalesce(json_extract(entry, '$.path'), json_extract(entry, '$.scope')) end, :path))
+order by seq desc limit :most;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -58,6 +59,56 @@ def anchor(scope: str) -> str:
         return scope
     fixed = min(scope.index(letter) for letter in _WILD if letter in scope)
     return scope[: scope.rindex("/", 0, fixed) + 1]
+
+
+def wider(scope: str) -> str:
+    """A pattern of SQLite's GLOB that fits each path the scope covers, and may fit more: what is sorted out before `covers` judges.
+
+    There `*` crosses slashes, and a bracket begins a set of letters.
+    """
+    if scope == ONLY_ROOT:
+        return "/"
+    folders = scope.replace("[", "[[]").split("/")[1:]
+    last = folders.pop()
+    parts = ["*" if name == _FOLDERS else f"{name}/" for name in folders]
+    return "/" + re.sub(r"\*+", "*", "".join([*parts, "?*" if last in ("", _FOLDERS) else last]))
+
+
+def reach(scope: str) -> str:
+    """How far a scope reaches, for people who are about to grant it."""
+    pattern = scope.split("/")[1:]
+    if scope == ONLY_ROOT:
+        return "The root folder itself, and nothing in it."
+    if scope in ("/", "/**"):
+        return "Everything on the machine."
+    if not _WILD.intersection(scope):
+        return (
+            f"Everything below {scope}, however deep; not the folder itself."
+            if scope.endswith("/")
+            else "This one path, and nothing below it."
+        )
+    if pattern[-1] in ("", _FOLDERS):
+        return "Everything below each folder that fits, however deep."
+    if _FOLDERS in pattern:
+        return "Every path that fits; ** stands for any number of folders, none among them."
+    return "Every path that fits at this depth: * and ? never reach across a slash."
+
+
+def examples(scope: str) -> tuple[list[str], list[str]]:
+    """Paths that a scope covers, and paths near by that it does not."""
+    if scope == ONLY_ROOT:
+        return ["/"], ["/etc"]
+    plain, deep = ("/".join(_like(name, folders) for name in scope.split("/")).replace("//", "/") for folders in ("", "deep/er"))
+    plain, deep = plain.rstrip("/"), deep.rstrip("/")
+    above, _, last = plain.rpartition("/")
+    tried = [plain, deep, f"{plain}/name", f"{above}/folder/{last}", f"{plain}/deep/er/name", f"{plain}2", above]
+    paths = [path for path in dict.fromkeys(one.rstrip("/") for one in tried) if path.startswith("/")]
+    return [path for path in paths if covers(scope, path)][:3], [path for path in paths if not covers(scope, path)][:3]
+
+
+def _like(name: str, folders: str) -> str:
+    """A name that fits one of a pattern."""
+    return folders if name == _FOLDERS else re.sub(r"\*+", "name", name).replace("?", "x")
 
 
 def anchors(path: str) -> list[str]:

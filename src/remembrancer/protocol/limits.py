@@ -69,6 +69,7 @@ GRANT_MINUTES_MAX = 240  # specification, Limits: sysperm grant ttl_minutes
 PATH_CHARACTERS_MAX = 4_096  # ours: what Linux takes in one call
 PATH_PARTS_MAX = 128  # ours: of a path or scope, between its slashes; each folder above a path is looked up
 SCOPE_CHARACTERS_MAX = 1_024  # ours
+GRANTS_LISTED_MAX = 500  # ours: of one page
 RESULT_CHARACTERS_MAX = 4_000  # ours: what came of an action, not its output; it can never be erased
 AUDIT_LISTED_MAX = 500  # ours: entries of one page
 PASSWORD_CHARACTERS_MIN = 12  # ours

@@ -70,6 +70,33 @@ class Granted(Message):
     expires_at: ExpiresAt
 
 
+class GrantsQuery(Message):
+    """Parameters of `GET /api/v7/sysperm/grants`."""
+
+    limit: Annotated[int, Field(ge=1, le=limits.GRANTS_LISTED_MAX, description="How many at most.")] = 100
+    before: Annotated[Id | None, Field(description="Only older ones than this grant_id: the `next` of the page before.")] = None
+
+
+class LiveGrant(Message):
+    """A grant in force."""
+
+    grant_id: GrantId
+    scope: Annotated[str, Field(description="What it is for.")]
+    actions: Annotated[list[Action], Field(description="What may be done.")]
+    agent: Annotated[str, Field(description="Who may do it.")]
+    key_id: Annotated[int, Field(description="The number of the key it was given with; 0: in a signed-in browser.")]
+    granted_at: Annotated[str, Field(description="When it was given (RFC 3339, UTC).")]
+    expires_at: ExpiresAt
+    seconds_left: Annotated[int, Field(ge=1, description="How long that is from now, in whole seconds, rounded up.")]
+
+
+class GrantList(Message):
+    """Answer of `GET /api/v7/sysperm/grants`: newest first."""
+
+    grants: Annotated[list[LiveGrant], Field(description="This page.")]
+    next: Annotated[str | None, Field(description="For `before` of the next page; null on the last one.")]
+
+
 class ActionLog(Message):
     """Body of `POST /api/v7/sysperm/log`."""
 
@@ -123,7 +150,7 @@ class AuditEntry(Message):
         Field(description="What was done; `unreadable` where somebody put something else in its place."),
     ]
     account: Annotated[str | None, ABSENT_IF_NONE, Field(description="Whose key it was done with.")] = None
-    key_id: Annotated[int | None, ABSENT_IF_NONE, Field(description="The number of that key.")] = None
+    key_id: Annotated[int | None, ABSENT_IF_NONE, Field(description="The number of that key; 0: none, in a signed-in browser.")] = None
     grant_id: Annotated[str | None, ABSENT_IF_NONE, Field(description="The grant that was given, allowed it, or was revoked.")] = None
     agent: Annotated[str | None, ABSENT_IF_NONE, Field(description="The agent that was named.")] = None
     scope: Annotated[str | None, ABSENT_IF_NONE, Field(description="Of a grant: what it is for.")] = None

@@ -34,12 +34,22 @@ def give_feedback(records: Records, caller: Caller, feedback: Feedback, given: O
 def listed(records: Records, caller: Caller, asked: FeedbackQuery) -> FeedbackList:
     """A page of all feedback, newest first. Raises NotOwner, FeedbackUnknown, StoreUnavailable."""
     must_own(caller)
+    return _page(records, asked, None)
+
+
+def own(records: Records, caller: Caller, asked: FeedbackQuery) -> FeedbackList:
+    """A page of what the caller's account gave, newest first. Raises FeedbackUnknown, StoreUnavailable."""
+    return _page(records, asked, caller.account_id)
+
+
+def _page(records: Records, asked: FeedbackQuery, account_id: int | None) -> FeedbackList:
+    whose = {"type": asked.type, "account_id": account_id}
 
     def read(tx: Transaction) -> list[Row]:
-        before = tx.one(SQL.place_of, feedback_id=asked.before) if asked.before else None
+        before = tx.one(SQL.place_of, feedback_id=asked.before, account_id=account_id) if asked.before else None
         if asked.before and before is None:
             raise FeedbackUnknown
-        return tx.all(SQL.feedback, before=before.id if before else _AFTER_ALL, type=asked.type, most=asked.limit + 1)
+        return tx.all(SQL.feedback, before=before.id if before else _AFTER_ALL, most=asked.limit + 1, **whose)
 
     rows = records.store.read(read)
     page = [_told(row) for row in rows[: asked.limit]]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 from urllib.parse import quote
 
 from ..accounts import may_write
@@ -53,33 +54,16 @@ def create_file(records: Records, caller: Caller, asked: FileCreate, given: Once
         raise NameInvalid
     content = content_of(asked.content, asked.type)
     may_write(caller)
-    return keep_file(
-        records,
-        account_id=caller.account_id,
-        pinned_user_id=caller.pinned_user_id,
-        filename=asked.filename,
-        ext=asked.type,
-        content=content,
-        given=given,
-    )
+    owner = Owner(account_id=caller.account_id, pinned_user_id=caller.pinned_user_id, key_id=caller.key_id, made_by="file")
+    return keep_file(records, owner, filename=asked.filename, ext=asked.type, content=content, given=given)
 
 
-def keep_file(
-    records: Records,
-    *,
-    account_id: int,
-    pinned_user_id: str | None,
-    filename: str,
-    ext: str,
-    content: bytes,
-    given: Once | None = None,
-) -> CreatedFile:
+def keep_file(records: Records, owner: Owner, *, filename: str, ext: str, content: bytes, given: Once | None = None) -> CreatedFile:
     """Keep any content as a file of the account, durable at the return. Not to be called within a transaction.
 
     Whatever the name and the extension hold, the stored ones are safe. Raises TooLarge (beyond `file_bytes_max`), AccountFull,
     Conflict as `once`, StoreUnavailable. Nothing is kept then.
     """
-    owner = Owner(account_id=account_id, pinned_user_id=pinned_user_id)
     with held(records, owner, [(filename, ext, content)]) as files:
         answer = records.store.write(lambda tx: once(tx, given, records.clock(), lambda: files[0].add(tx).model_dump_json()))
     return CreatedFile.model_validate_json(answer)
@@ -91,6 +75,8 @@ class Owner:
 
     account_id: int
     pinned_user_id: str | None
+    key_id: int | None = None  # that it is made with; 0 = a signed-in browser, or the machine itself
+    made_by: Literal["file", "program"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +94,7 @@ class HeldFile:
         settings, now_ms = self.records.settings, self.records.clock()
         _charge(tx, self.owner.account_id, self.size_bytes, settings.account_bytes_max)
         whose = {"account_id": self.owner.account_id, "user_id": self.owner.pinned_user_id}
+        whose |= {"key_id": self.owner.key_id, "made_by": self.owner.made_by}
         tx.run(SQL.add_file, filename=self.filename, blob=self.blob, size_bytes=self.size_bytes, now_ms=now_ms, **whose)
         return _created(self.filename, self.size_bytes, links.secret_in(settings.data_folder), now_ms)
 

@@ -8,8 +8,8 @@ where file_usage.charged_bytes + excluded.charged_bytes <= :bytes_max;
 select coalesce((select charged_bytes from file_usage where account_id = :account_id), 0) as charged_bytes;
 
 -- add_file: Keep a file's row; its blob is there
-insert into files (filename, account_id, user_id, blob, size_bytes, created_ms)
-values (:filename, :account_id, :user_id, :blob, :size_bytes, :now_ms);
+insert into files (filename, account_id, user_id, key_id, made_by, blob, size_bytes, created_ms)
+values (:filename, :account_id, :user_id, :key_id, :made_by, :blob, :size_bytes, :now_ms);
 
 -- file_named: A file by its name, whoever's it is
 select id, filename, account_id, user_id, blob, size_bytes from files where filename = :filename;
@@ -25,3 +25,19 @@ delete from files where id = :id;
 
 -- uncharge: Count a file no longer against the quota of its account
 update file_usage set charged_bytes = max(charged_bytes - :charged_bytes, 0) where account_id = :account_id;
+
+-- page_of_files: Files of an account, or only those that keys with a pin made, newest first
+select files.filename, files.size_bytes, files.created_ms, files.made_by, files.key_id, files.user_id, keys.hint, keys.label
+from files left join keys on keys.id = files.key_id
+where files.account_id = :account_id and (:user_id is null or files.user_id = :user_id) and files.id < :before
+order by files.id desc limit :most;
+
+-- room_of: How many files an account has, and what they count for
+select (select count(*) from files where account_id = :account_id) as files,
+    coalesce((select charged_bytes from file_usage where account_id = :account_id), 0) as charged_bytes;
+
+-- rooms: What the files of each account count for, the most first
+select accounts.name as account, file_usage.charged_bytes, (select count(*) from files where files.account_id = accounts.id) as files
+from file_usage join accounts on accounts.id = file_usage.account_id
+where file_usage.charged_bytes > 0
+order by file_usage.charged_bytes desc, accounts.id limit :most;

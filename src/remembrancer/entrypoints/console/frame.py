@@ -34,7 +34,7 @@ SECTIONS = (
     Section("/console/permissions", "Permissions", "Done", owner_only=True),
     Section("/console/audit", "Audit trail", "Done", owner_only=True),
     Section("/console/usage", "Usage", "Service"),
-    Section("/console/feedback", "Feedback", "Service", owner_only=True),
+    Section("/console/feedback", "Feedback", "Service"),
     Section("/profile", "Keys and profile", "You"),
 )
 

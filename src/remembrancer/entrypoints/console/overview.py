@@ -11,7 +11,7 @@ from ...accounts import NotOwner
 from ...accounts.invitations import invite
 from ...models import SLOTS
 from ...protocol.errors import InvalidRequest
-from . import frame
+from . import frame, step_up
 from .sign_in import HOME, link
 from .visit import Page, Visit
 
@@ -78,6 +78,8 @@ def make_invitation(visit: Visit) -> Response:
     """A link for somebody; the owner only. It is shown once."""
     if not visit.session().is_owner:
         raise NotOwner
+    if refused := step_up.refusal(visit):  # such a link takes over any account, the owner's too
+        return show(visit, error=refused)
     try:
         token = invite(visit.context, visit.form.get("name", ""))
     except InvalidRequest as error:

@@ -18,6 +18,7 @@ from ...protocol.errors import InvalidRequest, NotFound
 from ...protocol.prompts import PromptQuery, PromptWrite
 from ..bodies import fault, invalid
 from ..parameters import parse_query
+from . import step_up
 from .set_up import set_up
 from .sign_in import begin
 from .visit import Page, Visit
@@ -54,6 +55,8 @@ def make_key(visit: Visit) -> Response:
     lasts = form.get("lasts", "")
     if lasts not in LASTING:
         return _page(visit, Refusal(form="key", said="Choose how long the key is good.", typed=form))
+    if refused := step_up.refusal(visit):  # a key outlives the session, and may do what asks for the password here
+        return _page(visit, Refusal(form="key", said=refused, typed=form))
     try:
         made = keys.create(
             visit.context,

@@ -16,7 +16,7 @@ from ...store import StoreUnavailable
 from .. import bodies, problems
 from ..door import Door
 from ..limiter import Limiter
-from . import assets, cubes, frame, maps, memory, overview, profile, sessions, sign_in
+from . import assets, audit, cubes, feedback, files, frame, maps, memory, overview, permissions, profile, sandbox, sessions, sign_in, usage
 from .visit import Page, SignInFirst, Visit, check_is_ours, read_form
 
 PAGES: dict[str, Page] = {
@@ -27,6 +27,12 @@ PAGES: dict[str, Page] = {
     **cubes.PAGES,
     **profile.PAGES,
     **sign_in.PAGES,
+    **files.PAGES,
+    **sandbox.PAGES,
+    **permissions.PAGES,
+    **audit.PAGES,
+    **usage.PAGES,
+    **feedback.PAGES,
 }
 
 

@@ -1,0 +1,117 @@
+"""What is done in a day, by account and key: counted in memory, and added to the store once a minute.
+
+A killed process loses the counts of its last minute. They are for people to see how the service is used, not for bills.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+from ..context import Caller, Records
+from ..store import Row, StoreUnavailable, Transaction, named
+
+SQL = named("remembrancer.accounts", "usage.sql")
+Kind: TypeAlias = Literal["turn", "search", "chat", "run", "check", "model_call", "model_failure", "tokens_read", "tokens_written"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+DAYS_SHOWN = 30
+THE_SERVICE = 0  # the account of what is not known by account, such as calls of models
+ADDED_EVERY_S = 60.0
+_DAY_MS = 86_400_000
+_log = logging.getLogger(__name__)
+
+
+class Tally:
+    """Counts until they are in the store. Safe to use from many threads; nobody who counts waits for the store."""
+
+    def __init__(self, records: Records, every_s: float = ADDED_EVERY_S) -> None:
+        self._records, self._every_s = records, every_s
+        self._counts: Counter[tuple[int, int, int, Kind]] = Counter()
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._closed = False
+
+    def count(self, kind: Kind, *, account_id: int = THE_SERVICE, key_id: int = 0, times: int = 1) -> None:
+        """So many more, today."""
+        if times < 1:
+            return
+        day = self._records.clock() // _DAY_MS
+        with self._lock:
+            self._counts[day, account_id, key_id, kind] += times
+            if self._timer is None and not self._closed:
+                self._timer = threading.Timer(self._every_s, self.add)
+                self._timer.daemon = True  # a process that forgot to close must not hang for a minute
+                self._timer.start()
+
+    def add(self) -> None:
+        """Add what was counted to the store; what cannot be added now is kept for the next time."""
+        with self._lock:
+            counts, self._counts, self._timer = self._counts, Counter(), None
+        try:
+            if counts:
+                self._records.store.write(lambda tx: _add(tx, counts), flush=False)
+        except StoreUnavailable as error:
+            _log.warning("the counts of usage wait for the store: %s", error)
+            with self._lock:
+                self._counts.update(counts)
+
+    def close(self) -> None:
+        """Add the rest. Before the store is closed."""
+        with self._lock:
+            self._closed, timer = True, self._timer
+        if timer is not None:
+            timer.cancel()
+        self.add()
+
+
+def _add(tx: Transaction, counts: Counter[tuple[int, int, int, Kind]]) -> None:
+    for (day, account_id, key_id, kind), count in counts.items():
+        tx.run(SQL.count_usage, day=day, account_id=account_id, key_id=key_id, kind=kind, count=count)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyUse:
+    """What was done with one key, or in the browsers of an account (`hint` is None)."""
+
+    account: str
+    key_id: int
+    hint: str | None
+    label: str | None
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """The last days, oldest first, today the last: `days` counted from 1970, and of each kind one count a day."""
+
+    days: list[int]
+    by_day: dict[str, list[int]]
+    by_key: list[KeyUse]
+
+    def total(self, kind: Kind) -> int:
+        """Of all these days."""
+        return sum(self.by_day[kind])
+
+
+def usage_of(records: Records, caller: Caller, days: int = DAYS_SHOWN) -> Usage:
+    """What the caller's account did; for an owner, what all did. Raises StoreUnavailable."""
+    today = records.clock() // _DAY_MS
+    shown = list(range(today - days + 1, today + 1))
+    whose = {"since": shown[0], "account_id": None if caller.is_owner else caller.account_id}
+
+    def read(tx: Transaction) -> tuple[list[Row], list[Row]]:
+        return tx.all(SQL.usage_of_days, **whose), tx.all(SQL.usage_of_keys, **whose)
+
+    daily, keyed = records.store.read(read)
+    by_day = {str(kind): [0] * days for kind in KINDS}
+    for row in daily:
+        if row.kind in by_day and row.day <= today:
+            by_day[row.kind][row.day - shown[0]] = row.count
+    by_key: dict[tuple[str, int], KeyUse] = {}
+    for row in keyed:
+        made = KeyUse(account=row.account, key_id=row.key_id, hint=row.hint, label=row.label)
+        by_key.setdefault((row.account, row.key_id), made).counts[row.kind] = row.count
+    return Usage(days=shown, by_day=by_day, by_key=list(by_key.values()))

@@ -1,0 +1,107 @@
+"""The created files of an account, and how much of its room they take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ..accounts import must_own
+from ..context import Caller, Records
+from ..store import Row, Transaction
+from .blobs import open_blobs
+from .files import SQL, FileUnknown
+
+LISTED = 50  # on one page
+_AFTER_ALL = (1 << 63) - 1
+_PNG_HEAD_BYTES = 24  # signature, length and name of the first chunk, width and height
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptFile:
+    """A created file. What was not noted when it was made is None."""
+
+    filename: str
+    size_bytes: int
+    created_ms: int
+    made_by: str | None  # `file`: as such; `program`: a program left it
+    key_id: int | None  # 0: in a signed-in browser, or on the machine itself
+    key: str | None  # label of that key, else its first letters
+    user_id: str | None  # the pin of that key
+
+    @property
+    def ext(self) -> str:
+        """What it is."""
+        return self.filename.rpartition(".")[2].lower()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePage:
+    """Newest first; `next` is for `before` of the page after it. Bytes as they count against the quota."""
+
+    files: list[KeptFile]
+    next: str | None
+    count: int
+    used_bytes: int
+    bytes_max: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """How much of its room an account uses."""
+
+    account: str
+    count: int
+    used_bytes: int
+
+
+def files_of(records: Records, caller: Caller, before: str | None = None, most: int = LISTED) -> FilePage:
+    """A page of the caller's files. Raises FileUnknown where `before` is none of them, StoreUnavailable."""
+    whose = {"account_id": caller.account_id, "user_id": caller.pinned_user_id}
+
+    def read(tx: Transaction) -> tuple[list[Row], Row]:
+        at = _AFTER_ALL
+        if before is not None:
+            found = tx.one(SQL.file_of, account_id=caller.account_id, filename=before)
+            if found is None:
+                raise FileUnknown
+            at = found.id
+        return tx.all(SQL.page_of_files, before=at, most=most + 1, **whose), tx.the(SQL.room_of, account_id=caller.account_id)
+
+    rows, room = records.store.read(read)
+    files = [_kept(row) for row in rows[:most]]
+    return FilePage(
+        files=files,
+        next=files[-1].filename if len(rows) > most else None,
+        count=room.files,
+        used_bytes=room.charged_bytes,
+        bytes_max=records.settings.account_bytes_max,
+    )
+
+
+def rooms(records: Records, caller: Caller, most: int = LISTED) -> list[Room]:
+    """How much the files of each account take, the most first; nothing else of them. Raises NotOwner, StoreUnavailable."""
+    must_own(caller)
+    rows = records.store.read(lambda tx: tx.all(SQL.rooms, most=most))
+    return [Room(account=row.account, count=row.files, used_bytes=row.charged_bytes) for row in rows]
+
+
+def picture_size(records: Records, row: Row) -> tuple[int, int] | None:
+    """Width and height of a PNG by its head; None for what is none. Raises BlobsUnavailable."""
+    if row.size_bytes < _PNG_HEAD_BYTES:
+        return None
+    head = b"".join(open_blobs(records.settings).read(row.blob, 0, _PNG_HEAD_BYTES))
+    if not head.startswith(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"):
+        return None
+    return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
+
+
+def _kept(row: Row) -> KeptFile:
+    key = None if row.hint is None else row.label or f"sk_{row.hint}…"
+    return KeptFile(
+        filename=row.filename,
+        size_bytes=row.size_bytes,
+        created_ms=row.created_ms,
+        made_by=row.made_by,
+        key_id=row.key_id,
+        key=key,
+        user_id=row.user_id,
+    )

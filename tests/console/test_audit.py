@@ -1,0 +1,145 @@
+"""The page of the audit trail."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+
+import pytest
+from console.reader import Reader, words_of
+from console.window import Site
+from playwright.sync_api import expect
+from service import new_key
+
+from remembrancer.accounts.keys import authenticate
+from remembrancer.context import Context
+from remembrancer.permissions.audit import exported
+from remembrancer.permissions.grants import check, grant, log_action
+from remembrancer.protocol.permissions import ActionLog, GrantRequest, PermissionCheck
+
+PATH = "/console/audit"
+
+
+@pytest.fixture
+def grant_id(owner: Reader, context: Context) -> str:
+    """A grant, a check that it allows, what came of it, and one that nothing allows."""
+    robot = authenticate(context, new_key(context, "robots"))
+    made = grant(context, owner.caller, GrantRequest(scope="/etc/nginx/", ttl_minutes=5, actions=["read"], agent="reader"))
+    check(context, robot, PermissionCheck(path="/etc/nginx/a", action="read", agent="reader"))
+    log_action(context, robot, ActionLog(grant_id=made.grant_id, path="/etc/nginx/a", action="read", result="<b>12</b> lines"))
+    check(context, robot, PermissionCheck(path="/etc/shadow", action="read", agent="other"))
+    return made.grant_id
+
+
+def numbers(page: str) -> list[int]:
+    """The entries on a page."""
+    return [int(number) for number in re.findall(r'<td class="figure">(\d+)</td>', page)]
+
+
+def test_the_newest_entry_is_first_and_says_what_was_done_by_whom(owner: Reader, grant_id: str) -> None:
+    page = owner.get(PATH)
+    told = words_of(page.text)
+
+    assert numbers(page.text) == [4, 3, 2, 1]
+    assert "denied other read /etc/shadow robots key 1" in told
+    assert f"allowed reader read /etc/nginx/a {grant_id} robots key 1" in told
+    assert "<b>12</b> lines" in told
+    assert f"grant reader read /etc/nginx/ for 5 min {grant_id} owner browser" in told
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [("kind=check", [4, 2]), ("agent=reader", [3, 2, 1]), ("path=nginx", [3, 2, 1]), ("kind=check&path=shadow", [4]), ("path=none", [])],
+)
+def test_it_is_looked_through_by_kind_agent_and_path(owner: Reader, grant_id: str, query: str, found: list[int]) -> None:
+    whole, part = owner.get(f"{PATH}?{query}"), owner.get(f"{PATH}?{query}", swap=True)
+
+    assert (numbers(whole.text), numbers(part.text)) == (found, found)
+    assert "<html" not in part.text
+
+
+def test_a_grant_leads_to_all_that_was_done_with_it(owner: Reader, grant_id: str) -> None:
+    [link, *_] = re.findall(rf'<a class="grant-of" href="([^"]+)"><code>{grant_id}', owner.get(PATH).text)
+
+    assert numbers(owner.get(html.unescape(link)).text) == [3, 2, 1]
+
+
+def test_older_entries_are_a_page_away_and_what_is_looked_for_stays(owner: Reader, context: Context) -> None:
+    for n in range(55):
+        check(context, owner.caller, PermissionCheck(path=f"/srv/{n}", action="read", agent="a b&c" if n % 5 else "x"))
+    first = owner.get(f"{PATH}?agent=a+b%26c&kind=check").text
+    check(context, owner.caller, PermissionCheck(path="/srv/more", action="read", agent="a b&c"))
+    everything = owner.get(PATH).text
+    [older] = re.findall(r'<a href="([^"]+)">Older entries', everything)
+    second = owner.get(html.unescape(older)).text
+
+    assert (len(numbers(first)), "Older" in first) == (44, False)
+    assert numbers(everything) + numbers(second) == list(range(56, 0, -1))
+
+
+@pytest.mark.parametrize("query", ["kind=all", "before=0", "before=x", "before=99999999999999999999", "path=" + "a" * 5_000, "before=-1"])
+def test_what_cannot_be_looked_for_is_told_beside_all_there_is(owner: Reader, grant_id: str, query: str) -> None:
+    page = owner.get(f"{PATH}?{query}")
+
+    assert (page.status_code, numbers(page.text), 'role="alert"' in page.text) == (200, [4, 3, 2, 1], True)
+
+
+class TestChain:
+    """Issue: 'audit trail with chain state'."""
+
+    def test_a_whole_trail_is_valid_and_its_head_can_be_noted(self, owner: Reader, grant_id: str, context: Context) -> None:
+        head = context.store.read(lambda tx: tx.the("select seq, hash from audit_head"))
+
+        for answer in (owner.get(f"{PATH}?verify=all"), owner.get(f"{PATH}?verify=all", swap=True)):
+            assert "valid 4 entries, looked at in" in words_of(answer.text)
+            assert f"{head.seq}:{head.hash}" in answer.text
+        assert "valid 4" not in words_of(owner.get(PATH).text)  # only when it is asked for
+
+    def test_a_changed_entry_breaks_it_and_the_place_is_told(self, owner: Reader, grant_id: str, context: Context) -> None:
+        context.store.write(lambda tx: tx.run("drop trigger audit_stays"))
+        context.store.write(lambda tx: tx.run("update audit set entry = replace(entry, 'shadow', 'hosts') where seq = 4"))
+        told = words_of(owner.get(f"{PATH}?verify=all").text)
+
+        assert "broken The audit trail is broken: entry 4 was changed" in told
+
+    def test_nothing_at_all_is_valid(self, owner: Reader) -> None:
+        assert "There is no entry yet" in owner.get(f"{PATH}?verify=all", swap=True).text
+
+
+def test_it_is_taken_away_as_json_lines(owner: Reader, grant_id: str, context: Context) -> None:
+    """Issue: 'export as JSON lines'."""
+    answer = owner.get(f"{PATH}/export")
+    lines = answer.text.splitlines()
+
+    assert lines == list(exported(context))
+    assert [json.loads(line)["kind"] for line in lines] == ["grant", "check", "log", "check"]
+    assert answer.headers["content-disposition"] == 'attachment; filename="audit.jsonl"'
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+
+
+def test_nobody_else_reads_it(ada: Reader, grant_id: str) -> None:
+    """Specification: 'Only the owner may ... read the audit trail'."""
+    answers = [ada.get(path) for path in (PATH, f"{PATH}?verify=all", f"{PATH}/export", f"{PATH}?path=shadow")]
+
+    assert [answer.status_code for answer in answers] == [403] * 4
+    assert "/etc/" not in "".join(answer.text for answer in answers)
+
+
+def test_an_empty_trail_teaches_how_it_begins(owner: Reader) -> None:
+    assert "Nothing was asked or granted yet" in owner.get(PATH).text
+
+
+@pytest.mark.xdist_group("browser")
+def test_in_a_browser_it_is_looked_through_while_it_is_typed_and_verified_in_place(site: Site, grant_id: str) -> None:
+    with site.window("owner") as page:
+        page.goto(PATH)
+        page.get_by_label("Path or scope has").press_sequentially("shadow")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        page.get_by_role("button", name="Verify all").click()
+        expect(page.locator("#chain")).to_contain_text("4 entries")
+        expect(page.locator("tbody tr")).to_have_count(1)
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Export as JSON lines").click()
+
+    assert download.value.suggested_filename == "audit.jsonl"

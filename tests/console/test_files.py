@@ -1,0 +1,203 @@
+"""The page of files: whose they are, how they are sent to a browser, and who cannot have them."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from console.reader import Reader, words_of
+from console.window import Site
+from service import Http, new_key, rows
+
+from remembrancer import testing
+from remembrancer.accounts import caller_for
+from remembrancer.context import Context
+from remembrancer.protocol.files import FileCreate
+from remembrancer.tools.files import create_file
+
+PATH = "/console/files"
+PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")  # one dot
+OTHERS = ["html", "svg", "js", "css", "pdf", "zip", "md"]
+
+
+@pytest.fixture
+def context(folder: Path) -> Iterator[Context]:
+    made = testing.context(folder)
+    yield replace(made, settings=replace(made.settings, account_bytes_max=1 << 20))
+    made.close()
+
+
+def make(reader: Reader, name: str = "Ferry times", content: str = "harbour,leaves\n", kind: str = "csv") -> str:
+    """The name of a file of the reader's account."""
+    return create_file(
+        reader.context, reader.caller, FileCreate.model_validate({"filename": name, "content": content, "type": kind})
+    ).filename
+
+
+def at(action: str, filename: str) -> str:
+    return f"{PATH}/{action}?filename={quote(filename)}"
+
+
+def test_a_file_is_listed_with_its_size_and_who_made_it(owner: Reader, context: Context) -> None:
+    name = make(owner)
+    http = Http(owner.client, context, new_key(context))
+    http.post("/api/v7/tools/create-file", {"filename": "by key", "content": "x", "type": "txt"})
+    page = words_of(owner.get(PATH).text)
+
+    assert f"{name} 15 bytes 2026-01-01 00:00 create-file in a browser" in page
+    assert re.search(r"by key-\w+\.txt 1 byte 2026-01-01 00:00 create-file key for a test", page)
+    assert "8.0 KiB of 1.0 MiB used by 2 files" in page
+
+
+def test_it_is_sent_as_the_interface_sends_it(owner: Reader, context: Context) -> None:
+    """decisions.md: 'it is always sent as an attachment with `nosniff` and a sandboxing CSP'."""
+    name = make(owner, content="<script>alert(1)</script>", kind="html")
+    ours = owner.get(at("download", name))
+    theirs = Http(owner.client, context, new_key(context)).get(f"/download/{quote(name)}")
+
+    assert (ours.status_code, ours.text) == (200, "<script>alert(1)</script>")
+    told = ("content-disposition", "content-security-policy", "x-content-type-options", "content-type", "etag", "accept-ranges")
+    assert [ours.headers[one] for one in told] == [theirs.headers[one] for one in told]
+    assert ours.headers["content-disposition"].startswith("attachment")
+    assert ours.headers["content-security-policy"] == "sandbox; default-src 'none'"
+
+
+def test_a_part_of_it_can_be_asked_for(owner: Reader) -> None:
+    name = make(owner)
+    part = owner.ask("GET", at("download", name), headers={"range": "bytes=0-6"})
+    beyond = owner.ask("GET", at("download", name), headers={"range": "bytes=99-"})
+
+    assert (part.status_code, part.text, part.headers["content-range"]) == (206, "harbour", "bytes 0-6/15")
+    assert beyond.status_code == 416
+
+
+class TestOtherSites:
+    """The cookie lets a browser have files here alone, and for pages of this service alone."""
+
+    def test_no_cookie_opens_the_paths_of_programs(self, owner: Reader) -> None:
+        name = make(owner)
+        paths = [f"/download/{quote(name)}", "/api/v7/sysperm/grants", "/api/v7/feedback"]
+
+        assert [owner.get(path).status_code for path in paths] == [401, 401, 401]
+
+    @pytest.mark.parametrize("site", ["cross-site", "same-site", "", "x"])
+    @pytest.mark.parametrize("action", ["download", "picture"])
+    def test_a_page_of_another_site_gets_nothing_even_with_the_cookie(self, owner: Reader, action: str, site: str) -> None:
+        """Other ports of this very host are the same site to a browser, and it would send them the cookie."""
+        name = make(owner, content=base64.b64encode(PNG).decode(), kind="png")
+        answer = owner.ask("GET", at(action, name), headers={"sec-fetch-site": site})
+
+        assert (answer.status_code, PNG in answer.content) == (403, False)
+
+    @pytest.mark.parametrize("site", ["same-origin", "none"])
+    def test_our_own_pages_and_what_is_typed_are_answered(self, owner: Reader, site: str) -> None:
+        assert owner.ask("GET", at("download", make(owner)), headers={"sec-fetch-site": site}).status_code == 200
+
+    def test_no_cookie_gets_nothing(self, owner: Reader) -> None:
+        name = make(owner)
+        owner.cookies = {}
+
+        assert [owner.get(at(action, name)).status_code for action in ("download", "picture")] == [303, 303]
+
+
+class TestPictures:
+    """What is shown in a page: PNG, by an `<img>`."""
+
+    def test_a_png_is_shown_where_nothing_can_run(self, owner: Reader) -> None:
+        answer = owner.get(at("picture", make(owner, "plot", base64.b64encode(PNG).decode(), "png")))
+
+        assert (answer.status_code, answer.content, answer.headers["content-type"]) == (200, PNG, "image/png")
+        assert answer.headers["content-disposition"] == "inline"
+        assert answer.headers["content-security-policy"] == "sandbox; default-src 'none'"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+    @pytest.mark.parametrize("kind", ["html", "svg", "js", "txt"])
+    def test_nothing_else_is(self, owner: Reader, kind: str) -> None:
+        name = make(owner, content="<svg/>", kind=kind)
+
+        assert owner.get(at("picture", name)).status_code == 404
+        assert f'src="{at("picture", name)}"' not in owner.get(PATH).text
+
+    def test_what_only_begins_like_one_is_not(self, owner: Reader) -> None:
+        fake = b"\x89PNG\r\n\x1a\n<script>alert(1)</script>" + b"x" * 30
+        name = make(owner, content=base64.b64encode(fake).decode(), kind="png")
+
+        assert owner.get(at("picture", name)).status_code == 404
+
+
+class TestErasing:
+    """For good, after a question."""
+
+    def test_it_is_gone_and_its_room_is_free(self, owner: Reader, context: Context) -> None:
+        name = make(owner)
+        page = owner.followed(owner.send(f"{PATH}/erase", filename=name))
+
+        assert f"Erased: {name}" in words_of(page.text)
+        assert "No file yet" in page.text
+        assert (rows(context)["files"], owner.get(at("download", name)).status_code) == (0, 404)
+
+    def test_the_page_says_what_will_be_erased(self, owner: Reader) -> None:
+        name = make(owner)
+
+        assert f"{name} is erased for good" in words_of(owner.get(PATH).text)
+
+
+class TestOthers:
+    """decisions.md: 'Nothing of another account is ever readable: an id of another account answers 404'."""
+
+    def test_another_accounts_file_is_not_there(self, owner: Reader, ada: Reader, context: Context) -> None:
+        name = make(ada, content=base64.b64encode(PNG).decode(), kind="png")
+        answers = [owner.get(at(action, name)) for action in ("download", "picture")]
+        answers += [owner.get(f"{PATH}?before={quote(name)}"), owner.send(f"{PATH}/erase", filename=name)]
+        unknown = owner.get(at("download", "none-000000000000.csv"))
+
+        assert [answer.status_code for answer in answers] == [404] * 4
+        assert words_of(answers[0].text) == words_of(unknown.text)
+        assert name not in owner.get(PATH).text
+        assert rows(context)["files"] == 1
+
+    def test_the_owner_sees_how_much_each_account_uses_and_nothing_else_of_it(self, owner: Reader, ada: Reader) -> None:
+        """Issue: 'Owner sees the service, others their own'."""
+        make(owner)
+        theirs = make(ada), make(ada, "another")
+        page, other = owner.get(PATH).text, ada.get(PATH).text
+
+        assert "All accounts Account Files Used ada 2 8.0 KiB owner 1 4.0 KiB" in words_of(page)
+        assert not any(name in page for name in theirs)
+        assert "All accounts" not in other
+
+    @pytest.mark.parametrize("name", ["", "../../etc/passwd", "a" * 500, "\x00", "a\nb", "%"])
+    def test_what_is_no_name_is_not_there(self, owner: Reader, name: str) -> None:
+        assert owner.get(at("download", name)).status_code == 404
+        assert owner.get(at("picture", name)).status_code == 404
+
+
+def test_older_files_are_a_page_away(owner: Reader) -> None:
+    names = [make(owner, f"n{n}") for n in range(51)]
+    first = owner.get(PATH).text
+    [older] = re.findall(r'<a href="([^"]+)">Older files', first)
+
+    assert (names[50] in first, names[0] in first) == (True, False)
+    assert names[0] in owner.get(older).text
+
+
+def test_no_file_teaches_how_to_make_one(owner: Reader) -> None:
+    assert "/api/v7/tools/create-file" in words_of(owner.get(PATH).text)
+
+
+@pytest.mark.xdist_group("browser")
+def test_in_a_browser_a_file_is_downloaded_under_its_name_and_erased_after_a_question(site: Site, context: Context) -> None:
+    made = create_file(context, caller_for(context), FileCreate(filename="Überfahrt", content="9:40", type="txt")).filename
+    with site.window("owner") as page:
+        page.goto(PATH)
+        with page.expect_download() as download:
+            page.get_by_role("link", name=made).click()
+        assert (download.value.suggested_filename, Path(download.value.path()).read_text("utf-8")) == (made, "9:40")
+        page.locator("summary", has_text="Erase").click()
+        page.get_by_role("button", name="Erase").click()
+        page.get_by_text("No file yet").wait_for()

@@ -1,0 +1,203 @@
+"""The playground: what `POST /api/execute/code` does, for people."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from console.reader import ORIGIN, Reader, words_of
+from console.window import Site
+from playwright.sync_api import expect
+from service import rows
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from remembrancer import testing
+from remembrancer.accounts.usage import usage_of
+from remembrancer.context import Context
+from remembrancer.entrypoints.console.sandbox import EXAMPLES
+from remembrancer.entrypoints.http import make_app
+
+PATH = "/console/sandbox"
+
+
+def run(reader: Reader, code: str, mode: str = "fix", **more: str) -> str:
+    """The page after a run."""
+    answer = reader.send(f"{PATH}/run", code=code, mode=mode, **more)
+    assert answer.status_code == 200, answer.text
+    return str(answer.text)
+
+
+def test_what_it_prints_and_gives_is_shown_with_what_it_took(owner: Reader) -> None:
+    page = run(owner, "print('<b>hello</b>')\r\n6 * 7")
+    told = words_of(page)
+
+    assert "ok" in told
+    assert "Result 42 Printed <b>hello</b>" in told
+    assert re.search(r"\d+ ms processor \d+ ms, memory [\d.]+ MiB ?, confined by \w+", told)
+    assert "print(&#39;&lt;b&gt;hello&lt;/b&gt;&#39;)\n6 * 7</textarea>" in page
+
+
+def test_where_it_fails_is_marked(owner: Reader) -> None:
+    page = run(owner, "a = 1\n1 / 0\nb = 2\n", mode="run")
+
+    assert "ZeroDivisionError in line 2" in words_of(page)
+    assert '<span class="line here"><span class="number">2</span>1 / 0</span>' in page
+
+
+def test_what_repair_changed_is_shown_line_by_line(owner: Reader) -> None:
+    page = run(owner, EXAMPLES["broken"][1])
+
+    assert '<span class="removed">-def mean(values)</span><span class="added">+def mean(values):</span>' in page
+    assert "fixed" in words_of(page)
+    assert "4.25" in words_of(page)
+
+
+def test_run_alone_mends_nothing(owner: Reader) -> None:
+    page = words_of(run(owner, EXAMPLES["broken"][1], mode="run"))
+
+    assert "failed" in page
+    assert "What was changed" not in page
+    assert "attempts" not in page
+
+
+def test_a_plot_is_shown_with_its_size_and_every_file_can_be_had(owner: Reader) -> None:
+    code = f"{EXAMPLES['plot'][1]}\nopen('notes.txt', 'w').write('x')\n"
+    page = run(owner, code)
+    [(source, width, height)] = re.findall(r'<img src="([^"]+)" alt="Plot: figure-1.png" width="(\d+)" height="(\d+)">', page)
+    picture = owner.get(source)
+
+    assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
+    assert (int(width), int(height)) == tuple(int.from_bytes(picture.content[at : at + 4], "big") for at in (16, 20))
+    assert re.search(r"notes\.txt</a>", page)
+
+
+def test_a_session_keeps_it_as_a_turn(owner: Reader, context: Context) -> None:
+    page = run(owner, "print(1)", session_id="lab")
+
+    assert "Kept as e_" in words_of(page)
+    assert rows(context)["events"] == 1
+
+
+def test_a_script_gets_what_came_of_it_alone(owner: Reader) -> None:
+    answer = owner.ask(
+        "POST",
+        f"{PATH}/run",
+        data={"form_token": owner.form_token, "code": "1 + 1", "mode": "fix"},
+        headers={"sec-fetch-site": "same-origin", "hx-request": "true"},
+    )
+
+    assert ("<html" in answer.text, "Result 2" in words_of(answer.text)) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"code": "", "mode": "fix"}, "must say something"),
+        ({"code": "a" * 200_001, "mode": "fix"}, "At most 200,000 characters."),
+        ({"code": "1", "mode": "rm"}, "One of 'fix', 'optimize' or 'all'."),
+        ({"code": "1", "mode": "fix", "session_id": "s" * 300}, "At most 256 characters."),
+        ({}, "must say something"),
+    ],
+    ids=["empty", "long", "mode", "session", "nothing"],
+)
+def test_what_cannot_be_run_is_told(owner: Reader, form: dict[str, str], said: str) -> None:
+    answer = owner.send(f"{PATH}/run", **form)
+
+    assert (answer.status_code, said in words_of(answer.text)) == (422, True)
+
+
+class TestLimits:
+    """The same as those of `POST /api/execute/code`."""
+
+    @pytest.fixture
+    def context(self, folder: Path) -> Iterator[Context]:
+        made = testing.context(folder)
+        yield replace(made, settings=replace(made.settings, rate_sandbox_per_minute=1, account_bytes_max=1))
+        made.close()
+
+    def test_runs_a_minute_count_by_account_and_the_program_is_not_lost(self, owner: Reader, ada: Reader) -> None:
+        run(owner, "1")
+        refused = owner.send(f"{PATH}/run", code="'my work'", mode="fix")
+
+        assert refused.status_code == 429
+        assert f"Try again in {refused.headers['retry-after']} seconds" in words_of(refused.text)
+        assert "&#39;my work&#39;</textarea>" in refused.text
+        run(ada, "1")
+
+    def test_files_without_room_are_named(self, owner: Reader) -> None:
+        assert "a.txt was not taken: the files of this account take all the room" in words_of(run(owner, "open('a.txt', 'w').write('x')"))
+
+
+class TestQueue:
+    """Issue: a full queue is told, not waited for."""
+
+    @pytest.fixture
+    def context(self, folder: Path) -> Iterator[Context]:
+        made = testing.context(folder)
+        yield replace(made, settings=replace(made.settings, sandbox_parallel=1, sandbox_queue_max=0, sandbox_seconds=2))
+        made.close()
+
+    def test_a_full_queue_is_said_clearly_and_the_program_is_not_lost(self, owner: Reader, app: Starlette) -> None:
+        app.state.sandbox.start()
+        with ThreadPoolExecutor(1) as beside:
+            busy = beside.submit(app.state.sandbox.run, "while True: pass")
+            while not app.state.sandbox._inside and not busy.done():
+                pass
+            refused = owner.send(f"{PATH}/run", code="'my work'", mode="fix")
+
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+        assert "All places of the sandbox are taken, and its queue is full. Try again in 1 seconds." in words_of(refused.text)
+        assert "&#39;my work&#39;</textarea>" in refused.text
+
+
+def test_no_confinement_is_said_clearly(owner: Reader, monkeypatch: pytest.MonkeyPatch, context: Context) -> None:
+    """Decisions: 'No isolation available on the host → 503, never an unprotected run.'"""
+    monkeypatch.setattr("remembrancer.tools.sandbox.sandbox.LADDER", ("ns",))
+    monkeypatch.setattr("remembrancer.tools.sandbox.sandbox._SHOWN", (str(context.settings.data_folder),))
+    answer = owner.send(f"{PATH}/run", code="1", mode="fix")
+
+    assert (answer.status_code, 'role="alert"' in answer.text) == (503, True)
+
+
+def test_runs_count_in_the_usage_of_the_account(context: Context) -> None:
+    with TestClient(make_app(context), base_url=ORIGIN) as client:
+        owner = Reader(client, context)
+        run(owner, "1")
+
+    assert usage_of(context, owner.caller).total("run") == 1
+
+
+@pytest.mark.parametrize("name", list(EXAMPLES))
+def test_every_example_is_a_link_and_ends_well(owner: Reader, name: str) -> None:
+    page = owner.get(f"{PATH}?example={name}").text
+    code = EXAMPLES[name][1]
+
+    assert code.splitlines()[0] in page
+    assert re.search(r">(ok|fixed)</span>", run(owner, code))
+
+
+def test_an_example_that_is_none_is_the_first(owner: Reader) -> None:
+    assert owner.get(f"{PATH}?example=__class__").text.count("strftime") == 1
+
+
+@pytest.mark.xdist_group("browser")
+def test_in_a_browser_it_is_written_and_run_by_the_keyboard_alone(site: Site) -> None:
+    with site.window("owner") as page:
+        page.goto(PATH)
+        area = page.get_by_label("Program")
+        area.fill("for n in range(2):\n")
+        area.press("Control+End")
+        area.press("Tab")
+        area.press_sequentially("print(n + 40)")
+        expect(area).to_have_value("for n in range(2):\n    print(n + 40)")
+        area.press("Control+Enter")
+        expect(page.locator("#outcome")).to_contain_text("40\n41")
+        expect(area).to_have_value("for n in range(2):\n    print(n + 40)")
+        area.press("Escape")
+        area.press("Tab")
+        expect(page.get_by_role("combobox")).to_be_focused()

@@ -1,0 +1,102 @@
+"""The audit trail as people look through it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pydantic import ValidationError
+from service import new_key
+
+from remembrancer.accounts import NotOwner
+from remembrancer.accounts.keys import authenticate
+from remembrancer.context import Caller, Context
+from remembrancer.permissions import trail
+from remembrancer.permissions.grants import check, grant, revoke
+from remembrancer.permissions.trail import Leaf, Sought, looked_through
+from remembrancer.protocol.permissions import GrantRequest, GrantRevocation, PermissionCheck
+
+
+@pytest.fixture
+def owner(context: Context) -> Caller:
+    """The first account."""
+    return authenticate(context, new_key(context))
+
+
+@pytest.fixture
+def grant_id(context: Context, owner: Caller) -> str:
+    """Six entries: a grant, three checks, a revocation, a check of another agent."""
+    made = grant(context, owner, GrantRequest(scope="/etc/nginx/", ttl_minutes=5, actions=["read"], agent="robot"))
+    for name in ("nginx/a", "nginx/b", "hosts"):
+        check(context, owner, PermissionCheck(path=f"/etc/{name}", action="read", agent="robot"))
+    revoke(context, owner, GrantRevocation(grant_id=made.grant_id))
+    check(context, owner, PermissionCheck(path="/etc/nginx/a", action="read", agent="other"))
+    return made.grant_id
+
+
+def numbers(leaf: Leaf) -> list[int]:
+    return [entry.seq for entry in leaf.entries]
+
+
+def found(context: Context, owner: Caller, **sought: object) -> list[int]:
+    return numbers(looked_through(context, owner, Sought.model_validate(sought)))
+
+
+def test_the_newest_entry_comes_first(context: Context, owner: Caller, grant_id: str) -> None:
+    assert found(context, owner) == [6, 5, 4, 3, 2, 1]
+
+
+def test_only_what_is_looked_for_is_shown(context: Context, owner: Caller, grant_id: str) -> None:
+    assert found(context, owner, kind="check") == [6, 4, 3, 2]
+    assert found(context, owner, agent="other") == [6]
+    assert found(context, owner, path="nginx") == [6, 3, 2, 1]
+    assert found(context, owner, grant_id=grant_id) == [5, 3, 2, 1]
+    assert found(context, owner, kind="check", path="/etc/nginx/", agent="robot") == [3, 2]
+    assert found(context, owner, path="NGINX") == []
+
+
+def test_pages_go_on_where_the_one_before_ended(context: Context, owner: Caller, grant_id: str) -> None:
+    first = looked_through(context, owner, Sought(kind="check", limit=2))
+    second = looked_through(context, owner, Sought(kind="check", limit=2, before=first.next or 0))
+
+    assert (numbers(first), numbers(second), second.next) == ([6, 4], [3, 2], None)
+
+
+def test_a_page_looks_through_so_many_entries_and_the_next_goes_on(
+    context: Context, owner: Caller, grant_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else what is rare among a million would take as long as it likes."""
+    monkeypatch.setattr(trail, "LOOKED_THROUGH", 4)
+    first = looked_through(context, owner, Sought(kind="grant"))
+    second = looked_through(context, owner, Sought(kind="grant", before=first.next or 0))
+
+    assert (numbers(first), first.least, numbers(second), second.next) == ([], 3, [1], None)
+
+
+def test_what_somebody_put_in_place_of_an_entry_is_shown_and_hides_nothing(context: Context, owner: Caller, grant_id: str) -> None:
+    def tamper(text: str) -> None:
+        context.store.write(lambda tx: tx.run("drop trigger if exists audit_stays"))
+        context.store.write(lambda tx: tx.run("update audit set entry = :text where seq = 3", text=text))
+
+    for text in ("no json", json.dumps([1]), "{", "\x00"):
+        tamper(text)
+        assert found(context, owner) == [6, 5, 4, 3, 2, 1]
+        assert found(context, owner, kind="check", path="/etc") == [6, 4, 2]
+    assert looked_through(context, owner, Sought()).entries[3].kind == "unreadable"
+
+
+def test_only_the_owner_looks(context: Context, owner: Caller) -> None:
+    with pytest.raises(NotOwner):
+        looked_through(context, authenticate(context, new_key(context, "ada")), Sought())
+
+
+def test_an_empty_trail_is_an_empty_page(context: Context, owner: Caller) -> None:
+    leaf = looked_through(context, owner, Sought())
+
+    assert (leaf.entries, leaf.next, leaf.newest) == ([], None, 0)
+
+
+@pytest.mark.parametrize("sought", [{"kind": "unreadable"}, {"before": 0}, {"limit": 0}, {"path": "a" * 5_000}])
+def test_what_cannot_be_looked_for_is_refused(sought: dict[str, object]) -> None:
+    with pytest.raises(ValidationError):
+        Sought.model_validate(sought)
