@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from ipaddress import ip_address
-from typing import Any, cast
+from typing import cast
 
-from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
-from .. import __version__, status
-from ..accounts import default_user_id
 from ..accounts.prompts import prompt_of, set_prompt
 from ..agent.second_look import second_look
 from ..agent.summarizing import draft_summary as drafted_summary
 from ..agent.summarizing import make_map as map_by_model
-from ..client.tools import schemas
 from ..context import Context
 from ..cubes.lessons import create
 from ..cubes.votes import vote
@@ -41,7 +36,7 @@ from ..protocol.chat import Chat, ChatAnswer
 from ..protocol.completions import Completed, Completion, ServedModels
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.erasing import EventErased, FileErased, Forget, Forgotten
-from ..protocol.errors import Conflict, Forbidden, NotFound, Unauthorized, Unavailable
+from ..protocol.errors import Conflict, Forbidden, NotFound, Unauthorized
 from ..protocol.execution import Executed, Execution
 from ..protocol.explaining import Explanation
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
@@ -83,7 +78,20 @@ from ..settings import Settings
 from ..tools.feedback import give_feedback
 from ..tools.feedback import listed as feedback_listed
 from ..tools.files import create_file, erase_file
-from . import agent_texts, metrics, openapi, pages, problems, server
+from . import openapi, pages, problems, server
+from .about import (
+    alive,
+    docs_page,
+    home,
+    list_tools,
+    llms_txt,
+    openapi_document,
+    own_key,
+    prometheus_metrics,
+    ready,
+    status_record,
+    style_sheet,
+)
 from .console import routes as console
 from .door import Door
 from .downloads import download
@@ -175,29 +183,6 @@ def look_again(call: Call) -> SecondLooked:
     return second_look(call.context, call.caller, cast(SecondLook, call.body))
 
 
-def list_tools(call: Call) -> ToolsListed:
-    """The tools of this memory as the APIs of language models want them described."""
-    form = cast(ToolsQuery, call.parameters).format
-    return ToolsListed(format=form, tools=schemas(form))
-
-
-def llms_txt(call: Call) -> Response:
-    """What this service is and how it is used, for language models that read it (llmstxt.org)."""
-    return PlainTextResponse(agent_texts.llms_text(pages.base_url(call.request)))
-
-
-def own_key(call: Call) -> OwnKey:
-    """What the key is told about itself: its account, whose memory is meant where a request names nobody, what it may do."""
-    caller = call.caller
-    return OwnKey(
-        account=caller.account_name,
-        user_id=default_user_id(caller),
-        pinned=caller.pinned_user_id is not None,
-        read_only=caller.read_only,
-        is_owner=caller.is_owner,
-    )
-
-
 def get_prompt(call: Call) -> AgentPrompt:
     """The whole prompt for a user's agent: the constitution with service lines and seal, then the user's own part."""
     return prompt_of(call.context, call.caller, cast(PromptQuery, call.parameters).user_id)
@@ -246,58 +231,6 @@ def make_file(call: Call) -> CreatedFile:
 def delete_file(call: Call) -> FileErased:
     """Erase a created file and free its room."""
     return erase_file(call.context, call.caller, call.request.path_params["filename"], call.once)
-
-
-def status_record(call: Call) -> StatusRecord:
-    """What the service is, what an agent should do, and how it is doing. Nothing private."""
-    return status.record(call.context, connections=call.door.in_flight, sandbox=call.door.sandbox.state)
-
-
-def home(call: Call) -> BaseModel | Response:
-    """A page for people; the status record for those who accept `application/json` and no HTML."""
-    record = status_record(call)
-    if pages.wants_json(call.request):
-        call.headers["Vary"] = "Accept"
-        return record
-    return pages.page("home.html", call.request, record=record)
-
-
-def alive(_call: Call) -> Response:
-    """Whether the process answers at all. Touches nothing."""
-    return JSONResponse({"alive": True})
-
-
-def ready(call: Call) -> Readiness:
-    """Whether the store and the embedder work, tried now; 503 when one does not, naming it."""
-    found = status.readiness(call.context)
-    if not found.ready:
-        wrong = " and ".join(said for said in (found.store, found.embedder) if said != "ok")
-        raise Unavailable(f"Not ready: {wrong}. The server's log says why.", store=found.store, embedder=found.embedder)
-    return found
-
-
-def prometheus_metrics(call: Call) -> Response:
-    """Counts and times by endpoint for Prometheus. Answers this machine, others with a key of the owner."""
-    if not _is_local(call.request) and not call.door.caller(call.request.headers).is_owner:
-        raise Forbidden("Only the owner may read this from another machine.")
-    return Response(call.door.metrics.text(), headers={"Content-Type": metrics.MEDIA_TYPE})
-
-
-def openapi_document(call: Call) -> Response:
-    """This document: OpenAPI 3.1."""
-    return JSONResponse(call.request.app.state.document)
-
-
-def docs_page(call: Call) -> Response:
-    """The documentation of every endpoint, for people. Needs nothing from outside."""
-    document = call.request.app.state.document
-    entries = pages.operations(document, pages.base_url(call.request))
-    return pages.page("docs.html", call.request, document=document, operations=entries, version=__version__)
-
-
-def style_sheet(_call: Call) -> Response:
-    """The style sheet of the pages."""
-    return Response(pages.style(), headers={"Cache-Control": "max-age=3600"}, media_type="text/css")
 
 
 _OPEN = partial(Endpoint, needs_key=False)
@@ -490,12 +423,3 @@ def _route(door: Door, path: str, endpoints: Sequence[Endpoint]) -> Route:
         return await door.answer(by_method[request.method], request)
 
     return Route(path, endpoint, methods=list(by_method), name=path)
-
-
-def _is_local(request: Request) -> bool:
-    """Whether it comes from this machine, and not through a proxy on it."""
-    forwarded: Any = request.headers.get("forwarded") or request.headers.get("x-forwarded-for")
-    try:
-        return not forwarded and request.client is not None and ip_address(request.client.host).is_loopback
-    except ValueError:
-        return False
