@@ -23,7 +23,8 @@ from starlette.routing import Route
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.context import Caller, Context
-from remembrancer.entrypoints.console.routes import PAGES as CONSOLE
+from remembrancer.entrypoints.console import assets
+from remembrancer.entrypoints.console.routes import PAGES as OF_THE_CONSOLE
 from remembrancer.entrypoints.http import ROUTES, make_app
 from remembrancer.memory.remember import remember
 from remembrancer.permissions.grants import check, grant
@@ -32,6 +33,7 @@ from remembrancer.protocol.memory import Turn
 from remembrancer.protocol.permissions import GrantRequest, PermissionCheck
 
 PAGES = ["/", "/docs"]
+CONSOLE = {*OF_THE_CONSOLE, assets.PATH}
 
 
 @pytest.fixture(scope="module")
@@ -214,7 +216,7 @@ def test_a_page_needs_no_script_and_nothing_from_outside(http: Http, path: str) 
 
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert page.forbidden == []
-    assert page.loaded == ["/docs/style.css"]
+    assert page.loaded == [assets.asset("icon.svg"), "/docs/style.css"]
     assert all(http.get(link.split("#")[0] or path).status_code == 200 for link in page.links)
     assert {link[1:] for link in page.links if link.startswith("#")} <= page.ids
     policy = answer.headers["content-security-policy"]
