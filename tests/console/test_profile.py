@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -157,9 +159,22 @@ class TestTheSetUp:
     def test_python_does_too(self, shell: Callable[[str, str], str]) -> None:
         assert shell("paste-environment", "paste-python") == "At 9:40 from Piombino, pier 3.\n"
 
-    @pytest.mark.parametrize("agent", ["claude-code", "cursor"])
-    def test_the_calls_that_agents_are_told_of_work(self, shell: Callable[[str, str], str], agent: str) -> None:
-        said = shell("paste-environment", f"paste-{agent}")
+    def test_what_cursor_and_claude_code_are_given_leads_to_the_tools(self, owner: Reader) -> None:
+        page = owner.send("/profile/keys", label="", user_id="", may="write", lasts="").text
+        cursor = json.loads(pasted(page, "paste-cursor"))["mcpServers"]["remembrancer"]
+        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        headers = {**cursor["headers"], "Accept": "application/json, text/event-stream"}
+        answer = owner.client.post(
+            cursor["url"], json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}, headers=headers
+        )
+
+        assert answer.json()["result"]["serverInfo"]["name"] == "remembrancer"
+        words = shlex.split(pasted(page, "paste-claude-code"))
+        assert words[:5] == ["claude", "mcp", "add", "--transport", "http"]
+        assert words[6:] == ["$REMEMBRANCER_URL/mcp", "--header", "Authorization: Bearer $REMEMBRANCER_KEY"]
+
+    def test_the_calls_that_other_agents_are_told_of_work(self, shell: Callable[[str, str], str]) -> None:
+        said = shell("paste-environment", "paste-agent")
 
         assert '"prompt_text"' in said
         assert '"hits":[]' in said

@@ -7,8 +7,6 @@ import shlex
 from dataclasses import dataclass
 from importlib import resources
 
-_NO_MCP = "Start it from the shell with the two variables, and let its agent use `curl`. This version of the service has no MCP server."
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
@@ -21,10 +19,11 @@ class Way:
 
 
 def set_up(base: str, user_id: str, key: str | None) -> list[Way]:
-    """The ways, with the address people reach the service at. `key` stands in the first alone; without one there is a place for it."""
+    """The ways, with the address people reach the service at. `key` stands where it must; without one there is a place for it."""
     whose = json.dumps(user_id, ensure_ascii=False)
     in_quotes = whose.replace("'", "'\\''")  # within '…' of a shell
     agent = _text("agent.md").replace("USER_ID", in_quotes)
+    servers = {"mcpServers": {"remembrancer": {"url": f"{base}/mcp", "headers": {"Authorization": f"Bearer {key or 'sk_...'}"}}}}
     return [
         Way(
             name="Address and key",
@@ -42,10 +41,21 @@ def set_up(base: str, user_id: str, key: str | None) -> list[Way]:
         Way(
             name="Claude Code",
             word="claude-code",
-            about=f"Into `CLAUDE.md` of a project, or `~/.claude/CLAUDE.md` for all of them. {_NO_MCP}",
+            about="In the shell with the two variables, once: its agent then has the tools of the memory.",
+            text='claude mcp add --transport http remembrancer "$REMEMBRANCER_URL/mcp" --header "Authorization: Bearer $REMEMBRANCER_KEY"',
+        ),
+        Way(
+            name="Cursor",
+            word="cursor",
+            about="Into `.cursor/mcp.json` of a project, or `~/.cursor/mcp.json` for all of them. Other agents have a file like it.",
+            text=json.dumps(servers, indent=2),
+        ),
+        Way(
+            name="An agent with a shell",
+            word="agent",
+            about="Into `AGENTS.md` or `CLAUDE.md` of a project, for agents that know no MCP; start them from that shell.",
             text=agent,
         ),
-        Way(name="Cursor", word="cursor", about=f"Into `AGENTS.md` at the top of a project. {_NO_MCP}", text=agent),
     ]
 
 
