@@ -47,7 +47,7 @@ class TestMakingKeys:
         )
 
         assert (page.status_code, page.headers["cache-control"], answer.status_code) == (200, "no-store", 200)
-        assert page.text.count(key) == 2  # to copy, and in what is to be pasted
+        assert page.text.count(key) == 3  # to copy, and in what is to be pasted
         later = owner.get("/profile").text
         assert key not in later
         assert f"sk_{key[3:11]}…" in later
