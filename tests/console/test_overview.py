@@ -10,7 +10,7 @@ import pytest
 from console.reader import Reader, words_of
 from console.things import put_things
 from console.window import Site
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 from service import Http, new_key
 
 from remembrancer.context import Context
@@ -62,16 +62,20 @@ def test_one_who_was_asked_for_a_name_that_cannot_be_keeps_the_page(owner: Reade
     assert (answer.status_code, "1 to 200 characters" in answer.text, "Health" in answer.text) == (422, True, True)
 
 
+def begin(page: Page, said: str) -> None:
+    """Follow the link that the server said at its first start, and set the password."""
+    [set_up] = re.findall(r"http://127\.0\.0\.1:\d+/console/password\?token=\S+", said)
+    page.goto(set_up)
+    page.get_by_label("Password, at least 12").fill(GOOD)
+    page.get_by_label("Once more").fill(GOOD)
+    page.keyboard.press("Enter")
+
+
 @pytest.mark.xdist_group("browser")
 def test_from_the_first_start_to_a_turn_that_is_seen(site: Site, context: Context) -> None:
     """Issue: 'first start → sign in → key → paste curl → see the memory'."""
-    said = welcome(context, site.address)
-    [set_up] = re.findall(r"http://127\.0\.0\.1:\d+/console/password\?token=\S+", said)
     with site.window() as page:
-        page.goto(set_up)
-        page.get_by_label("Password, at least 12").fill(GOOD)
-        page.get_by_label("Once more").fill(GOOD)
-        page.keyboard.press("Enter")
+        begin(page, welcome(context, site.address))
         expect(page.get_by_role("heading", name="First steps")).to_be_visible()
         page.get_by_role("link", name="Make one").click()
         page.locator("summary", has_text="Make a key").click()
@@ -94,13 +98,8 @@ def test_from_the_first_start_to_a_turn_that_is_seen(site: Site, context: Contex
 
 @pytest.mark.xdist_group("browser")
 def test_signing_in_leads_to_the_page_that_was_asked_for_and_signing_out_away(site: Site, context: Context) -> None:
-    said = welcome(context, site.address)
-    [set_up] = re.findall(r"http://127\.0\.0\.1:\d+/console/password\?token=\S+", said)
     with site.window() as page:
-        page.goto(set_up)
-        page.get_by_label("Password, at least 12").fill(GOOD)
-        page.get_by_label("Once more").fill(GOOD)
-        page.keyboard.press("Enter")
+        begin(page, welcome(context, site.address))
         page.get_by_role("button", name="Sign out").click()
         page.goto("/profile?user_id=bo")
         page.get_by_label("Account").fill("owner")

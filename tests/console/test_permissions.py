@@ -5,8 +5,6 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,18 +28,10 @@ NGINX = {"scope": "/etc/nginx/*.conf", "agent": "deployer", "ttl_minutes": "30",
 
 
 @pytest.fixture
-def clock() -> testing.FrozenClock:
-    """Time that the test moves."""
-    return testing.FrozenClock()
-
-
-@pytest.fixture
-def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
+def context(context: Context) -> Context:
     """The parts, with an owner who has a password."""
-    made = testing.context(folder, clock=clock)
-    accept(made, invite(made, "owner").reveal(), GOOD)
-    yield made
-    made.close()
+    accept(context, invite(context, "owner").reveal(), GOOD)
+    return context
 
 
 @pytest.fixture

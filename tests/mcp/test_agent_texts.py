@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("form", ["openai", "anthropic", "mcp"])
 def test_the_tools_are_described_as_each_api_wants_them(http: Http, form: str) -> None:
     """Issue: '`GET /api/v7/tools?format=openai|anthropic|mcp`'."""
-    told = http.with_key(None).get("/api/v7/tools", params={"format": form}).json()
+    told = http.get("/api/v7/tools", params={"format": form}).json()
 
     described = [tool["function"] if form == "openai" else tool for tool in told["tools"]]
     member = {"openai": "parameters", "anthropic": "input_schema", "mcp": "inputSchema"}[form]

@@ -75,6 +75,7 @@ def test_the_database_sorts_out_what_a_pattern_cannot_fit(scope: str, path: str)
 @example("/")
 @example("/.")
 @example("/**")
+@example("/**/**/a")
 @example("/a/**/")
 def test_the_examples_of_a_scope_are_true(scope: str) -> None:
     """The owner decides by them."""

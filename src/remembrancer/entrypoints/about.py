@@ -11,12 +11,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from .. import __version__, status
 from ..accounts import default_user_id
-from ..client.tools import schemas
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
 from ..protocol.errors import Forbidden, Unavailable
 from ..protocol.own_key import OwnKey
 from ..protocol.status import Readiness, StatusRecord
-from . import agent_texts, metrics, pages
+from . import metrics, pages
 from .endpoint import Call
 
 
@@ -74,12 +73,16 @@ def style_sheet(_call: Call) -> Response:
 
 def list_tools(call: Call) -> ToolsListed:
     """The tools of this memory as the APIs of language models want them described."""
+    from ..client.tools import schemas  # here: what it needs to speak HTTP is no need of the server's
+
     form = cast(ToolsQuery, call.parameters).format
     return ToolsListed(format=form, tools=schemas(form))
 
 
 def llms_txt(call: Call) -> Response:
     """What this service is and how it is used, for language models that read it (llmstxt.org)."""
+    from . import agent_texts  # as above
+
     return PlainTextResponse(agent_texts.llms_text(pages.base_url(call.request)))
 
 

@@ -131,6 +131,7 @@ class Door:
         self._limiters[rate].take(who)
 
     def _count_model(self, tried: Try) -> None:
+        self.metrics.count_model(tried)
         self.tally.count("model_call" if tried.outcome == "ok" else "model_failure")
         self.tally.count("tokens_read", times=tried.prompt_tokens)
         self.tally.count("tokens_written", times=tried.completion_tokens)

@@ -297,7 +297,7 @@ ROUTES: tuple[Endpoint, ...] = (
         summary="Chat completions", where=Where.TALK, repeatable=True, rate="chat", counts="chat",
     ),
     Endpoint(method="GET", path="/v1/models", handle=list_models, answer=ServedModels, summary="List models"),
-    _OPEN(method="GET", path="/api/v7/tools", handle=list_tools, query=ToolsQuery, answer=ToolsListed, summary="Tools for agents"),
+    Endpoint(method="GET", path="/api/v7/tools", handle=list_tools, query=ToolsQuery, answer=ToolsListed, summary="Tools for agents"),
     Endpoint(method="GET", path="/api/v7/key", handle=own_key, answer=OwnKey, summary="This key"),
     Endpoint(
         method="GET", path="/api/v7/agent/prompt", handle=get_prompt, query=PromptQuery, answer=AgentPrompt, summary="Get the agent prompt"

@@ -98,7 +98,7 @@ def examples(scope: str) -> tuple[list[str], list[str]]:
     """Paths that a scope covers, and paths near by that it does not."""
     if scope == ONLY_ROOT:
         return ["/"], ["/etc"]
-    plain, deep = ("/".join(_like(name, folders) for name in scope.split("/")).replace("//", "/") for folders in ("", "deep/er"))
+    plain, deep = (re.sub("/+", "/", "/".join(_like(name, folders) for name in scope.split("/"))) for folders in ("", "deep/er"))
     plain, deep = plain.rstrip("/"), deep.rstrip("/")
     above, _, last = plain.rpartition("/")
     tried = [plain, deep, f"{plain}/name", f"{above}/folder/{last}", f"{plain}/deep/er/name", f"{plain}2", above]

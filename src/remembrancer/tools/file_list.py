@@ -8,7 +8,7 @@ from ..accounts import must_own
 from ..context import Caller, Records
 from ..store import Row, Transaction
 from .blobs import open_blobs
-from .files import SQL, FileUnknown
+from .files import SQL, own_file
 
 LISTED = 50  # on one page
 _AFTER_ALL = (1 << 63) - 1
@@ -60,10 +60,7 @@ def files_of(records: Records, caller: Caller, before: str | None = None, most: 
     def read(tx: Transaction) -> tuple[list[Row], Row]:
         at = _AFTER_ALL
         if before is not None:
-            found = tx.one(SQL.file_of, account_id=caller.account_id, filename=before)
-            if found is None:
-                raise FileUnknown
-            at = found.id
+            at = own_file(tx, caller, before).id
         return tx.all(SQL.page_of_files, before=at, most=most + 1, **whose), tx.the(SQL.room_of, account_id=caller.account_id)
 
     rows, room = records.store.read(read)

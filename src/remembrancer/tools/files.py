@@ -142,11 +142,12 @@ def charged(size_bytes: int) -> int:
 
 def find_file(records: Records, filename: str, caller: Caller) -> Row:
     """A file that the caller may read: filename, blob, size_bytes. Raises FileUnknown, StoreUnavailable."""
-    row: Row = records.store.read(lambda tx: _own_file(tx, caller, filename))
+    row: Row = records.store.read(lambda tx: own_file(tx, caller, filename))
     return row
 
 
-def _own_file(tx: Transaction, caller: Caller, filename: str) -> Row:
+def own_file(tx: Transaction, caller: Caller, filename: str) -> Row:
+    """A file that the caller may read: id, filename, blob, size_bytes. Raises FileUnknown."""
     row = _file(tx, caller, filename)
     if row is None:
         raise FileUnknown
@@ -181,7 +182,7 @@ def erase_file(records: Records, caller: Caller, filename: str, given: Once | No
     blobs: list[str] = []
 
     def make(tx: Transaction) -> str:
-        row = _own_file(tx, caller, filename)
+        row = own_file(tx, caller, filename)
         _erase(tx, caller.account_id, row, blobs)
         return FileErased(erased=True, filename=filename, size_bytes=row.size_bytes).model_dump_json()
 

@@ -11,11 +11,9 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import httpx2
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ...client import AsyncClient, Retry
 from ...protocol.errors import Problem
 from ...store import StoreUnavailable
 from .. import pages, problems
@@ -78,6 +76,9 @@ class McpDoor:
     @asynccontextmanager
     async def _talking(self, asking: Any) -> AsyncIterator[Talk]:
         """A client in this process with the key that the request carries."""
+        import httpx2
+
+        from ...client import AsyncClient, Retry
         from .speaking import Talk
 
         request: Request = asking.request
