@@ -47,10 +47,10 @@ def test_what_is_documented_is_what_is_served(app: Starlette, methods: set[str])
     """Issue: 'OpenAPI says what is served and nothing else'."""
     documented = {(method.upper(), path) for path, item in app.state.document["paths"].items() for method in item.keys() & methods}
     routes = [r for r in app.routes if isinstance(r, Route)]
-    served = {(m, r.path) for r in routes for m in r.methods or () if r.path not in CONSOLE}  # pages for people are no interface
+    served = {(m, r.path) for r in routes for m in r.methods or () if r.path not in {*CONSOLE, MCP}}  # pages for people; another protocol
 
     assert documented == {(m, p) for m, p in served if m != "HEAD"}
-    assert {r.path for r in routes} == {path for _, path in served} | set(CONSOLE) | {MCP}  # which is another protocol
+    assert {r.path for r in routes} == {path for _, path in served} | {*CONSOLE, MCP}
     assert len(app.routes) == len({r.path for r in routes})
 
 

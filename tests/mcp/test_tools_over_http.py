@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -15,12 +16,16 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
 from service import Http, new_key, serving
 from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
+from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.accounts.prompts import set_prompt
 from remembrancer.client.tools import TOOLS
 from remembrancer.context import Context
+from remembrancer.entrypoints.http import make_app
 from remembrancer.protocol.prompts import PromptWrite
+from remembrancer.settings import Settings
 
 NAMES = [
     "recall", "remember", "start_pack", "get_event", "second_look", "save_cube", "vote", "run_python", "create_file", "check_permission",
@@ -272,3 +277,29 @@ def test_what_is_not_the_protocol_is_refused_and_nothing_breaks(http: Http, raw:
 
     assert 400 <= answer.status_code < 500 or "error" in json.loads(answer.text)
     assert http.get("/healthz").status_code == 200
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
+def test_no_stream_is_held_open_for_what_would_never_come(http: Http, method: str) -> None:
+    """The protocol: a server that offers no stream at this address answers GET with 405."""
+    answer = http.ask(method, "/mcp", headers={"Accept": "text/event-stream"})
+
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [("http://localhost:6274", 200), ("http://[::1]", 200), ("https://memory.example", 200), ("https://evil.example", 403), ("null", 403)],
+)
+def test_a_page_of_another_place_may_not_speak_to_it(folder: Path, origin: str, status: int) -> None:
+    """The protocol: 'Servers MUST validate the Origin header on all incoming connections'."""
+    settings = Settings(data=folder, embedder="none", durability="normal", public_url="https://memory.example")
+    context = testing.context(folder, settings=settings)
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    headers = {"Origin": origin, "Accept": "application/json, text/event-stream"}
+    with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
+        http = Http(client, context, new_key(context))
+        answer = http.post("/mcp", {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}, headers=headers)
+    context.close()
+
+    assert answer.status_code == status

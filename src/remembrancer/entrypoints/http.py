@@ -396,7 +396,7 @@ def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> Starlette
     ours = [_route(door, path, [e for e in routes if e.path == path]) for path in dict.fromkeys(e.path for e in routes)]
     app = Starlette(
         lifespan=lifespan,
-        routes=[*ours, *console.routes(door), Route(MCP, mcp)],
+        routes=[*ours, *console.routes(door), Route(MCP, mcp, methods=["POST"])],
         exception_handlers={HTTPException: problems.handle},  # unknown paths and methods
     )
     app.router.redirect_slashes = False  # a POST that is sent elsewhere loses its body

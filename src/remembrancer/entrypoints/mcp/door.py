@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ...protocol.errors import Problem
+from ...protocol.errors import Forbidden, Problem
 from ...store import StoreUnavailable
 from .. import pages, problems
 from ..door import Door
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
     from .speaking import Talk
 
 PATH = "/mcp"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SECONDS_MAX = 900.0  # for a tool; what bounds it are the endpoints' own limits
 
 
 class McpDoor:
-    """An ASGI application for one path. Start it with the other application's lifespan, in whose process it stays."""
+    """An ASGI application for POSTs to one path; nothing is kept between them, so there is no stream to GET and no session to DELETE."""
 
     def __init__(self, door: Door) -> None:
         self.door = door
@@ -43,12 +45,23 @@ class McpDoor:
         scope["endpoint_path"] = PATH
         request = Request(scope)
         try:
+            self._check_origin(request)
             await self.door.start(Where.WRITE, partial(self.door.caller, request.headers))
         except (Problem, StoreUnavailable) as error:
             await problems.respond(error, scope["request_id"])(scope, receive, send)
             return
         manager = await self._started()
         await manager.handle_request(scope, receive, send)
+
+    def _check_origin(self, request: Request) -> None:
+        """The protocol wants it: a page of another place must not speak to a server on this machine. Only browsers send an Origin."""
+        origin = request.headers.get("origin")
+        if origin is None:
+            return
+        host = urlsplit(origin).hostname or ""
+        ours = urlsplit(self.door.context.settings.public_url).hostname
+        if host not in {*_LOOPBACK, ours}:
+            raise Forbidden("A page of another place may not speak to this server.")
 
     async def _started(self) -> Any:
         async with self._starting:
