@@ -80,7 +80,7 @@ class Door:
         bytes_max, usual = self.body_bytes_max(endpoint.method, endpoint.path), self.context.settings.body_bytes_max
         try:
             if bytes_max > usual and endpoint.needs_key:
-                await self._run(endpoint, partial(self.caller, request.headers))  # nobody without a key fills our memory
+                await self.start(endpoint.where, partial(self.caller, request.headers))  # nobody without a key fills our memory
             if endpoint.request is not None:
                 raw = await bodies.receive(request, bytes_max)
         except (Problem, StoreUnavailable) as error:
@@ -89,12 +89,9 @@ class Door:
         if endpoint.where is Where.LOOP:
             return work()
         if len(raw) <= usual:
-            return await self._run(endpoint, work)
+            return await self.start(endpoint.where, work)
         async with self._large_bodies:
-            return await self._run(endpoint, work)
-
-    async def _run(self, endpoint: Endpoint, work: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads[endpoint.where], work)
+            return await self.start(endpoint.where, work)
 
     def start(self, where: Where, work: Callable[[], T]) -> asyncio.Future[T]:
         """Begin work on those threads; to be called on the event loop."""
@@ -135,10 +132,6 @@ class Door:
         self.tally.count("model_call" if tried.outcome == "ok" else "model_failure")
         self.tally.count("tokens_read", times=tried.prompt_tokens)
         self.tally.count("tokens_written", times=tried.completion_tokens)
-
-    def threads(self, where: Where) -> ThreadPoolExecutor:
-        """The threads of one kind."""
-        return self._threads[where]
 
     def caller(self, headers: Headers) -> Caller:
         """Whose key the request carries. Raises Unauthorized."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from functools import partial
 
 from starlette.requests import Request
@@ -54,7 +53,7 @@ def _route(door: Door, limiter: Limiter, path: str, page: Page) -> Route:
             work = partial(_refused, visit, error)
         else:
             work = partial(_answer, visit, page, raw, limiter if page.guessed else None)
-        return await asyncio.get_running_loop().run_in_executor(door.threads(page.where), work)
+        return await door.start(page.where, work)
 
     return Route(path, answer, methods=page.methods, name=path)
 
