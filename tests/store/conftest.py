@@ -6,17 +6,22 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from engines import ENGINES, empty_store
 
 import remembrancer
 from remembrancer.store import Store, open_store
 
-ENGINES = ("sqlite",)
-
 
 @pytest.fixture(params=ENGINES)
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+def engine(request: pytest.FixtureRequest) -> str:
+    """Each engine there is."""
+    return str(request.param)
+
+
+@pytest.fixture
+def url(engine: str, tmp_path: Path) -> str:
     """Where an empty store of this engine can be made."""
-    return f"{request.param}:{tmp_path / 'store.sqlite3'}"
+    return empty_store(engine, tmp_path)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ select failures, last_ms from sign_in_failures where digest = :digest;
 
 -- note_failure: once more
 insert into sign_in_failures (digest, failures, last_ms) values (:digest, 1, :now_ms)
-on conflict (digest) do update set failures = failures + 1, last_ms = excluded.last_ms;
+on conflict (digest) do update set failures = sign_in_failures.failures + 1, last_ms = excluded.last_ms;
 
 -- forget_failures: a sign-in worked
 delete from sign_in_failures where digest = :digest;

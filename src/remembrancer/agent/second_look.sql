@@ -1,8 +1,8 @@
 -- turn_of_reply: The latest turn of an account, or of one user of it, that answered so (`cross`: user by user, past the turns of others)
 select events.id, events.event_id, events.session, events.occurred_ms, sessions.session_id, sessions.space_id
-from spaces cross join events on events.reply = :reply and events.id >= spaces.id << 32 and events.id < (spaces.id + 1) << 32
-join sessions on sessions.id = events.session
-where spaces.account_id = :account_id and (:user_id is null or spaces.user_id = :user_id)
+from spaces cross join events join sessions on sessions.id = events.session
+where events.reply = :reply and events.id >= spaces.id << 32 and events.id < (spaces.id + 1) << 32
+    and spaces.account_id = :account_id and (cast(:user_id as text) is null or spaces.user_id = :user_id)
     and substr(events.response, 1, length(:draft)) = :draft
 order by events.created_ms desc, events.id desc limit 1;
 

@@ -6,14 +6,14 @@ union all select status, count(*) from cubes where status <> 'private' group by 
 select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status, cubes.useful,
     cubes.useless, cubes.created_ms, cubes.session, cubes.account_id = :account_id as own, ratings.vote
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id
-where cubes.status <> 'private' and cubes.status = :status and cubes.id < :below and (:kind is null or cubes.kind = :kind)
+where cubes.status <> 'private' and cubes.status = :status and cubes.id < :below and (cast(:kind as text) is null or cubes.kind = :kind)
 order by cubes.id desc limit :most;
 
 -- own_page: The same of an account's own
 select cubes.id, cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status, cubes.useful,
     cubes.useless, cubes.created_ms, cubes.session, cubes.account_id = :account_id as own, ratings.vote
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id
-where cubes.account_id = :account_id and cubes.status = :status and cubes.id < :below and (:kind is null or cubes.kind = :kind)
+where cubes.account_id = :account_id and cubes.status = :status and cubes.id < :below and (cast(:kind as text) is null or cubes.kind = :kind)
 order by cubes.id desc limit :most;
 
 -- card: One lesson, shared or the account's own

@@ -13,6 +13,12 @@ insert into cubes (cube_id, account_id, session, kind, topic, essence, rules, ev
 values (:cube_id, :account_id, :session, :kind, :topic, :essence, :rules, :evidence, :model, :status, :now_ms)
 returning id;
 
+-- add_cube [postgresql]: numbers in the order of the commits, which a sequence would not give; search takes in what is newer
+with made as (update cubes_made set last = last + 1 returning last)
+insert into cubes (id, cube_id, account_id, session, kind, topic, essence, rules, evidence, model, status, created_ms)
+select last, :cube_id, :account_id, :session, :kind, :topic, :essence, :rules, :evidence, :model, :status, :now_ms from made
+returning id;
+
 -- same_cube: The cube of an account's session that says the same, if there is one
 select cube_id, status from cubes
 where account_id = :account_id and session = :session and topic = :topic and essence = :essence and rules = :rules

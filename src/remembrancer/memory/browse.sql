@@ -15,14 +15,14 @@ select
 
 -- newest_events: The events of a space in a time, the newest first, from before a place on
 select events.id, events.event_id, sessions.session_id, events.topic, events.flags, events.occurred_ms, events.created_ms,
-    substr(events.query, 1, :characters) as query, substr(events.response, 1, :characters) as response
+    substr(events.query, 1, cast(:characters as integer)) as query, substr(events.response, 1, cast(:characters as integer)) as response
 from events join sessions on sessions.id = events.session
 where events.id >> 32 = :space_id and events.occurred_ms >= :after_ms and (events.occurred_ms, events.id) < (:before_ms, :before_id)
 order by events.occurred_ms desc, events.id desc limit :most;
 
 -- noticed_events: Those in which something was noticed, the latest kept first
 select events.id, events.event_id, sessions.session_id, events.topic, events.flags, events.occurred_ms, events.created_ms,
-    substr(events.query, 1, :characters) as query, substr(events.response, 1, :characters) as response
+    substr(events.query, 1, cast(:characters as integer)) as query, substr(events.response, 1, cast(:characters as integer)) as response
 from events join sessions on sessions.id = events.session
 where events.flags <> '' and events.id >= :low and events.id < :before_id
 order by events.id desc limit :most;
@@ -38,5 +38,5 @@ select text, created_ms from facts where event = :event and space_id = :space_id
 
 -- shown_in: Which sessions of the space were shown an event, and at which step
 select sessions.session_id, shown_events.step
-from sessions cross join shown_events on shown_events.session = sessions.id and shown_events.event = :event
-where sessions.space_id = :space_id order by sessions.session_id limit :most;
+from sessions cross join shown_events
+where shown_events.session = sessions.id and shown_events.event = :event and sessions.space_id = :space_id order by sessions.session_id limit :most;

@@ -1,6 +1,6 @@
 -- erased_events: The events of a range of rows that are to go, in the order of their sessions
 select id, event_id, session, created_ms from events
-where id >= :low and id < :high and (:session is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+where id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
 order by session, created_ms, id;
 
 -- session_counts: How many turns a session has, and how many of them its L1s tell of
@@ -10,30 +10,30 @@ select turns, turns_summarised from sessions where id = :session;
 select id from events where session = :session order by created_ms desc, id desc limit :most;
 
 -- set_counts: Let a session have as many turns as are left
-update sessions set turns = :turns, turns_summarised = :summarised, cube_turn = min(cube_turn, :turns) where id = :session;
+update sessions set turns = :turns, turns_summarised = :summarised, cube_turn = case when cube_turn > :turns then :turns else cube_turn end where id = :session;
 
 -- l1s_of: The L1s of a session, oldest first
 select id, l1_id, created_ms from summaries where session = :session order by created_ms, id;
 
 -- erase_events: Erase turns
 delete from events
-where id >= :low and id < :high and (:session is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms;
+where id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms;
 
 -- erase_index: Erase what search derived from them
 delete from event_index
-where id >= :low and id < :high and (:session is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms;
+where id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms;
 
 -- erase_shown: Erase that they were ever shown, to any session of their space
 delete from shown_events
 where session in (select sessions.id from sessions where sessions.space_id = :space_id) and event in (
     select id from events
-    where id >= :low and id < :high and (:session is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
 );
 
 -- erase_facts: Erase the facts that came with them
 delete from facts where space_id = :space_id and event in (
     select id from events
-    where id >= :low and id < :high and (:session is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
 );
 
 -- move_facts: Let the facts that came with a turn have come with another

@@ -36,7 +36,7 @@ update sessions set cube_turn = turns where id = :session;
 -- same_turn: The latest turn of a session that says the same, kept since a time
 select id, event_id from events
 where session = :session and created_ms > :since_ms and query = :query and response = :response
-    and (occurred_ms = :told_ms or (:told_ms is null and occurred_ms > :since_ms))
+    and (occurred_ms = :told_ms or (cast(:told_ms as bigint) is null and occurred_ms > :since_ms))
 order by created_ms desc limit 1;
 
 -- close_duty: Keep by which word a duty was closed

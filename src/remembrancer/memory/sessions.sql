@@ -2,7 +2,7 @@
 select sessions.id, sessions.session_id, sessions.step, sessions.remembered_step, sessions.turns, sessions.turns_summarised,
     sessions.task_open, sessions.created_ms, coalesce(sessions.last_turn_ms, sessions.created_ms) as last_ms,
     (select count(*) from summaries where summaries.session = sessions.id) as summaries,
-    substr(events.query, 1, :characters) as query, events.topic
+    substr(events.query, 1, cast(:characters as integer)) as query, events.topic
 from sessions left join events on events.id = (
     select latest.id from events as latest where latest.session = sessions.id order by latest.created_ms desc, latest.id desc limit 1
 )
@@ -16,7 +16,7 @@ select id, step, remembered_step, turns, turns_summarised, task_open, cube_turn,
 from sessions where space_id = :space_id and session_id = :session_id;
 
 -- turns: The turns of a session before a place, the latest first
-select id, event_id, topic, flags, occurred_ms, created_ms, substr(query, 1, :characters) as query, substr(response, 1, :characters) as response
+select id, event_id, topic, flags, occurred_ms, created_ms, substr(query, 1, cast(:characters as integer)) as query, substr(response, 1, cast(:characters as integer)) as response
 from events where session = :session and (created_ms, id) < (:before_ms, :before_id) order by created_ms desc, id desc limit :most;
 
 -- steps_in: The searches of a session that counted, in a time

@@ -61,7 +61,7 @@ update spaces set l1_mapped = l1_count where id = :space_id;
 
 -- add_fact: Keep a critical fact, unless it is known
 insert into facts (space_id, session, event, text, created_ms) values (:space_id, :session, :event, :text, :now_ms)
-on conflict (space_id, text) do nothing;
+on conflict do nothing;
 
 -- facts: The critical facts of a space, newest first
 select text, created_ms from facts where space_id = :space_id order by id desc limit :most;

@@ -6,7 +6,7 @@ values (:grant_id, :scope, :anchor, :glob, :actions, :agent, :key_id, :now_ms, :
 select grant_id, scope, actions, agent, expires_ms
 from grants
 where anchor in (select value from json_each(:anchors)) and revoked_ms is null and expires_ms > :now_ms and agent in (:agent, '*')
-    and (glob is null or :path glob glob) and instr(',' || actions || ',', ',' || :action || ',')
+    and (glob is null or glob(glob, :path)) and instr(',' || actions || ',', ',' || :action || ',') > 0
 order by expires_ms desc, id;
 
 -- live_grants: Grants in force, newest first
@@ -28,6 +28,10 @@ update grants set revoked_ms = :now_ms where grant_id = :grant_id;
 insert into allowed_checks (grant_id, account_id, action, path, agent, seq) values (:grant_id, :account_id, :action, :path, :agent, :seq)
 on conflict (grant_id, account_id, action, path) do update set agent = excluded.agent, seq = excluded.seq;
 
+-- note_allowed [postgresql]: a path may be longer than a row of an index
+insert into allowed_checks (grant_id, account_id, action, path, agent, seq) values (:grant_id, :account_id, :action, :path, :agent, :seq)
+on conflict (grant_id, account_id, action, digest_of(path)) do update set agent = excluded.agent, seq = excluded.seq;
+
 -- allowed_check: The newest check that allowed it
 select agent, seq from allowed_checks
 where grant_id = :grant_id and account_id = :account_id and action = :action and path = :path;
@@ -41,13 +45,27 @@ insert into audit (seq, entry, hash) values (:seq, :entry, :hash);
 -- entries_from: Entries of the audit trail in order, from a number on; as bytes, since somebody may have put anything there
 select seq, cast(entry as blob) as entry, cast(hash as blob) as hash from audit where seq >= :seq order by seq limit :most;
 
+-- entries_from [postgresql]: the bytes of a text
+select seq, convert_to(entry, 'UTF8') as entry, convert_to(hash, 'UTF8') as hash from audit where seq >= :seq order by seq limit :most;
+
 -- entries_before: Entries before a number, newest first, that have what is looked for
 select seq, cast(entry as blob) as entry, cast(hash as blob) as hash
 from audit
 where seq < :before and seq >= :since
-    and (:kind is null or case when json_valid(entry) then json_extract(entry, '$.kind') end = :kind)
-    and (:agent is null or case when json_valid(entry) then json_extract(entry, '$.agent') end = :agent)
-    and (:grant_id is null or case when json_valid(entry) then json_extract(entry, '$.grant_id') end = :grant_id)
-    and (:path is null
-        or instr(case when json_valid(entry) then coalesce(json_extract(entry, '$.path'), json_extract(entry, '$.scope')) end, :path))
+    and (cast(:kind as text) is null or case when json_valid(entry) then json_extract(entry, '$.kind') end = :kind)
+    and (cast(:agent as text) is null or case when json_valid(entry) then json_extract(entry, '$.agent') end = :agent)
+    and (cast(:grant_id as text) is null or case when json_valid(entry) then json_extract(entry, '$.grant_id') end = :grant_id)
+    and (cast(:path as text) is null
+        or instr(case when json_valid(entry) then coalesce(json_extract(entry, '$.path'), json_extract(entry, '$.scope')) end, :path) > 0)
+order by seq desc limit :most;
+
+-- entries_before [postgresql]: the bytes of a text
+select seq, convert_to(entry, 'UTF8') as entry, convert_to(hash, 'UTF8') as hash
+from audit
+where seq < :before and seq >= :since
+    and (cast(:kind as text) is null or case when json_valid(entry) then json_extract(entry, '$.kind') end = :kind)
+    and (cast(:agent as text) is null or case when json_valid(entry) then json_extract(entry, '$.agent') end = :agent)
+    and (cast(:grant_id as text) is null or case when json_valid(entry) then json_extract(entry, '$.grant_id') end = :grant_id)
+    and (cast(:path as text) is null
+        or instr(case when json_valid(entry) then coalesce(json_extract(entry, '$.path'), json_extract(entry, '$.scope')) end, :path) > 0)
 order by seq desc limit :most;

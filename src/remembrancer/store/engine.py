@@ -70,13 +70,19 @@ class Store(Protocol):
 
 
 def open_store(url: str, *, durability: str = "full") -> Store:
-    """Open the store at `sqlite:PATH`, making or migrating it as needed.
+    """Open the store at `sqlite:PATH` or `postgresql://...`, making or migrating it as needed.
 
-    Raises StoreTooNew, StoreUnavailable, and SettingInvalid for an URL of no known engine.
+    Raises StoreTooNew, StoreUnavailable, and SettingInvalid for an URL of no known engine or a driver that is not installed.
     """
-    from .sqlite import SqliteStore  # here, so that an engine's driver is loaded only when it is used
-
     engine, _, rest = url.partition(":")
-    if engine != "sqlite" or not rest:
-        raise SettingInvalid(f"`store`: there is no storage engine {engine!r}; use sqlite:PATH")
-    return SqliteStore(rest, durability=durability)
+    if engine == "sqlite" and rest:
+        from .sqlite import SqliteStore  # here, so that an engine's driver is loaded only when it is used
+
+        return SqliteStore(rest, durability=durability)
+    if engine in ("postgresql", "postgres") and rest.startswith("//"):
+        try:
+            from .postgresql import PostgresqlStore
+        except ImportError as error:
+            raise SettingInvalid(f"`store`: PostgreSQL needs its driver: pip install 'remembrancer[postgresql]' ({error})") from error
+        return PostgresqlStore(url, durability=durability)
+    raise SettingInvalid(f"`store`: there is no storage engine {engine!r}; use sqlite:PATH or postgresql://USER@HOST/DATABASE")

@@ -1,6 +1,6 @@
 -- charge: Count a file against the account's quota; changes no row where it would go beyond
 insert into file_usage (account_id, charged_bytes)
-select :account_id, :charged_bytes where :charged_bytes <= :bytes_max
+select :account_id, cast(:charged_bytes as bigint) where cast(:charged_bytes as bigint) <= :bytes_max
 on conflict (account_id) do update set charged_bytes = file_usage.charged_bytes + excluded.charged_bytes
 where file_usage.charged_bytes + excluded.charged_bytes <= :bytes_max;
 
@@ -18,18 +18,18 @@ select id, filename, account_id, user_id, blob, size_bytes from files where file
 select exists (select 1 from files where blob = :blob) as found;
 
 -- files_of: The files of an account, or only those that keys with a pin made
-select id, blob, size_bytes from files where account_id = :account_id and (:user_id is null or user_id = :user_id);
+select id, blob, size_bytes from files where account_id = :account_id and (cast(:user_id as text) is null or user_id = :user_id);
 
 -- erase_file: Erase a file's row
 delete from files where id = :id;
 
 -- uncharge: Count a file no longer against the quota of its account
-update file_usage set charged_bytes = max(charged_bytes - :charged_bytes, 0) where account_id = :account_id;
+update file_usage set charged_bytes = case when charged_bytes > :charged_bytes then charged_bytes - :charged_bytes else 0 end where account_id = :account_id;
 
 -- page_of_files: Files of an account, or only those that keys with a pin made, newest first
 select files.filename, files.size_bytes, files.created_ms, files.made_by, files.key_id, files.user_id, keys.hint, keys.label
 from files left join keys on keys.id = files.key_id
-where files.account_id = :account_id and (:user_id is null or files.user_id = :user_id) and files.id < :before
+where files.account_id = :account_id and (cast(:user_id as text) is null or files.user_id = :user_id) and files.id < :before
 order by files.id desc limit :most;
 
 -- room_of: How many files an account has, and what they count for

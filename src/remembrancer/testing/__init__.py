@@ -14,14 +14,14 @@ from pathlib import Path
 
 import numpy as np
 
-from .context import Context, without_secrets
-from .models import Budget, ModelFailed, Models, Question, Reply, Slot, Try, tokens_of
-from .models.calls import ConfiguredModels
-from .models.port import OnText
-from .search import Embedder, QueryVectors, Shelf
-from .search.embed import Vectors
-from .settings import Settings
-from .store import Store, open_store
+from ..context import Context, without_secrets
+from ..models import Budget, ModelFailed, Models, Question, Reply, Slot, Try, tokens_of
+from ..models.calls import ConfiguredModels
+from ..models.port import OnText
+from ..search import Embedder, QueryVectors, Shelf
+from ..search.embed import Vectors
+from ..settings import Settings
+from ..store import Store, open_store
 
 START_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 

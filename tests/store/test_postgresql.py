@@ -1,0 +1,300 @@
+"""What is PostgreSQL's own: transactions that are run again, connections that break, its schema."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from engines import empty_store, server
+
+from remembrancer.settings import SettingInvalid
+from remembrancer.store import Store, StoreTooNew, StoreUnavailable, Transaction, open_store
+from remembrancer.store.postgresql import ATTEMPTS_MAX, PostgresqlStore
+from remembrancer.store.postgresql_connections import CONNECTIONS_MAX
+from remembrancer.store.postgresql_dialect import asked
+from remembrancer.store.queries import Queries
+from remembrancer.testing.postgres import Postgres
+
+ADD = "insert into accounts (name, role, created_ms) values (:name, 'member', 1)"
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return empty_store("postgresql", tmp_path)
+
+
+@pytest.fixture
+def store(url: str) -> Iterator[PostgresqlStore]:
+    with closing(PostgresqlStore(url, durability="normal")) as opened:
+        yield opened
+
+
+def names(store: Store) -> list[str]:
+    return [row.name for row in store.read(lambda tx: tx.all("select name from accounts order by name"))]
+
+
+def execute(url: str, *statements: str) -> list[Any]:
+    """Run these beside the store; gives the rows of the last one."""
+    with psycopg.connect(url, autocommit=True) as other:
+        for statement in statements:
+            cursor = other.execute(statement.encode())
+        return cursor.fetchall() if cursor.description else []
+
+
+def test_a_write_that_met_another_is_run_again_on_what_that_one_left(store: PostgresqlStore, url: str) -> None:
+    store.write(lambda tx: tx.run(ADD, name="ada"))
+    seen: list[int] = []
+
+    def count(tx: Transaction) -> None:
+        seen.append(tx.the("select created_ms from accounts").created_ms)
+        if len(seen) == 1:
+            execute(url, "update accounts set created_ms = 10")  # between its look and its write
+        tx.run("update accounts set created_ms = :n", n=seen[-1] + 1)
+
+    store.write(count)
+
+    assert seen == [1, 10]
+    assert store.read(lambda tx: tx.the("select created_ms from accounts")) == (11,)
+
+
+def test_two_writes_that_each_look_at_what_the_other_writes_come_out_as_one_after_the_other(store: PostgresqlStore) -> None:
+    """Neither changes a row of the other: only running them again keeps the two from both being the first."""
+    both = threading.Barrier(2)
+    tried: list[str] = []
+
+    def add_if_alone(tx: Transaction, name: str) -> None:
+        others = tx.the("select count(*) as n from accounts").n
+        tried.append(name)
+        if len(tried) <= 2:
+            both.wait(10)
+        if not others:
+            tx.run(ADD, name=name)
+
+    threads = [threading.Thread(target=lambda name=name: store.write(lambda tx: add_if_alone(tx, name))) for name in ("ada", "bob")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(names(store)) == 1
+    assert len(tried) >= 3
+
+
+def test_a_write_that_always_meets_others_gives_up_and_says_so(store: PostgresqlStore, url: str) -> None:
+    store.write(lambda tx: tx.run(ADD, name="ada"))
+    tries: list[int] = []
+
+    def unlucky(tx: Transaction) -> None:
+        tries.append(tx.the("select created_ms from accounts").created_ms)
+        execute(url, "update accounts set created_ms = created_ms + 1")
+        tx.run("update accounts set role = 'owner'")
+
+    with pytest.raises(StoreUnavailable, match="serialize"):
+        store.write(unlucky)
+
+    assert tries == list(range(1, ATTEMPTS_MAX + 1))
+    assert store.read(lambda tx: tx.the("select role from accounts")).role == "member"
+
+
+def test_an_action_that_passes_over_a_meeting_is_run_again_all_the_same(store: PostgresqlStore, url: str) -> None:
+    store.write(lambda tx: tx.run(ADD, name="ada"))
+    tries: list[None] = []
+
+    def stubborn(tx: Transaction) -> str:
+        tx.one("select created_ms from accounts")
+        tries.append(None)
+        if len(tries) == 1:
+            execute(url, "update accounts set created_ms = 10")
+        try:
+            tx.run("update accounts set role = 'owner'")
+        except StoreUnavailable:
+            return "passed over"
+        return "done"
+
+    assert store.write(stubborn) == "done"
+
+
+def test_an_action_that_passes_over_a_failed_statement_leaves_nothing(store: PostgresqlStore) -> None:
+    """PostgreSQL answers the commit of such a transaction with a rollback, which is easily taken for a commit."""
+
+    def stubborn(tx: Transaction) -> None:
+        tx.run(ADD, name="ada")
+        with pytest.raises(psycopg.errors.UniqueViolation):
+            tx.run(ADD, name="ada")
+
+    with pytest.raises(psycopg.errors.UniqueViolation):
+        store.write(stubborn)
+    assert names(store) == []
+
+
+def test_an_action_may_not_end_the_transaction_it_was_given(store: PostgresqlStore) -> None:
+    with pytest.raises(StoreUnavailable, match="ended"):
+        store.write(lambda tx: tx.run("rollback"))
+
+    store.write(lambda tx: tx.run(ADD, name="ada"))
+    assert names(store) == ["ada"]
+
+
+def test_a_mistake_in_the_sql_is_not_called_an_unavailable_store(store: PostgresqlStore) -> None:
+    for use in (store.read, store.write):
+        with pytest.raises(psycopg.errors.UndefinedTable, match="nowhere"):
+            use(lambda tx: tx.all("select * from nowhere"))
+
+
+def test_an_action_that_raises_leaves_its_connection_usable(store: PostgresqlStore) -> None:
+    def fails(tx: Transaction) -> None:
+        tx.all("select * from accounts")
+        raise LookupError
+
+    for use in (store.read, store.write):
+        for _ in range(CONNECTIONS_MAX + 1):
+            with pytest.raises(LookupError):
+                use(fails)
+    assert names(store) == []
+
+
+def test_connections_that_died_while_idle_are_replaced_unnoticed(store: PostgresqlStore, url: str) -> None:
+    store.write(lambda tx: tx.run(ADD, name="ada"))
+    execute(url, "select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = 'remembrancer'")
+
+    store.write(lambda tx: tx.run(ADD, name="bob"))
+    assert names(store) == ["ada", "bob"]
+
+
+def test_a_connection_that_breaks_under_an_action_is_an_unavailable_store_and_leaves_nothing(store: PostgresqlStore, url: str) -> None:
+    def cut_off(tx: Transaction) -> None:
+        tx.run(ADD, name="ada")
+        execute(url, f"select pg_terminate_backend({tx.the('select pg_backend_pid() as pid').pid}, 10000)")
+        tx.run(ADD, name="bob")
+
+    with pytest.raises(StoreUnavailable, match="terminat"):
+        store.write(cut_off)
+    assert names(store) == []
+
+
+def test_what_was_answered_survives_a_killed_database_and_service_resumes_when_it_is_back() -> None:
+    with Postgres(fsync="on", full_page_writes="on") as database, closing(open_store(database.database())) as store:
+        store.write(lambda tx: tx.run(ADD, name="ada"))
+        database.kill()
+        with pytest.raises(StoreUnavailable):
+            store.write(lambda tx: tx.run(ADD, name="lost"))
+        with pytest.raises(StoreUnavailable):
+            names(store)
+        database.start()
+
+        assert names(store) == ["ada"]
+        store.write(lambda tx: tx.run(ADD, name="bob"))
+        assert names(store) == ["ada", "bob"]
+
+
+@pytest.mark.parametrize(("durability", "flush", "waits"), [("full", True, "on"), ("full", False, "off"), ("normal", True, "off")])
+def test_a_write_waits_for_the_disk_only_where_it_should(url: str, durability: str, flush: bool, waits: str) -> None:
+    with closing(PostgresqlStore(url, durability=durability)) as store:
+        found = store.write(lambda tx: tx.the("select current_setting('synchronous_commit') as it").it, flush=flush)
+        after = store.write(lambda tx: tx.the("select current_setting('synchronous_commit') as it").it)
+
+    assert (found, after) == (waits, "off" if durability == "normal" else "on")
+
+
+def test_an_unknown_durability_is_refused(url: str) -> None:
+    with pytest.raises(ValueError, match="full or normal"):
+        PostgresqlStore(url, durability="off")
+
+
+def test_many_servers_that_start_at_once_make_the_schema_once() -> None:
+    url = server().database()
+    stores: list[Store] = []
+    threads = [threading.Thread(target=lambda: stores.append(open_store(url))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    versions = [store.schema_version() for store in stores]
+    for store in stores:
+        store.close()
+
+    assert len(versions) == 6
+    assert execute(url, "select number from schema_version") == [(versions[0],)]
+
+
+def test_a_store_of_a_newer_program_is_refused_with_both_versions(url: str) -> None:
+    with closing(open_store(url)) as store:
+        known = store.schema_version()
+    execute(url, "update schema_version set number = 4711")
+
+    with pytest.raises(StoreTooNew, match=rf"schema 4711\b.*\bup to {known}\b"):
+        open_store(url)
+
+
+def test_a_database_of_another_program_is_refused_and_left_as_it_is() -> None:
+    url = server().database()
+    execute(url, "create table theirs (a text)")
+
+    with pytest.raises(StoreUnavailable, match="another program"):
+        open_store(url)
+    assert execute(url, "select relname from pg_class where relnamespace = 'public'::regnamespace") == [("theirs",)]
+
+
+def test_a_database_with_tables_of_extensions_alone_is_empty() -> None:
+    url = server().database()
+    execute(url, "create extension pg_trgm", "create table theirs (a text)", "alter extension pg_trgm add table theirs")
+
+    with closing(open_store(url)) as store:
+        assert names(store) == []
+
+
+def test_a_database_that_cannot_hold_every_letter_is_refused() -> None:
+    execute(server().url, "drop database if exists latin", "create database latin encoding 'LATIN1' template template0")
+
+    with pytest.raises(StoreUnavailable, match="LATIN1"):
+        open_store(server().url.replace("/postgres?", "/latin?"))
+
+
+def test_a_server_that_is_not_there_is_named_without_its_password() -> None:
+    with pytest.raises(StoreUnavailable, match="nowhere") as refused:
+        open_store("postgresql://ada:opensesame@/nowhere?host=/nowhere")
+    assert "opensesame" not in str(refused.value)
+
+
+def test_an_url_that_cannot_be_read_is_a_wrong_setting() -> None:
+    with pytest.raises(SettingInvalid, match="store"):
+        open_store("postgresql://host/db?nosuch=1")
+
+
+@pytest.mark.parametrize(
+    ("sql", "sent", "names"),
+    [
+        ("select 1", "select 1", ()),
+        ("select '50%' -- :not", "select '50%' -- :not", ()),
+        ("select :a, :b_2, :a", "select %(a)s, %(b_2)s, %(a)s", ("a", "b_2")),
+        ("select ':no', \":no\", x::text, '%' where x = :yes", "select ':no', \":no\", x::text, '%%' where x = %(yes)s", ("yes",)),
+        ("select 'it''s :no' || :yes", "select 'it''s :no' || %(yes)s", ("yes",)),
+    ],
+)
+def test_only_names_outside_of_texts_and_comments_are_values(sql: str, sent: str, names: tuple[str, ...]) -> None:
+    assert asked(sql) == (sent.encode(), names)
+
+
+def test_a_variant_for_the_engine_stands_in_for_the_common_query() -> None:
+    queries = Queries("-- one: gives one\nselect 1;\n\n-- one [postgresql]: gives two\nselect 2;\n", "here")
+
+    assert (queries.one, asked(queries.one).sql) == ("select 1", b"select 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("-- one [postgresql]: too early\nselect 2;\n-- one: x\nselect 1;", "before it is defined"),
+        ("-- one: x\nselect 1;\n-- one: y\nselect 2;", "twice"),
+        ("-- one: x\nselect 1;\n-- one [postgresql]: y\nselect 2;\n-- one [postgresql]: z\nselect 3;", "twice"),
+        ("-- one: x\n;", "empty"),
+    ],
+)
+def test_queries_that_contradict_themselves_are_refused(text: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Queries(text, "here")

@@ -1,0 +1,43 @@
+"""Named SQL: what a file of it says, and that every engine understands all of it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import remembrancer
+from remembrancer.store import Queries, Store
+from remembrancer.store.queries import Statement
+
+PACKAGE = Path(remembrancer.__file__).parent
+FILES = sorted(path for path in PACKAGE.rglob("*.sql") if "migrations" not in path.parts)
+STATEMENTS = {
+    f"{path.relative_to(PACKAGE)} {name}": statement
+    for path in FILES
+    for name, statement in vars(Queries(path.read_text("utf-8"), path.name)).items()
+}
+
+
+def test_every_engine_understands_every_named_query(store: Store, engine: str) -> None:
+    """Without the types of the values: as when each of them is null."""
+    asked = {name: prepare(statement, engine) for name, statement in STATEMENTS.items()}
+    failed = {}
+    for name, statement in asked.items():
+        try:
+            store.write(lambda tx, statement=statement: tx.all(statement, **dict.fromkeys(re.findall(r":([a-z][a-z0-9_]*)", statement))))  # type: ignore[misc]
+        except Exception as error:  # noqa: BLE001  told below, all of them
+            failed[name] = str(error)
+
+    assert len(asked) > 100
+    assert failed == {}
+
+
+def prepare(statement: Statement, engine: str) -> str:
+    """What makes an engine read a statement, and not run it."""
+    text = statement.variants.get(engine, str(statement))
+    if engine == "sqlite":
+        return f"explain {text}"
+    names = dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", text))
+    for number, name in enumerate(names, start=1):
+        text = re.sub(rf"(?<!:):{name}\b", f"${number}", text)
+    return f"prepare named_query as {text}; deallocate named_query"

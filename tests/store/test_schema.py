@@ -1,0 +1,63 @@
+"""The schema is one, whatever the engine: the same steps, the same tables, the same columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from engines import empty_store
+
+from remembrancer.store import Store, open_store
+from remembrancer.store.schema import migrations
+
+_OWN = {"schema_version", "turnstile", "cubes_made"}  # what PostgreSQL needs beside: docs/contribute/postgresql.md
+_SQLITE = """
+select tables.name as "table", columns.name as "column", columns."notnull" or (columns.pk and tables.wr) as required
+from pragma_table_list as tables join pragma_table_xinfo(tables.name) as columns
+where tables.schema = 'main' and tables.type = 'table' and tables.name not like 'sqlite_%'
+"""
+_POSTGRESQL = """
+select table_name as "table", column_name as "column", is_nullable = 'NO' as required
+from information_schema.columns where table_schema = current_schema()
+"""
+
+
+def columns(store: Store, sql: str) -> dict[tuple[str, str], bool]:
+    """Every column of every table, and whether it must have a value where SQLite's text says so."""
+    rows = store.read(lambda tx: tx.all(sql))
+    return {(row.table, row.column): bool(row.required) for row in rows if row.table not in _OWN}
+
+
+def test_every_engine_has_the_same_tables_with_the_same_columns(tmp_path: Path) -> None:
+    with closing(open_store(empty_store("sqlite", tmp_path))) as one, closing(open_store(empty_store("postgresql", tmp_path))) as other:
+        here, there = columns(one, _SQLITE), columns(other, _POSTGRESQL)
+
+    assert sorted(here) == sorted(there)
+    assert [column for column, required in here.items() if required and not there[column]] == []
+
+
+def test_a_step_has_the_same_number_and_name_on_every_engine_from_the_baseline_on() -> None:
+    sqlite = {step.number: step.name for step in migrations("sqlite")}
+    baseline, *later = migrations("postgresql")
+
+    assert baseline.number in sqlite
+    assert {step.number: step.name for step in later} == {number: name for number, name in sqlite.items() if number > baseline.number}
+
+
+def test_the_schema_has_the_same_number_on_every_engine(opened: Callable[[], Store]) -> None:
+    assert opened().schema_version() == len(migrations("sqlite"))
+
+
+@pytest.mark.parametrize("change", ["update audit set entry = 'x'", "delete from audit", "truncate audit", "update audit_head set seq = 7"])
+def test_postgresql_keeps_the_audit_trail_as_sqlite_does(tmp_path: Path, change: str) -> None:
+    add = "insert into audit (seq, entry, hash) values (:seq, 'x', 'x')"
+    with closing(open_store(empty_store("postgresql", tmp_path))) as store:
+        store.write(lambda tx: tx.run(add, seq=1))
+        for broken in (lambda tx: tx.run(add, seq=3), lambda tx: tx.run(change)):
+            with pytest.raises(psycopg.errors.RaiseException, match="audit trail"):
+                store.write(broken)
+
+        assert store.read(lambda tx: tx.all("select seq, hash from audit_head")) == [(1, "x")]
