@@ -6,6 +6,7 @@ import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import engines
 import pytest
 from hypothesis import settings
 from service import Http, new_key, serving
@@ -18,6 +19,9 @@ from remembrancer.entrypoints.http import make_app
 
 settings.register_profile("steady", deadline=None)  # how long a case takes is for bench/ to say
 settings.load_profile("steady")
+
+if engines.KEPT_IN == "postgresql":
+    testing.keep_stores_at(engines.of_folder)
 
 
 @pytest.fixture

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from remembrancer.store import Store
 from remembrancer.testing.postgres import NoPostgres, Postgres, programs
 
 ENGINES = ("sqlite", "postgresql")
+KEPT_IN = os.environ.get("TEST_STORE", "sqlite")  # what testing.context keeps its rows in: docs/contribute/postgresql.md
 
 
 def empty_store(engine: str, folder: Path) -> str:
@@ -19,6 +21,21 @@ def empty_store(engine: str, folder: Path) -> str:
     if engine == "sqlite":
         return f"sqlite:{folder / 'store.sqlite3'}"
     return server().schema()
+
+
+def only_sqlite() -> None:
+    """Skip a test that asks SQLite itself, its file, its planner or its pragmas, when the rows are PostgreSQL's."""
+    if KEPT_IN == "postgresql":
+        pytest.skip("asks SQLite itself")
+
+
+def let_go_of_guards(store: Store) -> None:
+    """Let the audit trail of a store be changed, as whoever has the database could."""
+    if KEPT_IN == "postgresql":
+        store.write(lambda tx: [tx.run(f"alter table {table} disable trigger user") for table in ("audit", "audit_head")])
+        return
+    triggers = "select name from sqlite_schema where type = 'trigger' and name like 'audit%'"
+    store.write(lambda tx: [tx.run(f"drop trigger {row.name}") for row in tx.all(triggers)])
 
 
 def server() -> Postgres:

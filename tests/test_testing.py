@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from engines import only_sqlite
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +51,7 @@ def test_the_same_words_have_the_same_vector_and_shared_words_a_nearer_one() -> 
 
 
 def test_a_context_is_real_and_keeps_what_is_written(tmp_path: Path) -> None:
+    only_sqlite()
     with closing(testing.context(tmp_path)) as context:
         key = keys.create(context, account="ada").key.reveal()
     with closing(testing.context(tmp_path)) as context:

@@ -39,7 +39,9 @@ class Settings:
     data: Path = setting(Path("~/.local/share/remembrancer"), "Folder that holds everything the service keeps.")
     host: str = setting("127.0.0.1", "Address to listen on.")
     port: int = setting(8460, "TCP port to listen on.", least=0, most=65535)
-    store: str = setting("", "Where the rows live: `sqlite:PATH`. Empty: `remembrancer.sqlite3` in the data folder.")
+    store: str = setting(
+        "", "Where the rows live: `sqlite:PATH` or `postgresql://USER@HOST/DATABASE`. Empty: `remembrancer.sqlite3` in the data folder."
+    )
     embedder: str = setting("multilingual", "What turns text into vectors: `multilingual` or `none` (full text only).")
     durability: str = setting(
         "full", "`full`: an answered write survives power loss; `normal`: it survives a killed process only, and is faster."

@@ -16,6 +16,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from engines import only_sqlite
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -250,6 +251,7 @@ def test_a_refused_key_is_not_used(context: Context) -> None:
 
 def test_a_store_that_cannot_be_written_still_lets_readers_in(context: Context) -> None:
     """The note of the last use is given up, the request is not."""
+    only_sqlite()
     key = made(context)
     context.store.write(lambda tx: tx.all("pragma query_only = on"))
 

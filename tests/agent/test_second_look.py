@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from engines import only_sqlite
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
@@ -91,6 +92,7 @@ def test_yesterday_in_an_event_is_the_day_before_it_was_said(context: Context, c
 @pytest.mark.parametrize("user_id", [None, "owner"])
 def test_the_turn_is_found_by_an_index(context: Context, caller: Caller, user_id: str | None) -> None:
     """However many events there are, and whoever else answered with the same words."""
+    only_sqlite()
     values = {"reply": "2 ok", "draft": "ok", "account_id": caller.account_id, "user_id": user_id}
     plan = context.store.read(lambda tx: [str(row[3]) for row in tx.all(f"explain query plan {SQL.turn_of_reply}", **values)])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cubes.agents import Agent
+from engines import only_sqlite
 from memory.asking import Concepts
 
 from remembrancer import testing
@@ -74,6 +75,7 @@ def test_what_is_new_is_not_stale(ada: Agent) -> None:
 
 def test_looking_for_what_is_stale_or_new_reads_no_whole_table(ada: Agent) -> None:
     """The first is asked all the time while others search, the second by every search."""
+    only_sqlite()
     context = ada.context
     plans = [
         *context.store.read(lambda tx: tx.all(f"explain query plan {SQL.stale}", embedder=1, most=5)),

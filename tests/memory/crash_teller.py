@@ -13,9 +13,11 @@ from remembrancer.memory.importing import read, store
 from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.search.embed import NoEmbedder
+from remembrancer.settings import Settings
 
-folder, what = Path(sys.argv[1]), sys.argv[2]
-context = testing.context(folder, ids=new_id, embedder=NoEmbedder())
+folder, url, what = sys.argv[1:]
+settings = Settings(data=Path(folder), store=url, embedder="none", durability="normal")
+context = testing.context(Path(folder), settings=settings, ids=new_id, embedder=NoEmbedder())
 caller = caller_for(context)
 
 

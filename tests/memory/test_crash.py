@@ -12,9 +12,11 @@ import pytest
 from memory.asking import Memory, opened
 
 import remembrancer
+from remembrancer import testing
 from remembrancer.memory.events import event_detail
 from remembrancer.memory.importing import BATCH, read, store
 from remembrancer.search.embed import NoEmbedder
+from remembrancer.settings import Settings
 
 TELLER = Path(__file__).with_name("crash_teller.py")
 HALVES = (
@@ -32,7 +34,9 @@ def _processes_find_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def started(folder: Path, what: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, str(TELLER), str(folder), what], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, str(TELLER), str(folder), testing.store_url(Settings(data=folder)), what], stdout=subprocess.PIPE, text=True
+    )
 
 
 def killed_after(process: subprocess.Popen[str], lines: int) -> list[str]:

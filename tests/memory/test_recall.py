@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from memory.asking import Concepts, Memory, memory_in, opened
 
 import remembrancer
+from remembrancer import testing
 from remembrancer.accounts import Pinned, keys
 from remembrancer.context import Context
 from remembrancer.protocol.text import tokens
 from remembrancer.search import Embedder
 from remembrancer.search.embed import NoEmbedder
+from remembrancer.settings import Settings
 
 TELL = """
 import sys
@@ -26,8 +28,11 @@ from remembrancer.context import new_id
 from remembrancer.accounts import caller_for
 from remembrancer.memory.remember import remember
 from remembrancer.protocol.memory import Turn
-context = testing.context(Path(sys.argv[1]), ids=new_id)
-for word in sys.argv[2:]:
+from remembrancer.settings import Settings
+folder, url, *words = sys.argv[1:]
+settings = Settings(data=Path(folder), store=url, embedder="none", durability="normal")
+context = testing.context(Path(folder), settings=settings, ids=new_id)
+for word in words:
     print(remember(context, caller_for(context), Turn(query=f"What opens {word}?", response=f"Locker {word}.", user_id="ada")).event_id)
 """
 
@@ -53,9 +58,8 @@ def test_what_another_process_told_is_in_the_very_next_search(folder: Path, memo
     memory.tell("What opens the shed?", "The rusty key.")
     memory.ask("shed")
     source = str(Path(remembrancer.__file__).parents[1])
-    said = subprocess.run(
-        [sys.executable, "-c", TELL, str(folder), "zxqv", "kjwb"], env={"PYTHONPATH": source}, capture_output=True, text=True, check=True
-    ).stdout.split()
+    command = [sys.executable, "-c", TELL, str(folder), testing.store_url(Settings(data=folder)), "zxqv", "kjwb"]
+    said = subprocess.run(command, env={"PYTHONPATH": source}, capture_output=True, text=True, check=True).stdout.split()
 
     assert [memory.found(word)[0] for word in ("zxqv", "kjwb")] == said
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -160,10 +159,10 @@ def test_a_time_is_written_to_the_millisecond(ms: int) -> None:
     assert len(rfc3339(ms)) == len("2026-01-01T00:00:00.000Z")
 
 
-def test_one_space_is_one_range_of_rows(context: Context, memory: Memory, folder: Path) -> None:
+def test_one_space_is_one_range_of_rows(context: Context, memory: Memory) -> None:
     for number, who in enumerate((memory, memory.of("bob"), memory, memory.of("bob"))):
         who.tell(f"q{number}", "r")
 
-    with sqlite3.connect(f"file:{folder / 'remembrancer.sqlite3'}?mode=ro", uri=True) as rows:
-        kept = [row[0] for row in rows.execute("select id from events order by id")]
+    kept = [row.id for row in context.store.read(lambda tx: tx.all("select id from events order by id"))]
+
     assert kept == [row_id(1, 0), row_id(1, 1), row_id(2, 0), row_id(2, 1)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from engines import only_sqlite
 from memory.asking import Memory
 
 from remembrancer.memory import summaries
@@ -56,6 +57,7 @@ def test_text_that_this_service_gave_out_is_no_turn_to_tell_of(memory: Memory) -
 @pytest.mark.parametrize("name", sorted(STATEMENTS))
 def test_no_query_reads_a_whole_table(memory: Memory, name: str) -> None:
     """What one user waits for does not grow with what all others keep."""
+    only_sqlite()
     sql = STATEMENTS[name]
     values = dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", sql), 1)
     plan = memory.context.store.read(lambda tx: [row.detail for row in tx.all(f"explain query plan {sql}", **values)])

