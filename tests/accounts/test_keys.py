@@ -26,6 +26,7 @@ from remembrancer.accounts import keys
 from remembrancer.accounts.keys import KeyRefused
 from remembrancer.context import Context
 from remembrancer.protocol.errors import InvalidRequest, Unauthorized
+from remembrancer.settings import Settings
 
 HEX = "0123456789abcdef"
 MINUTE_MS = 60_000
@@ -202,7 +203,10 @@ def test_what_another_process_does_to_keys_takes_effect_at_the_very_next_request
 from pathlib import Path
 from remembrancer import testing
 from remembrancer.accounts import keys
-context = testing.context(Path({str(folder)!r}))
+from remembrancer.settings import Settings
+folder = Path({str(folder)!r})
+settings = Settings(data=folder, store={testing.store_url(Settings(data=folder))!r}, embedder="none", durability="normal")
+context = testing.context(folder, settings=settings)
 print(keys.create(context, account="bob").key.reveal())
 assert keys.revoke(context, {new.id})
 context.close()

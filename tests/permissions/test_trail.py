@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from engines import let_go_of_guards
+from engines import KEPT_IN, let_go_of_guards
 from pydantic import ValidationError
 from service import new_key
 
@@ -79,7 +79,7 @@ def test_what_somebody_put_in_place_of_an_entry_is_shown_and_hides_nothing(conte
         let_go_of_guards(context.store)
         context.store.write(lambda tx: tx.run("update audit set entry = :text where seq = 3", text=text))
 
-    for text in ("no json", json.dumps([1]), "{", "\x00"):
+    for text in ("no json", json.dumps([1]), "{", *(("\x00",) if KEPT_IN == "sqlite" else ())):
         tamper(text)
         assert found(context, owner) == [6, 5, 4, 3, 2, 1]
         assert found(context, owner, kind="check", path="/etc") == [6, 4, 2]

@@ -119,6 +119,20 @@ def test_an_action_that_passes_over_a_meeting_is_run_again_all_the_same(store: P
     assert store.write(stubborn) == "done"
 
 
+def test_a_key_that_another_took_meanwhile_is_met_and_not_refused(store: PostgresqlStore, url: str) -> None:
+    tries: list[int] = []
+
+    def number_next(tx: Transaction) -> int:
+        tries.append(int(tx.the("select coalesce(max(id), 0) as n from embedders").n))
+        if len(tries) == 1:
+            execute(url, "insert into embedders (id, name) values (1, 'other')")
+        tx.run("insert into embedders (id, name) values (:id, 'mine')", id=tries[-1] + 1)
+        return tries[-1] + 1
+
+    assert store.write(number_next) == 2
+    assert tries == [0, 1]
+
+
 def test_an_action_that_passes_over_a_failed_statement_leaves_nothing(store: PostgresqlStore) -> None:
     """PostgreSQL answers the commit of such a transaction with a rollback, which is easily taken for a commit."""
 

@@ -6,10 +6,30 @@ insert into spaces (account_id, user_id, events_made, created_ms) values (:accou
 on conflict (account_id, user_id) do update set events_made = spaces.events_made + 1
 returning id, events_made - 1 as number;
 
+-- claim_number [postgresql]: a failed insert would use up a number of a space, and there are 2^31 of them
+with known as (
+    update spaces set events_made = events_made + 1 where account_id = :account_id and user_id = :user_id returning id, events_made
+), made as (
+    insert into spaces (account_id, user_id, events_made, created_ms)
+    select :account_id, :user_id, 1, :now_ms where not exists (select 1 from known)
+    returning id, events_made
+)
+select id, events_made - 1 as number from known union all select id, events_made - 1 from made;
+
 -- open_space: The id of a space, made when it is not there
 insert into spaces (account_id, user_id, created_ms) values (:account_id, :user_id, :now_ms)
 on conflict (account_id, user_id) do update set user_id = excluded.user_id
 returning id, l1_count, l1_mapped;
+
+-- open_space [postgresql]: the same
+with known as (
+    select id, l1_count, l1_mapped from spaces where account_id = :account_id and user_id = :user_id
+), made as (
+    insert into spaces (account_id, user_id, created_ms)
+    select :account_id, :user_id, :now_ms where not exists (select 1 from known)
+    returning id, l1_count, l1_mapped
+)
+select id, l1_count, l1_mapped from known union all select id, l1_count, l1_mapped from made;
 
 -- open_session: Where a session stands; it is made when it is not there
 insert into sessions (space_id, session_id, created_ms) values (:space_id, :session_id, :now_ms)

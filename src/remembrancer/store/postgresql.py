@@ -18,14 +18,17 @@ from .postgresql_schema import migrate, version_of
 
 T = TypeVar("T")
 
-ATTEMPTS_MAX = 12  # of one write; from the third on it waits for its turn, so that more are hardly ever needed
-_FREE_ATTEMPTS = 2
-_PAUSE_S = 0.002  # before the second attempt; the longest pause doubles each time
+# How each attempt at a write goes beside others: with any, then one by one with those that met others too, at last alone.
+# The lock is taken before the first query, so that the snapshot comes after the wait; the first kind costs the server next to nothing.
+_FREELY, _IN_TURN, _ALONE = (f"; lock table turnstile in {mode} mode" for mode in ("row exclusive", "share update exclusive", "exclusive"))
+_ATTEMPTS = (_FREELY, _FREELY, _IN_TURN, _IN_TURN, _IN_TURN, _ALONE, _ALONE)
+ATTEMPTS_MAX = len(_ATTEMPTS)
+_PAUSE_S = 0.005  # the longest before the second attempt; then twice as long each time
 _READ = "begin isolation level repeatable read read only"
 _WRITE = "begin isolation level serializable"
 _UNFLUSHED = "; set local synchronous_commit = off"
-_IN_TURN = "; lock table turnstile in exclusive mode"  # before the first query: the snapshot is taken after the wait
 _REPEAT = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
+_PERHAPS = (psycopg.errors.UniqueViolation, psycopg.errors.ForeignKeyViolation)  # met another's row, or is a mistake: repeating tells
 
 
 class PostgresqlStore:
@@ -55,13 +58,15 @@ class PostgresqlStore:
         """
         self._refuse_nesting()
         begin = _WRITE + ("" if flush else _UNFLUSHED)
-        for attempt in range(ATTEMPTS_MAX):
+        for attempt, manner in enumerate(_ATTEMPTS):
             if attempt:
-                time.sleep(random.uniform(0, _PAUSE_S * 2 ** min(attempt, 6)))  # noqa: S311  so that two do not meet again at once
+                time.sleep(random.uniform(0, _PAUSE_S * 2**attempt))  # noqa: S311  so that two do not meet again at once
             try:
-                return self._run(action, begin + (_IN_TURN if attempt >= _FREE_ATTEMPTS else ""))
+                return self._run(action, begin + manner)
             except _MustRepeat as error:
-                met = error
+                met = error.met
+                if isinstance(met, _PERHAPS) and manner is _ALONE:
+                    raise met from None
         raise self._connections.unavailable(met) from met
 
     def read(self, action: Callable[[Transaction], T]) -> T:
@@ -114,6 +119,10 @@ class PostgresqlStore:
 class _MustRepeat(Exception):
     """The transaction met another one, and nothing of it remains."""
 
+    def __init__(self, met: psycopg.Error) -> None:
+        super().__init__(str(met))
+        self.met = met
+
 
 class PostgresqlTransaction:
     """Transaction of engine.py on one connection. After a statement that failed nothing more can be done in it, nor is anything kept."""
@@ -123,7 +132,7 @@ class PostgresqlTransaction:
     def __init__(self, connection: Connection, connections: Connections) -> None:
         self._connection, self._connections = connection, connections
         self._ended: BaseException | None = None
-        self._met: BaseException | None = None
+        self._met: psycopg.Error | None = None
 
     def run(self, sql: str, **values: Any) -> int:
         """Execute one statement; gives the number of rows it changed."""
@@ -160,7 +169,7 @@ class PostgresqlTransaction:
     def repeat_if_it_must(self) -> None:
         """Raise _MustRepeat where another transaction was met, whatever the action made of that."""
         if self._met is not None:
-            raise _MustRepeat(str(self._met)) from self._met
+            raise _MustRepeat(self._met) from self._met
 
     def end(self) -> None:
         """Refuse everything from now on: the transaction is over."""
@@ -177,7 +186,7 @@ class PostgresqlTransaction:
             self._fail(error)
 
     def _fail(self, error: psycopg.Error) -> NoReturn:
-        if isinstance(error, _REPEAT):
+        if isinstance(error, _REPEAT + _PERHAPS):
             self._met = error
         if isinstance(error, FAILURES):
             self._ended = self._connections.unavailable(error)
