@@ -25,3 +25,16 @@ def test_a_key_comes_from_the_environment_and_is_never_shown(slot: str) -> None:
     assert getattr(settings, f"model_{slot}_key") == "hunter22"
     assert "hunter22" not in repr(settings)
     assert getattr(Settings(), f"model_{slot}") == ""
+
+
+@pytest.mark.parametrize(
+    ("store", "shown"),
+    [
+        ("sqlite:/data/a:b@c", "sqlite:/data/a:b@c"),
+        ("postgresql://ada@db/memory", "postgresql://ada@db/memory"),
+        ("postgresql://ada:open:sesame@db:5432/memory", "postgresql://ada:…@db:5432/memory"),
+        ("postgresql://db/memory?user=ada&password=sesame&sslmode=require", "postgresql://db/memory?user=ada&password=…&sslmode=require"),
+    ],
+)
+def test_a_store_is_shown_without_its_password(store: str, shown: str) -> None:
+    assert Settings(store=store).store_shown == shown

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -123,6 +124,12 @@ class Settings:
     def store_url(self) -> str:
         """`store`, or the SQLite file in the data folder when it is empty."""
         return self.store or f"sqlite:{self.data_folder / 'remembrancer.sqlite3'}"
+
+    @property
+    def store_shown(self) -> str:
+        """`store_url` for people: a password in it is not shown."""
+        secret_parts = r"(?<=[?&]password=)[^&]*|(?<=//)([^:/@]*):[^/?]*(?=@)"
+        return re.sub(secret_parts, lambda found: "…" if found[1] is None else f"{found[1]}:…", self.store_url)
 
 
 CHOICES: dict[str, tuple[str, ...]] = {

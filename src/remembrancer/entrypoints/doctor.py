@@ -71,7 +71,7 @@ def _data_folder(settings: Settings) -> Finding:
 def _records(context: Context) -> Iterator[Finding]:
     found = readiness(context)
     store, embedder = found.store == "ok", found.embedder == "ok"
-    yield Finding(part="store", state="ok" if store else "wrong", seen=context.settings.store_url if store else found.store)
+    yield Finding(part="store", state="ok" if store else "wrong", seen=context.settings.store_shown if store else found.store)
     waiting = found.embedding.pending if found.embedding else 0
     seen = context.embedder.name if embedder else found.embedder
     if waiting:
