@@ -128,8 +128,8 @@ class Settings:
     @property
     def store_shown(self) -> str:
         """`store_url` for people: a password in it is not shown."""
-        secret_parts = r"(?<=[?&]password=)[^&]*|(?<=//)([^:/@]*):[^/?]*(?=@)"
-        return re.sub(secret_parts, lambda found: "…" if found[1] is None else f"{found[1]}:…", self.store_url)
+        hidden = r"(?<=[?&]password=)[^&]*|(?<=//)([^:/@]*):[^/?]*(?=@)"
+        return re.sub(hidden, lambda found: "…" if found[1] is None else f"{found[1]}:…", self.store_url)
 
 
 CHOICES: dict[str, tuple[str, ...]] = {
