@@ -18,8 +18,8 @@ from remembrancer.store import Transaction
 
 def derived(context: Context, row: int, embedder: int | None) -> None:
     """An index row of an event, embedded by this embedder or not yet."""
-    sql = "insert into event_index (id, session, occurred_ms, words, embedder) values (:row, 1, 0, x'', :embedder)"
-    context.store.write(lambda tx: tx.run(sql, row=row, embedder=embedder))
+    sql = "insert into event_index (id, session, occurred_ms, words, embedder) values (:row, 1, 0, :words, :embedder)"
+    context.store.write(lambda tx: tx.run(sql, row=row, words=b"", embedder=embedder))
 
 
 def numbered(number: int, name: str, tx: Transaction) -> None:

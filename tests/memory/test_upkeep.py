@@ -126,13 +126,13 @@ def test_words_wait_to_be_derived_anew_without_an_embedder_too(folder: Path) -> 
 
     with opened(folder, embedder=NoEmbedder()) as memory:
         context = memory.context
-        context.store.write(lambda tx: tx.run("update event_index set words = x''"))
+        context.store.write(lambda tx: tx.run("update event_index set words = :nothing", nothing=b""))
         assert pending(context) == 3
         while Upkeep(context).step():
             pass
 
         assert pending(context) == 0
-        assert context.store.read(lambda tx: tx.the("select count(*) as n from event_index where words = x''")).n == 0
+        assert context.store.read(lambda tx: tx.the("select count(*) as n from event_index where length(words) = 0")).n == 0
         assert memory.best("hound").response == "The hound is called Argos."
 
 

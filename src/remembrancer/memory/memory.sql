@@ -118,6 +118,15 @@ from (
     limit :most
 ) as stale join events on events.id = stale.id;
 
+-- stale [postgresql]: in the order of the index, so that one space is whole before the next; SQLite does so by itself
+select events.id, events.topic, events.query, events.response, events.occurred_ms
+from (
+    (select id from event_index where embedder is null order by id limit :most)
+    union all (select id from event_index where embedder < :embedder order by embedder, id limit :most)
+    union all (select id from event_index where embedder > :embedder order by embedder, id limit :most)
+    limit :most
+) as stale join events on events.id = stale.id;
+
 -- is_stale: Whether an event of a range is still to be derived anew
 select
     exists (select 1 from event_index where embedder is null and id >= :low and id < :high)
