@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from engines import KEPT_IN, of_folder
+
 import remembrancer
 
 
@@ -16,7 +18,7 @@ class Cli:
     def __init__(self, folder: Path) -> None:
         said = {name: value for name, value in os.environ.items() if not name.startswith("REMEMBRANCER_")}
         ours = {"PYTHONPATH": str(Path(remembrancer.__file__).parents[1]), "REMEMBRANCER_DATA": str(folder)}
-        self.environment = {**said, **ours}
+        self.environment = {**said, **ours, **({"REMEMBRANCER_STORE": of_folder(folder)} if KEPT_IN == "postgresql" else {})}
 
     def __call__(self, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
         environment = {**self.environment, **{f"REMEMBRANCER_{name}": text for name, text in settings.items()}}
