@@ -23,6 +23,7 @@ PARTS = (
     "bench.repair",
     "bench.permissions",
     "bench.console",
+    "bench.mcp",
     "bench.lines",
     "bench.runtime",
     "bench.model_repair",
