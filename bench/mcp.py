@@ -90,7 +90,7 @@ def main() -> None:
     rows = [[way, *quantiles([ms for ms, _ in one]), f"{sum(cpu for _, cpu in one) / len(one):.2f}"] for way, one in times.items()]
     middle = [sorted(ms for ms, _ in one)[len(one) // 2] for one in times.values()]
     text = f"{given.events:,} events, {ASKED} searches each.\n\n{table(['asked by', 'p50 ms', 'p95', 'p99', 'CPU ms'], rows)}\n\n"
-    more = f"{middle[1] / middle[0]:.2f}x the time of the request, {middle[1] - middle[0]:.1f} ms more (it also asks whose key it is)"
+    more = f"{middle[1] / middle[0]:.2f}x the time of the request, {middle[1] - middle[0]:.1f} ms more"
     text += f"A tool takes {more}; the first call of a server, which loads the SDK, {first:,.0f} ms."
     write_section("mcp", "Tools by the Model Context Protocol", "python -m bench.mcp", text)
 

@@ -33,6 +33,7 @@ EVENT_PAGE = "/console/memory/event?event_id="
 
 
 Steps: TypeAlias = Generator[asks.Ask[Any], Any, BaseModel]
+Does: TypeAlias = Callable[[Any, str, str | None], Steps]
 Form: TypeAlias = Literal["openai", "anthropic", "mcp"]
 
 
@@ -51,7 +52,7 @@ class Tool:
     members: tuple[str, ...]
     required: tuple[str, ...]
     gives: type[BaseModel]
-    does: Callable[[Any, str], Steps]
+    does: Does
     shows: Callable[[Any], str] | None = None
     reads: bool = False  # changes nothing that anybody would miss
     erases: bool = False
@@ -76,10 +77,10 @@ class Tool:
         """JSON Schema of the structured answer."""
         return self.gives.model_json_schema(mode="serialization")
 
-    def steps(self, arguments: Mapping[str, Any], base: str) -> Steps:
+    def steps(self, arguments: Mapping[str, Any], base: str, user_id: str | None) -> Steps:
         """What to send, one request after another, each with its answer sent back in; returns the tool's answer.
 
-        `base` is the address people reach the service at. Raises ArgumentsUnfit.
+        `base` is the address people reach the service at, `user_id` the key's own where that is known. Raises ArgumentsUnfit.
         """
         unknown = sorted(set(arguments) - set(self.members))
         if unknown:
@@ -87,18 +88,18 @@ class Tool:
         given = dict(arguments)
         whose = self.takes.model_fields.get("user_id")
         if whose is not None and whose.is_required() and given.get("user_id") is None:
-            given["user_id"] = (yield asks.own_key()).user_id
+            given["user_id"] = user_id or (yield asks.own_key()).user_id
         try:
             asked = self.takes.model_validate_json(json.dumps(given))
         except (ValidationError, TypeError, ValueError) as error:
             raise ArgumentsUnfit(_unfit(error)) from None
-        answer: BaseModel = yield from self.does(asked, base)
+        answer: BaseModel = yield from self.does(asked, base, user_id)
         return answer
 
 
-def call_tool(client: Client, name: str, arguments: Mapping[str, Any], base: str = "") -> BaseModel:
-    """Carry a tool out. Raises ArgumentsUnfit, also for a name that no tool has, and ClientError."""
-    steps = _named(name).steps(arguments, base)
+def call_tool(client: Client, name: str, arguments: Mapping[str, Any], base: str = "", user_id: str | None = None) -> BaseModel:
+    """Carry a tool out; `base` and `user_id` as in `Tool.steps`. Raises ArgumentsUnfit, also where no tool has the name, and ClientError."""
+    steps = _named(name).steps(arguments, base, user_id)
     got: Any = None
     while True:
         try:
@@ -108,9 +109,9 @@ def call_tool(client: Client, name: str, arguments: Mapping[str, Any], base: str
         got = client.send(ask)
 
 
-async def acall_tool(client: AsyncClient, name: str, arguments: Mapping[str, Any], base: str = "") -> BaseModel:
+async def acall_tool(client: AsyncClient, name: str, arguments: Mapping[str, Any], base: str = "", user_id: str | None = None) -> BaseModel:
     """The same for asyncio."""
-    steps = _named(name).steps(arguments, base)
+    steps = _named(name).steps(arguments, base, user_id)
     got: Any = None
     while True:
         try:
@@ -159,31 +160,31 @@ def _plain(part: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in part.items() if name != "title"}
 
 
-def _sends(ask: Callable[[Any], asks.Ask[Any]]) -> Callable[[Any, str], Steps]:
+def _sends(ask: Callable[[Any], asks.Ask[Any]]) -> Does:
     """Carried out by one request."""
 
-    def does(asked: Any, _: str) -> Steps:
+    def does(asked: Any, _base: str, _user_id: str | None) -> Steps:
         answer: BaseModel = yield ask(asked)
         return answer
 
     return does
 
 
-def _forget(asked: ForgetAsked, _: str) -> Steps:
+def _forget(asked: ForgetAsked, _base: str, _user_id: str | None) -> Steps:
     if asked.event_id is not None:
         return Erasing(event=(yield asks.erase_event(asked.event_id)))
     return Erasing(memory=(yield asks.forget_memory(Forget.model_validate(asked.model_dump(exclude={"event_id"})))))
 
 
-def _search(asked: Wanted, base: str) -> Steps:
-    user_id = (yield asks.own_key()).user_id
+def _search(asked: Wanted, base: str, user_id: str | None) -> Steps:
+    user_id = user_id or (yield asks.own_key()).user_id
     query = MemoryQuery(query_text=asked.query, user_id=user_id, top_k=CONNECTOR_HITS, interact=False)
     hits = (yield asks.search_memory(query)).hits
     found = [Found(id=hit.event_id, title=_title(hit.topic, hit.query or hit.response), url=_page(base, hit.event_id)) for hit in hits]
     return FoundAll(results=found)
 
 
-def _fetch(asked: Named, base: str) -> Steps:
+def _fetch(asked: Named, base: str, _user_id: str | None) -> Steps:
     event = yield asks.get_event(asked.id)
     return Document(
         id=event.event_id,
