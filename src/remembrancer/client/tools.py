@@ -98,7 +98,7 @@ class Tool:
 
 
 def call_tool(client: Client, name: str, arguments: Mapping[str, Any], base: str = "", user_id: str | None = None) -> BaseModel:
-    """Carry a tool out; `base` and `user_id` as in `Tool.steps`. Raises ArgumentsUnfit, also where no tool has the name, and ClientError."""
+    """Carry a tool out; `base` and `user_id` as in `Tool.steps`. Raises ArgumentsUnfit, also for a name of no tool, and ClientError."""
     steps = _named(name).steps(arguments, base, user_id)
     got: Any = None
     while True:
