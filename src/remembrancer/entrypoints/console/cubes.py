@@ -9,7 +9,8 @@ from starlette.responses import Response
 from ...cubes import board
 from ...cubes.board import Card
 from ...cubes.votes import vote
-from ...protocol.cubes import CubeKind, CubeStatus, CubeVote
+from ...protocol.cubes import CubeStatus, CubeVote
+from ...protocol.line import CubeKind
 from ...protocol.errors import InvalidRequest
 from . import given
 from .given import link_to
