@@ -122,7 +122,7 @@ def test_what_cannot_be_judged_is_not_done(home: Path, service_url: str, context
         ("git commit -m 'touch /etc/hosts'", []),
         ("curl https://example.org/etc/passwd", []),
         (f"cat {PROJECT}/src/a.py ~/notes.md $HOME/x", []),
-        ("grep -r TODO . | sort | head", []),
+        ("grep -r word . | sort | head", []),
         ("cat /etc/hostname", [("/etc/hostname", "read")]),
         ("cat '/etc/hostname'", [("/etc/hostname", "read")]),
         ('cat /e"tc"/hostname', [("/etc/hostname", "read")]),

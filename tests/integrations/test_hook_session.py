@@ -5,15 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from integrations.agent import PROMPT, RECORDED, Agent, context, denial
-from service import Http
+from integrations.agent import PROMPT, RECORDED, Agent, denial
+from integrations.agent import context as context_of
+from service import Http, new_key
+
+from remembrancer.context import Context
 
 
 def test_a_whole_session(agent: Agent, owner: Http) -> None:
     """Issue: 'SessionStart → start pack; UserPromptSubmit → recall; Stop → remember, second look once; PreCompact → save'."""
     began = agent.at("SessionStart")
-    assert "constitution of the memory service" in context(began)
-    assert "session_id `s1`" in context(began)
+    assert "constitution of the memory service" in context_of(began)
+    assert "session_id `s1`" in context_of(began)
 
     assert agent.at("UserPromptSubmit") == {}  # nothing relevant: silent
     assert agent.at("Stop", last_assistant_message="The ferry to Elba leaves Piombino at 9:40 [general].") == {}
@@ -22,7 +25,7 @@ def test_a_whole_session(agent: Agent, owner: Http) -> None:
 
     agent.session = "s2"
     agent.at("SessionStart")
-    recalled = context(agent.at("UserPromptSubmit", prompt="From where does the Elba ferry leave?"))
+    recalled = context_of(agent.at("UserPromptSubmit", prompt="From where does the Elba ferry leave?"))
     assert saved["event_id"] in recalled
     assert "leaves Piombino at 9:40" in recalled
 
@@ -72,7 +75,7 @@ def test_service_lines_are_taken_off_and_acted_on(agent: Agent, owner: Http) -> 
     )
     cube_id = made["cube"]["cube_id"]
 
-    shown = context(agent.at("UserPromptSubmit", prompt="How do I descale a kettle?"))
+    shown = context_of(agent.at("UserPromptSubmit", prompt="How do I descale a kettle?"))
     agent.at("Stop", last_assistant_message=f"With vinegar.\n\nCRITICAL: The kettle is Ada's.\nRATE: {cube_id} +1 it worked\nTASK_DONE")
     found = owner.memory("descale kettle", interact=False)
 
@@ -153,9 +156,9 @@ def test_what_is_recalled_keeps_to_the_budget(agent: Agent, owner: Http) -> None
     for day in range(8):
         owner.remember(f"What grows in bed {day} of the garden?", f"Beans of kind {day}. " + "They need water and sun. " * 20)
 
-    wide = context(agent.at("UserPromptSubmit", prompt="What grows in the garden beds?"))
+    wide = context_of(agent.at("UserPromptSubmit", prompt="What grows in the garden beds?"))
     agent.environment["REMEMBRANCER_HOOK_TOKENS"] = "150"
-    narrow = context(agent.at("UserPromptSubmit", prompt="What grows in the garden beds?"))
+    narrow = context_of(agent.at("UserPromptSubmit", prompt="What grows in the garden beds?"))
 
     assert 0 < len(narrow) < len(wide)
     assert len(narrow) < 4 * 150 + 400  # and what stands around it
@@ -167,6 +170,28 @@ def test_a_turn_whose_lines_are_refused_is_kept_without_them(agent: Agent, owner
 
     assert owner.memory("spare key")["hits"][0]["response"] == "Under the pot."
     assert "kept this turn without what was learned" in answered["systemMessage"]
+
+
+def test_what_is_no_character_is_kept_as_the_sign_for_such(agent: Agent, owner: Http) -> None:
+    agent.turn("A half \ud83d emoji", "and a \0 in the answer")
+
+    assert [(hit["query"], hit["response"]) for hit in owner.memory("emoji")["hits"]] == [
+        ("A half \ufffd emoji", "and a \ufffd in the answer")
+    ]
+
+
+def test_a_key_that_may_not_write_is_told_of_and_the_turn_waits(agent: Agent, context: Context) -> None:
+    """Nothing is lost: with another key it is sent."""
+    good = agent.environment["REMEMBRANCER_KEY"]
+    agent.environment["REMEMBRANCER_KEY"] = new_key(context, read_only=True)
+
+    said = agent.turn("Who has the ladder?", "Mr Lund.")
+    waited = len(agent.waiting())
+    agent.environment["REMEMBRANCER_KEY"] = good
+    agent.at("SessionEnd")
+
+    assert "keeps this turn on disk" in said["systemMessage"]
+    assert (waited, agent.waiting()) == (1, [])
 
 
 def test_the_key_can_be_in_a_file_that_is_yours_alone(home: Path, service_url: str, agent: Agent) -> None:
@@ -182,4 +207,4 @@ def test_the_key_can_be_in_a_file_that_is_yours_alone(home: Path, service_url: s
     own = from_file.at("SessionStart")
 
     assert "chmod 600" in open_to_all["systemMessage"]
-    assert "constitution" in context(own)
+    assert "constitution" in context_of(own)

@@ -93,6 +93,8 @@ class Service:
 
     def __init__(self, set_up: SetUp) -> None:
         self.set_up = set_up
+        self.silent: Unreached | None = None  # it is asked once: an agent should not wait for each of many requests
+        self.refusal: Refused | None = None  # the last one that may be otherwise later
 
     def get(self, path: str, **query: str) -> dict[str, Any]:
         """GET. Raises Unfit, Unreached, Refused."""
@@ -104,6 +106,8 @@ class Service:
         return self._ask("POST", path, json.dumps(body).encode("ascii"), once)
 
     def _ask(self, method: str, path: str, body: bytes, once: str) -> dict[str, Any]:
+        if self.silent:
+            raise self.silent
         match = _URL.fullmatch(self.set_up.url)
         if not match or not self.set_up.url.isascii():
             raise Unfit("REMEMBRANCER_URL is the address of the service: http://HOST:PORT")
@@ -121,8 +125,13 @@ class Service:
         try:
             got = _exchanged(match["host"].strip("[]"), port, sent, is_tls=match["scheme"] == "https")
         except (OSError, OverflowError) as error:
-            raise Unreached(f"{self.set_up.url} does not answer: {type(error).__name__}") from None
-        return _understood(got)
+            self.silent = Unreached(f"{self.set_up.url} does not answer: {type(error).__name__}")
+            raise self.silent from None
+        try:
+            return _understood(got)
+        except Refused as refused:
+            self.refusal = refused if refused.passes else self.refusal
+            raise
 
 
 def _exchanged(host: str, port: int, sent: bytes, *, is_tls: bool) -> bytes:

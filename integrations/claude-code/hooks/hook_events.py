@@ -75,7 +75,7 @@ def recall(event: dict[str, Any], set_up: SetUp, service: Service, session: Sess
 
     kept = session.read()
     query: dict[str, Any] = {
-        "query_text": without_keys(prompt)[:QUERY_CHARACTERS_MAX],
+        "query_text": without_keys(readable(prompt))[:QUERY_CHARACTERS_MAX],
         "session_id": session.id,
         "max_tokens": set_up.tokens,
     }
@@ -120,8 +120,14 @@ def turn(session: Session, kept: dict[str, Any], response: str) -> dict[str, Any
     """The body that remembers the turn of the prompt that is kept."""
     from remembrancer_protocol.pasted import without_keys
 
-    body = {"query": without_keys(kept["prompt"]), "response": without_keys(response), "session_id": session.id, "occurred_at": kept["at"]}
+    query, answer = (without_keys(readable(text)) for text in (kept["prompt"], response))
+    body = {"query": query, "response": answer, "session_id": session.id, "occurred_at": kept["at"]}
     return {**body, "user_id": kept["user_id"]} if kept.get("user_id") else body
+
+
+def readable(text: str) -> str:
+    """Text as the service takes it: what is no character, and NUL, as the sign for such."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", "\ufffd")
 
 
 def recalled_text(found: dict[str, Any], tokens: int) -> str:

@@ -6,7 +6,7 @@ import re
 
 import hook_answers as answers
 from hook_calls import Refused, Service, SetUp, Unfit, Unreached
-from hook_events import ASKED, turn
+from hook_events import ASKED, readable, turn
 from hook_state import Session
 
 TYPE_CHECKING = False
@@ -89,7 +89,7 @@ def _sent(service: Service, session: Session, body: dict[str, Any], bare: dict[s
     once = session.send_later("/api/v7/remember", body)
     came = session.send(service).get(once)
     if not isinstance(came, Refused) or body == bare:
-        return came, f"Remembrancer did not keep this turn: {came}" if isinstance(came, Refused) else ""
+        return came, _outcome(came, service)
     said = (
         ""
         if came.status in (404, 409) and set(body) - set(bare) == {"replaces"}
@@ -97,7 +97,14 @@ def _sent(service: Service, session: Session, body: dict[str, Any], bare: dict[s
     )
     once = session.send_later("/api/v7/remember", bare)
     came = session.send(service).get(once)
-    return came, f"Remembrancer did not keep this turn: {came}" if isinstance(came, Refused) else said
+    return came, _outcome(came, service) or said
+
+
+def _outcome(came: dict[str, Any] | Refused | None, service: Service) -> str:
+    """What to tell the person of a turn that was not saved. That the service is away was told when the session began."""
+    if isinstance(came, Refused):
+        return f"Remembrancer did not keep this turn: {came}"
+    return f"Remembrancer keeps this turn on disk for now: {service.refusal}" if came is None and service.refusal else ""
 
 
 class Plain:
@@ -166,7 +173,7 @@ def _second_look(service: Service, draft: str, kept: dict[str, Any]) -> list[str
     from remembrancer_protocol.pasted import without_keys
 
     cited = _REF.search(draft)
-    look = {"draft": without_keys(draft), "event_id": cited[1] if cited else "", "span": kept.get("span") or 0}
+    look = {"draft": without_keys(readable(draft)), "event_id": cited[1] if cited else "", "span": kept.get("span") or 0}
     try:
         looked = service.post("/api/v7/agent/second-look", look)
     except (Unfit, Unreached, Refused):

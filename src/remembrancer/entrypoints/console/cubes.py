@@ -10,8 +10,8 @@ from ...cubes import board
 from ...cubes.board import Card
 from ...cubes.votes import vote
 from ...protocol.cubes import CubeStatus, CubeVote
-from ...protocol.line import CubeKind
 from ...protocol.errors import InvalidRequest
+from ...protocol.line import CubeKind
 from . import given
 from .given import link_to
 from .visit import Page, Visit
