@@ -151,6 +151,14 @@ def test_what_cannot_be_judged_is_not_done(home: Path, service_url: str, context
         ("cd /etc; echo x > aa.conf", [("/etc/aa.conf", "write")]),
         ("x=$(cat /etc/aa)", [("/etc/aa", "read")]),
         ("echo `cat /etc/aa`", [("/etc/aa", "read")]),
+        ('echo "now: $(cat /etc/aa)"', [("/etc/aa", "read")]),
+        ("sudo -u root rm /etc/aa", [("/etc/aa", "delete")]),
+        ("timeout 5 rm /etc/aa", [("/etc/aa", "delete")]),
+        ("bash -lc 'cd /etc; rm aa'", [("/etc/aa", "delete")]),
+        ("eval 'rm /etc/aa'", [("/etc/aa", "delete")]),
+        ("xargs -I {} cp {} /etc/aa", [("/etc/aa", "write")]),
+        ("~/.local/bin/uv sync", []),
+        ("x=$((1<<EOF)); rm /etc/aa", [("/etc/aa", "delete")]),
         ("bash /root/ops.sh", [("/root/ops.sh", "read")]),
         ("/root/ops.sh --now", [("/root/ops.sh", "exec")]),
         ("cat ~bob/x /Users/bob/x", [("/Users/bob/x", "read")]),
@@ -200,7 +208,27 @@ def test_too_many_system_files_at_once_are_refused(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["'", '"', "$(", "`", "a\\", "<<", "<<EOF", "((", ")))", ">", "\0", "🜁" * 5000, "a" * 200_000, "{a,b}" * 200]
+    "command",
+    [
+        "'",
+        '"',
+        "$(",
+        "`",
+        "a\\",
+        "<<",
+        "<<EOF",
+        "((",
+        ")))",
+        ">",
+        "\0",
+        "🜁" * 5000,
+        "a" * 200_000,
+        "{a,b}" * 200,
+        "ls " + "{a,b}" * 200,
+        "<<a\n" * 20_000,
+        "bash -c '" * 9,
+        '"$(' * 9_000,
+    ],
 )
 def test_no_command_is_too_odd_to_be_read(command: str) -> None:
     assert paths(command) == []

@@ -16,8 +16,10 @@ from integrations.agent import Agent, context
 from service import new_key
 
 from remembrancer.context import Context
+from remembrancer.entrypoints.cli_install import plan
 from remembrancer.entrypoints.install.agents import AGENTS, Wanted, changes, folder, hook_command
 from remembrancer.entrypoints.install.changes import Change, NotUnderstood, Overtaken, write
+from remembrancer.settings import SettingInvalid
 
 URL = "http://127.0.0.1:8460"
 OTHERS: dict[str, dict[str, str]] = {  # what people have in these files, laid out as they like
@@ -203,16 +205,20 @@ def test_the_command_shows_the_changes_and_asks(folder: Path, home: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "words", [("emacs",), ("codex", "--scope", "world"), ("codex", "--url", "ftp://x"), ("codex", "--url", 'http://x/"')]
+    ("agent", "scope", "url"),
+    [("emacs", "user", None), ("codex", "world", None), ("codex", "user", "ftp://x"), ("codex", "user", "http://x?y")],
 )
-def test_wrong_words_are_wrong_use(folder: Path, home: Path, words: tuple[str, ...]) -> None:
-    cli = Cli(folder)
-    cli.environment["HOME"] = str(home)
+def test_wrong_words_are_wrong_use(agent: str, scope: str, url: str | None) -> None:
+    """Exit status 2, which SettingInvalid means to the command line."""
+    with pytest.raises(SettingInvalid):
+        plan(agent, scope, url, remove=False)
 
-    done = cli("install", *words, "--yes")
 
-    assert done.returncode == (2 if words[-1] != 'http://x/"' else done.returncode)
-    assert done.returncode == 2 or tomllib.loads((home / ".codex" / "config.toml").read_text("utf-8"))
+def test_an_address_is_written_so_that_the_file_can_be_read(home: Path) -> None:
+    write(changes("codex", Wanted(home=home, is_project=False, url='http://x/"\\', remove=False)))
+
+    config = tomllib.loads((home / ".codex" / "config.toml").read_text("utf-8"))
+    assert config["mcp_servers"]["remembrancer"]["url"] == 'http://x/"\\/mcp'
 
 
 def test_the_hooks_that_are_installed_run(home: Path, service_url: str, context: Context) -> None:

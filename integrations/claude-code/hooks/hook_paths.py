@@ -2,11 +2,12 @@
 
 The project, the user's own home and the folders for temporary files hold no system files; nor do programs need a
 grant that a command starts from the usual folders. A command line is read, not run: what a variable, a script, a program's own settings or
-a nested shell reaches is not seen.
+a service reaches is not seen.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 TARGETS_MAX = 20  # checks for one call
+SHELLS_MAX = 5  # one in another
 # Folders whose files belong to the system, to its services or to other people. Longer ones win: what is `free` under one needs no grant.
 WRITE = (
     "/bin /boot /dev /etc /home /lib /lib32 /lib64 /libx32 /media /mnt /opt /proc /root /run /sbin /srv /sys /usr /var "
@@ -59,6 +61,8 @@ class Place:
             return False
         if any(_is_below(real, folder.rstrip("/")) for folder in (*self.projects, *FREE, *homes, *self._temporary())):
             return True
+        if action == "exec" and _is_below(real, self.home):
+            return True
         if action == "exec":
             return not any(_is_below(real, folder) for folder in WRITE) or any(_is_below(real, folder) for folder in PROGRAMS)
         return not any(_is_below(real, folder) for folder in (READ if action == "read" else WRITE)) and (action == "read" or real != "/")
@@ -101,7 +105,9 @@ _READERS = set(
     "cat head tail less more grep egrep fgrep rg zcat strings xxd od hexdump wc sort diff cmp cut awk base64 sha256sum md5sum".split()
 )
 _SPEAKERS = set("echo printf true false export set alias test [ [[ cd pushd ls stat file which type command git".split())
-_BEFORE = set("sudo doas env nohup time nice ionice exec command builtin stdbuf setsid xargs then do else if while until ! {".split())
+_BEFORE = set(
+    "sudo doas env nohup time timeout nice ionice exec command builtin stdbuf setsid xargs then do else if while until ! {".split()
+)
 _OUTPUTS = {  # options that name what is written
     "tar": ("-C", "--directory"),
     "unzip": ("-d",),
@@ -109,11 +115,13 @@ _OUTPUTS = {  # options that name what is written
     "wget": ("-O", "-P", "--output-document", "--directory-prefix"),
     **dict.fromkeys(_MOVERS, ("-t", "--target-directory")),
 }
+_WITH_VALUE = set("-u -g -n -C -h -p -T -U -I -P -d --user --group --chdir".split())  # options of those that stand before a command
+_SHELLS = set("sh bash zsh dash ksh ash eval su".split())
 _JOINTS = {";", "&", "&&", "|", "||", "|&", "\n", "(", ")", ";;"}
 _REDIRECT = re.compile(r"(?:[0-9]+|&)?(?P<sign>>>|>\||>&|<>|>|<<<|<<-?|<)(?P<rest>.*)", re.DOTALL)
 
 
-def _of_command(command: str, place: Place) -> list[tuple[str, str] | None]:
+def _of_command(command: str, place: Place, depth: int = 0) -> list[tuple[str, str] | None]:
     found: list[tuple[str, str] | None] = []
     here = Place(place.cwd, place.projects, place.home)
     for words in _simple_commands(command):
@@ -125,6 +133,11 @@ def _of_command(command: str, place: Place) -> list[tuple[str, str] | None]:
         if "/" in verb:
             found.append(here.target(verb, "exec"))
             verb = verb.rpartition("/")[2]
+        if verb in _SHELLS and depth < SHELLS_MAX:
+            script = next(
+                (after for flag, after in itertools.pairwise(["-c" if verb == "eval" else "", *rest]) if re.match(r"-\w*c$", flag)), ""
+            )
+            found += _of_command(script, here, depth + 1)
         found += [here.target(path, action) for path, action in _arguments(verb, rest)]
     return found
 
@@ -145,8 +158,8 @@ def _taken_apart(words: list[str]) -> tuple[str, list[str], list[tuple[str, str]
             waiting = match["sign"]
         else:
             kept.append(word)
-    while kept and (kept[0] in _BEFORE or re.match(r"[A-Za-z_]\w*=", kept[0]) or (kept[0].startswith("-") and len(kept) > 1)):
-        kept.pop(0)
+    while kept and (kept[0] in _BEFORE or re.match(r"[A-Za-z_]\w*=|-|[0-9.]+[smhd]?$", kept[0])):
+        del kept[: 2 if kept[0] in _WITH_VALUE else 1]
     return (kept[0] if kept else ""), kept[1:], targets
 
 
@@ -182,24 +195,33 @@ def _action(verb: str, flags: list[str], word: str, *, is_last: bool) -> str:
 
 
 def _spelled_out(word: str) -> list[str]:
-    """What the shell makes of a word with braces and wild cards; the word itself where nothing fits."""
-    brace = re.search(r"\{([^{}]*,[^{}]*)\}", word)
-    if brace and len(word) < 1000:
-        made = [word[: brace.start()] + part + word[brace.end() :] for part in brace[1].split(",")]
-        return [one for part in made[: TARGETS_MAX + 1] for one in _spelled_out(part)]
-    if any(sign in word for sign in "*?[") and word.startswith("/"):
-        import glob
+    """What the shell makes of a word with braces and wild cards; itself where nothing fits. Of very many, more than may be asked for."""
+    made: list[str] = []
+    waiting = [word]
+    while waiting and len(made) + len(waiting) <= TARGETS_MAX:
+        one = waiting.pop()
+        brace = re.search(r"\{([^{}]*,[^{}]*)\}", one)
+        if brace:
+            waiting += [one[: brace.start()] + part + one[brace.end() :] for part in reversed(brace[1].split(","))]
+        else:
+            made.append(one)
+    made += waiting
+    return [path for one in made for path in _fitting(one)] if word.startswith("/") else made
 
-        fits = [path for path, _ in zip(glob.iglob(word), range(TARGETS_MAX + 1), strict=False)]
-        return fits or [word]
-    return [word]
+
+def _fitting(word: str) -> list[str]:
+    if not any(sign in word for sign in "*?["):
+        return [word]
+    import glob
+
+    fits = [path for path, _ in zip(glob.iglob(word), range(TARGETS_MAX + 1), strict=False)]
+    return fits or [word]
 
 
 def _simple_commands(command: str) -> list[list[str]]:
-    """The words of each simple command, without quotes; inside `$(...)` and backticks too. What stands in a here-document is left out."""
-    command = re.sub(r"<<-?[ \t]*(['\"]?)(\w+)\1(.*?\n)(?:.*?\n)??[ \t]*\2(?=\s|$)", r"\3", command, flags=re.DOTALL)
+    """The words of each simple command, without quotes; inside `$(...)` and backticks too."""
     commands: list[list[str]] = [[]]
-    for word in _words(command):
+    for word in _words(_without_documents(command)):
         if word in _JOINTS:
             commands.append([])
         else:
@@ -207,17 +229,39 @@ def _simple_commands(command: str) -> list[list[str]]:
     return [words for words in commands if words]
 
 
+def _without_documents(command: str) -> str:
+    """The command without what stands in its here-documents. One that nothing ends is left in."""
+    if "<<" not in command:
+        return command
+    lines = command.split("\n")
+    ends: dict[str, list[int]] = {}
+    for place in range(len(lines) - 1, -1, -1):
+        ends.setdefault(lines[place].strip(), []).append(place)
+    kept, place = [], 0
+    while place < len(lines):
+        kept.append(lines[place])
+        opened = re.search(r"(?<!<)<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1", lines[place])
+        place += 1
+        after = ends.get(opened[2], []) if opened else []
+        while after and after[-1] < place:
+            after.pop()
+        if after:
+            place = after[-1] + 1
+    return "\n".join(kept)
+
+
 _WORD = re.compile(
     r"(?P<blank>[ \t\r]+|\\\n|(?:(?<=\s)|^)#[^\n]*)"
     r"|(?P<joint>\|\||&&|;;|\|&|[;|()\n`]|\$\(|&(?![>0-9]))"
     r"|(?P<redirect>(?:[0-9]+(?=[<>])|&(?=>))?(?:>>|>\||>&|<<<|<<-?|<>|>|<))"
-    r"|'(?P<single>[^']*)'|\"(?P<double>(?:[^\"\\]|\\.)*)\"|\\(?P<escaped>.)|(?P<plain>.)",
+    r"|'(?P<single>[^']*)'|\"(?P<double>(?:[^\"\\]|\\.)*)\"|\\(?P<escaped>.)|(?P<plain>[^\s'\"\\;|&()<>`$#]+|.)",
     re.DOTALL,
 )
 
 
 def _words(command: str) -> list[str]:
     words: list[str] = []
+    inner: list[str] = []  # what stands in `"$(...)"`
     now: str | None = None
     for match in _WORD.finditer(command):
         kind = match.lastgroup
@@ -231,9 +275,11 @@ def _words(command: str) -> list[str]:
                 words.append(match["redirect"])
         elif kind == "double":
             now = (now or "") + re.sub(r"\\([\\\"$`])", r"\1", match["double"])
+            if "$(" in match["double"] or "`" in match["double"]:
+                inner += [";", *_words(match["double"].replace("$(", ";").replace("`", ";").replace(")", ";"))]
         else:
             now = (now or "") + (match[kind] if kind else "")
-    return words if now is None else [*words, now]
+    return [*words, *([] if now is None else [now]), *inner]
 
 
 def _is_below(path: str, folder: str) -> bool:

@@ -11,10 +11,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from ..agent_texts import ROOT, SKILL, files
 from .changes import Change, NotUnderstood, text_of
 from .structured import entry, json_change, part_change, toml_change
 
+ROOT = Path(__file__).parents[4]  # of the repository, where the package is installed from it
 PROGRAM = "remembrancer_hook.py"
 NAME = "remembrancer"
 DEFAULT_URL = "http://127.0.0.1:8460"
@@ -79,7 +79,7 @@ def _claude_code(wanted: Wanted) -> list[Change]:
     servers = wanted.home / (".mcp.json" if wanted.is_project else ".claude.json")
     server = {"type": "http", "url": f"{wanted.url}/mcp", "headers": {"Authorization": "Bearer ${REMEMBRANCER_KEY}"}}
     skill = own / "skills" / "remembrancer-memory" / "SKILL.md"
-    return [_hooks(settings, "claude-code", wanted), _server(servers, server, wanted), _file(skill, files()[SKILL], wanted)]
+    return [_hooks(settings, "claude-code", wanted), _server(servers, server, wanted), _file(skill, wanted)]
 
 
 def _codex(wanted: Wanted) -> list[Change]:
@@ -185,5 +185,6 @@ def _server(path: Path, server: dict[str, Any], wanted: Wanted) -> Change:
     return json_change(path, edit)
 
 
-def _file(path: Path, text: str, wanted: Wanted) -> Change:
-    return Change(path, text_of(path), None if wanted.remove else text)
+def _file(path: Path, wanted: Wanted) -> Change:
+    skill = folder() / "claude-code" / "skills" / "memory" / "SKILL.md"
+    return Change(path, text_of(path), None if wanted.remove else skill.read_text("utf-8"))

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+NOWHERE = "/dev/null"  # as diffs call a file that is not there
+
 
 class NotUnderstood(ValueError):
     """A file is not what it should be, so it was not touched; the message says which, where and what to do."""
@@ -45,7 +47,7 @@ def told(changes: Sequence[Change]) -> str:
         before, after = ("" if text is None else text for text in (change.before, change.after))
         name, there, will = str(change.path), change.before is not None, change.after is not None
         diff = difflib.unified_diff(
-            before.splitlines(keepends=True), after.splitlines(keepends=True), name if there else "(none)", name if will else "(none)"
+            before.splitlines(keepends=True), after.splitlines(keepends=True), name if there else NOWHERE, name if will else NOWHERE
         )
         lines += (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in diff)
     return "".join(lines)
