@@ -27,16 +27,16 @@ class Unreached(Exception):
 
 
 class Refused(Exception):
-    """The service said no. `status` is that of HTTP."""
+    """The service said no, or something in its place did. `status` is that of HTTP."""
 
-    def __init__(self, status: int, told: str) -> None:
-        self.status = status
+    def __init__(self, status: int, told: str, *, is_of_service: bool) -> None:
+        self.status, self.is_of_service = status, is_of_service
         super().__init__(f"{told} ({status})")
 
     @property
     def passes(self) -> bool:
         """Whether it may be otherwise later, with nothing changed in what was asked."""
-        return self.status in (401, 403, 408, 425, 429) or self.status >= 500
+        return self.status in (401, 403, 408, 425, 429) or self.status >= 500 or not self.is_of_service
 
 
 class SetUp:
@@ -174,7 +174,8 @@ def _understood(got: bytes) -> dict[str, Any]:
     status = int(match[1])
     if not 200 <= status < 300:
         detail = said.get("detail") if isinstance(said, dict) else None
-        raise Refused(status, detail[:500] if isinstance(detail, str) else "the service refused")
+        is_of_service = isinstance(said, dict) and isinstance(said.get("error"), str)
+        raise Refused(status, detail[:500] if isinstance(detail, str) else "the service refused", is_of_service=is_of_service)
     if not isinstance(said, dict):
         raise Unreached("the answer is not the service's")
     return said
