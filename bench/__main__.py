@@ -22,6 +22,7 @@ PARTS = (
     "bench.sandbox",
     "bench.repair",
     "bench.permissions",
+    "bench.hooks",
     "bench.console",
     "bench.mcp",
     "bench.lines",
