@@ -40,6 +40,7 @@ TABLES = (
     "invitations",
     "sign_in_failures",
     "steps",
+    "memory_files",
 )
 
 

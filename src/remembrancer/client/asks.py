@@ -25,6 +25,7 @@ from ..protocol.explaining import Explanation
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
 from ..protocol.own_key import OwnKey
 from ..protocol.permissions import (
     ActionLog,
@@ -118,6 +119,16 @@ def erase_event(event_id: str, *, idempotency_key: str | None = None) -> Ask[Eve
 def forget_memory(what: Forget, *, idempotency_key: str | None = None) -> Ask[Forgotten]:
     """Erase a session, a stretch of time, a user or all that the account keeps; `dry_run` says how much that would be."""
     return _write(Forgotten, "/api/v7/memory/forget", what, idempotency_key)
+
+
+def file_command(command: FileCommand, *, idempotency_key: str | None = None) -> Ask[FileDone]:
+    """Carry a command of Anthropic's memory tool out. What it asks for wrongly raises nothing: the answer has `is_error`."""
+    return _write(FileDone, "/api/v7/memory/files", command, idempotency_key)
+
+
+def file_history(query: FileQuery | None = None) -> Ask[FileHistory]:
+    """Versions of memory files, newest first, and the text of one."""
+    return _read(FileHistory, "/api/v7/memory/files", query)
 
 
 def delete_file(filename: str, *, idempotency_key: str | None = None) -> Ask[FileErased]:

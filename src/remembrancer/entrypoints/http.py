@@ -25,6 +25,7 @@ from ..memory.explain import explain
 from ..memory.forget import erase_event as erase_turn
 from ..memory.forget import forget
 from ..memory.maps import map_version
+from ..memory.memory_files import history, use_files
 from ..memory.recall import recall
 from ..memory.remember import remember
 from ..memory.runs import execute
@@ -42,6 +43,7 @@ from ..protocol.explaining import Explanation
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
 from ..protocol.own_key import OwnKey
 from ..protocol.permissions import (
     ActionLog,
@@ -143,6 +145,19 @@ def _event_id(call: Call) -> str:
 def forget_memory(call: Call) -> Forgotten:
     """Erase a session, a stretch of time, a whole user or the whole account, for good. `dry_run` says how much that would be."""
     return forget(call.context, call.caller, cast(Forget, call.body), call.once)
+
+
+def file_command(call: Call) -> FileDone:
+    """A command of Anthropic's memory tool (`memory_20250818`), its input as the model gave it, and the text that the tool answers with.
+
+    What the model asks for wrongly is answered with `is_error`, not with an error status: it is for the model to read.
+    """
+    return use_files(call.context, call.caller, cast(FileCommand, call.body), call.once)
+
+
+def file_history(call: Call) -> FileHistory:
+    """Versions of a memory file, or of all below a folder, newest first, with the text of one."""
+    return history(call.context, call.caller, cast(FileQuery, call.parameters))
 
 
 def save_summary(call: Call) -> SummarySaved:
@@ -259,6 +274,14 @@ ROUTES: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST", path="/api/v7/memory/forget", handle=forget_memory, request=Forget, answer=Forgotten, summary="Forget",
         where=Where.WRITE, repeatable=True,
+    ),
+    Endpoint(
+        method="POST", path="/api/v7/memory/files", handle=file_command, request=FileCommand, answer=FileDone, summary="Use memory files",
+        where=Where.WRITE, repeatable=True,
+    ),
+    Endpoint(
+        method="GET", path="/api/v7/memory/files", handle=file_history, query=FileQuery, answer=FileHistory,
+        summary="Read versions of memory files", where=Where.WRITE, also=(NotFound,),
     ),
     Endpoint(
         method="POST", path="/api/v7/memory/summarize/draft", handle=draft_summary, request=SummaryAsked, answer=SummaryDraft,

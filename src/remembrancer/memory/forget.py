@@ -21,6 +21,7 @@ from ..protocol.text import rfc3339
 from ..store import Row, Transaction, named
 from ..tools import feedback, files
 from .events import own_event
+from .memory_files import erase_files
 from .spaces import SQL as SPACES
 from .spaces import milliseconds, number_of, row_id, space_of
 
@@ -210,6 +211,8 @@ def _forget_user(context: Context, tx: Transaction, caller: Caller, user_id: str
     if space is None:
         return Erased(**counts)
     forget_answers(tx, caller.account_id)
+    if asked.path is not None:
+        return Erased(memory_files=erase_files(tx, space.id, asked.path))
     if not asked.is_narrowed:
         return Erased(**counts, **_bury(context, tx, space.id))
     session = None
@@ -283,6 +286,7 @@ def _bury(context: Context, tx: Transaction, space_id: int) -> dict[str, int]:
     for session in sessions:
         _erase_session(tx, session)
     tx.run(SQL.erase_origins, space_id=space_id)
+    counts["memory_files"] = erase_files(tx, space_id)
     tx.run(SQL.bury_space, space_id=space_id, tombstone=context.ids("erased_"))
     return counts
 
