@@ -41,6 +41,7 @@ TABLES = (
     "sign_in_failures",
     "steps",
     "memory_files",
+    "looks",
 )
 
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
 from ..protocol.chat import Chat, ChatAnswer
 from ..protocol.completions import Completed, Completion, ServedModels
+from ..protocol.compliance import Compliance, ComplianceQuery
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.erasing import EventErased, FileErased, Forget, Forgotten
 from ..protocol.execution import Executed, Execution
@@ -227,8 +228,13 @@ def complete_chat(completion: Completion, *, idempotency_key: str | None = None)
 
 
 def look_again(look: SecondLook) -> Ask[SecondLooked]:
-    """Check a remembered draft. It changes nothing, so it is sent again when its answer is lost."""
+    """Check a remembered draft. Only a count is kept of it, so it is sent again when its answer is lost."""
     return _look(SecondLooked, "/api/v7/agent/second-look", look)
+
+
+def agent_compliance(query: ComplianceQuery | None = None) -> Ask[Compliance]:
+    """How well agents keep to the protocol: what they did of what was due."""
+    return _read(Compliance, "/api/v7/agent/compliance", query)
 
 
 def execute_code(program: Execution, *, idempotency_key: str | None = None) -> Ask[Executed]:

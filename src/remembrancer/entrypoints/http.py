@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..accounts.prompts import prompt_of, set_prompt
+from ..agent.compliance import compliance
 from ..agent.second_look import second_look
 from ..agent.summarizing import draft_summary as drafted_summary
 from ..agent.summarizing import make_map as map_by_model
@@ -35,6 +36,7 @@ from ..protocol import limits
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
 from ..protocol.chat import Chat, ChatAnswer
 from ..protocol.completions import Completed, Completion, ServedModels
+from ..protocol.compliance import Compliance, ComplianceQuery
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.erasing import EventErased, FileErased, Forget, Forgotten
 from ..protocol.errors import Conflict, Forbidden, NotFound, Unauthorized
@@ -194,8 +196,13 @@ def get_agent_memory(call: Call) -> AgentMemory:
 
 
 def look_again(call: Call) -> SecondLooked:
-    """Check a saved answer: are its claims marked, are its refs events the session was shown, and do these say so? Reads only."""
+    """Check a saved answer: are its claims marked, its refs events the session was shown, and do these say so? Counts how it went."""
     return second_look(call.context, call.caller, cast(SecondLook, call.body))
+
+
+def agent_compliance(call: Call) -> Compliance:
+    """How often agents searched, remembered, sealed, rated and passed a second look, of all the times that this was due."""
+    return compliance(call.context, call.caller, cast(ComplianceQuery, call.parameters))
 
 
 def get_prompt(call: Call) -> AgentPrompt:
@@ -310,6 +317,10 @@ ROUTES: tuple[Endpoint, ...] = (
         method="POST", path="/api/v7/agent/second-look", handle=look_again, request=SecondLook, answer=SecondLooked, summary="Second look",
         also=(Conflict,),
         where=Where.TALK,  # the few threads of searches are not for a long draft, and a model may be asked
+    ),
+    Endpoint(
+        method="GET", path="/api/v7/agent/compliance", handle=agent_compliance, query=ComplianceQuery, answer=Compliance,
+        summary="Compliance", where=Where.WRITE,
     ),
     Endpoint(
         method="POST", path="/api/v7/agent/chat", handle=chat_with_agent, request=Chat, answer=ChatAnswer, page=STREAM,

@@ -132,6 +132,7 @@ def _erase_turns(tx: Transaction, which: Range, rows: Sequence[Row]) -> Gone:
         summarised = counts.turns_summarised - sum(id_ not in latest for id_ in ids)
         tx.run(SQL.set_counts, session=session, turns=counts.turns - len(ids), summarised=summarised)
     tx.run(SQL.erase_shown, space_id=which.space_id, **which.values)
+    tx.run(SQL.erase_looks, space_id=which.space_id, **which.values)
     tx.run(SQL.erase_index, **which.values)
     tx.run(SQL.erase_events, **which.values)
     tx.run(SPACES.revise_space, space_id=which.space_id)
@@ -151,6 +152,7 @@ def replace_turn(tx: Transaction, caller: Caller, event_id: str, by: Replacement
     space_id = space_of(old.id)
     counts = tx.the(SQL.session_counts, session=by.session)
     is_summarised = counts.turns - counts.turns_summarised < 2  # the two latest are the other and this one
+    tx.run(SQL.move_looks, session=by.session, old=old.id, new=by.row)
     tx.run(SQL.move_facts, space_id=space_id, old=old.id, new=by.row)
     cubes.move_evidence(tx, caller.account_id, event_id, by.event_id)
     which = Range(space_id=space_id, low=old.id, high=old.id + 1)
@@ -265,7 +267,15 @@ def _erase_l1s(tx: Transaction, space_id: int, l1s: Sequence[int]) -> dict[str, 
 
 
 def _erase_session(tx: Transaction, session: int) -> None:
-    for statement in (SQL.erase_shown_cubes, SQL.erase_duties, SQL.erase_steps, SQL.erase_shown_of, SQL.loosen_cubes, SQL.erase_session):
+    for statement in (
+        SQL.erase_looks_of,
+        SQL.erase_shown_cubes,
+        SQL.erase_duties,
+        SQL.erase_steps,
+        SQL.erase_shown_of,
+        SQL.loosen_cubes,
+        SQL.erase_session,
+    ):
         tx.run(statement, session=session)
 
 

@@ -90,3 +90,5 @@ MEMORY_FILES_BYTES_MAX = 64 << 20  # ours: of all versions of a user's files tog
 MEMORY_VERSION_BYTES_MIN = 256  # ours: what a version counts at least: an empty one is a row, too
 MEMORY_VERSIONS_LISTED_MAX = 100  # ours: of one page
 MEMORY_LINES_NAMED_MAX = 50  # ours: lines that a refused replacement names
+COMPLIANCE_DAYS_MAX = 366  # ours
+COMPLIANCE_SESSIONS_MAX = 50  # ours: sessions that are listed
