@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -276,6 +277,16 @@ def test_a_refused_command_leaves_nothing_behind(context: Context) -> None:
         assert do(context, command, **asked).is_error
 
     assert context.store.read(lambda tx: tx.the("select (select count(*) from spaces) + (select count(*) from memory_files) as n")).n == 0
+
+
+def test_changes_at_the_same_time_are_all_kept(context: Context) -> None:
+    do(context, "create", path="/memories/a", file_text="")
+
+    with ThreadPoolExecutor(8) as threads:
+        done = list(threads.map(lambda n: do(context, "insert", path="/memories/a", insert_line=0, insert_text=str(n)), range(40)))
+
+    assert sorted(kept(context)["/memories/a"].split(), key=int) == [str(n) for n in range(40)]
+    assert sorted(one.version or 0 for one in done) == list(range(2, 42))
 
 
 def test_nothing_can_be_kept_below_a_file(context: Context) -> None:

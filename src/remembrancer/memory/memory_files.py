@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from ..accounts import may_write, space_user_id
 from ..accounts.once import Once, once
@@ -26,6 +27,7 @@ from .spaces import SQL as SPACES
 from .spaces import flags_of
 
 SQL = named("remembrancer.memory", "memory_files.sql")
+PLANS_MAX = 3  # tries before a command is thought through with the others waiting
 _NO_END = 1 << 62
 
 
@@ -47,15 +49,52 @@ class _Text:
         return len(self.text.encode("utf-8"))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Change:
+    """One more version of a path; `text` None says that nothing is there from then on."""
+
+    path: str
+    version: int
+    change: str
+    text: _Text | None
+    other_path: str | None
+
+    @property
+    def bytes(self) -> int:
+        return self.text.bytes if self.text else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stamp:
+    """How the files of a space stood. None for `space_id`: there is no space yet."""
+
+    space_id: int | None
+    changes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plan:
+    """What a command comes to, if the files still stand as they did."""
+
+    stamp: _Stamp
+    changes: list[_Change]
+    done: FileDone
+
+
+class _MovedOn(Exception):
+    """The files were changed while a command was thought through."""
+
+
 class _Files:
-    """The files of a space as one transaction sees them. `space_id` is None until the first is kept."""
+    """The files of a space as one transaction sees them, and what a command changes of them."""
 
     def __init__(self, context: Context, tx: Transaction, caller: Caller, user_id: str) -> None:
         self.context, self.tx, self.caller, self.user_id = context, tx, caller, user_id
-        space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
-        self.space_id: int | None = space.id if space else None
-        rows = tx.all(SQL.current_files, space_id=space.id) if space else []
+        self.stamp, self.kept_bytes = _standing(tx, caller, user_id)
+        self.space_id = self.stamp.space_id
+        rows = [] if self.space_id is None else tx.all(SQL.current_files, space_id=self.space_id)
         self.sizes: dict[str, int] = {row.path: row.bytes for row in rows}
+        self.changes: list[_Change] = []
 
     def below(self, path: str) -> dict[str, int]:
         """The files of a folder with their sizes."""
@@ -82,32 +121,26 @@ class _Files:
             raise CommandRefused(
                 f"Error: There are {limits.MEMORY_FILES_MAX:,} files, the most there can be. Delete one that is no longer needed"
             )
-        kept = 0 if self.space_id is None else int(self.tx.the(SQL.charged_bytes, space_id=self.space_id).file_bytes)
-        if kept + sum(charged(size) for size in added) > limits.MEMORY_FILES_BYTES_MAX:
+        if self.kept_bytes + sum(charged(size) for size in added) > limits.MEMORY_FILES_BYTES_MAX:
             most = file_texts.in_units(limits.MEMORY_FILES_BYTES_MAX)
             raise CommandRefused(
                 f"Error: All versions of the files together would be more than {most}. The user can have old ones erased for good (forget)"
             )
 
     def put(self, path: str, change: str, text: _Text | None, other_path: str | None = None) -> int:
-        """Keep one more version of a path, None for that nothing is there; gives its number."""
-        if self.space_id is None:
-            opened = self.tx.the(SPACES.open_space, account_id=self.caller.account_id, user_id=self.user_id, now_ms=self.context.clock())
-            self.space_id = opened.id
-        here = {"space_id": self.space_id, "path": path}
-        version = int(self.tx.the(SQL.latest_version, **here).version) + 1
-        self.tx.run(SQL.outdate_file, **here)
-        size = text.bytes if text else 0
-        said = {
-            "text": text and text.text,
-            "flags": ",".join(text.flags) if text else "",
-            "bytes": size,
-            "is_current": int(text is not None),
-        }
-        who = {"key_id": self.caller.key_id, "now_ms": self.context.clock()}
-        self.tx.run(SQL.add_version, **here, **said, **who, version=version, change=change, other_path=other_path)
-        self.tx.run(SQL.charge_files, space_id=self.space_id, bytes=charged(size))
+        """One more version of a path, None for that nothing is there; gives its number."""
+        version = 1 if self.space_id is None else int(self.tx.the(SQL.latest_version, space_id=self.space_id, path=path).version) + 1
+        self.changes.append(_Change(path=path, version=version, change=change, text=text, other_path=other_path))
         return version
+
+
+def _standing(tx: Transaction, caller: Caller, user_id: str) -> tuple[_Stamp, int]:
+    """How the files of a user stand, and how many bytes all their versions come to."""
+    space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+    if space is None:
+        return _Stamp(space_id=None, changes=0), 0
+    charge = tx.the(SQL.charged, space_id=space.id)
+    return _Stamp(space_id=space.id, changes=charge.file_changes), charge.file_bytes
 
 
 def charged(size: int) -> int:
@@ -122,18 +155,54 @@ def use_files(context: Context, caller: Caller, asked: FileCommand, given: Once 
     """
     user_id = space_user_id(caller, asked.user_id)
 
-    def make(tx: Transaction) -> FileDone:
+    def plan(tx: Transaction) -> _Plan:
+        files = _Files(context, tx, caller, user_id)
         try:
-            return _COMMANDS[asked.command](_Files(context, tx, caller, user_id), asked)
+            done = _COMMANDS[asked.command](files, asked)
         except CommandRefused as refused:
-            return FileDone(text=str(refused), is_error=True, flags=[])
+            return _Plan(stamp=files.stamp, changes=[], done=FileDone(text=str(refused), is_error=True, flags=[]))
+        return _Plan(stamp=files.stamp, changes=files.changes, done=done)
 
     if asked.command == "view":
-        return context.store.read(make)
+        return context.store.read(plan).done
     may_write(caller)
-    return FileDone.model_validate_json(
-        context.store.write(lambda tx: once(tx, given, context.clock(), lambda: make(tx).model_dump_json()))
-    )
+    for _ in range(PLANS_MAX):
+        planned = context.store.read(plan)  # a long text is looked through here: no writer waits for that
+        try:
+            return _carry_out(context, caller, user_id, given, partial(_as_planned, planned))
+        except _MovedOn:
+            continue
+    return _carry_out(context, caller, user_id, given, plan)  # others are faster each time: now they wait
+
+
+def _as_planned(planned: _Plan, _tx: Transaction) -> _Plan:
+    return planned
+
+
+def _carry_out(context: Context, caller: Caller, user_id: str, given: Once | None, plan: Callable[[Transaction], _Plan]) -> FileDone:
+    """Write what is planned, or nothing. Raises _MovedOn where the files are not as they were then."""
+
+    def write(tx: Transaction) -> str:
+        planned = plan(tx)
+        if planned.stamp != _standing(tx, caller, user_id)[0]:
+            raise _MovedOn
+        if planned.changes:
+            opened = tx.the(SPACES.open_space, account_id=caller.account_id, user_id=user_id, now_ms=context.clock())
+            for change in planned.changes:
+                _keep(context, tx, caller, opened.id, change)
+        return planned.done.model_dump_json()
+
+    return FileDone.model_validate_json(context.store.write(lambda tx: once(tx, given, context.clock(), lambda: write(tx))))
+
+
+def _keep(context: Context, tx: Transaction, caller: Caller, space_id: int, change: _Change) -> None:
+    here = {"space_id": space_id, "path": change.path}
+    text = change.text
+    said = {"text": text and text.text, "flags": ",".join(text.flags) if text else "", "is_current": int(text is not None)}
+    made = {"version": change.version, "change": change.change, "other_path": change.other_path, "bytes": change.bytes}
+    tx.run(SQL.outdate_file, **here)
+    tx.run(SQL.add_version, **here, **said, **made, key_id=caller.key_id, now_ms=context.clock())
+    tx.run(SQL.charge_files, space_id=space_id, bytes=charged(change.bytes))
 
 
 def _normal(path: str | None) -> str:

@@ -14,11 +14,11 @@ update memory_files set is_current = 0 where space_id = :space_id and path = :pa
 insert into memory_files (space_id, path, version, is_current, change, other_path, bytes, flags, key_id, created_ms, text)
 values (:space_id, :path, :version, :is_current, :change, :other_path, :bytes, :flags, :key_id, :now_ms, :text);
 
--- charge_files: Count the bytes of one more version
-update spaces set file_bytes = file_bytes + :bytes where id = :space_id;
+-- charge_files: Count a change, and the bytes that it adds
+update spaces set file_bytes = file_bytes + :bytes, file_changes = file_changes + 1 where id = :space_id;
 
--- charged_bytes: How many bytes the versions of a space come to
-select file_bytes from spaces where id = :space_id;
+-- charged: How many bytes the versions of a space come to, and how often something changed
+select file_bytes, file_changes from spaces where id = :space_id;
 
 -- versions_below: Changes of a path and of what is below it, newest first (`/` and `0` are neighbours)
 select id, path, version, change, other_path, bytes, flags, created_ms, text is null as is_gone from memory_files

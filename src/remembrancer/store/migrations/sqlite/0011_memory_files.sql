@@ -1,6 +1,7 @@
 -- Files that agents keep under /memories, every version of them.
 
 alter table spaces add column file_bytes integer not null default 0;  -- of all versions of its files together, as they are counted
+alter table spaces add column file_changes integer not null default 0;  -- goes up with each of their changes, and when some are forgotten
 
 create table memory_files (           -- one row a change of a path; what is there now is its row that is current
     id integer primary key,
