@@ -274,7 +274,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         name="forget", title="Forget", takes=ForgetAsked, required=(), gives=Erasing, does=_forget, erases=True, again=True,
-        members=("event_id", "session_id", "after", "before", "user_id", "dry_run", "confirm"),
+        members=("event_id", "session_id", "after", "before", "path", "user_id", "dry_run", "confirm"),
         about="Erase for good, only when the user asks for it: one event, a session, a stretch of time, or all of a user (with confirm). "
         "dry_run says what would go.",
     ),
