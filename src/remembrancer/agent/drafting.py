@@ -21,7 +21,6 @@ from .citing import with_refs
 from .evidence import Evidence
 from .judging import judged
 from .looking import Cited, look, take_apart, without_service_lines
-from .looking import Draft as Taken
 from .quoting import harmless
 from .tags import only_refs
 
@@ -146,26 +145,18 @@ def clean(text: str, ids: Collection[str]) -> str:
     return only_refs(without_service_lines(harmless(text)), ids)
 
 
-def checked(text: str, brief: Brief) -> list[Check]:
-    """What a second look finds wrong with an answer."""
-    return _failed(look(*_cited(text, brief), ""))
-
-
-def _cited(text: str, brief: Brief) -> tuple[Taken, dict[str, Cited]]:
-    known = {event.event_id: Cited("shown", event) for event in brief.evidence}
-    draft = take_apart(text, brief.day)
-    return draft, {ref: known.get(ref, Cited("unknown")) for ref in draft.refs}
-
-
 def _failed(checks: Sequence[Check]) -> list[Check]:
     return [check for check in checks if check.status == "fail"]
 
 
 def _looked(models: Models, text: str, brief: Brief, budget: Budget, tries: list[Try], *, outside: bool) -> list[Check]:
-    """The same, and what a model that judges finds wrong, where there is one."""
-    failed = checked(text, brief)
+    """What a second look finds wrong with an answer, and a model that judges, where there is one."""
+    known = {event.event_id: Cited("shown", event) for event in brief.evidence}
+    draft = take_apart(text, brief.day)
+    cited = {ref: known.get(ref, Cited("unknown")) for ref in draft.refs}
+    failed = _failed(look(draft, cited, ""))
     if models.has("judge", outside=outside):
-        heard = judged(models, *_cited(text, brief), budget, outside=outside)
+        heard = judged(models, draft, cited, budget, outside=outside)
         tries += heard.tries
         failed += _failed(heard.checks)
     return failed

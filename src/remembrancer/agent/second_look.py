@@ -76,7 +76,7 @@ def _judged(context: Context, caller: Caller, draft: Draft, cited: dict[str, Cit
     outside = may_use_outside_models(context, caller)
     if not context.models.has("judge", outside=outside):
         return Judged(failed="this account lets no outside model read it")
-    budget = Budget(seconds=context.settings.model_seconds, calls=context.settings.model_calls_max)
+    budget = Budget.of(context.settings)
     return judged(context.models, draft, cited, budget, outside=outside)
 
 

@@ -11,8 +11,9 @@ from ..context import Caller, Context
 from ..cubes import unrated
 from ..protocol.errors import NotFound
 from ..protocol.seal import render
+from ..protocol.text import beginning
 from ..store import Row, Transaction, named
-from .browse import Place, beginning
+from .browse import Place
 from .rules import Owed, Standing, is_l1_due, judge
 from .spaces import SQL as SPACES
 from .spaces import flags_of
