@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ..accounts import must_own, space_user_id
 from ..accounts.accounts import Pinned
+from ..accounts.usage import DAY_MS
 from ..context import Caller, Records
 from ..memory.spaces import SQL as SPACES
 from ..protocol import limits
@@ -20,7 +21,6 @@ from ..protocol.text import rfc3339
 from ..store import Row, Transaction, named
 
 SQL = named("remembrancer.agent", "compliance.sql")
-DAY_MS = 86_400_000
 
 
 @dataclass(slots=True)

@@ -20,6 +20,7 @@ from ..protocol.second_look import Check
 from .citing import with_refs
 from .evidence import Evidence
 from .judging import judged
+from .listing import indented, listed
 from .looking import Cited, look, take_apart, without_service_lines
 from .quoting import harmless
 from .tags import only_refs
@@ -111,14 +112,14 @@ def messages_of(brief: Brief) -> tuple[Message, ...]:
     blocks: list[tuple[str, str]] = []
     if brief.lessons:
         blocks.append(
-            ("Lessons of this memory that may bear on it", "\n".join(f"- {_indented(lesson).strip()}" for lesson in brief.lessons))
+            ("Lessons of this memory that may bear on it", "\n".join(f"- {indented(lesson).strip()}" for lesson in brief.lessons))
         )
     if brief.help:
         blocks.append(
-            ("The help of this service, which needs no ref", "\n".join(f"- {_indented(passage).strip()}" for passage in brief.help))
+            ("The help of this service, which needs no ref", "\n".join(f"- {indented(passage).strip()}" for passage in brief.help))
         )
     if brief.history:
-        said = "\n".join(f"{' '.join(one.role.split())}:\n{_indented(one.content)}" for one in brief.history)
+        said = "\n".join(f"{' '.join(one.role.split())}:\n{indented(one.content)}" for one in brief.history)
         blocks.append(("The conversation so far", said))
     data = [data_of(brief.events, brief.delimiter), *(f"{head} (data):\n{fenced(text, brief.delimiter)}" for head, text in blocks)]
     told = "\n\n".join(data) + f"\n\nToday is {brief.day.isoformat()}. The user's message:\n{defused(brief.message)}"
@@ -128,16 +129,6 @@ def messages_of(brief: Brief) -> tuple[Message, ...]:
 def data_of(events: Sequence[Found], delimiter: str) -> str:
     """What memory found, behind a fence: each event under its id and date."""
     return f"What memory found, best first (data):\n{fenced(listed(events) or 'Nothing.', delimiter)}"
-
-
-def listed(events: Sequence[Found]) -> str:
-    """Events as a model reads them: each under its id and date."""
-    return "\n\n".join(f"[{event.event_id}] {event.day.isoformat()}\n{_indented(event.text)}" for event in events)
-
-
-def _indented(text: str) -> str:
-    """So that no line of stored text can pass for the head of an event."""
-    return "  " + defused(text).strip().replace("\n", "\n  ")
 
 
 def clean(text: str, ids: Collection[str]) -> str:

@@ -28,8 +28,9 @@ from ..protocol.fence import fenced, new_delimiter
 from ..protocol.summaries import Dropped, MapRequest, MapUpdated, SummaryAsked, SummaryDraft
 from ..protocol.text import day_of
 from ..store import Row
-from .drafting import Found, clean, listed
+from .drafting import Found, clean
 from .evidence import Evidence
+from .listing import listed
 from .looking import SHOWN_CHARACTERS_MAX, take_apart
 from .spent import usage_of
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
@@ -41,7 +42,7 @@ class ArgumentsUnfit(ValueError):
     """What was sent does not fit the tool; says which member, and what it should be."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Tool:
     """One tool. `members` of `takes` are what it shows; `shows` puts its answer into words, which is JSON where there is none."""
 
@@ -64,7 +65,7 @@ class Tool:
         said: dict[str, Any] = {"title": self.title, "readOnlyHint": self.reads, "openWorldHint": False}
         return said if self.reads else {**said, "destructiveHint": self.erases, "idempotentHint": self.again}
 
-    @property
+    @cached_property
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments."""
         whole = self.takes.model_json_schema()
@@ -72,7 +73,7 @@ class Tool:
         schema = {"type": "object", "properties": properties, "required": list(self.required), "additionalProperties": False}
         return schema | ({"$defs": whole["$defs"]} if "$ref" in json.dumps(properties) else {})
 
-    @property
+    @cached_property
     def output_schema(self) -> dict[str, Any]:
         """JSON Schema of the structured answer."""
         return self.gives.model_json_schema(mode="serialization")
