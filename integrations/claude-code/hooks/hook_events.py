@@ -94,12 +94,9 @@ def recall(event: dict[str, Any], set_up: SetUp, service: Service, session: Sess
 
 def note_prompt(event: dict[str, Any], session: Session) -> str:
     """Keep a prompt until its turn is remembered; a prompt before it whose turn never ended is remembered now. Gives the prompt."""
-    from time import gmtime, strftime
-
     prompt = event.get("prompt")
     if not isinstance(prompt, str) or not prompt.strip() or (prompt.startswith("/") and not any(sign.isspace() for sign in prompt.strip())):
         return ""
-    now = strftime("%Y-%m-%dT%H:%M:%SZ", gmtime())
 
     def note(kept: dict[str, Any]) -> str:
         if prompt == kept.get(ASKED):
@@ -109,11 +106,18 @@ def note_prompt(event: dict[str, Any], session: Session) -> str:
 
             left = answer_to(event.get("transcript_path"), kept["prompt"])
             queue(kept, "/api/v7/remember", turn(session, kept, left))
-        kept |= {"prompt": prompt, "at": now, "draft": None, "answer": None, "blocked": False, ASKED: None}
+        kept |= {"prompt": prompt, "at": now(), "draft": None, "answer": None, "blocked": False, ASKED: None}
         kept |= {"recalled": False, "span": 0, "cubes": []}
         return prompt
 
     return str(session.change(note))
+
+
+def now() -> str:
+    """The time, as the service takes it."""
+    from time import gmtime, strftime
+
+    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime())
 
 
 def turn(session: Session, kept: dict[str, Any], response: str) -> dict[str, Any]:

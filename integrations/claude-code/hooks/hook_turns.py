@@ -6,7 +6,7 @@ import re
 
 import hook_answers as answers
 from hook_calls import Refused, Service, SetUp, Unfit, Unreached
-from hook_events import ASKED, readable, turn
+from hook_events import ASKED, now, readable, turn
 from hook_state import Session
 
 TYPE_CHECKING = False
@@ -59,13 +59,11 @@ def ended(event: dict[str, Any], set_up: SetUp, service: Service, session: Sessi
 
 def _from_transcript(event: dict[str, Any], session: Session) -> dict[str, Any]:
     """The turn of a session that began before the hooks did."""
-    from time import gmtime, strftime
-
     from hook_transcript import last_turn
 
     prompt, _ = last_turn(event.get("transcript_path"))
     if prompt:
-        session.keep(prompt=prompt, at=strftime("%Y-%m-%dT%H:%M:%SZ", gmtime()))
+        session.keep(prompt=prompt, at=now())
     return session.read() if prompt and not event.get("stop_hook_active") else {}
 
 
@@ -78,7 +76,9 @@ def remember(set_up: SetUp, service: Service, session: Session, text: str) -> tu
         body["replaces"] = kept["draft"]
     came, message = _sent(service, session, body, turn(session, kept, lines.answer))
     if isinstance(came, dict):
-        session.keep(draft=came.get("event_id"), seal=f"{set_up.seal_name} | #{came['step']} | READ | VERIFY | CORRECT | OUTPUT")
+        from remembrancer_protocol.seal import render
+
+        session.keep(draft=came.get("event_id"), seal=render(came["step"], set_up.seal_name))
     _rate(session, kept, lines)
     session.send(service)
     return isinstance(came, dict), lines, message
