@@ -48,7 +48,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         answers = {"/v1/chat/completions": _completion, "/v1/responses": _response, "/v1/messages": _message}
-        made = answers.get(self.path)
+        made = answers.get(self.path.partition("?")[0])
         body = json.dumps(made(asked) if made else {"error": {"message": "there is nothing here"}}).encode()
         self.send_response(200 if made else 404)
         self.send_header("Content-Type", "application/json")
@@ -79,8 +79,27 @@ def _response(asked: dict[str, Any]) -> dict[str, Any]:
     return {"id": "r1", "object": "response", "created_at": 0, "model": asked["model"], "output": [message], **shared}
 
 
+MEMORY_CALLS: tuple[dict[str, Any], ...] = (
+    {"command": "view", "path": "/memories"},
+    {"command": "create", "path": "/memories/elba.md", "file_text": "The ferry leaves Piombino at 9:10.\n"},
+    {"command": "str_replace", "path": "/memories/elba.md", "old_str": "9:10", "new_str": "9:40"},
+)
+
+
+def _memory_block(asked: dict[str, Any]) -> dict[str, Any] | None:
+    """The next call of the memory tool, or what is said after the last; None in a conversation without that tool."""
+    content = asked["messages"][-1]["content"]
+    results = [block["tool_use_id"] for block in content if block.get("type") == "tool_result"] if isinstance(content, list) else []
+    if not results and not any(tool.get("type") == "memory_20250818" for tool in asked.get("tools", ())):
+        return None
+    done = int(results[-1].removeprefix("toolu_")) if results else 0
+    if done == len(MEMORY_CALLS):
+        return {"type": "text", "text": "It is in /memories/elba.md."}
+    return {"type": "tool_use", "id": f"toolu_{done + 1}", "name": "memory", "input": MEMORY_CALLS[done]}
+
+
 def _message(asked: dict[str, Any]) -> dict[str, Any]:
-    content = [{"type": "text", "text": _said(asked["messages"])}]
+    block = _memory_block(asked) or {"type": "text", "text": _said(asked["messages"])}
     usage = {"input_tokens": 1, "output_tokens": 1}
-    whole = {"id": "m1", "type": "message", "role": "assistant", "model": asked["model"], "content": content}
-    return {**whole, "stop_reason": "end_turn", "stop_sequence": None, "usage": usage}
+    whole = {"id": "m1", "type": "message", "role": "assistant", "model": asked["model"], "content": [block]}
+    return {**whole, "stop_reason": block["type"] if block["type"] == "tool_use" else "end_turn", "stop_sequence": None, "usage": usage}

@@ -40,6 +40,8 @@ TABLES = (
     "invitations",
     "sign_in_failures",
     "steps",
+    "memory_files",
+    "looks",
 )
 
 

@@ -38,6 +38,26 @@ def test_forty_turns_go_as_their_page_tells(served: Served, tmp_path: Path) -> N
     assert done.stdout == (ROOT / "docs" / "guides" / "forty-turns.md").read_text("utf-8"), f"the new transcript is {made}"
 
 
+def test_the_memory_tool_keeps_files_as_its_page_shows(served: Served) -> None:
+    """Issue: 'Anthropic memory tool adapter [...] in the SDK', 'shown by a runnable example'."""
+    page = (ROOT / "docs" / "guides" / "memory-tool.md").read_text("utf-8")
+    told = page.rpartition("```text\n")[2].partition("```\n")[0]
+    records = open_records(read({"REMEMBRANCER_DATA": str(served.data)}))
+    key = keys.create(records, account="memory-tool").key.reveal()
+    records.close()
+
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(ROOT / "examples" / "anthropic_memory_tool.py"), served.url],
+        env={**os.environ, "KEY": key},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+
+    assert (done.stderr, done.stdout) == ("", told)
+
+
 @pytest.mark.parametrize(
     "name",
     [

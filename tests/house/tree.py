@@ -63,8 +63,8 @@ def package() -> list[Source]:
 
 
 def everything() -> list[Source]:
-    """The package's, the tests' and the benchmarks' files."""
-    return [*package(), *sources(ROOT / "tests", top="tests"), *sources(ROOT / "bench", top="bench")]
+    """The package's, the tests', the benchmarks' and the agents' files."""
+    return [*package(), *(source for top in ("tests", "bench", "integrations") for source in sources(ROOT / top, top=top))]
 
 
 def tracked() -> list[Path]:

@@ -52,7 +52,7 @@ def test_the_files_of_the_repository_are_as_they_are_made(name: str) -> None:
 
 
 def test_the_skill_has_every_rule_and_every_tool() -> None:
-    skill = files()["integrations/skills/memory/SKILL.md"]
+    skill = files()["integrations/claude-code/skills/memory/SKILL.md"]
 
     assert skill.startswith("---\nname: memory\ndescription: ")
     assert all(rule in skill for rule in RULES)

@@ -35,6 +35,19 @@ def test_a_turn_is_remembered_recalled_and_read(context: Context, app: Starlette
     assert {"recall", "remember", "search", "fetch"} <= set(tools)
 
 
+def test_a_service_that_is_down_is_told_to_the_model_in_the_result() -> None:
+    async def whole() -> Any:
+        environment = {"REMEMBRANCER_URL": "http://127.0.0.1:9", "REMEMBRANCER_KEY": "sk_0"}
+        started = StdioServerParameters(command=sys.executable, args=["-m", "remembrancer", "mcp"], env=environment)
+        async with Client(stdio_client(started)) as client:
+            return await client.call_tool("recall", {"query_text": "ferry"})
+
+    result = asyncio.run(whole())
+
+    assert result.is_error
+    assert "gave no answer" in result.content[0].text
+
+
 def test_without_a_key_it_says_what_to_set() -> None:
     done = subprocess.run([sys.executable, "-m", "remembrancer", "mcp"], capture_output=True, text=True, env={}, check=False, timeout=60)
 

@@ -20,7 +20,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 DAYS_SHOWN = 30
 THE_SERVICE = 0  # the account of what is not known by account, such as calls of models
 ADDED_EVERY_S = 60.0
-_DAY_MS = 86_400_000
+DAY_MS = 86_400_000
 _log = logging.getLogger(__name__)
 
 
@@ -38,7 +38,7 @@ class Tally:
         """So many more, today."""
         if times < 1:
             return
-        day = self._records.clock() // _DAY_MS
+        day = self._records.clock() // DAY_MS
         with self._lock:
             self._counts[day, account_id, key_id, kind] += times
             if self._timer is None and not self._closed:
@@ -98,7 +98,7 @@ class Usage:
 
 def usage_of(records: Records, caller: Caller, days: int = DAYS_SHOWN) -> Usage:
     """What the caller's account did; for an owner, what all did. Raises StoreUnavailable."""
-    today = records.clock() // _DAY_MS
+    today = records.clock() // DAY_MS
     shown = list(range(today - days + 1, today + 1))
     whose = {"since": shown[0], "account_id": None if caller.is_owner else caller.account_id}
 

@@ -144,7 +144,7 @@ def _answered(begun: Begun, tell: Tell | None) -> Answered:
         delimiter=new_delimiter(),
         day=day_of(context.clock()),
     )
-    budget = Budget(seconds=context.settings.model_seconds, calls=context.settings.model_calls_max)
+    budget = Budget.of(context.settings)
     try:
         draft = written(context.models, brief, budget, outside=outside, tell=tell)
     except ModelFailed as error:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from ..search import ask
-from .evidence import Evidence
+from .evidence import Evidence, terms
 from .looking import take_apart
 
 SHARED_LEAST = 0.5  # of a sentence's words, stop words aside, that the event must have too: a name alone is in many
@@ -16,7 +15,6 @@ _ENDS = ".!?…。！？\"'”’»)*_ \t\n"
 def with_refs(text: str, events: Sequence[Evidence], day: date) -> str:
     """The text with those refs. `day` is when it is said; of several events that hold every claim, the one with most of the words."""
     draft = take_apart(text, day)
-    own = {event.event_id: terms(event.text) for event in events}
     kept, at = [], 0
     for sentence in draft.sentences:
         claims = [claim for claim in draft.claims if sentence.start <= claim.start < sentence.end]
@@ -24,15 +22,10 @@ def with_refs(text: str, events: Sequence[Evidence], day: date) -> str:
             continue
         said = terms(draft.text[sentence.start : sentence.end])
         holding = [event for event in events if all(event.holds(claim) for claim in claims)]
-        best = max(holding, key=lambda event: len(said & own[event.event_id]), default=None)
-        if best is None or len(said & own[best.event_id]) < SHARED_LEAST * len(said):
+        best = max(holding, key=lambda event: len(said & event.terms), default=None)
+        if best is None or len(said & best.terms) < SHARED_LEAST * len(said):
             continue
         end = max(sentence.start + len(text[sentence.start : sentence.end].rstrip(_ENDS)), claims[-1].end)
         kept.append(f"{text[at:end]} (ref: {best.event_id})")
         at = end
     return "".join(kept) + text[at:]
-
-
-def terms(text: str) -> set[int]:
-    """The words of a text that carry meaning, as search compares them."""
-    return {term for word in ask(text).words if not word.is_stop for term in word.terms}

@@ -98,7 +98,7 @@ def ready(context: Context, caller: Caller, asked: Completion, given: Once | Non
 def complete(ready: Asked, write: Write | None = None) -> Completed:
     """Ask the model and remember the turn; `write` is told the answer in sentences. Raises NoAnswer, and as `keep_once`."""
     settings = ready.context.settings
-    budget = Budget(seconds=settings.model_seconds, calls=settings.model_calls_max)
+    budget = Budget.of(settings)
     gate = None if write is None else Gate(_only_forward(write), lambda text: clean(text, ready.ids))
     try:
         reply = ready.context.models.ask(ready.question, budget, gate)

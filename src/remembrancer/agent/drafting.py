@@ -20,8 +20,8 @@ from ..protocol.second_look import Check
 from .citing import with_refs
 from .evidence import Evidence
 from .judging import judged
+from .listing import indented, listed
 from .looking import Cited, look, take_apart, without_service_lines
-from .looking import Draft as Taken
 from .quoting import harmless
 from .tags import only_refs
 
@@ -112,14 +112,14 @@ def messages_of(brief: Brief) -> tuple[Message, ...]:
     blocks: list[tuple[str, str]] = []
     if brief.lessons:
         blocks.append(
-            ("Lessons of this memory that may bear on it", "\n".join(f"- {_indented(lesson).strip()}" for lesson in brief.lessons))
+            ("Lessons of this memory that may bear on it", "\n".join(f"- {indented(lesson).strip()}" for lesson in brief.lessons))
         )
     if brief.help:
         blocks.append(
-            ("The help of this service, which needs no ref", "\n".join(f"- {_indented(passage).strip()}" for passage in brief.help))
+            ("The help of this service, which needs no ref", "\n".join(f"- {indented(passage).strip()}" for passage in brief.help))
         )
     if brief.history:
-        said = "\n".join(f"{' '.join(one.role.split())}:\n{_indented(one.content)}" for one in brief.history)
+        said = "\n".join(f"{' '.join(one.role.split())}:\n{indented(one.content)}" for one in brief.history)
         blocks.append(("The conversation so far", said))
     data = [data_of(brief.events, brief.delimiter), *(f"{head} (data):\n{fenced(text, brief.delimiter)}" for head, text in blocks)]
     told = "\n\n".join(data) + f"\n\nToday is {brief.day.isoformat()}. The user's message:\n{defused(brief.message)}"
@@ -131,30 +131,9 @@ def data_of(events: Sequence[Found], delimiter: str) -> str:
     return f"What memory found, best first (data):\n{fenced(listed(events) or 'Nothing.', delimiter)}"
 
 
-def listed(events: Sequence[Found]) -> str:
-    """Events as a model reads them: each under its id and date."""
-    return "\n\n".join(f"[{event.event_id}] {event.day.isoformat()}\n{_indented(event.text)}" for event in events)
-
-
-def _indented(text: str) -> str:
-    """So that no line of stored text can pass for the head of an event."""
-    return "  " + defused(text).strip().replace("\n", "\n  ")
-
-
 def clean(text: str, ids: Collection[str]) -> str:
     """What of a model's answer is let through: no refs but `ids`, no service lines, no seal, no secret, no fence, no picture."""
     return only_refs(without_service_lines(harmless(text)), ids)
-
-
-def checked(text: str, brief: Brief) -> list[Check]:
-    """What a second look finds wrong with an answer."""
-    return _failed(look(*_cited(text, brief), ""))
-
-
-def _cited(text: str, brief: Brief) -> tuple[Taken, dict[str, Cited]]:
-    known = {event.event_id: Cited("shown", event) for event in brief.evidence}
-    draft = take_apart(text, brief.day)
-    return draft, {ref: known.get(ref, Cited("unknown")) for ref in draft.refs}
 
 
 def _failed(checks: Sequence[Check]) -> list[Check]:
@@ -162,10 +141,13 @@ def _failed(checks: Sequence[Check]) -> list[Check]:
 
 
 def _looked(models: Models, text: str, brief: Brief, budget: Budget, tries: list[Try], *, outside: bool) -> list[Check]:
-    """The same, and what a model that judges finds wrong, where there is one."""
-    failed = checked(text, brief)
+    """What a second look finds wrong with an answer, and a model that judges, where there is one."""
+    known = {event.event_id: Cited("shown", event) for event in brief.evidence}
+    draft = take_apart(text, brief.day)
+    cited = {ref: known.get(ref, Cited("unknown")) for ref in draft.refs}
+    failed = _failed(look(draft, cited, ""))
     if models.has("judge", outside=outside):
-        heard = judged(models, *_cited(text, brief), budget, outside=outside)
+        heard = judged(models, draft, cited, budget, outside=outside)
         tries += heard.tries
         failed += _failed(heard.checks)
     return failed

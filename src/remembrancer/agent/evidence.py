@@ -9,6 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import product
 
+from ..search import ask
 from ..search.languages import BY_CODE, stem
 from .claims import claims_in, language_of, plain
 from .names import plain_word
@@ -80,6 +81,11 @@ class Evidence:
             if _CYRILLIC.match(word):
                 found.add(stem(word, RUSSIAN))
         return found
+
+    @cached_property
+    def terms(self) -> set[int]:
+        """The words that carry meaning, as search compares them."""
+        return terms(self.text)
 
     @cached_property
     def _lower(self) -> str:
@@ -192,3 +198,8 @@ def facets(said: When, year_said: int) -> Iterator[When]:
             yield When(year, month, day, named)
     if said.exact:
         yield When(weekday=said.exact.weekday())
+
+
+def terms(text: str) -> set[int]:
+    """The words of a text that carry meaning, as search compares them."""
+    return {term for word in ask(text).words if not word.is_stop for term in word.terms}

@@ -18,6 +18,7 @@ from ..protocol import limits
 from ..protocol.fence import defused, fenced, new_delimiter
 from ..protocol.second_look import Check
 from .evidence import Evidence
+from .listing import listed
 from .looking import SHOWN_CHARACTERS_MAX, Cited, Draft
 
 _RULES = resources.files(__package__).joinpath("judge.md").read_text("utf-8").strip()
@@ -70,7 +71,7 @@ def judged(models: Models, draft: Draft, cited: Mapping[str, Cited], budget: Bud
     if not sentences:
         return Judged()
     events = {event.event_id: event for one in sentences for event in one.events}
-    stored = "\n\n".join(f"[{event.event_id}] {event.day.isoformat()}\n  {_on_lines(event.text)}" for event in events.values())
+    stored = listed(events.values())
     asked = "\n".join(f"{n}. {one.text} [{', '.join(event.event_id for event in one.events)}]" for n, one in enumerate(sentences, 1))
     delimiter = new_delimiter()
     told = f"The events (data):\n{fenced(stored, delimiter)}\n\nThe sentences (data):\n{fenced(defused(asked), delimiter)}"
@@ -85,11 +86,6 @@ def judged(models: Models, draft: Draft, cited: Mapping[str, Cited], budget: Bud
     if verdicts is None:
         return Judged(tries=reply.tries, failed=WHY["garbled"])
     return Judged(checks=list(_checks(sentences, verdicts)), tries=reply.tries)
-
-
-def _on_lines(text: str) -> str:
-    # so that no line of stored text can pass for the head of an event
-    return defused(text).strip().replace("\n", "\n  ")
 
 
 def _citing(draft: Draft, cited: Mapping[str, Cited]) -> Iterator[_Citing]:

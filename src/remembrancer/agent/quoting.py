@@ -12,7 +12,7 @@ from ..protocol import limits
 from ..protocol.fence import defused
 from ..protocol.memory import Hit
 from ..search.secrets import masked, secrets_in
-from .citing import terms
+from .evidence import terms
 from .tags import only_refs
 
 QUOTED_TOPIC = "chat, quoted from memory"  # of turns that were answered so: their answers are no evidence of anything

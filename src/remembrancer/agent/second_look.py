@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..accounts import may_use_outside_models
+import logging
+
+from ..accounts import NO_KEY, may_use_outside_models
 from ..context import Caller, Context
 from ..memory.received import Intake
 from ..models import Budget
@@ -10,13 +12,14 @@ from ..protocol import limits
 from ..protocol.errors import Conflict, InvalidRequest
 from ..protocol.second_look import Check, SecondLook, SecondLooked
 from ..protocol.text import day_of
-from ..store import Row, Transaction, named
+from ..store import Row, StoreUnavailable, Transaction, named
 from .evidence import Evidence
 from .judging import Judged, judged
 from .looking import Cited, Draft, in_order, look, take_apart
 from .spent import usage_of
 
 SQL = named("remembrancer.agent", "second_look.sql")
+_log = logging.getLogger(__name__)
 _BEGINNING = 40  # characters of a response that its `reply` column holds (migration 4)
 
 
@@ -29,7 +32,7 @@ class CitesTooMuch(InvalidRequest):
 
 
 def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLooked:
-    """Check a draft that was saved as a turn; reads only. An empty draft fails without one.
+    """Check a draft that was saved as a turn; that it was is counted, and nothing else is written. An empty draft fails without one.
 
     Raises TurnNotSaved, CitesTooMuch, StoreUnavailable.
     """
@@ -50,7 +53,20 @@ def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLook
     if heard is not None:
         checks = sorted([*checks, *heard.checks], key=in_order)
     failed = [check for check in checks if check.status == "fail"]
+    _count(context, caller, turn, passed=not failed)
     return _answer([*failed, saved, *checks[len(failed) :]], turn, heard)
+
+
+def _count(context: Context, caller: Caller, turn: Row, *, passed: bool) -> None:
+    """Count a look by an agent, for compliance.py; people who look, and keys that only read, leave no trace."""
+    if caller.read_only or caller.key_id == NO_KEY:
+        return
+    values = {"event": turn.id, "key_id": caller.key_id, "passed": int(passed), "now_ms": context.clock()}
+    try:
+        # Not flushed: after a power cut a look may be missing from a count, and none waits for the disk.
+        context.store.write(lambda tx: tx.run(SQL.count_look, **values), flush=False)
+    except StoreUnavailable as error:
+        _log.warning("a second look is not counted: %s", error)
 
 
 def _judged(context: Context, caller: Caller, draft: Draft, cited: dict[str, Cited]) -> Judged | None:
@@ -60,7 +76,7 @@ def _judged(context: Context, caller: Caller, draft: Draft, cited: dict[str, Cit
     outside = may_use_outside_models(context, caller)
     if not context.models.has("judge", outside=outside):
         return Judged(failed="this account lets no outside model read it")
-    budget = Budget(seconds=context.settings.model_seconds, calls=context.settings.model_calls_max)
+    budget = Budget.of(context.settings)
     return judged(context.models, draft, cited, budget, outside=outside)
 
 

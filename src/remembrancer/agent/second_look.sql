@@ -10,3 +10,9 @@ order by events.created_ms desc, events.id desc limit 1;
 select events.id, events.event_id, events.topic, events.query, events.response, events.occurred_ms, shown_events.step
 from events left join shown_events on shown_events.event = events.id and shown_events.session = :session
 where events.event_id = :event_id and events.id >= :space_id << 32 and events.id < (:space_id + 1) << 32;
+
+-- count_look: Count one more look at a turn, and keep how it went
+insert into looks (session, event, key_id, passed, failed, last_passed, looked_ms)
+select session, id, :key_id, :passed, 1 - :passed, :passed, :now_ms from events where id = :event
+on conflict (session, event) do update set key_id = excluded.key_id, passed = looks.passed + excluded.passed,
+    failed = looks.failed + excluded.failed, last_passed = excluded.last_passed, looked_ms = excluded.looked_ms;

@@ -28,8 +28,9 @@ from ..protocol.fence import fenced, new_delimiter
 from ..protocol.summaries import Dropped, MapRequest, MapUpdated, SummaryAsked, SummaryDraft
 from ..protocol.text import day_of
 from ..store import Row
-from .drafting import Found, clean, listed
+from .drafting import Found, clean
 from .evidence import Evidence
+from .listing import listed
 from .looking import SHOWN_CHARACTERS_MAX, take_apart
 from .spent import usage_of
 
@@ -76,7 +77,7 @@ def draft_summary(context: Context, caller: Caller, asked: SummaryAsked) -> Summ
     spent = Spent()
     kept: list[str] = []
     task = _L1.format(characters=most, words=max(most // _CHARACTERS_PER_WORD, 1), least=least)
-    if said := _said(context, caller, texts, task, spent, budget=_budget(context)):
+    if said := _said(context, caller, texts, task, spent, budget=Budget.of(context.settings)):
         kept = _fitting(_held(said, texts, spent), most)
         if not kept:
             spent.detail = _NOTHING_HELD
@@ -110,7 +111,7 @@ def make_map(context: Context, caller: Caller, asked: MapRequest, given: Once | 
     may_write(caller)
     if (first := answered_before(context, given)) is not None:
         return MapUpdated.model_validate_json(first)
-    budget = _budget(context)  # of all that is asked for this map, however often it is made anew
+    budget = Budget.of(context.settings)  # of all that is asked for this map, however often it is made anew
     return update_map(context, caller, asked, given, lambda l1s: _told(context, caller, l1s, budget))
 
 
@@ -150,10 +151,6 @@ def _rest(l1s: Sequence[Row], room: int) -> list[str]:
     lines = headlines_of(l1s, room) if l1s else []
     ends = accumulate(len(line) + 1 for line in lines)
     return [line for line, end in zip(lines, ends, strict=True) if end <= room + 1]
-
-
-def _budget(context: Context) -> Budget:
-    return Budget(seconds=context.settings.model_seconds, calls=context.settings.model_calls_max)
 
 
 def _found(name: str, ms: int, topic: str | None, text: str) -> Found:

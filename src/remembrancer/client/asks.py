@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
 from ..protocol.chat import Chat, ChatAnswer
 from ..protocol.completions import Completed, Completion, ServedModels
+from ..protocol.compliance import Compliance, ComplianceQuery
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.erasing import EventErased, FileErased, Forget, Forgotten
 from ..protocol.execution import Executed, Execution
@@ -25,6 +26,7 @@ from ..protocol.explaining import Explanation
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
 from ..protocol.own_key import OwnKey
 from ..protocol.permissions import (
     ActionLog,
@@ -118,6 +120,16 @@ def erase_event(event_id: str, *, idempotency_key: str | None = None) -> Ask[Eve
 def forget_memory(what: Forget, *, idempotency_key: str | None = None) -> Ask[Forgotten]:
     """Erase a session, a stretch of time, a user or all that the account keeps; `dry_run` says how much that would be."""
     return _write(Forgotten, "/api/v7/memory/forget", what, idempotency_key)
+
+
+def file_command(command: FileCommand, *, idempotency_key: str | None = None) -> Ask[FileDone]:
+    """Carry a command of Anthropic's memory tool out. What it asks for wrongly raises nothing: the answer has `is_error`."""
+    return _write(FileDone, "/api/v7/memory/files", command, idempotency_key)
+
+
+def file_history(query: FileQuery | None = None) -> Ask[FileHistory]:
+    """Versions of memory files, newest first, and the text of one."""
+    return _read(FileHistory, "/api/v7/memory/files", query)
 
 
 def delete_file(filename: str, *, idempotency_key: str | None = None) -> Ask[FileErased]:
@@ -216,8 +228,13 @@ def complete_chat(completion: Completion, *, idempotency_key: str | None = None)
 
 
 def look_again(look: SecondLook) -> Ask[SecondLooked]:
-    """Check a remembered draft. It changes nothing, so it is sent again when its answer is lost."""
+    """Check a remembered draft. Only a count is kept of it, so it is sent again when its answer is lost."""
     return _look(SecondLooked, "/api/v7/agent/second-look", look)
+
+
+def agent_compliance(query: ComplianceQuery | None = None) -> Ask[Compliance]:
+    """How well agents keep to the protocol: what they did of what was due."""
+    return _read(Compliance, "/api/v7/agent/compliance", query)
 
 
 def execute_code(program: Execution, *, idempotency_key: str | None = None) -> Ask[Executed]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
@@ -33,6 +34,7 @@ EVENT_PAGE = "/console/memory/event?event_id="
 
 
 Steps: TypeAlias = Generator[asks.Ask[Any], Any, BaseModel]
+Does: TypeAlias = Callable[[Any, str, str | None], Steps]
 Form: TypeAlias = Literal["openai", "anthropic", "mcp"]
 
 
@@ -40,7 +42,7 @@ class ArgumentsUnfit(ValueError):
     """What was sent does not fit the tool; says which member, and what it should be."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Tool:
     """One tool. `members` of `takes` are what it shows; `shows` puts its answer into words, which is JSON where there is none."""
 
@@ -51,7 +53,7 @@ class Tool:
     members: tuple[str, ...]
     required: tuple[str, ...]
     gives: type[BaseModel]
-    does: Callable[[Any, str], Steps]
+    does: Does
     shows: Callable[[Any], str] | None = None
     reads: bool = False  # changes nothing that anybody would miss
     erases: bool = False
@@ -63,7 +65,7 @@ class Tool:
         said: dict[str, Any] = {"title": self.title, "readOnlyHint": self.reads, "openWorldHint": False}
         return said if self.reads else {**said, "destructiveHint": self.erases, "idempotentHint": self.again}
 
-    @property
+    @cached_property
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments."""
         whole = self.takes.model_json_schema()
@@ -71,15 +73,15 @@ class Tool:
         schema = {"type": "object", "properties": properties, "required": list(self.required), "additionalProperties": False}
         return schema | ({"$defs": whole["$defs"]} if "$ref" in json.dumps(properties) else {})
 
-    @property
+    @cached_property
     def output_schema(self) -> dict[str, Any]:
         """JSON Schema of the structured answer."""
         return self.gives.model_json_schema(mode="serialization")
 
-    def steps(self, arguments: Mapping[str, Any], base: str) -> Steps:
+    def steps(self, arguments: Mapping[str, Any], base: str, user_id: str | None) -> Steps:
         """What to send, one request after another, each with its answer sent back in; returns the tool's answer.
 
-        `base` is the address people reach the service at. Raises ArgumentsUnfit.
+        `base` is the address people reach the service at, `user_id` the key's own where that is known. Raises ArgumentsUnfit.
         """
         unknown = sorted(set(arguments) - set(self.members))
         if unknown:
@@ -87,18 +89,18 @@ class Tool:
         given = dict(arguments)
         whose = self.takes.model_fields.get("user_id")
         if whose is not None and whose.is_required() and given.get("user_id") is None:
-            given["user_id"] = (yield asks.own_key()).user_id
+            given["user_id"] = user_id or (yield asks.own_key()).user_id
         try:
             asked = self.takes.model_validate_json(json.dumps(given))
         except (ValidationError, TypeError, ValueError) as error:
             raise ArgumentsUnfit(_unfit(error)) from None
-        answer: BaseModel = yield from self.does(asked, base)
+        answer: BaseModel = yield from self.does(asked, base, user_id)
         return answer
 
 
-def call_tool(client: Client, name: str, arguments: Mapping[str, Any], base: str = "") -> BaseModel:
-    """Carry a tool out. Raises ArgumentsUnfit, also for a name that no tool has, and ClientError."""
-    steps = _named(name).steps(arguments, base)
+def call_tool(client: Client, name: str, arguments: Mapping[str, Any], base: str = "", user_id: str | None = None) -> BaseModel:
+    """Carry a tool out; `base` and `user_id` as in `Tool.steps`. Raises ArgumentsUnfit, also for a name of no tool, and ClientError."""
+    steps = _named(name).steps(arguments, base, user_id)
     got: Any = None
     while True:
         try:
@@ -108,9 +110,9 @@ def call_tool(client: Client, name: str, arguments: Mapping[str, Any], base: str
         got = client.send(ask)
 
 
-async def acall_tool(client: AsyncClient, name: str, arguments: Mapping[str, Any], base: str = "") -> BaseModel:
+async def acall_tool(client: AsyncClient, name: str, arguments: Mapping[str, Any], base: str = "", user_id: str | None = None) -> BaseModel:
     """The same for asyncio."""
-    steps = _named(name).steps(arguments, base)
+    steps = _named(name).steps(arguments, base, user_id)
     got: Any = None
     while True:
         try:
@@ -159,31 +161,31 @@ def _plain(part: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in part.items() if name != "title"}
 
 
-def _sends(ask: Callable[[Any], asks.Ask[Any]]) -> Callable[[Any, str], Steps]:
+def _sends(ask: Callable[[Any], asks.Ask[Any]]) -> Does:
     """Carried out by one request."""
 
-    def does(asked: Any, _: str) -> Steps:
+    def does(asked: Any, _base: str, _user_id: str | None) -> Steps:
         answer: BaseModel = yield ask(asked)
         return answer
 
     return does
 
 
-def _forget(asked: ForgetAsked, _: str) -> Steps:
+def _forget(asked: ForgetAsked, _base: str, _user_id: str | None) -> Steps:
     if asked.event_id is not None:
         return Erasing(event=(yield asks.erase_event(asked.event_id)))
     return Erasing(memory=(yield asks.forget_memory(Forget.model_validate(asked.model_dump(exclude={"event_id"})))))
 
 
-def _search(asked: Wanted, base: str) -> Steps:
-    user_id = (yield asks.own_key()).user_id
+def _search(asked: Wanted, base: str, user_id: str | None) -> Steps:
+    user_id = user_id or (yield asks.own_key()).user_id
     query = MemoryQuery(query_text=asked.query, user_id=user_id, top_k=CONNECTOR_HITS, interact=False)
     hits = (yield asks.search_memory(query)).hits
     found = [Found(id=hit.event_id, title=_title(hit.topic, hit.query or hit.response), url=_page(base, hit.event_id)) for hit in hits]
     return FoundAll(results=found)
 
 
-def _fetch(asked: Named, base: str) -> Steps:
+def _fetch(asked: Named, base: str, _user_id: str | None) -> Steps:
     event = yield asks.get_event(asked.id)
     return Document(
         id=event.event_id,
@@ -273,7 +275,7 @@ TOOLS: tuple[Tool, ...] = (
     ),
     Tool(
         name="forget", title="Forget", takes=ForgetAsked, required=(), gives=Erasing, does=_forget, erases=True, again=True,
-        members=("event_id", "session_id", "after", "before", "user_id", "dry_run", "confirm"),
+        members=("event_id", "session_id", "after", "before", "path", "user_id", "dry_run", "confirm"),
         about="Erase for good, only when the user asks for it: one event, a session, a stretch of time, or all of a user (with confirm). "
         "dry_run says what would go.",
     ),

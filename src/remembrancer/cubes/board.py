@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..context import Caller, Records
-from ..protocol.cubes import CubeKind, CubeStatus
+from ..protocol.cubes import CubeStatus
+from ..protocol.line import CubeKind
 from ..store import Row, Transaction, named
 from .lessons import EVENT_ID
 from .lessons import SQL as LESSONS

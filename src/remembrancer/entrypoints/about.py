@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from ipaddress import ip_address
 from typing import Any, cast
 
@@ -11,12 +12,16 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from .. import __version__, status
 from ..accounts import default_user_id
+from ..agent.compliance import of_service
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
 from ..protocol.errors import Forbidden, Unavailable
 from ..protocol.own_key import OwnKey
 from ..protocol.status import Readiness, StatusRecord
+from ..store import StoreUnavailable
 from . import metrics, pages
 from .endpoint import Call
+
+_log = logging.getLogger(__name__)
 
 
 def status_record(call: Call) -> StatusRecord:
@@ -51,6 +56,10 @@ def prometheus_metrics(call: Call) -> Response:
     """Counts and times by endpoint for Prometheus. Answers this machine, others with a key of the owner."""
     if not _is_local(call.request) and not call.door.caller(call.request.headers).is_owner:
         raise Forbidden("Only the owner may read this from another machine.")
+    try:
+        call.door.metrics.show_compliance(of_service(call.context))
+    except StoreUnavailable as error:
+        _log.warning("the duties of agents are those of the reading before: %s", error)  # a broken store is what metrics are read for
     return Response(call.door.metrics.text(), headers={"Content-Type": metrics.MEDIA_TYPE})
 
 

@@ -1,4 +1,4 @@
-"""Texts that tell agents how to use this memory, made of the constitution and the tools: `/llms.txt`, and two files of the repository.
+"""Texts that tell agents how to use this memory, made of the constitution and the tools: `/llms.txt`, and files of the repository.
 
 `python -m remembrancer.entrypoints.agent_texts` writes the files anew; a test compares them.
 """
@@ -13,7 +13,12 @@ from ..client.tools import TOOLS
 from ..protocol.constitution import RULES, VERSION
 
 ROOT = Path(__file__).parents[3]  # of the repository, where the package is installed from it
-SKILL, AGENTS = "integrations/skills/memory/SKILL.md", "integrations/AGENTS.md"
+SKILL, AGENTS = "integrations/claude-code/skills/memory/SKILL.md", "integrations/AGENTS.md"
+
+
+HOOKS = "integrations/claude-code/hooks/remembrancer_protocol"
+LENT = ("fence.py", "line.py", "lines.py", "pasted.py", "seal.py")  # of the protocol, which hooks need where the package is not installed
+_LENT_ABOUT = '"""Parts of the package\'s protocol, copied from it word for word, for hooks that run without the package."""\n'
 
 
 def llms_text(base: str) -> str:
@@ -22,8 +27,10 @@ def llms_text(base: str) -> str:
 
 
 def files() -> Mapping[str, str]:
-    """The files of the repository by their paths: a skill, and what goes into AGENTS.md or CLAUDE.md of a project."""
-    return {SKILL: _made("skill.md"), AGENTS: _made("agents.md")}
+    """The files of the repository by their paths: a skill, what goes into AGENTS.md or CLAUDE.md of a project, what hooks are lent."""
+    protocol = resources.files("remembrancer.protocol")
+    lent = {f"{HOOKS}/{name}": protocol.joinpath(name).read_text("utf-8") for name in LENT}
+    return {SKILL: _made("skill.md"), AGENTS: _made("agents.md"), f"{HOOKS}/__init__.py": _LENT_ABOUT, **lent}
 
 
 def _made(name: str, base: str = "") -> str:

@@ -311,6 +311,27 @@ def speak_mcp(
 
 
 @app.command()
+def install(
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="claude-code, codex or cursor.")],
+    scope: Annotated[str, typer.Option(help="user: everywhere; project: in this folder.")] = "user",
+    url: Annotated[str | None, typer.Option(help="Address of the service; else REMEMBRANCER_URL.", show_default=False)] = None,
+    remove: Annotated[bool, typer.Option("--remove", help="Take everything out again.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
+) -> None:
+    """Set an agent up to use this memory: hooks and tools in its own files. Shows the changes and asks before it writes."""
+    from .cli_install import plan, put
+
+    changes, diff = plan(agent, scope, url, remove=remove)
+    print(diff, end="")
+    if not changes:
+        print("Everything is as it should be; nothing to change.", file=sys.stderr)
+        return
+    if not yes and not typer.confirm("Write this?", default=False, err=True):
+        fail("nothing was written")
+    print(put(changes, agent, remove=remove), file=sys.stderr)
+
+
+@app.command()
 def demo(
     keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the memory in this new folder.", show_default=False)] = None,
 ) -> None:

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..accounts.prompts import prompt_of, set_prompt
+from ..agent.compliance import compliance
 from ..agent.second_look import second_look
 from ..agent.summarizing import draft_summary as drafted_summary
 from ..agent.summarizing import make_map as map_by_model
@@ -25,6 +26,7 @@ from ..memory.explain import explain
 from ..memory.forget import erase_event as erase_turn
 from ..memory.forget import forget
 from ..memory.maps import map_version
+from ..memory.memory_files import history, use_files
 from ..memory.recall import recall
 from ..memory.remember import remember
 from ..memory.runs import execute
@@ -34,6 +36,7 @@ from ..protocol import limits
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
 from ..protocol.chat import Chat, ChatAnswer
 from ..protocol.completions import Completed, Completion, ServedModels
+from ..protocol.compliance import Compliance, ComplianceQuery
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.erasing import EventErased, FileErased, Forget, Forgotten
 from ..protocol.errors import Conflict, Forbidden, NotFound, Unauthorized
@@ -42,6 +45,7 @@ from ..protocol.explaining import Explanation
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
 from ..protocol.own_key import OwnKey
 from ..protocol.permissions import (
     ActionLog,
@@ -145,6 +149,19 @@ def forget_memory(call: Call) -> Forgotten:
     return forget(call.context, call.caller, cast(Forget, call.body), call.once)
 
 
+def file_command(call: Call) -> FileDone:
+    """A command of Anthropic's memory tool (`memory_20250818`), its input as the model gave it, and the text that the tool answers with.
+
+    What the model asks for wrongly is answered with `is_error`, not with an error status: it is for the model to read.
+    """
+    return use_files(call.context, call.caller, cast(FileCommand, call.body), call.once)
+
+
+def file_history(call: Call) -> FileHistory:
+    """Versions of a memory file, or of all below a folder, newest first, with the text of one."""
+    return history(call.context, call.caller, cast(FileQuery, call.parameters))
+
+
 def save_summary(call: Call) -> SummarySaved:
     """Keep an L1: a summary of the session's turns since its last L1. It is kept whatever its length; `warning` says when that is off."""
     return summarize(call.context, call.caller, cast(Summary, call.body), call.once)
@@ -179,8 +196,13 @@ def get_agent_memory(call: Call) -> AgentMemory:
 
 
 def look_again(call: Call) -> SecondLooked:
-    """Check a saved answer: are its claims marked, are its refs events the session was shown, and do these say so? Reads only."""
+    """Check a saved answer: are its claims marked, its refs events the session was shown, and do these say so? Counts how it went."""
     return second_look(call.context, call.caller, cast(SecondLook, call.body))
+
+
+def agent_compliance(call: Call) -> Compliance:
+    """How often agents searched, remembered, sealed, rated and passed a second look, of all the times that this was due."""
+    return compliance(call.context, call.caller, cast(ComplianceQuery, call.parameters))
 
 
 def get_prompt(call: Call) -> AgentPrompt:
@@ -261,6 +283,14 @@ ROUTES: tuple[Endpoint, ...] = (
         where=Where.WRITE, repeatable=True,
     ),
     Endpoint(
+        method="POST", path="/api/v7/memory/files", handle=file_command, request=FileCommand, answer=FileDone, summary="Use memory files",
+        where=Where.WRITE, repeatable=True,
+    ),
+    Endpoint(
+        method="GET", path="/api/v7/memory/files", handle=file_history, query=FileQuery, answer=FileHistory,
+        summary="Read versions of memory files", where=Where.WRITE, also=(NotFound,),
+    ),
+    Endpoint(
         method="POST", path="/api/v7/memory/summarize/draft", handle=draft_summary, request=SummaryAsked, answer=SummaryDraft,
         summary="Draft an L1 summary", where=Where.TALK, rate="chat", also=(Conflict,),
     ),
@@ -287,6 +317,10 @@ ROUTES: tuple[Endpoint, ...] = (
         method="POST", path="/api/v7/agent/second-look", handle=look_again, request=SecondLook, answer=SecondLooked, summary="Second look",
         also=(Conflict,),
         where=Where.TALK,  # the few threads of searches are not for a long draft, and a model may be asked
+    ),
+    Endpoint(
+        method="GET", path="/api/v7/agent/compliance", handle=agent_compliance, query=ComplianceQuery, answer=Compliance,
+        summary="Compliance", where=Where.WRITE,
     ),
     Endpoint(
         method="POST", path="/api/v7/agent/chat", handle=chat_with_agent, request=Chat, answer=ChatAnswer, page=STREAM,

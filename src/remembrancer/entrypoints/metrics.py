@@ -8,10 +8,12 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from ..models import Try
+from ..protocol.compliance import Figures, Part
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
 _MODEL_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120)
+DUTIES = ("searched", "remembered", "sealed", "rated", "looked", "passed")
 
 MEDIA_TYPE = CONTENT_TYPE_LATEST
 
@@ -31,6 +33,9 @@ class Metrics:
         self._model_tokens = Counter("remembrancer_model_tokens", "Tokens read and written.", (*model, "kind"), registry=registry)
         self._model_seconds = Histogram("remembrancer_model_seconds", "Time of a call.", model, registry=registry, buckets=_MODEL_SECONDS)
 
+        self._due = Gauge("remembrancer_duties_due", "What the protocol asked of agents in the last day.", ("duty",), registry=registry)
+        self._done = Gauge("remembrancer_duties_done", "What of that they did.", ("duty",), registry=registry)
+
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
         """One request is answered. `route` is a path template: a caller must not be able to make new ones."""
         method = method if method in _METHODS else "other"
@@ -43,6 +48,13 @@ class Metrics:
         self._model_seconds.labels(tried.slot, tried.model).observe(tried.ms / 1000)
         self._model_tokens.labels(tried.slot, tried.model, "prompt").inc(tried.prompt_tokens)
         self._model_tokens.labels(tried.slot, tried.model, "completion").inc(tried.completion_tokens)
+
+    def show_compliance(self, figures: Figures) -> None:
+        """What agents did of what was due, as counted just now."""
+        for name in DUTIES:
+            part: Part = getattr(figures, name)
+            self._due.labels(name).set(part.of)
+            self._done.labels(name).set(part.done)
 
     def text(self) -> bytes:
         """All of them in the Prometheus text format."""

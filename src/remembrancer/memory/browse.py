@@ -11,9 +11,10 @@ from ..context import Caller, Context
 from ..cubes import board
 from ..protocol.limits import ID_CHARACTERS_MAX
 from ..protocol.memory import Event
+from ..protocol.text import beginning
 from ..store import Row, Transaction, named
 from ..tools import files
-from .events import EventUnknown, event_detail
+from .events import event_of, own_event
 from .forget import telling_of
 from .spaces import SQL as SPACES
 from .spaces import flags_of, row_id, space_of
@@ -170,26 +171,18 @@ def _listed(row: Row) -> Listed:
     )
 
 
-def beginning(text: str, most: int) -> str:
-    """The beginning of a text, with a mark where more follows."""
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
-
-
 def around(context: Context, caller: Caller, event_id: str) -> Around:
     """One event with all that hangs on it. Raises EventUnknown for an id that does not exist or is not the caller's to see."""
-    event = event_detail(context, caller, event_id)
 
     def read(tx: Transaction) -> Around:
-        row = tx.one(SPACES.event_by_id, event_id=event_id, account_id=caller.account_id)
-        if row is None:  # erased a moment ago
-            raise EventUnknown
+        row = own_event(tx, caller, event_id)
         space_id = space_of(row.id)
         session = tx.the(SPACES.session_of, space_id=space_id, session_id=row.session_id).id
         place = {"session": session, "created_ms": row.created_ms, "id": row.id}
         beside = (tx.one(SQL.turn_before, **place), tx.one(SQL.turn_after, **place))
-        named_files = list(dict.fromkeys(_FILE.findall(f"{event.query}\n{event.response}")))[:_FILES_NAMED_MAX]
+        named_files = list(dict.fromkeys(_FILE.findall(f"{row.query}\n{row.response}")))[:_FILES_NAMED_MAX]
         return Around(
-            event=event,
+            event=event_of(row),
             before=beside[0] and beside[0].event_id,
             after=beside[1] and beside[1].event_id,
             facts=[fact.text for fact in tx.all(SQL.facts_of_event, event=row.id, space_id=space_id)],

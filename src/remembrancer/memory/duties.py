@@ -39,7 +39,7 @@ def count_search(context: Context, caller: Caller, user_id: str, query: MemoryQu
             seal_name=context.settings.seal_name,
         )
         tx.run(SQL.next_step, session=session.id)
-        shown = {"hits": len(found.hits), "cubes": len(found.shared_cubes)}
+        shown = {"hits": len(found.hits), "cubes": len(found.shared_cubes), "key_id": caller.key_id}
         tx.run(SQL.note_step, session=session.id, step=step, asked_ms=now_ms, owed=",".join(words_of(standing)), **shown)
         note_shown(tx, session=session.id, step=step, cubes=found.shared_cubes)
         note_hits(tx, session=session.id, step=step, hits=found.hits)

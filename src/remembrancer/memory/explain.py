@@ -13,6 +13,7 @@ from ..context import Caller, Context
 from ..protocol.explaining import ExplainedHit, Explanation, Feature, Gate, LeftOut, Mark, Neighbour, QuestionWord, Stage, Threshold
 from ..protocol.explaining import Looked as LookedAt
 from ..protocol.memory import Hit, MemoryQuery
+from ..protocol.text import beginning
 from ..search import SIGNALS, SUSPECT_COST, Found, Weights, Word, is_frequent, marks
 from ..search.ranking import Judged
 from ..store import Transaction
@@ -112,12 +113,8 @@ def _neighbours(tx: Transaction, space_id: int, found: Found, part: int) -> Iter
         beside = found.beside(part, column)
         row = None if beside is None else tx.one(SQL.hit, id=row_id(space_id, int(found.view["event"][beside])))
         if beside is not None and row is not None:
-            texts = {"query": _beginning(row.query), "response": _beginning(row.response)}
+            texts = {"query": beginning(row.query, BESIDE_CHARACTERS_MAX), "response": beginning(row.response, BESIDE_CHARACTERS_MAX)}
             yield Neighbour(event_id=row.event_id, place=place, base=round(float(found.base[beside]), 4), **texts)
-
-
-def _beginning(text: str) -> str:
-    return text if len(text) <= BESIDE_CHARACTERS_MAX else text[: BESIDE_CHARACTERS_MAX - 1].rstrip() + "…"
 
 
 def _words(found: Found) -> Iterator[QuestionWord]:
@@ -149,8 +146,8 @@ def _left_out(tx: Transaction, space_id: int, found: Found, judged: Judged, look
         part = int(found.pool[judged.best_part(at)])
         yield LeftOut(
             event_id=row.event_id,
-            query=_beginning(row.query),
-            response=_beginning(row.response),
+            query=beginning(row.query, BESIDE_CHARACTERS_MAX),
+            response=beginning(row.response, BESIDE_CHARACTERS_MAX),
             raw_score=round(float(judged.peak[at]), 4),
             coverage=round(float(found.lexical.coverage[part]), 4),
             cosine=round(float(found.cosine[part]), 4),

@@ -21,6 +21,7 @@ from ..protocol.text import rfc3339
 from ..store import Row, Transaction, named
 from ..tools import feedback, files
 from .events import own_event
+from .memory_files import erase_files
 from .spaces import SQL as SPACES
 from .spaces import milliseconds, number_of, row_id, space_of
 
@@ -131,6 +132,7 @@ def _erase_turns(tx: Transaction, which: Range, rows: Sequence[Row]) -> Gone:
         summarised = counts.turns_summarised - sum(id_ not in latest for id_ in ids)
         tx.run(SQL.set_counts, session=session, turns=counts.turns - len(ids), summarised=summarised)
     tx.run(SQL.erase_shown, space_id=which.space_id, **which.values)
+    tx.run(SQL.erase_looks, space_id=which.space_id, **which.values)
     tx.run(SQL.erase_index, **which.values)
     tx.run(SQL.erase_events, **which.values)
     tx.run(SPACES.revise_space, space_id=which.space_id)
@@ -150,6 +152,7 @@ def replace_turn(tx: Transaction, caller: Caller, event_id: str, by: Replacement
     space_id = space_of(old.id)
     counts = tx.the(SQL.session_counts, session=by.session)
     is_summarised = counts.turns - counts.turns_summarised < 2  # the two latest are the other and this one
+    tx.run(SQL.move_looks, session=by.session, old=old.id, new=by.row)
     tx.run(SQL.move_facts, space_id=space_id, old=old.id, new=by.row)
     cubes.move_evidence(tx, caller.account_id, event_id, by.event_id)
     which = Range(space_id=space_id, low=old.id, high=old.id + 1)
@@ -210,6 +213,8 @@ def _forget_user(context: Context, tx: Transaction, caller: Caller, user_id: str
     if space is None:
         return Erased(**counts)
     forget_answers(tx, caller.account_id)
+    if asked.path is not None:
+        return Erased(memory_files=erase_files(tx, space.id, asked.path))
     if not asked.is_narrowed:
         return Erased(**counts, **_bury(context, tx, space.id))
     session = None
@@ -262,7 +267,15 @@ def _erase_l1s(tx: Transaction, space_id: int, l1s: Sequence[int]) -> dict[str, 
 
 
 def _erase_session(tx: Transaction, session: int) -> None:
-    for statement in (SQL.erase_shown_cubes, SQL.erase_duties, SQL.erase_steps, SQL.erase_shown_of, SQL.loosen_cubes, SQL.erase_session):
+    for statement in (
+        SQL.erase_looks_of,
+        SQL.erase_shown_cubes,
+        SQL.erase_duties,
+        SQL.erase_steps,
+        SQL.erase_shown_of,
+        SQL.loosen_cubes,
+        SQL.erase_session,
+    ):
         tx.run(statement, session=session)
 
 
@@ -283,6 +296,7 @@ def _bury(context: Context, tx: Transaction, space_id: int) -> dict[str, int]:
     for session in sessions:
         _erase_session(tx, session)
     tx.run(SQL.erase_origins, space_id=space_id)
+    counts["memory_files"] = erase_files(tx, space_id)
     tx.run(SQL.bury_space, space_id=space_id, tombstone=context.ids("erased_"))
     return counts
 

@@ -80,3 +80,16 @@ update spaces set user_id = :tombstone, revision = revision + 1, l1_count = 0, l
 
 -- spaces_of: The spaces of an account
 select id, user_id, events_made, revision, l1_count from spaces where account_id = :account_id;
+
+-- erase_looks: Erase how second looks at turns went
+delete from looks
+where session in (select sessions.id from sessions where sessions.space_id = :space_id) and event in (
+    select id from events
+    where id >= :low and id < :high and (:session is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+);
+
+-- move_looks: Let the looks at a turn have been at the one that took its place
+update looks set event = :new where session = :session and event = :old;
+
+-- erase_looks_of: Erase how second looks in a session went
+delete from looks where session = :session;

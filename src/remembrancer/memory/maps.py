@@ -60,8 +60,8 @@ def by_headlines(l1s: Sequence[Row]) -> Told:
     return Told(lines=headlines_of(l1s, room_for(l1s)), made_by=HEADLINES)
 
 
-def update_map(context: Context, caller: Caller, asked: MapRequest, given: Once | None = None, tell: Tell = by_headlines) -> MapUpdated:
-    """Make the map anew: what the agent wrote last, then what `tell` says of the L1s that it does not know.
+def update_map(context: Context, caller: Caller, asked: MapRequest, given: Once | None = None, tell: Tell | None = None) -> MapUpdated:
+    """Make the map anew: what the agent wrote last, then what `tell` says of the L1s that it does not know, or their headlines.
 
     A map by a model that knows them all stays: models say the same in other words each time. Raises Forbidden, Conflict as `once`,
     StoreUnavailable.
@@ -72,7 +72,9 @@ def update_map(context: Context, caller: Caller, asked: MapRequest, given: Once 
     while answer is None:  # made anew only when an L1 or a map came in between
         # Telling of many L1s takes a while, and the write lock is not ours to hold.
         sources = context.store.read(lambda tx: _sources(tx, caller.account_id, user_id, asked.session_count))
-        told = tell(sources.new) if sources.any_l1 and not (tell is not by_headlines and _is_known(sources, asked)) else None
+        told = None
+        if sources.any_l1 and not (tell and _is_known(sources, asked)):
+            told = (tell or by_headlines)(sources.new)
         answer = context.store.write(partial(_keep_made, context, caller.account_id, user_id, sources, told, given))
     return MapUpdated.model_validate_json(answer)
 

@@ -74,7 +74,7 @@ order by sessions.last_turn_ms desc, sessions.id desc limit :most;
 update sessions set step = step + 1 where id = :session;
 
 -- note_step: Keep that a search counted, how much it showed, and what was owed then
-insert into steps (session, step, asked_ms, hits, cubes, owed) values (:session, :step, :asked_ms, :hits, :cubes, :owed)
+insert into steps (session, step, asked_ms, hits, cubes, owed, key_id) values (:session, :step, :asked_ms, :hits, :cubes, :owed, :key_id)
 on conflict (session, step) do nothing;
 
 -- add_event: Keep a turn as it was said

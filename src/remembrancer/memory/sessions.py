@@ -11,8 +11,9 @@ from ..context import Caller, Context
 from ..cubes import unrated
 from ..protocol.errors import NotFound
 from ..protocol.seal import render
+from ..protocol.text import beginning
 from ..store import Row, Transaction, named
-from .browse import Place, beginning
+from .browse import Place
 from .rules import Owed, Standing, is_l1_due, judge
 from .spaces import SQL as SPACES
 from .spaces import flags_of
@@ -117,7 +118,7 @@ def _listed(row: Row) -> SessionListed:
 def timeline(context: Context, caller: Caller, user_id: str, session_id: str, *, until: Place | None = None) -> Timeline:
     """What happened in a session, a page of TURNS_SHOWN_MAX turns: the latest, or those before `until`. Raises SessionUnknown, Pinned.
 
-    What a search asked is not kept beside the turns. A second look leaves nothing behind.
+    What a search asked is not kept beside the turns. Of a second look only how it went is counted (agent/compliance.py).
     """
     asked = space_user_id(caller, user_id)
 

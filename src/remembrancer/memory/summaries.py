@@ -53,14 +53,9 @@ def summarize(context: Context, caller: Caller, summary: Summary, given: Once | 
         raise NothingOfItsOwn
 
     def keep(tx: Transaction) -> str:
-        space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
-        session = tx.one(SPACES.session_of, space_id=space.id, session_id=summary.session_id) if space else None
-        if space is None or session is None:
-            raise NothingToSummarise
-        kept = keep_l1(
-            context, tx, space_id=space.id, session=session.id, text=text, topic=summary.topic, message_count=summary.message_count
-        )
-        now = tx.the(SPACES.space_by_id, id=space.id)
+        space_id, session = _place_of(tx, caller, user_id, summary.session_id)
+        kept = keep_l1(context, tx, space_id=space_id, session=session, text=text, topic=summary.topic, message_count=summary.message_count)
+        now = tx.the(SPACES.space_by_id, id=space_id)
         warning = " ".join(said for said in (kept.warning, intake.noticed) if said) or None
         is_due = is_l2_due(now.l1_count, now.l1_mapped)
         return SummarySaved(saved=True, l1_id=kept.l1_id, l2_due=is_due, ratio=kept.ratio, warning=warning).model_dump_json()
@@ -72,12 +67,11 @@ def turns_to_summarise(context: Context, caller: Caller, user_id: str, session_i
     """What an L1 would tell of now. Raises NothingToSummarise, StoreUnavailable."""
 
     def read(tx: Transaction) -> Source:
-        space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
-        session = tx.one(SPACES.session_of, space_id=space.id, session_id=session_id) if space else None
-        source = tx.the(SQL.source_of, session=session.id) if session else None
-        if session is None or source is None or not source.turns:
+        _, session = _place_of(tx, caller, user_id, session_id)
+        source = tx.the(SQL.source_of, session=session)
+        if not source.turns:
             raise NothingToSummarise
-        rows = tx.all(SQL.source_turns, session=session.id, most=limits.SUMMARY_TURNS_MAX)
+        rows = tx.all(SQL.source_turns, session=session, most=limits.SUMMARY_TURNS_MAX)
         room, taken = limits.SUMMARY_SOURCE_CHARACTERS_MAX, 0
         for row in rows:
             room -= len(row.query) + len(row.response)
@@ -87,6 +81,15 @@ def turns_to_summarise(context: Context, caller: Caller, user_id: str, session_i
         return Source(turns=rows[:taken][::-1], count=source.turns, characters=source.characters)
 
     return context.store.read(read)
+
+
+def _place_of(tx: Transaction, caller: Caller, user_id: str, session_id: str) -> tuple[int, int]:
+    """The rows of a space and of a session of it. Raises NothingToSummarise where there is none."""
+    space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+    session = tx.one(SPACES.session_of, space_id=space.id, session_id=session_id) if space else None
+    if space is None or session is None:
+        raise NothingToSummarise
+    return space.id, session.id
 
 
 def keep_l1(

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeAlias
 
+from ..settings import Settings
+
 Slot: TypeAlias = Literal["chat", "repair_1", "repair_2", "repair_3", "summarize", "judge"]
 Reason: TypeAlias = Literal[
     "none",  # no model is configured that may be asked
@@ -109,6 +111,11 @@ class Budget:
     def __init__(self, *, seconds: float, calls: int, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self.ends, self.calls_left = now() + seconds, calls
+
+    @classmethod
+    def of(cls, settings: Settings) -> Budget:
+        """What the settings let one request spend."""
+        return cls(seconds=settings.model_seconds, calls=settings.model_calls_max)
 
     @property
     def seconds_left(self) -> float:

@@ -13,6 +13,7 @@ from ..context import Caller, Records
 from ..protocol.errors import Conflict, NotFound
 from ..protocol.permissions import (
     ACTIONS,
+    Action,
     ActionLog,
     ActionLogged,
     Granted,
@@ -158,13 +159,18 @@ def _live(row: Row, now_ms: int) -> LiveGrant:
     return LiveGrant(
         grant_id=row.grant_id,
         scope=row.scope,
-        actions=[action for action in ACTIONS if action in row.actions.split(",")],
+        actions=_actions(row),
         agent=row.agent,
         key_id=row.key_id,
         granted_at=rfc3339(row.granted_ms),
         expires_at=rfc3339(row.expires_ms),
         seconds_left=-(-(row.expires_ms - now_ms) // 1000),
     )
+
+
+def _actions(row: Row) -> list[Action]:
+    given = row.actions.split(",")
+    return [action for action in ACTIONS if action in given]
 
 
 def _grant_for(tx: Transaction, asked: PermissionCheck, now_ms: int) -> Row | None:
@@ -175,6 +181,5 @@ def _grant_for(tx: Transaction, asked: PermissionCheck, now_ms: int) -> Row | No
 
 
 def _allows(row: Row, asked: PermissionCheck, now_ms: int) -> bool:
-    actions = frozenset(action for action in ACTIONS if action in row.actions.split(","))
-    found = Grant(scope=row.scope, actions=actions, agent=row.agent, expires_ms=row.expires_ms)
+    found = Grant(scope=row.scope, actions=frozenset(_actions(row)), agent=row.agent, expires_ms=row.expires_ms)
     return allows(found, path=asked.path, action=asked.action, agent=asked.agent, now_ms=now_ms)

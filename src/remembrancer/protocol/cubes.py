@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from . import limits
+from .line import CubeKind
 from .message import ABSENT_IF_NONE, Id, Message, Telling
 from .text import Text
 
-CubeKind = Literal["moment", "fact", "culture", "lifehack", "warning", "code"]  # specification, Experience cube
 CubeStatus = Literal["private", "published", "trusted", "retired"]  # decisions.md, Cubes
 Visibility = Literal["private", "published"]  # specification, States and transitions
 

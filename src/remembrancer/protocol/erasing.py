@@ -13,7 +13,9 @@ from .text import Moment, Text
 Count = Annotated[int, Field(ge=0)]
 
 
-_NARROWING = ("user_id", "session_id", "after", "before")
+_NARROWING = ("user_id", "session_id", "after", "before", "path")
+_TURNS = ("session_id", "after", "before")
+_FILES = {"properties": {"path": {"type": "string"}}, "required": ["path"]}
 _ALL = {"properties": {"account": {"const": True}}, "required": ["account"]}
 
 
@@ -23,12 +25,17 @@ class Forget(Message):
     model_config = example(
         {"user_id": "bob", "session_id": "trip-to-elba", "dry_run": True},
         **{"if": _ALL, "then": {"properties": {name: {"type": "null"} for name in _NARROWING}}},
+        allOf=[{"if": _FILES, "then": {"properties": {name: {"type": "null"} for name in _TURNS}}}],
     )
 
     user_id: Annotated[Id | None, Field(description="Whose memory. Default: the key's own.")] = None
     session_id: Annotated[Id | None, Field(description="Only this session, with its summaries and duties.")] = None
     after: Annotated[Moment | None, Field(description="Only turns that occurred at or after this time (RFC 3339).")] = None
     before: Annotated[Moment | None, Field(description="Only turns that occurred before this time (RFC 3339).")] = None
+    path: Annotated[
+        Annotated[Text, Field(max_length=limits.MEMORY_PATH_CHARACTERS_MAX)] | None,
+        Field(description="Only this memory file, or all below this folder, with every version."),
+    ] = None
     account: Annotated[bool, Field(description="Everything the account keeps: all users, lessons, files, prompts. Its keys stay.")] = False
     confirm: Annotated[
         Annotated[Text, Field(max_length=limits.ID_CHARACTERS_MAX)] | None,
@@ -39,12 +46,14 @@ class Forget(Message):
     @property
     def is_narrowed(self) -> bool:
         """Whether less than a user's whole memory is meant."""
-        return self.session_id is not None or self.after is not None or self.before is not None
+        return self.session_id is not None or self.after is not None or self.before is not None or self.path is not None
 
     @model_validator(mode="after")
     def _fits(self) -> Forget:
         if self.account and any(getattr(self, name) is not None for name in _NARROWING):
-            raise Misfit("account", "account means everything: leave user_id, session_id, after and before out")
+            raise Misfit("account", "account means everything: leave user_id, session_id, after, before and path out")
+        if self.path is not None and any(getattr(self, name) is not None for name in _TURNS):
+            raise Misfit("path", "memory files belong to no session and no time: leave session_id, after and before out")
         return self
 
 
@@ -58,6 +67,7 @@ class Erased(Message):
     facts: Annotated[Count, Field(description="Critical facts that came with what was erased.")] = 0
     prompts: Annotated[Count, Field(description="The user's own parts of the agent prompt.")] = 0
     files: Annotated[Count, Field(description="Created files.")] = 0
+    memory_files: Annotated[Count, Field(description="Versions of memory files.")] = 0
     cubes: Annotated[Count, Field(description="Lessons of the account, also shared ones.")] = 0
     feedback: Annotated[Count, Field(description="Feedback that the account sent.")] = 0
 

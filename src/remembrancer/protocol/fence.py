@@ -10,8 +10,8 @@ Source of the idea: Hines et al., "Defending Against Indirect Prompt Injection A
 
 from __future__ import annotations
 
+import os
 import re
-import secrets
 import unicodedata
 from collections import defaultdict, deque
 
@@ -52,7 +52,7 @@ _BEGINS_FENCE = re.compile(f"<(?={_FILLER}*(?:{_spaced[0]}{_FILLER}*)?{_spaced[1
 
 def new_delimiter() -> str:
     """A fresh one: 64 random bits."""
-    return secrets.token_hex(DELIMITER_DIGITS // 2)
+    return os.urandom(DELIMITER_DIGITS // 2).hex()
 
 
 def fenced(text: str, delimiter: str) -> str:

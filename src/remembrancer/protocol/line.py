@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple, cast, get_args
+from typing import Literal, NamedTuple, cast, get_args
 
-from .cubes import CubeKind
 from .seal import Seal, read_seal
 
+CubeKind = Literal["moment", "fact", "culture", "lifehack", "warning", "code"]  # specification, Experience cube
 KINDS: tuple[str, ...] = get_args(CubeKind)
 NONE_WORDS = frozenset({"", "none", "no", "n/a", "-", "\u2014", "null", "nothing"})
 VOTES = {"+1": 1, "1": 1, "\uff0b1": 1, "-1": -1, "\u22121": -1, "\u20131": -1, "0": 0, "+0": 0, "-0": 0}

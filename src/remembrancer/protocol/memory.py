@@ -7,7 +7,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from . import limits
-from .cubes import CubeKind, CubeMade, SharedCube
+from .cubes import CubeMade, SharedCube
+from .line import CubeKind
 from .message import ABSENT_IF_NONE, Created, Id, Message, Misfit, Saved, Topic, example, says_nothing
 from .text import Moment, Text
 

@@ -50,6 +50,11 @@ def tokens(text: str) -> int:
     return -(-(len(text) - wide) // _CHARACTERS_PER_TOKEN) + wide
 
 
+def beginning(text: str, most: int) -> str:
+    """The beginning of a text, with a mark where more follows: at most so many characters."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
 def rfc3339(ms: int) -> str:
     """A time as RFC 3339 in UTC, to the millisecond."""
     return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from starlette.responses import Response, StreamingResponse
 
 from ...permissions.audit import AuditBroken, exported, verify
 from ...permissions.owner import must_govern
 from ...permissions.trail import Sought, looked_through
+from .given import link_to
 from .typed import number, sought
 from .visit import Page, Visit
 
@@ -46,7 +46,7 @@ def show(visit: Visit) -> Response:
         "form": form,
         "wrong": wrong,
         "kinds": _KINDS,
-        "older": f"{PATH}?{urlencode({**filters, 'before': leaf.next})}" if leaf.next else None,
+        "older": link_to(PATH, **filters, before=leaf.next) if leaf.next else None,
         "is_newest": not asked.get("before"),
         "is_filtered": bool(filters),
     }

@@ -9,8 +9,9 @@ from starlette.responses import Response
 from ...cubes import board
 from ...cubes.board import Card
 from ...cubes.votes import vote
-from ...protocol.cubes import CubeKind, CubeStatus, CubeVote
+from ...protocol.cubes import CubeStatus, CubeVote
 from ...protocol.errors import InvalidRequest
+from ...protocol.line import CubeKind
 from . import given
 from .given import link_to
 from .visit import Page, Visit

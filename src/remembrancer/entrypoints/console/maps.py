@@ -6,11 +6,13 @@ from typing import Any
 
 from starlette.responses import Response
 
+from ...agent.summarizing import make_map
 from ...memory.facts import facts_of
-from ...memory.maps import MapUnknown, map_history, map_version, update_map
+from ...memory.maps import MapUnknown, map_history, map_version
 from ...memory.rules import L2_SUMMARIES
 from ...memory.start import start_pack
 from ...protocol.summaries import MapQuery, MapRequest, MapVersion, StartQuery
+from ..endpoint import Where
 from . import given
 from .differences import differences
 from .given import link_to
@@ -51,9 +53,9 @@ def _map(visit: Visit, user_id: str, version: int | None) -> MapVersion | None:
 def make(visit: Visit) -> Response:
     """Make the map anew of the stored L1s."""
     user_id = given.users(visit.context, visit.caller(), visit.form).chosen
-    made = update_map(visit.context, visit.caller(), given.message(MapRequest, {"user_id": user_id}))
+    made = make_map(visit.context, visit.caller(), given.message(MapRequest, {"user_id": user_id}))
     told = f"Made: version {made.version}, of {made.l1_count:,} L1s." if made.updated else "It would say the same: no version was made."
     return visit.go(link_to(HERE, user_id=user_id), told=told if made.l1_count else "There is no L1 yet to make a map of.")
 
 
-PAGES = {HERE: Page(get=show), f"{HERE}/make": Page(post=make)}
+PAGES = {HERE: Page(get=show), f"{HERE}/make": Page(post=make, where=Where.TALK)}

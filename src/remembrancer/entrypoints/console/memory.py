@@ -230,7 +230,13 @@ def _what(asked: Forget) -> str:
 
 
 def _erased(counts: Mapping[str, int]) -> str:
-    words = {"events": "turns", "summaries": "L1s", "maps": "versions of the map", "prompts": "prompts"}
+    words = {
+        "events": "turns",
+        "summaries": "L1s",
+        "maps": "versions of the map",
+        "prompts": "prompts",
+        "memory_files": "versions of memory files",
+    }
     said = ", ".join(f"{count:,} {words.get(name, name)}" for name, count in counts.items() if count)
     return f"Erased: {said}." if said else "There was nothing to erase."
 

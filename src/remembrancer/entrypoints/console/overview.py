@@ -9,7 +9,9 @@ from starlette.responses import Response
 from ... import __version__, status
 from ...accounts import NotOwner
 from ...accounts.invitations import invite
+from ...agent.compliance import compliance
 from ...models import SLOTS
+from ...protocol.compliance import ComplianceQuery
 from ...protocol.errors import InvalidRequest
 from . import frame, step_up
 from .sign_in import HOME, link
@@ -34,6 +36,8 @@ _SANDBOX = {
     "not started": ("idle", "starts with the first program"),
 }
 
+COMPLIANCE_DAYS = 7  # of the card
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
@@ -51,7 +55,16 @@ def show(visit: Visit, *, invitation: str | None = None, error: str | None = Non
     service = status.kept(visit.context, None) if who.is_owner else None
     rows = [(name, getattr(own, field), getattr(service, field) if service else None, path) for field, name, path in _KEPT]
     steps = [status.has_key(visit.context, caller), own.turns > 0]
-    values = {"rows": rows, "steps": steps, "parts": parts(visit), "version": __version__, "base": visit.base}
+    kept_to = compliance(visit.context, caller, ComplianceQuery(days=COMPLIANCE_DAYS))
+    values = {
+        "rows": rows,
+        "steps": steps,
+        "parts": parts(visit),
+        "version": __version__,
+        "base": visit.base,
+        "kept_to": kept_to,
+        "days": COMPLIANCE_DAYS,
+    }
     return visit.page("overview.html", status=422 if error else 200, **values, invitation=invitation, error=error)
 
 

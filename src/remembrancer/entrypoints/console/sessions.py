@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
+from ...agent.compliance import of_session
 from ...memory import sessions
 from ...memory.rules import L1_TURNS
 from . import given
@@ -28,7 +29,10 @@ def _one(visit: Visit, user_id: str, session_id: str) -> Response:
     until = given.place(visit.request.query_params, "until")
     found = sessions.timeline(visit.context, visit.caller(), user_id, session_id, until=until)
     earlier = link_to(HERE, user_id=user_id, session_id=session_id, until=found.earlier) if found.earlier else None
-    return visit.page("session.html", user_id=user_id, found=found, earlier=earlier, is_latest=until is None, l1_turns=L1_TURNS)
+    kept_to = of_session(visit.context, visit.caller(), user_id, session_id)
+    return visit.page(
+        "session.html", kept_to=kept_to, user_id=user_id, found=found, earlier=earlier, is_latest=until is None, l1_turns=L1_TURNS
+    )
 
 
 PAGES = {HERE: Page(get=show)}

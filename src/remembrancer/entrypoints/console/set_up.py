@@ -41,7 +41,7 @@ def set_up(base: str, user_id: str, key: str | None) -> list[Way]:
         Way(
             name="Claude Code",
             word="claude-code",
-            about="In the shell with the two variables, once: its agent then has the tools of the memory.",
+            about="In the shell with the two variables, once: it has the tools then. `remembrancer install claude-code` adds hooks.",
             text='claude mcp add --transport http remembrancer "$REMEMBRANCER_URL/mcp" --header "Authorization: Bearer $REMEMBRANCER_KEY"',
         ),
         Way(

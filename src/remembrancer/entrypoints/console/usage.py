@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any
 
 from starlette.responses import Response
 
-from ...accounts.usage import DAYS_SHOWN, KINDS, Kind, usage_of
+from ...accounts.usage import DAY_MS, DAYS_SHOWN, KINDS, Kind, usage_of
+from ...protocol.text import day_of
 from .visit import Page, Visit
 
 PATH = "/console/usage"
 WIDTH, HEIGHT, _FLOOR, _TOP = 600, 140, 118, 20  # of a chart: bars stand on the floor, labels below it
-_DAY_MS = 86_400_000
 _CHARTS: tuple[tuple[str, tuple[tuple[Kind, str], ...]], ...] = (
     ("Turns kept", (("turn", "turns"),)),
     ("Searches", (("search", "searches"),)),
@@ -56,7 +56,7 @@ def show(visit: Visit) -> Response:
     """The charts: of all accounts for an owner, of their own for others."""
     caller = visit.caller()
     found = usage_of(visit.context, caller)
-    days = [datetime.fromtimestamp(day * _DAY_MS / 1000, UTC).date() for day in found.days]
+    days = [day_of(day * DAY_MS) for day in found.days]
     shown = (*_CHARTS, *_OF_MODELS) if caller.is_owner else _CHARTS
     charts = [chart(title, [(name, found.by_day[kind]) for kind, name in series], days) for title, series in shown]
     kinds = [kind for kind in KINDS if any(kind in one.counts for one in found.by_key)]

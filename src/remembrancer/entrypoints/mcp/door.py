@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ...accounts import default_user_id
 from ...protocol.errors import Forbidden, Problem
 from ...store import StoreUnavailable
 from .. import pages, problems
@@ -46,7 +47,7 @@ class McpDoor:
         request = Request(scope)
         try:
             self._check_origin(request)
-            await self.door.start(Where.WRITE, partial(self.door.caller, request.headers))
+            scope["caller"] = await self.door.start(Where.WRITE, partial(self.door.caller, request.headers))
         except (Problem, StoreUnavailable) as error:
             await problems.respond(error, scope["request_id"])(scope, receive, send)
             return
@@ -100,7 +101,7 @@ class McpDoor:
         transport = httpx2.ASGITransport(app=self.inside, raise_app_exceptions=False)
         base = self.door.context.settings.public_url.rstrip("/") or pages.base_url(request)
         async with AsyncClient("http://localhost", key, transport=transport, timeout_s=SECONDS_MAX, retry=Retry(times=0)) as client:
-            yield Talk(client=client, base=base)
+            yield Talk(client=client, base=base, user_id=default_user_id(request.scope["caller"]))
 
     async def close(self) -> None:
         """End what is under way."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,10 +30,11 @@ INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Talk:
-    """Who carries tools out: a client with the caller's key, and the address people reach the service at."""
+    """Who carries tools out: a client with the caller's key, whose that is, and the address people reach the service at."""
 
     client: AsyncClient
     base: str
+    user_id: str | None  # the key's own, where that is known
 
 
 Talking = Callable[[ServerRequestContext[Any, Any]], AbstractAsyncContextManager[Talk]]  # whoever asks
@@ -63,7 +64,7 @@ def server(talking: Talking) -> Server[Any]:
         if asked.name != CONSTITUTION:
             raise MCPError(types.INVALID_PARAMS, f"There is no prompt {asked.name!r}; there is {CONSTITUTION}.")
         async with talking(asking) as talk, _told():
-            user_id = (asked.arguments or {}).get("user_id") or (await talk.client.own_key()).user_id
+            user_id = (asked.arguments or {}).get("user_id") or talk.user_id or (await talk.client.own_key()).user_id
             text = (await talk.client.get_prompt(PromptQuery(user_id=user_id))).prompt
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=types.TextContent(text=text))])
 
@@ -109,7 +110,7 @@ def _described(tool: Tool) -> types.Tool:
 async def _called(tool: Tool, talk: Talk, arguments: dict[str, Any]) -> types.CallToolResult:
     """What came of a call. What the agent can mend is told in the result, as the protocol wants it, so that the model reads it."""
     try:
-        answer = await acall_tool(talk.client, tool.name, arguments, talk.base)
+        answer = await acall_tool(talk.client, tool.name, arguments, talk.base, talk.user_id)
     except ArgumentsUnfit as error:
         return _refused(str(error))
     except ClientError as error:
@@ -142,9 +143,14 @@ async def _told() -> AsyncIterator[None]:
 async def serve_stdio(client: AsyncClient, base: str) -> None:
     """Speak over standard input and output until it ends, for a client that is closed then."""
 
+    known: list[str] = []  # whose key it is, once the service said so
+
     @asynccontextmanager
     async def talking(_: ServerRequestContext[Any, Any]) -> AsyncIterator[Talk]:
-        yield Talk(client=client, base=base)
+        if not known:
+            with suppress(ClientError):  # what is asked for says why
+                known.append((await client.own_key()).user_id)
+        yield Talk(client=client, base=base, user_id=known[0] if known else None)
 
     made = server(talking)
     async with client, stdio_server() as (read, write):

@@ -1,0 +1,99 @@
+"""What the Model Context Protocol costs: the same search as a tool at `/mcp` and as `POST /api/v7/memory`, turn about, on one server.
+
+    python -m bench.mcp [--events 2000]
+
+The first call loads the SDK; it is told apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable
+from http.client import HTTPConnection
+from pathlib import Path
+
+from bench.http import Server, quantiles
+from bench.report import table, timed, write_section
+from remembrancer.accounts import keys
+from remembrancer.context import open_records
+from remembrancer.settings import read
+
+ASKED = 400
+WORDS = ("ferry", "harbour", "ladder", "garden", "budget", "roof", "concert", "train", "bread", "letter")
+
+
+def fill(server: Server, events: int) -> None:
+    """So many turns, through the door."""
+    connection = server.connection()
+    for n in range(events):
+        sides = {"query": f"What of the {WORDS[n % 10]} number {n}?", "response": f"It is at {WORDS[n * 3 % 10]} street {n % 97}."}
+        said = {**sides, "session_id": f"s{n // 20}"}
+        status, answer = server.request("POST", "/api/v7/remember", said, connection)
+        if status != 200:
+            raise SystemExit(f"a turn was answered {status}: {answer[:300]!r}")
+
+
+def by_http(server: Server, connection: HTTPConnection, n: int) -> bytes:
+    """One search."""
+    asked = {"query_text": f"where is the {WORDS[n % 10]} {n}", "user_id": "owner", "interact": False}
+    status, answer = server.request("POST", "/api/v7/memory", asked, connection)
+    if status != 200:
+        raise SystemExit(f"a search was answered {status}: {answer[:300]!r}")
+    return answer
+
+
+def by_mcp(server: Server, connection: HTTPConnection, n: int) -> bytes:
+    """The same search as a tool."""
+    call = {"name": "search", "arguments": {"query": f"where is the {WORDS[n % 10]} {n}"}}
+    headers = {"Authorization": f"Bearer {server.key}", "Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    body = json.dumps({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": call})
+    connection.request("POST", "/mcp", body, {**headers, "MCP-Protocol-Version": "2025-11-25"})
+    response = connection.getresponse()
+    answer = response.read()
+    if response.status != 200 or b'"results"' not in answer:
+        raise SystemExit(f"a tool was answered {response.status}: {answer[:300]!r}")
+    return answer
+
+
+def took(act: Callable[[Server, HTTPConnection, int], bytes], server: Server, connection: HTTPConnection, n: int) -> tuple[float, float]:
+    """Milliseconds, and those of the server's CPU."""
+    before = server.cpu_ms()
+    return timed(lambda: act(server, connection, n)), server.cpu_ms() - before
+
+
+def main() -> None:
+    """Print the table and keep it in bench/results.md."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--events", type=int, default=2_000)
+    parser.add_argument("--data", type=Path, help="not needed")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        records = open_records(read(data=folder, durability="normal"))
+        key = keys.create(records, account="owner", label="bench").key.reveal()
+        records.close()
+        limits = {"REMEMBRANCER_RATE_MEMORY_PER_MINUTE": "0", "REMEMBRANCER_DURABILITY": "normal"}
+        with Server(folder, key, limits) as server:
+            fill(server, given.events)
+            server.settle()
+            connection = server.connection()
+            first = timed(lambda: by_mcp(server, connection, 0))
+            ways = {"POST /api/v7/memory": by_http, "search at /mcp": by_mcp}
+            times: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
+            for n in range(20 + ASKED):
+                for way, act in ways.items():
+                    one = took(act, server, connection, n)
+                    if n >= 20:
+                        times[way].append(one)
+    rows = [[way, *quantiles([ms for ms, _ in one]), f"{sum(cpu for _, cpu in one) / len(one):.2f}"] for way, one in times.items()]
+    middle = [sorted(ms for ms, _ in one)[len(one) // 2] for one in times.values()]
+    text = f"{given.events:,} events, {ASKED} searches each.\n\n{table(['asked by', 'p50 ms', 'p95', 'p99', 'CPU ms'], rows)}\n\n"
+    more = f"{middle[1] / middle[0]:.2f}x the time of the request, {middle[1] - middle[0]:.1f} ms more"
+    text += f"A tool takes {more}; the first call of a server, which loads the SDK, {first:,.0f} ms."
+    write_section("mcp", "Tools by the Model Context Protocol", "python -m bench.mcp", text)
+
+
+if __name__ == "__main__":
+    main()

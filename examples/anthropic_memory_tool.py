@@ -1,0 +1,37 @@
+"""Anthropic's memory tool with the service's files behind it. Takes the address of the service, and KEY. Prints what is called and said."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from anthropic import Anthropic
+from scripted_model import serving
+
+from remembrancer.client import Client
+from remembrancer.client.memory_tool import memory_tool
+from remembrancer.protocol.memory_files import FileQuery
+
+
+def main() -> None:
+    """Let the model look into its memory and note something, then show the versions of its file."""
+    with serving() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
+        model = Anthropic(base_url=model_url, api_key="none needed here")
+        runner = model.beta.messages.tool_runner(
+            model="scripted",
+            max_tokens=1_000,
+            messages=[{"role": "user", "content": "The ferry to Elba leaves Piombino at 9:40, not at 9:10."}],
+            tools=[memory_tool(memory)],
+        )
+        for message in runner:
+            for block in message.content:
+                if block.type == "tool_use":
+                    print(f"> {block.input}")
+                elif block.type == "text":
+                    print(block.text)
+        for version in memory.file_history(FileQuery(path="/memories/elba.md")).versions:
+            print(f"{version.path}, version {version.version}: {version.change}, {version.bytes} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,48 @@
+"""Keys that people paste by mistake: ours and those of common providers, told by their shapes alone.
+
+A small set for a client, which has to look before anything is sent; the service looks again, with a whole detector.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_KINDS = {  # each begins with letters that text seldom has, so that one pass finds all
+    "remembrancer": r"sk_[0-9a-fA-F]{16,}",
+    "openai or anthropic": r"sk-[A-Za-z0-9_-]{20,}",
+    "stripe": r"[sr]k_(?:live|test)_[0-9A-Za-z]{16,}",
+    "github": r"gh[pousr]_[0-9A-Za-z]{36,}|github_pat_[0-9A-Za-z_]{40,}",
+    "gitlab": r"glpat-[0-9A-Za-z_-]{20,}",
+    "aws": r"A(?:KIA|SIA)[0-9A-Z]{16}(?![0-9A-Za-z])",
+    "google": r"AIza[0-9A-Za-z_-]{35}",
+    "slack": r"xox[abeoprs]-[0-9A-Za-z-]{10,}",
+    "hugging face": r"hf_[0-9A-Za-z]{30,}",
+    "groq": r"gsk_[0-9A-Za-z]{40,}",
+    "xai": r"xai-[0-9A-Za-z]{40,}",
+    "npm": r"npm_[0-9A-Za-z]{36}",
+    "pypi": r"pypi-AgEI[0-9A-Za-z_-]{50,}",
+    "private key": r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY-----",
+}
+_ANY = re.compile("(?<![0-9A-Za-z])(?:" + "|".join(f"(?P<k{n}>{shape})" for n, shape in enumerate(_KINDS.values())) + ")")
+_NAMES = {f"k{n}": kind for n, kind in enumerate(_KINDS)}
+
+REMOVED = "[a key was removed]"
+
+
+class Pasted(NamedTuple):
+    """A key in a text: whose it seems to be, and where it stands."""
+
+    kind: str
+    start: int
+    end: int
+
+
+def pasted_keys(text: str) -> list[Pasted]:
+    """The keys in a text, in order."""
+    return [Pasted(_NAMES[match.lastgroup or "k0"], match.start(), match.end()) for match in _ANY.finditer(text)]
+
+
+def without_keys(text: str) -> str:
+    """The text with a mark in the place of each key."""
+    return _ANY.sub(REMOVED, text)

@@ -1,0 +1,67 @@
+"""The figures of compliance are read by indexes, and a look that cannot be counted is a look all the same."""
+
+from __future__ import annotations
+
+import pytest
+from memory.asking import Memory, memory_in
+from memory.plans import plan
+from service import new_key
+
+from remembrancer.accounts.keys import authenticate
+from remembrancer.agent import compliance
+from remembrancer.agent.second_look import second_look
+from remembrancer.context import Caller, Context
+from remembrancer.memory.forget import erase_event
+from remembrancer.protocol.compliance import ComplianceQuery
+from remembrancer.protocol.second_look import SecondLook
+
+
+@pytest.fixture
+def memory(context: Context) -> Memory:
+    """Ada's memory, empty."""
+    return memory_in(context)
+
+
+@pytest.fixture
+def agent(context: Context) -> Caller:
+    """An agent with a key of its own."""
+    return authenticate(context, new_key(context))
+
+
+def test_no_list_of_rows_is_gone_through_for_what_an_index_knows(context: Context) -> None:
+    plans = {name: plan(context, sql) for name, sql in vars(compliance.SQL).items()}
+
+    assert "steps USING INDEX steps_asked (asked_ms>?)" in plans["steps_since"]
+    assert "shown_cubes USING INDEX shown_cubes_step (session=? AND step=?)" in plans["cubes_since"]
+    assert "looks USING INDEX looks_looked (looked_ms>?)" in plans["looks_since"]
+    assert "events USING" in plans["turns_since"]
+    assert [name for name in ("steps_since", "cubes_since", "looks_since") if "SCAN" in plans[name]] == []
+    assert {line for line in plans["of_session"].split("\n") if "SCAN" in line} <= {f"SCAN {one}" for one in ("found", "cubes", "seen")}
+
+
+def test_people_who_look_leave_no_trace(memory: Memory, context: Context) -> None:
+    memory.tell("q", "r")
+
+    second_look(context, memory.caller, SecondLook(draft="r"))  # as the console does: no key
+
+    assert compliance.compliance(context, memory.caller, ComplianceQuery()).total.looks == 0
+
+
+def test_a_look_at_a_draft_that_is_gone_is_counted_no_more(memory: Memory, context: Context, agent: Caller) -> None:
+    event_id = memory.tell("q", "r")
+    second_look(context, agent, SecondLook(draft="r"))
+    before = compliance.compliance(context, agent, ComplianceQuery()).total.looks
+
+    erase_event(context, agent, event_id)
+
+    assert (before, compliance.compliance(context, agent, ComplianceQuery()).total.looks) == (1, 0)
+
+
+def test_one_session_is_counted_from_its_beginning(memory: Memory, context: Context) -> None:
+    for session_id in ("s", "t"):
+        memory.ask("one", interact=True, session_id=session_id)
+        memory.tell("q", "r", session_id=session_id)
+
+    found = compliance.of_session(context, memory.caller, "ada", "s")
+
+    assert (found.searches, found.turns, found.remembered.done, found.searched and found.searched.done) == (1, 1, 1, 1)

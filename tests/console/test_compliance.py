@@ -1,0 +1,54 @@
+"""What agents kept to, on the overview and on the page of a session."""
+
+from __future__ import annotations
+
+from console.reader import Reader, words_of
+from service import Http, new_key
+
+
+def worked(reader: Reader) -> Http:
+    """A key of the reader's account, with one turn that came after a search and one that did not."""
+    http = Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
+    http.memory("ferry", reader.caller.account_name, session_id="trip")
+    http.remember("When?", "Nobody said.", session_id="trip")
+    http.remember("And back?", "Nobody said that either.", session_id="trip")
+    http.post("/api/v7/agent/second-look", {"draft": "Nobody said."})
+    return http
+
+
+def test_the_overview_has_the_figures_of_the_own_account(owner: Reader, ada: Reader) -> None:
+    """Issue: 'endpoint, console card and metrics'."""
+    worked(owner)
+
+    said = words_of(owner.get("/console").text)
+
+    assert "1 searches that counted, 2 turns" in said
+    assert "Searched before a turn 50 % 1 2" in said
+    assert "Remembered the turn 100 % 1 1" in said
+    assert "Sealed the reply not due 0 0" in said
+    assert "Passed it in the end 100 % 1 1" in said
+    assert "No agent searched or kept a turn in the last 7 days" in words_of(ada.get("/console").text)
+
+
+def test_the_overview_tells_several_keys_apart(owner: Reader) -> None:
+    worked(owner)
+    second = worked(owner)
+
+    said = words_of(owner.get("/console").text)
+
+    assert f"for a test {(second.key or '')[3:11]} 1" in said
+
+
+def test_a_session_has_its_own_figures(owner: Reader) -> None:
+    worked(owner)
+
+    said = words_of(owner.get("/console/sessions?session_id=trip").text)
+
+    assert "What the agent kept to" in said
+    assert "Took a second look 50 % 1 2" in said
+
+
+def test_a_session_without_a_search_has_none(owner: Reader) -> None:
+    Http(owner.client, owner.context, new_key(owner.context)).remember("q", "r", session_id="told")
+
+    assert "What the agent kept to" not in owner.get("/console/sessions?session_id=told").text

@@ -1,0 +1,232 @@
+"""Issue: 'Compliance: per agent and session, how often it searched, remembered, sealed, rated, passed second look; endpoint [...]'."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from service import Http
+from starlette.testclient import TestClient
+
+from remembrancer.protocol import limits
+from remembrancer.protocol.seal import render
+
+COMPLIANCE = "/api/v7/agent/compliance"
+DAY_MS = 86_400_000
+
+
+def asked(http: Http, **parameters: Any) -> Any:
+    """The answer's body."""
+    answer = http.get(COMPLIANCE, params=parameters)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def parts(figures: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """What was done of what was due, those aside that never were."""
+    return {name: (part["done"], part["of"]) for name, part in figures.items() if isinstance(part, dict) and part["of"]}
+
+
+def look(http: Http, draft: str) -> str:
+    """A second look; its status."""
+    return str(http.post("/api/v7/agent/second-look", {"draft": draft}).json()["status"])
+
+
+def test_nothing_done_is_nothing_due(http: Http) -> None:
+    told = asked(http)
+
+    assert (parts(told["total"]), told["agents"], told["sessions"]) == ({}, [], [])
+    assert told["total"]["remembered"] == {"done": 0, "of": 0, "share": None}
+
+
+def test_an_agent_that_keeps_to_everything_has_all_of_it(http: Http) -> None:
+    """Specification, 'Per-turn agent protocol': search, draft, save, second look, vote."""
+    http.memory("ferry", session_id="s")
+    http.remember("When does the ferry leave?", "I do not know.", session_id="s")
+    look(http, "I do not know.")
+    http.memory("ferry", session_id="s", last_seal=render(1))
+    http.remember("And back?", "Nobody said.", session_id="s")
+    look(http, "Nobody said.")
+
+    total = asked(http)["total"]
+
+    assert parts(total) == {"searched": (2, 2), "remembered": (2, 2), "sealed": (1, 1), "looked": (2, 2), "passed": (2, 2)}
+    assert (total["searches"], total["turns"], total["looks"]) == (2, 2, 2)
+
+
+def test_a_search_without_its_turn_and_a_turn_without_its_search_show(http: Http) -> None:
+    http.memory("one", session_id="s")
+    http.memory("two", session_id="s", last_seal=render(1))  # what was found for the first was never remembered
+    http.remember("q", "r", session_id="s")
+    http.remember("q2", "r2", session_id="t")
+
+    total = asked(http)["total"]
+
+    assert (parts(total)["remembered"], parts(total)["searched"]) == ((1, 2), (1, 2))
+
+
+def test_the_turn_of_the_latest_search_is_not_due_yet(http: Http) -> None:
+    http.memory("one", session_id="s")
+
+    assert parts(asked(http)["total"]) == {}
+
+
+@pytest.mark.parametrize(("seal", "done"), [(render(1), 1), (render(9), 0), ("", 0), ("sealed!", 0)])
+def test_a_seal_counts_when_the_next_search_brings_the_right_one(http: Http, seal: str, done: int) -> None:
+    """Specification, 'Seal line': '`<step>` is the integer `step` returned by the memory search'."""
+    http.memory("one", session_id="s")
+    http.remember("q", "r", session_id="s")
+    http.memory("two", session_id="s", last_seal=seal)
+
+    assert parts(asked(http)["total"])["sealed"] == (done, 1)
+
+
+def test_cubes_that_were_shown_as_new_and_rated_count(http: Http) -> None:
+    """Specification, RATE: 'Required for each cube marked new and for each cube used'."""
+    for topic in ("boats", "harbours"):
+        body = {"topic": topic, "essence": f"Ask about {topic} early.", "rules_markdown": "- MUST ask", "evidence": "a trip"}
+        made = http.post("/api/v7/experience/create", body).json()
+    shown = http.memory("boats and harbours", session_id="s")["shared_cubes"]
+    http.post("/api/v7/experience/vote", {"cube_id": made["cube_id"], "user_id": "owner", "vote": 1})
+
+    assert parts(asked(http)["total"])["rated"] == (1, len(shown)) == (1, 2)
+
+
+def test_the_last_look_at_a_turn_says_whether_it_passed(http: Http) -> None:
+    http.remember("When?", "It leaves at 9:40.", session_id="s")
+    first = look(http, "It leaves at 9:40.")
+    http.remember("When?", "It leaves at 9:40 [general].", session_id="s", replaces=asked_event(http))
+    second = look(http, "It leaves at 9:40 [general].")
+
+    total = asked(http)["total"]
+
+    assert (first, second) == ("fail", "pass")
+    assert (total["looks"], parts(total)["looked"], parts(total)["passed"]) == (2, (1, 1), (1, 1))
+
+
+def asked_event(http: Http) -> str:
+    """The event_id of the only turn."""
+    return str(http.memory("leaves", interact=False)["hits"][0]["event_id"])
+
+
+def test_a_turn_that_failed_its_last_look_did_not_pass(http: Http) -> None:
+    http.remember("When?", "It leaves at 9:40.", session_id="s")
+    look(http, "It leaves at 9:40.")
+
+    assert parts(asked(http)["total"])["passed"] == (0, 1)
+
+
+def test_looks_of_keys_that_only_read_leave_no_trace(http: Http) -> None:
+    http.remember("q", "r")
+
+    look(http.as_account("owner", read_only=True), "r")
+
+    assert http.rows()["looks"] == 0
+
+
+def test_each_key_is_an_agent(http: Http) -> None:
+    other = http.as_account("owner")
+    for agent, searches in ((http, 3), (other, 1)):
+        for n in range(searches):
+            agent.memory(f"{n}", session_id=f"of-{searches}")
+    other.remember("q", "r", session_id="of-1")
+    look(other, "r")
+
+    told = asked(http)["agents"]
+
+    assert [(one["figures"]["searches"], one["account"]) for one in told] == [(3, "owner"), (1, "owner")]
+    assert [one["hint"] for one in told] == [(agent.key or "")[3:11] for agent in (http, other)]
+    assert [parts(one["figures"]) for one in told] == [{"remembered": (0, 2), "sealed": (0, 2)}, {"remembered": (1, 1), "passed": (1, 1)}]
+    assert "turns" not in told[0]["figures"]
+
+
+def test_each_session_has_its_own_figures_newest_first(http: Http) -> None:
+    for n in range(limits.COMPLIANCE_SESSIONS_MAX + 1):
+        http.remember("q", f"r{n}", session_id=f"s{n}")
+        http.context.clock.advance(1)  # type: ignore[attr-defined]
+    http.memory("q", session_id="s0")
+
+    told = asked(http)
+
+    assert (told["sessions"][0]["session_id"], told["sessions_left_out"]) == ("s0", 1)
+    assert parts(told["sessions"][1]["figures"]) == {"searched": (0, 1), "looked": (0, 1)}
+    assert [one["session_id"] for one in asked(http, session_id="s7")["sessions"]] == ["s7"]
+
+
+def test_what_was_done_before_is_left_out(http: Http) -> None:
+    http.memory("one", session_id="s")
+    http.remember("q", "r", session_id="s")
+    look(http, "r")
+    http.context.clock.advance(2 * DAY_MS)  # type: ignore[attr-defined]
+
+    assert (parts(asked(http, days=1)["total"]), asked(http, days=3)["total"]["searches"]) == ({}, 1)
+
+
+def test_another_accounts_figures_are_not_in_it(http: Http) -> None:
+    ada = http.as_account("ada")
+    ada.memory("secret project", "ada", session_id="hidden")
+    ada.remember("q", "r", session_id="hidden")
+
+    mine, all_ = asked(http), asked(http, all="true")
+
+    assert (mine["total"]["searches"], mine["agents"], mine["sessions"]) == (0, [], [])
+    assert [one["account"] for one in all_["agents"]] == ["ada"]
+    assert all_["sessions"] == []
+    assert ada.get(COMPLIANCE, params={"all": "true"}).status_code == 403
+
+
+def test_a_pinned_key_is_told_of_its_user_and_itself(http: Http) -> None:
+    http.memory("one", "bob", session_id="of-bob")
+    http.memory("one", "ada", session_id="of-ada")
+    pinned = http.as_account("owner", user_id="ada")
+    pinned.memory("two", "ada", session_id="pinned")
+
+    told = asked(pinned)
+
+    assert ({one["session_id"] for one in told["sessions"]}, len(told["agents"])) == ({"of-ada", "pinned"}, 1)
+    assert pinned.get(COMPLIANCE, params={"user_id": "bob"}).status_code == 403
+    assert pinned.get(COMPLIANCE, params={"all": "true"}).status_code == 403
+
+
+def test_what_is_forgotten_is_counted_no_longer(http: Http) -> None:
+    http.memory("one", session_id="s")
+    event = http.remember("q", "r", session_id="s")["event_id"]
+    look(http, "r")
+    http.remember("q2", "r2", session_id="s")
+    look(http, "r2")
+
+    http.ask("DELETE", f"/api/v7/event/{event}")
+    one_left = http.rows()["looks"]
+    http.post("/api/v7/memory/forget", {"session_id": "s"})
+
+    assert (one_left, http.rows()["looks"], asked(http)["sessions"]) == (1, 0, [])
+
+
+@pytest.mark.parametrize("wrong", [{"days": 0}, {"days": limits.COMPLIANCE_DAYS_MAX + 1}, {"days": "x"}, {"all": "maybe"}])
+def test_what_it_does_not_take_is_refused(http: Http, wrong: dict[str, Any]) -> None:
+    assert http.get(COMPLIANCE, params=wrong).status_code == 422
+
+
+def test_metrics_tell_the_duties_of_the_last_day(http: Http) -> None:
+    http.memory("one", session_id="s")
+    http.remember("q", "r", session_id="s")
+    http.remember("q2", "r2", session_id="t")
+
+    text = http.get("/metrics").text
+
+    told = {
+        (name, duty): float(value)
+        for name, duty, value in re.findall(r'^remembrancer_duties_(\w+)\{duty="(\w+)"\} (\S+)$', text, re.MULTILINE)
+    }
+    assert (told["done", "searched"], told["due", "searched"]) == (1, 2)
+    assert (told["done", "remembered"], told["due", "remembered"], told["due", "passed"]) == (1, 1, 0)
+
+
+def test_a_store_that_fails_takes_no_metric_along(http: Http) -> None:
+    here = TestClient(http.client.app, client=("127.0.0.1", 50_000))  # this machine needs no key, which is in the store
+    http.context.store.close()
+
+    answer = here.get("/metrics")
+
+    assert (answer.status_code, "remembrancer_requests_in_flight" in answer.text) == (200, True)

@@ -1,0 +1,242 @@
+"""Issue: 'Anthropic memory tool adapter: [...] under `/memories`, kept as versioned files of a space, in the SDK and as an endpoint'."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service import Http
+
+from remembrancer import testing
+from remembrancer.context import Context
+from remembrancer.protocol import limits
+from remembrancer.settings import Settings
+
+FILES = "/api/v7/memory/files"
+NOTE = {"command": "create", "path": "/memories/elba.md", "file_text": "The ferry leaves at 9:40.\n"}
+
+
+def told(http: Http, **command: Any) -> str:
+    """The text of a result that is no error."""
+    answer = http.post(FILES, command)
+    assert (answer.status_code, answer.json()["is_error"]) == (200, False), answer.text
+    return str(answer.json()["text"])
+
+
+def test_a_file_goes_through_all_six_commands(http: Http) -> None:
+    """Anthropic, memory tool, 'Tool commands'."""
+    said = [
+        told(http, **NOTE),
+        told(http, command="view", path="/memories/elba.md"),
+        told(http, command="str_replace", path="/memories/elba.md", old_str="9:40", new_str="10:40"),
+        told(http, command="insert", path="/memories/elba.md", insert_line=1, insert_text="From Piombino.\n"),
+        told(http, command="rename", old_path="/memories/elba.md", new_path="/memories/trips/elba.md"),
+        told(http, command="view", path="/memories"),
+        told(http, command="delete", path="/memories/trips"),
+    ]
+
+    assert said == [
+        "File created successfully at: /memories/elba.md",
+        "Here's the content of /memories/elba.md with line numbers:\n     1\tThe ferry leaves at 9:40.\n     2\t",
+        (
+            "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+            "     1\tThe ferry leaves at 10:40.\n     2\t"
+        ),
+        "The file /memories/elba.md has been edited.",
+        "Successfully renamed /memories/elba.md to /memories/trips/elba.md",
+        (
+            "Here're the files and directories up to 2 levels deep in /memories, excluding hidden items and node_modules:\n"
+            "42B\t/memories\n42B\t/memories/trips/\n42B\t/memories/trips/elba.md"
+        ),
+        "Successfully deleted /memories/trips",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ({"command": "view", "path": "/memories/x"}, "The path /memories/x does not exist. Please provide a valid path."),
+        (NOTE, "Error: File /memories/elba.md already exists"),
+        (
+            {"command": "str_replace", "path": "/memories/x", "old_str": "a", "new_str": "b"},
+            "Error: The path /memories/x does not exist. Please provide a valid path.",
+        ),
+        (
+            {"command": "str_replace", "path": "/memories/elba.md", "old_str": "12:00", "new_str": "b"},
+            "No replacement was performed, old_str `12:00` did not appear verbatim in /memories/elba.md.",
+        ),
+        (
+            {"command": "str_replace", "path": "/memories/elba.md", "old_str": "e", "new_str": "b"},
+            "No replacement was performed. Multiple occurrences of old_str `e` in lines: 1, 1, 1, 1. Please ensure it is unique",
+        ),
+        ({"command": "insert", "path": "/memories/x", "insert_line": 0, "insert_text": "b"}, "Error: The path /memories/x does not exist"),
+        (
+            {"command": "insert", "path": "/memories/elba.md", "insert_line": 2, "insert_text": "b"},
+            "Error: Invalid `insert_line` parameter: 2. It should be within the range of lines of the file: [0, 1]",
+        ),
+        ({"command": "delete", "path": "/memories/x"}, "Error: The path /memories/x does not exist"),
+        ({"command": "rename", "old_path": "/memories/x", "new_path": "/memories/y"}, "Error: The path /memories/x does not exist"),
+        (
+            {"command": "rename", "old_path": "/memories/elba.md", "new_path": "/memories/elba.md"},
+            "Error: The destination /memories/elba.md already exists",
+        ),
+        (
+            {"command": "view", "path": "/memories/../etc"},
+            "Error: A name in a path is not empty, not only dots, and has no space at its ends",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_said_to_the_model_in_the_tools_own_words(http: Http, command: dict[str, Any], said: str) -> None:
+    """Anthropic, memory tool, 'Error handling' of each command."""
+    told(http, **NOTE)
+    before = http.rows()
+
+    answer = http.post(FILES, command)
+
+    assert (answer.status_code, answer.json()) == (200, {"text": said, "is_error": True, "flags": []})
+    assert http.rows() == before
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer"),
+    [
+        ({"command": "view"}, "/path"),
+        ({"command": "create", "path": "/memories/a"}, "/file_text"),
+        ({"command": "str_replace", "path": "/memories/a", "old_str": "", "new_str": ""}, "/old_str"),
+        ({"command": "insert", "path": "/memories/a", "insert_line": "1", "insert_text": ""}, "/insert_line"),
+        ({"command": "rename", "old_path": "/memories/a", "new_path": None}, "/new_path"),
+        ({"command": "view", "path": "/memories", "view_range": [1]}, "/view_range"),
+        ({"command": "undo_edit", "path": "/memories/a"}, "/command"),
+        ({"command": "create", "path": "/memories/a", "file_text": "x" * (limits.MEMORY_FILE_CHARACTERS_MAX + 1)}, "/file_text"),
+        ({"command": "create", "path": "/memories/a\x00b", "file_text": ""}, "/path"),
+    ],
+)
+def test_an_input_that_is_no_command_is_refused(http: Http, body: dict[str, Any], pointer: str) -> None:
+    answer = http.post(FILES, body)
+
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
+
+
+def test_old_versions_are_listed_and_read(http: Http) -> None:
+    told(http, **NOTE)
+    told(http, command="str_replace", path="/memories/elba.md", old_str="9:40", new_str="10:40")
+    told(http, command="delete", path="/memories/elba.md")
+
+    now = http.get(FILES, params={"path": "/memories/elba.md"}).json()
+    first = http.get(FILES, params={"path": "/memories/elba.md", "version": 1}).json()
+
+    assert [(one["version"], one["change"], one["is_gone"]) for one in now["versions"]] == [
+        (3, "delete", True),
+        (2, "str_replace", False),
+        (1, "create", False),
+    ]
+    assert ("text" in now, now["version"], first["text"], first["version"]) == (False, 3, NOTE["file_text"], 1)
+
+
+@pytest.mark.parametrize("asked", [{"path": "/memories/none"}, {"path": "/etc/passwd"}, {"path": "/memories/elba.md", "version": 2}])
+def test_a_version_that_never_was_is_not_found(http: Http, asked: dict[str, Any]) -> None:
+    told(http, **NOTE)
+
+    assert http.get(FILES, params=asked).status_code == 404
+
+
+def test_files_belong_to_one_user_of_one_account(http: Http) -> None:
+    """Specification: 'space = the pair (account, user_id): one isolated memory' (decisions.md, Words)."""
+    told(http, **NOTE, user_id="ada")
+    bob = http.as_account("bob")
+    look = {"command": "view", "path": "/memories/elba.md"}
+
+    assert http.post(FILES, look | {"user_id": "ada"}).json()["is_error"] is False
+    assert http.post(FILES, look).json()["is_error"] is True
+    assert bob.post(FILES, look | {"user_id": "ada"}).json()["is_error"] is True
+    assert bob.get(FILES, params={"user_id": "ada"}).json()["versions"] == []
+
+
+def test_a_pinned_key_has_the_files_of_its_user_alone(http: Http) -> None:
+    told(http, **NOTE, user_id="ada")
+    pinned = http.as_account("owner", user_id="ada")
+
+    assert told(pinned, command="view", path="/memories/elba.md")
+    assert pinned.post(FILES, NOTE | {"user_id": "bob"}).status_code == 403
+    assert pinned.get(FILES, params={"user_id": "bob"}).status_code == 403
+
+
+def test_a_read_only_key_only_views(http: Http) -> None:
+    told(http, **NOTE)
+    reader = http.as_account("owner", read_only=True)
+
+    assert told(reader, command="view", path="/memories/elba.md")
+    assert reader.post(FILES, {"command": "delete", "path": "/memories/elba.md"}).status_code == 403
+    assert told(http, command="view", path="/memories/elba.md")
+
+
+def test_a_command_sent_again_is_done_once(http: Http) -> None:
+    told(http, **NOTE)
+    edit = {"command": "insert", "path": "/memories/elba.md", "insert_line": 0, "insert_text": "Elba"}
+
+    answers = [http.post(FILES, edit, headers={"Idempotency-Key": "k"}) for _ in range(2)]
+
+    assert answers[0].json() == answers[1].json()
+    assert told(http, command="view", path="/memories/elba.md").count("Elba") == 1
+
+
+def test_one_file_is_forgotten_with_its_versions(http: Http) -> None:
+    """Issue: 'every change is a version that stays until it is forgotten'."""
+    told(http, **NOTE)
+    told(http, command="delete", path="/memories/elba.md")
+    told(http, command="create", path="/memories/elba.md.bak", file_text="stays")
+    asked = {"path": "/memories/elba.md"}
+
+    counted = http.post("/api/v7/memory/forget", asked | {"dry_run": True}).json()
+    done = http.post("/api/v7/memory/forget", asked).json()
+
+    assert (counted["erased"], counted["counts"], done["erased"]) == (False, done["counts"], True)
+    assert done["counts"]["memory_files"] == 2
+    assert http.get(FILES, params=asked).status_code == 404
+    assert [one["path"] for one in http.get(FILES).json()["versions"]] == ["/memories/elba.md.bak"]
+
+
+@pytest.mark.parametrize("asked", [{"user_id": "ada", "confirm": "ada"}, {"account": True, "confirm": "owner"}])
+def test_who_is_forgotten_has_no_files(http: Http, asked: dict[str, Any]) -> None:
+    told(http, **NOTE, user_id="ada")
+    told(http, command="delete", path="/memories/elba.md", user_id="ada")
+
+    counts = http.post("/api/v7/memory/forget", asked).json()["counts"]
+
+    assert counts["memory_files"] == 2
+    assert http.rows()["memory_files"] == 0
+
+
+def test_a_session_that_is_forgotten_takes_no_file_along(http: Http) -> None:
+    told(http, **NOTE)
+    http.remember("q", "r", session_id="s")
+
+    http.post("/api/v7/memory/forget", {"session_id": "s"})
+
+    assert told(http, command="view", path="/memories/elba.md")
+
+
+@pytest.mark.parametrize("more", [{"session_id": "s"}, {"after": "2026-01-01T00:00:00Z"}])
+def test_files_are_not_forgotten_by_session_or_time(http: Http, more: dict[str, str]) -> None:
+    assert http.post("/api/v7/memory/forget", {"path": "/memories/a", **more}).status_code == 422
+
+
+class TestMasking:
+    """With the setting `secrets` = `mask`."""
+
+    @pytest.fixture
+    def context(self, folder: Path) -> Iterator[Context]:
+        """The real parts, masking."""
+        made = testing.context(folder, settings=Settings(data=folder, embedder="none", durability="normal", secrets="mask"))
+        yield made
+        made.close()
+
+    def test_a_secret_is_not_kept_and_the_model_is_told(self, http: Http) -> None:
+        token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+
+        said = told(http, command="create", path="/memories/a", file_text=f"Token: {token}")
+
+        assert "was kept with marks in its place" in said
+        assert token not in told(http, command="view", path="/memories/a")
