@@ -40,4 +40,4 @@ def prepare(statement: Statement, engine: str) -> str:
     names = dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", text))
     for number, name in enumerate(names, start=1):
         text = re.sub(rf"(?<!:):{name}\b", f"${number}", text)
-    return f"prepare named_query as {text}; deallocate named_query"
+    return f"prepare named_query as {text}\n; deallocate named_query"

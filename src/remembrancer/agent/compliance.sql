@@ -1,40 +1,43 @@
 -- steps_since: The searches of sessions by key, how many turns after them are due and were remembered, how many replies were due to be sealed and were
 select spaces.account_id, spaces.user_id, sessions.session_id, steps.session, steps.key_id, max(steps.asked_ms) as last_ms, count(*) as searches,
-    sum(after.step is not null or sessions.remembered_step >= steps.step) as turns_due,
-    sum(case when after.step is null then sessions.remembered_step >= steps.step else instr(after.owed, 'turn_not_remembered') = 0 end) as remembered,
-    count(after.step) as seals_due, sum(after.step is not null and instr(after.owed, 'seal_') = 0) as sealed
-from steps cross join sessions on sessions.id = steps.session cross join spaces on spaces.id = sessions.space_id
+    sum(case when after.step is not null or sessions.remembered_step >= steps.step then 1 else 0 end) as turns_due,
+    sum(case
+        when after.step is null and sessions.remembered_step >= steps.step then 1
+        when after.step is not null and instr(after.owed, 'turn_not_remembered') = 0 then 1 else 0 end) as remembered,
+    count(after.step) as seals_due, sum(case when after.step is not null and instr(after.owed, 'seal_') = 0 then 1 else 0 end) as sealed
+from steps cross join sessions cross join spaces
 left join steps as after on after.session = steps.session and after.step = steps.step + 1
-where steps.asked_ms >= :since_ms and spaces.account_id = coalesce(:account_id, spaces.account_id)
+where sessions.id = steps.session and spaces.id = sessions.space_id and steps.asked_ms >= :since_ms and spaces.account_id = coalesce(:account_id, spaces.account_id)
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
-group by steps.key_id, steps.session;  -- in this order: by their times they are fewer than all of them
+group by steps.key_id, steps.session, spaces.account_id, spaces.user_id, sessions.session_id;  -- in this order: by their times they are fewer than all of them
 
 -- cubes_since: The cubes that those searches showed as new, and how many of them the account rated
 select steps.session, steps.key_id, spaces.account_id, count(*) as shown, count(ratings.cube) as rated
-from steps cross join sessions on sessions.id = steps.session cross join spaces on spaces.id = sessions.space_id
-cross join shown_cubes on shown_cubes.session = steps.session and shown_cubes.step = steps.step
+from steps cross join sessions cross join spaces cross join shown_cubes
 left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = spaces.account_id
-where steps.asked_ms >= :since_ms and spaces.account_id = coalesce(:account_id, spaces.account_id)
+where sessions.id = steps.session and spaces.id = sessions.space_id
+    and shown_cubes.session = steps.session and shown_cubes.step = steps.step
+    and steps.asked_ms >= :since_ms and spaces.account_id = coalesce(:account_id, spaces.account_id)
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
-group by steps.key_id, steps.session;  -- in this order: by their times they are fewer than all of them
+group by steps.key_id, steps.session, spaces.account_id;  -- in this order: by their times they are fewer than all of them
 
 -- looks_since: The second looks in sessions by key, how many turns were looked at, and how many of them passed the last look
 select looks.session, looks.key_id, spaces.account_id, spaces.user_id, sessions.session_id, max(looks.looked_ms) as last_ms,
     sum(looks.passed + looks.failed) as looks, count(*) as turns, sum(looks.last_passed) as passed
-from looks cross join sessions on sessions.id = looks.session cross join spaces on spaces.id = sessions.space_id
-where looks.looked_ms >= :since_ms and spaces.account_id = coalesce(:account_id, spaces.account_id)
+from looks cross join sessions cross join spaces
+where sessions.id = looks.session and spaces.id = sessions.space_id and looks.looked_ms >= :since_ms and spaces.account_id = coalesce(:account_id, spaces.account_id)
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
-group by looks.key_id, looks.session;
+group by looks.key_id, looks.session, spaces.account_id, spaces.user_id, sessions.session_id;
 
 -- turns_since: The turns that sessions kept, and those of them that somebody looked at
 select events.session, spaces.account_id, spaces.user_id, sessions.session_id, max(events.created_ms) as last_ms, count(*) as turns,
     count(looks.event) as looked
-from spaces cross join sessions on sessions.space_id = spaces.id cross join events on events.session = sessions.id
+from spaces cross join sessions cross join events
 left join looks on looks.session = events.session and looks.event = events.id
-where events.created_ms >= :since_ms and coalesce(sessions.last_turn_ms, sessions.created_ms) >= :since_ms
+where sessions.space_id = spaces.id and events.session = sessions.id and events.created_ms >= :since_ms and coalesce(sessions.last_turn_ms, sessions.created_ms) >= :since_ms
     and spaces.account_id = coalesce(:account_id, spaces.account_id)
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
-group by events.session;
+group by events.session, spaces.account_id, spaces.user_id, sessions.session_id;
 
 -- keys_named: The keys of an account, or of all, as people tell them apart
 select keys.id, keys.hint, keys.label, accounts.name as account from keys join accounts on accounts.id = keys.account_id
@@ -47,10 +50,12 @@ select id, name from accounts where id = coalesce(:account_id, id);
 select found.*, cubes.*, seen.*, sessions.turns, seen.turns_looked as looked
 from sessions
 cross join (
-    select count(*) as searches, coalesce(sum(after.step is not null or session.remembered_step >= steps.step), 0) as turns_due,
-        coalesce(sum(case when after.step is null then session.remembered_step >= steps.step else instr(after.owed, 'turn_not_remembered') = 0 end), 0)
-            as remembered,
-        count(after.step) as seals_due, coalesce(sum(after.step is not null and instr(after.owed, 'seal_') = 0), 0) as sealed
+    select count(*) as searches, coalesce(sum(case when after.step is not null or session.remembered_step >= steps.step then 1 else 0 end), 0) as turns_due,
+        coalesce(sum(case
+            when after.step is null and session.remembered_step >= steps.step then 1
+            when after.step is not null and instr(after.owed, 'turn_not_remembered') = 0 then 1 else 0 end), 0) as remembered,
+        count(after.step) as seals_due,
+        coalesce(sum(case when after.step is not null and instr(after.owed, 'seal_') = 0 then 1 else 0 end), 0) as sealed
     from steps join sessions as session on session.id = steps.session
     left join steps as after on after.session = steps.session and after.step = steps.step + 1 where steps.session = :session
 ) as found

@@ -85,7 +85,7 @@ select id, user_id, events_made, revision, l1_count from spaces where account_id
 delete from looks
 where session in (select sessions.id from sessions where sessions.space_id = :space_id) and event in (
     select id from events
-    where id >= :low and id < :high and (:session is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
 );
 
 -- move_looks: Let the looks at a turn have been at the one that took its place

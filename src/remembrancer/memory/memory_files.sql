@@ -29,7 +29,7 @@ order by id desc limit :most;
 select version, text from memory_files where space_id = :space_id and path = :path and version = :version;
 
 -- paths_below: Every path at or below one that ever had a file, with what its versions come to
-select path, sum(max(bytes, :least)) as bytes from memory_files
+select path, sum(case when bytes > :least then bytes else :least end) as bytes from memory_files
 where space_id = :space_id and (path = :path or (path >= :path || '/' and path < :path || '0')) group by path;
 
 -- erase_files_below: Erase every version of what is at or below a path
