@@ -13,6 +13,6 @@ where events.event_id = :event_id and events.id >= :space_id << 32 and events.id
 
 -- count_look: Count one more look at a turn, and keep how it went
 insert into looks (session, event, key_id, passed, failed, last_passed, looked_ms)
-select session, id, :key_id, :passed, 1 - :passed, :passed, :now_ms from events where id = :event
+select session, id, :key_id, cast(:passed as bigint), 1 - cast(:passed as bigint), cast(:passed as bigint), :now_ms from events where id = :event
 on conflict (session, event) do update set key_id = excluded.key_id, passed = looks.passed + excluded.passed,
     failed = looks.failed + excluded.failed, last_passed = excluded.last_passed, looked_ms = excluded.looked_ms;
