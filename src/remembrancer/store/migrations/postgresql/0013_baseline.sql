@@ -524,19 +524,19 @@ begin
         'steps', 'closed_duties', 'looks', 'memory_files', 'feedback', 'files', 'file_usage'
     ] loop
         execute format('alter table %I enable row level security, force row level security', kept);
-        execute format('create policy of_account on %I using ((select account_in_view()) in (account_id, 0))', kept);
+        execute format('create policy of_account on %I using (account_in_view() in (account_id, 0))', kept);
     end loop;
 end
 $$;
 
 alter table cubes enable row level security, force row level security;
-create policy shared on cubes for select using (status <> 'private' or (select account_in_view()) in (account_id, 0));
-create policy voted on cubes for update using (status <> 'private' or (select account_in_view()) in (account_id, 0));
-create policy written on cubes for insert with check ((select account_in_view()) in (account_id, 0));
-create policy erased on cubes for delete using ((select account_in_view()) in (account_id, 0));
+create policy shared on cubes for select using (status <> 'private' or account_in_view() in (account_id, 0));
+create policy voted on cubes for update using (status <> 'private' or account_in_view() in (account_id, 0));
+create policy written on cubes for insert with check (account_in_view() in (account_id, 0));
+create policy erased on cubes for delete using (account_in_view() in (account_id, 0));
 
 alter table ratings enable row level security, force row level security;
 create policy counted on ratings for select using (true);
-create policy given on ratings for insert with check ((select account_in_view()) in (account_id, 0));
-create policy changed on ratings for update using ((select account_in_view()) in (account_id, 0));
-create policy withdrawn on ratings for delete using ((select account_in_view()) in (account_id, 0));
+create policy given on ratings for insert with check (account_in_view() in (account_id, 0));
+create policy changed on ratings for update using (account_in_view() in (account_id, 0));
+create policy withdrawn on ratings for delete using (account_in_view() in (account_id, 0));
