@@ -23,7 +23,7 @@ def migrate(connections: Connections) -> None:
     steps = migrations("postgresql")
     known, done = steps[-1].number, False
     while not done:
-        connection = connections.begin(f"begin; select pg_advisory_xact_lock({_LOCK}); set local statement_timeout = 0")
+        connection = connections.begin(then=f"; set local statement_timeout = 0; select pg_advisory_xact_lock({_LOCK})")
         try:
             version = version_of(connection)
             if version > known:
