@@ -233,6 +233,8 @@ def test_without_the_store_no_row_is_there_and_the_next_start_sweeps(
     context.store.close()
     with pytest.raises(StoreUnavailable):
         make(context, owner, "lost")
+    with open_blobs(context.settings).hold(b"of a server that was killed before its row was there"):
+        pass
     again = testing.context(folder, clock=clock)
 
     assert sweep(again) == 0  # it may belong to a write under way

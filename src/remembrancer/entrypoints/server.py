@@ -109,9 +109,10 @@ def _sweep(context: Context) -> None:
 def welcome(context: Context, address: str) -> str:
     """What to say when the server begins to listen. Makes the owner and the first key when there is no account yet."""
     lines = [f"Remembrancer {__version__} listens on {address}", f"Documentation: {address}/docs", ""]
-    if not status.is_new(context):
+    with context.store.alone("first key"):  # of servers that start at once on a new store, one makes it
+        key = keys.create(context, account=OWNER, label="first key").key.reveal() if status.is_new(context) else None
+    if key is None:
         return "\n".join([*lines, "A new key: remembrancer keys create --account NAME", ""])
-    key = keys.create(context, account=OWNER, label="first key").key.reveal()
     set_up = link(context.settings.public_url.rstrip("/") or address, invite(context, OWNER).reveal())
     return "\n".join(
         [

@@ -84,6 +84,8 @@ class SqliteStore:
     def alone(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
         """See Store.alone: of the threads of this process, as a data folder has one server."""
         self._refuse_nesting()
+        if self._closed:
+            raise StoreUnavailable(f"sqlite {self._path}: the store is closed")
         return self._names.alone(names, wait=wait)
 
     def backup(self, path: str) -> None:
