@@ -10,6 +10,7 @@ import http.client
 import json
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -42,18 +43,19 @@ class Server:
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)  # noqa: S603  our own
         self._port: int | None = None
+        self._reading = threading.Lock()
 
     @property
     def port(self) -> int:
         """Where it listens, known once it says so. RuntimeError, with what it logged, where it ended without doing so."""
-        if self._port is None:
-            assert self.process.stdout is not None
-            for line in self.process.stdout:
-                if "listens on" in line:
-                    self._port = int(line.rpartition(":")[2])
-                    return self._port
-            raise RuntimeError(f"the server ended: {self.log.read_text('utf-8', 'replace')[-2000:]}")
-        return self._port
+        with self._reading:
+            if self._port is None:
+                assert self.process.stdout is not None
+                said = next((line for line in self.process.stdout if "listens on" in line), None)
+                if said is None:
+                    raise RuntimeError(f"the server ended: {self.log.read_text('utf-8', 'replace')[-2000:]}")
+                self._port = int(said.rpartition(":")[2])
+            return self._port
 
     def get(self, path: str, *, key: str = "") -> Answer:
         """GET."""
@@ -81,9 +83,11 @@ class Server:
         return Answer(got.status, heads, json.loads(told) if "json" in heads.get("content-type", "") else told, began, ended)
 
     def kill(self) -> None:
-        """End it at once, as a crash does."""
+        """End it at once, as a crash does. Idempotent."""
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
     def __enter__(self) -> Self:
         return self
