@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from .settings import Settings
-from .store import Store, open_store
+from .store import Pool, Store, open_store
 
 if TYPE_CHECKING:
     from .models import Models
@@ -61,7 +61,7 @@ class Caller:
 def open_records(settings: Settings) -> Records:
     """Open the store that `settings` name, in a data folder that is made if need be. Raises what `open_store` raises."""
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    store = open_store(settings.store_url, durability=settings.durability)
+    store = open_store(settings.store_url, durability=settings.durability, pool=Pool.of(settings))
     return Records(settings=settings, store=store, clock=now_ms, ids=new_id)
 
 
