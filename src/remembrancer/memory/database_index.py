@@ -159,7 +159,7 @@ def as_text(vector: Sequence[int]) -> str:
 
 
 def link(context: Context, space: Row) -> bool:
-    """Make the index of a space's vectors, unless another server is at it; a half-made one, left by a server that was killed, is made anew."""
+    """Make the index of a space's vectors, unless another server is at it; one that a killed server left half-made is made anew."""
     name = f"search_vectors_{space.space_id}_{space.embedder}"
     made = context.store.read(lambda tx: tx.one(SQL.link_state, name=name))
     if made is not None and made.is_made:

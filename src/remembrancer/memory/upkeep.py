@@ -58,7 +58,10 @@ class Upkeep:
             thread.join()
 
     def step(self) -> bool:
-        """Renew one batch of stale events, else of stale cubes, else advance what the database searches by; False when all was done. Raises StoreUnavailable, EmbedderUnavailable."""
+        """Renew one batch of stale events, else of stale cubes, else take one step of database_index.py; False when all was done.
+
+        Raises StoreUnavailable, EmbedderUnavailable.
+        """
         stale = self._context.store.read(self._find)
         if not stale:
             return renew_cubes(self._context) or database_index.advance(self._context)

@@ -64,7 +64,7 @@ class Store(Protocol):
 
     @property
     def searches(self) -> bool:
-        """Whether the engine itself finds what is near a vector and what holds a word; see docs/decisions/0021-search-by-the-database.md."""
+        """Whether the engine itself finds what is near a vector and what holds a word (docs/decisions/0021-database-search.md)."""
 
     def build(self, statement: str, *, memory_bytes: int = 0) -> None:
         """Run one statement outside of transactions, as long as it takes: such as an index that is made while others read and write.

@@ -62,7 +62,7 @@ def migrate(connections: Connections) -> None:
 
 
 def make_vectors(connections: Connections) -> bool:
-    """Make the table of vectors where the server has the extension `vector`; whether it is there. The extension may come later than the store."""
+    """Make the table of vectors where the server has the extension `vector`, which may come later than the store; whether it is there."""
     connection = connections.begin(f"begin; select pg_advisory_xact_lock({_LOCK})")
     try:
         [(has_type, has_table, is_available)] = connection.execute(_VECTORS_THERE.encode()).fetchall()

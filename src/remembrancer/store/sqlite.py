@@ -99,7 +99,7 @@ class SqliteStore:
 
     def build(self, statement: str, *, memory_bytes: int = 0) -> None:
         """Refuse; see Store.build."""
-        raise StoreUnavailable(f"sqlite: nothing is built outside of transactions: {statement}")
+        raise StoreUnavailable(f"sqlite: nothing is built outside of transactions, nor with {memory_bytes} bytes: {statement}")
 
     def schema_version(self) -> int:
         """Number of the last migration applied."""
