@@ -9,14 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-import numpy as np
-
 from ..context import Context
 from ..protocol.memory import MemoryQuery
 from ..search import Question, Statistics, View, Word, ask, derived_by, frequencies_in, idf_of, meant, quantised, steering_text, view_among
 from ..search.scoring import K1, B
 from ..store import Row, Transaction, embedder_id
-from .database_index import EXACT_PARTS_MAX, SQL, as_text, batch_of, prefixed, statistics_of
+from .database_index import EXACT_PARTS_MAX, SQL, batch_of, prefixed, signs, statistics_of
 from .spaces import SQL as SPACES
 from .spaces import milliseconds, number_of, row_id, view_of
 
@@ -144,15 +142,13 @@ def _nearest(context: Context, tx: Transaction, asked: Asked, text: str) -> set[
     vector = quantised(context.query_vectors(text)[None, :])[0]
     if not vector.any():
         return set()
-    sql = sized(SQL.nearest, dimensions)
-    near = tx.all(sql, asked=as_text(vector.tolist()), most=NEAREST, **asked.values)
-    far = tx.all(sql, asked=as_text((-vector.astype(np.int64)).tolist()), most=1, **asked.values)
-    return {row.number for row in (*near, *far)}
+    rows = tx.all(sized(SQL.nearest, dimensions), asked=signs(vector), most=NEAREST, **asked.values)
+    return {row.number for row in rows}
 
 
 def sized(sql: str, dimensions: int) -> str:
     """A statement for vectors of so many dimensions: PostgreSQL takes them as part of a type only, not as a value."""
-    return str(sql).replace("halfvec(512)", f"halfvec({dimensions})")
+    return str(sql).replace("bit(512)", f"bit({dimensions})")
 
 
 def _holding(tx: Transaction, asked: Asked, phrase: Question, frequencies: Mapping[int, int]) -> set[int]:

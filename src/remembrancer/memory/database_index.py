@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from ..context import Context
 from ..search import Batch, Statistics, derived_by, unpack_mended
@@ -23,7 +24,7 @@ BATCH = 1_000  # events taken in at a time
 CLEARED = 10_000  # parts erased at a time when another embedder is in force
 SLACK = 500  # the latest events are left to be read from their rows: fewer than this are not worth a transaction
 EXACT_PARTS_MAX = 20_000  # the vectors of a larger space get an index; those of a smaller one are all compared
-_LINK_BYTES = 400  # of each part in memory while the index is made, beside its vector
+_LINK_BYTES = 400  # of each part in memory while the index is made, beside its signs
 _LINK_MEMORY_BYTES_MAX = 2 << 30
 
 
@@ -142,7 +143,7 @@ def _put_parts(tx: Transaction, of_space: dict[str, int], batch: Batch) -> None:
             numbers=batch.event[there].tolist(),
             parts=parts[there].tolist(),
             times_ms=batch.occurred_ms[there].tolist(),
-            vectors=[as_text(vector) for vector in batch.vectors[there].tolist()],
+            signs=[signs(vector) for vector in batch.vectors[there]],
             **of_space,
         )
 
@@ -153,9 +154,12 @@ def batch_of(context: Context, tx: Transaction, space_id: int, rows: Sequence[Ro
     return unpack_mended(coded, context.embedder.dimensions, lambda number: said_at(tx, row_id(space_id, number)))
 
 
-def as_text(vector: Sequence[int]) -> str:
-    """A vector as PostgreSQL reads it. Whole numbers up to 127 stay what they are in its half precision."""
-    return "[" + ",".join(map(str, vector)) + "]"
+def signs(vector: npt.NDArray[np.int8]) -> str:
+    """Which numbers of a vector are above 0, as PostgreSQL reads bits: 64 bytes for 512 numbers.
+
+    Vectors that are alike have most of these in common; how alike they are is told by the vectors themselves, of the few that are read.
+    """
+    return ((vector > 0).astype("u1") + ord("0")).tobytes().decode()
 
 
 def link(context: Context, space: Row) -> bool:
@@ -168,10 +172,10 @@ def link(context: Context, space: Row) -> bool:
         context.store.build(f"drop index concurrently if exists {name}")
     if made is None or not made.is_valid:
         dimensions = context.embedder.dimensions
-        memory = min(space.parts * (2 * dimensions + _LINK_BYTES), _LINK_MEMORY_BYTES_MAX)
+        memory = min(space.parts * (dimensions // 8 + _LINK_BYTES), _LINK_MEMORY_BYTES_MAX)
         context.store.build(
             f"create index concurrently if not exists {name} on search_vectors"
-            f" using hnsw ((vector::halfvec({dimensions})) halfvec_cosine_ops) where space_id = {space.space_id}",
+            f" using hnsw ((signs::bit({dimensions})) bit_hamming_ops) where space_id = {space.space_id}",
             memory_bytes=memory,
         )
     of_space = {"account_id": space.account_id, "space_id": space.space_id, "embedder": space.embedder}

@@ -12,10 +12,18 @@ select set_config('enable_seqscan', 'off', true), set_config('hnsw.ef_search', c
 -- frequencies: In how many parts of a space each of some terms is
 select term, parts from search_terms where account_id = :account_id and space_id = :space_id and term = any (cast(:terms as bigint[]));
 
--- nearest: The events of a space nearest to a vector (512 stands for the embedder's dimensions)
-select number from search_vectors
-where account_id = :account_id and space_id = :space_id and occurred_ms >= :after_ms and occurred_ms < :before_ms
-order by vector::halfvec(512) <=> cast(:asked as halfvec(512)) limit :most;
+-- nearest: The events of a space whose vectors are in most signs as the one asked for, and the one that is in fewest (512 stands for the dimensions)
+(
+    select number from search_vectors
+    where account_id = :account_id and space_id = :space_id and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    order by signs::bit(512) <~> (select cast(cast(:asked as text) as bit(512))) limit :most
+)
+union all
+(
+    select number from search_vectors
+    where account_id = :account_id and space_id = :space_id and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    order by signs::bit(512) <~> (select ~cast(cast(:asked as text) as bit(512))) limit 1
+);
 
 -- matching: The events of a space whose parts score best by the words of a question, of those that hold a term or both of a pair of them
 select found.number
@@ -96,11 +104,11 @@ from unnest(
     cast(:terms as text[])
 ) as given (number, part, session, occurred_ms, length, terms);
 
--- add_vectors: Keep the vectors of parts
-insert into search_vectors (account_id, space_id, number, part, occurred_ms, vector)
-select :account_id, :space_id, given.number, given.part, given.occurred_ms, cast(given.vector as halfvec)
-from unnest(cast(:numbers as bigint[]), cast(:parts as bigint[]), cast(:times_ms as bigint[]), cast(:vectors as text[]))
-    as given (number, part, occurred_ms, vector);
+-- add_vectors: Keep the signs of the vectors of parts
+insert into search_vectors (account_id, space_id, number, part, occurred_ms, signs)
+select :account_id, :space_id, given.number, given.part, given.occurred_ms, cast(given.signs as bit varying)
+from unnest(cast(:numbers as bigint[]), cast(:parts as bigint[]), cast(:times_ms as bigint[]), cast(:signs as text[]))
+    as given (number, part, occurred_ms, signs);
 
 -- count_terms: So many more parts of a space hold these terms
 insert into search_terms (account_id, space_id, term, parts)
