@@ -97,11 +97,14 @@ class Clock:
 
 
 def take_turns(clock: Clock, systems: dict[str, Search], questions: Sequence[Question]) -> dict[str, Taken]:
-    """Each question asked of each system, one after another; the first round is not counted: vectors are made in it."""
+    """Each question asked of each system, one after another, when vectors are made and what is read into memory is."""
     taken = {name: Taken() for name in systems}
     for question in questions:
+        systems[SQLITE](question.user, question.text)  # makes the vectors of all but the floor, which embeds each question as it is
+        systems[FLOOR](question.user, question.text)
+    for user, text in {question.user: question.text for question in questions}.items():
         for search in systems.values():
-            search(question.user, question.text)
+            search(user, text)
     for question in questions:
         for name, search in systems.items():
             one = taken[name]

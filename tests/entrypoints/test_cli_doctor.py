@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import engines
 import pytest
 from command import Cli
 
@@ -48,3 +49,14 @@ def test_the_models_of_each_slot_are_named_and_those_on_other_machines_told_apar
     assert found["models: chat"]["seen"] == "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1, on another machine"
     assert "models check" in found["models: chat"]["what to do"]
     assert "sk-not-shown" not in str(found)
+
+
+def test_a_postgresql_without_vectors_is_a_notice(cli: Cli) -> None:
+    seen = engines.server().schema()
+    found = []
+    for url in (seen, seen.replace(",public", "")):
+        cli.environment["REMEMBRANCER_STORE"] = url
+        found += [row for row in cli.table("doctor") if row["part"] == "store"]
+
+    assert [row["state"] for row in found] == ["ok", "notice"]
+    assert "create extension vector" in found[1]["what to do"]

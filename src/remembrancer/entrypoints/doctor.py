@@ -89,9 +89,7 @@ def _store(context: Context) -> Finding:
     if seen.startswith("sqlite:") or context.store.searches:
         return Finding(part="store", state="ok", seen=seen)
     remedy = "install pgvector on the database's server, then as its superuser: create extension vector"
-    return Finding(
-        part="store", state="notice", seen=f"{seen}, without the extension `vector`: every space is searched in memory", remedy=remedy
-    )
+    return Finding(part="store", state="notice", seen=f"{seen}, searched in memory: no extension `vector`", remedy=remedy)
 
 
 def _files(settings: Settings) -> Finding:

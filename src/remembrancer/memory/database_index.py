@@ -15,6 +15,7 @@ import numpy.typing as npt
 from ..context import Context
 from ..search import Batch, Statistics, derived_by, unpack_mended
 from ..store import Row, Transaction, embedder_id, named
+from ..store.embedders import NEVER
 from .spaces import SQL as SPACES
 from .spaces import number_of, row_id, said_at
 
@@ -53,6 +54,8 @@ def advance(context: Context) -> bool:
 
     def look(tx: Transaction) -> tuple[Row | None, Row | None, list[Row]]:
         embedder = embedder_id(tx, by, make=False)
+        if embedder == NEVER:
+            return None, None, []
         behind = tx.one(SQL.behind, embedder=embedder, least=least, slack=min(SLACK, least))
         return behind, tx.one(SQL.unlinked, embedder=embedder, parts=EXACT_PARTS_MAX), tx.all(SQL.orphaned)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -200,10 +201,11 @@ def _hits(
     hits: list[Hit] = []
     shown: list[Ranked] = []
     left = query.max_tokens
+    rows = {row.id: row for row in tx.all(SQL.hits, ids=json.dumps([row_id(space_id, one.event) for one in ranked]))}
     for one in ranked:
         if len(hits) == query.top_k:
             break
-        row = tx.one(SQL.hit, id=row_id(space_id, one.event))
+        row = rows.get(row_id(space_id, one.event))
         if row is None:  # erased a moment ago
             continue
         about = cut(row.query, row.response, found, one.part)

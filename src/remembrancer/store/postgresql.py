@@ -93,7 +93,7 @@ class PostgresqlStore:
         connection = self._connections.begin(f"set statement_timeout = 0{memory}")
         try:
             connection.execute(statement.encode(), prepare=False)
-        except FAILURES as error:
+        except psycopg.Error as error:
             raise self._connections.unavailable(error) from error
         finally:
             connection.close()  # with what was set for it alone

@@ -67,7 +67,7 @@ def make_vectors(connections: Connections) -> bool:
     try:
         [(has_vector, has_table, is_available)] = connection.execute(_VECTORS_THERE.encode()).fetchall()
         if has_table:
-            return True
+            return bool(has_vector)
         if not has_vector and is_available:
             connection.execute("create extension if not exists vector")
             [(has_vector, _, _)] = connection.execute(_VECTORS_THERE.encode()).fetchall()
