@@ -18,6 +18,7 @@ PARTS = (
     "bench.http",
     "bench.neighbours",
     "bench.engines",
+    "bench.signs",
     "bench.crash",
     "bench.forget",
     "bench.sandbox",
