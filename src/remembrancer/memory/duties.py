@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from ..context import Caller, Context
@@ -51,8 +52,8 @@ def count_search(context: Context, caller: Caller, user_id: str, query: MemoryQu
 
 def note_hits(tx: Transaction, *, session: int, step: int, hits: Sequence[Hit]) -> None:
     """Remember that a session was shown these events, so that it may cite them. `session` is a row id."""
-    for hit in hits:
-        tx.run(SQL.note_hit, session=session, step=step, event_id=hit.event_id)
+    if hits:
+        tx.run(SQL.note_hits, session=session, step=step, event_ids=json.dumps([hit.event_id for hit in hits]))
 
 
 def note_read(context: Context, caller: Caller, user_id: str, query: MemoryQuery, found: MemoryAnswer) -> None:

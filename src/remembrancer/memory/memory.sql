@@ -170,7 +170,8 @@ select account_id, id, events_made from spaces where events_made > 0 order by id
 -- space_by_id: A space as it is now
 select id, events_made, revision, l1_count, l1_mapped from spaces where account_id = :account_id and id = :id;
 
--- note_hit: Remember that a session was shown an event
+-- note_hits: Remember that a session was shown some events, whose ids are given as a JSON array
 insert into shown_events (account_id, session, event, step)
-select :account_id, :session, events.id, :step from events where events.account_id = :account_id and events.event_id = :event_id
+select :account_id, :session, events.id, :step from events where events.account_id = :account_id
+    and events.event_id in (select value from json_each(:event_ids))
 on conflict do nothing;
