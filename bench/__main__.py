@@ -18,6 +18,7 @@ PARTS = (
     "bench.http",
     "bench.neighbours",
     "bench.crash",
+    "bench.servers",
     "bench.forget",
     "bench.sandbox",
     "bench.repair",

@@ -52,7 +52,14 @@ class Upkeep:
             self._thread.join()
 
     def step(self) -> bool:
-        """Renew one batch of stale events, else of stale cubes; False when there was none. Raises StoreUnavailable, EmbedderUnavailable."""
+        """Renew one batch of stale events, else of stale cubes; False when there was none, or another server is at it.
+
+        Raises StoreUnavailable, EmbedderUnavailable.
+        """
+        with self._context.store.alone("upkeep", wait=False) as is_ours:  # servers at once would derive the same
+            return is_ours and self._step()
+
+    def _step(self) -> bool:
         stale = self._context.store.read(self._find)
         if not stale:
             return renew_cubes(self._context)
@@ -101,9 +108,8 @@ class Upkeep:
         store = self._context.store
         if store.is_shared:
             forget_idle(store)
-        with store.alone("upkeep", wait=False) as is_ours:  # servers that do it at once would do the same work
-            while is_ours and not self._stop.is_set() and self.step():
-                pass
+        while not self._stop.is_set() and self.step():
+            pass
         self._stop.wait(LOOK_AGAIN_SECONDS)
 
     def _find(self, tx: Transaction) -> list[Row]:
