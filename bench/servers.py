@@ -163,10 +163,8 @@ def main() -> None:
         said = killed(database, folder, arguments.kills)
     heads = ["servers", "calls answered", "other answers", "transactions rolled back", "calls/s", "against one server"]
     text = f"{CLIENTS} clients, a user each; each remembers a turn, flushed, then searches, again and again.\n\n{table(heads, rows)}\n\n"
-    text += (
-        "\n\n".join(said)
-        + "\n\nStatus 0: the connection was cut. Servers, database and clients share two busy processors: this tells what is lost, not what more machines would give."
-    )
+    text += "\n\n".join([*said, "Status 0: the connection was cut. Servers, database and clients share the processors:"])
+    text += " this tells what is lost, not what more machines would give."
     command = f"python -m bench.servers --seconds {arguments.seconds:.0f} --kills {arguments.kills}"
     write_section("servers", "Several servers on one PostgreSQL", command, text)
 
