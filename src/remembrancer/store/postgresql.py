@@ -13,7 +13,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from .engine import OutcomeUnknown, Pool, Row, StoreUnavailable, Transaction
-from .postgresql_connections import FAILURES, Connection, Connections
+from .postgresql_connections import FAILURES, Connection, Connections, of_account
 from .postgresql_dialect import asked, changed, named_rows
 from .postgresql_schema import migrate, version_of
 
@@ -54,28 +54,28 @@ class PostgresqlStore:
                 raise self._connections.unavailable(error) from error
             raise
 
-    def write(self, action: Callable[[Transaction], T], *, flush: bool = True) -> T:
+    def write(self, action: Callable[[Transaction], T], *, account_id: int | None = None, flush: bool = True) -> T:
         """Run `action` as if it were alone, again where it met others' writes; see Store.write. RuntimeError from within another action.
 
         OutcomeUnknown after a connection that broke during the commit: the write may have happened.
         """
         self._refuse_nesting()
-        unflushed = "" if flush else _UNFLUSHED
+        then = of_account(account_id) + ("" if flush else _UNFLUSHED)
         for attempt, manner in enumerate(_ATTEMPTS):
             if attempt:
                 time.sleep(random.uniform(0, _PAUSE_S * 2**attempt))  # noqa: S311  so that two do not meet again at once
             try:
-                return self._run(action, _WRITE, unflushed + manner)
+                return self._run(action, account_id, _WRITE, then + manner)
             except _MustRepeat as error:
                 met = error.met
                 if isinstance(met, _PERHAPS) and manner is _ALONE:
                     raise met from None
         raise self._connections.unavailable(met) from met
 
-    def read(self, action: Callable[[Transaction], T]) -> T:
+    def read(self, action: Callable[[Transaction], T], *, account_id: int | None = None) -> T:
         """Run `action` on one snapshot; see Store.read. RuntimeError from within another action."""
         self._refuse_nesting()
-        return self._run(action, _READ)
+        return self._run(action, account_id, _READ, of_account(account_id))
 
     def count(self, sql: str, **values: Any) -> Row | None:
         """Run one statement in one round trip; see Store.count."""
@@ -111,9 +111,9 @@ class PostgresqlStore:
         self._refuse_nesting()
         self._connections.close()
 
-    def _run(self, action: Callable[[Transaction], T], how: str, then: str = "") -> T:
+    def _run(self, action: Callable[[Transaction], T], account_id: int | None, how: str, then: str) -> T:
         connection = self._connections.begin(how, then)
-        transaction = PostgresqlTransaction(connection, self._connections)
+        transaction = PostgresqlTransaction(connection, self._connections, account_id)
         self._inside.transaction = True
         try:
             result = action(transaction)
@@ -143,10 +143,11 @@ class _MustRepeat(Exception):
 class PostgresqlTransaction:
     """Transaction of engine.py on one connection. After a statement that failed nothing more can be done in it, nor is anything kept."""
 
-    __slots__ = ("_connection", "_connections", "_ended", "_met")
+    __slots__ = ("_connection", "_connections", "_ended", "_given", "_met")
 
-    def __init__(self, connection: Connection, connections: Connections) -> None:
+    def __init__(self, connection: Connection, connections: Connections, account_id: int | None) -> None:
         self._connection, self._connections = connection, connections
+        self._given = {} if account_id is None else {"account_id": account_id}
         self._ended: BaseException | None = None
         self._met: psycopg.Error | None = None
 
@@ -200,7 +201,7 @@ class PostgresqlTransaction:
         statement = asked(sql)
         cursor = self._connection.cursor(row_factory=named_rows)
         try:
-            return cursor.execute(statement.sql, statement.values(values))
+            return cursor.execute(statement.sql, statement.values(self._given | values))
         except psycopg.Error as error:
             self._fail(error)
 

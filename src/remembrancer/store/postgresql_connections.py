@@ -30,6 +30,7 @@ FAILURES = (
     psycopg.errors.IdleInTransactionSessionTimeout,
     psycopg.errors.TransactionTimeout,
 )
+_EVERYBODY = 0  # no account has this number
 _SYNCHRONOUS = {"full": "on", "normal": "off"}
 # Names are hashed with the schema's: stores that share a database do not wait for each other. In one order, so that no two wait in a ring.
 _LOCK_NAMES = """
@@ -51,6 +52,11 @@ def address_of(url: str) -> str:
     except psycopg.ProgrammingError as error:
         raise SettingInvalid(f"`store`: PostgreSQL's driver cannot read the URL: {error}") from error
     return f"{said.get('host') or 'localhost'}/{said.get('dbname') or ''}"
+
+
+def of_account(account_id: int | None) -> str:
+    """What lets the row policies of the schema show one account's rows, with None everybody's, in a transaction that begins with it."""
+    return f"; set local remembrancer.account_id = {_EVERYBODY if account_id is None else int(account_id)}"
 
 
 class Connections:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .engine import StoreTooNew, StoreUnavailable
-from .postgresql_connections import Connection, Connections
+from .postgresql_connections import Connection, Connections, of_account
 from .schema import migrations
 
 _LOCK = 0x52454D42  # "REMB": whoever migrates a database holds this number of it
@@ -23,7 +23,8 @@ def migrate(connections: Connections) -> None:
     steps = migrations("postgresql")
     known, done = steps[-1].number, False
     while not done:
-        connection = connections.begin(then=f"; set local statement_timeout = 0; select pg_advisory_xact_lock({_LOCK})")
+        then = f"{of_account(None)}; set local statement_timeout = 0; select pg_advisory_xact_lock({_LOCK})"
+        connection = connections.begin(then=then)
         try:
             version = version_of(connection)
             if version > known:

@@ -1,0 +1,76 @@
+"""Several PostgreSQL instances as one store: what an account keeps is on one of them, the rest on the first.
+
+It stands for a distributed PostgreSQL (docs/guides/shards.md), which does the same below one URL: tables of what accounts keep
+are spread by `account_id`, and those that everybody's rows refer to are on every instance. Nothing here looks into statements:
+whose a transaction is says where it goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, TypeVar
+
+from remembrancer.store import Row, Store, Transaction
+
+T = TypeVar("T")
+EVERYWHERE = ("accounts", "keys")
+
+
+class Routed:
+    """Store of engine.py over several, the first of which is home."""
+
+    is_shared = True
+
+    def __init__(self, stores: Sequence[Store]) -> None:
+        self.stores = stores
+
+    def of(self, account_id: int | None) -> Store:
+        """Where the transactions of an account go, and with None those of nobody."""
+        return self.stores[0 if account_id is None else account_id % len(self.stores)]
+
+    def write(self, action: Callable[[Transaction], T], *, account_id: int | None = None, flush: bool = True) -> T:
+        """See Store; what everybody's rows refer to is on every instance afterwards."""
+        result = self.of(account_id).write(action, account_id=account_id, flush=flush)
+        if account_id is None:
+            for table in EVERYWHERE:
+                rows = self.stores[0].read(partial(_rows, table))
+                for other in self.stores[1:]:
+                    other.write(partial(_put, table, rows))
+        return result
+
+    def read(self, action: Callable[[Transaction], T], *, account_id: int | None = None) -> T:
+        """See Store."""
+        return self.of(account_id).read(action, account_id=account_id)
+
+    def count(self, sql: str, **values: Any) -> Row | None:
+        """See Store."""
+        return self.stores[0].count(sql, **values)
+
+    def alone(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
+        """See Store."""
+        return self.stores[0].alone(*names, wait=wait)
+
+    def backup(self, path: str) -> None:
+        """See Store."""
+        self.stores[0].backup(path)
+
+    def schema_version(self) -> int:
+        """See Store."""
+        return self.stores[0].schema_version()
+
+    def close(self) -> None:
+        """See Store."""
+        for store in self.stores:
+            store.close()
+
+
+def _rows(table: str, tx: Transaction) -> list[Row]:
+    return tx.all(f"select * from {table}")
+
+
+def _put(table: str, rows: list[Row], tx: Transaction) -> None:
+    for row in rows:
+        columns, given = ", ".join(row._fields), ", ".join(f":{name}" for name in row._fields)
+        tx.run(f"insert into {table} ({columns}) values ({given}) on conflict do nothing", **row._asdict())
