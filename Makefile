@@ -23,9 +23,9 @@ help:  ## Say what there is
 setup: $(READY)  ## Make .venv with everything the locks name (skipped when nothing changed)
 
 # What some tests need beside Python: program:package. Without root, or without a way to get them, those tests are skipped and say so.
-SYSTEM := runsc:runsc chromium:chromium
+SYSTEM := runsc:runsc chromium:chromium pgbouncer:pgbouncer
 
-setup-system:  ## As root on Debian: install the programs that some tests need (runsc, chromium)
+setup-system:  ## As root on Debian: install the programs that some tests need (runsc, chromium, pgbouncer)
 	@for pair in $(SYSTEM); do \
 		command -v "$${pair%%:*}" >/dev/null && continue; \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

@@ -20,6 +20,7 @@ PARTS = (
     "bench.engines",
     "bench.signs",
     "bench.crash",
+    "bench.servers",
     "bench.forget",
     "bench.sandbox",
     "bench.repair",

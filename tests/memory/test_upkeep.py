@@ -69,6 +69,19 @@ def test_after_the_embedder_changed_search_goes_on_by_words_until_all_is_derived
         assert not upkeep.step()
 
 
+def test_what_another_server_is_at_is_left_to_it(folder: Path) -> None:
+    fill(folder, events=BATCH + 1)
+
+    with opened(folder, embedder=NEW) as memory:
+        upkeep = Upkeep(memory.context)
+        with memory.context.store.alone("upkeep"):
+            assert not upkeep.step()
+            assert pending(memory.context) == BATCH + 1
+
+        assert upkeep.step()
+        assert pending(memory.context) == 1
+
+
 def test_the_answers_are_those_of_a_memory_that_never_knew_another_embedder(tmp_path: Path) -> None:
     folders = [tmp_path / name for name in ("changed", "same")]
     for folder in folders:

@@ -23,7 +23,6 @@ from remembrancer.protocol.seal import render
 from remembrancer.testing.linear import Counted, Looked, not_one_counter, not_one_switch
 from remembrancer.testing.servers import Answer, Server
 
-pytestmark = pytest.mark.xdist_group("servers")  # they are started once, and take all the processors there are
 SERVERS = 3
 
 

@@ -18,7 +18,6 @@ from remembrancer.testing.linear import Counted, not_one_counter
 from remembrancer.testing.postgres import Postgres
 from remembrancer.testing.servers import Answer, Server
 
-pytestmark = pytest.mark.xdist_group("servers")
 CLIENTS = 8
 
 

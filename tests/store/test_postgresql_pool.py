@@ -15,6 +15,7 @@ from pathlib import Path
 import psycopg
 import pytest
 from engines import server
+from needed import program
 
 from remembrancer.settings import Settings
 from remembrancer.store import OutcomeUnknown, Pool, Store, StoreUnavailable, StoreUnreachable, Transaction, open_store
@@ -23,7 +24,6 @@ from remembrancer.testing.postgres import Postgres
 
 ADD = "insert into accounts (name, role, created_ms) values (:name, 'member', 1)"
 NAMES = "select name from accounts order by name"
-POOLER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
 
 
 @pytest.fixture
@@ -160,8 +160,7 @@ def test_many_who_come_while_it_is_away_are_all_told_and_all_served_when_it_is_b
 @pytest.fixture
 def pooled(tmp_path: Path) -> Iterator[str]:
     """The URL of an empty database behind a PgBouncer that gives few connections to all, by transaction."""
-    if POOLER is None:
-        pytest.skip("PgBouncer is not installed: your system's package `pgbouncer`")
+    program("pgbouncer", "pgbouncer")
     with Postgres() as database:
         url = database.database()
         name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
@@ -173,7 +172,7 @@ def pooled(tmp_path: Path) -> Iterator[str]:
             f"pool_mode = transaction\ndefault_pool_size = {LOCKS_MAX + 2}\nmax_client_conn = 100\npidfile = {folder / 'pid'}\n"
         )
         user = ["-u", _unprivileged(folder)] if os.geteuid() == 0 else []
-        with subprocess.Popen([POOLER, *user, str(folder / "pgbouncer.ini")], stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(["pgbouncer", *user, str(folder / "pgbouncer.ini")], stderr=subprocess.PIPE, text=True) as process:
             assert process.stderr is not None
             for line in process.stderr:
                 if "process up" in line:

@@ -62,8 +62,12 @@ class Upkeep:
     def step(self) -> bool:
         """Renew one batch of stale events, else of stale cubes, else take one step of database_index.py; False when all was done.
 
-        Raises StoreUnavailable, EmbedderUnavailable.
+        False too when another server is at it. Raises StoreUnavailable, EmbedderUnavailable.
         """
+        with self._context.store.alone("upkeep", wait=False) as is_ours:  # servers at once would derive the same
+            return is_ours and self._step()
+
+    def _step(self) -> bool:
         stale = self._context.store.read(self._find)
         if not stale:
             return renew_cubes(self._context) or database_index.advance(self._context)
@@ -128,9 +132,8 @@ class Upkeep:
         store = self._context.store
         if store.is_shared:
             forget_idle(store)
-        with store.alone("upkeep", wait=False) as is_ours:  # servers that do it at once would do the same work
-            while is_ours and not self._stop.is_set() and self.step():
-                pass
+        while not self._stop.is_set() and self.step():
+            pass
         self._stop.wait(LOOK_AGAIN_SECONDS)
 
     def _find(self, tx: Transaction) -> list[Row]:

@@ -101,14 +101,14 @@ class Store(Protocol):
     def count(self, sql: str, **values: Any) -> Row | None:
         """Run one statement as a transaction of its own; gives its first row. For counters that many servers change at once.
 
-        It waits for nobody but those who change the same row just then, it is not flushed, and is never run twice.
+        It waits for nobody but those who change the same row just then, and is not flushed. Where a connection broke it may count twice.
         """
 
     def alone(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
-        """A block that no other server, and no other thread, is in with any of the same names; False: another is in it already.
+        """A block that no other thread, of this server or another, is in with any of the same names.
 
-        Without `wait` it is False at once, else only when waiting took too long would StoreUnavailable be raised. It is let go of when the
-        process dies. Not to be entered from within another one, or an action.
+        It gives True; without `wait` False where another is in, and then the block has nothing to itself. The death of the process ends it.
+        Not to be entered from within another one, or an action. Raises StoreUnavailable, also after waiting for very long.
         """
 
     def backup(self, path: str) -> None:

@@ -76,11 +76,11 @@ class Connections:
         self._idle: list[Connection] = []
         self._in_use = 0
         self._failures = 0  # of connecting, in a row
-        self._holders = threading.BoundedSemaphore(
-            min(LOCKS_MAX, self._pool.connections // 2)
-        )  # who holds a lock needs another one to work
+        # Who holds a lock needs another connection to work: some are left for that.
+        self._holders = threading.BoundedSemaphore(max(min(LOCKS_MAX, self._pool.connections // 2), 1))
         self._changed = threading.Condition()
         self._closed = False
+        self._closing = threading.Event()  # wakes those who wait before they try again; nobody who waits for a connection
 
     def begin(self, how: str = "", then: str = "") -> Connection:
         """A connection with a transaction that began in the manner `how`, and after that `then`; give it back. Raises StoreUnavailable.
@@ -175,6 +175,7 @@ class Connections:
         """Refuse what comes from now on and wait for what is under way. Idempotent."""
         with self._changed:
             self._closed = True
+            self._closing.set()
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._in_use == 0)
         self._drop_idle()
@@ -224,11 +225,10 @@ class Connections:
 
     def _back_off(self) -> None:
         """After failures wait a while, not as long as others do: servers that come back at once would keep a database down."""
-        with self._changed:
-            if self._failures:
-                longest_s = min(_FIRST_PAUSE_S * 2 ** min(self._failures - 1, 10), _PAUSE_S_MAX)
-                self._changed.wait_for(lambda: self._closed, random.uniform(0, longest_s))  # noqa: S311  it keeps nothing secret
-                self._refuse_when_closed()
+        if failures := self._failures:
+            longest_s = min(_FIRST_PAUSE_S * 2 ** min(failures - 1, 10), _PAUSE_S_MAX)
+            self._closing.wait(random.uniform(0, longest_s))  # noqa: S311  it keeps nothing secret
+            self._refuse_when_closed()
 
     def _refuse_when_closed(self) -> None:
         if self._closed:

@@ -1,0 +1,173 @@
+"""Several servers on one PostgreSQL: what they do in a second, and what is lost when servers and the database are killed.
+
+    python -m bench.servers [--seconds 15] [--kills 10]
+
+Fifty clients, each with a user of its own, remember turns and search. The floor in the same run is one server. Then the
+same with kills: after each the answered turns are read back, and the steps of a session that all share are looked at.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import random
+import tempfile
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+
+from bench.report import table, write_section
+from remembrancer.accounts import keys
+from remembrancer.context import open_records
+from remembrancer.settings import Settings
+from remembrancer.testing.linear import Counted, not_one_counter
+from remembrancer.testing.postgres import Postgres
+from remembrancer.testing.servers import Answer, Server
+
+SEED, CLIENTS, SERVERS = 11, 50, 3
+SETTINGS = {"REMEMBRANCER_EMBEDDER": "none", "REMEMBRANCER_SANDBOX_MIN_LEVEL": "gvisor", "REMEMBRANCER_LOG_LEVEL": "error"}
+SURVIVING = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on", "autovacuum": "on"}
+
+
+@dataclass
+class Load:
+    """What clients were answered: turns by their event_id, steps of the session they share, statuses."""
+
+    servers: list[Server]
+    key: str
+    share_a_session: bool = False
+    turns: dict[str, str] = field(default_factory=dict)
+    steps: list[Counted] = field(default_factory=list)
+    statuses: Counter[int] = field(default_factory=Counter)
+    done: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, seconds: float) -> float:
+        """All clients for so long; calls answered with 200 in a second."""
+        self.done.clear()
+        before, began = self.statuses[200], time.perf_counter()
+        with ThreadPoolExecutor(CLIENTS) as clients:
+            running = [clients.submit(self._go, client) for client in range(CLIENTS)]
+            time.sleep(seconds)
+            self.done.set()
+        for one in running:
+            one.result()
+        return (self.statuses[200] - before) / (time.perf_counter() - began)
+
+    def _go(self, client: int) -> None:
+        for number in itertools.count(client):
+            if self.done.is_set():
+                return
+            one, word, user_id = self.servers[number % len(self.servers)], f"zq{time.monotonic_ns()}x{client}", f"user-{client}"
+            turn = one.post("/api/v7/remember", {"query": f"Note {word}", "response": "Kept.", "user_id": user_id}, key=self.key)
+            if turn.status == 200:
+                self.turns[turn.body["event_id"]] = word
+            where = {"user_id": "all", "session_id": "steps"} if self.share_a_session else {"user_id": user_id}
+            step = one.post("/api/v7/memory", {"query_text": word, "top_k": 3, **where}, key=self.key)
+            self.steps.append(Counted(step.began, step.ended, step.body["step"] if step.status == 200 else None))
+            self.statuses.update((turn.status, step.status))
+
+    def lost(self) -> int:
+        """How many answered turns are not there whole."""
+        answers = {event_id: self.servers[0].get(f"/api/v7/event/{event_id}", key=self.key) for event_id in self.turns}
+        return sum(not _is_whole(answer, self.turns[event_id]) for event_id, answer in answers.items())
+
+
+def _is_whole(answer: Answer, word: str) -> bool:
+    return answer.status == 200 and answer.body["query"] == f"Note {word}"
+
+
+def new_key(url: str, folder: Path) -> str:
+    """A key of a new store's owner."""
+    with closing(open_records(Settings(data=folder, store=url))) as records:
+        return keys.create(records, account="bench").key.reveal()
+
+
+def started(opened: ExitStack, url: str, folder: Path, count: int) -> list[Server]:
+    """So many servers, ready."""
+    servers = [opened.enter_context(Server(folder / f"{time.monotonic_ns()}", REMEMBRANCER_STORE=url, **SETTINGS)) for _ in range(count)]
+    for one in servers:
+        while one.get("/readyz").status != 200:
+            time.sleep(0.05)
+    return servers
+
+
+def throughput(database: Postgres, folder: Path, seconds: float) -> list[list[str]]:
+    """Calls a second of one server and of several, as rows of the table; the store is new for each."""
+    rows, floor = [], 0.0
+    for count in (1, SERVERS):
+        url = database.database()
+        with ExitStack() as opened:
+            load = Load(started(opened, url, folder, count), new_key(url, folder / "within"))
+            load.run(3)  # warm
+            rate = load.run(seconds)
+            met = rolled_back(url)
+        floor = floor or rate
+        others = load.statuses.total() - load.statuses[200]
+        rows.append([str(count), f"{load.statuses[200]:,}", str(others), f"{met:,}", f"{rate:.0f}", f"{rate / floor:.2f}x"])
+    return rows
+
+
+def rolled_back(url: str) -> int:
+    """How many transactions of a database did not end with a commit: those that met others."""
+    with psycopg.connect(url) as connection:
+        [(count,)] = connection.execute("select xact_rollback from pg_stat_database where datname = current_database()").fetchall()
+    return int(count)
+
+
+def killed(database: Postgres, folder: Path, kills: int) -> list[str]:
+    """What is lost by so many kills of a server, and as many of the database, under load."""
+    url, chance = database.database(), random.Random(SEED)
+    key, said = new_key(url, folder / "within"), []
+    with ExitStack() as opened:
+        servers = started(opened, url, folder, SERVERS)
+        for what in ("a server", "the database"):
+            load = Load(servers, key, share_a_session=True)
+            for _ in range(kills):
+                load_thread = threading.Thread(target=load.run, args=(2.5,))
+                load_thread.start()
+                time.sleep(0.5 + chance.random())
+                if what == "a server":
+                    victim = chance.randrange(SERVERS)
+                    servers[victim].kill()
+                    load_thread.join()
+                    servers[victim] = started(opened, url, folder, 1)[0]
+                else:
+                    database.kill()
+                    time.sleep(0.3)
+                    database.start()
+                    load_thread.join()
+            statuses = ", ".join(f"{n:,} of status {status}" for status, n in sorted(load.statuses.items()))
+            told = f"{kills} kills of {what}: {len(load.turns):,} answered turns, {load.lost()} not there whole"
+            if what == "a server":  # steps are not flushed: a database that crashed may count some again
+                told += f"; of {len(load.steps):,} steps, {len(not_one_counter(load.steps))} not as one counter gives them"
+            said.append(f"{told}; answers: {statuses}.")
+    return said
+
+
+def main() -> None:
+    """Measure, kill, look; print what was found and keep it in bench/results.md."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="not used; every benchmark takes it")
+    parser.add_argument("--seconds", type=float, default=15)
+    parser.add_argument("--kills", type=int, default=10)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name, Postgres(**SURVIVING) as database:
+        folder = Path(name)
+        rows = throughput(database, folder, arguments.seconds)
+        said = killed(database, folder, arguments.kills)
+    heads = ["servers", "calls answered", "other answers", "transactions rolled back", "calls/s", "against one server"]
+    text = f"{CLIENTS} clients, a user each; each remembers a turn, flushed, then searches, again and again.\n\n{table(heads, rows)}\n\n"
+    text += "\n\n".join([*said, "Status 0: the connection was cut. Servers, database and clients share the processors:"])
+    text += " this tells what is lost, not what more machines would give."
+    command = f"python -m bench.servers --seconds {arguments.seconds:.0f} --kills {arguments.kills}"
+    write_section("servers", "Several servers on one PostgreSQL", command, text)
+
+
+if __name__ == "__main__":
+    main()
