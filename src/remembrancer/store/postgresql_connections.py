@@ -14,6 +14,7 @@ from .postgresql_dialect import speak_plainly
 
 Connection = psycopg.Connection[Any]
 
+APPLICATION = "remembrancer"  # what the server knows our connections by
 CONNECTIONS_MAX = 16  # of one process; threads beyond that wait for one. A server takes 100 by default
 CONNECT_SECONDS_MAX = 5
 STATEMENT_SECONDS_MAX = 30  # waiting for locks included
@@ -31,6 +32,27 @@ def address_of(url: str) -> str:
     except psycopg.ProgrammingError as error:
         raise SettingInvalid(f"`store`: PostgreSQL's driver cannot read the URL: {error}") from error
     return f"{said.get('host') or 'localhost'}/{said.get('dbname') or ''}"
+
+
+def place_of(url: str) -> str:
+    """Which store a URL names, without the name and the password of who opens it. Raises SettingInvalid as address_of does."""
+    address, said = address_of(url), conninfo_to_dict(url)
+    host, _, database = address.partition("/")
+    options = f"?options={said['options']}" if said.get("options") else ""
+    return f"postgresql://{host}:{said.get('port') or 5432}/{database or said.get('user') or ''}{options}"
+
+
+def sessions_at(url: str) -> int:
+    """How many connections of ours there are to the database at a URL, as far as its role may see. Raises StoreUnavailable."""
+    asking = (
+        "select count(*) from pg_stat_activity where datname = current_database() and application_name = %s and pid <> pg_backend_pid()"
+    )
+    try:
+        with psycopg.connect(url, connect_timeout=CONNECT_SECONDS_MAX) as connection:
+            [(sessions,)] = connection.execute(asking, [APPLICATION]).fetchall()
+    except FAILURES as error:
+        raise StoreUnavailable(f"postgresql {address_of(url)}: {str(error).strip()}") from error
+    return int(sessions)
 
 
 class Connections:
@@ -116,7 +138,7 @@ class Connections:
                 autocommit=True,  # the engine says itself how each transaction begins
                 connect_timeout=CONNECT_SECONDS_MAX,
                 tcp_user_timeout=PATIENCE_MS_MAX,
-                application_name="remembrancer",
+                application_name=APPLICATION,
                 client_encoding="utf8",
             )
         except FAILURES as error:

@@ -41,6 +41,19 @@ def migrate(connections: Connections) -> None:
             connections.give_back(connection)
 
 
+def schema_at(url: str) -> int:
+    """The number of the last step taken in the store at a URL; 0 = there is none. Raises StoreUnavailable."""
+    connections = Connections(url, durability="normal")
+    try:
+        connection = connections.begin("begin")
+        try:
+            return version_of(connection)
+        finally:
+            connections.give_back(connection)
+    finally:
+        connections.close()
+
+
 def version_of(connection: Connection) -> int:
     """The number of the last step taken; 0 for an empty database."""
     if connection.execute("select to_regclass(format('%I.schema_version', current_schema()))").fetchone() == (None,):
