@@ -59,7 +59,7 @@ def fill(context: Context, account_id: int, user_id: str, turns: Turns, events: 
                 address = Address(account_id=account_id, user_id=user_id, session_id=session_id)
                 keep(context, tx, address, said, derived)
 
-        context.store.write(write)
+        context.store.write(write, account_id=account_id)
 
 
 def _batches(events: int) -> Iterator[range]:

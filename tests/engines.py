@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from remembrancer.store import Store
+import remembrancer
+from remembrancer.store import Queries, Store
+from remembrancer.store.queries import Statement
 from remembrancer.testing.postgres import NoPostgres, Postgres, programs
 
 ENGINES = ("sqlite", "postgresql")
@@ -21,6 +23,17 @@ def empty_store(engine: str, folder: Path) -> str:
     if engine == "sqlite":
         return f"sqlite:{folder / 'store.sqlite3'}"
     return server().schema()
+
+
+def named_queries() -> dict[str, Statement]:
+    """Every statement of the program, by its file and name."""
+    package = Path(remembrancer.__file__).parent
+    files = sorted(path for path in package.rglob("*.sql") if "migrations" not in path.parts)
+    return {
+        f"{path.relative_to(package)} {name}": statement
+        for path in files
+        for name, statement in vars(Queries(path.read_text("utf-8"), path.name)).items()
+    }
 
 
 def only_sqlite() -> None:

@@ -16,15 +16,14 @@ select
     coalesce(sum(of_space.sessions), 0) as sessions,
     count(*) filter (where of_space.turns > 0) as users,
     coalesce(sum(of_space.summaries), 0) as summaries,
-    (select count(*) from facts join spaces on spaces.id = facts.space_id
-     where spaces.account_id = coalesce(:account_id, spaces.account_id)) as facts,
+    (select count(*) from facts where account_id = coalesce(:account_id, account_id)) as facts,
     (select count(*) from cubes where account_id = coalesce(:account_id, account_id)) as cubes,
     (select count(*) from files where account_id = coalesce(:account_id, account_id)) as files
 from (
     select spaces.l1_count as summaries, count(sessions.id) as sessions, coalesce(sum(sessions.turns), 0) as turns
-    from spaces left join sessions on sessions.space_id = spaces.id
+    from spaces left join sessions on sessions.account_id = spaces.account_id and sessions.space_id = spaces.id
     where spaces.account_id = coalesce(:account_id, spaces.account_id)
-    group by spaces.id
+    group by spaces.account_id, spaces.id, spaces.l1_count
 ) as of_space;
 
 -- good_keys: how many keys of an account are accepted now

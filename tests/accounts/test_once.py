@@ -29,7 +29,7 @@ def given(context: Context) -> Once:
     """An Idempotency-Key of a real API key."""
     new_key(context)
     key_id = context.store.read(lambda tx: tx.all("select id from keys"))[0].id
-    return Once(key_id=key_id, path="/p", idempotency_key="k", body_digest=b"1" * 32)
+    return Once(account_id=1, key_id=key_id, path="/p", idempotency_key="k", body_digest=b"1" * 32)
 
 
 def do(context: Context, given: Once | None, make: Maker, now_ms: int = 0) -> str:

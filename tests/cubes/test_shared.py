@@ -237,29 +237,35 @@ class TestRatingsOwed:
         self.ada, self.bob, self.context = ada, bob, context
 
         def make(tx: Transaction) -> None:
-            account = {"account_id": bob.caller.account_id}
-            tx.run("insert into spaces (id, account_id, user_id, created_ms) values (1, :account_id, 'bob', 0)", **account)
+            tx.run("insert into spaces (id, account_id, user_id, created_ms) values (1, :account_id, 'bob', 0)")
             for number in (7, 8):
-                tx.run("insert into sessions (id, space_id, session_id, created_ms) values (:n, 1, :n, 0)", n=number)
+                tx.run(
+                    "insert into sessions (account_id, id, space_id, session_id, created_ms) values (:account_id, :n, 1, :name, 0)",
+                    n=number,
+                    name=str(number),
+                )
 
-        context.store.write(make)
+        context.store.write(make, account_id=bob.caller.account_id)
         self.see(step=3)
 
     def see(self, *, step: int, session: int = 7) -> None:
         """A search that interacts."""
-        cubes = self.bob.shown()
-        self.context.store.write(lambda tx: shared.note_shown(tx, session=session, step=step, cubes=cubes))
+        cubes, account_id = self.bob.shown(), self.bob.caller.account_id
+        self.context.store.write(lambda tx: shared.note_shown(tx, session=session, step=step, cubes=cubes), account_id=account_id)
 
     def owed(self, before_step: int = 99, session: int = 7) -> list[str]:
         """What is not rated."""
         account_id = self.bob.caller.account_id
-        return self.context.store.read(lambda tx: shared.unrated(tx, account_id=account_id, session=session, before_step=before_step))
+        return self.context.store.read(
+            lambda tx: shared.unrated(tx, account_id=account_id, session=session, before_step=before_step), account_id=account_id
+        )
 
     def close(self, session: int = 7) -> list[str]:
         """vote_nothing."""
         account_id = self.bob.caller.account_id
         return self.context.store.write(
-            lambda tx: shared.close_ratings(tx, account_id=account_id, session=session, reason="not needed", now_ms=5)
+            lambda tx: shared.close_ratings(tx, account_id=account_id, session=session, reason="not needed", now_ms=5),
+            account_id=account_id,
         )
 
     def test_each_is_owed_from_the_step_after_it_was_first_shown(self) -> None:

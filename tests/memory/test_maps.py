@@ -46,7 +46,9 @@ def test_a_map_that_says_the_same_is_the_version_it_was(memory: Memory) -> None:
     space = memory.context.store.read(lambda tx: tx.the(SQL.space_of, account_id=memory.caller.account_id, user_id="ada"))
 
     def keep(text: str) -> int:
-        return memory.context.store.write(lambda tx: keep_map(memory.context, tx, space_id=space.id, text=text, made_by="agent"))
+        return memory.context.store.write(
+            lambda tx: keep_map(memory.context, tx, space_id=space.id, text=text, made_by="agent"), account_id=memory.caller.account_id
+        )
 
     assert [keep(text) for text in ("Oslo.", " Oslo.\n", "Oslo, boat.", "Oslo.")] == [1, 1, 2, 3]
     assert version(memory).map_text == "Oslo."

@@ -327,7 +327,7 @@ def test_there_is_an_end_to_versions_which_forgetting_moves(context: Context, mo
     do(context, "str_replace", path="/memories/a", old_str="a", new_str="b")
 
     full = do(context, "str_replace", path="/memories/a", old_str="b", new_str="c")
-    context.store.write(lambda tx: erase(tx, "/memories/b"))
+    context.store.write(lambda tx: erase(tx, "/memories/b"), account_id=1)
 
     assert (full.is_error, kept(context)) == (True, {"/memories/a": "b"})
     assert not do(context, "str_replace", path="/memories/a", old_str="b", new_str="c").is_error

@@ -98,7 +98,7 @@ def test_an_index_is_dropped_and_read_anew_when_the_revision_goes_up(context: Co
 
     context.store.write(lambda tx: [tx.run(f"delete from {table} where id = :gone", gone=gone) for table in ("event_index", "events")])
     behind = memory.ask("ferry")
-    context.store.write(lambda tx: tx.run(SQL.revise_space, space_id=space.id))
+    context.store.write(lambda tx: tx.run(SQL.revise_space, space_id=space.id), account_id=memory.caller.account_id)
     after = memory.ask("ferry")
 
     assert told[0] in before

@@ -181,7 +181,7 @@ def test_in_the_background_it_warms_up_and_renews_and_stops_when_told(folder: Pa
 def test_looking_for_what_is_stale_never_reads_a_whole_space_or_store(memory: Memory) -> None:
     """Both are asked again and again while a large memory is derived anew."""
     only_sqlite()
-    asked = ((SQL.stale, {"embedder": 1, "most": 5}), (SQL.is_stale, {"embedder": 1, "low": 0, "high": 1}))
+    asked = ((SQL.stale, {"embedder": 1, "most": 5}), (SQL.is_stale, {"account_id": 1, "embedder": 1, "low": 0, "high": 1}))
     plans = [memory.context.store.read(partial(_plan, sql, values)) for sql, values in asked]
 
     for plan in plans:

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-import remembrancer
-from remembrancer.store import Queries, Store
+from engines import named_queries
+
+from remembrancer.store import Store
 from remembrancer.store.queries import Statement
-
-PACKAGE = Path(remembrancer.__file__).parent
-FILES = sorted(path for path in PACKAGE.rglob("*.sql") if "migrations" not in path.parts)
-STATEMENTS = {
-    f"{path.relative_to(PACKAGE)} {name}": statement
-    for path in FILES
-    for name, statement in vars(Queries(path.read_text("utf-8"), path.name)).items()
-}
 
 
 def test_every_engine_understands_every_named_query(store: Store, engine: str) -> None:
     """Without the types of the values: as when each of them is null."""
-    asked = {name: prepare(statement, engine) for name, statement in STATEMENTS.items()}
+    asked = {name: prepare(statement, engine) for name, statement in named_queries().items()}
     failed = {}
     for name, statement in asked.items():
         try:

@@ -118,7 +118,7 @@ def test_a_read_only_key_makes_none(context: Context, owner: Caller, folder: Pat
 
 
 def once(key: str, body: bytes) -> Once:
-    return Once(key_id=1, path="/api/v7/tools/create-file", idempotency_key=key, body_digest=body)
+    return Once(account_id=1, key_id=1, path="/api/v7/tools/create-file", idempotency_key=key, body_digest=body)
 
 
 def test_a_repeated_write_gives_the_first_file(context: Context, owner: Caller, folder: Path) -> None:

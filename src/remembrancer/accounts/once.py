@@ -25,6 +25,7 @@ def _nothing() -> None: ...
 class Once:
     """The Idempotency-Key of a write: unique for one API key and path. `body_digest` tells bodies apart."""
 
+    account_id: int
     key_id: int
     path: str
     idempotency_key: str
@@ -43,7 +44,7 @@ def once(tx: Transaction, given: Once | None, now_ms: int, make: Callable[[], st
     if (first := _first_answer(tx, given, now_ms)) is not None:
         return first
     answer = make()
-    tx.run(SQL.forget_old_answers, key_id=given.key_id, kept_since_ms=now_ms - _KEPT_MS)
+    tx.run(SQL.forget_old_answers, account_id=given.account_id, key_id=given.key_id, kept_since_ms=now_ms - _KEPT_MS)
     tx.run(SQL.keep_answer, **_which(given), body_digest=given.body_digest, answer=answer, now_ms=now_ms)
     return answer
 
@@ -55,7 +56,7 @@ def answered_before(records: Records, given: Once | None) -> str | None:
     """
     if given is None:
         return None
-    answer: str | None = records.store.read(lambda tx: _first_answer(tx, given, records.clock()))
+    answer: str | None = records.store.read(lambda tx: _first_answer(tx, given, records.clock()), account_id=given.account_id)
     return answer
 
 
@@ -70,7 +71,7 @@ def _first_answer(tx: Transaction, given: Once, now_ms: int) -> str | None:
 
 
 def _which(given: Once) -> dict[str, str | int]:
-    return {"key_id": given.key_id, "path": given.path, "idempotency_key": given.idempotency_key}
+    return {"account_id": given.account_id, "key_id": given.key_id, "path": given.path, "idempotency_key": given.idempotency_key}
 
 
 def forget_answers(tx: Transaction, account_id: int, naming: str | None = None) -> None:

@@ -17,7 +17,7 @@ _OWN_PART = "# The user's own part\n\nWhat the user wants of this agent. It adds
 def prompt_of(records: Records, caller: Caller, user_id: str) -> AgentPrompt:
     """The prompt of a user. Raises Pinned, StoreUnavailable."""
     user_id = space_user_id(caller, user_id)
-    return records.store.read(lambda tx: _prompt(records, tx, caller, user_id))
+    return records.store.read(lambda tx: _prompt(records, tx, caller, user_id), account_id=caller.account_id)
 
 
 def set_prompt(records: Records, caller: Caller, asked: PromptWrite, given: Once | None = None) -> AgentPrompt:
@@ -33,7 +33,9 @@ def set_prompt(records: Records, caller: Caller, asked: PromptWrite, given: Once
             tx.run(SQL.drop_prompt, **whose)
         return _prompt(records, tx, caller, user_id).model_dump_json()
 
-    return AgentPrompt.model_validate_json(records.store.write(lambda tx: once(tx, given, records.clock(), lambda: make(tx))))
+    return AgentPrompt.model_validate_json(
+        records.store.write(lambda tx: once(tx, given, records.clock(), lambda: make(tx)), account_id=caller.account_id)
+    )
 
 
 def erase(tx: Transaction, account_id: int, user_id: str | None = None) -> int:

@@ -78,7 +78,7 @@ def compliance(records: Records, caller: Caller, asked: ComplianceQuery) -> Comp
     def read(tx: Transaction) -> tuple[_Counted, list[Row], list[Row]]:
         return _counted(tx, whose), tx.all(SQL.keys_named, account_id=account_id), tx.all(SQL.accounts_named, account_id=account_id)
 
-    counted, keys, accounts = records.store.read(read)
+    counted, keys, accounts = records.store.read(read, account_id=account_id)
     own = sorted((one for one in counted.sessions.values() if one.account_id == caller.account_id), key=lambda one: -one.last_ms)
     listed = own[: limits.COMPLIANCE_SESSIONS_MAX]
     return Compliance(
@@ -104,7 +104,7 @@ def of_session(records: Records, caller: Caller, user_id: str, session_id: str) 
             return Counter()
         return Counter(tx.the(SQL.of_session, session=session.id, account_id=caller.account_id)._asdict())
 
-    counts = records.store.read(read)
+    counts = records.store.read(read, account_id=caller.account_id)
     counts["searched"] = min(counts["remembered"], counts["turns"])
     return _figures(counts)
 

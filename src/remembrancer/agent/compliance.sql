@@ -6,8 +6,9 @@ select spaces.account_id, spaces.user_id, sessions.session_id, steps.session, st
         when after.step is not null and instr(after.owed, 'turn_not_remembered') = 0 then 1 else 0 end) as remembered,
     count(after.step) as seals_due, sum(case when after.step is not null and instr(after.owed, 'seal_') = 0 then 1 else 0 end) as sealed
 from steps cross join sessions cross join spaces
-left join steps as after on after.session = steps.session and after.step = steps.step + 1
-where sessions.id = steps.session and spaces.id = sessions.space_id and steps.asked_ms >= :since_ms and spaces.account_id = coalesce(:account_id, spaces.account_id)
+left join steps as after on after.account_id = steps.account_id and after.session = steps.session and after.step = steps.step + 1
+where sessions.account_id = steps.account_id and sessions.id = steps.session
+    and spaces.account_id = steps.account_id and spaces.id = sessions.space_id and steps.asked_ms >= :since_ms and spaces.account_id = coalesce(:account_id, spaces.account_id)
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
 group by steps.key_id, steps.session, spaces.account_id, spaces.user_id, sessions.session_id;  -- in this order: by their times they are fewer than all of them
 
@@ -15,8 +16,9 @@ group by steps.key_id, steps.session, spaces.account_id, spaces.user_id, session
 select steps.session, steps.key_id, spaces.account_id, count(*) as shown, count(ratings.cube) as rated
 from steps cross join sessions cross join spaces cross join shown_cubes
 left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = spaces.account_id
-where sessions.id = steps.session and spaces.id = sessions.space_id
-    and shown_cubes.session = steps.session and shown_cubes.step = steps.step
+where sessions.account_id = steps.account_id and sessions.id = steps.session
+    and spaces.account_id = steps.account_id and spaces.id = sessions.space_id
+    and shown_cubes.account_id = steps.account_id and shown_cubes.session = steps.session and shown_cubes.step = steps.step
     and steps.asked_ms >= :since_ms and spaces.account_id = coalesce(:account_id, spaces.account_id)
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
 group by steps.key_id, steps.session, spaces.account_id;  -- in this order: by their times they are fewer than all of them
@@ -25,7 +27,8 @@ group by steps.key_id, steps.session, spaces.account_id;  -- in this order: by t
 select looks.session, looks.key_id, spaces.account_id, spaces.user_id, sessions.session_id, max(looks.looked_ms) as last_ms,
     sum(looks.passed + looks.failed) as looks, count(*) as turns, sum(looks.last_passed) as passed
 from looks cross join sessions cross join spaces
-where sessions.id = looks.session and spaces.id = sessions.space_id and looks.looked_ms >= :since_ms and spaces.account_id = coalesce(:account_id, spaces.account_id)
+where sessions.account_id = looks.account_id and sessions.id = looks.session
+    and spaces.account_id = looks.account_id and spaces.id = sessions.space_id and looks.looked_ms >= :since_ms and spaces.account_id = coalesce(:account_id, spaces.account_id)
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
 group by looks.key_id, looks.session, spaces.account_id, spaces.user_id, sessions.session_id;
 
@@ -33,8 +36,9 @@ group by looks.key_id, looks.session, spaces.account_id, spaces.user_id, session
 select events.session, spaces.account_id, spaces.user_id, sessions.session_id, max(events.created_ms) as last_ms, count(*) as turns,
     count(looks.event) as looked
 from spaces cross join sessions cross join events
-left join looks on looks.session = events.session and looks.event = events.id
-where sessions.space_id = spaces.id and events.session = sessions.id and events.created_ms >= :since_ms and coalesce(sessions.last_turn_ms, sessions.created_ms) >= :since_ms
+left join looks on looks.account_id = events.account_id and looks.session = events.session and looks.event = events.id
+where sessions.account_id = spaces.account_id and sessions.space_id = spaces.id
+    and events.account_id = spaces.account_id and events.session = sessions.id and events.created_ms >= :since_ms and coalesce(sessions.last_turn_ms, sessions.created_ms) >= :since_ms
     and spaces.account_id = coalesce(:account_id, spaces.account_id)
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
 group by events.session, spaces.account_id, spaces.user_id, sessions.session_id;
@@ -56,15 +60,15 @@ cross join (
             when after.step is not null and instr(after.owed, 'turn_not_remembered') = 0 then 1 else 0 end), 0) as remembered,
         count(after.step) as seals_due,
         coalesce(sum(case when after.step is not null and instr(after.owed, 'seal_') = 0 then 1 else 0 end), 0) as sealed
-    from steps join sessions as session on session.id = steps.session
-    left join steps as after on after.session = steps.session and after.step = steps.step + 1 where steps.session = :session
+    from steps join sessions as session on session.account_id = :account_id and session.id = steps.session
+    left join steps as after on after.account_id = :account_id and after.session = steps.session and after.step = steps.step + 1 where steps.account_id = :account_id and steps.session = :session
 ) as found
 cross join (
     select count(*) as shown, count(ratings.cube) as rated from shown_cubes
-    left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id where shown_cubes.session = :session
+    left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id where shown_cubes.account_id = :account_id and shown_cubes.session = :session
 ) as cubes
 cross join (
     select coalesce(sum(passed + failed), 0) as looks, count(*) as turns_looked, coalesce(sum(last_passed), 0) as passed
-    from looks where looks.session = :session
+    from looks where looks.account_id = :account_id and looks.session = :session
 ) as seen
-where sessions.id = :session;
+where sessions.account_id = :account_id and sessions.id = :session;

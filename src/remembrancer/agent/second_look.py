@@ -40,14 +40,14 @@ def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLook
         return _answer(look(take_apart(ask.draft, day_of(context.clock())), {}, ask.event_id), None)
     kept = Intake(settings=context.settings).take_if(ask.draft)
     texts = list(dict.fromkeys(text.rstrip() for text in (ask.draft, kept) if text))
-    turn = context.store.read(lambda tx: _turn(tx, caller, texts))
+    turn = context.store.read(lambda tx: _turn(tx, caller, texts), account_id=caller.account_id)
     if turn is None:
         raise TurnNotSaved
     draft = take_apart(ask.draft, day_of(turn.occurred_ms))
     if len(draft.refs) > limits.CITED_EVENTS_MAX:
         raise CitesTooMuch(f"The draft cites {len(draft.refs):,} events, and {limits.CITED_EVENTS_MAX} are read at most: cite fewer.")
     saved = Check(check="turn_saved", status="pass", detail="The draft is saved.", ref=turn.event_id)
-    cited = context.store.read(lambda tx: _cited(tx, turn, draft.refs))
+    cited = context.store.read(lambda tx: _cited(tx, turn, draft.refs), account_id=caller.account_id)
     checks = look(draft, cited, ask.event_id)  # after the reading: a long draft keeps no reader waiting
     heard = _judged(context, caller, draft, cited)
     if heard is not None:
@@ -64,7 +64,7 @@ def _count(context: Context, caller: Caller, turn: Row, *, passed: bool) -> None
     values = {"event": turn.id, "key_id": caller.key_id, "passed": int(passed), "now_ms": context.clock()}
     try:
         # Not flushed: after a power cut a look may be missing from a count, and none waits for the disk.
-        context.store.write(lambda tx: tx.run(SQL.count_look, **values), flush=False)
+        context.store.write(lambda tx: tx.run(SQL.count_look, **values), account_id=caller.account_id, flush=False)
     except StoreUnavailable as error:
         _log.warning("a second look is not counted: %s", error)
 

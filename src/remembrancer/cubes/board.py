@@ -69,7 +69,7 @@ class Whole:
 
 def counts(records: Records, caller: Caller) -> dict[CubeStatus, int]:
     """How many lessons the account sees, by where they stand."""
-    rows = records.store.read(lambda tx: tx.all(SQL.counts, account_id=caller.account_id))
+    rows = records.store.read(lambda tx: tx.all(SQL.counts, account_id=caller.account_id), account_id=caller.account_id)
     none: dict[CubeStatus, int] = {"private": 0, "published": 0, "trusted": 0, "retired": 0}
     return none | {row.status: row.n for row in rows}
 
@@ -80,7 +80,7 @@ def page(
     """Lessons of one standing, the newest first: the account's own private ones, or shared ones of all accounts or (`own`) its own."""
     sql = SQL.own_page if own or status == "private" else SQL.shared_page
     values = {"account_id": caller.account_id, "status": status, "kind": kind, "below": below or 1 << 62, "most": CARDS_LISTED_MAX + 1}
-    rows = records.store.read(lambda tx: tx.all(sql, **values))
+    rows = records.store.read(lambda tx: tx.all(sql, **values), account_id=caller.account_id)
     shown = rows[:CARDS_LISTED_MAX]
     return CardsPage([_card(row) for row in shown], shown[-1].id if len(rows) > len(shown) else None)
 
@@ -111,7 +111,7 @@ def whole(records: Records, caller: Caller, cube_id: str) -> Whole:
             event_id=row.evidence.strip() if event else None,
         )
 
-    return records.store.read(read)
+    return records.store.read(read, account_id=caller.account_id)
 
 
 def resting_on(tx: Transaction, caller: Caller, event_id: str) -> list[Card]:

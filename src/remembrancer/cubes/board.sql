@@ -29,7 +29,7 @@ from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id =
 where cubes.account_id = :account_id and cubes.evidence = :event_id order by cubes.id limit :most;
 
 -- made_in: The session that a lesson was made in
-select spaces.user_id, sessions.session_id from sessions join spaces on spaces.id = sessions.space_id where sessions.id = :session;
+select spaces.user_id, sessions.session_id from sessions join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id where sessions.account_id = :account_id and sessions.id = :session;
 
 -- votes: What was thought of a lesson, newest first; whose it was is not told
 select vote, reason, rated_ms, account_id = :account_id as own from ratings where cube = :cube order by rated_ms desc limit :most;

@@ -1,12 +1,12 @@
 -- event_of_account: Whose an event of an account is, to check evidence
 select spaces.user_id
-from events join sessions on sessions.id = events.session join spaces on spaces.id = sessions.space_id
-where events.event_id = :event_id and spaces.account_id = :account_id;
+from events join sessions on sessions.account_id = :account_id and sessions.id = events.session join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+where events.account_id = :account_id and events.event_id = :event_id;
 
 -- session_of: A session of an account's user, if anything was ever said or asked in it
 select sessions.id
-from sessions join spaces on spaces.id = sessions.space_id
-where spaces.account_id = :account_id and spaces.user_id = :user_id and sessions.session_id = :session_id;
+from sessions join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+where sessions.account_id = :account_id and spaces.user_id = :user_id and sessions.session_id = :session_id;
 
 -- add_cube: Keep a lesson
 insert into cubes (cube_id, account_id, session, kind, topic, essence, rules, evidence, model, status, created_ms)
@@ -77,15 +77,15 @@ returning status, useful, useless;
 update cubes set status = :status where id = :id and status <> 'private';
 
 -- note_shown: Remember that a session was shown a cube as new
-insert into shown_cubes (session, cube, step)
-select :session, cubes.id, :step from cubes where cubes.cube_id = :cube_id
-on conflict (session, cube) do nothing;
+insert into shown_cubes (account_id, session, cube, step)
+select :account_id, :session, cubes.id, :step from cubes where cubes.cube_id = :cube_id
+on conflict do nothing;
 
 -- unrated: The cubes a session was shown as new before a step and its account has not rated, in the order they were shown
 select cubes.id, cubes.cube_id
 from shown_cubes join cubes on cubes.id = shown_cubes.cube
 left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id
-where shown_cubes.session = :session and shown_cubes.step < :before_step and ratings.cube is null
+where shown_cubes.account_id = :account_id and shown_cubes.session = :session and shown_cubes.step < :before_step and ratings.cube is null
 order by shown_cubes.step, shown_cubes.cube;
 
 -- stale: Some cubes that nothing or something else derived words and vectors for (ranges of one index: no full scan)

@@ -82,7 +82,7 @@ def create(context: Context, caller: Caller, asked: CubeCreate, given: Once | No
     def write(tx: Transaction) -> str:
         return once(tx, given, context.clock(), lambda: keep(tx))
 
-    return CubeCreated.model_validate_json(context.store.write(write))
+    return CubeCreated.model_validate_json(context.store.write(write, account_id=caller.account_id))
 
 
 def prepare(context: Context, lesson: Lesson) -> Prepared:

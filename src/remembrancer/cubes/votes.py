@@ -38,4 +38,6 @@ def vote(context: Context, caller: Caller, asked: CubeVote, given: Once | None =
         votes = Votes(useful=counted.useful, useless=counted.useless)
         return CubeVoted(voted=True, cube_id=asked.cube_id, cube_status=status, votes=votes).model_dump_json()
 
-    return CubeVoted.model_validate_json(context.store.write(lambda tx: once(tx, given, now_ms, lambda: count(tx))))
+    return CubeVoted.model_validate_json(
+        context.store.write(lambda tx: once(tx, given, now_ms, lambda: count(tx)), account_id=caller.account_id)
+    )

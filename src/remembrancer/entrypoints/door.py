@@ -167,6 +167,7 @@ def _once(call: Call, endpoint: Endpoint, raw: bytes) -> Once | None:
             f"Idempotency-Key must be one header of 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS_MAX} letters, digits and signs of ASCII."
         )
     return Once(
+        account_id=call.caller.account_id,
         key_id=call.caller.key_id,
         path=endpoint.path,
         idempotency_key=given[0],

@@ -90,7 +90,7 @@ def users(context: Context, caller: Caller, *, low: str = "") -> list[str]:
     if caller.pinned_user_id is not None:
         return [caller.pinned_user_id]
     find = {"account_id": caller.account_id, "low": low[:ID_CHARACTERS_MAX], "most": USERS_LISTED_MAX}
-    return [row.user_id for row in context.store.read(lambda tx: tx.all(SQL.users, **find))]
+    return [row.user_id for row in context.store.read(lambda tx: tx.all(SQL.users, **find), account_id=caller.account_id)]
 
 
 def kept_of(context: Context, caller: Caller, user_id: str) -> Kept:
@@ -104,7 +104,7 @@ def kept_of(context: Context, caller: Caller, user_id: str) -> Kept:
         span = {"low": row_id(space.id, 0), "high": row_id(space.id + 1, 0)}
         return Kept(**tx.the(SQL.kept_of, space_id=space.id, **span)._asdict())
 
-    return context.store.read(read)
+    return context.store.read(read, account_id=caller.account_id)
 
 
 def newest(
@@ -152,7 +152,7 @@ def _page(context: Context, caller: Caller, user_id: str, read: Callable[[Transa
         space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=asked)
         return [] if space is None else read(tx, space)
 
-    rows = context.store.read(rows_of)
+    rows = context.store.read(rows_of, account_id=caller.account_id)
     shown = rows[:EVENTS_LISTED_MAX]
     more = Place(shown[-1].occurred_ms, shown[-1].id) if len(rows) > len(shown) else None
     return EventsPage([_listed(row) for row in shown], more)
@@ -192,4 +192,4 @@ def around(context: Context, caller: Caller, event_id: str) -> Around:
             files=files.known(tx, caller, named_files),
         )
 
-    return context.store.read(read)
+    return context.store.read(read, account_id=caller.account_id)

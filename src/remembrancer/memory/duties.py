@@ -46,7 +46,7 @@ def count_search(context: Context, caller: Caller, user_id: str, query: MemoryQu
         return step, judge(standing)
 
     # Not flushed to disk: after a power cut a session may count a few searches again, and no search waits for the disk.
-    return context.store.write(count, flush=False)
+    return context.store.write(count, account_id=caller.account_id, flush=False)
 
 
 def note_hits(tx: Transaction, *, session: int, step: int, hits: Sequence[Hit]) -> None:
@@ -67,7 +67,7 @@ def note_read(context: Context, caller: Caller, user_id: str, query: MemoryQuery
         if session:
             note_hits(tx, session=session.id, step=session.step, hits=found.hits)
 
-    context.store.write(note, flush=False)
+    context.store.write(note, account_id=caller.account_id, flush=False)
 
 
 def open_tasks(tx: Transaction, space_id: int, session_id: str) -> list[OpenTask]:

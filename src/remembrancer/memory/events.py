@@ -28,7 +28,7 @@ def write_event(context: Context, caller: Caller, event: EventWrite, given: Once
 
 def event_detail(context: Context, caller: Caller, event_id: str) -> Event:
     """One event with its whole text. Raises EventUnknown for an id that does not exist or is not the caller's to see."""
-    return event_of(context.store.read(lambda tx: own_event(tx, caller, event_id)))
+    return event_of(context.store.read(lambda tx: own_event(tx, caller, event_id), account_id=caller.account_id))
 
 
 def event_of(row: Row) -> Event:

@@ -40,7 +40,7 @@ def explain(context: Context, caller: Caller, query: MemoryQuery) -> Explanation
         looked = look(context, tx, caller, user_id, query, stages)
         return _explained(context, tx, looked, query, [Stage(stage=name, ms=round(ms, 3)) for name, ms in stages.ms.items()])
 
-    return context.store.read(read)
+    return context.store.read(read, account_id=caller.account_id)
 
 
 def _explained(context: Context, tx: Transaction, looked: Looked, query: MemoryQuery, stages: list[Stage]) -> Explanation:

@@ -29,7 +29,7 @@ def facts_of(context: Context, caller: Caller, user_id: str, *, below: int | Non
         space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=asked)
         return [] if space is None else tx.all(SQL.facts_below, space_id=space.id, below=below or 1 << 62, most=FACTS_LISTED_MAX + 1)
 
-    rows = context.store.read(read)
+    rows = context.store.read(read, account_id=caller.account_id)
     shown = rows[:FACTS_LISTED_MAX]
     return FactsPage(shown, shown[-1].id if len(rows) > len(shown) else None)
 

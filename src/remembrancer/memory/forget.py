@@ -103,7 +103,7 @@ def erase_event(context: Context, caller: Caller, event_id: str, given: Once | N
         done.answer = once(tx, given, context.clock(), lambda: _erase_one(context, tx, caller, event_id, done))
 
     try:
-        context.store.write(write)
+        context.store.write(write, account_id=caller.account_id)
     except _DryRun as dry:
         return EventErased.model_validate_json(dry.told).model_copy(update={"erased": False})
     _settle(context, done)
@@ -197,7 +197,7 @@ def forget(context: Context, caller: Caller, asked: Forget, given: Once | None =
         done.answer = once(tx, given, context.clock(), lambda: make(tx))
 
     try:
-        context.store.write(write)
+        context.store.write(write, account_id=caller.account_id)
     except _DryRun as dry:
         return Forgotten.model_validate_json(dry.told)
     _settle(context, done)

@@ -1,95 +1,95 @@
 -- erased_events: The events of a range of rows that are to go, in the order of their sessions
 select id, event_id, session, created_ms from events
-where id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+where account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
 order by session, created_ms, id;
 
 -- session_counts: How many turns a session has, and how many of them its L1s tell of
-select turns, turns_summarised from sessions where id = :session;
+select turns, turns_summarised from sessions where account_id = :account_id and id = :session;
 
 -- latest_turns: The latest turns of a session
-select id from events where session = :session order by created_ms desc, id desc limit :most;
+select id from events where account_id = :account_id and session = :session order by created_ms desc, id desc limit :most;
 
 -- set_counts: Let a session have as many turns as are left
-update sessions set turns = :turns, turns_summarised = :summarised, cube_turn = case when cube_turn > :turns then :turns else cube_turn end where id = :session;
+update sessions set turns = :turns, turns_summarised = :summarised, cube_turn = case when cube_turn > :turns then :turns else cube_turn end where account_id = :account_id and id = :session;
 
 -- l1s_of: The L1s of a session, oldest first
-select id, l1_id, created_ms from summaries where session = :session order by created_ms, id;
+select id, l1_id, created_ms from summaries where account_id = :account_id and session = :session order by created_ms, id;
 
 -- erase_events: Erase turns
 delete from events
-where id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms;
+where account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms;
 
 -- erase_index: Erase what search derived from them
 delete from event_index
-where id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms;
+where account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms;
 
 -- erase_shown: Erase that they were ever shown, to any session of their space
 delete from shown_events
-where session in (select sessions.id from sessions where sessions.space_id = :space_id) and event in (
+where shown_events.account_id = :account_id and session in (select sessions.id from sessions where sessions.account_id = :account_id and sessions.space_id = :space_id) and event in (
     select id from events
-    where id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
 );
 
 -- erase_facts: Erase the facts that came with them
-delete from facts where space_id = :space_id and event in (
+delete from facts where facts.account_id = :account_id and space_id = :space_id and event in (
     select id from events
-    where id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
 );
 
 -- move_facts: Let the facts that came with a turn have come with another
-update facts set event = :new where space_id = :space_id and event = :old;
+update facts set event = :new where account_id = :account_id and space_id = :space_id and event = :old;
 
 -- erase_facts_of_session: Erase the facts that came in a session
-delete from facts where space_id = :space_id and session = :session;
+delete from facts where account_id = :account_id and space_id = :space_id and session = :session;
 
 -- erase_l1: Erase an L1
-delete from summaries where id = :id;
+delete from summaries where account_id = :account_id and id = :id;
 
 -- erase_maps: Erase every version of a map
-delete from maps where space_id = :space_id;
+delete from maps where account_id = :account_id and space_id = :space_id;
 
 -- uncount_l1s: A space has fewer L1s, and no map knows those that are left
-update spaces set l1_count = l1_count - :erased, l1_mapped = 0 where id = :space_id;
+update spaces set l1_count = l1_count - :erased, l1_mapped = 0 where account_id = :account_id and id = :space_id;
 
 -- erase_shown_cubes: Erase which cubes a session was shown
-delete from shown_cubes where session = :session;
+delete from shown_cubes where account_id = :account_id and session = :session;
 
 -- erase_duties: Erase the words by which its duties were closed
-delete from closed_duties where session = :session;
+delete from closed_duties where account_id = :account_id and session = :session;
 
 -- loosen_cubes: Let the lessons made in a session have come from none
-update cubes set session = null where session = :session;
+update cubes set session = null where account_id = :account_id and session = :session;
 
 -- erase_shown_of: Erase what a session was shown
-delete from shown_events where session = :session;
+delete from shown_events where account_id = :account_id and session = :session;
 
 -- erase_steps: Erase which of its searches counted
-delete from steps where session = :session;
+delete from steps where account_id = :account_id and session = :session;
 
 -- erase_session: Erase a session
-delete from sessions where id = :session;
+delete from sessions where account_id = :account_id and id = :session;
 
 -- sessions_in: The sessions of a space
-select id from sessions where space_id = :space_id;
+select id from sessions where account_id = :account_id and space_id = :space_id;
 
 -- erase_origins: Erase what imports brought in
-delete from origins where space_id = :space_id;
+delete from origins where account_id = :account_id and space_id = :space_id;
 
 -- bury_space: Let nobody's name lead to a space that was erased; its number is never given again
-update spaces set user_id = :tombstone, revision = revision + 1, l1_count = 0, l1_mapped = 0 where id = :space_id;
+update spaces set user_id = :tombstone, revision = revision + 1, l1_count = 0, l1_mapped = 0 where account_id = :account_id and id = :space_id;
 
 -- spaces_of: The spaces of an account
 select id, user_id, events_made, revision, l1_count from spaces where account_id = :account_id;
 
 -- erase_looks: Erase how second looks at turns went
 delete from looks
-where session in (select sessions.id from sessions where sessions.space_id = :space_id) and event in (
+where looks.account_id = :account_id and session in (select sessions.id from sessions where sessions.account_id = :account_id and sessions.space_id = :space_id) and event in (
     select id from events
-    where id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
+    where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
 );
 
 -- move_looks: Let the looks at a turn have been at the one that took its place
-update looks set event = :new where session = :session and event = :old;
+update looks set event = :new where account_id = :account_id and session = :session and event = :old;
 
 -- erase_looks_of: Erase how second looks in a session went
-delete from looks where session = :session;
+delete from looks where account_id = :account_id and session = :session;

@@ -126,14 +126,14 @@ def store(context: Context, caller: Caller, events: Iterable[Incoming], *, progr
     stored = known = 0
     rest = iter(events)
     while batch := list(islice(rest, BATCH)):
-        new = context.store.read(partial(_unknown, caller, batch))
+        new = context.store.read(partial(_unknown, caller, batch), account_id=caller.account_id)
         kept = 0
         if new:
             derived = [
                 replace(one, flags=one.flags + event.flags)
                 for one, event in zip(derive(context.embedder, [event.said for event in new]), new, strict=True)
             ]
-            kept = context.store.write(partial(_write, context, caller, new, derived))
+            kept = context.store.write(partial(_write, context, caller, new, derived), account_id=caller.account_id)
         stored, known = stored + kept, known + len(batch) - kept
         progress(len(batch))
     return Imported(stored=stored, known=known)

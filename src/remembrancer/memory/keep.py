@@ -78,4 +78,4 @@ def keep_once(context: Context, caller: Caller, place: Place, turn: TurnText, gi
     def write(tx: Transaction) -> str:
         return once(tx, given, context.clock(), lambda: answer(tx, keep(context, tx, address, said, derived), intake.noticed))
 
-    return context.store.write(write)
+    return context.store.write(write, account_id=caller.account_id)

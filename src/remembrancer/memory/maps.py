@@ -71,11 +71,13 @@ def update_map(context: Context, caller: Caller, asked: MapRequest, given: Once 
     answer = None
     while answer is None:  # made anew only when an L1 or a map came in between
         # Telling of many L1s takes a while, and the write lock is not ours to hold.
-        sources = context.store.read(lambda tx: _sources(tx, caller.account_id, user_id, asked.session_count))
+        sources = context.store.read(lambda tx: _sources(tx, caller.account_id, user_id, asked.session_count), account_id=caller.account_id)
         told = None
         if sources.any_l1 and not (tell and _is_known(sources, asked)):
             told = (tell or by_headlines)(sources.new)
-        answer = context.store.write(partial(_keep_made, context, caller.account_id, user_id, sources, told, given))
+        answer = context.store.write(
+            partial(_keep_made, context, caller.account_id, user_id, sources, told, given), account_id=caller.account_id
+        )
     return MapUpdated.model_validate_json(answer)
 
 
@@ -147,7 +149,7 @@ def map_version(context: Context, caller: Caller, asked: MapQuery) -> MapVersion
             created_at=rfc3339(row.created_ms),
         )
 
-    return context.store.read(read)
+    return context.store.read(read, account_id=caller.account_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +176,7 @@ def map_history(context: Context, caller: Caller, user_id: str, *, below: int | 
         stands = {"l1_count": space.l1_count, "l1_mapped": space.l1_mapped, "is_due": is_l2_due(space.l1_count, space.l1_mapped)}
         return History(versions=shown, next=shown[-1].version if len(rows) > len(shown) else None, **stands)
 
-    return context.store.read(read)
+    return context.store.read(read, account_id=caller.account_id)
 
 
 def _sources(tx: Transaction, account_id: int, user_id: str, session_count: int | None) -> _Sources:

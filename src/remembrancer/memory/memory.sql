@@ -32,122 +32,133 @@ with known as (
 select id, l1_count, l1_mapped from known union all select id, l1_count, l1_mapped from made;
 
 -- open_session: Where a session stands; it is made when it is not there
-insert into sessions (space_id, session_id, created_ms) values (:space_id, :session_id, :now_ms)
+insert into sessions (account_id, space_id, session_id, created_ms) values (:account_id, :space_id, :session_id, :now_ms)
 on conflict (space_id, session_id) do update set session_id = excluded.session_id
 returning id, step, remembered_step, turns, turns_summarised, cube_turn;
 
+-- open_session [postgresql]: the account leads every key
+insert into sessions (account_id, space_id, session_id, created_ms) values (:account_id, :space_id, :session_id, :now_ms)
+on conflict (account_id, space_id, session_id) do update set session_id = excluded.session_id
+returning id, step, remembered_step, turns, turns_summarised, cube_turn;
+
 -- count_turn: Count one more turn of a session, which is made when it is not there
-insert into sessions (space_id, session_id, turns, last_turn_ms, created_ms) values (:space_id, :session_id, 1, :now_ms, :now_ms)
+insert into sessions (account_id, space_id, session_id, turns, last_turn_ms, created_ms) values (:account_id, :space_id, :session_id, 1, :now_ms, :now_ms)
 on conflict (space_id, session_id) do update set turns = sessions.turns + 1, last_turn_ms = excluded.last_turn_ms
 returning id, step, remembered_step, turns, turns_summarised, cube_turn;
 
+-- count_turn [postgresql]: the account leads every key
+insert into sessions (account_id, space_id, session_id, turns, last_turn_ms, created_ms)
+values (:account_id, :space_id, :session_id, 1, :now_ms, :now_ms)
+on conflict (account_id, space_id, session_id) do update set turns = sessions.turns + 1, last_turn_ms = excluded.last_turn_ms
+returning id, step, remembered_step, turns, turns_summarised, cube_turn;
+
 -- session_of: Where a session stands
-select id, step, remembered_step, turns, turns_summarised, cube_turn from sessions where space_id = :space_id and session_id = :session_id;
+select id, step, remembered_step, turns, turns_summarised, cube_turn from sessions where account_id = :account_id and space_id = :space_id and session_id = :session_id;
 
 -- note_remembered: The turn of the session's step is remembered, and its task is done or not
-update sessions set remembered_step = step, task_open = :task_open where id = :session;
+update sessions set remembered_step = step, task_open = :task_open where account_id = :account_id and id = :session;
 
 -- close_task: The session's task is done
-update sessions set task_open = 0 where id = :session;
+update sessions set task_open = 0 where account_id = :account_id and id = :session;
 
 -- note_cube: The session made a cube at its present turn
-update sessions set cube_turn = turns where id = :session;
+update sessions set cube_turn = turns where account_id = :account_id and id = :session;
 
 -- same_turn: The latest turn of a session that says the same, kept since a time
 select id, event_id from events
-where session = :session and created_ms > :since_ms and query = :query and response = :response
+where account_id = :account_id and session = :session and created_ms > :since_ms and query = :query and response = :response
     and (occurred_ms = :told_ms or (cast(:told_ms as bigint) is null and occurred_ms > :since_ms))
 order by created_ms desc limit 1;
 
 -- close_duty: Keep by which word a duty was closed
-insert into closed_duties (session, step, duty, reason, created_ms) values (:session, :step, :duty, :reason, :now_ms);
+insert into closed_duties (account_id, session, step, duty, reason, created_ms) values (:account_id, :session, :step, :duty, :reason, :now_ms);
 
 -- open_tasks: The latest turns of the sessions of a space whose task is open, newest first, another session's than this
 select sessions.session_id, sessions.turns, sessions.last_turn_ms, events.topic, events.query
-from sessions join events on events.id = (
-    select latest.id from events as latest where latest.session = sessions.id order by latest.created_ms desc, latest.id desc limit 1
+from sessions join events on events.account_id = :account_id and events.id = (
+    select latest.id from events as latest where latest.account_id = :account_id and latest.session = sessions.id order by latest.created_ms desc, latest.id desc limit 1
 )
-where sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id
+where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id
 order by sessions.last_turn_ms desc, sessions.id desc limit :most;
 
 -- next_step: Count one more search of a session
-update sessions set step = step + 1 where id = :session;
+update sessions set step = step + 1 where account_id = :account_id and id = :session;
 
 -- note_step: Keep that a search counted, how much it showed, and what was owed then
-insert into steps (session, step, asked_ms, hits, cubes, owed, key_id) values (:session, :step, :asked_ms, :hits, :cubes, :owed, :key_id)
-on conflict (session, step) do nothing;
+insert into steps (account_id, session, step, asked_ms, hits, cubes, owed, key_id) values (:account_id, :session, :step, :asked_ms, :hits, :cubes, :owed, :key_id)
+on conflict do nothing;
 
 -- add_event: Keep a turn as it was said
-insert into events (id, event_id, session, topic, query, response, flags, occurred_ms, created_ms)
-values (:id, :event_id, :session, :topic, :query, :response, :flags, :occurred_ms, :created_ms);
+insert into events (account_id, id, event_id, session, topic, query, response, flags, occurred_ms, created_ms)
+values (:account_id, :id, :event_id, :session, :topic, :query, :response, :flags, :occurred_ms, :created_ms);
 
 -- add_index: Keep what search derives from an event
-insert into event_index (id, session, occurred_ms, words, embedder, vectors)
-values (:id, :session, :occurred_ms, :words, :embedder, :vectors);
+insert into event_index (account_id, id, session, occurred_ms, words, embedder, vectors)
+values (:account_id, :id, :session, :occurred_ms, :words, :embedder, :vectors);
 
 -- index_rows: What search derives from the events of a range, vectors only where this embedder made them
 select id, session, occurred_ms, words, case when embedder = :embedder then vectors end as vectors
-from event_index where id >= :low and id < :high order by id;
+from event_index where account_id = :account_id and id >= :low and id < :high order by id;
 
 -- event_texts: The turns of a range as they were said
-select id, topic, query, response, occurred_ms from events where id >= :low and id < :high order by id;
+select id, topic, query, response, occurred_ms from events where account_id = :account_id and id >= :low and id < :high order by id;
 
 -- hit: One event of a space by its place
 select events.event_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
     events.occurred_ms, events.created_ms
-from events join sessions on sessions.id = events.session where events.id = :id;
+from events join sessions on sessions.account_id = :account_id and sessions.id = events.session where events.account_id = :account_id and events.id = :id;
 
 -- event_by_id: One event of an account by its public id
 select events.id, events.event_id, spaces.user_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
     events.occurred_ms, events.created_ms
-from events join sessions on sessions.id = events.session join spaces on spaces.id = sessions.space_id
-where events.event_id = :event_id and spaces.account_id = :account_id;
+from events join sessions on sessions.account_id = :account_id and sessions.id = events.session join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+where events.account_id = :account_id and events.event_id = :event_id;
 
 -- origin_known: Whether an import already brought this in
-select event from origins where space_id = :space_id and origin = :origin;
+select event from origins where account_id = :account_id and space_id = :space_id and origin = :origin;
 
 -- add_origin: Remember where an imported event came from
-insert into origins (space_id, origin, event) values (:space_id, :origin, :event);
+insert into origins (account_id, space_id, origin, event) values (:account_id, :space_id, :origin, :event);
 
 -- stale: Some events that nothing or something else derived words and vectors for (ranges of one index: no full scan)
-select events.id, events.topic, events.query, events.response, events.occurred_ms
+select events.account_id, events.id, events.topic, events.query, events.response, events.occurred_ms
 from (
-    select id from event_index where embedder is null
-    union all select id from event_index where embedder < :embedder
-    union all select id from event_index where embedder > :embedder
+    select account_id, id from event_index where embedder is null
+    union all select account_id, id from event_index where embedder < :embedder
+    union all select account_id, id from event_index where embedder > :embedder
     limit :most
-) as stale join events on events.id = stale.id;
+) as stale join events on events.account_id = stale.account_id and events.id = stale.id;
 
 -- stale [postgresql]: in the order of the index, so that one space is whole before the next; SQLite does so by itself
-select events.id, events.topic, events.query, events.response, events.occurred_ms
+select events.account_id, events.id, events.topic, events.query, events.response, events.occurred_ms
 from (
-    (select id from event_index where embedder is null order by id limit :most)
-    union all (select id from event_index where embedder < :embedder order by embedder, id limit :most)
-    union all (select id from event_index where embedder > :embedder order by embedder, id limit :most)
+    (select account_id, id from event_index where embedder is null order by account_id, id limit :most)
+    union all (select account_id, id from event_index where embedder < :embedder order by embedder, account_id, id limit :most)
+    union all (select account_id, id from event_index where embedder > :embedder order by embedder, account_id, id limit :most)
     limit :most
-) as stale join events on events.id = stale.id;
+) as stale join events on events.account_id = stale.account_id and events.id = stale.id;
 
 -- is_stale: Whether an event of a range is still to be derived anew
 select
-    exists (select 1 from event_index where embedder is null and id >= :low and id < :high)
+    exists (select 1 from event_index where account_id = :account_id and embedder is null and id >= :low and id < :high)
     or exists (
         select 1 from embedders cross join event_index  -- in this order: a range of the index for each embedder, not all of the space
-        where event_index.embedder = embedders.id and embedders.id <> :embedder and event_index.id >= :low and event_index.id < :high
+        where event_index.account_id = :account_id and event_index.embedder = embedders.id and embedders.id <> :embedder and event_index.id >= :low and event_index.id < :high
     ) as found;
 
 -- set_index: Derive an event anew
-update event_index set words = :words, embedder = :embedder, vectors = :vectors where id = :id;
+update event_index set words = :words, embedder = :embedder, vectors = :vectors where account_id = :account_id and id = :id;
 
 -- revise_space: Let every index of a space be read anew
-update spaces set revision = revision + 1 where id = :space_id;
+update spaces set revision = revision + 1 where account_id = :account_id and id = :space_id;
 
 -- spaces_newest: The newest spaces, with as many events as their indexes would hold, for warming up
-select id, events_made from spaces where events_made > 0 order by id desc limit :most;
+select account_id, id, events_made from spaces where events_made > 0 order by id desc limit :most;
 
 -- space_by_id: A space as it is now
-select id, events_made, revision, l1_count, l1_mapped from spaces where id = :id;
+select id, events_made, revision, l1_count, l1_mapped from spaces where account_id = :account_id and id = :id;
 
 -- note_hit: Remember that a session was shown an event
-insert into shown_events (session, event, step)
-select :session, events.id, :step from events where events.event_id = :event_id
-on conflict (session, event) do nothing;
+insert into shown_events (account_id, session, event, step)
+select :account_id, :session, events.id, :step from events where events.account_id = :account_id and events.event_id = :event_id
+on conflict do nothing;

@@ -164,10 +164,10 @@ def use_files(context: Context, caller: Caller, asked: FileCommand, given: Once 
         return _Plan(stamp=files.stamp, changes=files.changes, done=done)
 
     if asked.command == "view":
-        return context.store.read(plan).done
+        return context.store.read(plan, account_id=caller.account_id).done
     may_write(caller)
     for _ in range(PLANS_MAX):
-        planned = context.store.read(plan)  # a long text is looked through here: no writer waits for that
+        planned = context.store.read(plan, account_id=caller.account_id)  # a long text is looked through here: no writer waits for that
         try:
             return _carry_out(context, caller, user_id, given, partial(_as_planned, planned))
         except _MovedOn:
@@ -192,7 +192,9 @@ def _carry_out(context: Context, caller: Caller, user_id: str, given: Once | Non
                 _keep(context, tx, caller, opened.id, change)
         return planned.done.model_dump_json()
 
-    return FileDone.model_validate_json(context.store.write(lambda tx: once(tx, given, context.clock(), lambda: write(tx))))
+    return FileDone.model_validate_json(
+        context.store.write(lambda tx: once(tx, given, context.clock(), lambda: write(tx)), account_id=caller.account_id)
+    )
 
 
 def _keep(context: Context, tx: Transaction, caller: Caller, space_id: int, change: _Change) -> None:
@@ -337,7 +339,7 @@ def history(context: Context, caller: Caller, asked: FileQuery) -> FileHistory:
         shown = tx.one(SQL.version_of, **here, version=asked.version or latest)
         return tx.all(SQL.versions_below, **here, below=asked.below or _NO_END, most=most + 1), shown
 
-    rows, shown = context.store.read(read)
+    rows, shown = context.store.read(read, account_id=caller.account_id)
     if (not rows and asked.below is None and path != ROOT) or (asked.version is not None and shown is None):
         raise FileUnknown
     return FileHistory(

@@ -1,36 +1,36 @@
 -- current_files: The files that a space has now, with their sizes
-select path, bytes from memory_files where space_id = :space_id and is_current = 1 order by path;
+select path, bytes from memory_files where account_id = :account_id and space_id = :space_id and is_current = 1 order by path;
 
 -- current_file: The file at a path now
-select version, text, flags from memory_files where space_id = :space_id and path = :path and is_current = 1;
+select version, text, flags from memory_files where account_id = :account_id and space_id = :space_id and path = :path and is_current = 1;
 
 -- latest_version: How often a path was changed
-select coalesce(max(version), 0) as version from memory_files where space_id = :space_id and path = :path;
+select coalesce(max(version), 0) as version from memory_files where account_id = :account_id and space_id = :space_id and path = :path;
 
 -- outdate_file: What is at a path is no longer what is there now
-update memory_files set is_current = 0 where space_id = :space_id and path = :path and is_current = 1;
+update memory_files set is_current = 0 where account_id = :account_id and space_id = :space_id and path = :path and is_current = 1;
 
 -- add_version: Keep one more version of a path
-insert into memory_files (space_id, path, version, is_current, change, other_path, bytes, flags, key_id, created_ms, text)
-values (:space_id, :path, :version, :is_current, :change, :other_path, :bytes, :flags, :key_id, :now_ms, :text);
+insert into memory_files (account_id, space_id, path, version, is_current, change, other_path, bytes, flags, key_id, created_ms, text)
+values (:account_id, :space_id, :path, :version, :is_current, :change, :other_path, :bytes, :flags, :key_id, :now_ms, :text);
 
 -- charge_files: Count a change, and the bytes that it adds
-update spaces set file_bytes = file_bytes + :bytes, file_changes = file_changes + 1 where id = :space_id;
+update spaces set file_bytes = file_bytes + :bytes, file_changes = file_changes + 1 where account_id = :account_id and id = :space_id;
 
 -- charged: How many bytes the versions of a space come to, and how often something changed
-select file_bytes, file_changes from spaces where id = :space_id;
+select file_bytes, file_changes from spaces where account_id = :account_id and id = :space_id;
 
 -- versions_below: Changes of a path and of what is below it, newest first (`/` and `0` are neighbours)
 select id, path, version, change, other_path, bytes, flags, created_ms, text is null as is_gone from memory_files
-where space_id = :space_id and id < :below and (path = :path or (path >= :path || '/' and path < :path || '0'))
+where account_id = :account_id and space_id = :space_id and id < :below and (path = :path or (path >= :path || '/' and path < :path || '0'))
 order by id desc limit :most;
 
 -- version_of: One version of a path
-select version, text from memory_files where space_id = :space_id and path = :path and version = :version;
+select version, text from memory_files where account_id = :account_id and space_id = :space_id and path = :path and version = :version;
 
 -- paths_below: Every path at or below one that ever had a file, with what its versions come to
 select path, sum(case when bytes > :least then bytes else :least end) as bytes from memory_files
-where space_id = :space_id and (path = :path or (path >= :path || '/' and path < :path || '0')) group by path;
+where account_id = :account_id and space_id = :space_id and (path = :path or (path >= :path || '/' and path < :path || '0')) group by path;
 
 -- erase_files_below: Erase every version of what is at or below a path
-delete from memory_files where space_id = :space_id and (path = :path or (path >= :path || '/' and path < :path || '0'));
+delete from memory_files where account_id = :account_id and space_id = :space_id and (path = :path or (path >= :path || '/' and path < :path || '0'));

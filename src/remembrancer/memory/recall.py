@@ -82,7 +82,7 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
     Raises Forbidden for a pinned key with another user_id, StoreUnavailable, EmbedderUnavailable.
     """
     user_id = space_user_id(caller, query.user_id)
-    found = context.store.read(lambda tx: look(context, tx, caller, user_id, query, Stages())).answer
+    found = context.store.read(lambda tx: look(context, tx, caller, user_id, query, Stages()), account_id=caller.account_id).answer
     if caller.read_only:
         return found
     if not query.interact:

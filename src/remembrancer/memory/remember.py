@@ -59,7 +59,7 @@ def remember(context: Context, caller: Caller, turn: Turn, given: Once | None = 
         erased[:] = [writing.erased] if writing.erased else []
         return answer
 
-    answer = context.store.write(lambda tx: once(tx, given, context.clock(), lambda: make(tx)))
+    answer = context.store.write(lambda tx: once(tx, given, context.clock(), lambda: make(tx)), account_id=caller.account_id)
     for gone in erased:
         context.shelf.erase(gone.space_id, gone.numbers, revision=gone.revision)
     return Remembered.model_validate_json(answer)

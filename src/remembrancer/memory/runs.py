@@ -84,7 +84,7 @@ def _written(
             return executed.model_copy(update={"files": made, "event_id": event_id}).model_dump_json()
 
         if asked.session_id is None:
-            said = context.store.write(lambda tx: once(tx, given, context.clock(), lambda: answer(tx, None)))
+            said = context.store.write(lambda tx: once(tx, given, context.clock(), lambda: answer(tx, None)), account_id=caller.account_id)
         else:
             names = [f"{name} ({file.filename})" for (name, _), file in zip(files, held_files, strict=True)]
             turn = TurnText(query=asked.code, response=told(executed, names), topic=_TOPIC)

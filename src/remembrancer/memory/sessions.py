@@ -94,7 +94,7 @@ def listed(context: Context, caller: Caller, user_id: str, *, behind: Place | No
         bounds = {"before_ms": place.ms, "before_id": place.id, "characters": 200, "most": SESSIONS_LISTED_MAX + 1}
         return tx.all(SQL.sessions, space_id=space.id, **bounds)
 
-    rows = context.store.read(read)
+    rows = context.store.read(read, account_id=caller.account_id)
     shown = rows[:SESSIONS_LISTED_MAX]
     more = Place(shown[-1].last_ms, shown[-1].id) if len(rows) > len(shown) else None
     return SessionsPage([_listed(row) for row in shown], more)
@@ -139,7 +139,7 @@ def timeline(context: Context, caller: Caller, user_id: str, session_id: str, *,
         happened.sort(key=lambda one: (one.at_ms, _ORDER.index(one.kind)))
         return Timeline(session_id=session_id, row=row, owed=_owed(context, tx, caller, row, space), happened=happened, earlier=earlier)
 
-    return context.store.read(read)
+    return context.store.read(read, account_id=caller.account_id)
 
 
 def _newest_before(tx: Transaction, session: int, until: Place) -> int:

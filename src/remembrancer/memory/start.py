@@ -39,7 +39,7 @@ class Section:
 def start_pack(context: Context, caller: Caller, asked: StartQuery) -> StartPack:
     """The start pack of a session. Raises Forbidden for a pinned key with another user_id, StoreUnavailable."""
     user_id = space_user_id(caller, asked.user_id)
-    parts, unread = context.store.read(lambda tx: _parts(tx, caller, user_id, asked.session_id))
+    parts, unread = context.store.read(lambda tx: _parts(tx, caller, user_id, asked.session_id), account_id=caller.account_id)
     constitution = compact_text(context.settings.seal_name)
     text, left_out = packed(constitution, _sections(parts), context.settings.start_tokens_max, new_delimiter(), unread)
     return StartPack(

@@ -60,7 +60,9 @@ def summarize(context: Context, caller: Caller, summary: Summary, given: Once | 
         is_due = is_l2_due(now.l1_count, now.l1_mapped)
         return SummarySaved(saved=True, l1_id=kept.l1_id, l2_due=is_due, ratio=kept.ratio, warning=warning).model_dump_json()
 
-    return SummarySaved.model_validate_json(context.store.write(lambda tx: once(tx, given, context.clock(), lambda: keep(tx))))
+    return SummarySaved.model_validate_json(
+        context.store.write(lambda tx: once(tx, given, context.clock(), lambda: keep(tx)), account_id=caller.account_id)
+    )
 
 
 def turns_to_summarise(context: Context, caller: Caller, user_id: str, session_id: str) -> Source:
@@ -80,7 +82,7 @@ def turns_to_summarise(context: Context, caller: Caller, user_id: str, session_i
             taken += 1
         return Source(turns=rows[:taken][::-1], count=source.turns, characters=source.characters)
 
-    return context.store.read(read)
+    return context.store.read(read, account_id=caller.account_id)
 
 
 def _place_of(tx: Transaction, caller: Caller, user_id: str, session_id: str) -> tuple[int, int]:

@@ -76,15 +76,15 @@ class Upkeep:
                 return
             if space.events_made <= left:
                 left -= space.events_made
-                self._warm(space.id)
+                self._warm(space)
 
-    def _warm(self, space_id: int) -> None:
+    def _warm(self, newest: Row) -> None:
         def read(tx: Transaction) -> None:
-            space = tx.one(SQL.space_by_id, id=space_id)
+            space = tx.one(SQL.space_by_id, id=newest.id)
             if space is not None:
                 view_of(self._context, tx, space)
 
-        self._context.store.read(read)  # one each: a snapshot held for long keeps the log of writes growing
+        self._context.store.read(read, account_id=newest.account_id)  # one each: a snapshot held for long keeps the log of writes growing
 
     def _run(self) -> None:
         work = self.warm
@@ -109,12 +109,12 @@ class Upkeep:
         """Write what was derived; gives the spaces whose indexes are to be read anew."""
         number = embedder_id(tx, derived[0].by, make=True)
         for row, new in zip(stale, derived, strict=True):  # one erased meanwhile is not there to be set
-            tx.run(SQL.set_index, id=row.id, words=new.words, vectors=new.vectors, embedder=number)
+            tx.run(SQL.set_index, account_id=row.account_id, id=row.id, words=new.words, vectors=new.vectors, embedder=number)
         due = []
-        for space in sorted({space_of(row.id) for row in stale}):
-            span = {"low": row_id(space, 0), "high": row_id(space + 1, 0)}
+        for account_id, space in sorted({(row.account_id, space_of(row.id)) for row in stale}):
+            span = {"account_id": account_id, "low": row_id(space, 0), "high": row_id(space + 1, 0)}
             if unseen[space] >= self._look.get(space, FIRST_LOOK) or not tx.the(SQL.is_stale, embedder=number, **span).found:
-                tx.run(SQL.revise_space, space_id=space)
+                tx.run(SQL.revise_space, account_id=account_id, space_id=space)
                 due.append(space)
         return due
 

@@ -70,7 +70,9 @@ def grant(records: Records, caller: Caller, asked: GrantRequest, given: Once | N
         add_entry(tx, caller, now_ms, kind="grant", ttl_minutes=asked.ttl_minutes, **made.model_dump())
         return made.model_dump_json()
 
-    return Granted.model_validate_json(records.store.write(lambda tx: once(tx, given, records.clock(), lambda: keep(tx))))
+    return Granted.model_validate_json(
+        records.store.write(lambda tx: once(tx, given, records.clock(), lambda: keep(tx)), account_id=caller.account_id)
+    )
 
 
 def check(records: Records, caller: Caller, asked: PermissionCheck) -> PermissionChecked:
@@ -101,7 +103,7 @@ def check(records: Records, caller: Caller, asked: PermissionCheck) -> Permissio
         reason = f"Grant {by.grant_id} allows it until {expires_at}. Do only this, then log it."
         return PermissionChecked(allowed=True, grant_id=by.grant_id, expires_at=expires_at, path=asked.path, reason=reason)
 
-    return records.store.write(judge)
+    return records.store.write(judge, account_id=caller.account_id)
 
 
 def log_action(records: Records, caller: Caller, done: ActionLog, given: Once | None = None) -> ActionLogged:
@@ -119,7 +121,9 @@ def log_action(records: Records, caller: Caller, done: ActionLog, given: Once | 
         seq = add_entry(tx, caller, records.clock(), kind="log", agent=checked.agent, check=checked.seq, **done.model_dump())
         return ActionLogged(logged=True, seq=seq).model_dump_json()
 
-    return ActionLogged.model_validate_json(records.store.write(lambda tx: once(tx, given, records.clock(), lambda: keep(tx))))
+    return ActionLogged.model_validate_json(
+        records.store.write(lambda tx: once(tx, given, records.clock(), lambda: keep(tx)), account_id=caller.account_id)
+    )
 
 
 def revoke(records: Records, caller: Caller, asked: GrantRevocation, given: Once | None = None) -> GrantRevoked:
@@ -136,7 +140,9 @@ def revoke(records: Records, caller: Caller, asked: GrantRevocation, given: Once
             add_entry(tx, caller, now_ms, kind="revoke", grant_id=asked.grant_id)
         return GrantRevoked(revoked=True).model_dump_json()
 
-    return GrantRevoked.model_validate_json(records.store.write(lambda tx: once(tx, given, records.clock(), lambda: end(tx))))
+    return GrantRevoked.model_validate_json(
+        records.store.write(lambda tx: once(tx, given, records.clock(), lambda: end(tx)), account_id=caller.account_id)
+    )
 
 
 def live(records: Records, caller: Caller, asked: GrantsQuery) -> GrantList:
@@ -150,7 +156,7 @@ def live(records: Records, caller: Caller, asked: GrantsQuery) -> GrantList:
             raise GrantUnknown
         return tx.all(SQL.live_grants, now_ms=now_ms, before=before.id if before else _AFTER_ALL, most=asked.limit + 1)
 
-    rows = records.store.read(read)
+    rows = records.store.read(read, account_id=caller.account_id)
     page = [_live(row, now_ms) for row in rows[: asked.limit]]
     return GrantList(grants=page, next=page[-1].grant_id if len(rows) > asked.limit else None)
 

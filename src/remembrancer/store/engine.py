@@ -29,7 +29,10 @@ class DataFolderBusy(Exception):
 
 
 class Transaction(Protocol):
-    """One transaction. Values are named: `tx.one("... where id = :id", id=7)`. Not to be kept or shared."""
+    """One transaction. Values are named: `tx.one("... where id = :id", id=7)`. Not to be kept or shared.
+
+    In a transaction of an account `:account_id` is that account wherever no other value is given for it.
+    """
 
     def run(self, sql: str, **values: Any) -> int:
         """Execute one statement; gives the number of rows it changed."""
@@ -45,9 +48,13 @@ class Transaction(Protocol):
 
 
 class Store(Protocol):
-    """An engine. Safe to use from many threads."""
+    """An engine. Safe to use from many threads.
 
-    def write(self, action: Callable[[Transaction], T], *, flush: bool = True) -> T:
+    `account_id` says whose transaction it is; None = the whole store's, for what no account does: to find out whose a key is,
+    what is the owner's alone, the service's own upkeep. An engine that can then keeps the rows of all others out of sight.
+    """
+
+    def write(self, action: Callable[[Transaction], T], *, account_id: int | None = None, flush: bool = True) -> T:
         """Run `action` in a transaction; returns its result once everything it wrote is durable.
 
         With `flush` False it survives the death of this process but perhaps not a power cut, and waits for no disk:
@@ -56,7 +63,7 @@ class Store(Protocol):
         nothing but SQL. Raises StoreUnavailable when the engine fails.
         """
 
-    def read(self, action: Callable[[Transaction], T]) -> T:
+    def read(self, action: Callable[[Transaction], T], *, account_id: int | None = None) -> T:
         """Run `action` on one consistent snapshot; never waits for a writer. Writing in it raises StoreUnavailable."""
 
     def backup(self, path: str) -> None:

@@ -27,6 +27,7 @@ _PAUSE_S = 0.005  # the longest before the second attempt; then twice as long ea
 _READ = "begin isolation level repeatable read read only"
 _WRITE = "begin isolation level serializable"
 _UNFLUSHED = "; set local synchronous_commit = off"
+_EVERYTHING = 0  # no account has this number
 _REPEAT = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 _PERHAPS = (psycopg.errors.UniqueViolation, psycopg.errors.ForeignKeyViolation)  # met another's row, or is a mistake: repeating tells
 
@@ -51,28 +52,28 @@ class PostgresqlStore:
                 raise self._connections.unavailable(error) from error
             raise
 
-    def write(self, action: Callable[[Transaction], T], *, flush: bool = True) -> T:
+    def write(self, action: Callable[[Transaction], T], *, account_id: int | None = None, flush: bool = True) -> T:
         """Run `action` as if it were alone, again where it met others' writes; see Store.write. RuntimeError from within another action.
 
         StoreUnavailable after a connection that broke during the commit: the write may have happened.
         """
         self._refuse_nesting()
-        begin = _WRITE + ("" if flush else _UNFLUSHED)
+        begin = _WRITE + _of(account_id) + ("" if flush else _UNFLUSHED)
         for attempt, manner in enumerate(_ATTEMPTS):
             if attempt:
                 time.sleep(random.uniform(0, _PAUSE_S * 2**attempt))  # noqa: S311  so that two do not meet again at once
             try:
-                return self._run(action, begin + manner)
+                return self._run(action, begin + manner, account_id)
             except _MustRepeat as error:
                 met = error.met
                 if isinstance(met, _PERHAPS) and manner is _ALONE:
                     raise met from None
         raise self._connections.unavailable(met) from met
 
-    def read(self, action: Callable[[Transaction], T]) -> T:
+    def read(self, action: Callable[[Transaction], T], *, account_id: int | None = None) -> T:
         """Run `action` on one snapshot; see Store.read. RuntimeError from within another action."""
         self._refuse_nesting()
-        return self._run(action, _READ)
+        return self._run(action, _READ + _of(account_id), account_id)
 
     def backup(self, path: str) -> None:
         """Refuse: a database server is backed up with its own means. Raises StoreUnavailable."""
@@ -95,9 +96,9 @@ class PostgresqlStore:
         self._refuse_nesting()
         self._connections.close()
 
-    def _run(self, action: Callable[[Transaction], T], begin: str) -> T:
+    def _run(self, action: Callable[[Transaction], T], begin: str, account_id: int | None) -> T:
         connection = self._connections.begin(begin)
-        transaction = PostgresqlTransaction(connection, self._connections)
+        transaction = PostgresqlTransaction(connection, self._connections, account_id)
         self._inside.transaction = True
         try:
             result = action(transaction)
@@ -116,6 +117,11 @@ class PostgresqlStore:
             raise RuntimeError("the store was called from inside an action; use the transaction that the action was given")
 
 
+def _of(account_id: int | None) -> str:
+    """What lets the row policies of the schema show one account's rows, or everything; without it they show nothing."""
+    return f"; set local remembrancer.account_id = {_EVERYTHING if account_id is None else int(account_id)}"
+
+
 class _MustRepeat(Exception):
     """The transaction met another one, and nothing of it remains."""
 
@@ -127,10 +133,11 @@ class _MustRepeat(Exception):
 class PostgresqlTransaction:
     """Transaction of engine.py on one connection. After a statement that failed nothing more can be done in it, nor is anything kept."""
 
-    __slots__ = ("_connection", "_connections", "_ended", "_met")
+    __slots__ = ("_connection", "_connections", "_ended", "_given", "_met")
 
-    def __init__(self, connection: Connection, connections: Connections) -> None:
+    def __init__(self, connection: Connection, connections: Connections, account_id: int | None) -> None:
         self._connection, self._connections = connection, connections
+        self._given = {} if account_id is None else {"account_id": account_id}
         self._ended: BaseException | None = None
         self._met: psycopg.Error | None = None
 
@@ -181,7 +188,7 @@ class PostgresqlTransaction:
         statement = asked(sql)
         cursor = self._connection.cursor(row_factory=named_rows)
         try:
-            return cursor.execute(statement.sql, statement.values(values))
+            return cursor.execute(statement.sql, statement.values(self._given | values))
         except psycopg.Error as error:
             self._fail(error)
 

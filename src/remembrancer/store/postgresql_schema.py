@@ -23,7 +23,9 @@ def migrate(connections: Connections) -> None:
     steps = migrations("postgresql")
     known, done = steps[-1].number, False
     while not done:
-        connection = connections.begin(f"begin; select pg_advisory_xact_lock({_LOCK}); set local statement_timeout = 0")
+        connection = connections.begin(
+            f"begin; select pg_advisory_xact_lock({_LOCK}); set local statement_timeout = 0; set local remembrancer.account_id = 0"
+        )
         try:
             version = version_of(connection)
             if version > known:

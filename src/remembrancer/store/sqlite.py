@@ -47,20 +47,20 @@ class SqliteStore:
         self._closed = False
         self._writer = SqliteWriter(self._path, self._connect(), self._connect, self._inside)
 
-    def write(self, action: Callable[[Transaction], T], *, flush: bool = True) -> T:
+    def write(self, action: Callable[[Transaction], T], *, account_id: int | None = None, flush: bool = True) -> T:
         """Run `action` on the writing thread; see Store.write. RuntimeError from within another action.
 
         A caller that is interrupted while it waits does not know whether the write happened.
         """
         self._refuse_nesting()
-        return self._writer.write(action, flush=flush)  # type: ignore[no-any-return]
+        return self._writer.write(action, account_id=account_id, flush=flush)  # type: ignore[no-any-return]
 
-    def read(self, action: Callable[[Transaction], T]) -> T:
+    def read(self, action: Callable[[Transaction], T], *, account_id: int | None = None) -> T:
         """Run `action` on one snapshot in this thread; see Store.read. RuntimeError from within another action."""
         self._refuse_nesting()
         with self._seats:
             connection = self._take()
-            transaction = SqliteTransaction(connection, self._path)
+            transaction = SqliteTransaction(connection, self._path, account_id)
             self._inside.transaction = True
             try:
                 connection.execute("begin")

@@ -169,10 +169,11 @@ _row_classes: dict[Any, Any] = {}  # by columns: there are few, and a class once
 class SqliteTransaction:
     """Transaction of engine.py on one connection, from the outside's `begin` to its `commit`."""
 
-    __slots__ = ("_connection", "_ended", "_path")
+    __slots__ = ("_connection", "_ended", "_given", "_path")
 
-    def __init__(self, connection: apsw.Connection, path: Path) -> None:
+    def __init__(self, connection: apsw.Connection, path: Path, account_id: int | None = None) -> None:
         self._connection, self._path = connection, path
+        self._given = {} if account_id is None else {"account_id": account_id}
         self._ended: BaseException | None = None
 
     def run(self, sql: str, **values: Any) -> int:
@@ -204,7 +205,7 @@ class SqliteTransaction:
         if self._ended is not None:
             raise self._ended
         try:
-            return take(self._connection.execute(sql, values))
+            return take(self._connection.execute(sql, self._given | values))
         except ENGINE_FAILURES as error:
             # Such a failure may have rolled everything back already: a later statement would then run, and stay, on its own.
             self._ended = unavailable(self._path, error)

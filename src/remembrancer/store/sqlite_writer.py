@@ -20,10 +20,10 @@ BATCH_MAX = 64  # writes in one commit: the flush is shared well before that, an
 class _Write:
     """One caller's action and, once `answer` was called, what came of it."""
 
-    __slots__ = ("_answered", "action", "error", "flush", "result")
+    __slots__ = ("_answered", "account_id", "action", "error", "flush", "result")
 
-    def __init__(self, action: Callable[[Transaction], Any], *, flush: bool) -> None:
-        self.action, self.flush = action, flush
+    def __init__(self, action: Callable[[Transaction], Any], *, account_id: int | None, flush: bool) -> None:
+        self.action, self.account_id, self.flush = action, account_id, flush
         self.result: Any = None
         self.error: BaseException | None = None
         self._answered = threading.Lock()  # a latch: a third of an Event's cost
@@ -58,9 +58,9 @@ class SqliteWriter:
         self._thread = threading.Thread(target=self._work, name="remembrancer-writer", daemon=True)
         self._thread.start()
 
-    def write(self, action: Callable[[Transaction], Any], *, flush: bool) -> Any:
+    def write(self, action: Callable[[Transaction], Any], *, account_id: int | None, flush: bool) -> Any:
         """Run `action` with others' in one commit; see Store.write."""
-        write = _Write(action, flush=flush)
+        write = _Write(action, account_id=account_id, flush=flush)
         with self._door:
             if self._closed:
                 raise StoreUnavailable(f"sqlite {self._path}: the store is closed")
@@ -126,7 +126,7 @@ class SqliteWriter:
 
     def _run(self, connection: apsw.Connection, write: _Write) -> None:
         connection.execute("savepoint action")
-        transaction = SqliteTransaction(connection, self._path)
+        transaction = SqliteTransaction(connection, self._path, write.account_id)
         self._inside.transaction = True
         try:
             write.result = write.action(transaction)

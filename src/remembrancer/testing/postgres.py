@@ -34,6 +34,12 @@ _QUICK = {  # nothing here must survive the machine
     "max_wal_senders": "0",
     "io_method": "sync",
 }
+_VECTOR = """
+do $$ begin
+    if exists (select from pg_available_extensions where name = 'vector') then create extension vector schema public; end if;
+end $$
+"""  # only a superuser may, where it is not a trusted extension
+_ORDINARY = "remembrancer"  # owns what is made for tests: superusers, as `postgres` is one, are above row-level security
 
 
 class NoPostgres(Exception):
@@ -70,26 +76,28 @@ class Postgres:
             self._bin = self._reachable(programs())
             self._initialise()
             self.start()
+            self._execute(f'create role "{_ORDINARY}" login; grant create on database "postgres" to "{_ORDINARY}"; {_VECTOR}')
         except BaseException:
             self.close()
             raise
 
     @property
     def url(self) -> str:
-        """The database `postgres`, which every server has."""
-        return self._url("postgres")
+        """The database `postgres`, which every server has, as the superuser."""
+        return self._url("postgres", "postgres")
 
     def database(self) -> str:
-        """The URL of a new, empty database."""
+        """The URL of a new, empty database, as the role that owns it."""
         name = f"test_{next(self._numbers)}"
-        self._execute(f'create database "{name}" template "template0"')
-        return self._url(name)
+        self._execute(f'create database "{name}" owner "{_ORDINARY}" template "template0"')
+        self._execute(_VECTOR, name)
+        return self._url(name, _ORDINARY)
 
     def schema(self) -> str:
         """The URL of a new, empty schema of the database `postgres`: as good for most tests, and made at once."""
         name = f"test_{next(self._numbers)}"
-        self._execute(f'create schema "{name}"')
-        return f"{self.url}&options=-csearch_path%3D{name}"
+        self._execute(f'create schema "{name}" authorization "{_ORDINARY}"')
+        return f"{self._url('postgres', _ORDINARY)}&options=-csearch_path%3D{name},public"
 
     def start(self) -> None:
         """Start it, also after `kill`; gives back control once it answers."""
@@ -127,13 +135,13 @@ class Postgres:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
-    def _url(self, database: str) -> str:
-        return f"postgresql://postgres@/{database}?host={self.folder}"
+    def _url(self, database: str, role: str) -> str:
+        return f"postgresql://{role}@/{database}?host={self.folder}"
 
-    def _execute(self, sql: str) -> None:
+    def _execute(self, sql: str, database: str = "postgres") -> None:
         import psycopg  # here: the other parts of `testing` need no driver
 
-        with psycopg.connect(self.url, autocommit=True) as connection:
+        with psycopg.connect(self._url(database, "postgres"), autocommit=True) as connection:
             connection.execute(sql.encode())
 
     def _answers(self) -> bool:

@@ -28,7 +28,9 @@ def give_feedback(records: Records, caller: Caller, feedback: Feedback, given: O
         tx.run(SQL.add_feedback, feedback_id=feedback_id, account_id=caller.account_id, now_ms=records.clock(), **told)
         return FeedbackSaved(saved=True, feedback_id=feedback_id).model_dump_json()
 
-    return FeedbackSaved.model_validate_json(records.store.write(lambda tx: once(tx, given, records.clock(), lambda: keep(tx))))
+    return FeedbackSaved.model_validate_json(
+        records.store.write(lambda tx: once(tx, given, records.clock(), lambda: keep(tx)), account_id=caller.account_id)
+    )
 
 
 def listed(records: Records, caller: Caller, asked: FeedbackQuery) -> FeedbackList:
@@ -51,7 +53,7 @@ def _page(records: Records, asked: FeedbackQuery, account_id: int | None) -> Fee
             raise FeedbackUnknown
         return tx.all(SQL.feedback, before=before.id if before else _AFTER_ALL, most=asked.limit + 1, **whose)
 
-    rows = records.store.read(read)
+    rows = records.store.read(read, account_id=account_id)
     page = [_told(row) for row in rows[: asked.limit]]
     return FeedbackList(feedback=page, next=page[-1].feedback_id if len(rows) > asked.limit else None)
 

@@ -63,7 +63,7 @@ def files_of(records: Records, caller: Caller, before: str | None = None, most: 
             at = own_file(tx, caller, before).id
         return tx.all(SQL.page_of_files, before=at, most=most + 1, **whose), tx.the(SQL.room_of, account_id=caller.account_id)
 
-    rows, room = records.store.read(read)
+    rows, room = records.store.read(read, account_id=caller.account_id)
     files = [_kept(row) for row in rows[:most]]
     return FilePage(
         files=files,

@@ -65,7 +65,9 @@ def keep_file(records: Records, owner: Owner, *, filename: str, ext: str, conten
     Conflict as `once`, StoreUnavailable. Nothing is kept then.
     """
     with held(records, owner, [(filename, ext, content)]) as files:
-        answer = records.store.write(lambda tx: once(tx, given, records.clock(), lambda: files[0].add(tx).model_dump_json()))
+        answer = records.store.write(
+            lambda tx: once(tx, given, records.clock(), lambda: files[0].add(tx).model_dump_json()), account_id=owner.account_id
+        )
     return CreatedFile.model_validate_json(answer)
 
 
@@ -131,7 +133,7 @@ def _let_go(records: Records, blobs: Blobs, files: Sequence[HeldFile]) -> None:
 
 def room_left(records: Records, account_id: int) -> int:
     """How many bytes the account may still add; a small file counts for FILE_CHARGED_BYTES_MIN."""
-    used: int = records.store.read(lambda tx: tx.the(SQL.usage_of, account_id=account_id)).charged_bytes
+    used: int = records.store.read(lambda tx: tx.the(SQL.usage_of, account_id=account_id), account_id=account_id).charged_bytes
     return max(records.settings.account_bytes_max - used, 0)
 
 
@@ -142,7 +144,7 @@ def charged(size_bytes: int) -> int:
 
 def find_file(records: Records, filename: str, caller: Caller) -> Row:
     """A file that the caller may read: filename, blob, size_bytes. Raises FileUnknown, StoreUnavailable."""
-    row: Row = records.store.read(lambda tx: own_file(tx, caller, filename))
+    row: Row = records.store.read(lambda tx: own_file(tx, caller, filename), account_id=caller.account_id)
     return row
 
 
@@ -186,7 +188,7 @@ def erase_file(records: Records, caller: Caller, filename: str, given: Once | No
         _erase(tx, caller.account_id, row, blobs)
         return FileErased(erased=True, filename=filename, size_bytes=row.size_bytes).model_dump_json()
 
-    answer = records.store.write(lambda tx: once(tx, given, records.clock(), lambda: make(tx)))
+    answer = records.store.write(lambda tx: once(tx, given, records.clock(), lambda: make(tx)), account_id=caller.account_id)
     remove_blobs(records, blobs)
     return FileErased.model_validate_json(answer)
 

@@ -21,7 +21,7 @@ select exists (select 1 from files where blob = :blob) as found;
 select id, blob, size_bytes from files where account_id = :account_id and (cast(:user_id as text) is null or user_id = :user_id);
 
 -- erase_file: Erase a file's row
-delete from files where id = :id;
+delete from files where account_id = :account_id and id = :id;
 
 -- uncharge: Count a file no longer against the quota of its account
 update file_usage set charged_bytes = case when charged_bytes > :charged_bytes then charged_bytes - :charged_bytes else 0 end where account_id = :account_id;

@@ -1,0 +1,142 @@
+"""Two walls between accounts: every query names its account, and PostgreSQL shows a transaction no other account's rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+from engines import empty_store, named_queries
+
+from remembrancer import testing
+from remembrancer.accounts import keys
+from remembrancer.context import Caller, Context
+from remembrancer.memory.events import event_detail, write_event
+from remembrancer.memory.recall import recall
+from remembrancer.protocol.memory import EventWrite, MemoryQuery
+from remembrancer.store import Store, Transaction, open_store
+
+KEPT_BY_ACCOUNTS = (
+    "answers", "closed_duties", "event_index", "events", "facts", "file_usage", "files", "looks", "maps", "memory_files", "origins",
+    "prompts", "sessions", "shown_cubes", "shown_events", "spaces", "steps", "summaries",
+)  # fmt: skip
+OF_THE_WHOLE_STORE = {  # which no account asks, and why
+    "cubes/cubes.sql erase_shown_of": "that others were shown a lesson is erased with it",
+    "memory/memory.sql spaces_newest": "warming up: what is read in is kept apart by spaces",
+    "memory/memory.sql stale": "renewal, which goes on by the account of each row",
+    "status.sql events_stale": "a count",
+    "tools/files.sql any_file_of_blob": "whether a content may go",
+    "tools/files.sql file_named": "a signed link says whose it is by its signature; who has a key is compared afterwards",
+    "tools/files.sql rooms": "how much each account takes: for the owner",
+}
+
+STATEMENTS = named_queries()
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return empty_store("postgresql", tmp_path)
+
+
+@pytest.fixture
+def context(url: str, tmp_path: Path) -> Iterator[Context]:
+    with closing(testing.context(tmp_path, store=open_store(url, durability="normal"))) as opened:
+        yield opened
+
+
+def caller(context: Context, account: str) -> Caller:
+    return keys.authenticate(context, keys.create(context, account=account).key.reveal())
+
+
+def told(context: Context, caller: Caller, response: str) -> str:
+    turn = EventWrite(user_id="ada", session_id="s", query="Where?", response=response)
+    return write_event(context, caller, turn).event_id
+
+
+def tables_in(sql: str) -> set[str]:
+    return {name for name in re.findall(r"\b(?:from|join|update|into)\s+([a-z_]+)\b", sql) if name in KEPT_BY_ACCOUNTS}
+
+
+@pytest.mark.parametrize("name", sorted(STATEMENTS))
+def test_every_query_on_what_accounts_keep_names_the_account(name: str) -> None:
+    statement = STATEMENTS[name]
+    for sql in (str(statement), *statement.variants.values()):
+        tables = tables_in(sql)
+        if name in OF_THE_WHOLE_STORE:
+            assert tables, "an exception that is none"
+        elif tables:
+            assert ":account_id" in sql
+
+
+def test_a_transaction_of_an_account_sees_the_rows_of_no_other(context: Context) -> None:
+    ada, bob = caller(context, "ada"), caller(context, "bob")
+    told(context, ada, "In the harbour.")
+    told(context, bob, "In the tower.")
+
+    def seen(tx: Transaction) -> list[str]:
+        return [row.response for row in tx.all("select response from events order by id")]  # as a query that forgot its account
+
+    assert context.store.read(seen, account_id=ada.account_id) == ["In the harbour."]
+    assert context.store.read(seen, account_id=bob.account_id) == ["In the tower."]
+    assert context.store.read(seen) == ["In the harbour.", "In the tower."]
+
+
+def test_every_table_of_what_accounts_keep_has_a_policy(context: Context, url: str) -> None:
+    guarded = "select relname from pg_class where relnamespace = current_schema()::regnamespace and relrowsecurity and relforcerowsecurity"
+    with psycopg.connect(url) as other:
+        found = {name for (name,) in other.execute(guarded)}
+
+    assert set(KEPT_BY_ACCOUNTS) | {"cubes", "feedback", "ratings"} == found
+
+
+def test_a_transaction_of_an_account_changes_and_makes_no_row_of_another(context: Context) -> None:
+    ada, bob = caller(context, "ada"), caller(context, "bob")
+    told(context, bob, "In the tower.")
+
+    changed = context.store.write(lambda tx: tx.run("update events set response = 'gone'"), account_id=ada.account_id)
+    with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
+        context.store.write(
+            lambda tx: tx.run("insert into prompts values (:other, 'ada', 'Obey.', 0)", other=bob.account_id), account_id=ada.account_id
+        )
+
+    assert changed == 0
+    assert recall(context, bob, MemoryQuery(user_id="ada", session_id="s", query_text="tower")).hits[0].response == "In the tower."
+
+
+def test_a_connection_that_does_not_say_whose_it_is_sees_nothing(context: Context, url: str) -> None:
+    event_id = told(context, caller(context, "ada"), "In the harbour.")
+
+    with psycopg.connect(url) as other:
+        assert other.execute("select * from events").fetchall() == []
+    assert event_detail(context, caller(context, "ada"), event_id).response == "In the harbour."
+
+
+def test_whose_a_transaction_is_ends_with_it(context: Context) -> None:
+    ada = caller(context, "ada")
+    told(context, ada, "In the harbour.")
+    count = "select count(*) as n from events"
+
+    assert [context.store.read(lambda tx: tx.the(count).n, account_id=number) for number in (ada.account_id, 99, ada.account_id)] == [
+        1,
+        0,
+        1,
+    ]
+
+
+def test_lessons_that_are_shared_are_seen_by_all_and_private_ones_by_their_account(context: Context) -> None:
+    ada, bob = caller(context, "ada"), caller(context, "bob")
+
+    def add(store: Store, account: Caller, status: str) -> None:
+        sql = """insert into cubes (id, cube_id, account_id, kind, topic, essence, rules, evidence, status, created_ms)
+            select coalesce(max(id), 0) + 1, :cube_id, :account_id, 'rule', 't', 'e', 'r', 'evt', :status, 0 from cubes"""
+        store.write(lambda tx: tx.run(sql, cube_id=f"{account.account_id} {status}", status=status, account_id=account.account_id))
+
+    for account in (ada, bob):
+        for status in ("private", "published"):
+            add(context.store, account, status)
+    seen = context.store.read(lambda tx: {row.cube_id for row in tx.all("select cube_id from cubes")}, account_id=bob.account_id)
+
+    assert seen == {f"{ada.account_id} published", f"{bob.account_id} private", f"{bob.account_id} published"}
