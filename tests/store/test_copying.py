@@ -106,8 +106,15 @@ def test_a_copy_is_written_to_like_any_store(used: tuple[Path, str], source: Sto
     finish(target)
     context = testing.context(used[0], store=target)
     before = {one.table: one.rows for one in held(target)}
-    learned = {"cube_topic": "lamps", "cube_essence": "Lamps are counted from the left.", "cube_rules": "- count", "session_id": "new"}
-    remember(context, caller_for(context, "owner"), Turn(query="Is it new?", response="Yes.", **learned))
+    turn = Turn(
+        query="Is it new?",
+        response="Yes.",
+        session_id="new",
+        cube_topic="lamps",
+        cube_essence="They are counted from the left.",
+        cube_rules="- count",
+    )
+    remember(context, caller_for(context, "owner"), turn)
 
     after = {one.table: one.rows for one in held(target)}
     assert {name: after[name] - before[name] for name in ("events", "sessions", "cubes")} == {"events": 1, "sessions": 1, "cubes": 1}
