@@ -180,3 +180,19 @@ def test_the_settings_say_which_store_is_checked(cli: Cli, source: str) -> None:
     done = cli("store", "check", STORE=source)
 
     assert (done.returncode, "events\t1,203\t" in done.stdout) == (0, True)
+
+
+def test_a_store_in_use_is_backed_up_into_a_new_file(cli: Cli, source: str, folder: Path, tmp_path: Path) -> None:
+    file = tmp_path / "backup.sqlite3"
+    with hold(folder):
+        done = cli("store", "backup", str(file), STORE=source)
+    again = cli("store", "backup", str(file), STORE=source)
+
+    assert (done.returncode, held_at(f"sqlite:{file}")) == (0, held_at(source))
+    assert (again.returncode, "never overwrites" in again.stderr) == (1, True)
+
+
+def test_a_postgresql_is_backed_up_with_its_own_means(cli: Cli, tmp_path: Path) -> None:
+    done = cli("store", "backup", str(tmp_path / "backup"), STORE=server().schema())
+
+    assert (done.returncode, "pg_dump" in done.stderr) == (1, True)

@@ -285,6 +285,17 @@ def store_check(
     table(HELD, held_by(url or settings_of(context, data).store_url))
 
 
+@store_app.command("backup")
+def store_backup(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file, which is whole or not there.")],
+    data: DataFolder = None,
+) -> None:
+    """Write a copy of a SQLite store to a new file. Works beside a running server."""
+    with records_of(context, data) as records:
+        records.store.backup(str(file))
+
+
 @app.command()
 def doctor(context: typer.Context, data: DataFolder = None) -> None:
     """Try every part that the service needs, and say what is wrong and what mends it. Works beside a running server."""
