@@ -106,6 +106,46 @@ def test_sessions_from_before_the_protocol_owe_nothing_and_know_their_turns(tmp_
     assert (session.turns_summarised, session.task_open, session.cube_turn) == (0, 0, None)
 
 
+LATER_ROWS = """
+insert into keys values (3, 2, x'02ff', 'abcdef03', '', null, 0, 2000, null, null, null);
+insert into spaces (id, account_id, user_id, events_made, created_ms) values (2, 2, 'bob', 1, 2000);
+insert into sessions (id, space_id, session_id, created_ms) values (2, 2, 'default', 2000);
+insert into events (id, event_id, session, query, response, occurred_ms, created_ms)
+    values (8589934592, 'evt_2', 2, 'Which?', 'Black.', 900, 2000);
+insert into event_index (id, session, occurred_ms, words) values (8589934592, 2, 900, x'01');
+insert into origins values (2, 'chat.jsonl:1', 8589934592);
+insert into answers values (3, '/api/v7/remember', 'again', x'02', '{}', 2000);
+insert into summaries values (1, 'l1_2', 2, 2, null, 'Black tea.', null, 1, null, 2000);
+insert into maps values (2, 1, 'Bob: tea.', 1, 'agent', 2000);
+insert into facts values (1, 2, 2, null, 'Bob drinks tea.', 2000);
+insert into cubes (id, cube_id, account_id, kind, topic, essence, rules, evidence, status, created_ms)
+    values (1, 'cube_1', 1, 'fact', 'tea', 'e', 'r', 'evt', 'published', 0);
+insert into shown_cubes values (2, 1, 1);
+insert into shown_events values (2, 8589934592, 1);
+insert into steps (session, step, asked_ms, hits, cubes) values (2, 1, 2000, 1, 1);
+insert into closed_duties values (1, 2, 1, 'cube_nothing', 'no lesson', 2000);
+insert into memory_files values (1, 2, '/memories/a', 1, 1, 'create', null, 1, '', 3, 2000, 'a');
+insert into looks values (2, 8589934592, 3, 1, 0, 1, 2000);
+"""  # of bob, in every table that account_id came to in step 13
+
+
+def test_rows_from_before_accounts_led_know_whose_they_are(tmp_path: Path) -> None:
+    store_of_schema(tmp_path / "old", 12)
+    with closing(apsw.Connection(str(tmp_path / "old"))) as db:
+        db.execute(LATER_ROWS).fetchall()
+        columns = "select m.name from sqlite_schema m where m.type = 'table' and '{}' in (select name from pragma_table_info(m.name))"
+        before = {name for (name,) in db.execute(columns.format("account_id")).fetchall()}
+
+    with closing(SqliteStore(tmp_path / "old")) as store:
+        came = {row.name for row in store.read(lambda tx: tx.all(columns.format("account_id")))} - before
+        whose = {table: store.read(lambda tx, table=table: [row.account_id for row in tx.all(f"select * from {table}")]) for table in came}  # type: ignore[misc]
+
+    assert whose.pop("events") == whose.pop("event_index") == whose.pop("sessions") == [1, 2]
+    assert whose.pop("origins") == whose.pop("answers") == [1, 2]
+    assert whose == {table: [2] for table in whose}
+    assert len(whose) == 9
+
+
 RACER = """
 import sys
 from remembrancer.store.sqlite import SqliteStore

@@ -1,0 +1,110 @@
+"""An account's transactions need the rows of one instance alone: several PostgreSQL servers, and each account on one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engines import server
+from service import Http
+from starlette.testclient import TestClient
+from store.routed import Routed
+
+from remembrancer import testing
+from remembrancer.entrypoints.http import make_app
+from remembrancer.store import Store, open_store
+from remembrancer.testing.postgres import Postgres
+
+ACCOUNTS = ("ada", "bob", "cleo", "dan")
+KEPT = (
+    "spaces", "sessions", "events", "event_index", "answers", "summaries", "maps", "facts", "prompts", "shown_events", "steps",
+    "closed_duties", "looks", "memory_files",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def instances() -> Iterator[list[Postgres]]:
+    """Three servers, each a process with files of its own."""
+    server()  # skips where there is none
+    with ExitStack() as stack:
+        yield [stack.enter_context(Postgres()) for _ in range(3)]
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Any]:
+    """Serves a store in this process; gives a client without a key."""
+    with ExitStack() as stack:
+
+        def begin(store: Store) -> Http:
+            context = testing.context(tmp_path, store=store, ids=testing.CountingIds())
+            stack.callback(context.close)
+            client = stack.enter_context(TestClient(make_app(context), base_url="http://127.0.0.1:8460"))
+            return Http(client, context, None)
+
+        yield begin
+
+
+def talk(service: Http, account: str) -> list[Any]:
+    """A session of an account's agent, with every kind of thing that is kept of it; gives the answers."""
+    agent, whose = service.as_account(account), {"user_id": "u", "session_id": "s"}
+
+    def post(path: str, body: dict[str, Any], **headers: str) -> Any:
+        answer = agent.post(f"/api/v7/{path}", body, headers=headers)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    answers = [post("memory", {"query_text": f"the secret place of {account}", **whose})]
+    turn = {
+        "query": "Where is it?",
+        "response": f"{account} hides it below the {account} tree.",
+        "critical": f"{account} has a tree",
+        "duty": "cube_nothing",
+        "duty_reason": "no lesson",
+    }
+    answers.append(post("remember", {**turn, **whose}, **{"idempotency-key": "k"}))
+    answers.append(post("remember", {**turn, **whose}, **{"idempotency-key": "k"}))
+    answers.append(post("agent/second-look", {"draft": turn["response"], **whose}))
+    answers.append(post("memory/summarize", {"summary_text": f"{account} told where it is.", **whose}))
+    answers.append(post("memory/map", {"map_text": f"{account}: below a tree.", "user_id": "u"}))
+    answers.append(post("memory/files", {"command": "create", "path": "/memories/a", "file_text": account, "user_id": "u"}))
+    prompt = agent.ask("PUT", "/api/v7/agent/prompt", json={"prompt": account, "user_id": "u"})
+    assert prompt.status_code == 200, prompt.text
+    answers.append(prompt.json())
+    answers.append(post("memory", {"query_text": "tree", **whose}))
+    return answers
+
+
+def accounts_in(store: Store) -> dict[str, set[int]]:
+    """Of each table, whose rows an instance holds."""
+    return {
+        table: {row.account_id for row in store.read(lambda tx, table=table: tx.all(f"select distinct account_id from {table}"))}
+        for table in KEPT
+    }  # type: ignore[misc]
+
+
+def test_what_an_account_keeps_is_on_one_instance_and_the_answers_are_those_of_a_single_one(instances: list[Postgres], serve: Any) -> None:
+    stores = [open_store(instance.database(), durability="normal") for instance in instances]
+    spread, single = serve(Routed(stores)), serve(open_store(instances[0].database(), durability="normal"))
+    answers = [talk(spread, account) for account in ACCOUNTS]
+    expected = [talk(single, account) for account in ACCOUNTS]
+    held = [accounts_in(store) for store in stores]
+
+    assert answers == expected
+    for table in KEPT:
+        assert [of[table] for of in held] == [{3}, {1, 4}, {2}], table
+
+
+def test_an_instance_that_is_down_is_missed_by_its_accounts_alone(instances: list[Postgres], serve: Any) -> None:
+    spread = serve(Routed([open_store(instance.database()) for instance in instances]))
+    agents = [spread.as_account(account) for account in ACCOUNTS]
+    question = {"query_text": "tree", "user_id": "u", "session_id": "s"}
+
+    instances[2].kill()
+    down = [agent.post("/api/v7/memory", question).status_code for agent in agents]
+    instances[2].start()
+    up = [agent.post("/api/v7/memory", question).status_code for agent in agents]
+
+    assert (down, up) == ([200, 503, 200, 200], [200] * 4)
