@@ -17,7 +17,7 @@ select unnest(array['accounts', 'keys', 'embedders', 'cubes', 'cube_index', 'rat
 insert into plan (name, spread)
 select unnest(array[
     'spaces', 'sessions', 'events', 'event_index', 'origins', 'answers', 'summaries', 'maps', 'facts', 'prompts', 'shown_cubes', 'shown_events', 'steps',
-    'closed_duties', 'looks', 'memory_files', 'file_usage'
+    'closed_duties', 'looks', 'memory_files'
 ]), true;
 delete from plan using citus_tables where table_name = to_regclass(name) and citus_table_type in ('distributed', 'reference');
 

@@ -160,5 +160,5 @@ select id, events_made, revision, l1_count, l1_mapped from spaces where account_
 
 -- note_hit: Remember that a session was shown an event
 insert into shown_events (account_id, session, event, step)
-select :account_id, :session, events.id, :step from events where events.account_id = :account_id and events.event_id = :event_id
+select events.account_id, :session, events.id, :step from events where events.account_id = :account_id and events.event_id = :event_id
 on conflict do nothing;

@@ -14,7 +14,7 @@ from psycopg.pq import TransactionStatus
 from .engine import Row, StoreUnavailable, Transaction
 from .postgresql_connections import FAILURES, Connection, Connections
 from .postgresql_dialect import asked, changed, named_rows
-from .postgresql_schema import migrate, version_of
+from .postgresql_schema import is_spread, migrate, version_of
 
 T = TypeVar("T")
 
@@ -46,6 +46,7 @@ class PostgresqlStore:
         self._connections = Connections(url, durability=durability)
         try:
             migrate(self._connections)
+            self._connections.is_spread = is_spread(self._connections)
         except BaseException as error:
             self._connections.close()
             if isinstance(error, FAILURES):

@@ -61,6 +61,7 @@ class Connections:
     def __init__(self, url: str, *, durability: str) -> None:
         self._url, self.address = url, address_of(url)
         self._durability = durability
+        self.is_spread = False  # by Citus over several machines, see `_say`
         self._idle: list[Connection] = []
         self._in_use = 0
         self._changed = threading.Condition()
@@ -74,13 +75,13 @@ class Connections:
         connection, was_idle = self._take()
         try:
             try:
-                connection.execute(how.encode(), prepare=False)
+                self._say(connection, how)
             except psycopg.OperationalError:
                 if not was_idle or not connection.closed:
                     raise
                 self._drop_idle()
                 connection = self._open()
-                connection.execute(how.encode(), prepare=False)
+                self._say(connection, how)
         except BaseException as error:
             self.give_back(connection)
             if isinstance(error, FAILURES):
@@ -114,6 +115,18 @@ class Connections:
     def unavailable(self, error: BaseException) -> StoreUnavailable:
         """What a failure of the driver or the server is to whoever uses the store."""
         return StoreUnavailable(f"postgresql {self.address}: {str(error).strip() or type(error).__name__}")
+
+    def _say(self, connection: Connection, words: str) -> None:
+        """Execute statements in one round trip.
+
+        To Citus each as a message of its own: it repeats a `set local` on its workers by repeating the message that it came in.
+        """
+        if not self.is_spread:
+            connection.execute(words.encode(), prepare=False)
+            return
+        with connection.pipeline():
+            for statement in words.split("; "):
+                connection.execute(statement.encode(), prepare=False)
 
     def _take(self) -> tuple[Connection, bool]:
         with self._changed:

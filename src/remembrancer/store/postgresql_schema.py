@@ -43,6 +43,15 @@ def migrate(connections: Connections) -> None:
             connections.give_back(connection)
 
 
+def is_spread(connections: Connections) -> bool:
+    """Whether the store is in a database that Citus spreads (docs/guides/shards.md)."""
+    connection = connections.begin("begin")
+    try:
+        return connection.execute("select 1 from pg_extension where extname = 'citus'").fetchone() is not None
+    finally:
+        connections.give_back(connection)
+
+
 def schema_at(url: str) -> int:
     """The number of the last step taken in the store at a URL; 0 = there is none. Raises StoreUnavailable."""
     connections = Connections(url, durability="normal")
