@@ -131,12 +131,12 @@ def main() -> int:
         if given.plan:
             print("\n".join(plan(connection, dict(statements())[given.plan], form="text")))
             return 0
-        found = {name: shards_of(connection, sql) for name, sql in statements()}
-    for name, shards in found.items():
+        planned = {name: shards_of(connection, sql) for name, sql in statements()}
+    for name, shards in planned.items():
         print(f"{shards}\t{name}")
-    wrong = [name for name, shards in found.items() if shards not in (0, 1) and name not in EVERYBODYS]
-    counted = Counter("one shard" if shards == 1 else "the coordinator" if shards == 0 else "more" for shards in found.values())
-    print(f"{len(found)} queries: {', '.join(f'{n} {what}' for what, n in counted.most_common())}; wrong: {', '.join(wrong) or 'none'}")
+    wrong = [name for name, shards in planned.items() if shards not in (0, 1) and name not in EVERYBODYS]
+    counted = Counter("one shard" if shards == 1 else "the coordinator" if shards == 0 else "more" for shards in planned.values())
+    print(f"{len(planned)} queries: {', '.join(f'{n} {what}' for what, n in counted.most_common())}; wrong: {', '.join(wrong) or 'none'}")
     return 1 if wrong else 0
 
 

@@ -43,6 +43,23 @@ class Settings:
     store: str = setting(
         "", "Where the rows live: `sqlite:PATH` or `postgresql://USER@HOST/DATABASE`. Empty: `remembrancer.sqlite3` in the data folder."
     )
+    store_connections: int = setting(
+        16,
+        "Connections that one server may have to a PostgreSQL; requests beyond that wait for one.",
+        unit="connections",
+        least=2,
+        most=1000,
+    )
+    store_statement_seconds: int = setting(
+        30, "Time that a PostgreSQL may take for one statement, waiting for locks included.", unit="seconds", least=1, most=3600
+    )
+    store_connect_seconds: int = setting(5, "Time that connecting to a PostgreSQL may take.", unit="seconds", least=2, most=60)
+    store_wait_seconds: int = setting(
+        60, "How long a start waits for a PostgreSQL that does not answer; 0 = it ends at once.", unit="seconds", least=0, most=3600
+    )
+    store_pooler: str = setting(
+        "none", "`transaction`: a pooler such as PgBouncer gives each transaction another connection, so that no statement is prepared."
+    )
     embedder: str = setting("multilingual", "What turns text into vectors: `multilingual` or `none` (full text only).")
     durability: str = setting(
         "full", "`full`: an answered write survives power loss; `normal`: it survives a killed process only, and is faster."
@@ -134,6 +151,7 @@ class Settings:
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "durability": ("full", "normal"),
+    "store_pooler": ("none", "transaction"),
     "secrets": ("flag", "mask"),
     "sandbox_min_level": ("gvisor", "ns", "landlock", "unsafe"),
     "log_level": ("debug", "info", "warning", "error"),

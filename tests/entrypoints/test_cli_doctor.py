@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import engines
 import pytest
 from command import Cli
 
 from remembrancer.context import Context
+from remembrancer.entrypoints.doctor import examine
+from remembrancer.settings import Settings
 
 
 @pytest.fixture
@@ -19,9 +22,10 @@ def test_every_part_is_tried_beside_a_running_service(cli: Cli, context: Context
     done = cli("doctor")
     found = {row["part"]: row for row in cli.table("doctor")}
 
+    files = "ok" if engines.KEPT_IN == "sqlite" else "notice"
     assert done.returncode == 0, done.stdout
     assert {part: row["state"] for part, row in found.items()} == {
-        "data folder": "ok", "store": "ok", "embedder": "ok", "keys": "notice", "files": "ok", "models": "ok", "sandbox": "ok"
+        "data folder": "ok", "store": "ok", "embedder": "ok", "keys": "notice", "files": files, "models": "ok", "sandbox": "ok"
     }  # fmt: skip
     assert "level ns" in found["sandbox"]["seen"]
     assert "keys create" in found["keys"]["what to do"]
@@ -48,3 +52,12 @@ def test_the_models_of_each_slot_are_named_and_those_on_other_machines_told_apar
     assert found["models: chat"]["seen"] == "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1, on another machine"
     assert "models check" in found["models: chat"]["what to do"]
     assert "sk-not-shown" not in str(found)
+
+
+def test_files_of_one_machine_beside_rows_that_many_can_share_are_pointed_out(folder: Path) -> None:
+    settings = Settings(data=folder, store=engines.server().schema(), embedder="none")
+
+    found = next(finding for finding in examine(settings) if finding.part == "files")
+
+    assert found.state == "notice"
+    assert "s3://" in found.remedy

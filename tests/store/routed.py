@@ -8,9 +8,11 @@ whose a transaction is says where it goes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, TypeVar
 
-from remembrancer.store import Store, Transaction
+from remembrancer.store import Row, Store, Transaction
 
 T = TypeVar("T")
 EVERYWHERE = ("accounts", "keys")
@@ -18,6 +20,8 @@ EVERYWHERE = ("accounts", "keys")
 
 class Routed:
     """Store of engine.py over several, the first of which is home."""
+
+    is_shared = True
 
     def __init__(self, stores: Sequence[Store]) -> None:
         self.stores = stores
@@ -31,14 +35,22 @@ class Routed:
         result = self.of(account_id).write(action, account_id=account_id, flush=flush)
         if account_id is None:
             for table in EVERYWHERE:
-                rows = self.stores[0].read(lambda tx, table=table: tx.all(f"select * from {table}"))  # type: ignore[misc]
+                rows = self.stores[0].read(partial(_rows, table))
                 for other in self.stores[1:]:
-                    other.write(lambda tx, table=table, rows=rows: [_put(tx, table, row._asdict()) for row in rows])  # type: ignore[misc]
+                    other.write(partial(_put, table, rows))
         return result
 
     def read(self, action: Callable[[Transaction], T], *, account_id: int | None = None) -> T:
         """See Store."""
         return self.of(account_id).read(action, account_id=account_id)
+
+    def count(self, sql: str, **values: Any) -> Row | None:
+        """See Store."""
+        return self.stores[0].count(sql, **values)
+
+    def alone(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
+        """See Store."""
+        return self.stores[0].alone(*names, wait=wait)
 
     def backup(self, path: str) -> None:
         """See Store."""
@@ -54,6 +66,11 @@ class Routed:
             store.close()
 
 
-def _put(tx: Transaction, table: str, values: dict[str, object]) -> None:
-    columns, given = ", ".join(values), ", ".join(f":{name}" for name in values)
-    tx.run(f"insert into {table} ({columns}) values ({given}) on conflict do nothing", **values)
+def _rows(table: str, tx: Transaction) -> list[Row]:
+    return tx.all(f"select * from {table}")
+
+
+def _put(table: str, rows: list[Row], tx: Transaction) -> None:
+    for row in rows:
+        columns, given = ", ".join(row._fields), ", ".join(f":{name}" for name in row._fields)
+        tx.run(f"insert into {table} ({columns}) values ({given}) on conflict do nothing", **row._asdict())

@@ -13,9 +13,8 @@ import pytest
 from engines import empty_store, server
 
 from remembrancer.settings import SettingInvalid
-from remembrancer.store import Store, StoreTooNew, StoreUnavailable, Transaction, open_store
+from remembrancer.store import Pool, Store, StoreTooNew, StoreUnavailable, Transaction, open_store
 from remembrancer.store.postgresql import ATTEMPTS_MAX, PostgresqlStore
-from remembrancer.store.postgresql_connections import CONNECTIONS_MAX
 from remembrancer.store.postgresql_dialect import asked
 from remembrancer.store.queries import Queries
 from remembrancer.testing.postgres import Postgres
@@ -166,7 +165,7 @@ def test_an_action_that_raises_leaves_its_connection_usable(store: PostgresqlSto
         raise LookupError
 
     for use in (store.read, store.write):
-        for _ in range(CONNECTIONS_MAX + 1):
+        for _ in range(Pool().connections + 1):
             with pytest.raises(LookupError):
                 use(fails)
     assert names(store) == []

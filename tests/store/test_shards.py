@@ -15,7 +15,7 @@ from store.routed import Routed
 
 from remembrancer import testing
 from remembrancer.entrypoints.http import make_app
-from remembrancer.store import Store, open_store
+from remembrancer.store import Store, Transaction, open_store
 from remembrancer.testing.postgres import Postgres
 
 ACCOUNTS = ("ada", "bob", "cleo", "dan")
@@ -79,10 +79,11 @@ def talk(service: Http, account: str) -> list[Any]:
 
 def accounts_in(store: Store) -> dict[str, set[int]]:
     """Of each table, whose rows an instance holds."""
-    return {
-        table: {row.account_id for row in store.read(lambda tx, table=table: tx.all(f"select distinct account_id from {table}"))}
-        for table in KEPT
-    }  # type: ignore[misc]
+
+    def read(tx: Transaction) -> dict[str, set[int]]:
+        return {table: {row.account_id for row in tx.all(f"select distinct account_id from {table}")} for table in KEPT}
+
+    return store.read(read)
 
 
 def test_what_an_account_keeps_is_on_one_instance_and_the_answers_are_those_of_a_single_one(instances: list[Postgres], serve: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -232,6 +233,8 @@ def test_without_the_store_no_row_is_there_and_the_next_start_sweeps(
     context.store.close()
     with pytest.raises(StoreUnavailable):
         make(context, owner, "lost")
+    with open_blobs(context.settings).hold(b"of a server that was killed before its row was there"):
+        pass
     again = testing.context(folder, clock=clock)
 
     assert sweep(again) == 0  # it may belong to a write under way
@@ -279,37 +282,38 @@ def test_a_link_is_for_one_file_and_one_time(context: Context, owner: Caller) ->
 def test_a_link_to_what_is_not_there_opens_nothing(context: Context) -> None:
     """Signed, though: only who has the secret can make one."""
     exp = links.expiry(context.clock())
-    sig = links.sign(links.secret_in(context.settings.data_folder), "none.txt", exp)
+    sig = links.sign(context.store.write(lambda tx: links.secret_for(tx, 0)), "none.txt", exp)
 
     with pytest.raises(FileUnknown):
         linked_file(context, "none.txt", exp=exp, sig=sig)
 
 
 class TestTheSecretOfLinks:
-    """It is made once for a data folder, and only its owner reads it."""
+    """It is made once for a store, so that every server of it signs alike."""
 
-    def test_it_is_made_once(self, folder: Path) -> None:
-        assert links.secret_in(folder) == links.secret_in(folder)
-        assert len(links.secret_in(folder)) == 32
+    def test_there_is_none_before_the_first_link(self, context: Context) -> None:
+        assert context.store.read(links.secret_of) is None
 
-    def test_two_folders_have_two(self, folder: Path) -> None:
+    def test_it_is_made_once(self, context: Context) -> None:
+        made = [context.store.write(lambda tx: links.secret_for(tx, 0)) for _ in range(2)]
+
+        assert made == [context.store.read(links.secret_of)] * 2
+        assert len(made[0]) == 32
+
+    def test_two_stores_have_two(self, context: Context, folder: Path) -> None:
         (folder / "other").mkdir()
+        with closing(testing.context(folder / "other")) as other:
+            made = [one.store.write(lambda tx: links.secret_for(tx, 0)) for one in (context, other)]
 
-        assert links.secret_in(folder) != links.secret_in(folder / "other")
+        assert made[0] != made[1]
 
-    def test_only_its_owner_reads_it(self, folder: Path) -> None:
-        links.secret_in(folder)
-
-        assert (folder / links.SIGNING_FILE).stat().st_mode & 0o777 == 0o600
-        assert [path.name for path in folder.iterdir()] == [links.SIGNING_FILE]
-
-    def test_many_who_need_it_first_get_the_same(self, folder: Path) -> None:
+    def test_many_who_need_it_first_get_the_same(self, context: Context) -> None:
         found: list[bytes] = []
         at_once = threading.Barrier(8)
 
         def one() -> None:
             at_once.wait()
-            found.append(links.secret_in(folder))
+            found.append(context.store.write(lambda tx: links.secret_for(tx, 0)))
 
         threads = [threading.Thread(target=one) for _ in range(8)]
         for thread in threads:
@@ -319,10 +323,3 @@ class TestTheSecretOfLinks:
 
         assert len(found) == 8
         assert len(set(found)) == 1
-
-    @pytest.mark.parametrize("content", [b"", b"short", bytes(33)])
-    def test_what_is_none_is_told_and_not_used(self, folder: Path, content: bytes) -> None:
-        (folder / links.SIGNING_FILE).write_bytes(content)
-
-        with pytest.raises(StoreUnavailable, match="remove it"):
-            links.secret_in(folder)

@@ -20,6 +20,7 @@ from ..protocol.status import Readiness, StatusRecord
 from ..store import StoreUnavailable
 from . import metrics, pages
 from .endpoint import Call
+from .problems import RETRY_AFTER_S
 
 _log = logging.getLogger(__name__)
 
@@ -48,7 +49,9 @@ def ready(call: Call) -> Readiness:
     found = status.readiness(call.context)
     if not found.ready:
         wrong = " and ".join(said for said in (found.store, found.embedder) if said != "ok")
-        raise Unavailable(f"Not ready: {wrong}. The server's log says why.", store=found.store, embedder=found.embedder)
+        raise Unavailable(
+            f"Not ready: {wrong}. The server's log says why.", store=found.store, embedder=found.embedder, retry_after=RETRY_AFTER_S
+        )
     return found
 
 

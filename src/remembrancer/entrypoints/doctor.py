@@ -90,6 +90,11 @@ def _files(settings: Settings) -> Finding:
         next(iter(blobs.names(before_ms=0)), None)
     except (SettingInvalid, Problem, StoreUnavailable) as error:
         return Finding(part="files", state="wrong", seen=str(error), remedy="see REMEMBRANCER_BLOBS")
+    if settings.blobs == "local" and not settings.store_url.startswith("sqlite:"):
+        seen = f"in {settings.data_folder / 'blobs'}, rows in a database that other servers can share"
+        return Finding(
+            part="files", state="notice", seen=seen, remedy="with several servers: REMEMBRANCER_BLOBS=s3://…, or one folder for all"
+        )
     return Finding(part="files", state="ok", seen=settings.blobs)
 
 

@@ -62,7 +62,7 @@ class Door:
             "sandbox": settings.rate_sandbox_per_minute,
             "sysperm": settings.rate_sysperm_per_minute,
         }
-        self._limiters = {kind: Limiter(kind, most) for kind, most in per_minute.items()}
+        self._limiters = {kind: Limiter(kind, most, store=context.store) for kind, most in per_minute.items()}
         self._threads = {
             Where.SEARCH: ThreadPoolExecutor(context.settings.search_threads, "search"),
             Where.WRITE: ThreadPoolExecutor(WRITE_THREADS, "write"),

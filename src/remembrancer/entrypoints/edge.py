@@ -79,7 +79,7 @@ class Edge:
         if announced.isdecimal() and (len(announced) > 18 or int(announced) > bytes_max):
             return too_large(bytes_max)
         if self.door.in_flight > self.in_flight_max:
-            return Unavailable("The server answers as many requests as it can. Try again in a moment.")
+            return Unavailable("The server answers as many requests as it can. Try again in a moment.", retry_after=problems.RETRY_AFTER_S)
         return None
 
 

@@ -1,13 +1,19 @@
-"""How often a key may call: the generic cell rate algorithm, one number a key."""
+"""How often a key may call: the generic cell rate algorithm, one number a key.
+
+Where servers share a store, they share the numbers too; a server that cannot reach them counts by itself meanwhile.
+"""
 
 from __future__ import annotations
 
 import threading
 import time
 from collections.abc import Callable, Hashable
+from contextlib import suppress
 from dataclasses import dataclass
 
+from ..accounts.rates import take_call
 from ..protocol.errors import TooManyRequests
+from ..store import Store, StoreUnavailable
 
 _MINUTE_NS = 60_000_000_000
 _TRACKED_MAX = 10_000  # keys; those that have been idle are dropped when there are more
@@ -42,10 +48,11 @@ class Allowance:
 class Limiter:
     """Calls per minute, spread evenly, with a burst of a whole minute's worth. Safe to use from many threads."""
 
-    def __init__(self, kind: str, per_minute: int, now_ns: Callable[[], int] = time.monotonic_ns) -> None:
-        """`per_minute` 0: no limit at all."""
+    def __init__(self, kind: str, per_minute: int, now_ns: Callable[[], int] = time.monotonic_ns, *, store: Store | None = None) -> None:
+        """`per_minute` 0: no limit at all. With a `store` that is shared, the limit is one of all its servers."""
         self.kind, self.per_minute = kind, per_minute
         self._now_ns = now_ns
+        self._shared = store if store is not None and store.is_shared else None
         self._free_at: dict[Hashable, int] = {}  # when the key has its whole burst back
         self._lock = threading.Lock()
 
@@ -54,6 +61,21 @@ class Limiter:
         if not self.per_minute:
             return None
         every = _MINUTE_NS // self.per_minute
+        allowed, owed = self._counted(key, every)
+        wait_s = 0 if allowed else max(_seconds_up(owed + every - _MINUTE_NS), 1)
+        allowance = Allowance(
+            kind=self.kind, per_minute=self.per_minute, remaining=(_MINUTE_NS - owed) // every, reset_s=_seconds_up(owed), wait_s=wait_s
+        )
+        if not allowed:
+            raise RateExceeded(allowance)
+        return allowance
+
+    def _counted(self, key: Hashable, every: int) -> tuple[bool, int]:
+        """Whether a call is allowed, and how many ns of a minute the key has used up then."""
+        if self._shared is not None:
+            with suppress(StoreUnavailable):  # what the call is for will say so; the limiter is not what stops a server
+                counted = take_call(self._shared, self.kind, str(key), every_us=every // 1_000)
+                return counted.is_allowed, counted.owed_us * 1_000
         with self._lock:
             now = self._now_ns()
             owed = max(self._free_at.get(key, now) - now, 0)
@@ -63,13 +85,7 @@ class Limiter:
                 self._free_at[key] = now + owed
             if len(self._free_at) > _TRACKED_MAX:
                 self._free_at = {k: at for k, at in self._free_at.items() if at > now}
-        wait_s = 0 if allowed else _seconds_up(owed + every - _MINUTE_NS)
-        allowance = Allowance(
-            kind=self.kind, per_minute=self.per_minute, remaining=(_MINUTE_NS - owed) // every, reset_s=_seconds_up(owed), wait_s=wait_s
-        )
-        if not allowed:
-            raise RateExceeded(allowance)
-        return allowance
+        return allowed, owed
 
 
 def _seconds_up(ns: int) -> int:

@@ -184,6 +184,6 @@ def _problem(kind: type[errors.Problem], refs: Refs) -> dict[str, Any]:
     answer["headers"] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
     if kind is errors.Unauthorized:
         answer["headers"]["WWW-Authenticate"] = {"description": "How to sign in.", "schema": {"type": "string", "const": "Bearer"}}
-    if kind is errors.TooManyRequests:
+    if kind in (errors.TooManyRequests, errors.Unavailable):
         answer["headers"]["Retry-After"] = {"description": "Seconds to wait.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}
     return answer

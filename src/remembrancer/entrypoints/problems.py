@@ -12,9 +12,18 @@ from starlette.responses import Response
 
 from ..protocol.errors import MEDIA_TYPE, Internal, MethodNotAllowed, NotFound, Problem, TooManyRequests, Unauthorized, Unavailable
 from ..search import EmbedderUnavailable
-from ..store import StoreUnavailable
+from ..store import OutcomeUnknown, StoreUnavailable
 
+RETRY_AFTER_S = 1  # what is not available now may be back at any moment; clients wait longer each time
 FORESEEN = (Problem, StoreUnavailable, EmbedderUnavailable)  # what an action may raise
+_AWAY: tuple[tuple[type[Exception], str], ...] = (  # the first that fits
+    (
+        OutcomeUnknown,
+        "The store went away while it kept this request: all of it is kept, or nothing. Send it again with the same Idempotency-Key.",
+    ),
+    (StoreUnavailable, "The store is not available now: the server's log says why. Nothing of this request was kept."),
+    (EmbedderUnavailable, "The embedder is not available now: the server's log says why; `/readyz` says when it is back."),
+)
 log = logging.getLogger("remembrancer.http")
 
 
@@ -23,10 +32,8 @@ def known(error: Exception) -> Problem | None:
     match error:
         case Problem():
             return error
-        case StoreUnavailable():
-            return Unavailable("The store is not available now: the server's log says why. Nothing of this request was kept.")
-        case EmbedderUnavailable():
-            return Unavailable("The embedder is not available now: the server's log says why; `/readyz` says when it is back.")
+        case StoreUnavailable() | EmbedderUnavailable():
+            return Unavailable(next(said for kind, said in _AWAY if isinstance(error, kind)), retry_after=RETRY_AFTER_S)
         case HTTPException(status_code=404):
             return NotFound("There is no such path. `/docs` lists those that exist; they end without a slash.")
         case HTTPException(status_code=405):
@@ -45,10 +52,11 @@ def respond(error: Exception, request_id: str, headers: Mapping[str, str] | None
         log.error("request %s: %s: %s", request_id, type(error).__name__, error)
     asked_for = {
         Unauthorized: {"WWW-Authenticate": "Bearer"},
-        TooManyRequests: {"Retry-After": str(problem.extra.get("retry_after", 1))},
         MethodNotAllowed: dict(getattr(error, "headers", None) or {}),
     }
     own = next((values for kind, values in asked_for.items() if isinstance(problem, kind)), {})
+    if "retry_after" in problem.extra or isinstance(problem, TooManyRequests):
+        own["Retry-After"] = str(problem.extra.get("retry_after", RETRY_AFTER_S))
     body = json.dumps(problem.body(request_id), ensure_ascii=False).encode("utf-8", "replace")
     return Response(body, problem.status, {**(headers or {}), **own}, MEDIA_TYPE)
 

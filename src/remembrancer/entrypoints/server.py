@@ -8,6 +8,7 @@ import shlex
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, NoReturn
@@ -22,7 +23,7 @@ from ..context import Context, assemble
 from ..memory.upkeep import Upkeep
 from ..protocol.errors import Problem
 from ..settings import Settings
-from ..store import StoreUnavailable
+from ..store import StoreUnavailable, StoreUnreachable
 from ..store.lock import hold
 from ..tools.blobs import open_blobs
 from ..tools.files import sweep
@@ -31,6 +32,7 @@ from .logs import start_logging
 from .wire import Wire
 
 _EXAMPLE = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino, pier 3.", "session_id": "summer-trip"}
+_ASK_AGAIN_SECONDS_MAX = 5.0  # between two looks for a database at start
 _GRACE_SECONDS = 20  # for the requests in flight when told to stop
 _log = logging.getLogger(__name__)
 _IDLE_SECONDS = 30  # an open connection may say nothing for so long
@@ -43,14 +45,15 @@ class AddressUnusable(Exception):
 def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
     """Serve until SIGINT or SIGTERM; what is being answered is finished first.
 
-    Raises DataFolderBusy, AddressUnusable, and what opening the store or the embedder raises.
+    Raises DataFolderBusy, AddressUnusable, and what opening the store or the embedder raises; a database that does not answer is
+    waited for as long as `store_wait_seconds` says.
     """
     start_logging(settings.log_level)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _stop)
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with hold(settings.data_folder), _listener(settings) as listener:
-        context = assemble(settings)
+        context = _assembled(settings)
         upkeep = Upkeep(context)
         try:
             sweep_aside(context)
@@ -64,6 +67,22 @@ def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
         finally:
             upkeep.stop()
             context.close()
+
+
+def _assembled(settings: Settings) -> Context:
+    """The parts; a database that may be starting too is asked again and again."""
+    until_s = time.monotonic() + settings.store_wait_seconds
+    pause_s = 0.25
+    while True:
+        try:
+            return assemble(settings)
+        except StoreUnreachable as error:
+            left_s = until_s - time.monotonic()
+            if left_s <= 0:
+                raise
+            _log.warning("waiting %.0f s more for the store: %s", left_s, error)
+            time.sleep(min(pause_s, left_s))
+            pause_s = min(2 * pause_s, _ASK_AGAIN_SECONDS_MAX)
 
 
 def _start_sandbox(app: Starlette) -> None:
@@ -90,9 +109,10 @@ def _sweep(context: Context) -> None:
 def welcome(context: Context, address: str) -> str:
     """What to say when the server begins to listen. Makes the owner and the first key when there is no account yet."""
     lines = [f"Remembrancer {__version__} listens on {address}", f"Documentation: {address}/docs", ""]
-    if not status.is_new(context):
+    with context.store.alone("first key"):  # of servers that start at once on a new store, one makes it
+        key = keys.create(context, account=OWNER, label="first key").key.reveal() if status.is_new(context) else None
+    if key is None:
         return "\n".join([*lines, "A new key: remembrancer keys create --account NAME", ""])
-    key = keys.create(context, account=OWNER, label="first key").key.reveal()
     set_up = link(context.settings.public_url.rstrip("/") or address, invite(context, OWNER).reveal())
     return "\n".join(
         [

@@ -9,6 +9,7 @@ import logging
 import threading
 from collections import Counter
 
+from ..accounts.rates import forget_idle
 from ..context import Context
 from ..cubes.renewal import renew as renew_cubes
 from ..search import Derived, EmbedderUnavailable, Said, derive, derived_by, secrets
@@ -97,8 +98,12 @@ class Upkeep:
                 self._stop.wait(RETRY_SECONDS)
 
     def _renew_all(self) -> None:
-        while not self._stop.is_set() and self.step():
-            pass
+        store = self._context.store
+        if store.is_shared:
+            forget_idle(store)
+        with store.alone("upkeep", wait=False) as is_ours:  # servers that do it at once would do the same work
+            while is_ours and not self._stop.is_set() and self.step():
+                pass
         self._stop.wait(LOOK_AGAIN_SECONDS)
 
     def _find(self, tx: Transaction) -> list[Row]:

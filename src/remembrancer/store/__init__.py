@@ -1,16 +1,30 @@
 """Where rows live: engines behind two protocols, named SQL, forward migrations."""
 
 from .embedders import embedder_id
-from .engine import DataFolderBusy, Row, Store, StoreTooNew, StoreUnavailable, Transaction, open_store
+from .engine import (
+    DataFolderBusy,
+    OutcomeUnknown,
+    Pool,
+    Row,
+    Store,
+    StoreTooNew,
+    StoreUnavailable,
+    StoreUnreachable,
+    Transaction,
+    open_store,
+)
 from .queries import Queries, named
 
 __all__ = [
     "DataFolderBusy",
+    "OutcomeUnknown",
+    "Pool",
     "Queries",
     "Row",
     "Store",
     "StoreTooNew",
     "StoreUnavailable",
+    "StoreUnreachable",
     "Transaction",
     "embedder_id",
     "named",

@@ -8,9 +8,11 @@ says the transaction must be retried (docs/decisions/0002-writes-are-functions.m
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from ..settings import SettingInvalid
+from ..settings import SettingInvalid, Settings
 
 T = TypeVar("T")
 Row = Any  # a named tuple: one attribute a column, in the order of the query
@@ -18,6 +20,14 @@ Row = Any  # a named tuple: one attribute a column, in the order of the query
 
 class StoreUnavailable(Exception):
     """The store cannot be reached or cannot do its work now."""
+
+
+class StoreUnreachable(StoreUnavailable):
+    """Nothing answers where the store should be. It may be restarting: what is tried again later may work."""
+
+
+class OutcomeUnknown(StoreUnavailable):
+    """The store was lost while it kept a write: it may have kept all of it, or nothing."""
 
 
 class StoreTooNew(Exception):
@@ -47,12 +57,34 @@ class Transaction(Protocol):
         """All rows, in the order of the query."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """How a networked engine uses its connections."""
+
+    connections: int = 16  # of one process; threads beyond that wait for one. A PostgreSQL takes 100 by default
+    statement_seconds: int = 30  # waiting for locks included
+    connect_seconds: int = 5
+    prepares: bool = True  # False: a pooler gives each transaction another connection, which knows nothing of the one before
+
+    @classmethod
+    def of(cls, settings: Settings) -> Pool:
+        """As the settings say."""
+        return cls(
+            connections=settings.store_connections,
+            statement_seconds=settings.store_statement_seconds,
+            connect_seconds=settings.store_connect_seconds,
+            prepares=settings.store_pooler == "none",
+        )
+
+
 class Store(Protocol):
     """An engine. Safe to use from many threads.
 
     `account_id` says whose transaction it is; None = the whole store's, for what no account does: to find out whose a key is,
     what is the owner's alone, the service's own upkeep. An engine that can then keeps the rows of all others out of sight.
     """
+
+    is_shared: bool  # whether other servers may work on it too
 
     def write(self, action: Callable[[Transaction], T], *, account_id: int | None = None, flush: bool = True) -> T:
         """Run `action` in a transaction; returns its result once everything it wrote is durable.
@@ -66,6 +98,19 @@ class Store(Protocol):
     def read(self, action: Callable[[Transaction], T], *, account_id: int | None = None) -> T:
         """Run `action` on one consistent snapshot; never waits for a writer. Writing in it raises StoreUnavailable."""
 
+    def count(self, sql: str, **values: Any) -> Row | None:
+        """Run one statement as a transaction of its own; gives its first row. For counters that many servers change at once.
+
+        It waits for nobody but those who change the same row just then, it is not flushed, and is never run twice.
+        """
+
+    def alone(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
+        """A block that no other server, and no other thread, is in with any of the same names; False: another is in it already.
+
+        Without `wait` it is False at once, else only when waiting took too long would StoreUnavailable be raised. It is let go of when the
+        process dies. Not to be entered from within another one, or an action.
+        """
+
     def backup(self, path: str) -> None:
         """Write a consistent copy to a new file while the service goes on. Raises FileExistsError."""
 
@@ -76,8 +121,8 @@ class Store(Protocol):
         """Finish the writes under way and let go of everything. Idempotent; afterwards StoreUnavailable."""
 
 
-def open_store(url: str, *, durability: str = "full") -> Store:
-    """Open the store at `sqlite:PATH` or `postgresql://...`, making or migrating it as needed.
+def open_store(url: str, *, durability: str = "full", pool: Pool | None = None) -> Store:
+    """Open the store at `sqlite:PATH` or `postgresql://...`, making or migrating it as needed. `pool` is for the latter.
 
     Raises StoreTooNew, StoreUnavailable, and SettingInvalid for an URL of no known engine or a driver that is not installed.
     """
@@ -87,7 +132,7 @@ def open_store(url: str, *, durability: str = "full") -> Store:
         return SqliteStore(url.partition(":")[2], durability=durability)
     from .postgresql import PostgresqlStore
 
-    return PostgresqlStore(url, durability=durability)
+    return PostgresqlStore(url, durability=durability, pool=pool)
 
 
 def engine_of(url: str) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn, TypeVar
 
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from .engine import Row, StoreUnavailable, Transaction
-from .postgresql_connections import FAILURES, Connection, Connections
+from .engine import OutcomeUnknown, Pool, Row, StoreUnavailable, Transaction
+from .postgresql_connections import FAILURES, Connection, Connections, of_account
 from .postgresql_dialect import asked, changed, named_rows
 from .postgresql_schema import is_spread, migrate, version_of
 
@@ -24,10 +25,9 @@ _FREELY, _IN_TURN, _ALONE = (f"; lock table turnstile in {mode} mode" for mode i
 _ATTEMPTS = (_FREELY, _FREELY, _IN_TURN, _IN_TURN, _IN_TURN, _ALONE, _ALONE)
 ATTEMPTS_MAX = len(_ATTEMPTS)
 _PAUSE_S = 0.005  # the longest before the second attempt; then twice as long each time
-_READ = "begin isolation level repeatable read read only"
-_WRITE = "begin isolation level serializable"
+_READ = "isolation level repeatable read read only"
+_WRITE = "isolation level serializable"
 _UNFLUSHED = "; set local synchronous_commit = off"
-_EVERYTHING = 0  # no account has this number
 _REPEAT = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
 _PERHAPS = (psycopg.errors.UniqueViolation, psycopg.errors.ForeignKeyViolation)  # met another's row, or is a mistake: repeating tells
 
@@ -39,11 +39,13 @@ class PostgresqlStore:
     this process, but perhaps not of the database server. Raises SettingInvalid, StoreTooNew and StoreUnavailable.
     """
 
-    def __init__(self, url: str, *, durability: str = "full") -> None:
+    is_shared = True
+
+    def __init__(self, url: str, *, durability: str = "full", pool: Pool | None = None) -> None:
         if durability not in ("full", "normal"):
             raise ValueError(f"durability must be full or normal, not {durability!r}")
         self._inside = threading.local()
-        self._connections = Connections(url, durability=durability)
+        self._connections = Connections(url, durability=durability, pool=pool)
         try:
             migrate(self._connections)
             self._connections.is_spread = is_spread(self._connections)
@@ -56,15 +58,15 @@ class PostgresqlStore:
     def write(self, action: Callable[[Transaction], T], *, account_id: int | None = None, flush: bool = True) -> T:
         """Run `action` as if it were alone, again where it met others' writes; see Store.write. RuntimeError from within another action.
 
-        StoreUnavailable after a connection that broke during the commit: the write may have happened.
+        OutcomeUnknown after a connection that broke during the commit: the write may have happened.
         """
         self._refuse_nesting()
-        begin = _WRITE + _of(account_id) + ("" if flush else _UNFLUSHED)
+        then = of_account(account_id) + ("" if flush else _UNFLUSHED)
         for attempt, manner in enumerate(_ATTEMPTS):
             if attempt:
                 time.sleep(random.uniform(0, _PAUSE_S * 2**attempt))  # noqa: S311  so that two do not meet again at once
             try:
-                return self._run(action, begin + manner, account_id)
+                return self._run(action, account_id, _WRITE, then + manner)
             except _MustRepeat as error:
                 met = error.met
                 if isinstance(met, _PERHAPS) and manner is _ALONE:
@@ -74,7 +76,20 @@ class PostgresqlStore:
     def read(self, action: Callable[[Transaction], T], *, account_id: int | None = None) -> T:
         """Run `action` on one snapshot; see Store.read. RuntimeError from within another action."""
         self._refuse_nesting()
-        return self._run(action, _READ + _of(account_id), account_id)
+        return self._run(action, account_id, _READ, of_account(account_id))
+
+    def count(self, sql: str, **values: Any) -> Row | None:
+        """Run one statement in one round trip; see Store.count."""
+        self._refuse_nesting()
+        statement = asked(sql)
+        return self._connections.execute(statement.sql, statement.values(values), named_rows)
+
+    @contextmanager
+    def alone(self, *names: str, wait: bool = True) -> Iterator[bool]:
+        """Hold advisory locks; see Store.alone."""
+        self._refuse_nesting()
+        with self._connections.alone(names, wait=wait) as are_held:
+            yield are_held
 
     def backup(self, path: str) -> None:
         """Refuse: a database server is backed up with its own means. Raises StoreUnavailable."""
@@ -97,8 +112,8 @@ class PostgresqlStore:
         self._refuse_nesting()
         self._connections.close()
 
-    def _run(self, action: Callable[[Transaction], T], begin: str, account_id: int | None) -> T:
-        connection = self._connections.begin(begin)
+    def _run(self, action: Callable[[Transaction], T], account_id: int | None, how: str, then: str) -> T:
+        connection = self._connections.begin(how, then)
         transaction = PostgresqlTransaction(connection, self._connections, account_id)
         self._inside.transaction = True
         try:
@@ -116,11 +131,6 @@ class PostgresqlStore:
     def _refuse_nesting(self) -> None:
         if getattr(self._inside, "transaction", False):
             raise RuntimeError("the store was called from inside an action; use the transaction that the action was given")
-
-
-def _of(account_id: int | None) -> str:
-    """What lets the row policies of the schema show one account's rows, or everything; without it they show nothing."""
-    return f"; set local remembrancer.account_id = {_EVERYTHING if account_id is None else int(account_id)}"
 
 
 class _MustRepeat(Exception):
@@ -172,6 +182,9 @@ class PostgresqlTransaction:
         try:
             self._connection.execute(b"commit", prepare=False)
         except psycopg.Error as error:
+            if self._connection.closed:
+                self._ended = OutcomeUnknown(f"{self._connections.unavailable(error)} (while it kept a write)")
+                raise self._ended from error
             self._fail(error)
 
     def repeat_if_it_must(self) -> None:

@@ -2,27 +2,48 @@
 
 from __future__ import annotations
 
+import random
 import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from ..settings import SettingInvalid
-from .engine import StoreUnavailable
+from .engine import Pool, StoreUnavailable, StoreUnreachable
 from .postgresql_dialect import speak_plainly
 
 Connection = psycopg.Connection[Any]
 
 APPLICATION = "remembrancer"  # what the server knows our connections by
-CONNECTIONS_MAX = 16  # of one process; threads beyond that wait for one. A server takes 100 by default
-CONNECT_SECONDS_MAX = 5
-STATEMENT_SECONDS_MAX = 30  # waiting for locks included
 IDLE_SECONDS_MAX = 60  # within a transaction, before the server gives up on us and lets go of our locks
 PATIENCE_MS_MAX = 20_000  # for an answer from a machine that is gone
+LOCKS_MAX = 4  # held or waited for by one process; each takes a connection, of a pooler in between too
+_FIRST_PAUSE_S, _PAUSE_S_MAX = 0.05, 1.0  # the longest before a connection is tried again, after one failure and after many
+_PREPARED_AFTER = 5  # uses of a statement on a connection
 
-FAILURES = (psycopg.OperationalError, psycopg.InterfaceError, psycopg.errors.ReadOnlySqlTransaction)
+FAILURES = (
+    psycopg.OperationalError,
+    psycopg.InterfaceError,
+    psycopg.errors.ReadOnlySqlTransaction,
+    psycopg.errors.IdleInTransactionSessionTimeout,
+    psycopg.errors.TransactionTimeout,
+)
+_EVERYBODY = 0  # no account has this number
 _SYNCHRONOUS = {"full": "on", "normal": "off"}
+# Names are hashed with the schema's: stores that share a database do not wait for each other. In one order, so that no two wait in a ring.
+_LOCK_NAMES = """
+select {lock}(number) from (
+    select distinct hashtextextended(current_schema() || ' ' || name, 0) as number from unnest(%s::text[]) as name order by number
+) as numbers
+"""
+# A lock lasts as long as its transaction, which may be idle meanwhile; the server must notice a machine that is gone by asking it.
+_HOLD_ON = (
+    "; set local idle_in_transaction_session_timeout = 0"
+    "; set local tcp_keepalives_idle = 20; set local tcp_keepalives_interval = 10; set local tcp_keepalives_count = 3"
+)
 
 
 def address_of(url: str) -> str:
@@ -48,40 +69,97 @@ def sessions_at(url: str) -> int:
         "select count(*) from pg_stat_activity where datname = current_database() and application_name = %s and pid <> pg_backend_pid()"
     )
     try:
-        with psycopg.connect(url, connect_timeout=CONNECT_SECONDS_MAX) as connection:
+        with psycopg.connect(url, connect_timeout=Pool().connect_seconds) as connection:
             [(sessions,)] = connection.execute(asking, [APPLICATION]).fetchall()
     except FAILURES as error:
         raise StoreUnavailable(f"postgresql {address_of(url)}: {str(error).strip()}") from error
     return int(sessions)
 
 
-class Connections:
-    """A pool without threads of its own: whoever finds the server gone is told at once, whoever comes when it is back is served."""
+def of_account(account_id: int | None) -> str:
+    """What lets the row policies of the schema show one account's rows, with None everybody's, in a transaction that begins with it."""
+    return f"; set local remembrancer.account_id = {_EVERYBODY if account_id is None else int(account_id)}"
 
-    def __init__(self, url: str, *, durability: str) -> None:
+
+class Connections:
+    """A pool without threads of its own: whoever finds the server gone is told so, whoever comes when it is back is served.
+
+    Nothing is set for a connection, all for a transaction: a pooler in between may give each of them another connection.
+    """
+
+    def __init__(self, url: str, *, durability: str, pool: Pool | None = None) -> None:
         self._url, self.address = url, address_of(url)
-        self._durability = durability
         self.is_spread = False  # by Citus over several machines, see `_say`
+        self._pool = pool or Pool()
+        self._within = (
+            f"; set local statement_timeout = '{self._pool.statement_seconds}s'"
+            f"; set local idle_in_transaction_session_timeout = '{IDLE_SECONDS_MAX}s'"
+            f"; set local synchronous_commit = {_SYNCHRONOUS[durability]}"
+        )
         self._idle: list[Connection] = []
         self._in_use = 0
+        self._failures = 0  # of connecting, in a row
+        self._holders = threading.BoundedSemaphore(
+            min(LOCKS_MAX, self._pool.connections // 2)
+        )  # who holds a lock needs another one to work
         self._changed = threading.Condition()
         self._closed = False
 
-    def begin(self, how: str) -> Connection:
-        """A connection on which `how`, which begins a transaction, was run; give it back. Raises StoreUnavailable.
+    def begin(self, how: str = "", then: str = "") -> Connection:
+        """A connection with a transaction that began in the manner `how`, and after that `then`; give it back. Raises StoreUnavailable.
 
-        One that died while it was idle is replaced: a restarted server is noticed by nobody.
+        What is set by then takes no snapshot, and no round trip of its own.
         """
+        words = f"begin {how}{self._within}{then}"
+        return self._on_one(lambda connection: self._say(connection, words))
+
+    def execute(self, statement: bytes, values: dict[str, Any] | None, row_factory: Any) -> Any:
+        """The first row of a statement that is a transaction of its own; None without one. Raises StoreUnavailable.
+
+        It may have been run though the connection broke.
+        """
+        found: list[Any] = []
+
+        def run(connection: Connection) -> None:
+            cursor = connection.cursor(row_factory=row_factory).execute(statement, values)
+            found[:] = [cursor.fetchone()] if cursor.description else [None]
+
+        self.give_back(self._on_one(run))
+        return found[0]
+
+    @contextmanager
+    def alone(self, names: Sequence[str], *, wait: bool) -> Iterator[bool]:
+        """Hold locks of these names on a connection of their own; see Store.alone."""
+        lock = "pg_advisory_xact_lock" if wait else "pg_try_advisory_xact_lock"
+        if not self._holders.acquire(timeout=self._pool.statement_seconds if wait else 0.001):
+            if not wait:
+                yield False
+                return
+            raise StoreUnavailable(f"postgresql {self.address}: too many wait for locks")
+        try:
+            connection = self.begin(then=_HOLD_ON)
+            try:
+                held = connection.execute(_LOCK_NAMES.format(lock=lock).encode(), [list(names)]).fetchall()
+                yield all(row[0] != 0 for row in held)  # who waits is told nothing, who tries 1 or 0
+            except FAILURES as error:
+                raise self.unavailable(error) from error
+            finally:
+                self.give_back(connection)
+        finally:
+            self._holders.release()
+
+    def _on_one(self, act: Callable[[Connection], object]) -> Connection:
+        """A connection on which this was done. One that died while it was idle is replaced: a restarted server is noticed by nobody."""
         connection, was_idle = self._take()
         try:
             try:
-                self._say(connection, how)
+                act(connection)
             except psycopg.OperationalError:
                 if not was_idle or not connection.closed:
                     raise
                 self._drop_idle()
                 connection = self._open()
-                self._say(connection, how)
+                act(connection)
         except BaseException as error:
             self.give_back(connection)
             if isinstance(error, FAILURES):
@@ -130,9 +208,11 @@ class Connections:
 
     def _take(self) -> tuple[Connection, bool]:
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._in_use < CONNECTIONS_MAX)
-            if self._closed:
-                raise StoreUnavailable(f"postgresql {self.address}: the store is closed")
+            most, patience_s = self._pool.connections, self._pool.statement_seconds
+            is_free = self._changed.wait_for(lambda: self._closed or self._in_use < most, patience_s)
+            self._refuse_when_closed()
+            if not is_free:
+                raise StoreUnavailable(f"postgresql {self.address}: none of {most} connections became free for {patience_s} s")
             self._in_use += 1
             if self._idle:
                 return self._idle.pop(), True
@@ -145,29 +225,37 @@ class Connections:
             raise
 
     def _open(self) -> Connection:
+        self._back_off()
         try:
             connection: Connection = psycopg.connect(
                 self._url,
                 autocommit=True,  # the engine says itself how each transaction begins
-                connect_timeout=CONNECT_SECONDS_MAX,
+                prepare_threshold=_PREPARED_AFTER if self._pool.prepares else None,
+                connect_timeout=self._pool.connect_seconds,
                 tcp_user_timeout=PATIENCE_MS_MAX,
                 application_name=APPLICATION,
                 client_encoding="utf8",
             )
         except FAILURES as error:
-            raise self.unavailable(error) from error
-        try:
-            speak_plainly(connection)
-            connection.execute(
-                f"set statement_timeout = '{STATEMENT_SECONDS_MAX}s'; set idle_in_transaction_session_timeout = '{IDLE_SECONDS_MAX}s';"
-                f"set synchronous_commit = {_SYNCHRONOUS[self._durability]}; set client_min_messages = warning".encode()
-            )
-        except BaseException as error:
-            connection.close()
-            if isinstance(error, FAILURES):
-                raise self.unavailable(error) from error
-            raise
+            with self._changed:
+                self._failures += 1
+            raise StoreUnreachable(str(self.unavailable(error))) from error
+        with self._changed:
+            self._failures = 0
+        speak_plainly(connection)
         return connection
+
+    def _back_off(self) -> None:
+        """After failures wait a while, not as long as others do: servers that come back at once would keep a database down."""
+        with self._changed:
+            if self._failures:
+                longest_s = min(_FIRST_PAUSE_S * 2 ** min(self._failures - 1, 10), _PAUSE_S_MAX)
+                self._changed.wait_for(lambda: self._closed, random.uniform(0, longest_s))  # noqa: S311  it keeps nothing secret
+                self._refuse_when_closed()
+
+    def _refuse_when_closed(self) -> None:
+        if self._closed:
+            raise StoreUnavailable(f"postgresql {self.address}: the store is closed")
 
     def _drop_idle(self) -> None:
         with self._changed:

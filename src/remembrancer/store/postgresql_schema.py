@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .engine import StoreTooNew, StoreUnavailable
-from .postgresql_connections import Connection, Connections
+from .postgresql_connections import Connection, Connections, of_account
 from .schema import migrations
 
 _LOCK = 0x52454D42  # "REMB": whoever migrates a database holds this number of it
@@ -23,9 +23,8 @@ def migrate(connections: Connections) -> None:
     steps = migrations("postgresql")
     known, done = steps[-1].number, False
     while not done:
-        connection = connections.begin(
-            f"begin; select pg_advisory_xact_lock({_LOCK}); set local statement_timeout = 0; set local remembrancer.account_id = 0"
-        )
+        then = f"{of_account(None)}; set local statement_timeout = 0; select pg_advisory_xact_lock({_LOCK})"
+        connection = connections.begin(then=then)
         try:
             version = version_of(connection)
             if version > known:
@@ -45,7 +44,7 @@ def migrate(connections: Connections) -> None:
 
 def is_spread(connections: Connections) -> bool:
     """Whether the store is in a database that Citus spreads (docs/guides/shards.md)."""
-    connection = connections.begin("begin")
+    connection = connections.begin()
     try:
         return connection.execute("select 1 from pg_extension where extname = 'citus'").fetchone() is not None
     finally:
@@ -56,7 +55,7 @@ def schema_at(url: str) -> int:
     """The number of the last step taken in the store at a URL; 0 = there is none. Raises StoreUnavailable."""
     connections = Connections(url, durability="normal")
     try:
-        connection = connections.begin("begin")
+        connection = connections.begin()
         try:
             return version_of(connection)
         finally:

@@ -6,12 +6,14 @@ import os
 import secrets
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
-from .engine import StoreUnavailable, Transaction
+from .engine import Row, StoreUnavailable, Transaction
+from .names import Names
 from .sqlite_connection import (
     ENGINE_FAILURES,
     SqliteTransaction,
@@ -36,6 +38,8 @@ class SqliteStore:
     Raises StoreTooNew and StoreUnavailable.
     """
 
+    is_shared = False
+
     def __init__(self, path: str | Path, *, durability: str = "full") -> None:
         if durability not in ("full", "normal"):
             raise ValueError(f"durability must be full or normal, not {durability!r}")
@@ -45,6 +49,7 @@ class SqliteStore:
         self._idle: list[apsw.Connection] = []
         self._gate = threading.Lock()
         self._closed = False
+        self._names = Names()
         self._writer = SqliteWriter(self._path, self._connect(), self._connect, self._inside)
 
     def write(self, action: Callable[[Transaction], T], *, account_id: int | None = None, flush: bool = True) -> T:
@@ -71,6 +76,17 @@ class SqliteStore:
                 self._inside.transaction = False
                 transaction.end()
                 self._give_back(connection)
+
+    def count(self, sql: str, **values: Any) -> Row | None:
+        """See Store.count."""
+        return self.write(lambda tx: tx.one(sql, **values), flush=False)
+
+    def alone(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
+        """See Store.alone: of the threads of this process, as a data folder has one server."""
+        self._refuse_nesting()
+        if self._closed:
+            raise StoreUnavailable(f"sqlite {self._path}: the store is closed")
+        return self._names.alone(names, wait=wait)
 
     def backup(self, path: str) -> None:
         """Write a consistent copy to the new file `path`: under another name first, so that it is whole or not there.

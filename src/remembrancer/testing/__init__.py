@@ -21,7 +21,7 @@ from ..models.port import OnText
 from ..search import Embedder, QueryVectors, Shelf
 from ..search.embed import Vectors
 from ..settings import Settings
-from ..store import Store, open_store
+from ..store import Pool, Store, open_store
 
 START_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 
@@ -139,7 +139,7 @@ def context(
     embedder = embedder or HashEmbedder()
     return Context(
         settings=settings,
-        store=store or open_store(store_url(settings), durability=settings.durability),
+        store=store or open_store(store_url(settings), durability=settings.durability, pool=Pool.of(settings)),
         embedder=embedder,
         query_vectors=QueryVectors(embedder),
         shelf=Shelf(memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions),

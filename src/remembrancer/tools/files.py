@@ -5,6 +5,7 @@ The content is durable first, then the row: a crash in between leaves a blob tha
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -98,7 +99,7 @@ class HeldFile:
         whose = {"account_id": self.owner.account_id, "user_id": self.owner.pinned_user_id}
         whose |= {"key_id": self.owner.key_id, "made_by": self.owner.made_by}
         tx.run(SQL.add_file, filename=self.filename, blob=self.blob, size_bytes=self.size_bytes, now_ms=now_ms, **whose)
-        return _created(self.filename, self.size_bytes, links.secret_in(settings.data_folder), now_ms)
+        return _created(self.filename, self.size_bytes, links.secret_for(tx, now_ms), now_ms)
 
 
 @contextmanager
@@ -112,8 +113,11 @@ def held(records: Records, owner: Owner, files: Sequence[tuple[str, str, bytes]]
         if len(content) > bytes_max:
             raise TooLarge(f"The file has {len(content):,} bytes; a file has {bytes_max:,} at most.")
     held_files: list[HeldFile] = []
+    names = [_lock_of(hashlib.sha256(content).hexdigest()) for _, _, content in files]
     try:
         with ExitStack() as holds:
+            if names:
+                holds.enter_context(records.store.alone(*names))  # no other server removes such a content before our rows are there
             for filename, ext, content in files:
                 extension = safe_extension(ext)
                 name = f"{safe_name(filename, extension) or NAMELESS}-{secrets.token_hex(6)}.{extension}"
@@ -128,7 +132,7 @@ def held(records: Records, owner: Owner, files: Sequence[tuple[str, str, bytes]]
 def _let_go(records: Records, blobs: Blobs, files: Sequence[HeldFile]) -> None:
     """Remove the contents at once, not at the next start: who is refused again and again must not fill the disk."""
     for file in files:
-        blobs.delete(file.blob, unless=partial(_is_used, records, file.blob))
+        _delete(records, blobs, file.blob)
 
 
 def room_left(records: Records, account_id: int) -> int:
@@ -170,9 +174,13 @@ def known(tx: Transaction, caller: Caller, filenames: Sequence[str]) -> list[Row
 
 def linked_file(records: Records, filename: str, *, exp: int, sig: str) -> Row:
     """A file by the signature of its link. Raises FileUnknown where it is not ours or has ended, and StoreUnavailable."""
-    secret = links.secret_in(records.settings.data_folder)
-    is_good = links.is_good(secret, filename, exp, sig, records.clock())
-    row = records.store.read(lambda tx: tx.one(SQL.file_named, filename=filename)) if is_good else None
+
+    def read(tx: Transaction) -> Row | None:
+        secret = links.secret_of(tx)
+        is_good = secret is not None and links.is_good(secret, filename, exp, sig, records.clock())
+        return tx.one(SQL.file_named, filename=filename) if is_good else None
+
+    row = records.store.read(read)
     if row is None:
         raise FileUnknown
     return row
@@ -207,7 +215,7 @@ def remove_blobs(records: Records, blobs: Sequence[str]) -> None:
         engine = open_blobs(records.settings)
         for blob in dict.fromkeys(blobs):
             with suppress(StoreUnavailable):
-                engine.delete(blob, unless=partial(_is_used, records, blob))
+                _delete(records, engine, blob)
 
 
 def _erase(tx: Transaction, account_id: int, row: Row, blobs: list[str]) -> None:
@@ -220,7 +228,7 @@ def sweep(records: Records) -> int:
     """Remove the contents that no file has, left by crashes; how many there were. Raises StoreUnavailable."""
     blobs = open_blobs(records.settings)
     before_ms = records.clock() - ORPHAN_HOURS * 3_600_000
-    return sum(blobs.delete(name, unless=partial(_is_used, records, name)) for name in blobs.names(before_ms=before_ms))
+    return sum(_delete(records, blobs, name) for name in blobs.names(before_ms=before_ms))
 
 
 def _charge(tx: Transaction, account_id: int, size_bytes: int, bytes_max: int) -> None:
@@ -244,6 +252,16 @@ def _created(filename: str, size_bytes: int, secret: bytes, now_ms: int) -> Crea
         download_url=f"{url}?exp={exp}&sig={links.sign(secret, filename, exp)}",
         expires_at=rfc3339(exp * 1000),
     )
+
+
+def _delete(records: Records, blobs: Blobs, blob: str) -> bool:
+    """Remove a content that no file has, while no server keeps a file with it; whether it is gone."""
+    with records.store.alone(_lock_of(blob)):
+        return blobs.delete(blob, unless=partial(_is_used, records, blob))
+
+
+def _lock_of(blob: str) -> str:
+    return f"blob {blob}"
 
 
 def _is_used(records: Records, blob: str) -> bool:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import secrets
-from contextlib import suppress
-from pathlib import Path
 
 from ..protocol import limits
-from ..store import StoreUnavailable
+from ..store import Transaction, named
 
-SIGNING_FILE = "download.secret"  # in the data folder, readable by its owner alone
+SQL = named("remembrancer.tools", "links.sql")
+_NAME = "download"
 _SECRET_BYTES = 32
 
 
@@ -32,29 +30,12 @@ def is_good(secret: bytes, filename: str, exp: int, sig: str, now_ms: int) -> bo
     return hmac.compare_digest(ours.encode(), sig.encode("utf-8", "replace")) and now_ms < exp * 1000
 
 
-def secret_in(folder: Path) -> bytes:
-    """The secret of a data folder, made the first time. Raises StoreUnavailable."""
-    path = folder / SIGNING_FILE
-    try:
-        secret = path.read_bytes() if path.exists() else _made(path)
-    except OSError as error:
-        raise StoreUnavailable(f"the secret of download links, {path}: {error}") from error
-    if len(secret) != _SECRET_BYTES:
-        raise StoreUnavailable(
-            f"{path} is not a secret of {_SECRET_BYTES} bytes: remove it to have a new one made; links given out then end"
-        )
-    return secret
+def secret_of(tx: Transaction) -> bytes | None:
+    """What all servers of a store sign with; None while no link was ever made."""
+    row = tx.one(SQL.secret_named, name=_NAME)
+    return bytes(row.secret) if row else None
 
 
-def _made(path: Path) -> bytes:
-    part = path.with_name(f"{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
-            file.write(secrets.token_bytes(_SECRET_BYTES))
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileExistsError):  # another was first: its secret is the one
-            os.link(part, path)  # whole at once
-    finally:
-        part.unlink(missing_ok=True)
-    return path.read_bytes()
+def secret_for(tx: Transaction, now_ms: int) -> bytes:
+    """The same, made the first time."""
+    return secret_of(tx) or bytes(tx.the(SQL.keep_secret, name=_NAME, secret=secrets.token_bytes(_SECRET_BYTES), now_ms=now_ms).secret)

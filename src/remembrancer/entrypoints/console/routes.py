@@ -37,7 +37,7 @@ PAGES: dict[str, Page] = {
 
 def routes(door: Door) -> list[Route]:
     """The routes of all pages."""
-    limiter = Limiter("sign_in", door.context.settings.rate_sign_in_per_minute)
+    limiter = Limiter("sign_in", door.context.settings.rate_sign_in_per_minute, store=door.context.store)
     return [Route(assets.PATH, assets.send, methods=["GET", "HEAD"]), *(_route(door, limiter, path, page) for path, page in PAGES.items())]
 
 

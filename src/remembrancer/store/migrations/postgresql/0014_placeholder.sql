@@ -1,0 +1,1 @@
+-- Kept for a step that is on its way.

@@ -1,0 +1,96 @@
+"""Real servers as processes of their own, and what they answer to calls over real sockets.
+
+with Server(folder, REMEMBRANCER_STORE=url) as server:
+    answer = server.post("/api/v7/memory", {"query_text": "ferry"}, key=key)
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+ANSWER_SECONDS_MAX = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer, and when on this machine's steady clock its call began and ended. Status 0: the connection broke, none came."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: Any
+    began: float
+    ended: float
+
+
+class Server:
+    """`remembrancer serve` on a free port; it need not be ready yet. `settings` are words of its environment."""
+
+    def __init__(self, folder: Path, **settings: str) -> None:
+        said = {"REMEMBRANCER_DATA": str(folder), "REMEMBRANCER_PORT": "0", **settings}
+        command = ["env", *(f"{name}={value}" for name, value in said.items()), sys.executable, "-m", "remembrancer", "serve"]
+        folder.mkdir(parents=True, exist_ok=True)
+        self.log = folder / "server.log"
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)  # noqa: S603  our own
+        self._port: int | None = None
+        self._reading = threading.Lock()
+
+    @property
+    def port(self) -> int:
+        """Where it listens, known once it says so. RuntimeError, with what it logged, where it ended without doing so."""
+        with self._reading:
+            if self._port is None:
+                assert self.process.stdout is not None
+                said = next((line for line in self.process.stdout if "listens on" in line), None)
+                if said is None:
+                    raise RuntimeError(f"the server ended: {self.log.read_text('utf-8', 'replace')[-2000:]}")
+                self._port = int(said.rpartition(":")[2])
+            return self._port
+
+    def get(self, path: str, *, key: str = "") -> Answer:
+        """GET."""
+        return self.ask("GET", path, key=key)
+
+    def post(self, path: str, body: Any, *, key: str = "", once: str | None = None) -> Answer:
+        """POST a JSON body; `once` is an Idempotency-Key."""
+        return self.ask("POST", path, body, key=key, headers={"Idempotency-Key": once} if once else {})
+
+    def ask(self, method: str, path: str, body: Any = None, *, key: str = "", headers: Mapping[str, str] | None = None) -> Answer:
+        """One call on a connection of its own."""
+        said = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", **(headers or {})}
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_SECONDS_MAX)
+        began = time.monotonic()
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), said if key else {})
+            got = connection.getresponse()
+            told = got.read()
+        except (OSError, http.client.HTTPException):
+            return Answer(0, {}, None, began, time.monotonic())
+        finally:
+            connection.close()
+        ended = time.monotonic()
+        heads = {name.lower(): value for name, value in got.getheaders()}
+        return Answer(got.status, heads, json.loads(told) if "json" in heads.get("content-type", "") else told, began, ended)
+
+    def kill(self) -> None:
+        """End it at once, as a crash does. Idempotent."""
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.kill()

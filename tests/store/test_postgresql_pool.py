@@ -1,0 +1,218 @@
+"""The connections to a PostgreSQL: how many, how long they may take, what stands in between, and what happens when they break."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+from engines import server
+
+from remembrancer.settings import Settings
+from remembrancer.store import OutcomeUnknown, Pool, Store, StoreUnavailable, StoreUnreachable, Transaction, open_store
+from remembrancer.store.postgresql_connections import LOCKS_MAX
+from remembrancer.testing.postgres import Postgres
+
+ADD = "insert into accounts (name, role, created_ms) values (:name, 'member', 1)"
+NAMES = "select name from accounts order by name"
+POOLER = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
+
+
+@pytest.fixture
+def url() -> str:
+    return server().schema()
+
+
+def test_the_settings_say_how_it_is() -> None:
+    settings = Settings(store_connections=3, store_statement_seconds=4, store_connect_seconds=2, store_pooler="transaction")
+
+    assert Pool.of(settings) == Pool(connections=3, statement_seconds=4, connect_seconds=2, prepares=False)
+    assert Pool.of(Settings()) == Pool()
+
+
+def test_there_are_never_more_connections_than_it_says(url: str) -> None:
+    seen: list[int] = []
+    count = "select count(distinct pid) as n from pg_stat_activity where application_name = 'remembrancer' and query like '%of this test%'"
+    with closing(open_store(url, pool=Pool(connections=3))) as store:
+        work = f"{count} -- of this test"
+        threads = [threading.Thread(target=lambda: seen.extend(store.read(lambda tx: tx.the(work)).n for _ in range(10))) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    assert len(seen) == 80
+    assert max(seen) <= 3
+
+
+def test_a_statement_that_takes_too_long_is_an_unavailable_store_and_the_next_one_is_not(url: str) -> None:
+    with closing(open_store(url, pool=Pool(statement_seconds=1))) as store:
+        with pytest.raises(StoreUnavailable, match="timeout"):
+            store.read(lambda tx: tx.one("select pg_sleep(60)"))
+
+        assert store.read(lambda tx: tx.the("select 1 as one")).one == 1
+
+
+def test_who_waits_too_long_for_a_connection_is_told_how_many_there_are(url: str) -> None:
+    with closing(open_store(url, pool=Pool(connections=2, statement_seconds=1))) as store:
+        taken, done = threading.Barrier(3), threading.Event()
+
+        def keep(_tx: Transaction) -> None:
+            taken.wait(20)
+            done.wait(20)
+
+        threads = [threading.Thread(target=store.read, args=(keep,)) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        taken.wait(20)
+        with pytest.raises(StoreUnavailable, match="none of 2 connections"):
+            store.read(lambda tx: tx.one("select 1"))
+        done.set()
+        for thread in threads:
+            thread.join()
+
+
+def test_locks_leave_connections_for_those_who_hold_them(url: str) -> None:
+    """As many want a lock as there are connections, and each needs another one to go on."""
+    done: list[int] = []
+    with closing(open_store(url, pool=Pool(connections=4))) as store:
+
+        def work(number: int) -> None:
+            with store.alone(f"blob {number}"):
+                store.write(lambda tx: tx.run(ADD, name=str(number)))
+            done.append(number)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(12)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    assert sorted(done) == list(range(12))
+
+
+def test_stores_that_share_a_database_do_not_wait_for_each_other(url: str) -> None:
+    with (
+        closing(open_store(url)) as one,
+        closing(open_store(server().schema())) as other,
+        closing(open_store(url)) as same,
+        one.alone("upkeep"),
+        other.alone("upkeep", wait=False) as others,
+        same.alone("upkeep", wait=False) as ours,
+    ):
+        assert (others, ours) == (True, False)
+
+
+def test_a_commit_whose_answer_is_lost_says_that_nobody_knows(url: str) -> None:
+    def cut_off(tx: Transaction) -> None:
+        tx.run(ADD, name="ada")
+        pid = tx.the("select pg_backend_pid() as pid").pid
+        with psycopg.connect(url, autocommit=True) as other:
+            other.execute("select pg_terminate_backend(%s, 10000)", [pid])
+
+    with closing(open_store(url)) as store, pytest.raises(OutcomeUnknown, match="while it kept"):
+        store.write(cut_off)
+
+
+def test_a_database_that_is_not_there_yet_is_told_from_one_that_will_not_do() -> None:
+    with Postgres() as database:
+        url = database.database()
+        database.kill()
+        with pytest.raises(StoreUnreachable):
+            open_store(url)
+        database.start()
+        with closing(open_store(url)) as store:
+            assert store.read(lambda tx: tx.all(NAMES)) == []
+
+
+def test_many_who_come_while_it_is_away_are_all_told_and_all_served_when_it_is_back() -> None:
+    """They wait a little between tries, each for another time, and none of them for long."""
+    told: list[str] = []
+    with Postgres() as database, closing(open_store(database.database(), pool=Pool(connections=8))) as store:
+        database.kill()
+
+        def ask() -> None:
+            for _ in range(5):
+                try:
+                    store.read(lambda tx: tx.all(NAMES))
+                except StoreUnavailable as error:
+                    told.append(str(error))
+
+        threads = [threading.Thread(target=ask) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        database.start()
+
+        assert len(told) == 80
+        assert store.read(lambda tx: tx.all(NAMES)) == []
+
+
+@pytest.fixture
+def pooled(tmp_path: Path) -> Iterator[str]:
+    """The URL of an empty database behind a PgBouncer that gives few connections to all, by transaction."""
+    if POOLER is None:
+        pytest.skip("PgBouncer is not installed: your system's package `pgbouncer`")
+    with Postgres() as database:
+        url = database.database()
+        name = psycopg.conninfo.conninfo_to_dict(url)["dbname"]
+        folder = database.folder / "pooler"  # where another user than root can go
+        folder.mkdir()
+        (folder / "pgbouncer.ini").write_text(
+            f"[databases]\n{name} = host={database.folder} user=postgres\n"
+            f"[pgbouncer]\nauth_type = any\nlisten_port = 6432\nlisten_addr =\nunix_socket_dir = {folder}\n"
+            f"pool_mode = transaction\ndefault_pool_size = {LOCKS_MAX + 2}\nmax_client_conn = 100\npidfile = {folder / 'pid'}\n"
+        )
+        user = ["-u", _unprivileged(folder)] if os.geteuid() == 0 else []
+        with subprocess.Popen([POOLER, *user, str(folder / "pgbouncer.ini")], stderr=subprocess.PIPE, text=True) as process:
+            assert process.stderr is not None
+            for line in process.stderr:
+                if "process up" in line:
+                    break
+            yield f"postgresql://postgres@/{name}?host={folder}&port=6432"
+            process.terminate()
+            process.stderr.read()
+
+
+def _unprivileged(folder: Path) -> str:
+    known = {entry.pw_name for entry in pwd.getpwall()}
+    name = "postgres" if "postgres" in known else "nobody"
+    for path in (folder, folder / "pgbouncer.ini"):
+        shutil.chown(path, name)
+    return name
+
+
+def test_behind_a_pooler_by_transaction_all_is_as_it_should_be(pooled: str) -> None:
+    """Every transaction may get another connection: what was set or prepared for one must not be needed, nor left, by the next."""
+    pool = replace(Pool(), prepares=False, connections=8, statement_seconds=7)
+    setting = "select current_setting('statement_timeout') as timeout, current_setting('synchronous_commit') as waits"
+    with closing(open_store(pooled, pool=pool)) as store:
+        threads = [threading.Thread(target=_use, args=(store, number)) for number in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        names = store.read(lambda tx: tx.all(NAMES))
+        within = store.read(lambda tx: tx.the(setting))
+    with psycopg.connect(pooled, autocommit=True, prepare_threshold=None) as other:
+        after = other.execute(setting.encode()).fetchone()
+
+    assert len(names) == 80
+    assert within == ("7s", "on")
+    assert after == ("0", "on")
+
+
+def _use(store: Store, number: int) -> None:
+    for turn in range(10):
+        store.write(lambda tx: tx.run(ADD, name=f"{number} {turn}"), flush=turn % 2 == 0)  # noqa: B023  it is run at once
+        with store.alone("everybody's"):
+            assert store.count("select 1 as one") == (1,)

@@ -1,0 +1,101 @@
+"""What servers that share a store do together: names that one holds at a time, and counters that many change at once."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+
+import pytest
+
+from remembrancer.store import Store, StoreUnavailable
+
+ADD = "insert into usage (day, account_id, key_id, kind, count) values (1, 1, 1, 'turn', 1)"
+COUNT = f"{ADD} on conflict (day, account_id, key_id, kind) do update set count = usage.count + 1 returning count"
+
+
+def at_once(*works: Callable[[], object]) -> None:
+    threads = [threading.Thread(target=work) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_one_of_many_is_in_a_block_of_a_name_at_a_time(store: Store) -> None:
+    within, most = [0], [0]
+
+    def enter() -> None:
+        for _ in range(5):
+            with store.alone("blob a", "blob b") as is_ours:
+                within[0] += 1
+                most[0] = max(most[0], within[0])
+                store.read(lambda tx: tx.one("select 1"))  # who is in works with the store
+                within[0] -= 1
+            assert is_ours
+
+    at_once(*[enter] * 6)
+
+    assert most == [1]
+
+
+def test_who_does_not_want_to_wait_is_told_that_another_is_in(store: Store) -> None:
+    with store.alone("upkeep", wait=False) as first:
+        found: list[bool] = []
+
+        def try_it(name: str) -> None:
+            with store.alone(name, wait=False) as is_ours:
+                found.append(is_ours)
+
+        for name in ("upkeep", "another"):
+            at_once(lambda name=name: try_it(name))  # type: ignore[misc]
+
+    assert (first, found) == (True, [False, True])
+    with store.alone("upkeep", wait=False) as again:
+        assert again
+
+
+def test_a_name_is_let_go_of_when_its_block_fails(store: Store) -> None:
+    with pytest.raises(LookupError), store.alone("blob"):
+        raise LookupError
+    with store.alone("blob", wait=False) as is_ours:
+        assert is_ours
+
+
+def test_names_in_any_order_make_nobody_wait_for_ever(store: Store) -> None:
+    done: list[str] = []
+
+    def take(*names: str) -> None:
+        for _ in range(10):
+            with store.alone(*names):
+                done.append(names[0])
+
+    at_once(lambda: take("a", "b"), lambda: take("b", "a"), lambda: take("b", "c", "a"))
+
+    assert len(done) == 30
+
+
+def test_a_name_is_not_to_be_waited_for_within_an_action(store: Store) -> None:
+    def wait(_tx: object) -> None:
+        with store.alone("blob"):
+            pytest.fail("it was entered")
+
+    with pytest.raises(RuntimeError, match="action"):
+        store.read(wait)
+
+
+def test_no_count_of_many_at_once_is_lost_or_given_twice(store: Store) -> None:
+    counts: list[int] = []
+    at_once(*[lambda: counts.extend(store.count(COUNT).count for _ in range(20))] * 6)  # type: ignore[union-attr]
+
+    assert sorted(counts) == list(range(1, 121))
+
+
+def test_a_count_that_changes_nothing_gives_no_row(store: Store) -> None:
+    assert store.count("update usage set count = 0 returning count") is None
+
+
+def test_after_close_neither_works(store: Store) -> None:
+    store.close()
+
+    with pytest.raises(StoreUnavailable, match="closed"):
+        store.count(COUNT)
