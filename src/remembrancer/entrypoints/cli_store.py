@@ -82,7 +82,7 @@ def _said(copied: Copied, *, is_finished: bool) -> str:
         return "The copy is not what the source held; run the same command again."
     if is_finished:
         return (
-            "The copy is finished. Name it in REMEMBRANCER_STORE. Created files and the secret of their links are not in a store: "
+            "The copy is finished. Name it in REMEMBRANCER_STORE. The contents of created files are not in a store: "
             "they stay in the data folder, or are copied from there by hand (docs/guides/move.md)."
         )
     grown = "The source was written to meanwhile. " if copied.has_moved_on else ""

@@ -12,7 +12,7 @@ from .engine import Row, Transaction
 from .queries import named
 
 SQL = named("remembrancer.store", "catalogue.sql")
-OF_ONE_STORE = {"schema_version", "turnstile", "copied_from"}  # its schema, its locks, what it is being copied from: not what it keeps
+OF_ONE_STORE = {"schema_version", "turnstile", "copied_from", "rates"}  # its schema, its locks, whose copy it is, who called how often just now
 PAGE_ROWS_MAX = 1_000
 PAGE_BYTES = 4 << 20  # about what a page holds, where rows are large
 
