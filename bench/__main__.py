@@ -17,6 +17,7 @@ PARTS = (
     "bench.chat",
     "bench.http",
     "bench.neighbours",
+    "bench.engines",
     "bench.crash",
     "bench.forget",
     "bench.sandbox",

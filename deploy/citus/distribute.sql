@@ -17,8 +17,9 @@ select unnest(array['accounts', 'keys', 'embedders', 'cubes', 'cube_index', 'rat
 insert into plan (name, spread)
 select unnest(array[
     'spaces', 'sessions', 'events', 'event_index', 'origins', 'answers', 'summaries', 'maps', 'facts', 'prompts', 'shown_cubes', 'shown_events', 'steps',
-    'closed_duties', 'looks', 'memory_files'
+    'closed_duties', 'looks', 'memory_files', 'search_spaces', 'search_words', 'search_terms', 'search_vectors'
 ]), true;
+delete from plan where to_regclass(name) is null; -- the vectors' table is there only with their extension
 delete from plan using citus_tables where table_name = to_regclass(name) and citus_table_type in ('distributed', 'reference');
 
 -- References are taken away and put back: Citus would otherwise add the tables at their ends to its metadata, and then no longer spread them.

@@ -76,6 +76,12 @@ class Settings:
     rate_feedback_per_minute: int = setting(10, "Feedback one key may give in a minute; 0 = as much as it likes.", unit="calls", least=0)
     start_tokens_max: int = setting(2_000, "What a start pack may take of a prompt.", unit="tokens", least=600, most=100_000)
     index_memory_bytes: int = setting(256 << 20, "Memory for the search indexes of the spaces in use.", unit="bytes", least=1 << 20)
+    database_search_events: int = setting(
+        20_000,
+        "Events of a space from which on PostgreSQL with the extension `vector` searches it itself while it is not in memory; 0 = never.",
+        unit="events",
+        least=0,
+    )
     secrets: str = setting("flag", "Keys, tokens and passwords found in a turn: `flag` keeps it word for word, `mask` keeps marks instead.")
     sandbox_min_level: str = setting(
         "ns",

@@ -61,3 +61,14 @@ def test_files_of_one_machine_beside_rows_that_many_can_share_are_pointed_out(fo
 
     assert found.state == "notice"
     assert "s3://" in found.remedy
+
+
+def test_a_postgresql_without_vectors_is_a_notice(cli: Cli) -> None:
+    seen = engines.server().schema()
+    found = []
+    for url in (seen, seen.replace(",public", "")):
+        cli.environment["REMEMBRANCER_STORE"] = url
+        found += [row for row in cli.table("doctor") if row["part"] == "store"]
+
+    assert [row["state"] for row in found] == ["ok", "notice"]
+    assert "create extension vector" in found[1]["what to do"]

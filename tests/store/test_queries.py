@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 
-from engines import named_queries
+from engines import ENGINES, named_queries
 
 from remembrancer.store import Store
 from remembrancer.store.queries import Statement
 
 
 def test_every_engine_understands_every_named_query(store: Store, engine: str) -> None:
-    """Without the types of the values: as when each of them is null."""
-    asked = {name: prepare(statement, engine) for name, statement in named_queries().items()}
+    """Without the types of the values: as when each of them is null. A file may be one engine's alone, and says so in its name."""
+    others = tuple(f"_{other}.sql" for other in ENGINES if other != engine)
+    asked = {name: prepare(statement, engine) for name, statement in named_queries().items() if not name.partition(" ")[0].endswith(others)}
     failed = {}
     for name, statement in asked.items():
         try:

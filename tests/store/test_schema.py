@@ -13,7 +13,15 @@ from engines import empty_store
 from remembrancer.store import Store, open_store
 from remembrancer.store.schema import migrations
 
-_OWN = {"schema_version", "turnstile", "cubes_made"}  # what PostgreSQL needs beside: docs/contribute/postgresql.md
+_OWN = {
+    "schema_version",
+    "turnstile",
+    "cubes_made",
+    "search_spaces",
+    "search_words",
+    "search_terms",
+    "search_vectors",
+}  # what PostgreSQL needs beside: docs/contribute/postgresql.md
 _SQLITE = """
 select tables.name as "table", columns.name as "column", columns."notnull" or (columns.pk and tables.wr) as required
 from pragma_table_list as tables join pragma_table_xinfo(tables.name) as columns

@@ -71,7 +71,7 @@ def _data_folder(settings: Settings) -> Finding:
 def _records(context: Context) -> Iterator[Finding]:
     found = readiness(context)
     store, embedder = found.store == "ok", found.embedder == "ok"
-    yield Finding(part="store", state="ok" if store else "wrong", seen=context.settings.store_shown if store else found.store)
+    yield _store(context) if store else Finding(part="store", state="wrong", seen=found.store)
     waiting = found.embedding.pending if found.embedding else 0
     seen = context.embedder.name if embedder else found.embedder
     if waiting:
@@ -82,6 +82,14 @@ def _records(context: Context) -> Iterator[Finding]:
     if store and is_new(context):
         remedy = "remembrancer keys create --account NAME"
         yield Finding(part="keys", state="notice", seen="there is none yet", remedy=remedy)
+
+
+def _store(context: Context) -> Finding:
+    seen = context.settings.store_shown
+    if seen.startswith("sqlite:") or context.store.searches:
+        return Finding(part="store", state="ok", seen=seen)
+    remedy = "install pgvector on the database's server, then as its superuser: create extension vector"
+    return Finding(part="store", state="notice", seen=f"{seen}, searched in memory: no extension `vector`", remedy=remedy)
 
 
 def _files(settings: Settings) -> Finding:

@@ -121,7 +121,7 @@ def _words(found: Found) -> Iterator[QuestionWord]:
     view = found.view
     for word in found.question.words:
         role: Literal["meaning", "frequent", "stop"] = "stop" if word.is_stop else "frequent" if is_frequent(view, word) else "meaning"
-        held = max((len(view.find(term)[0]) for term, weight in word.terms.items() if weight == 1.0), default=0)
+        held = max((view.frequency(term) for term, weight in word.terms.items() if weight == 1.0), default=0)
         yield QuestionWord(word=word.text, role=role, passages=held)
 
 

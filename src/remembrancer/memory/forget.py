@@ -133,6 +133,7 @@ def _erase_turns(tx: Transaction, which: Range, rows: Sequence[Row]) -> Gone:
         tx.run(SQL.set_counts, session=session, turns=counts.turns - len(ids), summarised=summarised)
     tx.run(SQL.erase_shown, space_id=which.space_id, **which.values)
     tx.run(SQL.erase_looks, space_id=which.space_id, **which.values)
+    tx.run(SQL.erase_search, space_id=which.space_id, numbers=[number_of(row.id) for row in rows])
     tx.run(SQL.erase_index, **which.values)
     tx.run(SQL.erase_events, **which.values)
     tx.run(SPACES.revise_space, space_id=which.space_id)
@@ -283,6 +284,7 @@ def _bury(context: Context, tx: Transaction, space_id: int) -> dict[str, int]:
     """Erase a whole space. Its row stays without its name: a number that is given again would find an old index of that number."""
     space = tx.the(SPACES.space_by_id, id=space_id)
     which = Range(space_id=space_id, low=row_id(space_id, 0), high=row_id(space_id, space.events_made))
+    tx.run(SQL.erase_search_of_space, space_id=space_id)
     tx.run(SQL.erase_index, **which.values)
     sessions = [row.id for row in tx.all(SQL.sessions_in, space_id=space_id)]
     counts = {"events": 0, "facts": 0, "summaries": 0, "sessions": len(sessions)}

@@ -93,3 +93,42 @@ update looks set event = :new where account_id = :account_id and session = :sess
 
 -- erase_looks_of: Erase how second looks in a session went
 delete from looks where account_id = :account_id and session = :session;
+
+-- erase_search: Erase what the database keeps of some events for searching it by itself; here it keeps nothing
+select 1 where 1 = 0;
+
+-- erase_search [postgresql]: with their terms uncounted; their vectors go with their words
+with gone as (
+    delete from search_words
+    where account_id = :account_id and space_id = :space_id and number = any (cast(:numbers as bigint[]))
+    returning number, length, terms
+), fewer as (
+    select held.term, count(*) as parts from gone cross join unnest(gone.terms) as held (term) group by held.term
+), none_left as (
+    delete from search_terms using fewer
+    where search_terms.account_id = :account_id and search_terms.space_id = :space_id
+        and search_terms.term = fewer.term and search_terms.parts <= fewer.parts
+), uncounted as (
+    update search_terms set parts = search_terms.parts - fewer.parts from fewer
+    where search_terms.account_id = :account_id and search_terms.space_id = :space_id
+        and search_terms.term = fewer.term and search_terms.parts > fewer.parts
+), sums as (
+    select count(distinct number) as events, count(*) as parts, coalesce(sum(length), 0) as words,
+        coalesce(sum(ln(1 + length)), 0) as logs, coalesce(sum(ln(1 + length) * ln(1 + length)), 0) as squares
+    from gone
+)
+update search_spaces
+set events = search_spaces.events - sums.events, parts = search_spaces.parts - sums.parts, words = search_spaces.words - sums.words,
+    logs = search_spaces.logs - sums.logs, squares = search_spaces.squares - sums.squares
+from sums where search_spaces.account_id = :account_id and search_spaces.space_id = :space_id;
+
+-- erase_search_of_space: Erase all that the database keeps of a space for that; here it keeps nothing
+select 1 where 1 = 0;
+
+-- erase_search_of_space [postgresql]: with the counts of its terms
+with words as (
+    delete from search_words where account_id = :account_id and space_id = :space_id
+), terms as (
+    delete from search_terms where account_id = :account_id and space_id = :space_id
+)
+delete from search_spaces where account_id = :account_id and space_id = :space_id;

@@ -108,6 +108,18 @@ select events.event_id, sessions.session_id, events.topic, events.query, events.
     events.occurred_ms, events.created_ms
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session where events.account_id = :account_id and events.id = :id;
 
+-- hits: Some events by their places, which are given as a JSON array: one question to a database far away, not one for each
+select events.id, events.event_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
+    events.occurred_ms, events.created_ms
+from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
+where events.account_id = :account_id and events.id in (select value from json_each(:ids));
+
+-- hits [postgresql]: in its own words for JSON
+select events.id, events.event_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
+    events.occurred_ms, events.created_ms
+from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
+where events.account_id = :account_id and events.id in (select cast(value as bigint) from json_array_elements_text(cast(:ids as json)));
+
 -- event_by_id: One event of an account by its public id
 select events.id, events.event_id, spaces.user_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
     events.occurred_ms, events.created_ms

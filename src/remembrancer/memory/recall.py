@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -18,10 +19,11 @@ from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, Signal
 from ..protocol.text import rfc3339, tokens
 from ..search import Found, View, Weights, Word, ask, contains, cosines, lexical, load_weights, steering_text
 from ..store import Row, Transaction
+from .by_database import view_for
 from .duties import count_search, note_read, open_tasks
 from .help import help_for
 from .snippets import Cut, cut
-from .spaces import SQL, flags_of, milliseconds, row_id, view_of
+from .spaces import SQL, flags_of, milliseconds, row_id
 
 ERASED_MAX = 5  # so many hits more are ranked than asked for, should some be erased a moment ago
 FOCUS_CHECKED_MAX = 200  # events looked at for each focus word, the likeliest first
@@ -103,7 +105,7 @@ def look(context: Context, tx: Transaction, caller: Caller, user_id: str, query:
         missing = list(query.focus_words) or None
         stages.end("cubes")
         return Looked(answer=MemoryAnswer(hits=[], shared_cubes=lessons, step=0, total_hits=0, focus_missing=missing, help_hits=help_hits))
-    view = view_of(context, tx, space)
+    view = view_for(context, tx, caller.account_id, space, query)
     stages.end("index")
     weights = _weights(context.embedder.name)
     found = find(context, view, query, stages)
@@ -199,10 +201,11 @@ def _hits(
     hits: list[Hit] = []
     shown: list[Ranked] = []
     left = query.max_tokens
+    rows = {row.id: row for row in tx.all(SQL.hits, ids=json.dumps([row_id(space_id, one.event) for one in ranked]))}
     for one in ranked:
         if len(hits) == query.top_k:
             break
-        row = tx.one(SQL.hit, id=row_id(space_id, one.event))
+        row = rows.get(row_id(space_id, one.event))
         if row is None:  # erased a moment ago
             continue
         about = cut(row.query, row.response, found, one.part)

@@ -43,10 +43,11 @@ def _fill(context: Context, tx: Transaction, index: SpaceIndex, space: Row) -> N
         span = {"low": row_id(space.id, low), "high": row_id(space.id, high)}
         rows = tx.all(SQL.index_rows, embedder=embedder, **span)
         coded = [(number_of(row[0]), *row[1:]) for row in rows]
-        index.add(unpack_mended(coded, context.embedder.dimensions, lambda number: _said(tx, row_id(space.id, number))), high)
+        index.add(unpack_mended(coded, context.embedder.dimensions, lambda number: said_at(tx, row_id(space.id, number))), high)
 
 
-def _said(tx: Transaction, row: int) -> Said:
+def said_at(tx: Transaction, row: int) -> Said:
+    """The turn kept at `row`, as it was said."""
     event = tx.all(SQL.event_texts, low=row, high=row + 1)[0]
     return Said(query=event.query, response=event.response, topic=event.topic, occurred_ms=event.occurred_ms)
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 import logging
 import threading
 from collections import Counter
+from functools import partial
+from typing import cast
 
 from ..accounts.rates import forget_idle
 from ..context import Context
 from ..cubes.renewal import renew as renew_cubes
 from ..search import Derived, EmbedderUnavailable, Said, derive, derived_by, secrets
 from ..store import Row, StoreUnavailable, Transaction, embedder_id
+from . import database_index
 from .spaces import SQL, row_id, space_of, view_of
 
 BATCH = 16  # events derived anew at a time: a search waits for their embedding, tens of milliseconds at most
@@ -36,32 +39,42 @@ class Upkeep:
     def __init__(self, context: Context) -> None:
         self._context = context
         self._stop = threading.Event()
-        self._thread: threading.Thread | None = None
+        self._threads: list[threading.Thread] = []
         self._unseen: Counter[int] = Counter()  # renewed events by space that no index knows of yet
         self._look: dict[int, int] = {}
 
     def start(self) -> None:
         """Begin in the background."""
-        self._thread = threading.Thread(target=self._run, name="remembrancer-upkeep", daemon=True)
-        self._thread.start()
+        self._threads = [
+            threading.Thread(target=self._run, name="remembrancer-upkeep", daemon=True),
+            threading.Thread(target=self._read_all_wanted, name="remembrancer-reading", daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def stop(self) -> None:
         """End after the batch under way. Idempotent."""
         self._stop.set()
-        if self._thread is not None:
-            self._thread.join()
+        self._context.shelf.is_wanted.set()  # whoever waits for it looks up
+        for thread in self._threads:
+            thread.join()
 
     def step(self) -> bool:
-        """Renew one batch of stale events, else of stale cubes; False when there was none. Raises StoreUnavailable, EmbedderUnavailable."""
+        """Renew one batch of stale events, else of stale cubes, else take one step of database_index.py; False when all was done.
+
+        Raises StoreUnavailable, EmbedderUnavailable.
+        """
         stale = self._context.store.read(self._find)
         if not stale:
-            return renew_cubes(self._context)
+            return renew_cubes(self._context) or database_index.advance(self._context)
         derived = derive(self._context.embedder, [_said(row) for row in stale])
         unseen = self._unseen + Counter(space_of(row.id) for row in stale)
-        # Not flushed: what a power cut takes is derived once more.
-        revised = self._context.store.write(lambda tx: self._renew(tx, stale, derived, unseen), flush=False)
-        for space in revised:
-            self._look[space] = 2 * max(unseen.pop(space), FIRST_LOOK)
+        for account_id in dict.fromkeys(row.account_id for row in stale):
+            renewed = [(row, new) for row, new in zip(stale, derived, strict=True) if row.account_id == account_id]
+            # Not flushed: what a power cut takes is derived once more.
+            revised = self._context.store.write(partial(self._renew, account_id, renewed, unseen), account_id=account_id, flush=False)
+            for space in revised:
+                self._look[space] = 2 * max(unseen.pop(space), FIRST_LOOK)
         self._unseen = unseen
         return True
 
@@ -70,6 +83,12 @@ class Upkeep:
         self._warm_spaces()
         secrets.load()  # last: most turns need no rules
 
+    def read_wanted(self) -> None:
+        """Read into memory the spaces that the database was asked about meanwhile. Raises StoreUnavailable."""
+        for wanted in self._context.shelf.wanted():
+            if not self._stop.is_set():
+                self._warm(*cast("tuple[int, int]", wanted))
+
     def _warm_spaces(self) -> None:
         left = WARM_EVENTS_MAX
         for space in self._context.store.read(lambda tx: tx.all(SQL.spaces_newest, most=WARM_SPACES_MAX)):
@@ -77,15 +96,15 @@ class Upkeep:
                 return
             if space.events_made <= left:
                 left -= space.events_made
-                self._warm(space)
+                self._warm(space.account_id, space.id)
 
-    def _warm(self, newest: Row) -> None:
+    def _warm(self, account_id: int, space_id: int) -> None:
         def read(tx: Transaction) -> None:
-            space = tx.one(SQL.space_by_id, id=newest.id)
+            space = tx.one(SQL.space_by_id, id=space_id)
             if space is not None:
                 view_of(self._context, tx, space)
 
-        self._context.store.read(read, account_id=newest.account_id)  # one each: a snapshot held for long keeps the log of writes growing
+        self._context.store.read(read, account_id=account_id)  # one each: a snapshot held for long keeps the log of writes growing
 
     def _run(self) -> None:
         work = self.warm
@@ -96,6 +115,14 @@ class Upkeep:
             except (StoreUnavailable, EmbedderUnavailable) as error:
                 _log.warning("upkeep waits %.0f s: %s", RETRY_SECONDS, error)
                 self._stop.wait(RETRY_SECONDS)
+
+    def _read_all_wanted(self) -> None:
+        while not self._stop.is_set():
+            self._context.shelf.is_wanted.wait()
+            try:
+                self.read_wanted()
+            except StoreUnavailable as error:  # whoever searches next wants it again
+                _log.warning("a space was not read into memory: %s", error)
 
     def _renew_all(self) -> None:
         store = self._context.store
@@ -110,16 +137,17 @@ class Upkeep:
         embedder = embedder_id(tx, derived_by(self._context.embedder), make=False)
         return tx.all(SQL.stale, embedder=embedder, most=BATCH)
 
-    def _renew(self, tx: Transaction, stale: list[Row], derived: list[Derived], unseen: Counter[int]) -> list[int]:
-        """Write what was derived; gives the spaces whose indexes are to be read anew."""
-        number = embedder_id(tx, derived[0].by, make=True)
-        for row, new in zip(stale, derived, strict=True):  # one erased meanwhile is not there to be set
-            tx.run(SQL.set_index, account_id=row.account_id, id=row.id, words=new.words, vectors=new.vectors, embedder=number)
+    def _renew(self, account_id: int, renewed: list[tuple[Row, Derived]], unseen: Counter[int], tx: Transaction) -> list[int]:
+        """Write what was derived of an account's events; gives the spaces whose indexes are to be read anew."""
+        number = embedder_id(tx, renewed[0][1].by, make=True)
+        for row, new in renewed:  # one erased meanwhile is not there to be set
+            tx.run(SQL.set_index, id=row.id, words=new.words, vectors=new.vectors, embedder=number)
         due = []
-        for account_id, space in sorted({(row.account_id, space_of(row.id)) for row in stale}):
-            span = {"account_id": account_id, "low": row_id(space, 0), "high": row_id(space + 1, 0)}
+        for space in sorted({space_of(row.id) for row, _ in renewed}):
+            database_index.take_again(self._context, tx, account_id, space, [row.id for row, _ in renewed if space_of(row.id) == space])
+            span = {"low": row_id(space, 0), "high": row_id(space + 1, 0)}
             if unseen[space] >= self._look.get(space, FIRST_LOOK) or not tx.the(SQL.is_stale, embedder=number, **span).found:
-                tx.run(SQL.revise_space, account_id=account_id, space_id=space)
+                tx.run(SQL.revise_space, space_id=space)
                 due.append(space)
         return due
 

@@ -1,6 +1,7 @@
 """Finding again: analysis of text in any language, embedders, indexes of one space, ranking. No tables, no users."""
 
 from .analysis import Part, Question, Word, ask, contains, marks, take_apart
+from .candidates import Statistics, frequencies_in, view_among
 from .coding import Batch, WordsDamaged, pack, quantised, unpack
 from .derive import Derived, Said, derive, derived_by, unpack_mended
 from .embed import Embedder, EmbedderUnavailable, QueryVectors, open_embedder
@@ -8,7 +9,7 @@ from .index import SpaceIndex, View
 from .languages import normal
 from .passages import passages
 from .ranking import SIGNALS, SUSPECT_COST, Found, Weights, load_weights
-from .scoring import cosines, is_frequent, lexical, steering_text
+from .scoring import cosines, idf_of, is_frequent, lexical, meant, steering_text
 from .shelf import Shelf
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "Said",
     "Shelf",
     "SpaceIndex",
+    "Statistics",
     "View",
     "Weights",
     "Word",
@@ -34,10 +36,13 @@ __all__ = [
     "cosines",
     "derive",
     "derived_by",
+    "frequencies_in",
+    "idf_of",
     "is_frequent",
     "lexical",
     "load_weights",
     "marks",
+    "meant",
     "normal",
     "open_embedder",
     "pack",
@@ -47,4 +52,5 @@ __all__ = [
     "take_apart",
     "unpack",
     "unpack_mended",
+    "view_among",
 ]  # fmt: skip

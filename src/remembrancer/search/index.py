@@ -7,6 +7,7 @@ It is derived from rows and only ever grows at its end; an erased event is marke
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +56,7 @@ class View:
     log_length: tuple[float, float]  # mean and standard deviation of log(1 + length)
     languages: tuple[int, ...]  # numbers of the languages seen, most frequent first
     speakers: frozenset[int]
+    frequencies: Mapping[int, int] | None = None  # parts of the space by term, where the view has some of its parts only
     looked_up: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, column: str) -> Array:
@@ -67,6 +69,10 @@ class View:
                 self.looked_up.clear()
             self.looked_up[term] = self._find(term)
         return self.looked_up[term]
+
+    def frequency(self, term: int) -> int:
+        """How many parts of the space hold a term."""
+        return len(self.find(term)[0]) if self.frequencies is None else self.frequencies.get(term, 0)
 
     def _find(self, term: int) -> tuple[Array, Array]:
         found = [run.find(term) for run in self.runs] + [self.tail.find(term)]

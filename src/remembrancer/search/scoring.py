@@ -39,8 +39,7 @@ def lexical(view: View, words: Sequence[Word]) -> Lexical:
     space's own, so that nobody else's events move a rank.
     """
     score, coverage = np.zeros(view.size, "f4"), np.zeros(view.size, "f4")
-    meant = [word for word in words if not word.is_stop] or list(words)
-    distinct = {tuple(sorted(word.terms)): word for word in meant}.values()
+    distinct = meant(words)
     if not view.alive_parts or not distinct:
         return Lexical(score, coverage)
     mean = max(view.words / view.alive_parts, 1.0)
@@ -50,7 +49,7 @@ def lexical(view: View, words: Sequence[Word]) -> Lexical:
         reached: list[Array] = []
         for term, weight in word.terms.items():
             parts, counts = view.find(term)
-            idf = weight * _idf(len(parts), view.alive_parts)
+            idf = weight * idf_of(view.frequency(term), view.alive_parts)
             best = max(best, idf)
             if len(parts):
                 norm = K1 * (1 - B + B * view.columns["length"][parts] / mean)
@@ -62,7 +61,13 @@ def lexical(view: View, words: Sequence[Word]) -> Lexical:
     return Lexical(score, coverage / np.float32(mass or 1.0))
 
 
-def _idf(parts: int, total: int) -> float:
+def meant(words: Sequence[Word]) -> list[Word]:
+    """The words of a question that count, each once: those that only hold it together are left out, unless it has no others."""
+    return list({tuple(sorted(word.terms)): word for word in [word for word in words if not word.is_stop] or words}.values())
+
+
+def idf_of(parts: int, total: int) -> float:
+    """What a term that is in so many of all parts tells."""
     return float(np.log1p((total - parts + 0.5) / (parts + 0.5)))
 
 
@@ -70,7 +75,7 @@ def is_frequent(view: View, word: Word) -> bool:
     """Whether a word stands in so many parts that it should not steer the vector of the question."""
     if view.alive_parts < FREQUENT_PARTS_MIN:
         return False
-    most = max((len(view.find(term)[0]) for term, weight in word.terms.items() if weight == 1.0), default=0)
+    most = max((view.frequency(term) for term, weight in word.terms.items() if weight == 1.0), default=0)
     return most >= FREQUENT_SHARE * view.alive_parts
 
 

@@ -10,6 +10,8 @@ from .index import SpaceIndex, View
 
 _ERASED_ONE_BY_ONE_MAX = 256  # each costs a copy of the marks; beyond this, reading all of the space again is cheaper
 
+_WANTED_MAX = 100  # more are asked for again
+
 
 class Shelf:
     """Indexes by what they are of, such as the id of a space. Safe to use from many threads."""
@@ -21,6 +23,8 @@ class Shelf:
         self._indexes: OrderedDict[Hashable, SpaceIndex] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
         self._total = 0
+        self._wanted: dict[Hashable, None] = {}
+        self.is_wanted = threading.Event()
 
     def take(self, space: Hashable) -> SpaceIndex:
         """The index of a space, empty when it was not here; whoever takes it brings it up to date under its lock."""
@@ -30,6 +34,12 @@ class Shelf:
                 index = self._indexes[space] = SpaceIndex(self._dimensions)
             self._indexes.move_to_end(space)
             return index
+
+    def holds(self, space: Hashable, *, revision: int, end: int, within: int) -> bool:
+        """Whether the index of a space is here and lacks at most `within` of the events before `end`: no lock is waited for."""
+        with self._lock:
+            index = self._indexes.get(space)
+        return index is not None and index.revision >= revision and index.next_event + within >= end
 
     def view(self, space: Hashable, *, revision: int, end: int, fill: Callable[[SpaceIndex], None]) -> View:
         """The index of a space brought up to date: `fill` takes in what is missing before number `end`.
@@ -75,6 +85,20 @@ class Shelf:
             while self._total > self._memory_bytes and len(self._indexes) > 1:
                 oldest, _ = self._indexes.popitem(last=False)
                 self._total -= self._sizes.pop(oldest, 0)
+
+    def want(self, wanted: Hashable) -> None:
+        """Note what whoever reads in the background needs to know of a space whose index was asked for and is not here."""
+        with self._lock:
+            if len(self._wanted) < _WANTED_MAX:
+                self._wanted[wanted] = None
+        self.is_wanted.set()
+
+    def wanted(self) -> list[Hashable]:
+        """What was asked for since this was called last, in the order of the asking."""
+        with self._lock:
+            self.is_wanted.clear()
+            asked, self._wanted = list(self._wanted), {}
+        return asked
 
     def drop(self, space: Hashable) -> None:
         """Forget the index of a space; the next search builds it anew."""

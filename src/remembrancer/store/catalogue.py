@@ -12,7 +12,10 @@ from .engine import Row, Transaction
 from .queries import named
 
 SQL = named("remembrancer.store", "catalogue.sql")
-OF_ONE_STORE = {"schema_version", "turnstile", "copied_from", "rates"}  # its schema, its locks, whose copy it is, who called how often just now
+OF_ONE_STORE = {  # not what it keeps
+    "schema_version", "turnstile", "copied_from", "rates",  # its steps, its locks, whose copy it is, who called how often just now
+    "search_spaces", "search_words", "search_terms", "search_vectors",  # what a database derives for itself to search by
+}  # fmt: skip
 PAGE_ROWS_MAX = 1_000
 PAGE_BYTES = 4 << 20  # about what a page holds, where rows are large
 

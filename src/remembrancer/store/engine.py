@@ -114,6 +114,17 @@ class Store(Protocol):
     def backup(self, path: str) -> None:
         """Write a consistent copy to a new file while the service goes on. Raises FileExistsError."""
 
+    @property
+    def searches(self) -> bool:
+        """Whether the engine itself finds what is near a vector and what holds a word (docs/decisions/0021-database-search.md)."""
+
+    def build(self, statement: str, *, memory_bytes: int = 0) -> None:
+        """Run one statement outside of transactions, as long as it takes: such as an index that is made while others read and write.
+
+        `memory_bytes`: what it should have at hand for that; 0 = as the engine is set up.
+        Raises StoreUnavailable, also where the engine has no use for that.
+        """
+
     def schema_version(self) -> int:
         """Number of the last migration applied."""
 

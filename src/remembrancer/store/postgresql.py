@@ -15,7 +15,7 @@ from psycopg.pq import TransactionStatus
 from .engine import OutcomeUnknown, Pool, Row, StoreUnavailable, Transaction
 from .postgresql_connections import FAILURES, Connection, Connections, of_account
 from .postgresql_dialect import asked, changed, named_rows
-from .postgresql_schema import is_spread, migrate, version_of
+from .postgresql_schema import is_spread, make_vectors, migrate, version_of
 
 T = TypeVar("T")
 
@@ -49,6 +49,7 @@ class PostgresqlStore:
         try:
             migrate(self._connections)
             self._connections.is_spread = is_spread(self._connections)
+            self._searches = make_vectors(self._connections)
         except BaseException as error:
             self._connections.close()
             if isinstance(error, FAILURES):
@@ -96,6 +97,16 @@ class PostgresqlStore:
         raise StoreUnavailable(
             f"postgresql {self._connections.address}: not backed up to {path}; use pg_dump, or the backups of whoever runs the database"
         )
+
+    @property
+    def searches(self) -> bool:
+        """Whether the server had the extension `vector` when the store was opened."""
+        return self._searches
+
+    def build(self, statement: str, *, memory_bytes: int = 0) -> None:
+        """Run one statement outside of transactions; see Store.build. RuntimeError from within an action."""
+        self._refuse_nesting()
+        self._connections.build(statement.encode(), memory_bytes=memory_bytes)
 
     def schema_version(self) -> int:
         """Number of the last migration applied."""

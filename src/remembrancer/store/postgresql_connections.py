@@ -127,6 +127,18 @@ class Connections:
         self.give_back(self._on_one(run))
         return found[0]
 
+    def build(self, statement: bytes, *, memory_bytes: int) -> None:
+        """Run a statement outside of transactions, as long as it takes; see Store.build."""
+        memory = f"; set maintenance_work_mem = '{memory_bytes >> 10}kB'" if memory_bytes >> 20 else ""
+        connection = self._on_one(lambda connection: connection.execute(f"set statement_timeout = 0{memory}".encode(), prepare=False))
+        try:
+            connection.execute(statement, prepare=False)
+        except psycopg.Error as error:
+            raise self.unavailable(error) from error
+        finally:
+            connection.close()  # with what was set for it alone
+            self.give_back(connection)
+
     @contextmanager
     def alone(self, names: Sequence[str], *, wait: bool) -> Iterator[bool]:
         """Hold locks of these names on a connection of their own; see Store.alone."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import psycopg
+
 from .engine import StoreTooNew, StoreUnavailable
 from .postgresql_connections import Connection, Connections, of_account
 from .schema import migrations
@@ -12,6 +14,24 @@ _OTHERS = """
 select count(*) from pg_class
 where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
     and not exists (select 1 from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e')
+"""
+
+# Where another store of the database has made the extension in a schema that this one does not see, its functions are not there.
+_VECTORS_THERE = """
+select to_regprocedure('hamming_distance(bit, bit)') is not null, to_regclass(format('%I.search_vectors', current_schema())) is not null,
+    exists (select 1 from pg_available_extensions where name = 'vector' and installed_version is null)
+"""
+_VECTORS = """
+create table search_vectors (
+    account_id bigint not null,
+    space_id bigint not null,
+    number bigint not null,
+    part bigint not null,
+    occurred_ms bigint not null,
+    signs bit varying not null,
+    primary key (account_id, space_id, number, part),
+    foreign key (account_id, space_id, number, part) references search_words on delete cascade
+)
 """
 
 
@@ -62,6 +82,26 @@ def schema_at(url: str) -> int:
             connections.give_back(connection)
     finally:
         connections.close()
+
+
+def make_vectors(connections: Connections) -> bool:
+    """Make the table of vectors where the server has the extension `vector`, which may come later than the store; whether it is there."""
+    connection = connections.begin(then=f"{of_account(None)}; select pg_advisory_xact_lock({_LOCK})")
+    try:
+        [(has_vector, has_table, is_available)] = connection.execute(_VECTORS_THERE.encode()).fetchall()
+        if has_table:
+            return bool(has_vector)
+        if not has_vector and is_available:
+            connection.execute("create extension if not exists vector")
+            [(has_vector, _, _)] = connection.execute(_VECTORS_THERE.encode()).fetchall()
+        if has_vector:
+            connection.execute(_VECTORS.encode())
+            connection.execute("commit")
+    except psycopg.errors.InsufficientPrivilege:
+        return False  # whoever runs the database can make it; until then search reads rows into memory
+    finally:
+        connections.give_back(connection)
+    return bool(has_vector)
 
 
 def version_of(connection: Connection) -> int:

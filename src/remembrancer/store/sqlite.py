@@ -108,6 +108,15 @@ class SqliteStore:
         finally:
             part.unlink(missing_ok=True)
 
+    @property
+    def searches(self) -> bool:
+        """It does not: rows are read into memory, and searched there."""
+        return False
+
+    def build(self, statement: str, *, memory_bytes: int = 0) -> None:
+        """Refuse; see Store.build."""
+        raise StoreUnavailable(f"sqlite: nothing is built outside of transactions, nor with {memory_bytes} bytes: {statement}")
+
     def schema_version(self) -> int:
         """Number of the last migration applied."""
         with self._seats:

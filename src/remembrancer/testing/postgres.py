@@ -82,6 +82,13 @@ class Postgres:
             raise
 
     @property
+    def pid(self) -> int:
+        """Its first process, whose children serve. Raises RuntimeError while it does not run."""
+        if self._server is None:
+            raise RuntimeError("PostgreSQL does not run")
+        return self._server.pid
+
+    @property
     def url(self) -> str:
         """The database `postgres`, which every server has, as the superuser."""
         return self._url("postgres", "postgres")

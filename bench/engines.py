@@ -1,0 +1,305 @@
+"""The same adding and searching on SQLite, on PostgreSQL in memory and by the database, and by hand in pgvector and full text.
+
+    python -m bench.engines --data locomo-dev.json [--users 10000] [--events 1000000]
+
+All systems take turns at each question, so that a busy machine is busy for all of them. Vectors of questions are made
+before. CPU is of this process and of all processes of the database server. The floor is in `bench/engines_floor.py`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeVar
+
+from bench.engines_data import Events, Kept, Remembered, put
+from bench.engines_floor import Floor
+from bench.locomo import Conversation
+from bench.report import table, write_section
+from remembrancer import testing
+from remembrancer.accounts import caller_for, keys
+from remembrancer.context import Context
+from remembrancer.memory.database_index import advance
+from remembrancer.memory.recall import recall
+from remembrancer.memory.remember import remember
+from remembrancer.memory.spaces import number_of
+from remembrancer.protocol.memory import MemoryQuery, Turn
+from remembrancer.search import open_embedder
+from remembrancer.settings import Settings
+from remembrancer.testing.postgres import Postgres
+
+T = TypeVar("T")
+Search = Callable[[int, str], list[int]]  # of a user, by number: the numbers of ten events, best first
+FLOOR, DATABASE = "floor: pgvector and full text by hand", "PostgreSQL, by the database"
+MEMORY, SQLITE = "PostgreSQL, in memory", "SQLite, in memory"
+EVENTS_A_USER = 100
+ASKED = 200  # questions for many users, and for a large one
+ADDED = 100
+SERVER = {"fsync": "on", "full_page_writes": "on", "autovacuum": "on", "shared_buffers": "2GB", "max_wal_size": "8GB"}
+INDEX_BYTES = 2_000  # of a vector in memory while its index is made
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of a user's memory, and the numbers of the events that answer, each with the turns that it is."""
+
+    user: int
+    text: str
+    evidence: frozenset[str] = frozenset()
+    turns: Sequence[tuple[str, ...]] = ()
+
+    def recall(self, found: Sequence[int]) -> float:
+        """The share of the evidence among these events."""
+        told = {turn for number in found if number < len(self.turns) for turn in self.turns[number]}
+        return len(self.evidence & told) / len(self.evidence)
+
+
+@dataclass(slots=True)
+class Taken:
+    """What a system took and found."""
+
+    ms: list[float] = field(default_factory=list)
+    cpu_ms: float = 0.0
+    found: list[list[int]] = field(default_factory=list)
+
+
+class Clock:
+    """Wall and processor time, the database server's included."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._server = postgres.pid
+
+    def cpu_ms(self) -> float:
+        """Of this process and of the server's, so far."""
+        served = Path(f"/proc/{self._server}/task/{self._server}/children").read_text("ascii").split()
+        return time.process_time() * 1000 + sum(self._of(pid) for pid in served)
+
+    @staticmethod
+    def _of(pid: str) -> float:
+        try:
+            return int(Path(f"/proc/{pid}/schedstat").read_text("ascii").split()[0]) / 1e6
+        except (FileNotFoundError, ProcessLookupError):
+            return 0.0
+
+    def take(self, taken: Taken, act: Callable[[], T]) -> T:
+        """Do it, and note what it took."""
+        cpu, began = self.cpu_ms(), time.perf_counter()
+        done = act()
+        taken.ms.append((time.perf_counter() - began) * 1000)
+        taken.cpu_ms += self.cpu_ms() - cpu
+        return done
+
+
+def take_turns(clock: Clock, systems: dict[str, Search], questions: Sequence[Question]) -> dict[str, Taken]:
+    """Each question asked of each system, one after another, when vectors are made and what is read into memory is."""
+    taken = {name: Taken() for name in systems}
+    for question in questions:
+        systems[SQLITE](question.user, question.text)  # makes the vectors of all but the floor, which embeds each question as it is
+        systems[FLOOR](question.user, question.text)
+    for user, text in {question.user: question.text for question in questions}.items():
+        for search in systems.values():
+            search(user, text)
+    for question in questions:
+        for name, search in systems.items():
+            one = taken[name]
+            one.found.append(clock.take(one, lambda search=search, question=question: search(question.user, question.text)))  # type: ignore[misc]
+    return taken
+
+
+def rows_of(taken: dict[str, Taken], questions: Sequence[Question]) -> list[list[str]]:
+    """A row a system, with its ratios to the floor."""
+    rows = []
+    floor = taken[FLOOR]
+    for name, one in taken.items():
+        recalls = [share_found(questions, of.found) for of in (one, floor)] if questions[0].evidence else []
+        ordered = sorted(one.ms)
+        p50, p99 = statistics.median(ordered), ordered[int(len(ordered) * 0.99)]
+        told = [f"{p50:.2f}", f"{p99:.1f}", f"{one.cpu_ms / len(one.ms):.2f}", f"{p50 / statistics.median(floor.ms):.2f}x"]
+        rows.append([name, *told, *([f"{recalls[0]:.3f}", f"{recalls[0] / recalls[1]:.2f}x"] if recalls else [])])
+    return rows
+
+
+def share_found(questions: Sequence[Question], found: Sequence[Sequence[int]]) -> float:
+    """The share of the evidence that was found, on the mean over the questions."""
+    return statistics.fmean(question.recall(events) for question, events in zip(questions, found, strict=True))
+
+
+class Engines:
+    """The systems over stores of their own, filled alike."""
+
+    def __init__(self, folder: Path, postgres: Postgres, embedder: Remembered) -> None:
+        self.url, self.floor = postgres.schema(), Floor(postgres.schema(), embedder)
+        common = {"embedder": "none", "index_memory_bytes": 8 << 30}
+        postgresql = Settings(data=folder, store=self.url, database_search_events=0, **common)  # type: ignore[arg-type]
+        self.sqlite = testing.context(folder, settings=Settings(data=folder, **common), embedder=embedder)  # type: ignore[arg-type]
+        self.memory = testing.context(folder, settings=postgresql, embedder=embedder)
+        self.database = testing.context(folder, settings=replace(postgresql, database_search_events=1), embedder=embedder)
+        for context in (self.sqlite, self.memory):
+            keys.create(context, account="bench")
+
+    def put(self, events: Events, users: int, *, told: Sequence[Conversation], strange: int) -> None:
+        """Fill all stores alike: each user with a conversation, if there are any, and so many strangers' events."""
+        for context, url in ((self.sqlite, ""), (self.memory, self.url)):
+            put(context, url, caller_for(context).account_id, [(f"u{n}", self._of(events, n, told, strange)) for n in range(users)])
+        for number in range(users):
+            self.floor.put(number, self._of(events, number, told, strange))
+        self.floor.analyze()
+
+    def _of(self, events: Events, user: int, told: Sequence[Conversation], strange: int) -> Iterator[Kept]:
+        first = 0
+        for conversation in told if strange else told[user : user + 1]:
+            yield from events.told(conversation, first)
+            first += 1_000
+        events.begin_again(user)
+        yield from events.strange(strange, first)
+
+    def take_in(self) -> float:
+        """Let the database take in what it searches by; the seconds it took."""
+        began = time.perf_counter()
+        while advance(self.database):
+            pass
+        self.memory.store.build("vacuum analyze")
+        return time.perf_counter() - began
+
+    def systems(self) -> dict[str, Search]:
+        """All of them, warm ones and the floor."""
+        ours = {SQLITE: self.sqlite, MEMORY: self.memory, DATABASE: self.database}
+        return {name: search_of(context) for name, context in ours.items()} | {FLOOR: self.floor.search}
+
+    def adding(self, clock: Clock) -> list[list[str]]:
+        """Rows of a table: what one more event takes on each system, its vector made before."""
+        taken = {name: Taken() for name in (SQLITE, MEMORY, FLOOR)}
+        for number in range(ADDED):
+            text = f"Ada: the {number}th ferry to Elba leaves from pier {number % 7} after noon, and the captain waves."
+            turn = Turn(query=text, response="", user_id="u0", session_id="adding")
+            self.floor.add(0, 1 << 30 | number << 1, text)  # not counted: the vector is made here
+            for name, context in ((SQLITE, self.sqlite), (MEMORY, self.memory)):
+                clock.take(taken[name], lambda context=context, turn=turn: remember(context, caller_for(context), turn))  # type: ignore[misc]
+            clock.take(taken[FLOOR], lambda number=number, text=text: self.floor.add(0, 1 << 30 | number << 1 | 1, text))  # type: ignore[misc]
+        floor = statistics.median(taken[FLOOR].ms)
+        told = {name: (statistics.median(one.ms), one.cpu_ms / ADDED) for name, one in taken.items()}
+        return [[name, f"{ms:.2f}", f"{cpu:.2f}", f"{ms / floor:.2f}x"] for name, (ms, cpu) in told.items()]
+
+    def first_searches(self, question: Question, folder: Path) -> list[list[str]]:
+        """Rows of a table: what the first search of a server that has read nothing yet takes."""
+        rows = []
+        for name, context in ((MEMORY, self.memory), (DATABASE, self.database)):
+            with closing(testing.context(folder, settings=context.settings, embedder=context.embedder)) as cold:
+                began = time.perf_counter()
+                search_of(cold)(question.user, question.text)
+                rows.append([name, f"{(time.perf_counter() - began) * 1000:,.0f}"])
+        return rows
+
+    def close(self) -> None:
+        """Let go of the stores."""
+        self.floor.close()
+        for context in (self.sqlite, self.memory, self.database):
+            context.close()
+
+
+def search_of(context: Context) -> Search:
+    """The service's own search."""
+    caller = caller_for(context)
+
+    def search(user: int, text: str) -> list[int]:
+        answer = recall(context, caller, MemoryQuery(query_text=text, user_id=f"u{user}", interact=False, top_k=10))
+        return [number_of(int(hit.event_id[2:])) for hit in answer.hits if hit.event_id[2:].isdigit()]
+
+    return search
+
+
+HEADS = ["system", "search p50 ms", "p99", "CPU ms", "p50 / floor"]
+RECALL = ["recall@10", "recall / floor"]
+
+
+def conversations_alone(clock: Clock, engines: Engines, events: Events) -> str:
+    """Each conversation a user's memory, all of its questions."""
+    engines.put(events, len(events.conversations), told=events.conversations, strange=0)
+    engines.take_in()
+    questions = [
+        Question(user, asked.text, asked.evidence, [event.turns for event in conversation.events])
+        for user, conversation in enumerate(events.conversations)
+        for asked in conversation.questions
+    ]
+    taken = take_turns(clock, engines.systems(), questions)
+    turns = sum(len(one.events) for one in events.conversations)
+    text = f"**{len(events.conversations)} conversations, {turns:,} turns**, {len(questions)} questions:\n\n"
+    return text + table(HEADS + RECALL, rows_of(taken, questions))
+
+
+def many_users(clock: Clock, engines: Engines, events: Events, users: int) -> str:
+    """Many small memories."""
+    engines.put(events, users, told=(), strange=EVENTS_A_USER)
+    texts = [asked.text for conversation in events.conversations for asked in conversation.questions]
+    questions = [Question((place * 37) % users, texts[place]) for place in range(ASKED)]
+    systems = {name: search for name, search in engines.systems().items() if name != DATABASE}
+    taken = take_turns(clock, systems, questions)
+    text = f"**{users:,} users x {EVENTS_A_USER} events**, {ASKED} questions; so small a memory is always read in:\n\n"
+    return f"{text}{table(HEADS, rows_of(taken, questions))}\n\nOne event added:\n\n{table(_ADDING, engines.adding(clock))}"
+
+
+_ADDING = ["system", "add p50 ms", "CPU ms", "p50 / floor"]
+
+
+def one_large(clock: Clock, engines: Engines, events: Events, count: int, folder: Path) -> str:
+    """One user with very many events, all conversations among them."""
+    turns = [event.turns for conversation in events.conversations for event in conversation.events]
+    named = [tuple(f"{c.name} {turn}" for turn in e.turns) for c in events.conversations for e in c.events]
+    engines.put(events, 1, told=events.conversations, strange=count - len(turns))
+    took = engines.take_in()
+    engines.floor.link(count * INDEX_BYTES)
+    asked = [
+        Question(0, one.text, frozenset(f"{conversation.name} {turn}" for turn in one.evidence), named)
+        for conversation in events.conversations
+        for one in conversation.questions
+    ]
+    questions = asked[:: max(1, len(asked) // ASKED)]
+    first = table(["system", "first search ms"], engines.first_searches(questions[0], folder))
+    taken = take_turns(clock, engines.systems(), questions)
+    text = f"**One user with {count:,} events**, {len(questions)} questions; the database took it in within {took:,.0f} s:\n\n"
+    text += table(HEADS + RECALL, rows_of(taken, questions))
+    same = statistics.fmean(
+        len(set(one) & set(other)) / max(len(other), 1) for one, other in zip(taken[DATABASE].found, taken[MEMORY].found, strict=True)
+    )
+    text += f"\n\nOf the ten events found in memory the database finds {same:.3f}.\n\nA server that has read nothing yet:\n\n{first}"
+    return f"{text}\n\nOne event added:\n\n{table(_ADDING, engines.adding(clock))}"
+
+
+@contextmanager
+def opened(postgres: Postgres, embedder: Remembered) -> Iterator[tuple[Engines, Path]]:
+    """Empty systems; their disk is given back."""
+    with tempfile.TemporaryDirectory() as name, closing(Engines(Path(name), postgres, embedder)) as engines:
+        yield engines, Path(name)
+
+
+def main() -> None:
+    """Measure, print and write the section of bench/results.md."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--users", type=int, default=1_000)
+    parser.add_argument("--events", type=int, default=100_000)
+    given = parser.parse_args()
+    embedder = Remembered(open_embedder("multilingual"))
+    events = Events(given.data, embedder)
+    parts = []
+    with ExitStack() as stack:
+        postgres = stack.enter_context(Postgres(**SERVER))
+        clock = Clock(postgres)
+        with opened(postgres, embedder) as (engines, _):
+            parts.append(conversations_alone(clock, engines, events))
+        with opened(postgres, embedder) as (engines, _):
+            parts.append(many_users(clock, engines, events, given.users))
+        with opened(postgres, embedder) as (engines, folder):
+            parts.append(one_large(clock, engines, events, given.events, folder))
+    command = f"python -m bench.engines --data {given.data.name} --users {given.users} --events {given.events}"
+    write_section("engines", "Engines", command, "\n\n".join(parts))
+
+
+if __name__ == "__main__":
+    main()

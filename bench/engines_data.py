@@ -1,0 +1,156 @@
+"""Stores for `bench.engines`: the same rows in every engine, and in the tables that the floor asks by hand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import psycopg
+
+from bench.load import DAY_MS, SEED, START_MS, TURNS_A_SESSION
+from bench.locomo import Conversation, conversations
+from remembrancer.context import Context
+from remembrancer.memory.spaces import row_id
+from remembrancer.search import Embedder, derived_by, pack, quantised, take_apart
+from remembrancer.store import Transaction, embedder_id
+
+TEMPLATES = 5_000  # different texts of strangers; each of their events has one of them, and a vector of its own
+WORDS = 20  # of such a text
+ROWS_AT_ONCE = 5_000
+T = TypeVar("T")
+Array = np.ndarray[Any, Any]
+
+
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Items by so many; the last ones may be fewer."""
+    rest = iter(items)
+    while some := list(islice(rest, size)):
+        yield some
+
+
+class Remembered:
+    """An embedder that embeds a text once: what is measured is search."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.name, self.dimensions = embedder.name, embedder.dimensions
+        self._embedder, self._known, self._lock = embedder, dict[str, Array](), threading.Lock()
+
+    def encode(self, texts: Sequence[str]) -> Array:
+        """See Embedder."""
+        with self._lock:
+            new = list(dict.fromkeys(text for text in texts if text not in self._known))
+            for some in batched(new, 64):
+                self._known.update(zip(some, self._embedder.encode(some), strict=True))
+            return np.stack([self._known[text] for text in texts])
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """One event as it is stored: its text, and what search derives from it."""
+
+    session: int
+    text: str
+    occurred_ms: int
+    words: bytes
+    vector: Array  # (dimensions,) i1; each text here is one part
+
+
+class Events:
+    """Real turns, and strangers' made of words and vectors of real ones."""
+
+    def __init__(self, data: Path, embedder: Embedder) -> None:
+        self.conversations = conversations(data)
+        self._random = np.random.default_rng(SEED)
+        real = [event for conversation in self.conversations for event in conversation.events]
+        self._vectors = embedder.encode([event.query for event in real])
+        spoken = [word for event in real for word in event.query.partition(": ")[2].split()]
+        self._texts = [" ".join(self._random.choice(spoken, WORDS)) for _ in range(TEMPLATES)]
+        self._packed = [_packed(text, START_MS) for text in self._texts]
+        self._embedder = embedder
+
+    def begin_again(self, user: int) -> None:
+        """The next strange events are this user's, the same each time they are asked for."""
+        self._random = np.random.default_rng([SEED, user])
+
+    def told(self, conversation: Conversation, first_session: int = 0) -> Iterator[Kept]:
+        """The turns of a conversation."""
+        for event in conversation.events:
+            vector = quantised(self._embedder.encode([event.query]))[0]
+            yield Kept(first_session + event.session, event.query, event.occurred_ms, _packed(event.query, event.occurred_ms), vector)
+
+    def strange(self, count: int, first_session: int = 0) -> Iterator[Kept]:
+        """Events of others: their words as frequent as in real turns, their vectors between those of two real ones."""
+        for numbers in batched(range(count), ROWS_AT_ONCE):
+            ends = self._vectors[self._random.integers(0, len(self._vectors), (2, len(numbers)))]
+            mixed = ends.sum(axis=0) + self._random.normal(0, 0.03, ends.shape[1:]).astype("f4")
+            for number, vector in zip(numbers, quantised(mixed), strict=True):
+                text = number % TEMPLATES
+                session, when = first_session + number // TURNS_A_SESSION, START_MS + number * DAY_MS // 50
+                yield Kept(session, self._texts[text], when, self._packed[text], vector)
+
+
+def _packed(text: str, occurred_ms: int) -> bytes:
+    parts = take_apart(query=text, response="", topic=None, occurred_ms=occurred_ms)
+    parts[0].terms = {term: count for part in parts for term, count in part.terms.items()}
+    return pack(parts[:1])  # long turns, too, are one part: the floor has one vector a turn
+
+
+def put(context: Context, url: str, account_id: int, users: Sequence[tuple[str, Sequence[Kept] | Iterator[Kept]]]) -> None:
+    """Write spaces with their events as the service keeps them, many at a time."""
+    by = derived_by(context.embedder)
+    embedder = context.store.write(lambda tx: embedder_id(tx, by, make=True))
+    add_space = "insert into spaces (account_id, user_id, created_ms) values (:account, :user, 0) returning id"
+    count = "update spaces set events_made = :made where id = :space"
+    for user_id, events in users:
+        space = context.store.write(lambda tx, user=user_id: tx.the(add_space, account=account_id, user=user)).id  # type: ignore[misc]
+        made = 0
+        sessions: dict[int, int] = {}
+        for some in batched(events, ROWS_AT_ONCE):
+            _put_sessions(context, space, sessions, {one.session for one in some} - set(sessions))
+            rows = [(row_id(space, made + place), sessions[one.session], one) for place, one in enumerate(some)]
+            (_copy if url else _insert)(context, url, rows, embedder)
+            made += len(some)
+        context.store.write(lambda tx, made=made, space=space: tx.run(count, made=made, space=space))  # type: ignore[misc]
+
+
+def _put_sessions(context: Context, space: int, known: dict[int, int], new: set[int]) -> None:
+    add = "insert into sessions (space_id, session_id, created_ms) values (:space, :name, 0) returning id"
+
+    def write(tx: Transaction) -> None:
+        known.update({number: tx.the(add, space=space, name=f"session-{number}").id for number in sorted(new)})
+
+    context.store.write(write)
+
+
+def _insert(context: Context, _: str, rows: Sequence[tuple[int, int, Kept]], embedder: int) -> None:
+    event = """
+    insert into events (id, event_id, session, query, response, occurred_ms, created_ms)
+    values (:id, :name, :session, :text, '', :ms, 0)
+    """
+    index = """
+    insert into event_index (id, session, occurred_ms, words, embedder, vectors)
+    values (:id, :session, :ms, :words, :embedder, :vectors)
+    """
+
+    def write(tx: Transaction) -> None:
+        for row, session, one in rows:
+            tx.run(event, id=row, name=f"e_{row}", session=session, text=one.text, ms=one.occurred_ms)
+            told = {"words": one.words, "embedder": embedder, "vectors": one.vector.tobytes()}
+            tx.run(index, id=row, session=session, ms=one.occurred_ms, **told)
+
+    context.store.write(write)
+
+
+def _copy(_: Context, url: str, rows: Sequence[tuple[int, int, Kept]], embedder: int) -> None:
+    with psycopg.connect(url) as connection, connection.cursor() as cursor:
+        with cursor.copy("copy events (id, event_id, session, query, response, occurred_ms, created_ms) from stdin") as copy:
+            for row, session, one in rows:
+                copy.write_row((row, f"e_{row}", session, one.text, "", one.occurred_ms, 0))
+        with cursor.copy("copy event_index (id, session, occurred_ms, words, embedder, vectors) from stdin") as copy:
+            for row, session, one in rows:
+                copy.write_row((row, session, one.occurred_ms, one.words, embedder, one.vector.tobytes()))

@@ -1,0 +1,113 @@
+"""The floor of `bench.engines`: one table with a vector and a text, asked by hand, as a good engineer would in an afternoon.
+
+PostgreSQL's full text in its English configuration, pgvector's cosine, both by reciprocal rank fusion. A small user's
+rows are taken first; a large one's candidates come out of an index of each kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import psycopg
+
+from bench.engines_data import ROWS_AT_ONCE, Kept, batched
+from remembrancer.search import Embedder, quantised
+
+_TABLE = """
+create table floor (
+    user_id bigint not null,
+    id bigint not null,
+    text text not null,
+    vector halfvec(512) not null,
+    found tsvector generated always as (to_tsvector('english', text)) stored,
+    primary key (user_id, id)
+)
+"""
+_FUSED = """
+, best as (
+    select id, sum(1.0 / (60 + place)) as score from (select * from near union all select * from said) as both_of_them
+    group by id order by score desc limit 10
+)
+select floor.id, floor.text from best join floor on floor.user_id = %(user)s and floor.id = best.id order by best.score desc
+"""
+_SMALL = f"""
+with mine as materialized (select id, vector, found from floor where user_id = %(user)s),
+near as (select id, row_number() over (order by vector <=> %(vector)s::halfvec(512)) as place from mine order by place limit 50),
+said as (
+    select id, row_number() over (order by rank desc) as place from (
+        select id, ts_rank_cd(found, query) as rank from mine, to_tsquery('english', %(words)s) as query where found @@ query
+        order by rank desc limit 50
+    ) as ranked
+)
+{_FUSED}
+"""  # noqa: S608  a part of the query
+_LARGE = f"""
+with near as (
+    select id, row_number() over () as place from (
+        select id from floor where user_id = 0 order by vector <=> %(vector)s::halfvec(512) limit 50
+    ) as nearest
+),
+said as (
+    select id, row_number() over (order by rank desc) as place from (
+        select id, ts_rank_cd(found, query) as rank from floor, to_tsquery('english', %(words)s) as query
+        where user_id = 0 and found @@ query
+        order by rank desc limit 50
+    ) as ranked
+)
+{_FUSED}
+"""  # noqa: S608  a part of the query
+
+
+def as_text(vector: Sequence[int]) -> str:
+    """A vector as pgvector reads it."""
+    return "[" + ",".join(map(str, vector)) + "]"
+
+
+class Floor:
+    """The table and its questions, on a connection of its own."""
+
+    def __init__(self, url: str, embedder: Embedder) -> None:
+        self._connection = psycopg.connect(url, autocommit=True)
+        self._embedder = embedder
+        self._large = False
+        self._connection.execute("drop table if exists floor")
+        self._connection.execute(_TABLE)
+
+    def put(self, user: int, events: Sequence[Kept] | Iterator[Kept]) -> None:
+        """Many events of a user."""
+        first = 0
+        for some in batched(events, ROWS_AT_ONCE):
+            with self._connection.cursor().copy("copy floor (user_id, id, text, vector) from stdin") as copy:
+                for number, one in enumerate(some, first):
+                    copy.write_row((user, number, one.text, as_text(one.vector.tolist())))
+            first += len(some)
+
+    def add(self, user: int, number: int, text: str) -> None:
+        """One event, in a transaction of its own."""
+        vector = as_text(quantised(self._embedder.encode([text]))[0].tolist())
+        self._connection.execute("insert into floor (user_id, id, text, vector) values (%s, %s, %s, %s)", (user, number, text, vector))
+
+    def link(self, memory_bytes: int) -> None:
+        """The indexes for a large user."""
+        self._connection.execute(f"set maintenance_work_mem = '{memory_bytes >> 10}kB'")
+        self._connection.execute("create index on floor using gin (found)")
+        self._connection.execute("create index on floor using hnsw (vector halfvec_cosine_ops) where user_id = 0")
+        self._connection.execute("set hnsw.ef_search = 100")
+        self._connection.execute("analyze floor")
+        self._large = True
+
+    def search(self, user: int, text: str) -> list[int]:
+        """The numbers of ten events, best first."""
+        [(words,)] = self._connection.execute("select replace(plainto_tsquery('english', %s)::text, '&', '|')", [text])
+        vector = as_text(quantised(self._embedder.encode([text]))[0].tolist())
+        asked = {"user": user, "vector": vector, "words": words}
+        return [row[0] for row in self._connection.execute(_LARGE if self._large else _SMALL, asked)]
+
+    def analyze(self) -> None:
+        """Let the planner know what is in it."""
+        self._connection.execute("analyze floor")
+
+    def close(self) -> None:
+        """End the connection, and the table with it."""
+        self._connection.execute("drop table floor")
+        self._connection.close()

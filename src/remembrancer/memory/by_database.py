@@ -1,0 +1,187 @@
+"""Search a large space that is not in memory: the database names candidates, and they are ranked as all events would be.
+
+What is newer than what the database has taken in is read from its rows, so an answered write is in the very next search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+from ..context import Context
+from ..protocol.memory import MemoryQuery
+from ..search import Question, Statistics, View, Word, ask, derived_by, frequencies_in, idf_of, meant, quantised, steering_text, view_among
+from ..search.scoring import K1, B
+from ..store import Row, Transaction, embedder_id
+from .database_index import EXACT_PARTS_MAX, SQL, batch_of, prefixed, signs, statistics_of
+from .spaces import SQL as SPACES
+from .spaces import milliseconds, number_of, row_id, view_of
+
+NEAREST = 100  # events by their vectors
+MATCHING = 100  # events by their words
+HOLDING = 200  # events for each focus phrase, of those that may hold it
+BREADTH = 120  # of the search through an index of vectors: pgvector's ef_search
+LOOKED_THROUGH_MAX = 4_000  # parts scored by the database for the rarest terms of a question together
+PAIR_LOOKED_THROUGH_MAX = 500  # for each pair of terms that are in too many parts to look through alone
+PAIRED_TERMS = 6  # so many of those, the rarest, are looked up in pairs
+TAIL_EVENTS_MAX = 5_000  # read from their rows beside what the database has; where it lags behind further the space is read into memory
+EVENT_BYTES = 1_000  # of an event in memory, beside the vectors of its two parts
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is asked of the database about a space: the question's terms with what each tells, and the times it is about."""
+
+    space_id: int
+    gains: dict[int, float]
+    norm: tuple[float, float]  # what a part's score by words is divided by: alone, and for each of its words
+    values: dict[str, int]  # for every statement
+
+
+def view_for(context: Context, tx: Transaction, account_id: int, space: Row, query: MemoryQuery) -> View:
+    """The view of a space to search for a query: the whole index, or where that is not in memory and large, what the database finds."""
+    least = context.settings.database_search_events
+    if not context.store.searches or not least or space.events_made < least:
+        return view_of(context, tx, space)
+    if context.shelf.holds(space.id, revision=space.revision, end=space.events_made, within=TAIL_EVENTS_MAX):
+        return view_of(context, tx, space)
+    found = _view(context, tx, account_id, space, query)
+    if found is None:
+        return view_of(context, tx, space)
+    if fits(context, space):
+        context.shelf.want((account_id, space.id))
+    return found
+
+
+def fits(context: Context, space: Row) -> bool:
+    """Whether the index of a space would fit into memory."""
+    per_event = 2 * context.embedder.dimensions + EVENT_BYTES
+    return int(space.events_made) * per_event <= context.settings.index_memory_bytes
+
+
+def _view(context: Context, tx: Transaction, account_id: int, space: Row, query: MemoryQuery) -> View | None:
+    """The candidates for a query and what stands beside them; None where the database has too little of the space."""
+    embedder = embedder_id(tx, derived_by(context.embedder), make=False)
+    of_space = {"account_id": account_id, "space_id": space.id}
+    kept = tx.one(SQL.kept, **of_space)
+    if kept is None or kept.embedder != embedder or kept.filled_to + TAIL_EVENTS_MAX < space.events_made:
+        return None
+    if kept.parts > EXACT_PARTS_MAX and not kept.is_linked:
+        return None
+    tx.all(SQL.prepare, breadth=BREADTH)
+    span = {"low": row_id(space.id, kept.filled_to), "high": row_id(space.id, space.events_made)}
+    tail = tx.all(SPACES.index_rows, embedder=embedder, **span)
+    statistics = statistics_of(kept)
+    newest = batch_of(context, tx, space.id, tail)
+    statistics.add(newest)
+    languages = statistics.languages_seen
+    question, phrases = ask(query.query_text, languages), [ask(phrase, languages) for phrase in query.focus_words]
+    words = [*question.words, *(word for phrase in phrases for word in phrase.words)]
+    terms = sorted({term for word in words for term in word.terms})
+    frequencies = frequencies_in(newest, terms)
+    for row in tx.all(SQL.frequencies, terms=[prefixed(space.id, term) for term in terms], **of_space):
+        term = row.term & 0xFFFFFFFF
+        frequencies[term] = frequencies.get(term, 0) + row.parts
+    times = {"after_ms": milliseconds(query.after, -(1 << 62)), "before_ms": milliseconds(query.before, 1 << 62)}
+    asked = _asked(space.id, words, statistics, frequencies, {**of_space, **times})
+    recent = view_among(newest, context.embedder.dimensions, {}, statistics, frequencies)
+    numbers = _matching(tx, asked, frequencies) | _nearest(context, tx, asked, steering_text(recent, question))
+    for phrase in phrases:
+        numbers |= _holding(tx, asked, phrase, frequencies)
+    recent_turns = _by_session(tail)
+    following, near = _beside(tx, space.id, of_space, numbers | {turns[0] for turns in recent_turns.values()})
+    for turns in recent_turns.values():
+        following.update(pairwise(turns))
+    older = sorted(number for number in near if number < kept.filled_to)
+    rows = tx.all(SQL.rows, embedder=embedder, ids=[row_id(space.id, number) for number in older])
+    return view_among(batch_of(context, tx, space.id, [*rows, *tail]), context.embedder.dimensions, following, statistics, frequencies)
+
+
+def _asked(space_id: int, words: Sequence[Word], statistics: Statistics, frequencies: Mapping[int, int], values: dict[str, int]) -> Asked:
+    gains: dict[int, float] = {}
+    for word in meant(words):
+        for term, weight in word.terms.items():
+            gains[term] = gains.get(term, 0.0) + weight * idf_of(frequencies.get(term, 0), statistics.parts)
+    mean = max(statistics.words / max(statistics.parts, 1), 1.0)
+    return Asked(space_id, gains, (1 + K1 * (1 - B), K1 * B / mean), values)
+
+
+def _scored(asked: Asked) -> dict[str, object]:
+    """The values by which the database scores parts as `lexical` does, each term counted once."""
+    terms = [prefixed(asked.space_id, term) for term in asked.gains]
+    return {"terms": terms, "gains": list(asked.gains.values()), "norm": asked.norm[0], "norm_word": asked.norm[1], **asked.values}
+
+
+def _matching(tx: Transaction, asked: Asked, frequencies: Mapping[int, int]) -> set[int]:
+    """Events with the question's rarest terms, or with two of those that are frequent."""
+    left = LOOKED_THROUGH_MAX
+    pairs: list[tuple[int, int, int]] = []  # and how many parts are looked through
+    frequent = []
+    for term in sorted((term for term in asked.gains if frequencies.get(term)), key=lambda term: (frequencies[term], term)):
+        if frequencies[term] <= left:
+            left -= frequencies[term]
+            pairs.append((term, term, frequencies[term]))
+        else:
+            frequent.append(term)
+    pairs += [(*pair, PAIR_LOOKED_THROUGH_MAX) for pair in combinations(frequent[:PAIRED_TERMS], 2)]
+    if not pairs:
+        pairs = [(term, term, LOOKED_THROUGH_MAX) for term in frequent]
+    if not pairs:
+        return set()
+    ones, others = ([prefixed(asked.space_id, pair[side]) for pair in pairs] for side in (0, 1))
+    rows = tx.all(SQL.matching, ones=ones, others=others, limits=[pair[2] for pair in pairs], most=MATCHING, **_scored(asked))
+    return {row.number for row in rows}
+
+
+def _nearest(context: Context, tx: Transaction, asked: Asked, text: str) -> set[int]:
+    """Events with the vectors nearest to the question's, and the one farthest from it: scores are stretched between the two."""
+    dimensions = context.embedder.dimensions
+    if not dimensions:
+        return set()
+    vector = quantised(context.query_vectors(text)[None, :])[0]
+    if not vector.any():
+        return set()
+    rows = tx.all(sized(SQL.nearest, dimensions), asked=signs(vector), most=NEAREST, **asked.values)
+    return {row.number for row in rows}
+
+
+def sized(sql: str, dimensions: int) -> str:
+    """A statement for vectors of so many dimensions: PostgreSQL takes them as part of a type only, not as a value."""
+    return str(sql).replace("bit(512)", f"bit({dimensions})")
+
+
+def _holding(tx: Transaction, asked: Asked, phrase: Question, frequencies: Mapping[int, int]) -> set[int]:
+    """Events that may hold a focus phrase: some part has its four rarest words, endings aside."""
+    wanted: list[set[int]] = []
+    for word in phrase.words:
+        whole = {term for term, weight in word.terms.items() if weight == 1.0}
+        wanted += [{term} for term in whole] if word.in_pairs else [whole]
+    wanted.sort(key=lambda terms: sum(frequencies.get(term, 0) for term in terms))
+    if not wanted:
+        return set()
+    slots = (wanted * 4)[:4] if len(wanted) < 4 else wanted[:4]
+    names = ("first", "second", "third", "fourth")
+    sets = {name: [prefixed(asked.space_id, term) for term in terms] for name, terms in zip(names, slots, strict=True)}
+    rows = tx.all(SQL.holding, each=LOOKED_THROUGH_MAX, most=HOLDING, **sets, **_scored(asked))
+    return {row.number for row in rows}
+
+
+def _beside(tx: Transaction, space_id: int, of_space: dict[str, int], numbers: set[int]) -> tuple[dict[int, int], set[int]]:
+    """What comes next in its session after each event near the given ones, and all of these."""
+    following: dict[int, int] = {}
+    near = set(numbers)
+    windows: dict[int, set[int]] = {number: {number} for number in numbers}
+    for row in tx.all(SQL.beside, numbers=sorted(numbers), low=row_id(space_id, 0), **of_space):
+        windows[row.center].add(row.number)
+    for window in windows.values():
+        following.update(pairwise(sorted(window)))
+        near |= window
+    return following, near
+
+
+def _by_session(rows: Sequence[Row]) -> dict[int, list[int]]:
+    sessions: dict[int, list[int]] = {}
+    for row in rows:
+        sessions.setdefault(row.session, []).append(number_of(row.id))
+    return sessions

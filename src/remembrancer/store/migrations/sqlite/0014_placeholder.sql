@@ -1,1 +1,0 @@
--- Kept for a step that is on its way.

@@ -1,0 +1,1 @@
+-- Nothing here: only PostgreSQL keeps what a database needs to search by itself.
