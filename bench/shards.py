@@ -39,7 +39,8 @@ Connection = psycopg.Connection[Any]
 PACKAGE = Path(remembrancer.__file__).parent
 ACCOUNT_ID = 1
 ASKED = 200
-VALUES = {"bigint": "1", "integer": "1", "bytea": "'\\x00'", "double precision": "1", "bigint[]": "'{1}'", "text[]": "'{x}'"}
+VALUES = {"bigint": "1", "integer": "1", "bytea": "'\\x00'", "double precision": "1"}
+NOT_ASKED = {"catalogue.sql", "search_postgresql.sql"}  # of a copy; and of the database's own search, which a spread store is without
 EVERYBODYS = {  # queries of the whole store, which may ask every shard, and when they are run
     "cubes/cubes.sql:erase_shown_of": "when a lesson is erased",
     "memory/memory.sql:spaces_newest": "once, when a server starts",
@@ -51,7 +52,7 @@ EVERYBODYS = {  # queries of the whole store, which may ask every shard, and whe
 def statements() -> Iterator[tuple[str, str]]:
     """Every named query as PostgreSQL is asked it, by its file and name."""
     for path in sorted(PACKAGE.rglob("*.sql")):
-        if "migrations" in path.parts or path.name == "catalogue.sql":
+        if "migrations" in path.parts or path.name in NOT_ASKED:
             continue
         for name, statement in vars(Queries(path.read_text("utf-8"), path.name)).items():
             yield f"{path.relative_to(PACKAGE)}:{name}", statement.variants.get("postgresql", str(statement))
@@ -67,13 +68,18 @@ def plan(connection: Connection, sql: str, *, form: str) -> list[Any]:
         connection.execute(b"set local plan_cache_mode = force_custom_plan")  # as it is with these values
         connection.execute(f"prepare named_query as {sql}".encode())
         [(types,)] = connection.execute("select parameter_types::text[] from pg_prepared_statements where name = 'named_query'").fetchall()
-        values = [str(ACCOUNT_ID) if name == "account_id" else VALUES.get(kind, "'x'") for name, kind in zip(names, types, strict=True)]
+        values = [str(ACCOUNT_ID) if name == "account_id" else value_of(kind) for name, kind in zip(names, types, strict=True)]
         given = f"({', '.join(values)})" if values else ""
         try:
             return [row[0] for row in connection.execute(f"explain (format {form}, costs off) execute named_query{given}".encode())]
         finally:
             if connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS:
                 connection.execute(b"deallocate named_query")
+
+
+def value_of(kind: str) -> str:
+    """Some value of a type; a text is JSON, as some are."""
+    return "'{1}'" if kind.endswith("[]") else VALUES.get(kind, "'[1]'")
 
 
 def tasks(node: Any) -> Iterator[int]:

@@ -49,7 +49,7 @@ class PostgresqlStore:
         try:
             migrate(self._connections)
             self._connections.is_spread = is_spread(self._connections)
-            self._searches = make_vectors(self._connections)
+            self._searches = not self._connections.is_spread and make_vectors(self._connections)
         except BaseException as error:
             self._connections.close()
             if isinstance(error, FAILURES):
@@ -100,7 +100,7 @@ class PostgresqlStore:
 
     @property
     def searches(self) -> bool:
-        """Whether the server had the extension `vector` when the store was opened."""
+        """Whether the server had the extension `vector` when the store was opened, and is one machine."""
         return self._searches
 
     def build(self, statement: str, *, memory_bytes: int = 0) -> None:
