@@ -20,6 +20,7 @@ PARTS = (
     "bench.engines",
     "bench.sizes",
     "bench.copying",
+    "bench.signs",
     "bench.crash",
     "bench.forget",
     "bench.sandbox",

@@ -1,6 +1,6 @@
 """The same adding and searching on SQLite, on PostgreSQL in memory and by the database, and by hand in pgvector and full text.
 
-    python -m bench.engines --data locomo-dev.json [--users 10000] [--events 1000000]
+    python -m bench.engines --data locomo-dev.json [--users 10000] [--events 1000000] [--questions 1000]
 
 All systems take turns at each question, so that a busy machine is busy for all of them. Vectors of questions are made
 before. CPU is of this process and of all processes of the database server. The floor is in `bench/engines_floor.py`.
@@ -13,7 +13,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
@@ -39,7 +39,7 @@ Search = Callable[[int, str], list[int]]  # of a user, by number: the numbers of
 FLOOR, DATABASE = "floor: pgvector and full text by hand", "PostgreSQL, by the database"
 MEMORY, SQLITE = "PostgreSQL, in memory", "SQLite, in memory"
 EVENTS_A_USER = 100
-ASKED = 200  # questions for many users, and for a large one
+ASKED = 150  # questions for many users, and for a large one
 ADDED = 100
 SERVER = {"fsync": "on", "full_page_writes": "on", "autovacuum": "on", "shared_buffers": "2GB", "max_wal_size": "8GB"}
 INDEX_BYTES = 2_000  # of a vector in memory while its index is made
@@ -218,8 +218,8 @@ HEADS = ["system", "search p50 ms", "p99", "CPU ms", "p50 / floor"]
 RECALL = ["recall@10", "recall / floor"]
 
 
-def conversations_alone(clock: Clock, engines: Engines, events: Events) -> str:
-    """Each conversation a user's memory, all of its questions."""
+def conversations_alone(clock: Clock, engines: Engines, events: Events, most: int) -> str:
+    """Each conversation a user's memory; of all questions so many, evenly chosen."""
     engines.put(events, len(events.conversations), told=events.conversations, strange=0)
     engines.take_in()
     questions = [
@@ -227,6 +227,7 @@ def conversations_alone(clock: Clock, engines: Engines, events: Events) -> str:
         for user, conversation in enumerate(events.conversations)
         for asked in conversation.questions
     ]
+    questions = questions[:: -(-len(questions) // most)]
     taken = take_turns(clock, engines.systems(), questions)
     turns = sum(len(one.events) for one in events.conversations)
     text = f"**{len(events.conversations)} conversations, {turns:,} turns**, {len(questions)} questions:\n\n"
@@ -259,7 +260,7 @@ def one_large(clock: Clock, engines: Engines, events: Events, count: int, folder
         for conversation in events.conversations
         for one in conversation.questions
     ]
-    questions = asked[:: max(1, len(asked) // ASKED)]
+    questions = asked[:: -(-len(asked) // ASKED)]
     first = table(["system", "first search ms"], engines.first_searches(questions[0], folder))
     taken = take_turns(clock, engines.systems(), questions)
     text = f"**One user with {count:,} events**, {len(questions)} questions; the database took it in within {took:,.0f} s:\n\n"
@@ -284,21 +285,27 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--users", type=int, default=1_000)
     parser.add_argument("--events", type=int, default=100_000)
+    parser.add_argument("--questions", type=int, default=1_000)
     given = parser.parse_args()
     embedder = Remembered(open_embedder("multilingual"))
     events = Events(given.data, embedder)
-    parts = []
-    with ExitStack() as stack:
-        postgres = stack.enter_context(Postgres(**SERVER))
+    command = (
+        f"python -m bench.engines --data {given.data.name} --users {given.users} --events {given.events} --questions {given.questions}"
+    )
+    parts: list[str] = []
+
+    def keep(part: str) -> None:  # at once: the next one may take long
+        parts.append(part)
+        write_section("engines", "Engines", command, "\n\n".join(parts))
+
+    with Postgres(**SERVER) as postgres:
         clock = Clock(postgres)
         with opened(postgres, embedder) as (engines, _):
-            parts.append(conversations_alone(clock, engines, events))
+            keep(conversations_alone(clock, engines, events, given.questions))
         with opened(postgres, embedder) as (engines, _):
-            parts.append(many_users(clock, engines, events, given.users))
+            keep(many_users(clock, engines, events, given.users))
         with opened(postgres, embedder) as (engines, folder):
-            parts.append(one_large(clock, engines, events, given.events, folder))
-    command = f"python -m bench.engines --data {given.data.name} --users {given.users} --events {given.events}"
-    write_section("engines", "Engines", command, "\n\n".join(parts))
+            keep(one_large(clock, engines, events, given.events, folder))
 
 
 if __name__ == "__main__":

@@ -5,13 +5,27 @@ What is newer than what the database has taken in is read from its rows, so an a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 from ..context import Context
 from ..protocol.memory import MemoryQuery
-from ..search import Question, Statistics, View, Word, ask, derived_by, frequencies_in, idf_of, meant, quantised, steering_text, view_among
+from ..search import (
+    Batch,
+    Question,
+    Statistics,
+    View,
+    ask,
+    derived_by,
+    frequencies_in,
+    idf_of,
+    meant,
+    quantised,
+    steering_text,
+    view_among,
+)
 from ..search.scoring import K1, B
 from ..store import Row, Transaction, embedder_id
 from .database_index import EXACT_PARTS_MAX, SQL, batch_of, prefixed, signs, statistics_of
@@ -27,14 +41,30 @@ PAIR_LOOKED_THROUGH_MAX = 500  # for each pair of terms that are in too many par
 PAIRED_TERMS = 6  # so many of those, the rarest, are looked up in pairs
 TAIL_EVENTS_MAX = 5_000  # read from their rows beside what the database has; where it lags behind further the space is read into memory
 EVENT_BYTES = 1_000  # of an event in memory, beside the vectors of its two parts
+_ALWAYS_MS = (-(1 << 62), 1 << 62)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What is asked of the database about a space: the question's terms with what each tells, and the times it is about."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A space as it stands: what the database has taken in of it, and the latest events, which are read from their rows."""
 
     space_id: int
-    gains: dict[int, float]
+    embedder: int
+    filled_to: int
+    latest: Sequence[Row]
+    batch: Batch  # of the latest
+    statistics: Statistics  # of all
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What is asked of the database about a space."""
+
+    space_id: int
+    question: Question
+    phrases: Sequence[Question]  # focus words
+    frequencies: dict[int, int]  # parts of the space by term
+    gains: dict[int, float]  # what each term that counts tells
     norm: tuple[float, float]  # what a part's score by words is divided by: alone, and for each of its words
     values: dict[str, int]  # for every statement
 
@@ -62,49 +92,61 @@ def fits(context: Context, space: Row) -> bool:
 
 def _view(context: Context, tx: Transaction, account_id: int, space: Row, query: MemoryQuery) -> View | None:
     """The candidates for a query and what stands beside them; None where the database has too little of the space."""
-    embedder = embedder_id(tx, derived_by(context.embedder), make=False)
     of_space = {"account_id": account_id, "space_id": space.id}
+    known = _known(context, tx, of_space, space)
+    if known is None:
+        return None
+    tx.all(SQL.prepare, breadth=BREADTH)
+    asked = _asked(tx, known, of_space, query)
+    dimensions = context.embedder.dimensions
+    latest = view_among(known.batch, dimensions, {}, known.statistics, asked.frequencies)
+    numbers = _matching(tx, asked) | _nearest(context, tx, asked, steering_text(latest, asked.question))
+    for phrase in asked.phrases:
+        numbers |= _holding(tx, asked, phrase)
+    following, older = _beside(tx, known, of_space, numbers)
+    rows = tx.all(SQL.rows, embedder=known.embedder, ids=[row_id(space.id, number) for number in older])
+    batch = batch_of(context, tx, space.id, [*rows, *known.latest])
+    return view_among(batch, dimensions, following, known.statistics, asked.frequencies)
+
+
+def _known(context: Context, tx: Transaction, of_space: dict[str, int], space: Row) -> Known | None:
+    """How a space stands; None where the database has too little of it, or no index for its vectors yet."""
+    embedder = embedder_id(tx, derived_by(context.embedder), make=False)
     kept = tx.one(SQL.kept, **of_space)
     if kept is None or kept.embedder != embedder or kept.filled_to + TAIL_EVENTS_MAX < space.events_made:
         return None
     if kept.parts > EXACT_PARTS_MAX and not kept.is_linked:
         return None
-    tx.all(SQL.prepare, breadth=BREADTH)
     span = {"low": row_id(space.id, kept.filled_to), "high": row_id(space.id, space.events_made)}
-    tail = tx.all(SPACES.index_rows, embedder=embedder, **span)
-    statistics = statistics_of(kept)
-    newest = batch_of(context, tx, space.id, tail)
-    statistics.add(newest)
-    languages = statistics.languages_seen
+    latest = tx.all(SPACES.index_rows, embedder=embedder, **span)
+    batch, statistics = batch_of(context, tx, space.id, latest), statistics_of(kept)
+    statistics.add(batch)
+    return Known(space_id=space.id, embedder=embedder, filled_to=kept.filled_to, latest=latest, batch=batch, statistics=statistics)
+
+
+def _asked(tx: Transaction, known: Known, of_space: dict[str, int], query: MemoryQuery) -> Asked:
+    """A query taken apart, with what its terms tell in this space."""
+    statistics, languages = known.statistics, known.statistics.languages_seen
     question, phrases = ask(query.query_text, languages), [ask(phrase, languages) for phrase in query.focus_words]
     words = [*question.words, *(word for phrase in phrases for word in phrase.words)]
     terms = sorted({term for word in words for term in word.terms})
-    frequencies = frequencies_in(newest, terms)
-    for row in tx.all(SQL.frequencies, terms=[prefixed(space.id, term) for term in terms], **of_space):
-        term = row.term & 0xFFFFFFFF
-        frequencies[term] = frequencies.get(term, 0) + row.parts
-    times = {"after_ms": milliseconds(query.after, -(1 << 62)), "before_ms": milliseconds(query.before, 1 << 62)}
-    asked = _asked(space.id, words, statistics, frequencies, {**of_space, **times})
-    recent = view_among(newest, context.embedder.dimensions, {}, statistics, frequencies)
-    numbers = _matching(tx, asked, frequencies) | _nearest(context, tx, asked, steering_text(recent, question))
-    for phrase in phrases:
-        numbers |= _holding(tx, asked, phrase, frequencies)
-    recent_turns = _by_session(tail)
-    following, near = _beside(tx, space.id, of_space, numbers | {turns[0] for turns in recent_turns.values()})
-    for turns in recent_turns.values():
-        following.update(pairwise(turns))
-    older = sorted(number for number in near if number < kept.filled_to)
-    rows = tx.all(SQL.rows, embedder=embedder, ids=[row_id(space.id, number) for number in older])
-    return view_among(batch_of(context, tx, space.id, [*rows, *tail]), context.embedder.dimensions, following, statistics, frequencies)
-
-
-def _asked(space_id: int, words: Sequence[Word], statistics: Statistics, frequencies: Mapping[int, int], values: dict[str, int]) -> Asked:
-    gains: dict[int, float] = {}
+    frequencies = dict.fromkeys(terms, 0) | frequencies_in(known.batch, terms)
+    for row in tx.all(SQL.frequencies, terms=[prefixed(known.space_id, term) for term in terms], **of_space):
+        frequencies[row.term & 0xFFFFFFFF] += row.parts
+    gains: dict[int, float] = defaultdict(float)
     for word in meant(words):
         for term, weight in word.terms.items():
-            gains[term] = gains.get(term, 0.0) + weight * idf_of(frequencies.get(term, 0), statistics.parts)
+            gains[term] += weight * idf_of(frequencies[term], statistics.parts)
     mean = max(statistics.words / max(statistics.parts, 1), 1.0)
-    return Asked(space_id, gains, (1 + K1 * (1 - B), K1 * B / mean), values)
+    return Asked(
+        space_id=known.space_id,
+        question=question,
+        phrases=phrases,
+        frequencies=frequencies,
+        gains=dict(gains),
+        norm=(1 + K1 * (1 - B), K1 * B / mean),
+        values={**of_space, "after_ms": milliseconds(query.after, _ALWAYS_MS[0]), "before_ms": milliseconds(query.before, _ALWAYS_MS[1])},
+    )
 
 
 def _scored(asked: Asked) -> dict[str, object]:
@@ -113,12 +155,13 @@ def _scored(asked: Asked) -> dict[str, object]:
     return {"terms": terms, "gains": list(asked.gains.values()), "norm": asked.norm[0], "norm_word": asked.norm[1], **asked.values}
 
 
-def _matching(tx: Transaction, asked: Asked, frequencies: Mapping[int, int]) -> set[int]:
+def _matching(tx: Transaction, asked: Asked) -> set[int]:
     """Events with the question's rarest terms, or with two of those that are frequent."""
     left = LOOKED_THROUGH_MAX
     pairs: list[tuple[int, int, int]] = []  # and how many parts are looked through
     frequent = []
-    for term in sorted((term for term in asked.gains if frequencies.get(term)), key=lambda term: (frequencies[term], term)):
+    frequencies = asked.frequencies
+    for term in sorted((term for term in asked.gains if frequencies[term]), key=lambda term: (frequencies[term], term)):
         if frequencies[term] <= left:
             left -= frequencies[term]
             pairs.append((term, term, frequencies[term]))
@@ -151,13 +194,13 @@ def sized(sql: str, dimensions: int) -> str:
     return str(sql).replace("bit(512)", f"bit({dimensions})")
 
 
-def _holding(tx: Transaction, asked: Asked, phrase: Question, frequencies: Mapping[int, int]) -> set[int]:
+def _holding(tx: Transaction, asked: Asked, phrase: Question) -> set[int]:
     """Events that may hold a focus phrase: some part has its four rarest words, endings aside."""
     wanted: list[set[int]] = []
     for word in phrase.words:
         whole = {term for term, weight in word.terms.items() if weight == 1.0}
         wanted += [{term} for term in whole] if word.in_pairs else [whole]
-    wanted.sort(key=lambda terms: sum(frequencies.get(term, 0) for term in terms))
+    wanted.sort(key=lambda terms: sum(asked.frequencies[term] for term in terms))
     if not wanted:
         return set()
     slots = (wanted * 4)[:4] if len(wanted) < 4 else wanted[:4]
@@ -167,21 +210,18 @@ def _holding(tx: Transaction, asked: Asked, phrase: Question, frequencies: Mappi
     return {row.number for row in rows}
 
 
-def _beside(tx: Transaction, space_id: int, of_space: dict[str, int], numbers: set[int]) -> tuple[dict[int, int], set[int]]:
-    """What comes next in its session after each event near the given ones, and all of these."""
+def _beside(tx: Transaction, known: Known, of_space: dict[str, int], numbers: set[int]) -> tuple[dict[int, int], list[int]]:
+    """What comes next in its session after each of these events, those beside them and the latest; and all of them but the latest."""
     following: dict[int, int] = {}
-    near = set(numbers)
-    windows: dict[int, set[int]] = {number: {number} for number in numbers}
-    for row in tx.all(SQL.beside, numbers=sorted(numbers), low=row_id(space_id, 0), **of_space):
+    own: dict[int, list[int]] = defaultdict(list)
+    for row in known.latest:
+        own[row.session].append(number_of(row.id))
+    for turns in own.values():
+        following.update(pairwise(turns))
+    windows = {number: {number} for number in numbers | {turns[0] for turns in own.values()}}
+    for row in tx.all(SQL.beside, numbers=sorted(windows), low=row_id(known.space_id, 0), **of_space):
         windows[row.center].add(row.number)
     for window in windows.values():
         following.update(pairwise(sorted(window)))
-        near |= window
-    return following, near
-
-
-def _by_session(rows: Sequence[Row]) -> dict[int, list[int]]:
-    sessions: dict[int, list[int]] = {}
-    for row in rows:
-        sessions.setdefault(row.session, []).append(number_of(row.id))
-    return sessions
+    near = set[int]().union(*windows.values())
+    return following, sorted(number for number in near if number < known.filled_to)

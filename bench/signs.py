@@ -1,0 +1,55 @@
+"""How many of the vectors nearest by cosine are among those that share most signs: what an index of signs loses.
+
+python -m bench.signs --data locomo-dev.json
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from bench.engines_data import Events, Remembered
+from bench.report import table, write_section
+from remembrancer.search import open_embedder, quantised
+
+STRANGE, QUESTIONS = 60_000, 150
+BEST = 10
+MOST_ALIKE = (20, 50, 100, 200)
+
+
+def main() -> None:
+    """Print the table and keep it in bench/results.md."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    given = parser.parse_args()
+    embedder = Remembered(open_embedder("multilingual"))
+    events = Events(given.data, embedder)
+    real = [one.vector for conversation in events.conversations for one in events.told(conversation)]
+    questions = [asked.text for conversation in events.conversations for asked in conversation.questions]
+    asked = quantised(embedder.encode(questions[:: len(questions) // QUESTIONS][:QUESTIONS]))
+    rows = []
+    for name, vectors in (
+        ("turns", real),
+        (f"turns and {STRANGE:,} between two of them each", real + [one.vector for one in events.strange(STRANGE)]),
+    ):
+        rows.append([name, f"{len(vectors):,}", *(f"{share:.3f}" for share in shares(np.stack(vectors), asked))])
+    heads = ["vectors", "how many", *(f"of the {BEST} nearest, among {most}" for most in MOST_ALIKE)]
+    write_section("signs", "Signs of vectors", f"python -m bench.signs --data {given.data.name}", table(heads, rows))
+
+
+def shares(vectors: np.ndarray, asked: np.ndarray) -> list[float]:
+    """For each of MOST_ALIKE, the share of the BEST nearest by cosine among so many by signs."""
+    unit = vectors.astype("f4") / np.linalg.norm(vectors.astype("f4"), axis=1, keepdims=True)
+    signs = np.where(vectors > 0, 1, -1).astype("f4")
+    found = np.zeros((len(asked), len(MOST_ALIKE)))
+    for row, one in enumerate(asked):
+        nearest = set(np.argsort(-(unit @ one.astype("f4")), kind="stable")[:BEST].tolist())
+        alike = np.argsort(-(signs @ np.where(one > 0, 1, -1).astype("f4")), kind="stable").tolist()
+        found[row] = [len(nearest & set(alike[:most])) / BEST for most in MOST_ALIKE]
+    return [float(share) for share in found.mean(axis=0)]
+
+
+if __name__ == "__main__":
+    main()
