@@ -18,6 +18,8 @@ PARTS = (
     "bench.http",
     "bench.neighbours",
     "bench.engines",
+    "bench.sizes",
+    "bench.copying",
     "bench.signs",
     "bench.crash",
     "bench.servers",

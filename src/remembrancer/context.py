@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from .settings import Settings
 from .store import Pool, Store, open_store
+from .store.copying import refuse_unfinished
 
 if TYPE_CHECKING:
     from .models import Models
@@ -59,9 +60,14 @@ class Caller:
 
 
 def open_records(settings: Settings) -> Records:
-    """Open the store that `settings` name, in a data folder that is made if need be. Raises what `open_store` raises."""
+    """Open the store that `settings` name, in a data folder made if need be. Raises what `open_store` raises, and CopyUnfinished."""
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = open_store(settings.store_url, durability=settings.durability, pool=Pool.of(settings))
+    try:
+        refuse_unfinished(store)
+    except BaseException:
+        store.close()
+        raise
     return Records(settings=settings, store=store, clock=now_ms, ids=new_id)
 
 

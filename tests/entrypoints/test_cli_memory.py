@@ -62,7 +62,7 @@ def test_import_says_how_many_were_stored_and_how_many_were_there(folder: Path, 
         "150 stored, 0 there already (account owner)\n",
         "0 stored, 150 there already (account owner)\n",
     ]
-    assert done[0].stderr.splitlines() == ["64 of 150", "128 of 150", "150 of 150"]
+    assert done[0].stderr.splitlines() == ["importing 64 of 150", "importing 128 of 150", "importing 150 of 150"]
 
 
 def test_what_was_imported_is_in_the_next_search_of_an_open_service(folder: Path, context: Context, turns: Path) -> None:
@@ -118,7 +118,7 @@ def test_what_cannot_be_imported_is_told_in_one_line_and_nothing_is_stored(
 
 
 def test_interrupted_it_says_that_it_can_go_on(context: Context, turns: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(_total: int) -> None:
+    def interrupted(_what: str, _total: int) -> None:
         signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(cli_memory, "progress", interrupted)

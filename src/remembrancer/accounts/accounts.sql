@@ -1,6 +1,6 @@
 -- add_account: the first account of all is the owner; a name that exists stays as it is
 insert into accounts (name, role, created_ms)
-values (:name, case when exists (select 1 from accounts) then 'member' else 'owner' end, :now_ms)
+select :name, case when exists (select 1 from accounts) then 'member' else 'owner' end, :now_ms where true
 on conflict (name) do nothing;
 
 -- account_named: an account by its name

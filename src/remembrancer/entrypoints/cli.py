@@ -33,6 +33,8 @@ audit_app = typer.Typer(
 )
 app.add_typer(audit_app, name="audit")
 app.add_typer(models_app, name="models")
+store_app = typer.Typer(no_args_is_help=True, help="Copy a whole store to another place or engine, and say what one holds.")
+app.add_typer(store_app, name="store")
 
 DataFolder = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="Folder that holds everything the service keeps.", show_default=False)
@@ -245,6 +247,53 @@ def import_file(
 
     with closing(assemble_of(context, data)) as opened:
         print(import_into(opened, file, user_id=user_id, account=account))
+
+
+@store_app.command("copy")
+def store_copy(
+    context: typer.Context,
+    source: Annotated[
+        str, typer.Option("--from", metavar="URL", help="The store to copy: sqlite:PATH or postgresql://USER@HOST/DATABASE.")
+    ],
+    target: Annotated[str, typer.Option("--to", metavar="URL", help="Where to: an empty place, or the copy that was begun there.")],
+    finish: Annotated[
+        bool, typer.Option("--finish", help="The last run, with the servers stopped: the copy becomes a store to use.")
+    ] = False,
+    data: DataFolder = None,
+) -> None:
+    """Copy a store and compare every table. Works beside a running server; run again, it brings over the rest."""
+    from .cli_store import COPIED, copy_store
+
+    outcome = copy_store(settings_of(context, data), source, target, finish=finish)
+    table(COPIED, outcome.rows)
+    print(outcome.said, file=sys.stderr)
+    if not outcome.is_good:
+        sys.exit(1)
+
+
+@store_app.command("check")
+def store_check(
+    context: typer.Context,
+    url: Annotated[
+        str | None, typer.Option("--store", metavar="URL", help="Which store; the settings' by default.", show_default=False)
+    ] = None,
+    data: DataFolder = None,
+) -> None:
+    """Print how many rows each table holds, and a hash of them: the same before a backup and after it was restored."""
+    from .cli_store import HELD, held_by
+
+    table(HELD, held_by(url or settings_of(context, data).store_url))
+
+
+@store_app.command("backup")
+def store_backup(
+    context: typer.Context,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file, which is whole or not there.")],
+    data: DataFolder = None,
+) -> None:
+    """Write a copy of a SQLite store to a new file. Works beside a running server."""
+    with records_of(context, data) as records:
+        records.store.backup(str(file))
 
 
 @app.command()

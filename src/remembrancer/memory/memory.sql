@@ -172,6 +172,6 @@ select id, events_made, revision, l1_count, l1_mapped from spaces where account_
 
 -- note_hits: Remember that a session was shown some events, whose ids are given as a JSON array
 insert into shown_events (account_id, session, event, step)
-select :account_id, :session, events.id, :step from events where events.account_id = :account_id
+select events.account_id, :session, events.id, :step from events where events.account_id = :account_id
     and events.event_id in (select value from json_each(:event_ids))
 on conflict do nothing;

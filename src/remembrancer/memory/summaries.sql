@@ -54,7 +54,7 @@ select version, text, l1_count from maps where account_id = :account_id and spac
 
 -- add_map: Keep a new version of a map
 insert into maps (account_id, space_id, version, text, l1_count, made_by, created_ms)
-select :account_id, id, :version, :text, l1_count, :made_by, :now_ms from spaces where spaces.account_id = :account_id and id = :space_id;
+select account_id, id, :version, :text, l1_count, :made_by, :now_ms from spaces where spaces.account_id = :account_id and id = :space_id;
 
 -- note_map: The newest map knows every L1 there is
 update spaces set l1_mapped = l1_count where account_id = :account_id and id = :space_id;

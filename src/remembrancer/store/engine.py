@@ -137,15 +137,24 @@ def open_store(url: str, *, durability: str = "full", pool: Pool | None = None) 
 
     Raises StoreTooNew, StoreUnavailable, and SettingInvalid for an URL of no known engine or a driver that is not installed.
     """
-    engine, _, rest = url.partition(":")
-    if engine == "sqlite" and rest:
+    if engine_of(url) == "sqlite":
         from .sqlite import SqliteStore  # here, so that an engine's driver is loaded only when it is used
 
-        return SqliteStore(rest, durability=durability)
+        return SqliteStore(url.partition(":")[2], durability=durability)
+    from .postgresql import PostgresqlStore
+
+    return PostgresqlStore(url, durability=durability, pool=pool)
+
+
+def engine_of(url: str) -> str:
+    """The engine that a store's URL names: `sqlite` or `postgresql`. Raises SettingInvalid as open_store does."""
+    engine, _, rest = url.partition(":")
+    if engine == "sqlite" and rest:
+        return engine
     if engine in ("postgresql", "postgres") and rest.startswith("//"):
         try:
-            from .postgresql import PostgresqlStore
+            import psycopg  # noqa: F401  only an extra brings it
         except ImportError as error:
             raise SettingInvalid(f"`store`: PostgreSQL needs its driver: pip install 'remembrancer[postgresql]' ({error})") from error
-        return PostgresqlStore(url, durability=durability, pool=pool)
+        return "postgresql"
     raise SettingInvalid(f"`store`: there is no storage engine {engine!r}; use sqlite:PATH or postgresql://USER@HOST/DATABASE")

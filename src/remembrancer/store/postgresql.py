@@ -15,7 +15,7 @@ from psycopg.pq import TransactionStatus
 from .engine import OutcomeUnknown, Pool, Row, StoreUnavailable, Transaction
 from .postgresql_connections import FAILURES, Connection, Connections, of_account
 from .postgresql_dialect import asked, changed, named_rows
-from .postgresql_schema import make_vectors, migrate, version_of
+from .postgresql_schema import is_spread, make_vectors, migrate, version_of
 
 T = TypeVar("T")
 
@@ -48,7 +48,8 @@ class PostgresqlStore:
         self._connections = Connections(url, durability=durability, pool=pool)
         try:
             migrate(self._connections)
-            self._searches = make_vectors(self._connections)
+            self._connections.is_spread = is_spread(self._connections)
+            self._searches = not self._connections.is_spread and make_vectors(self._connections)
         except BaseException as error:
             self._connections.close()
             if isinstance(error, FAILURES):
@@ -99,7 +100,7 @@ class PostgresqlStore:
 
     @property
     def searches(self) -> bool:
-        """Whether the server had the extension `vector` when the store was opened."""
+        """Whether the server had the extension `vector` when the store was opened, and is one machine."""
         return self._searches
 
     def build(self, statement: str, *, memory_bytes: int = 0) -> None:

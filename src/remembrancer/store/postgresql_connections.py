@@ -17,6 +17,7 @@ from .postgresql_dialect import speak_plainly
 
 Connection = psycopg.Connection[Any]
 
+APPLICATION = "remembrancer"  # what the server knows our connections by
 IDLE_SECONDS_MAX = 60  # within a transaction, before the server gives up on us and lets go of our locks
 PATIENCE_MS_MAX = 20_000  # for an answer from a machine that is gone
 LOCKS_MAX = 4  # held or waited for by one process; each takes a connection, of a pooler in between too
@@ -39,10 +40,9 @@ select {lock}(number) from (
 ) as numbers
 """
 # A lock lasts as long as its transaction, which may be idle meanwhile; the server must notice a machine that is gone by asking it.
-_HOLD_ON = (
-    "; set local idle_in_transaction_session_timeout = 0"
-    "; set local tcp_keepalives_idle = 20; set local tcp_keepalives_interval = 10; set local tcp_keepalives_count = 3"
-)
+# While a lock is held. Said after the question for it, whose snapshot ends with the next statement: an index made meanwhile waits for all snapshots.
+_STAY = b"set local idle_in_transaction_session_timeout = 0"
+_HOLD_ON = "; set local tcp_keepalives_idle = 20; set local tcp_keepalives_interval = 10; set local tcp_keepalives_count = 3"
 
 
 def address_of(url: str) -> str:
@@ -52,6 +52,27 @@ def address_of(url: str) -> str:
     except psycopg.ProgrammingError as error:
         raise SettingInvalid(f"`store`: PostgreSQL's driver cannot read the URL: {error}") from error
     return f"{said.get('host') or 'localhost'}/{said.get('dbname') or ''}"
+
+
+def place_of(url: str) -> str:
+    """Which store a URL names, without the name and the password of who opens it. Raises SettingInvalid as address_of does."""
+    address, said = address_of(url), conninfo_to_dict(url)
+    host, _, database = address.partition("/")
+    options = f"?options={said['options']}" if said.get("options") else ""
+    return f"postgresql://{host}:{said.get('port') or 5432}/{database or said.get('user') or ''}{options}"
+
+
+def sessions_at(url: str) -> int:
+    """How many connections of ours there are to the database at a URL, as far as its role may see. Raises StoreUnavailable."""
+    asking = (
+        "select count(*) from pg_stat_activity where datname = current_database() and application_name = %s and pid <> pg_backend_pid()"
+    )
+    try:
+        with psycopg.connect(url, connect_timeout=Pool().connect_seconds) as connection:
+            [(sessions,)] = connection.execute(asking, [APPLICATION]).fetchall()
+    except FAILURES as error:
+        raise StoreUnavailable(f"postgresql {address_of(url)}: {str(error).strip()}") from error
+    return int(sessions)
 
 
 def of_account(account_id: int | None) -> str:
@@ -67,6 +88,7 @@ class Connections:
 
     def __init__(self, url: str, *, durability: str, pool: Pool | None = None) -> None:
         self._url, self.address = url, address_of(url)
+        self.is_spread = False  # by Citus over several machines, see `_say`
         self._pool = pool or Pool()
         self._within = (
             f"; set local statement_timeout = '{self._pool.statement_seconds}s'"
@@ -87,8 +109,8 @@ class Connections:
 
         What is set by then takes no snapshot, and no round trip of its own.
         """
-        words = f"begin {how}{self._within}{then}".encode()
-        return self._on_one(lambda connection: connection.execute(words, prepare=False))
+        words = f"begin {how}{self._within}{then}"
+        return self._on_one(lambda connection: self._say(connection, words))
 
     def execute(self, statement: bytes, values: dict[str, Any] | None, row_factory: Any) -> Any:
         """The first row of a statement that is a transaction of its own; None without one. Raises StoreUnavailable.
@@ -129,6 +151,7 @@ class Connections:
             connection = self.begin(then=_HOLD_ON)
             try:
                 held = connection.execute(_LOCK_NAMES.format(lock=lock).encode(), [list(names)]).fetchall()
+                connection.execute(_STAY)
                 yield all(row[0] != 0 for row in held)  # who waits is told nothing, who tries 1 or 0
             except FAILURES as error:
                 raise self.unavailable(error) from error
@@ -184,6 +207,18 @@ class Connections:
         """What a failure of the driver or the server is to whoever uses the store."""
         return StoreUnavailable(f"postgresql {self.address}: {str(error).strip() or type(error).__name__}")
 
+    def _say(self, connection: Connection, words: str) -> None:
+        """Execute statements in one round trip.
+
+        To Citus each as a message of its own: it repeats a `set local` on its workers by repeating the message that it came in.
+        """
+        if not self.is_spread:
+            connection.execute(words.encode(), prepare=False)
+            return
+        with connection.pipeline():
+            for statement in words.split("; "):
+                connection.execute(statement.encode(), prepare=False)
+
     def _take(self) -> tuple[Connection, bool]:
         with self._changed:
             most, patience_s = self._pool.connections, self._pool.statement_seconds
@@ -211,7 +246,7 @@ class Connections:
                 prepare_threshold=_PREPARED_AFTER if self._pool.prepares else None,
                 connect_timeout=self._pool.connect_seconds,
                 tcp_user_timeout=PATIENCE_MS_MAX,
-                application_name="remembrancer",
+                application_name=APPLICATION,
                 client_encoding="utf8",
             )
         except FAILURES as error:

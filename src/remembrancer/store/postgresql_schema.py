@@ -62,6 +62,28 @@ def migrate(connections: Connections) -> None:
             connections.give_back(connection)
 
 
+def is_spread(connections: Connections) -> bool:
+    """Whether the store is in a database that Citus spreads (docs/guides/shards.md)."""
+    connection = connections.begin()
+    try:
+        return connection.execute("select 1 from pg_extension where extname = 'citus'").fetchone() is not None
+    finally:
+        connections.give_back(connection)
+
+
+def schema_at(url: str) -> int:
+    """The number of the last step taken in the store at a URL; 0 = there is none. Raises StoreUnavailable."""
+    connections = Connections(url, durability="normal")
+    try:
+        connection = connections.begin()
+        try:
+            return version_of(connection)
+        finally:
+            connections.give_back(connection)
+    finally:
+        connections.close()
+
+
 def make_vectors(connections: Connections) -> bool:
     """Make the table of vectors where the server has the extension `vector`, which may come later than the store; whether it is there."""
     connection = connections.begin(then=f"{of_account(None)}; select pg_advisory_xact_lock({_LOCK})")

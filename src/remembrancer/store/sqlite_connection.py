@@ -102,6 +102,20 @@ def migrate(connection: apsw.Connection, path: Path) -> int:
     return version_of(connection)
 
 
+def schema_at(path: Path) -> int:
+    """The schema version of the store in a file; 0 = there is none. Raises StoreUnavailable."""
+    if not path.is_file():
+        return 0
+    try:
+        connection = open_reader(path)
+        try:
+            return version_of(connection) if connection.pragma("application_id") == _APPLICATION_ID else 0
+        finally:
+            connection.close()
+    except ENGINE_FAILURES as error:
+        raise unavailable(path, error) from error
+
+
 def version_of(connection: apsw.Connection) -> int:
     """The schema version written in the file; 0 for an empty one."""
     return int(connection.pragma("user_version"))

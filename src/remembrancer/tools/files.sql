@@ -1,6 +1,6 @@
 -- charge: Count a file against the account's quota; changes no row where it would go beyond
 insert into file_usage (account_id, charged_bytes)
-select :account_id, cast(:charged_bytes as bigint) where cast(:charged_bytes as bigint) <= :bytes_max
+select accounts.id, cast(:charged_bytes as bigint) from accounts where accounts.id = :account_id and cast(:charged_bytes as bigint) <= :bytes_max
 on conflict (account_id) do update set charged_bytes = file_usage.charged_bytes + excluded.charged_bytes
 where file_usage.charged_bytes + excluded.charged_bytes <= :bytes_max;
 

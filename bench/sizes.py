@@ -1,0 +1,62 @@
+"""What an event takes in PostgreSQL: real conversations imported as the service imports them, then the size of each table.
+
+    python -m bench.sizes --data locomo-dev.json
+
+Each conversation is the memory of one user. Compared with the text that was said, in UTF-8.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+
+import psycopg
+
+from bench.report import table, write_section
+from remembrancer.accounts import caller_for
+from remembrancer.context import assemble
+from remembrancer.memory.importing import read, store
+from remembrancer.settings import Settings
+from remembrancer.testing.postgres import Postgres
+
+COUNTED = """
+select relname, pg_relation_size(oid) as rows, pg_table_size(oid) - pg_relation_size(oid) as aside, pg_indexes_size(oid) as indexes
+from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' and reltuples > 10 order by 2 desc
+"""
+
+
+def main() -> None:
+    """Import, look, and write the section."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, required=True)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder, Postgres() as server:
+        url = server.database()
+        context = assemble(Settings(data=Path(folder), store=url, durability="normal"))
+        try:
+            caller = caller_for(context, None)
+            events = store(context, caller, read(context, caller, given.data, user_id=None), progress=lambda _: None).stored
+        finally:
+            context.close()
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("set remembrancer.account_id = 0")
+            connection.execute("vacuum analyze")
+            [(text,)] = connection.execute("select sum(octet_length(query) + octet_length(response)) from events").fetchall()
+            sizes = connection.execute(COUNTED).fetchall()
+    rows = [(name, f"{(kept + aside) / events:,.0f}", f"{indexes / events:,.0f}") for name, kept, aside, indexes in sizes]
+    total = sum(kept + aside + indexes for _, kept, aside, indexes in sizes) / events
+    rows.append(("together", f"{sum(one[1] + one[2] for one in sizes) / events:,.0f}", f"{sum(one[3] for one in sizes) / events:,.0f}"))
+    said = (
+        f"{events:,} events of {text / events:,.0f} bytes of text: {total:,.0f} bytes each, {total * events / text:.1f} times the text.\n\n"
+    )
+    write_section(
+        "sizes",
+        "What an event takes in PostgreSQL",
+        f"python -m bench.sizes --data {given.data.name}",
+        said + table(("table", "bytes an event, rows", "indexes"), rows),
+    )
+
+
+if __name__ == "__main__":
+    main()

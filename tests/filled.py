@@ -1,0 +1,113 @@
+"""A service that was used for everything, so that every table of its store has rows."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from pathlib import Path
+
+from service import Http, new_key
+from starlette.testclient import TestClient
+
+from remembrancer.accounts import caller_for
+from remembrancer.accounts.invitations import accept, invite
+from remembrancer.accounts.passwords import SignInRefused, account_of
+from remembrancer.accounts.sessions import sign_in
+from remembrancer.context import Caller, Context
+from remembrancer.entrypoints.http import make_app
+from remembrancer.memory.importing import read, store
+
+TURN = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino, pier 3.", "session_id": "trip"}
+LEARNED = {
+    "critical": "Ada gets seasick.",
+    "l1_summary": "The ferry was found.",
+    "l2_map": "Travel: ferry.",
+    "cube_topic": "ferry times",
+    "cube_essence": "Summer timetables change in the first week of June.",
+    "cube_rules": "- MUST check the date of a timetable before quoting it",
+    "cube_type": "warning",
+    "cube_publish": True,
+}
+QUESTION = "When does the ferry leave?"
+PERM = "/api/v7/sysperm"
+
+
+def fill(context: Context) -> None:
+    """Use everything that keeps something, as two accounts."""
+    with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
+        http = Http(client, context, new_key(context))
+        _talk(http)
+        _permit(http)
+        _keep_files(http)
+        bob = http.as_account("bob")
+        cube = http.memory(QUESTION)["shared_cubes"][0]["cube_id"]
+        bob.memory(QUESTION, "bob")
+        _good(bob.post("/api/v7/experience/vote", {"cube_id": cube, "user_id": "bob", "vote": 1}))
+        _good(bob.post("/api/v7/feedback", {"type": "bug", "title": "t", "description": "d"}))
+    _sign_in(context)
+    _bring_in(context, caller_for(context, "owner"), context.settings.data_folder / "conversation.jsonl")
+
+
+def answers(context: Context) -> list[str]:
+    """What it says to a few questions, as text."""
+    with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
+        http = Http(client, context, new_key(context))
+        asked = [
+            http.memory(QUESTION, interact=False),
+            http.memory("Which lamp?", interact=False),
+            http.get("/api/v7/memory/map", params={"user_id": "owner"}).json(),
+            http.get("/api/v7/agent/prompt", params={"user_id": "owner"}).json(),
+            http.post("/api/v7/memory/files", {"command": "view", "path": "/memories/elba.md"}).json(),
+            http.get(f"{PERM}/audit").json(),
+        ]
+    return [json.dumps(_lasting(answer), sort_keys=True) for answer in asked]
+
+
+def _lasting(answer: object) -> object:
+    """An answer without what every answer has anew: how long it took."""
+    if isinstance(answer, dict):
+        return {name: _lasting(value) for name, value in answer.items() if not name.endswith("_ms")}
+    return [_lasting(one) for one in answer] if isinstance(answer, list) else answer
+
+
+def _good(answer: object) -> None:
+    assert getattr(answer, "status_code", 0) == 200, getattr(answer, "text", answer)
+
+
+def _talk(http: Http) -> None:
+    http.remember(**TURN, **LEARNED)  # type: ignore[arg-type]
+    _good(http.post("/api/v7/remember", {**TURN, "query": "And back?", "response": "At six."}, headers={"Idempotency-Key": "k"}))
+    found = http.memory(QUESTION, session_id="trip")
+    draft = f"The ferry leaves at 9:40 (ref: {found['hits'][0]['event_id']})."
+    http.remember("So when?", draft, session_id="trip")
+    _good(http.post("/api/v7/agent/second-look", {"draft": draft, "session_id": "trip"}))
+    _good(http.post("/api/v7/remember", {"session_id": "trip", "duty": "vote_nothing", "duty_reason": "none fits"}))
+    _good(http.ask("PUT", "/api/v7/agent/prompt", json={"user_id": "owner", "prompt": "Answer briefly. Übermorgen 🌊"}))
+
+
+def _permit(http: Http) -> None:
+    path = {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "robot"}
+    grant = http.post(f"{PERM}/grant", {"scope": "/etc/nginx/*.conf", "ttl_minutes": 30, "actions": ["write"], "agent": "robot"}).json()
+    _good(http.post(f"{PERM}/check", path))
+    _good(http.post(f"{PERM}/log", {"grant_id": grant["grant_id"], "path": path["path"], "action": "write", "result": "done"}))
+
+
+def _keep_files(http: Http) -> None:
+    _good(http.post("/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"}))
+    _good(http.post("/api/v7/memory/files", {"command": "create", "path": "/memories/elba.md", "file_text": "At 9:40.\n"}))
+    change = {"command": "str_replace", "path": "/memories/elba.md", "old_str": "9:40", "new_str": "10:40"}
+    _good(http.post("/api/v7/memory/files", change))
+
+
+def _sign_in(context: Context) -> None:
+    sign_in(context, accept(context, invite(context, "owner").reveal(), "correct horse battery"))
+    invite(context, "eve")
+    with suppress(SignInRefused):
+        account_of(context, "owner", "wrong")
+
+
+def _bring_in(context: Context, caller: Caller, path: Path) -> None:
+    """Turns said elsewhere, enough that a table has more rows than one write or one page takes."""
+    turns = ({"id": f"t{n}", "query": f"Which lamp is number {n}?", "response": f"The {n} on the left."} for n in range(1_200))
+    path.write_text("".join(json.dumps(turn) + "\n" for turn in turns))
+    store(context, caller, read(context, caller, path), progress=lambda _: None)

@@ -1,0 +1,239 @@
+"""A store becomes the copy of another, of any engine; stopped at any moment, it is gone on with."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, nullcontext
+from pathlib import Path
+
+import pytest
+from engines import ENGINES, empty_store
+from filled import answers, fill
+
+from remembrancer import testing
+from remembrancer.accounts import caller_for
+from remembrancer.memory.remember import remember
+from remembrancer.permissions.audit import verify
+from remembrancer.protocol.memory import Turn
+from remembrancer.store import Store, Transaction, open_store
+from remembrancer.store.catalogue import tables
+from remembrancer.store.copying import CopyRefused, CopyUnfinished, copy, finish, refuse_unfinished
+from remembrancer.store.digest import held
+
+PLACE = "where the source is"
+_NAMES = itertools.count(1)  # of people who are not there
+
+
+@pytest.fixture(scope="module", params=ENGINES)
+def used(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """The data folder and the store of a service that was used for everything, on each engine."""
+    folder = tmp_path_factory.mktemp("used")
+    url = empty_store(str(request.param), folder)
+    with closing(testing.context(folder, store=open_store(url, durability="normal"))) as context:
+        fill(context)
+    return folder, url
+
+
+@pytest.fixture
+def source(used: tuple[Path, str]) -> Iterator[Store]:
+    """Its store."""
+    with closing(open_store(used[1], durability="normal")) as store:
+        yield store
+
+
+@pytest.fixture
+def target(store: Store) -> Store:
+    """An empty store, of each engine."""
+    return store
+
+
+def silent(_what: str, _rows: int) -> AbstractContextManager[Callable[[int], None]]:
+    """No progress."""
+    return nullcontext(lambda _: None)
+
+
+class Stopped(Exception):
+    """Thrown where a copy is to stop."""
+
+
+def stopping_after(rows: int) -> Callable[[str, int], AbstractContextManager[Callable[[int], None]]]:
+    """A progress that ends everything once so many rows were copied."""
+    left = [rows]
+
+    def advance(step: int) -> None:
+        left[0] -= step
+        if left[0] <= 0:
+            raise Stopped
+
+    return lambda _what, _rows: nullcontext(advance)
+
+
+def test_every_table_of_a_used_service_has_rows(source: Store) -> None:
+    """So that the other tests copy something."""
+    assert [one.table for one in held(source) if not one.rows] == []
+
+
+def test_a_copy_holds_every_row_of_every_table_and_no_other(source: Store, target: Store) -> None:
+    copied = copy(source, target, place=PLACE, progress=silent)
+    here, there = ({one.table: one for one in held(store)} for store in (source, target))
+
+    assert copied.is_same
+    assert not copied.has_moved_on
+    assert {one.source.table for one in copied.compared} == set(here) & set(there)
+    assert [name for name in here if name in there and here[name] != there[name]] == []
+    assert set(here) ^ set(there) <= {"cubes_made"}
+
+
+def test_a_copy_gives_the_same_answers(used: tuple[Path, str], source: Store, target: Store) -> None:
+    copy(source, target, place=PLACE, progress=silent)
+    finish(target)
+
+    assert answers(testing.context(used[0], store=source)) == answers(testing.context(used[0], store=target))
+
+
+def test_the_audit_trail_of_a_copy_verifies(used: tuple[Path, str], source: Store, target: Store) -> None:
+    copy(source, target, place=PLACE, progress=silent)
+
+    trails = [verify(testing.context(used[0], store=store), None) for store in (source, target)]
+    assert trails[0] == trails[1]
+    assert trails[0].seq == 3
+
+
+def test_a_copy_is_written_to_like_any_store(used: tuple[Path, str], source: Store, target: Store) -> None:
+    """Numbers given from now on are new ones: of events, of sessions and of cubes."""
+    copy(source, target, place=PLACE, progress=silent)
+    finish(target)
+    context = testing.context(used[0], store=target)
+    before = {one.table: one.rows for one in held(target)}
+    turn = Turn(
+        query="Is it new?",
+        response="Yes.",
+        session_id="new",
+        cube_topic="lamps",
+        cube_essence="They are counted from the left.",
+        cube_rules="- count",
+    )
+    remember(context, caller_for(context, "owner"), turn)
+
+    after = {one.table: one.rows for one in held(target)}
+    assert {name: after[name] - before[name] for name in ("events", "sessions", "cubes")} == {"events": 1, "sessions": 1, "cubes": 1}
+
+
+@pytest.mark.parametrize("rows", [1, 150, 1_300, 3_000])
+def test_a_copy_that_was_stopped_is_gone_on_with(source: Store, target: Store, rows: int) -> None:
+    with pytest.raises(Stopped):
+        copy(source, target, place=PLACE, progress=stopping_after(rows))
+
+    assert copy(source, target, place=PLACE, progress=silent).is_same
+
+
+def test_another_run_brings_over_what_was_added_changed_and_erased(source: Store, target: Store) -> None:
+    def add(tx: Transaction) -> None:
+        tx.run("insert into accounts (name, role, created_ms) values ('late', 'member', 1)")
+        tx.run("update accounts set outside_models = 1 - outside_models where name = 'bob'")
+        tx.run("delete from origins where origin in (select origin from origins order by origin limit 3)")
+        tx.run("update cube_revision set revision = revision + 1")
+
+    copy(source, target, place=PLACE, progress=silent)
+    source.write(add)
+    first, second = (copy(source, target, place=PLACE, progress=silent) for _ in range(2))
+    source.write(lambda tx: tx.run("delete from accounts where name = 'late'"))
+
+    assert first.is_same
+    assert second.is_same
+    assert copy(source, target, place=PLACE, progress=silent).is_same
+
+
+def test_what_is_written_during_a_copy_is_noticed_and_left_for_the_next_run(used: tuple[Path, str], source: Store, target: Store) -> None:
+    """As by a server that goes on."""
+    with closing(open_store(used[1], durability="normal")) as server:
+
+        def advance(_: int) -> None:
+            fail = "insert into sign_in_failures (digest, failures, last_ms) values (:digest, 1, 1)"
+            server.write(lambda tx: tx.run(fail, digest=next(_NAMES).to_bytes(32, "big")))
+
+        during = copy(source, target, place=PLACE, progress=lambda _what, _rows: nullcontext(advance))
+    after = copy(source, target, place=PLACE, progress=silent)
+
+    assert (during.is_same, during.has_moved_on) == (True, True)
+    assert (after.is_same, after.has_moved_on) == (True, False)
+
+
+def test_a_store_with_rows_is_not_copied_into(source: Store, target: Store) -> None:
+    target.write(lambda tx: tx.run("insert into accounts (name, role, created_ms) values ('someone', 'owner', 1)"))
+
+    with pytest.raises(CopyRefused, match="not empty, there are rows in accounts"):
+        copy(source, target, place=PLACE, progress=silent)
+
+
+def test_the_copy_of_another_store_is_not_gone_on_with(source: Store, target: Store) -> None:
+    copy(source, target, place="elsewhere", progress=silent)
+
+    with pytest.raises(CopyRefused, match=f"an unfinished copy of elsewhere, not of {PLACE}"):
+        copy(source, target, place=PLACE, progress=silent)
+
+
+def test_an_unfinished_copy_is_neither_served_nor_copied(source: Store, target: Store, tmp_path: Path) -> None:
+    copy(source, target, place=PLACE, progress=silent)
+
+    with pytest.raises(CopyUnfinished, match=PLACE):
+        refuse_unfinished(target)
+    with closing(open_store(f"sqlite:{tmp_path / 'third'}")) as third, pytest.raises(CopyRefused, match="is an unfinished copy itself"):
+        copy(target, third, place="the copy", progress=silent)
+    finish(target)
+    refuse_unfinished(target)
+
+
+def test_a_copy_that_another_run_finished_is_left_alone(source: Store, target: Store) -> None:
+    """What was written to it since would be undone."""
+
+    def finished(_what: str, _rows: int) -> AbstractContextManager[Callable[[int], None]]:
+        if target.read(lambda tx: tx.the("select count(*) as n from accounts")).n == 0:
+            finish(target)
+        return nullcontext(lambda _: None)
+
+    with pytest.raises(CopyRefused, match="finished meanwhile"):
+        copy(source, target, place=PLACE, progress=finished)
+
+
+def test_an_audit_trail_of_its_own_stays(source: Store, target: Store) -> None:
+    """Entries are never changed or removed, not by a copy either."""
+    copy(source, target, place=PLACE, progress=silent)
+    target.write(lambda tx: tx.run("insert into audit (seq, entry, hash) values (4, 'another', 'hash')"))
+
+    with pytest.raises(CopyRefused, match="audit trail of the target"):
+        copy(source, target, place=PLACE, progress=silent)
+
+
+def test_text_that_postgresql_cannot_keep_is_named(tmp_path: Path) -> None:
+    add = "insert into accounts (name, role, created_ms) values (:name, 'owner', 1)"
+    with closing(open_store(empty_store("sqlite", tmp_path))) as one, closing(open_store(empty_store("postgresql", tmp_path))) as other:
+        one.write(lambda tx: tx.run(add, name="a\0b"))
+
+        with pytest.raises(CopyRefused, match=r"accounts\.name has the character NUL, .*, at id 1"):
+            copy(one, other, place=PLACE, progress=silent)
+
+
+def test_a_copy_is_not_confused_by_the_order_of_columns_or_rows(tmp_path: Path) -> None:
+    """A hash is of what the rows hold: the same whatever brought them there, and another one where one value differs."""
+    add = "insert into prompts (account_id, user_id, text, updated_ms) values (1, :user_id, :text, 1)"
+
+    def hashed(*rows: tuple[str, str]) -> str:
+        name = f"{len(list(tmp_path.iterdir()))}.sqlite3"
+        with closing(open_store(f"sqlite:{tmp_path / name}")) as store:
+            store.write(lambda tx: tx.run("insert into accounts (id, name, role, created_ms) values (1, 'a', 'owner', 1)"))
+            store.write(lambda tx: [tx.run(add, user_id=user_id, text=text) for user_id, text in rows])
+            return next(one.hash for one in held(store) if one.table == "prompts")
+
+    assert hashed(("a", "x"), ("b", "y")) == hashed(("b", "y"), ("a", "x"))
+    assert hashed(("a", "xb"), ("c", "y")) != hashed(("a", "x"), ("c", "by"))
+    assert hashed(("a", "x"), ("b", "y")) != hashed(("a", "y"), ("b", "x"))
+
+
+def test_tables_come_after_those_that_their_rows_name(store: Store) -> None:
+    names = [table.name for table in store.read(tables)]
+
+    assert all(
+        names.index(first) < names.index(then) for first, then in (("accounts", "spaces"), ("sessions", "events"), ("cubes", "ratings"))
+    )

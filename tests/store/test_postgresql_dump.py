@@ -1,0 +1,58 @@
+"""Docs, guides/deploy.md: a PostgreSQL store is dumped and restored by PostgreSQL's own programs, as the ordinary role that owns it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from contextlib import closing, nullcontext
+from pathlib import Path
+
+from engines import server
+from filled import fill
+
+from remembrancer import testing
+from remembrancer.store import open_store
+from remembrancer.store.copying import copy
+from remembrancer.store.digest import held
+from remembrancer.testing.postgres import programs
+
+SEES_ALL_ROWS = {"PGOPTIONS": "-c remembrancer.account_id=0"}  # to the policies on rows: the whole store's transaction
+
+
+def run(program: str, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [programs() / program, *words], env={**os.environ, **SEES_ALL_ROWS}, capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_a_store_that_was_dumped_and_restored_holds_the_same(tmp_path: Path) -> None:
+    used, restored = server().database(), server().database()
+    with closing(testing.context(tmp_path, store=open_store(used, durability="normal"))) as context:
+        fill(context)
+        before = held(context.store)
+        dumped = run("pg_dump", "--enable-row-security", "--format=custom", f"--file={tmp_path / 'dump'}", used)
+    back = run("pg_restore", "--exit-on-error", "--no-owner", "--no-comments", f"--dbname={restored}", str(tmp_path / "dump"))
+
+    assert (dumped.returncode, back.returncode) == (0, 0), dumped.stderr + back.stderr
+    with closing(open_store(restored)) as store:
+        assert held(store) == before
+
+
+def test_a_dump_that_would_leave_rows_out_is_refused(tmp_path: Path) -> None:
+    """Without the option: by PostgreSQL itself, as policies would hide rows."""
+    url = server().database()
+    open_store(url).close()
+
+    assert "row-level security" in run("pg_dump", url).stderr
+
+
+def test_an_ordinary_role_copies_every_row(tmp_path: Path) -> None:
+    """Policies on rows bind it, other than a superuser; a copy is the whole store's."""
+    url = server().database()
+    with closing(testing.context(tmp_path, store=open_store(f"sqlite:{tmp_path / 'used'}", durability="normal"))) as context:
+        fill(context)
+        with closing(open_store(url)) as target:
+            copied = copy(context.store, target, place="here", progress=lambda _what, _rows: nullcontext(lambda _: None))
+
+    assert copied.is_same
+    assert sum(one.target.rows for one in copied.compared) > 2_000
