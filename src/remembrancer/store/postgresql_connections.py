@@ -39,10 +39,11 @@ select {lock}(number) from (
     select distinct hashtextextended(current_schema() || ' ' || name, 0) as number from unnest(%s::text[]) as name order by number
 ) as numbers
 """
-# A lock lasts as long as its transaction, which may be idle meanwhile; the server must notice a machine that is gone by asking it.
-# While a lock is held. Said after the question for it, whose snapshot ends with the next statement: an index made meanwhile waits for all snapshots.
-_STAY = b"set local idle_in_transaction_session_timeout = 0"
+# A lock lasts as long as its transaction; the server must notice a machine that is gone by asking it.
 _HOLD_ON = "; set local tcp_keepalives_idle = 20; set local tcp_keepalives_interval = 10; set local tcp_keepalives_count = 3"
+# That transaction is idle meanwhile. Said after the question for the lock, as a snapshot lasts until the next statement: an index that is
+# made while the lock is held waits for all older ones.
+_STAY = b"set local idle_in_transaction_session_timeout = 0"
 
 
 def address_of(url: str) -> str:
