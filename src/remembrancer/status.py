@@ -87,6 +87,11 @@ def is_new(context: Context) -> bool:
     return not context.store.read(lambda tx: tx.the(SQL.any_key)).found
 
 
+def is_above_policies(context: Context) -> bool:
+    """Whether the store lets this service past its policies on rows, the second wall between accounts. Raises StoreUnavailable."""
+    return bool(context.store.read(lambda tx: tx.the(SQL.is_above_policies)).found)
+
+
 def _embedding(context: Context) -> Embedding:
     """Which events wait to be derived anew; without an embedder, too: their words may be of an older version."""
     by = derived_by(context.embedder)

@@ -7,6 +7,12 @@ select
 -- cubes_kept: how many cubes there are
 select count(*) as n from cubes;
 
+-- is_above_policies: whether the policies on rows do not bind whoever asks; here there are none
+select 0 as found;
+
+-- is_above_policies [postgresql]: superusers, and roles that were excepted
+select rolsuper or rolbypassrls as found from pg_roles where rolname = current_user;
+
 -- any_key: whether a key was ever made
 select exists (select 1 from keys) as found;
 

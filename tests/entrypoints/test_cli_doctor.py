@@ -63,6 +63,17 @@ def test_files_of_one_machine_beside_rows_that_many_can_share_are_pointed_out(fo
     assert "s3://" in found.remedy
 
 
+def test_a_role_that_policies_on_rows_do_not_bind_is_a_notice(cli: Cli) -> None:
+    ordinary = engines.server().schema()
+    found = []
+    for url in (ordinary, ordinary.replace("remembrancer@", "postgres@")):
+        cli.environment["REMEMBRANCER_STORE"] = url
+        found += [row for row in cli.table("doctor") if row["part"] == "store"]
+
+    assert [row["state"] for row in found] == ["ok", "notice"]
+    assert "ordinary role" in found[1]["what to do"]
+
+
 def test_a_postgresql_without_vectors_is_a_notice(cli: Cli) -> None:
     seen = engines.server().schema()
     found = []

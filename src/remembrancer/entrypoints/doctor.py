@@ -13,7 +13,7 @@ from ..models import SLOTS
 from ..models.slots import targets_of
 from ..protocol.errors import Problem
 from ..settings import SettingInvalid, Settings
-from ..status import is_new, readiness
+from ..status import is_above_policies, is_new, readiness
 from ..store import StoreUnavailable
 from ..tools.blobs import open_blobs
 from ..tools.sandbox.plan import NS, UNSAFE
@@ -86,7 +86,10 @@ def _records(context: Context) -> Iterator[Finding]:
 
 def _store(context: Context) -> Finding:
     seen = context.settings.store_shown
-    if seen.startswith("sqlite:") or context.store.searches:
+    if is_above_policies(context):
+        remedy = "connect as an ordinary role that owns the database or the schema"
+        return Finding(part="store", state="notice", seen=f"{seen}, as a role that policies on rows do not bind", remedy=remedy)
+    if not context.store.is_shared or context.store.searches:
         return Finding(part="store", state="ok", seen=seen)
     remedy = "install pgvector on the database's server, then as its superuser: create extension vector"
     return Finding(part="store", state="notice", seen=f"{seen}, searched in memory: no extension `vector`", remedy=remedy)
