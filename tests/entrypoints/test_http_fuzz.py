@@ -19,7 +19,7 @@ from remembrancer.protocol.files import FileType
 from remembrancer.tools.file_names import safe_name
 from remembrancer.tools.file_types import ContentInvalid, content_of
 
-EXAMPLES = 40  # requests per endpoint and mode; the same ones in each run
+EXAMPLES = 25  # requests per endpoint and mode; the same ones in each run
 
 
 @pytest.fixture

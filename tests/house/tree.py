@@ -6,6 +6,7 @@ import ast
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -43,6 +44,7 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
         yield from _functions(child, f"{name}." if isinstance(child, Function | ast.ClassDef) else prefix)
 
 
+@cache  # a process of a test run reads them once
 def sources(folder: Path, *, top: str = "") -> list[Source]:
     """Every Python file below `folder`; `top` is the dotted name of the folder itself."""
     found = []
