@@ -111,30 +111,30 @@ def put(context: Context, url: str, account_id: int, users: Sequence[tuple[str, 
         made = 0
         sessions: dict[int, int] = {}
         for some in batched(events, ROWS_AT_ONCE):
-            _put_sessions(context, space, sessions, {one.session for one in some} - set(sessions))
+            _put_sessions(context, account_id, space, sessions, {one.session for one in some} - set(sessions))
             rows = [(row_id(space, made + place), sessions[one.session], one) for place, one in enumerate(some)]
-            (_copy if url else _insert)(context, url, rows, embedder)
+            (_copy if url else _insert)(context, url, account_id, rows, embedder)
             made += len(some)
         context.store.write(lambda tx, made=made, space=space: tx.run(count, made=made, space=space))  # type: ignore[misc]
 
 
-def _put_sessions(context: Context, space: int, known: dict[int, int], new: set[int]) -> None:
-    add = "insert into sessions (space_id, session_id, created_ms) values (:space, :name, 0) returning id"
+def _put_sessions(context: Context, account_id: int, space: int, known: dict[int, int], new: set[int]) -> None:
+    add = "insert into sessions (account_id, space_id, session_id, created_ms) values (:account_id, :space, :name, 0) returning id"
 
     def write(tx: Transaction) -> None:
         known.update({number: tx.the(add, space=space, name=f"session-{number}").id for number in sorted(new)})
 
-    context.store.write(write)
+    context.store.write(write, account_id=account_id)
 
 
-def _insert(context: Context, _: str, rows: Sequence[tuple[int, int, Kept]], embedder: int) -> None:
+def _insert(context: Context, _: str, account_id: int, rows: Sequence[tuple[int, int, Kept]], embedder: int) -> None:
     event = """
-    insert into events (id, event_id, session, query, response, occurred_ms, created_ms)
-    values (:id, :name, :session, :text, '', :ms, 0)
+    insert into events (account_id, id, event_id, session, query, response, occurred_ms, created_ms)
+    values (:account_id, :id, :name, :session, :text, '', :ms, 0)
     """
     index = """
-    insert into event_index (id, session, occurred_ms, words, embedder, vectors)
-    values (:id, :session, :ms, :words, :embedder, :vectors)
+    insert into event_index (account_id, id, session, occurred_ms, words, embedder, vectors)
+    values (:account_id, :id, :session, :ms, :words, :embedder, :vectors)
     """
 
     def write(tx: Transaction) -> None:
@@ -143,14 +143,14 @@ def _insert(context: Context, _: str, rows: Sequence[tuple[int, int, Kept]], emb
             told = {"words": one.words, "embedder": embedder, "vectors": one.vector.tobytes()}
             tx.run(index, id=row, session=session, ms=one.occurred_ms, **told)
 
-    context.store.write(write)
+    context.store.write(write, account_id=account_id)
 
 
-def _copy(_: Context, url: str, rows: Sequence[tuple[int, int, Kept]], embedder: int) -> None:
-    with psycopg.connect(url) as connection, connection.cursor() as cursor:
-        with cursor.copy("copy events (id, event_id, session, query, response, occurred_ms, created_ms) from stdin") as copy:
+def _copy(_: Context, url: str, account_id: int, rows: Sequence[tuple[int, int, Kept]], embedder: int) -> None:
+    with psycopg.connect(url, user="postgres") as connection, connection.cursor() as cursor:  # `copy` is not for who is under row policies
+        with cursor.copy("copy events (account_id, id, event_id, session, query, response, occurred_ms, created_ms) from stdin") as copy:
             for row, session, one in rows:
-                copy.write_row((row, f"e_{row}", session, one.text, "", one.occurred_ms, 0))
-        with cursor.copy("copy event_index (id, session, occurred_ms, words, embedder, vectors) from stdin") as copy:
+                copy.write_row((account_id, row, f"e_{row}", session, one.text, "", one.occurred_ms, 0))
+        with cursor.copy("copy event_index (account_id, id, session, occurred_ms, words, embedder, vectors) from stdin") as copy:
             for row, session, one in rows:
-                copy.write_row((row, session, one.occurred_ms, one.words, embedder, one.vector.tobytes()))
+                copy.write_row((account_id, row, session, one.occurred_ms, one.words, embedder, one.vector.tobytes()))
