@@ -1,6 +1,6 @@
 """The same adding and searching on SQLite, on PostgreSQL in memory and by the database, and by hand in pgvector and full text.
 
-    python -m bench.engines --data locomo-dev.json [--users 10000] [--events 1000000] [--questions 1000]
+    python -m bench.engines --data locomo-dev.json [--parts large] [--users 10000] [--events 1000000] [--questions 50]
 
 All systems take turns at each question, so that a busy machine is busy for all of them. Vectors of questions are made
 before. CPU is of this process and of all processes of the database server. The floor is in `bench/engines_floor.py`.
@@ -39,8 +39,8 @@ Search = Callable[[int, str], list[int]]  # of a user, by number: the numbers of
 FLOOR, DATABASE = "floor: pgvector and full text by hand", "PostgreSQL, by the database"
 MEMORY, SQLITE = "PostgreSQL, in memory", "SQLite, in memory"
 EVENTS_A_USER = 100
-ASKED = 150  # questions for many users, and for a large one
 ADDED = 100
+NAMED = {"conversations": "five conversations", "users": "many small memories", "large": "one large memory"}
 SERVER = {"fsync": "on", "full_page_writes": "on", "autovacuum": "on", "shared_buffers": "2GB", "max_wal_size": "8GB"}
 INDEX_BYTES = 2_000  # of a vector in memory while its index is made
 
@@ -234,21 +234,21 @@ def conversations_alone(clock: Clock, engines: Engines, events: Events, most: in
     return text + table(HEADS + RECALL, rows_of(taken, questions))
 
 
-def many_users(clock: Clock, engines: Engines, events: Events, users: int) -> str:
+def many_users(clock: Clock, engines: Engines, events: Events, users: int, most: int) -> str:
     """Many small memories."""
     engines.put(events, users, told=(), strange=EVENTS_A_USER)
     texts = [asked.text for conversation in events.conversations for asked in conversation.questions]
-    questions = [Question((place * 37) % users, texts[place]) for place in range(ASKED)]
+    questions = [Question((place * 37) % users, texts[place]) for place in range(most)]
     systems = {name: search for name, search in engines.systems().items() if name != DATABASE}
     taken = take_turns(clock, systems, questions)
-    text = f"**{users:,} users x {EVENTS_A_USER} events**, {ASKED} questions; so small a memory is always read in:\n\n"
+    text = f"**{users:,} users x {EVENTS_A_USER} events**, {most} questions; so small a memory is always read in:\n\n"
     return f"{text}{table(HEADS, rows_of(taken, questions))}\n\nOne event added:\n\n{table(_ADDING, engines.adding(clock))}"
 
 
 _ADDING = ["system", "add p50 ms", "CPU ms", "p50 / floor"]
 
 
-def one_large(clock: Clock, engines: Engines, events: Events, count: int, folder: Path) -> str:
+def one_large(clock: Clock, engines: Engines, events: Events, count: int, most: int, folder: Path) -> str:
     """One user with very many events, all conversations among them."""
     turns = [event.turns for conversation in events.conversations for event in conversation.events]
     named = [tuple(f"{c.name} {turn}" for turn in e.turns) for c in events.conversations for e in c.events]
@@ -260,7 +260,7 @@ def one_large(clock: Clock, engines: Engines, events: Events, count: int, folder
         for conversation in events.conversations
         for one in conversation.questions
     ]
-    questions = asked[:: -(-len(asked) // ASKED)]
+    questions = asked[:: -(-len(asked) // most)]
     first = table(["system", "first search ms"], engines.first_searches(questions[0], folder))
     taken = take_turns(clock, engines.systems(), questions)
     text = f"**One user with {count:,} events**, {len(questions)} questions; the database took it in within {took:,.0f} s:\n\n"
@@ -280,32 +280,29 @@ def opened(postgres: Postgres, embedder: Remembered) -> Iterator[tuple[Engines, 
 
 
 def main() -> None:
-    """Measure, print and write the section of bench/results.md."""
+    """Measure, print and write a section of bench/results.md for each part."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--parts", nargs="+", choices=("conversations", "users", "large"), default=("conversations", "users", "large"))
     parser.add_argument("--users", type=int, default=1_000)
     parser.add_argument("--events", type=int, default=100_000)
-    parser.add_argument("--questions", type=int, default=1_000)
+    parser.add_argument("--questions", type=int, default=150, help="asked in each part")
     given = parser.parse_args()
     embedder = Remembered(open_embedder("multilingual"))
     events = Events(given.data, embedder)
-    command = (
-        f"python -m bench.engines --data {given.data.name} --users {given.users} --events {given.events} --questions {given.questions}"
-    )
-    parts: list[str] = []
-
-    def keep(part: str) -> None:  # at once: the next one may take long
-        parts.append(part)
-        write_section("engines", "Engines", command, "\n\n".join(parts))
-
+    command = f"python -m bench.engines --data {given.data.name} --parts {{}} --users {given.users} --events {given.events}"
     with Postgres(**SERVER) as postgres:
         clock = Clock(postgres)
-        with opened(postgres, embedder) as (engines, _):
-            keep(conversations_alone(clock, engines, events, given.questions))
-        with opened(postgres, embedder) as (engines, _):
-            keep(many_users(clock, engines, events, given.users))
-        with opened(postgres, embedder) as (engines, folder):
-            keep(one_large(clock, engines, events, given.events, folder))
+        for part in given.parts:
+            with opened(postgres, embedder) as (engines, folder):
+                if part == "conversations":
+                    told = conversations_alone(clock, engines, events, given.questions)
+                elif part == "users":
+                    told = many_users(clock, engines, events, given.users, given.questions)
+                else:
+                    told = one_large(clock, engines, events, given.events, given.questions, folder)
+            asked = f"{command.format(part)} --questions {given.questions}"
+            write_section(f"engines-{part}", f"Engines: {NAMED[part]}", asked, told)  # at once: the next part may take long
 
 
 if __name__ == "__main__":

@@ -6,6 +6,14 @@ where events.account_id = :account_id and events.reply = :reply and events.id >=
     and substr(events.response, 1, length(:draft)) = :draft
 order by events.created_ms desc, events.id desc limit 1;
 
+-- turn_of_reply [postgresql]: each turn's space by its number, where it would go through all spaces of the account
+select events.id, events.event_id, events.session, events.occurred_ms, sessions.session_id, sessions.space_id
+from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
+join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+where events.account_id = :account_id and events.reply = :reply and (cast(:user_id as text) is null or spaces.user_id = :user_id)
+    and substr(events.response, 1, length(:draft)) = :draft
+order by events.created_ms desc, events.id desc limit 1;
+
 -- cited: An event of a space that a draft cites, and whether a search of the draft's session returned it
 select events.id, events.event_id, events.topic, events.query, events.response, events.occurred_ms, shown_events.step
 from events left join shown_events on shown_events.account_id = :account_id and shown_events.event = events.id and shown_events.session = :session

@@ -81,6 +81,15 @@ from sessions join events on events.account_id = :account_id and events.id = (
 where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id
 order by sessions.last_turn_ms desc, sessions.id desc limit :most;
 
+-- open_tasks [postgresql]: one look at the turns of each session, where it would read all turns of the account
+select sessions.session_id, sessions.turns, sessions.last_turn_ms, newest.topic, newest.query
+from sessions cross join lateral (
+    select events.topic, events.query from events
+    where events.account_id = :account_id and events.session = sessions.id order by events.created_ms desc, events.id desc limit 1
+) as newest
+where sessions.account_id = :account_id and sessions.space_id = :space_id and sessions.task_open = 1 and sessions.session_id <> :session_id
+order by sessions.last_turn_ms desc, sessions.id desc limit :most;
+
 -- next_step: Count one more search of a session
 update sessions set step = step + 1 where account_id = :account_id and id = :session;
 
@@ -114,11 +123,11 @@ select events.id, events.event_id, sessions.session_id, events.topic, events.que
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
 where events.account_id = :account_id and events.id in (select value from json_each(:ids));
 
--- hits [postgresql]: in its own words for JSON
+-- hits [postgresql]: as an array, whose rows the planner looks up by their key however many rows it thinks there are
 select events.id, events.event_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
     events.occurred_ms, events.created_ms
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
-where events.account_id = :account_id and events.id in (select cast(value as bigint) from json_array_elements_text(cast(:ids as json)));
+where events.account_id = :account_id and events.id = any (array(select cast(value as bigint) from json_each(:ids)));
 
 -- event_by_id: One event of an account by its public id
 select events.id, events.event_id, spaces.user_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
@@ -174,4 +183,10 @@ select id, events_made, revision, l1_count, l1_mapped from spaces where account_
 insert into shown_events (account_id, session, event, step)
 select events.account_id, :session, events.id, :step from events where events.account_id = :account_id
     and events.event_id in (select value from json_each(:event_ids))
+on conflict do nothing;
+
+-- note_hits [postgresql]: as an array, for the same reason
+insert into shown_events (account_id, session, event, step)
+select events.account_id, :session, events.id, :step from events where events.account_id = :account_id
+    and events.event_id = any (array(select value from json_each(:event_ids)))
 on conflict do nothing;

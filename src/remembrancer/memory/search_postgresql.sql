@@ -86,7 +86,11 @@ select spaces.id, spaces.account_id
 from spaces left join search_spaces on search_spaces.account_id = spaces.account_id and search_spaces.space_id = spaces.id
 where spaces.events_made >= :least
     and (search_spaces.space_id is null or search_spaces.embedder <> :embedder or search_spaces.filled_to + :slack <= spaces.events_made)
-    and exists (select 1 from event_index where event_index.account_id = spaces.account_id and event_index.id >= spaces.id << 32 and event_index.id < (spaces.id + 1) << 32)
+    and (  -- its first event, which is looked up; `exists` would be a join with all events there are
+        select id from event_index
+        where event_index.account_id = spaces.account_id and event_index.id >= spaces.id << 32 and event_index.id < (spaces.id + 1) << 32
+        order by id limit 1
+    ) is not null
 order by spaces.id limit 1;
 
 -- rows_from: The first so many events of a range, as search derives them

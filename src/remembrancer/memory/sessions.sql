@@ -11,6 +11,19 @@ where sessions.account_id = :account_id and sessions.space_id = :space_id
     and (coalesce(sessions.last_turn_ms, sessions.created_ms), sessions.id) < (:before_ms, :before_id)
 order by coalesce(sessions.last_turn_ms, sessions.created_ms) desc, sessions.id desc limit :most;
 
+-- sessions [postgresql]: one look at the turns of each session, where it would read all turns of the account
+select sessions.id, sessions.session_id, sessions.step, sessions.remembered_step, sessions.turns, sessions.turns_summarised,
+    sessions.task_open, sessions.created_ms, coalesce(sessions.last_turn_ms, sessions.created_ms) as last_ms,
+    (select count(*) from summaries where summaries.account_id = :account_id and summaries.session = sessions.id) as summaries,
+    newest.query, newest.topic
+from sessions left join lateral (
+    select substr(events.query, 1, cast(:characters as integer)) as query, events.topic from events
+    where events.account_id = :account_id and events.session = sessions.id order by events.created_ms desc, events.id desc limit 1
+) as newest on true
+where sessions.account_id = :account_id and sessions.space_id = :space_id
+    and (coalesce(sessions.last_turn_ms, sessions.created_ms), sessions.id) < (:before_ms, :before_id)
+order by coalesce(sessions.last_turn_ms, sessions.created_ms) desc, sessions.id desc limit :most;
+
 -- session: One session, with where it stands
 select id, step, remembered_step, turns, turns_summarised, task_open, cube_turn, created_ms, last_turn_ms
 from sessions where account_id = :account_id and space_id = :space_id and session_id = :session_id;

