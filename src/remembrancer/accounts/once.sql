@@ -10,7 +10,8 @@ insert into answers (account_id, key_id, path, idempotency_key, body_digest, ans
 values (:account_id, :key_id, :path, :idempotency_key, :body_digest, :answer, :now_ms);
 
 -- forget_answers_of: no first answer of an account's keys is kept any longer: they may repeat what was erased
-delete from answers where account_id = :account_id;
+delete from answers where account_id = :account_id and key_id in (select keys.id from keys where keys.account_id = :account_id);
 
 -- forget_answers_that_name: no first answer of an account's keys that names an id
-delete from answers where account_id = :account_id and instr(answer, :id) > 0;
+delete from answers
+where account_id = :account_id and key_id in (select keys.id from keys where keys.account_id = :account_id) and instr(answer, :id) > 0;
