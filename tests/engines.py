@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 from functools import cache
 from pathlib import Path
 
@@ -34,6 +35,14 @@ def named_queries() -> dict[str, Statement]:
         for path in files
         for name, statement in vars(Queries(path.read_text("utf-8"), path.name)).items()
     }
+
+
+def numbered(statement: Statement) -> str:
+    """A statement as PostgreSQL is asked it, its values by number: `$1` for the first name in it."""
+    text = statement.variants.get("postgresql", str(statement))
+    for number, name in enumerate(dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", text)), start=1):
+        text = re.sub(rf"(?<!:):{name}\b", f"${number}", text)
+    return text
 
 
 def only_sqlite() -> None:

@@ -63,12 +63,18 @@ def test_files_of_one_machine_beside_rows_that_many_can_share_are_pointed_out(fo
     assert "s3://" in found.remedy
 
 
-def test_a_role_that_policies_on_rows_do_not_bind_is_a_notice(cli: Cli) -> None:
-    ordinary = engines.server().schema()
+def stores_found(cli: Cli, *urls: str) -> list[dict[str, str]]:
+    """What is found of the store at each URL."""
     found = []
-    for url in (ordinary, ordinary.replace("remembrancer@", "postgres@")):
+    for url in urls:
         cli.environment["REMEMBRANCER_STORE"] = url
         found += [row for row in cli.table("doctor") if row["part"] == "store"]
+    return found
+
+
+def test_a_role_that_policies_on_rows_do_not_bind_is_a_notice(cli: Cli) -> None:
+    ordinary = engines.server().schema()
+    found = stores_found(cli, ordinary, ordinary.replace("remembrancer@", "postgres@"))
 
     assert [row["state"] for row in found] == ["ok", "notice"]
     assert "ordinary role" in found[1]["what to do"]
@@ -76,10 +82,7 @@ def test_a_role_that_policies_on_rows_do_not_bind_is_a_notice(cli: Cli) -> None:
 
 def test_a_postgresql_without_vectors_is_a_notice(cli: Cli) -> None:
     seen = engines.server().schema()
-    found = []
-    for url in (seen, seen.replace(",public", "")):
-        cli.environment["REMEMBRANCER_STORE"] = url
-        found += [row for row in cli.table("doctor") if row["part"] == "store"]
+    found = stores_found(cli, seen, seen.replace(",public", ""))
 
     assert [row["state"] for row in found] == ["ok", "notice"]
     assert "create extension vector" in found[1]["what to do"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from engines import empty_store, named_queries
+from engines import empty_store, named_queries, numbered
 
 from remembrancer.store import open_store
 from remembrancer.store.postgresql_connections import of_account
@@ -54,10 +54,7 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[psycopg.Con
 
 @pytest.mark.parametrize("name", ASKED)
 def test_what_every_turn_asks_is_looked_up_and_not_looked_for(connection: psycopg.Connection, name: str) -> None:
-    statement = named_queries()[name]
-    text = statement.variants.get("postgresql", str(statement))
-    for number, value in enumerate(dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", text)), start=1):
-        text = re.sub(rf"(?<!:):{value}\b", f"${number}", text)
+    text = numbered(named_queries()[name])
 
     plan = "\n".join(row[0] for row in connection.execute(f"explain (generic_plan, costs off) {text}".encode()))
 

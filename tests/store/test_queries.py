@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from engines import ENGINES, named_queries
+from engines import ENGINES, named_queries, numbered
 
 from remembrancer.store import Store
 from remembrancer.store.queries import Statement
@@ -27,10 +27,6 @@ def test_every_engine_understands_every_named_query(store: Store, engine: str) -
 
 def prepare(statement: Statement, engine: str) -> str:
     """What makes an engine read a statement, and not run it."""
-    text = statement.variants.get(engine, str(statement))
     if engine == "sqlite":
-        return f"explain {text}"
-    names = dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", text))
-    for number, name in enumerate(names, start=1):
-        text = re.sub(rf"(?<!:):{name}\b", f"${number}", text)
-    return f"prepare named_query as {text}\n; deallocate named_query"
+        return f"explain {statement.variants.get(engine, str(statement))}"
+    return f"prepare named_query as {numbered(statement)}\n; deallocate named_query"

@@ -15,6 +15,7 @@ from ..protocol.errors import Problem
 from ..settings import SettingInvalid, Settings
 from ..status import is_above_policies, is_new, readiness
 from ..store import StoreUnavailable
+from ..store.engine import engine_of
 from ..tools.blobs import open_blobs
 from ..tools.sandbox.plan import NS, UNSAFE
 from ..tools.sandbox.probe import missing
@@ -101,7 +102,7 @@ def _files(settings: Settings) -> Finding:
         next(iter(blobs.names(before_ms=0)), None)
     except (SettingInvalid, Problem, StoreUnavailable) as error:
         return Finding(part="files", state="wrong", seen=str(error), remedy="see REMEMBRANCER_BLOBS")
-    if settings.blobs == "local" and not settings.store_url.startswith("sqlite:"):
+    if settings.blobs == "local" and engine_of(settings.store_url) != "sqlite":
         seen = f"in {settings.data_folder / 'blobs'}, rows in a database that other servers can share"
         return Finding(
             part="files", state="notice", seen=seen, remedy="with several servers: REMEMBRANCER_BLOBS=s3://…, or one folder for all"
