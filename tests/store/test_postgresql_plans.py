@@ -24,6 +24,11 @@ insert into events (account_id, id, event_id, session, query, response, occurred
 insert into event_index (account_id, id, session, occurred_ms, words)
     select account_id, id, session, occurred_ms, '\\x00' from events;
 insert into shown_events (account_id, session, event, step) select 1, session, id, 1 from events;
+insert into embedders (id, name) values (1, 'e');
+insert into search_spaces (account_id, space_id, embedder, filled_to) select 1, id, 1, 100 from spaces;
+insert into search_words (account_id, space_id, number, part, session, occurred_ms, length, terms)
+    select 1, id >> 32, id & 4294967295, 0, session, 0, 1, array[(id >> 32) << 32 | id % 50, (id >> 32) << 32 | id % 7] from event_index;
+insert into search_terms (account_id, space_id, term, parts) select 1, id, id << 32 | n, 1 from spaces, generate_series(1, 50) n;
 insert into keys (id, account_id, digest, hint, label, read_only, created_ms) values (1, 1, '\\x00', 'h', 'l', 0, 0);
 insert into answers (account_id, key_id, path, idempotency_key, body_digest, answer, created_ms)
     select 1, 1, '/p', 'k' || n, '\\x00', 'a', 0 from generate_series(1, 5000) n;
@@ -36,7 +41,11 @@ ASKED = (  # by file: what each search and turn asks of tables that grow with us
     "memory/memory.sql same_turn", "memory/memory.sql claim_number", "memory/memory.sql event_by_id", "memory/memory.sql note_remembered",
     "memory/sessions.sql turns", "memory/browse.sql newest_events", "memory/sessions.sql sessions", "agent/second_look.sql cited",
     "agent/second_look.sql turn_of_reply", "accounts/once.sql answer_of",
+    "memory/search_postgresql.sql frequencies", "memory/search_postgresql.sql beside", "memory/search_postgresql.sql rows",
+    "memory/search_postgresql.sql rows_from",
 )  # fmt: skip
+ALL_OF_AN_ACCOUNT = r"Index Cond: \(account_id = \$\d+\)$"
+GROWING = "events|event_index|sessions|shown_events|steps|search_words|search_terms"  # with every turn
 
 
 @pytest.fixture(scope="module")
@@ -52,12 +61,27 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[psycopg.Con
         yield connection
 
 
+def plan_of(connection: psycopg.Connection, text: str) -> str:
+    """What the server means to do for a statement whatever its values are."""
+    return "\n".join(row[0] for row in connection.execute(f"explain (generic_plan, costs off) {text}".encode()))
+
+
 @pytest.mark.parametrize("name", ASKED)
 def test_what_every_turn_asks_is_looked_up_and_not_looked_for(connection: psycopg.Connection, name: str) -> None:
     text = numbered(named_queries()[name])
 
-    plan = "\n".join(row[0] for row in connection.execute(f"explain (generic_plan, costs off) {text}".encode()))
+    plan = plan_of(connection, text)
 
     assert "Index" in plan
-    for way in (r"Seq Scan on (?!cubes|ratings|summaries)", "Hash Join", r"Index Cond: \(account_id = \$\d+\)$"):
+    for way in (r"Seq Scan on (?!cubes|ratings|summaries)", "Hash Join", ALL_OF_AN_ACCOUNT):
         assert not re.search(way, plan, re.MULTILINE), plan
+
+
+def test_no_statement_reads_all_events_of_an_account_or_of_the_store(connection: psycopg.Connection) -> None:
+    read = []
+    for name, statement in named_queries().items():
+        plan = plan_of(connection, numbered(statement))
+        if re.search(rf"Seq Scan on (?:{GROWING})\b|{ALL_OF_AN_ACCOUNT}", plan, re.MULTILINE):
+            read.append(name)
+
+    assert read == ["status.sql events_stale"]  # the owner's question what is still to be derived anew, in the whole store

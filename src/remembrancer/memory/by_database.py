@@ -219,7 +219,8 @@ def _beside(tx: Transaction, known: Known, of_space: dict[str, int], numbers: se
     for turns in own.values():
         following.update(pairwise(turns))
     windows = {number: {number} for number in numbers | {turns[0] for turns in own.values()}}
-    for row in tx.all(SQL.beside, numbers=sorted(windows), low=row_id(known.space_id, 0), **of_space):
+    centers = sorted(windows)
+    for row in tx.all(SQL.beside, numbers=centers, ids=[row_id(known.space_id, number) for number in centers], **of_space):
         windows[row.center].add(row.number)
     for window in windows.values():
         following.update(pairwise(sorted(window)))

@@ -60,8 +60,8 @@ order by scored.gain / (cast(:norm as double precision) + cast(:norm_word as dou
 
 -- beside: For each of some events, the two before it in its session, itself, and the two after it, as far as the database has them
 select asked.number as center, near.number
-from unnest(cast(:numbers as bigint[])) as asked (number)
-join event_index on event_index.account_id = :account_id and event_index.id = cast(:low as bigint) + asked.number
+from unnest(cast(:numbers as bigint[]), cast(:ids as bigint[])) as asked (number, id)
+join event_index on event_index.account_id = :account_id and event_index.id = asked.id  -- nothing reckoned: under row security that is no key
 cross join lateral (
     (
         select number from search_words
@@ -82,16 +82,20 @@ select id, session, occurred_ms, words, case when embedder = :embedder then vect
 from event_index where account_id = :account_id and id = any (cast(:ids as bigint[])) order by id;
 
 -- behind: A large space of which the database has not all, or what another embedder made
-select spaces.id, spaces.account_id
-from spaces left join search_spaces on search_spaces.account_id = spaces.account_id and search_spaces.space_id = spaces.id
-where spaces.events_made >= :least
-    and (search_spaces.space_id is null or search_spaces.embedder <> :embedder or search_spaces.filled_to + :slack <= spaces.events_made)
-    and (  -- its first event, which is looked up; `exists` would be a join with all events there are
-        select id from event_index
-        where event_index.account_id = spaces.account_id and event_index.id >= spaces.id << 32 and event_index.id < (spaces.id + 1) << 32
-        order by id limit 1
+with large as materialized (  -- so that its bounds are keys: reckoned beside `event_index` they are none under row security
+    select spaces.id, spaces.account_id, spaces.id << 32 as low, (spaces.id + 1) << 32 as high
+    from spaces left join search_spaces on search_spaces.account_id = spaces.account_id and search_spaces.space_id = spaces.id
+    where spaces.events_made >= :least
+        and (search_spaces.space_id is null or search_spaces.embedder <> :embedder or search_spaces.filled_to + :slack <= spaces.events_made)
+)
+select large.id, large.account_id
+from large
+where (  -- its first event, which is looked up; `exists` would be a join with all events there are
+        select event_index.id from event_index
+        where event_index.account_id = large.account_id and event_index.id >= large.low and event_index.id < large.high
+        order by event_index.id limit 1
     ) is not null
-order by spaces.id limit 1;
+order by large.id limit 1;
 
 -- rows_from: The first so many events of a range, as search derives them
 select id, session, occurred_ms, words, case when embedder = :embedder then vectors end as vectors

@@ -14,7 +14,7 @@ from psycopg.pq import TransactionStatus
 
 from .engine import OutcomeUnknown, Pool, Row, StoreUnavailable, Transaction
 from .postgresql_connections import FAILURES, Connection, Connections, of_account
-from .postgresql_dialect import asked, changed, named_rows
+from .postgresql_dialect import asked, changed, has_rows, named_rows
 from .postgresql_schema import is_spread, make_vectors, migrate, version_of
 
 T = TypeVar("T")
@@ -170,7 +170,7 @@ class PostgresqlTransaction:
     def one(self, sql: str, **values: Any) -> Row | None:
         """The first row, or None."""
         cursor = self._execute(sql, values)
-        return cursor.fetchone() if cursor.description else None
+        return cursor.fetchone() if has_rows(cursor) else None
 
     def the(self, sql: str, **values: Any) -> Row:
         """The first row. Raises LookupError when there is none."""
@@ -182,7 +182,7 @@ class PostgresqlTransaction:
     def all(self, sql: str, **values: Any) -> list[Row]:
         """All rows, in the order of the query."""
         cursor = self._execute(sql, values)
-        return cursor.fetchall() if cursor.description else []
+        return cursor.fetchall() if has_rows(cursor) else []
 
     def commit(self) -> None:
         """Keep what was written. Raises what made a statement fail before, even where the action passed over it."""

@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from ..settings import SettingInvalid
 from .engine import Pool, StoreUnavailable, StoreUnreachable
-from .postgresql_dialect import speak_plainly
+from .postgresql_dialect import has_rows, speak_plainly
 
 Connection = psycopg.Connection[Any]
 
@@ -122,7 +122,7 @@ class Connections:
 
         def run(connection: Connection) -> None:
             cursor = connection.cursor(row_factory=row_factory).execute(statement, values)
-            found[:] = [cursor.fetchone()] if cursor.description else [None]
+            found[:] = [cursor.fetchone()] if has_rows(cursor) else [None]
 
         self.give_back(self._on_one(run))
         return found[0]

@@ -58,14 +58,21 @@ def changed(cursor: psycopg.Cursor[Any]) -> int:
     return cursor.rowcount if (cursor.statusmessage or "").startswith(_CHANGES) else 0
 
 
+def has_rows(cursor: psycopg.Cursor[Any]) -> bool:
+    """Whether the statement just run gives rows, be there none; `description` would describe each column to tell."""
+    return cursor.pgresult is not None and cursor.pgresult.nfields > 0
+
+
 def named_rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], Row]:
     """Rows as named tuples, a column without a usable name by its place."""
-    return _row_class(tuple(column.name for column in cursor.description or ()))._make  # type: ignore[no-any-return]
+    result = cursor.pgresult
+    names = (result.fname(place) for place in range(result.nfields)) if result is not None else ()
+    return _row_class(tuple(names))._make  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=4096)
-def _row_class(names: tuple[str, ...]) -> Any:
-    return namedtuple("Row", names, rename=True)  # noqa: PYI024  columns are known at run time only
+def _row_class(names: tuple[bytes | None, ...]) -> Any:
+    return namedtuple("Row", [(name or b"").decode() for name in names], rename=True)  # noqa: PYI024  columns are known at run time only
 
 
 class _Truth(Loader):
