@@ -109,8 +109,10 @@ def test_reasons_name_signal_rank_and_value():
     view = space("tea with milk", "coffee with milk and tea", "nothing here")
     hit = found(view, "tea")
 
-    assert ("text", 1, 1.0) in [(name, rank, round(value, 3)) for name, rank, value in hit.reasons(0)]
-    assert [rank for name, rank, _ in hit.reasons(1) if name == "text"] == [2]
+    first, second = hit.reasons([0, 1])
+
+    assert ("text", 1, 1.0) in [(name, rank, round(value, 3)) for name, rank, value in first]
+    assert [rank for name, rank, _ in second if name == "text"] == [2]
 
 
 def test_a_large_space_ranks_a_pool_and_finds_the_needle():

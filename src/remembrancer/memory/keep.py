@@ -41,8 +41,10 @@ def keep(context: Context, tx: Transaction, address: Address, said: Said, derive
     row, event_id = row_id(claimed.id, claimed.number), context.ids("e_")
     texts = {"topic": said.topic, "query": said.query, "response": said.response, "flags": ",".join(derived.flags)}
     tx.run(SQL.add_event, id=row, event_id=event_id, session=session.id, occurred_ms=said.occurred_ms, created_ms=now_ms, **texts)
-    index = {"words": derived.words, "vectors": derived.vectors, "embedder": embedder_id(tx, derived.by, make=True)}
-    tx.run(SQL.add_index, id=row, session=session.id, occurred_ms=said.occurred_ms, **index)
+    index = {"id": row, "session": session.id, "occurred_ms": said.occurred_ms, "words": derived.words, "vectors": derived.vectors}
+    if not tx.run(SQL.add_index, derived_by=derived.by, **index):  # the first of what derived it
+        embedder_id(tx, derived.by, make=True)
+        tx.run(SQL.add_index, derived_by=derived.by, **index)
     return Kept(event_id=event_id, row=row, session=session)
 
 

@@ -1,6 +1,12 @@
 -- space_of: The space of an account's user, if anything was ever said in it
 select id, events_made, revision, l1_count, l1_mapped from spaces where account_id = :account_id and user_id = :user_id;
 
+-- searched: The same, with where the session stands in which a search is made: the step, or null where nothing was said in it
+select id, events_made, revision, (
+    select step from sessions where sessions.account_id = :account_id and sessions.space_id = spaces.id and sessions.session_id = :session_id
+) as step
+from spaces where account_id = :account_id and user_id = :user_id;
+
 -- claim_number: Number one more event of a space, making the space with its first
 insert into spaces (account_id, user_id, events_made, created_ms) values (:account_id, :user_id, 1, :now_ms)
 on conflict (account_id, user_id) do update set events_made = spaces.events_made + 1
@@ -55,6 +61,11 @@ returning id, step, remembered_step, turns, turns_summarised, cube_turn;
 -- session_of: Where a session stands
 select id, step, remembered_step, turns, turns_summarised, cube_turn from sessions where account_id = :account_id and space_id = :space_id and session_id = :session_id;
 
+-- standing: Where a session and the map of its space stand
+select sessions.step, sessions.turns, sessions.turns_summarised, spaces.l1_count, spaces.l1_mapped
+from sessions join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
+where sessions.account_id = :account_id and sessions.id = :session;
+
 -- note_remembered: The turn of the session's step is remembered, and its task is done or not
 update sessions set remembered_step = step, task_open = :task_open where account_id = :account_id and id = :session;
 
@@ -101,9 +112,13 @@ on conflict do nothing;
 insert into events (account_id, id, event_id, session, topic, query, response, flags, occurred_ms, created_ms)
 values (:account_id, :id, :event_id, :session, :topic, :query, :response, :flags, :occurred_ms, :created_ms);
 
--- add_index: Keep what search derives from an event
+-- add_index: Keep what search derives from an event, where what derived it has a number
 insert into event_index (account_id, id, session, occurred_ms, words, embedder, vectors)
-values (:account_id, :id, :session, :occurred_ms, :words, :embedder, :vectors);
+select :account_id, :id, :session, :occurred_ms, :words, embedders.id, :vectors from embedders where embedders.name = :derived_by;
+
+-- add_index [postgresql]: vectors that there are none of want a type
+insert into event_index (account_id, id, session, occurred_ms, words, embedder, vectors)
+select :account_id, :id, :session, :occurred_ms, :words, embedders.id, cast(:vectors as bytea) from embedders where embedders.name = :derived_by;
 
 -- index_rows: What search derives from the events of a range, vectors only where this embedder made them
 select id, session, occurred_ms, words, case when embedder = :embedder then vectors end as vectors
@@ -118,16 +133,16 @@ select events.event_id, sessions.session_id, events.topic, events.query, events.
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session where events.account_id = :account_id and events.id = :id;
 
 -- hits: Some events by their places, which are given as a JSON array: one question to a database far away, not one for each
-select events.id, events.event_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
-    events.occurred_ms, events.created_ms
-from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
-where events.account_id = :account_id and events.id in (select value from json_each(:ids));
+select id, event_id, topic, query, response, flags, occurred_ms, created_ms, (
+    select session_id from sessions where sessions.account_id = :account_id and sessions.id = events.session
+) as session_id
+from events where account_id = :account_id and id in (select value from json_each(:ids));
 
 -- hits [postgresql]: as an array, whose rows the planner looks up by their key however many rows it thinks there are
-select events.id, events.event_id, sessions.session_id, events.topic, events.query, events.response, events.flags,
-    events.occurred_ms, events.created_ms
-from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
-where events.account_id = :account_id and events.id = any (array(select cast(value as bigint) from json_each(:ids)));
+select id, event_id, topic, query, response, flags, occurred_ms, created_ms, (
+    select session_id from sessions where sessions.account_id = :account_id and sessions.id = events.session
+) as session_id
+from events where account_id = :account_id and id = any (array(select cast(value as bigint) from json_each(:ids)));
 
 -- event_by_id: One event of an account by its public id
 select events.id, events.event_id, spaces.user_id, sessions.session_id, events.topic, events.query, events.response, events.flags,

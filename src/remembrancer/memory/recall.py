@@ -17,7 +17,7 @@ from ..context import Caller, Context
 from ..cubes import relevant
 from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, Signal
 from ..protocol.text import rfc3339, tokens
-from ..search import Found, View, Weights, Word, ask, contains, cosines, lexical, load_weights, steering_text
+from ..search import Found, Reason, View, Weights, Word, ask, contains, cosines, lexical, load_weights, steering_text
 from ..store import Row, Transaction
 from .by_database import view_for
 from .duties import count_search, note_read, open_tasks
@@ -97,7 +97,7 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
 
 def look(context: Context, tx: Transaction, caller: Caller, user_id: str, query: MemoryQuery, stages: Stages) -> Looked:
     """Every stage of a search, in one snapshot. Counts nothing and notes nothing. `user_id` is one that the caller may name."""
-    space = tx.one(SQL.space_of, account_id=caller.account_id, user_id=user_id)
+    space = tx.one(SQL.searched, account_id=caller.account_id, user_id=user_id, session_id=query.session_id)
     help_hits = help_for(query.query_text) or None
     if space is None:
         question = ask(query.query_text)
@@ -118,11 +118,10 @@ def look(context: Context, tx: Transaction, caller: Caller, user_id: str, query:
     steering = steering_text(view, found.question)
     lessons = relevant(context, tx, caller, found.question, _vector(context, steering))
     stages.end("cubes")
-    session = tx.one(SQL.session_of, space_id=space.id, session_id=query.session_id)
     answer = MemoryAnswer(
         hits=hits,
         shared_cubes=lessons,
-        step=session.step if session else 0,
+        step=space.step or 0,
         total_hits=max(found.matching(weights, focus.lifts), len(hits)),
         focus_missing=focus.missing or None,
         help_hits=help_hits,
@@ -202,7 +201,7 @@ def _hits(
     shown: list[Ranked] = []
     left = query.max_tokens
     rows = {row.id: row for row in tx.all(SQL.hits, ids=json.dumps([row_id(space_id, one.event) for one in ranked]))}
-    for one in ranked:
+    for one, reasons in zip(ranked, found.reasons([one.part for one in ranked]), strict=True):
         if len(hits) == query.top_k:
             break
         row = rows.get(row_id(space_id, one.event))
@@ -215,7 +214,7 @@ def _hits(
                 break
             left -= cost
         marks = [Signal(signal=flag, value=1.0) for flag in flags_of(row.flags)]
-        hits.append(_hit(row, one.score, about, _why(found, focus, one.event, one.part) + marks))
+        hits.append(_hit(row, one.score, about, _why(reasons, focus, one.event) + marks))
         shown.append(one)
     return hits, shown
 
@@ -234,8 +233,6 @@ def _hit(row: Row, score: float, about: Cut, why: list[Signal]) -> Hit:
     )
 
 
-def _why(found: Found, focus: Focus, event: int, part: int) -> list[Signal]:
-    reasons = [Signal(signal=name, rank=rank, value=round(value, 4)) for name, rank, value in found.reasons(part)]
-    if event in focus.held:
-        reasons.insert(0, Signal(signal="focus", value=float(focus.held[event])))
-    return reasons
+def _why(reasons: Sequence[Reason], focus: Focus, event: int) -> list[Signal]:
+    held = [Signal(signal="focus", value=float(focus.held[event]))] if event in focus.held else []
+    return held + [Signal(signal=name, rank=rank, value=round(value, 4)) for name, rank, value in reasons]

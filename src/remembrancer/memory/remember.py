@@ -135,24 +135,19 @@ class _Writing:
         self._keep_turn(session, now_ms)
         self._keep_summaries(space, session)
         self._keep_fact(space, session)
-        session = self._session(space.id)
-        cube = self._keep_cube(session)
+        cube = self._keep_cube(space.id)
         self._close_duty(session, now_ms)
         self._close_task(session)
-        space = self.tx.the(SQL.open_space, account_id=self.caller.account_id, user_id=self.user_id, now_ms=now_ms)
-        session = self._session(space.id)
+        stands = self.tx.the(SQL.standing, session=session.id)
         return Remembered(
             saved=any(receipt.outcome != "skipped" for receipt in self.receipts),
             event_id=self.event_id,
-            step=session.step,
+            step=stands.step,
             cube=cube,
-            l1_due=is_l1_due(session.turns, session.turns_summarised),
-            l2_due=is_l2_due(space.l1_count, space.l1_mapped),
+            l1_due=is_l1_due(stands.turns, stands.turns_summarised),
+            l2_due=is_l2_due(stands.l1_count, stands.l1_mapped),
             receipts=self.receipts,
         )
-
-    def _session(self, space_id: int) -> Row:
-        return self.tx.the(SQL.session_of, space_id=space_id, session_id=self.turn.session_id)
 
     def _told(self, part: str, outcome: str, id: str | None = None, detail: str | None = None) -> None:
         told = " ".join(text for text in (detail, self.parts.noticed.get(part)) if text) or None
@@ -212,11 +207,12 @@ class _Writing:
         elif self.turn.critical is not None:
             self._skipped("critical")
 
-    def _keep_cube(self, session: Row) -> CubeMade | str:
+    def _keep_cube(self, space_id: int) -> CubeMade | str:
         prepared = self.parts.cube
         if prepared is None:
             return f"none: {self.turn.duty_reason}" if self.turn.duty == "cube_nothing" else "none was proposed"
         account_id = self.caller.account_id
+        session = self.tx.the(SQL.session_of, space_id=space_id, session_id=self.turn.session_id)  # with the turn just kept
         cubes.check_evidence(self.tx, self.caller, prepared.lesson.evidence)
         known = cubes.known_lesson(self.tx, account_id=account_id, session=session.id, lesson=prepared.lesson)
         if known is not None:

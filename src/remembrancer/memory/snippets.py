@@ -22,6 +22,8 @@ class Cut:
 
 def cut(query: str, response: str, found: Found, part: int) -> Cut:
     """Snippets of a turn, around the place that answers best: `part` of what was found."""
+    if len(query) <= SNIPPET_CHARACTERS_MAX and len(response) <= SNIPPET_CHARACTERS_MAX:
+        return Cut(query, response)
     side, place = found.place_of(part)
     words = [normal(word.text) for word in found.question.words if not word.is_stop]
     texts = [query, response]

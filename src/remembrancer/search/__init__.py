@@ -8,7 +8,7 @@ from .embed import Embedder, EmbedderUnavailable, QueryVectors, open_embedder
 from .index import SpaceIndex, View
 from .languages import normal
 from .passages import passages
-from .ranking import SIGNALS, SUSPECT_COST, Found, Weights, load_weights
+from .ranking import SIGNALS, SUSPECT_COST, Found, Reason, Weights, load_weights
 from .scoring import cosines, idf_of, is_frequent, lexical, meant, steering_text
 from .shelf import Shelf
 
@@ -23,6 +23,7 @@ __all__ = [
     "Part",
     "QueryVectors",
     "Question",
+    "Reason",
     "Said",
     "Shelf",
     "SpaceIndex",

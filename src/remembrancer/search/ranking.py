@@ -7,20 +7,21 @@ a closer look. In a space of up to POOL_PARTS_MAX parts that is all of them.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from .analysis import QUESTION, SUSPECT, TIME, Moment, Question, term, words
-from .index import View
+from .index import NONE, View
 from .scoring import Lexical
 
 Array = npt.NDArray[Any]
+Reason: TypeAlias = tuple[str, int | None, float]  # a signal, the rank by it or None, its value
 
 POOL_PARTS_MAX = 4096
 LEXICAL_SHARE = 0.4  # of the base score; the vector has the rest
@@ -122,10 +123,14 @@ class Found:
         self.lexical = text
         self.allowed = view.alive if among is None else view.alive & among
         self.text = _stretched(text.score, self.allowed)
-        self.dense = _stretched(cosine, self.allowed) if cosine.any() else np.zeros(view.size, "f4")
-        share = LEXICAL_SHARE if cosine.any() else 1.0
-        self.base = share * self.text + (1 - share) * self.dense
+        is_near = bool(cosine.any())
+        self.dense = _stretched(cosine, self.allowed) if is_near else np.zeros(view.size, "f4")
+        share = LEXICAL_SHARE if is_near else 1.0
+        self._base = np.zeros(view.size + 1, "f4")  # and of the neighbour that is not there, at NONE: nothing
+        self.base = self._base[:-1]
+        np.add(share * self.text, (1 - share) * self.dense, out=self.base)
         self.pool = self._pool()
+        self._strong: tuple[Weights, Array] | None = None
 
     def _pool(self) -> Array:
         allowed = np.flatnonzero(self.allowed)
@@ -143,88 +148,64 @@ class Found:
     @cached_property
     def features(self) -> Array:
         """(P, len(FEATURES)) f4."""
-        view, pool, base = self.view, self.pool, self.base
-        previous, following = self._step(pool, "previous"), self._step(pool, "next")
+        view, pool, base = self.view, self.pool, self._base
         flags = view["flags"]
-        asked_before = np.where(previous >= 0, (flags[previous] & QUESTION) > 0, False)
-        before = np.where(previous >= 0, base[previous], 0)
-        after = np.where(following >= 0, base[following], 0)
+        flagged = flags[pool]
+        text, dense, own = self.text[pool], self.dense[pool], self.base[pool]
+        previous, following = self._step(pool, "previous"), self._step(pool, "next")
+        before, after = base[previous], base[following]
+        asks, when = flagged & QUESTION > 0, flagged & TIME > 0
         mean, deviation = view.log_length
         length = (np.log1p(view["length"][pool]) - mean) / deviation
-        return np.stack(
-            [
-                self.text[pool],
-                self.dense[pool],
-                before,
-                after,
-                before * asked_before,
-                self._session_best(self.text),
-                self._session_best(self.dense),
-                self._speaker(),
-                self._date(),
-                (flags[pool] & QUESTION) > 0,
-                length,
-                ((flags[pool] & TIME) > 0) * float(self.question.asks_when),
-                base[pool] * length,
-                self.lexical.coverage[pool],
-                self._sibling(),
-                self._around(),
-                (flags[pool] & TIME) > 0,
-                self.text[pool] ** 2,
-                self.dense[pool] ** 2,
-            ],
-            axis=1,
-        ).astype("f4")
+        session_text, session_dense = self._session_best(text, dense)
+        columns = (
+            text, dense, before, after, before * (flags[previous] & QUESTION > 0), session_text, session_dense, self._speaker(),
+            self._date(), asks, length, when * float(self.question.asks_when), own * length, self.lexical.coverage[pool], self._sibling(),
+            self._around(previous, following), when, text**2, dense**2,
+        )  # fmt: skip
+        features = np.empty((len(pool), len(FEATURES)), "f4")
+        for place, column in enumerate(columns):
+            features[:, place] = column
+        return features
 
-    @cached_property
-    def _sessions(self) -> tuple[Array, Array, Array]:
-        """The pool by session: places in it session by session, where each session begins, how many parts it has there."""
+    def _session_best(self, *scores: Array) -> Array:
+        """For each of some scores (P,), and each part of the pool, the mean of its session's best: (scores, P)."""
+        score = np.stack(scores)
+        if not score.shape[1]:
+            return score
         session = self.view["session"][self.pool]
         order = np.argsort(session, kind="stable")  # nearly in order already: sessions follow each other in time
-        ordered = session[order]
-        firsts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
-        return order, firsts, np.diff(np.r_[firsts, len(ordered)])
-
-    def _session_best(self, score: Array) -> Array:
-        """For each part of the pool, the mean of its session's best scores."""
-        order, firsts, sizes = self._sessions
-        own = score[self.pool][order]
-        if not len(own):
-            return own
+        firsts = _firsts(session[order])
+        sizes = np.diff(firsts, append=len(order))
         group = np.repeat(np.arange(len(firsts)), sizes)
-        best_first = own[np.argsort(2.0 * group - own)]  # scores are 0..1: groups stay together
-        place = np.arange(len(own)) - firsts[group]
-        best = np.add.reduceat(np.where(place < BEST_OF_SESSION, best_first, 0), firsts) / np.minimum(sizes, BEST_OF_SESSION)
-        out = np.empty(len(own), "f4")
-        out[order] = best[group]
+        own = score[:, order]
+        best_first = np.take_along_axis(own, np.argsort(2.0 * group - own, axis=1), axis=1)  # scores are 0..1: groups stay together
+        is_best = np.arange(len(order)) - firsts[group] < BEST_OF_SESSION
+        best = np.add.reduceat(np.where(is_best, best_first, 0), firsts, axis=1) / np.minimum(sizes, BEST_OF_SESSION)
+        out = np.empty_like(score)
+        out[:, order] = best[:, group]
         return out
 
-    def _around(self) -> Array:
-        """For each part of the pool, the best base score two or three places away in its session."""
+    def _around(self, previous: Array, following: Array) -> Array:
+        """For each part of the pool, the best base score two or three places away in its session; its neighbours are known."""
         best = np.zeros(len(self.pool), "f4")
-        for column in ("previous", "next"):
-            at = self._step(self.pool, column)
-            for _ in range(2):
-                at = self._step(at, column)
-                best = np.maximum(best, np.where(at >= 0, self.base[at], 0))
+        for column, beside in (("previous", previous), ("next", following)):
+            second = self._step(beside, column)
+            best = np.maximum(np.maximum(best, self._base[second]), self._base[self._step(second, column)])
         return best
 
     def _step(self, parts: Array, column: str) -> Array:
-        """The neighbours of parts, -1 where there is none (or none yet in this view)."""
-        there = np.where(parts >= 0, self.view[column][parts], -1)
-        return np.where(there < self.view.size, there, -1)
+        """The neighbours of parts, NONE where there is none (or none yet in this view)."""
+        beside = self.view[column]
+        there = np.where(parts >= 0, beside[parts], NONE)
+        return np.where(there < len(beside), there, NONE) if column == "next" else there
 
     def _sibling(self) -> Array:
         """For each part of the pool, the best base score among the other parts of its event that stand beside it."""
-        view, event = self.view, self.view["event"]
-        out = np.zeros(len(self.pool), "f4")
-        for step in (-1, 1):
-            other = self.pool + step
-            inside = (other >= 0) & (other < view.size)
-            other = np.clip(other, 0, view.size - 1)
-            same = inside & (event[other] == event[self.pool])
-            out = np.maximum(out, np.where(same, self.base[other], 0))
-        return out
+        event, pool = self.view["event"], self.pool
+        own, last = event[pool], self.view.size - 1
+        before, after = pool - 1, np.where(pool < last, pool + 1, NONE)  # beside the first and the last is NONE
+        return np.maximum(np.where(event[before] == own, self._base[before], 0), np.where(event[after] == own, self._base[after], 0))
 
     def _speaker(self) -> Array:
         """1 for the parts of the one speaker the question names; 0 everywhere when it names none or several."""
@@ -245,11 +226,12 @@ class Found:
 
     def relevant(self, weights: Weights) -> Array:
         """(size,) bool: the parts strong enough to be returned at all."""
-        coverage, cosine = self.lexical.coverage, self.cosine
-        if not ((coverage >= weights.gate_coverage) & self.allowed).any() and not ((cosine >= weights.gate_cosine) & self.allowed).any():
-            return np.zeros(self.view.size, bool)
-        strong: Array = ((coverage >= weights.floor_coverage) | (cosine >= weights.floor_cosine)) & self.allowed
-        return strong
+        if self._strong is None or self._strong[0] is not weights:
+            coverage, cosine = self.lexical.coverage, self.cosine
+            passes = ((coverage >= weights.gate_coverage) | (cosine >= weights.gate_cosine)) & self.allowed
+            strong = ((coverage >= weights.floor_coverage) | (cosine >= weights.floor_cosine)) & self.allowed
+            self._strong = weights, strong if passes.any() else np.zeros(self.view.size, bool)
+        return self._strong[1]
 
     def focus_candidates(self, phrase: Question) -> Array:
         """Numbers of the events that may hold a phrase: some part has all its words, their endings aside."""
@@ -290,9 +272,11 @@ class Found:
             score = score + bonus
             keep |= bonus > 0
         # The parts of an event stand side by side in the pool: one that is strong enough keeps them all.
-        firsts = np.flatnonzero(np.r_[True, events[1:] != events[:-1]])
+        firsts = _firsts(events)
         kept = np.logical_or.reduceat(keep, firsts)
-        peak = np.maximum.reduceat(score, firsts) - SUSPECT_COST * np.isin(events[firsts], self._suspects)
+        peak = np.maximum.reduceat(score, firsts)
+        if len(self._suspects):
+            peak -= SUSPECT_COST * np.isin(events[firsts], self._suspects)
         return Judged(events[firsts], firsts, score, keep, kept, peak)
 
     def measures(self, weights: Weights, part: int) -> list[Measure]:
@@ -315,7 +299,7 @@ class Found:
             if event[at] != event[part] and self.view.alive[at]:
                 return at
 
-    @property
+    @cached_property
     def _suspects(self) -> Array:
         """Numbers of the events with a part that seems to give orders to its reader, whether that part is in the pool or not."""
         return self.view["event"][np.flatnonzero(self.view["flags"] & SUSPECT)]
@@ -328,8 +312,7 @@ class Found:
         for number in lifts:
             chosen[slice(*np.searchsorted(event, [number, number + 1]))] = True
         self.pool = np.flatnonzero(chosen & self.allowed)
-        for derived in ("features", "_sessions"):
-            self.__dict__.pop(derived, None)
+        self.__dict__.pop("features", None)
 
     def _strength(self, keep: Array) -> float:
         """How well the best of the kept parts fits the question by itself: 0..1, whatever else the space holds."""
@@ -341,6 +324,8 @@ class Found:
         """How many events of the whole space are strong enough, or lifted."""
         strong = self.relevant(weights)
         event = self.view["event"]
+        if lifts:
+            strong = strong.copy()
         for number in lifts:
             strong[slice(*np.searchsorted(event, [number, number + 1]))] = True
         events = event[strong & self.allowed]  # ascending
@@ -354,18 +339,41 @@ class Found:
             first -= 1
         return int(side[part]), part - first
 
-    def reasons(self, part: int) -> list[tuple[str, int | None, float]]:
-        """Why a part of the pool was found: (signal, its rank by that signal or None, value). Strongest signals only."""
-        at = int(np.searchsorted(self.pool, part))
-        row = dict(zip(FEATURES, self.features[at].tolist(), strict=True))
-        reasons: list[tuple[str, int | None, float]] = []
-        if row["text"] > 0:
-            reasons.append(("text", 1 + int(np.count_nonzero(self.text[self.pool] > self.text[part])), row["text"]))
-        if self.cosine[part] > 0:
-            reasons.append(("dense", 1 + int(np.count_nonzero(self.cosine[self.pool] > self.cosine[part])), float(self.cosine[part])))
-        reasons += [(name, None, row[name]) for name in ("speaker", "date") if row[name] > 0]
-        others = {"session": max(row["session_text"], row["session_dense"]), "neighbour": max(row["previous"], row["next"], row["sibling"])}
-        return reasons + [(name, None, value) for name, value in others.items() if value >= NOTEWORTHY]
+    def reasons(self, parts: Sequence[int]) -> list[list[Reason]]:
+        """Why each of some parts of the pool was found, by its strongest signals only."""
+        places = np.searchsorted(self.pool, parts)
+        rows = self.features[places].tolist()
+        by_text = self._ranks(self.text, parts)
+        by_cosine = self._ranks(self.cosine, parts)
+        cosines = self.cosine[parts].tolist() if parts else []
+        return [
+            _reasons(dict(zip(FEATURES, row, strict=True)), *told) for row, *told in zip(rows, by_text, by_cosine, cosines, strict=True)
+        ]
+
+    def _ranks(self, score: Array, parts: Sequence[int]) -> list[int]:
+        """The ranks of some parts of the pool by a score, 1 = the largest."""
+        among = score[self.pool]
+        return [1 + int(np.count_nonzero(among > score[part])) for part in parts]
+
+
+def _reasons(row: dict[str, float], by_text: int, by_cosine: int, cosine: float) -> list[Reason]:
+    """The signals of one part, whose features are in `row`, and its ranks."""
+    reasons: list[Reason] = []
+    if row["text"] > 0:
+        reasons.append(("text", by_text, row["text"]))
+    if cosine > 0:
+        reasons.append(("dense", by_cosine, cosine))
+    reasons += [(name, None, row[name]) for name in ("speaker", "date") if row[name] > 0]
+    others = {"session": max(row["session_text"], row["session_dense"]), "neighbour": max(row["previous"], row["next"], row["sibling"])}
+    return reasons + [(name, None, value) for name, value in others.items() if value >= NOTEWORTHY]
+
+
+def _firsts(ordered: Array) -> Array:
+    """Where each stretch of equal values begins."""
+    begins = np.empty(len(ordered), bool)
+    begins[:1] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=begins[1:])
+    return np.flatnonzero(begins)
 
 
 def _stretched(score: Array, allowed: Array) -> Array:
