@@ -6,9 +6,11 @@ What is newer than what the database has taken in is read from its rows, so an a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+
+import numpy as np
 
 from ..context import Context
 from ..protocol.memory import MemoryQuery
@@ -18,6 +20,7 @@ from ..search import (
     Statistics,
     View,
     ask,
+    best_events,
     derived_by,
     frequencies_in,
     idf_of,
@@ -32,10 +35,11 @@ from .database_index import EXACT_PARTS_MAX, SQL, batch_of, prefixed, signs, sta
 from .spaces import SQL as SPACES
 from .spaces import milliseconds, number_of, row_id, view_of
 
-NEAREST = 100  # events by their vectors
-MATCHING = 100  # events by their words
+NEAREST = 300  # events by the signs of their vectors
+MATCHING = 1_000  # events by their words
 HOLDING = 200  # events for each focus phrase, of those that may hold it
-BREADTH = 120  # of the search through an index of vectors: pgvector's ef_search
+CLOSER = 150  # events of all these, the best by words and vector together, whose neighbours are read as well
+BREADTH = 200  # of the search through an index of vectors: pgvector's ef_search
 LOOKED_THROUGH_MAX = 4_000  # parts scored by the database for the rarest terms of a question together
 PAIR_LOOKED_THROUGH_MAX = 500  # for each pair of terms that are in too many parts to look through alone
 PAIRED_TERMS = 6  # so many of those, the rarest, are looked up in pairs
@@ -99,14 +103,25 @@ def _view(context: Context, tx: Transaction, account_id: int, space: Row, query:
     tx.all(SQL.prepare, breadth=BREADTH)
     asked = _asked(tx, known, of_space, query)
     dimensions = context.embedder.dimensions
+
+    def view_with(rows: Sequence[Row], following: Mapping[int, int]) -> View:
+        batch = batch_of(context, tx, space.id, [*rows, *known.latest])
+        return view_among(batch, dimensions, following, known.statistics, asked.frequencies)
+
+    def rows_of(numbers: set[int]) -> list[Row]:
+        return tx.all(SQL.rows, embedder=known.embedder, ids=[row_id(space.id, number) for number in sorted(numbers)])
+
     latest = view_among(known.batch, dimensions, {}, known.statistics, asked.frequencies)
-    numbers = _matching(tx, asked) | _nearest(context, tx, asked, steering_text(latest, asked.question))
-    for phrase in asked.phrases:
-        numbers |= _holding(tx, asked, phrase)
-    following, older = _beside(tx, known, of_space, numbers)
-    rows = tx.all(SQL.rows, embedder=known.embedder, ids=[row_id(space.id, number) for number in older])
-    batch = batch_of(context, tx, space.id, [*rows, *known.latest])
-    return view_among(batch, dimensions, following, known.statistics, asked.frequencies)
+    text = steering_text(latest, asked.question)
+    named = _matching(tx, asked) | _nearest(context, tx, asked, text)
+    held = set[int]().union(*(_holding(tx, asked, phrase) for phrase in asked.phrases))
+    rows = rows_of(named | held)
+    words = [word for one in (asked.question, *asked.phrases) for word in one.words]
+    vector = context.query_vectors(text) if dimensions else np.zeros(0, "f4")
+    closer = best_events(view_with(rows, {}), asked.question, words, vector, CLOSER)
+    following, near = _beside(tx, known, of_space, closer | held)
+    rows = sorted([*rows, *rows_of(near - named - held)])
+    return view_with(rows, following)
 
 
 def _known(context: Context, tx: Transaction, of_space: dict[str, int], space: Row) -> Known | None:
@@ -210,7 +225,7 @@ def _holding(tx: Transaction, asked: Asked, phrase: Question) -> set[int]:
     return {row.number for row in rows}
 
 
-def _beside(tx: Transaction, known: Known, of_space: dict[str, int], numbers: set[int]) -> tuple[dict[int, int], list[int]]:
+def _beside(tx: Transaction, known: Known, of_space: dict[str, int], numbers: set[int]) -> tuple[dict[int, int], set[int]]:
     """What comes next in its session after each of these events, those beside them and the latest; and all of them but the latest."""
     following: dict[int, int] = {}
     own: dict[int, list[int]] = defaultdict(list)
@@ -225,4 +240,4 @@ def _beside(tx: Transaction, known: Known, of_space: dict[str, int], numbers: se
     for window in windows.values():
         following.update(pairwise(sorted(window)))
     near = set[int]().union(*windows.values())
-    return following, sorted(number for number in near if number < known.filled_to)
+    return following, {number for number in near if number < known.filled_to}

@@ -1,7 +1,7 @@
 """Finding again: analysis of text in any language, embedders, indexes of one space, ranking. No tables, no users."""
 
 from .analysis import Part, Question, Word, ask, contains, marks, take_apart
-from .candidates import Statistics, frequencies_in, view_among
+from .candidates import Statistics, best_events, frequencies_in, view_among
 from .coding import Batch, WordsDamaged, pack, quantised, unpack
 from .derive import Derived, Said, derive, derived_by, unpack_mended
 from .embed import Embedder, EmbedderUnavailable, QueryVectors, open_embedder
@@ -33,6 +33,7 @@ __all__ = [
     "Word",
     "WordsDamaged",
     "ask",
+    "best_events",
     "contains",
     "cosines",
     "derive",

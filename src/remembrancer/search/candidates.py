@@ -6,15 +6,18 @@ beside them make the view.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .analysis import Question, Word
 from .coding import Batch
 from .index import LENGTH_SPREAD_MIN, NONE, SpaceIndex, View
+from .ranking import Found
+from .scoring import cosines, lexical
 
 Array = npt.NDArray[Any]
 
@@ -83,6 +86,14 @@ def view_among(batch: Batch, dimensions: int, following: Mapping[int, int], stat
         speakers=statistics.speakers,
         frequencies=dict(frequencies),
     )
+
+
+def best_events(view: View, question: Question, words: Sequence[Word], vector: Array, most: int) -> set[int]:
+    """So many events of a view that fit best by words and vector together: whoever ranks looks at these more closely."""
+    found = Found(view, question, lexical(view, words), cosines(view, vector))
+    events = view["event"][np.argsort(-found.base, kind="stable")]
+    _, firsts = np.unique(events, return_index=True)
+    return set(events[np.sort(firsts)[:most]].tolist())
 
 
 def _part(columns: dict[str, Array], following: Mapping[int, int]) -> None:

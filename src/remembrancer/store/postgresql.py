@@ -14,7 +14,7 @@ from psycopg.pq import TransactionStatus
 
 from .engine import OutcomeUnknown, Pool, Row, StoreUnavailable, Transaction
 from .postgresql_connections import FAILURES, Connection, Connections, of_account
-from .postgresql_dialect import asked, changed, has_rows, named_rows
+from .postgresql_dialect import asked, changed, cursor_of, has_rows
 from .postgresql_schema import is_spread, make_vectors, migrate, version_of
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ class PostgresqlStore:
         """Run one statement in one round trip; see Store.count."""
         self._refuse_nesting()
         statement = asked(sql)
-        return self._connections.execute(statement.sql, statement.values(values), named_rows)
+        return self._connections.execute(statement.sql, statement.values(values))
 
     @contextmanager
     def alone(self, *names: str, wait: bool = True) -> Iterator[bool]:
@@ -211,7 +211,7 @@ class PostgresqlTransaction:
         if self._ended is not None:
             raise self._ended
         statement = asked(sql)
-        cursor = self._connection.cursor(row_factory=named_rows)
+        cursor = cursor_of(self._connection)
         try:
             return cursor.execute(statement.sql, statement.values(self._given | values))
         except psycopg.Error as error:

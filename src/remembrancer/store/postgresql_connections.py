@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from ..settings import SettingInvalid
 from .engine import Pool, StoreUnavailable, StoreUnreachable
-from .postgresql_dialect import has_rows, speak_plainly
+from .postgresql_dialect import cursor_of, has_rows, speak_plainly
 
 Connection = psycopg.Connection[Any]
 
@@ -113,7 +113,7 @@ class Connections:
         words = f"begin {how}{self._within}{then}"
         return self._on_one(lambda connection: self._say(connection, words))
 
-    def execute(self, statement: bytes, values: dict[str, Any] | None, row_factory: Any) -> Any:
+    def execute(self, statement: bytes, values: dict[str, Any] | None) -> Any:
         """The first row of a statement that is a transaction of its own; None without one. Raises StoreUnavailable.
 
         It may have been run though the connection broke.
@@ -121,7 +121,7 @@ class Connections:
         found: list[Any] = []
 
         def run(connection: Connection) -> None:
-            cursor = connection.cursor(row_factory=row_factory).execute(statement, values)
+            cursor = cursor_of(connection).execute(statement, values)
             found[:] = [cursor.fetchone()] if has_rows(cursor) else [None]
 
         self.give_back(self._on_one(run))

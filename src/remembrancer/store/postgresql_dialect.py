@@ -9,9 +9,10 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import psycopg
-from psycopg.abc import Buffer
+from psycopg.abc import AdaptContext, Buffer
 from psycopg.adapt import Loader
-from psycopg.types.numeric import Int8Dumper
+from psycopg.pq import Format
+from psycopg.types.numeric import Int8Dumper, NumericBinaryLoader
 from psycopg.types.string import StrDumper
 
 from .engine import Row
@@ -58,6 +59,11 @@ def changed(cursor: psycopg.Cursor[Any]) -> int:
     return cursor.rowcount if (cursor.statusmessage or "").startswith(_CHANGES) else 0
 
 
+def cursor_of(connection: psycopg.Connection[Any]) -> psycopg.Cursor[Any]:
+    """A cursor that gives named rows."""
+    return connection.cursor(row_factory=named_rows, binary=True)
+
+
 def has_rows(cursor: psycopg.Cursor[Any]) -> bool:
     """Whether the statement just run gives rows, be there none; `description` would describe each column to tell."""
     return cursor.pgresult is not None and cursor.pgresult.nfields > 0
@@ -78,16 +84,24 @@ def _row_class(names: tuple[bytes | None, ...]) -> Any:
 class _Truth(Loader):
     """A truth value as SQLite gives it: 1 or 0."""
 
+    format = Format.BINARY
+
     def load(self, data: Buffer) -> int:
-        return int(bytes(data) == b"t")
+        return int(bytes(data) == b"\x01")
 
 
 class _Sum(Loader):
     """The sum of whole numbers as one: no column is a decimal, but PostgreSQL makes their sum one."""
 
+    format = Format.BINARY
+
+    def __init__(self, oid: int, context: AdaptContext | None = None) -> None:
+        super().__init__(oid, context)
+        self._decimal = NumericBinaryLoader(oid, context)
+
     def load(self, data: Buffer) -> int | float:
-        text = bytes(data)
-        return float(text) if b"." in text else int(text)
+        number = self._decimal.load(data)
+        return float(number) if number.as_tuple().exponent else int(number)
 
 
 class _Flag(Int8Dumper):
@@ -98,7 +112,10 @@ class _Flag(Int8Dumper):
 
 
 def speak_plainly(connection: psycopg.Connection[Any]) -> None:
-    """Let values go and come as SQLite's do. Numbers are always 64 bits: `id << 32` of a smaller one would lose them."""
+    """Let values go and come as SQLite's do. Numbers are always 64 bits: `id << 32` of a smaller one would lose them.
+
+    Rows come in binary (`cursor_of`): bytes written as text are twice as many, and an index is read in half the time.
+    """
     adapters = connection.adapters
     adapters.register_dumper(int, Int8Dumper)
     adapters.register_dumper(bool, _Flag)
