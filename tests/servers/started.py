@@ -22,7 +22,8 @@ SETTINGS = {
 
 def start(url: str, folder: Path, files: Path, **settings: str) -> Server:
     """A server on this store with a data folder of its own; contents of files are in a folder that others have too."""
-    files.mkdir(parents=True, exist_ok=True)
+    for place in (folder, files):
+        place.mkdir(parents=True, exist_ok=True)
     (folder / "blobs").symlink_to(files)
     return Server(folder, REMEMBRANCER_STORE=url, **{**SETTINGS, **settings})
 

@@ -36,9 +36,7 @@ def begin(database: Postgres, tmp_path: Path) -> Iterator[Callable[..., Server]]
     with ExitStack() as opened:
 
         def one(**settings: str) -> Server:
-            folder = tmp_path / f"server-{next(numbers)}"
-            folder.mkdir()
-            return opened.enter_context(start(url, folder, tmp_path / "files", **settings))
+            return opened.enter_context(start(url, tmp_path / f"server-{next(numbers)}", tmp_path / "files", **settings))
 
         one.url = url  # type: ignore[attr-defined]
         yield one
@@ -148,6 +146,28 @@ def test_a_database_that_is_killed_loses_nothing_answered_and_service_resumes_wh
     assert not_one_counter(before) == []
     assert not_one_counter([*later, *around], first=min(step.value for step in later if step.value is not None)) == []
     assert lost(servers[0], load) == []
+
+
+def test_when_a_standby_takes_the_place_of_the_database_nothing_answered_is_lost_and_no_server_is_started_anew(tmp_path: Path) -> None:
+    """A fail-over as docs/guides/deploy.md describes it: both machines are in the URL, and the standby is synchronous."""
+    of_this_process()
+    with Postgres(wal_level="replica", max_wal_senders="4") as primary, primary.standby() as standby, ExitStack() as opened:
+        url = f"{primary.database()},{standby.folder}&target_session_attrs=read-write"
+        with closing(within(url, tmp_path / "within")) as made:
+            key = new_key(made)
+        servers = [opened.enter_context(start(url, tmp_path / name, tmp_path / "files")) for name in ("one", "other")]
+        load = Load(servers, key)
+        load.wait_for(40)
+        primary.kill()
+        away = [one.get("/readyz") for one in servers]
+        standby.promote()
+        load.wait_for(40)
+        load.end()
+
+        assert {answer.status for answer in load.others} == {503}
+        assert [answer.status for answer in away] == [503] * 2
+        assert [one.get("/readyz").status for one in servers] == [200] * 2
+        assert lost(servers[0], load) == []
 
 
 def test_a_server_that_starts_before_its_database_waits_for_it_or_ends_and_says_so(

@@ -33,11 +33,15 @@ class Address:
     session_id: str
 
 
-def keep(context: Context, tx: Transaction, address: Address, said: Said, derived: Derived) -> Kept:
-    """Write one turn; durable and searchable once the transaction is."""
+def keep(context: Context, tx: Transaction, address: Address, said: Said, derived: Derived, *, task_open: bool | None = None) -> Kept:
+    """Write one turn; durable and searchable once the transaction is.
+
+    With `task_open` it is the turn of the session's step, and says whether the task goes on.
+    """
     now_ms = context.clock()
     claimed = tx.the(SQL.claim_number, account_id=address.account_id, user_id=address.user_id, now_ms=now_ms)
-    session = tx.the(SQL.count_turn, space_id=claimed.id, session_id=address.session_id, now_ms=now_ms)
+    is_open = None if task_open is None else int(task_open)
+    session = tx.the(SQL.count_turn, space_id=claimed.id, session_id=address.session_id, now_ms=now_ms, task_open=is_open)
     row, event_id = row_id(claimed.id, claimed.number), context.ids("e_")
     texts = {"topic": said.topic, "query": said.query, "response": said.response, "flags": ",".join(derived.flags)}
     tx.run(SQL.add_event, id=row, event_id=event_id, session=session.id, occurred_ms=said.occurred_ms, created_ms=now_ms, **texts)

@@ -47,15 +47,20 @@ insert into sessions (account_id, space_id, session_id, created_ms) values (:acc
 on conflict (account_id, space_id, session_id) do update set session_id = excluded.session_id
 returning id, step, remembered_step, turns, turns_summarised, cube_turn;
 
--- count_turn: Count one more turn of a session, which is made when it is not there
-insert into sessions (account_id, space_id, session_id, turns, last_turn_ms, created_ms) values (:account_id, :space_id, :session_id, 1, :now_ms, :now_ms)
-on conflict (space_id, session_id) do update set turns = sessions.turns + 1, last_turn_ms = excluded.last_turn_ms
+-- count_turn: Count one more turn of a session, which is made when it is not there; with :task_open it is the turn of the session's step
+insert into sessions (account_id, space_id, session_id, turns, task_open, last_turn_ms, created_ms)
+values (:account_id, :space_id, :session_id, 1, coalesce(:task_open, 0), :now_ms, :now_ms)
+on conflict (space_id, session_id) do update set
+    turns = sessions.turns + 1, last_turn_ms = excluded.last_turn_ms, task_open = coalesce(:task_open, sessions.task_open),
+    remembered_step = case when :task_open is null then sessions.remembered_step else sessions.step end
 returning id, step, remembered_step, turns, turns_summarised, cube_turn;
 
 -- count_turn [postgresql]: the account leads every key
-insert into sessions (account_id, space_id, session_id, turns, last_turn_ms, created_ms)
-values (:account_id, :space_id, :session_id, 1, :now_ms, :now_ms)
-on conflict (account_id, space_id, session_id) do update set turns = sessions.turns + 1, last_turn_ms = excluded.last_turn_ms
+insert into sessions (account_id, space_id, session_id, turns, task_open, last_turn_ms, created_ms)
+values (:account_id, :space_id, :session_id, 1, coalesce(cast(:task_open as bigint), 0), :now_ms, :now_ms)
+on conflict (account_id, space_id, session_id) do update set
+    turns = sessions.turns + 1, last_turn_ms = excluded.last_turn_ms, task_open = coalesce(cast(:task_open as bigint), sessions.task_open),
+    remembered_step = case when cast(:task_open as bigint) is null then sessions.remembered_step else sessions.step end
 returning id, step, remembered_step, turns, turns_summarised, cube_turn;
 
 -- session_of: Where a session stands

@@ -167,17 +167,18 @@ class _Writing:
         told_ms = None if self.turn.occurred_at is None else said.occurred_ms
         sides = {"query": said.query, "response": said.response, "told_ms": told_ms}
         same = self.tx.one(SQL.same_turn, session=session.id, since_ms=now_ms - _RETRIED_MS, **sides)
+        goes_on = not self.turn.task_done
         if same is not None:
             self.event_id, self.event_row = same.event_id, same.id
+            self.tx.run(SQL.note_remembered, session=session.id, task_open=int(goes_on))
             self._told("turn", "known", same.event_id, f"The same turn was kept less than {limits.DEDUPE_MINUTES} minutes ago.")
         else:
             address = Address(account_id=self.caller.account_id, user_id=self.user_id, session_id=self.turn.session_id)
-            kept = keep(self.context, self.tx, address, said, derived)
+            kept = keep(self.context, self.tx, address, said, derived, task_open=goes_on)
             self.event_id, self.event_row = kept.event_id, kept.row
             self._told("turn", "stored", kept.event_id)
         if self.turn.replaces is not None and self.event_id != self.turn.replaces:
             self._replace(self.turn.replaces, session)
-        self.tx.run(SQL.note_remembered, session=session.id, task_open=int(not self.turn.task_done))
 
     def _replace(self, event_id: str, session: Row) -> None:
         assert self.event_id

@@ -18,7 +18,7 @@ import time
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 START_SECONDS_MAX = 60
 _SET_DEATH_SIGNAL = 1  # prctl(2): PR_SET_PDEATHSIG
@@ -74,9 +74,7 @@ class Postgres:
         self._server: subprocess.Popen[bytes] | None = None
         try:
             self._bin = self._reachable(programs())
-            self._initialise()
-            self.start()
-            self._execute(f'create role "{_ORDINARY}" login; grant create on database "postgres" to "{_ORDINARY}"; {_VECTOR}')
+            self._begin()
         except BaseException:
             self.close()
             raise
@@ -127,6 +125,15 @@ class Postgres:
                 raise RuntimeError(f"PostgreSQL did not start: {(self.folder / 'log').read_text('utf-8', 'replace')[-2000:]}")
             time.sleep(0.02)
 
+    def standby(self) -> Standby:
+        """A server that follows this one, which has wal_level="replica" and max_wal_senders. From now on commits wait for both."""
+        following = Standby(self, self._options)
+        self._wait_for("select count(*) from pg_stat_replication where state = 'streaming'")
+        self._execute("alter system set synchronous_standby_names = '*'")
+        self._execute("select pg_reload_conf()")
+        self._wait_for("select count(*) from pg_stat_replication where sync_state = 'sync'")
+        return following
+
     def kill(self) -> None:
         """End it at once, as a crash does; what was flushed is there after `start`."""
         self._end(signal.SIGQUIT)  # the postmaster ends its children; killed itself it would leave them to run on
@@ -145,11 +152,17 @@ class Postgres:
     def _url(self, database: str, role: str) -> str:
         return f"postgresql://{role}@/{database}?host={self.folder}"
 
-    def _execute(self, sql: str, database: str = "postgres") -> None:
+    def _execute(self, sql: str, database: str = "postgres") -> list[tuple[Any, ...]]:
         import psycopg  # here: the other parts of `testing` need no driver
 
         with psycopg.connect(self._url(database, "postgres"), autocommit=True) as connection:
-            connection.execute(sql.encode())
+            cursor = connection.execute(sql.encode())
+            return cursor.fetchall() if cursor.description else []
+
+    def _wait_for(self, number: str) -> None:
+        """Until what this asks for is above 0."""
+        while not self._execute(number)[0][0]:
+            time.sleep(0.02)
 
     def _answers(self) -> bool:
         import psycopg
@@ -181,16 +194,39 @@ class Postgres:
             return self.folder / "programs" / "bin"
         return place
 
-    def _initialise(self) -> None:
-        words = ["--no-sync", "--no-instructions", "--auth=trust", "--encoding=UTF8", "--locale=C", "--username=postgres"]
+    def _begin(self) -> None:
+        self._run("initdb", "--no-sync", "--no-instructions", "--auth=trust", "--encoding=UTF8", "--locale=C", "--username=postgres")
+        self.start()
+        self._execute(f'create role "{_ORDINARY}" login; grant create on database "postgres" to "{_ORDINARY}"; {_VECTOR}')
+
+    def _run(self, program: str, *words: str) -> None:
+        command = [self._bin / program, "-D", self.folder / "data", *words]
         done = subprocess.run(  # type: ignore[call-overload]  # noqa: S603
-            [self._bin / "initdb", "-D", self.folder / "data", *words], capture_output=True, text=True, check=False, cwd="/", **self._as()
+            command, capture_output=True, text=True, check=False, cwd="/", **self._as()
         )
         if done.returncode:
-            raise RuntimeError(f"initdb failed: {done.stderr[-2000:]}")
+            raise RuntimeError(f"{program} failed: {done.stderr[-2000:]}")
 
     def _knows(self, option: str) -> bool:
         return option != "io_method" or int((self.folder / "data" / "PG_VERSION").read_text("ascii")) >= 18
+
+
+class Standby(Postgres):
+    """A server that began as a copy of another one and follows it."""
+
+    def __init__(self, primary: Postgres, options: dict[str, str]) -> None:
+        self._primary = primary.folder
+        super().__init__(**options)
+
+    def promote(self) -> None:
+        """Let it take writes, as whoever keeps the database does when the primary is gone; gives back control when it does."""
+        self._execute("select pg_promote()")
+
+    def _begin(self) -> None:
+        self._run(
+            "pg_basebackup", f"--host={self._primary}", "--username=postgres", "--checkpoint=fast", "--write-recovery-conf", "--no-sync"
+        )
+        self.start()
 
 
 def _account() -> pwd.struct_passwd | None:
