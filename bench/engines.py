@@ -40,7 +40,7 @@ FLOOR, DATABASE = "floor: pgvector and full text by hand", "PostgreSQL, by the d
 MEMORY, SQLITE = "PostgreSQL, in memory", "SQLite, in memory"
 EVENTS_A_USER = 100
 ADDED = 100
-NAMED = {"conversations": "five conversations", "users": "many small memories", "large": "one large memory"}
+NAMED = {"conversations": "five conversations", "users": "many small memories", "large": "one memory of {events:,} events"}
 SERVER = {"fsync": "on", "full_page_writes": "on", "autovacuum": "on", "shared_buffers": "2GB", "max_wal_size": "8GB"}
 INDEX_BYTES = 2_000  # of a vector in memory while its index is made
 
@@ -302,7 +302,10 @@ def main() -> None:
                 else:
                     told = one_large(clock, engines, events, given.events, given.questions, folder)
             asked = f"{command.format(part)} --questions {given.questions}"
-            write_section(f"engines-{part}", f"Engines: {NAMED[part]}", asked, told)  # at once: the next part may take long
+            section = f"engines-{part}" + (f"-{given.events}" if part == "large" else "")
+            write_section(
+                section, f"Engines: {NAMED[part].format(events=given.events)}", asked, told
+            )  # at once: the next part may take long
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ What is newer than what the database has taken in is read from its rows, so an a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -36,9 +36,9 @@ from .spaces import SQL as SPACES
 from .spaces import milliseconds, number_of, row_id, view_of
 
 NEAREST = 300  # events by the signs of their vectors
-MATCHING = 1_000  # events by their words
+MATCHING = 600  # events by their words
 HOLDING = 200  # events for each focus phrase, of those that may hold it
-CLOSER = 150  # events of all these, the best by words and vector together, whose neighbours are read as well
+CLOSER = 200  # events of all these, the best by words and vector together, whose neighbours are read as well
 BREADTH = 200  # of the search through an index of vectors: pgvector's ef_search
 LOOKED_THROUGH_MAX = 4_000  # parts scored by the database for the rarest terms of a question together
 PAIR_LOOKED_THROUGH_MAX = 500  # for each pair of terms that are in too many parts to look through alone
@@ -109,19 +109,20 @@ def _view(context: Context, tx: Transaction, account_id: int, space: Row, query:
         return view_among(batch, dimensions, following, known.statistics, asked.frequencies)
 
     def rows_of(numbers: set[int]) -> list[Row]:
-        return tx.all(SQL.rows, embedder=known.embedder, ids=[row_id(space.id, number) for number in sorted(numbers)])
+        return tx.all(SQL.rows, embedder=known.embedder, ids=_array(row_id(space.id, number) for number in sorted(numbers)))
 
     latest = view_among(known.batch, dimensions, {}, known.statistics, asked.frequencies)
     text = steering_text(latest, asked.question)
-    named = _matching(tx, asked) | _nearest(context, tx, asked, text)
-    held = set[int]().union(*(_holding(tx, asked, phrase) for phrase in asked.phrases))
-    rows = rows_of(named | held)
+    nearest, farthest = _nearest(context, tx, asked, text)
+    held = farthest.union(*(_holding(tx, asked, phrase) for phrase in asked.phrases))
+    named = _matching(tx, asked) | nearest | held
+    rows = rows_of(named)
     words = [word for one in (asked.question, *asked.phrases) for word in one.words]
     vector = context.query_vectors(text) if dimensions else np.zeros(0, "f4")
     closer = best_events(view_with(rows, {}), asked.question, words, vector, CLOSER)
     following, near = _beside(tx, known, of_space, closer | held)
-    rows = sorted([*rows, *rows_of(near - named - held)])
-    return view_with(rows, following)
+    shown = [row for row in rows if number_of(row.id) in near]
+    return view_with(sorted([*shown, *rows_of(near - named)]), following)
 
 
 def _known(context: Context, tx: Transaction, of_space: dict[str, int], space: Row) -> Known | None:
@@ -192,16 +193,16 @@ def _matching(tx: Transaction, asked: Asked) -> set[int]:
     return {row.number for row in rows}
 
 
-def _nearest(context: Context, tx: Transaction, asked: Asked, text: str) -> set[int]:
+def _nearest(context: Context, tx: Transaction, asked: Asked, text: str) -> tuple[set[int], set[int]]:
     """Events with the vectors nearest to the question's, and the one farthest from it: scores are stretched between the two."""
     dimensions = context.embedder.dimensions
     if not dimensions:
-        return set()
+        return set(), set()
     vector = quantised(context.query_vectors(text)[None, :])[0]
     if not vector.any():
-        return set()
+        return set(), set()
     rows = tx.all(sized(SQL.nearest, dimensions), asked=signs(vector), most=NEAREST, **asked.values)
-    return {row.number for row in rows}
+    return {row.number for row in rows if not row.is_farthest}, {row.number for row in rows if row.is_farthest}
 
 
 def sized(sql: str, dimensions: int) -> str:
@@ -235,9 +236,15 @@ def _beside(tx: Transaction, known: Known, of_space: dict[str, int], numbers: se
         following.update(pairwise(turns))
     windows = {number: {number} for number in numbers | {turns[0] for turns in own.values()}}
     centers = sorted(windows)
-    for row in tx.all(SQL.beside, numbers=centers, ids=[row_id(known.space_id, number) for number in centers], **of_space):
+    ids = _array(row_id(known.space_id, number) for number in centers)
+    for row in tx.all(SQL.beside, numbers=_array(centers), ids=ids, **of_space):
         windows[row.center].add(row.number)
     for window in windows.values():
         following.update(pairwise(sorted(window)))
     near = set[int]().union(*windows.values())
     return following, {number for number in near if number < known.filled_to}
+
+
+def _array(numbers: Iterable[int]) -> str:
+    """Numbers as PostgreSQL reads an array: the driver looks at each element of a list, and here are hundreds."""
+    return f"{{{','.join(map(str, numbers))}}}"

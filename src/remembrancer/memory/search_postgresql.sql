@@ -14,13 +14,13 @@ select term, parts from search_terms where account_id = :account_id and space_id
 
 -- nearest: The events of a space whose vectors are in most signs as the one asked for, and the one that is in fewest (512 stands for the dimensions)
 (
-    select number from search_vectors
+    select number, 0 as is_farthest from search_vectors
     where account_id = :account_id and space_id = :space_id and occurred_ms >= :after_ms and occurred_ms < :before_ms
     order by signs::bit(512) <~> (select cast(cast(:asked as text) as bit(512))) limit :most
 )
 union all
 (
-    select number from search_vectors
+    select number, 1 as is_farthest from search_vectors
     where account_id = :account_id and space_id = :space_id and occurred_ms >= :after_ms and occurred_ms < :before_ms
     order by signs::bit(512) <~> (select ~cast(cast(:asked as text) as bit(512))) limit 1
 );

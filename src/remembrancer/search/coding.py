@@ -6,7 +6,6 @@ then how often each occurs (1 byte each). Little-endian everywhere, so that a da
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -21,7 +20,7 @@ READABLE = (1, 2)  # versions whose bytes serve until then
 HEAD = np.dtype(
     [("side", "u1"), ("language", "u1"), ("flags", "u1"), ("spare", "u1"), ("speaker", "<u4"), ("length", "<u4"), ("terms", "<u4")]
 )
-_START = struct.Struct("<BBHI")
+_START = np.dtype([("version", "u1"), ("spare", "u1"), ("parts", "<u2"), ("terms", "<u4")])
 Array = npt.NDArray[Any]
 Coded: TypeAlias = tuple[int, int, int, bytes, bytes | None]  # number within the space, session, occurred_ms, words, vectors
 
@@ -38,7 +37,8 @@ def pack(parts: Sequence[Part]) -> bytes:
         head["speaker"], head["length"], head["terms"] = part.speaker, part.length, len(part.terms)
     terms = np.array([term for part in parts for term in part.terms], "<u4")
     counts = np.array([min(count, COUNT_MAX) for part in parts for count in part.terms.values()], "u1")
-    return _START.pack(VERSION, 0, len(parts), len(terms)) + heads.tobytes() + terms.tobytes() + counts.tobytes()
+    start = np.array([(VERSION, 0, len(parts), len(terms))], _START)
+    return start.tobytes() + heads.tobytes() + terms.tobytes() + counts.tobytes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,44 +60,45 @@ class Batch:
 
 def unpack(rows: Sequence[Coded], dimensions: int) -> Batch:
     """Rows (event number, session, occurred_ms, words, vectors or None) as arrays. Raises WordsDamaged."""
-    sizes = [_size(row[3]) for row in rows]
-    heads, terms, counts, vectors = [], [], [], []
-    for (_, _, _, words, coded), (parts, postings) in zip(rows, sizes, strict=True):
-        first = _START.size + parts * HEAD.itemsize
-        last = first + 4 * postings
-        heads.append(words[_START.size : first])
-        terms.append(words[first:last])
-        counts.append(words[last:])
-        vectors.append(coded if coded is not None and len(coded) == parts * dimensions else bytes(parts * dimensions))
-    head = np.frombuffer(b"".join(heads), HEAD)
-    term = np.frombuffer(b"".join(terms), "<u4")
-    parts_of, postings_of = np.array(sizes, "i8").reshape(-1, 2).T
-    firsts = np.r_[0, np.cumsum(head["terms"], dtype="i8")]
-    if (firsts[np.cumsum(parts_of)] != np.cumsum(postings_of)).any():
+    events, sessions, times, words, coded = zip(*rows, strict=True) if rows else ((),) * 5
+    parts, postings = _sizes(words)
+    firsts = _START.itemsize + HEAD.itemsize * parts
+    lasts = firsts + 4 * postings
+    bounds = list(zip(words, firsts.tolist(), lasts.tolist(), strict=True))
+    head = np.frombuffer(b"".join([one[_START.itemsize : first] for one, first, _ in bounds]), HEAD)
+    term = np.frombuffer(b"".join([one[first:last] for one, first, last in bounds]), "<u4")
+    count = np.frombuffer(b"".join([one[last:] for one, _, last in bounds]), "u1")
+    ends = np.r_[0, np.cumsum(head["terms"], dtype="i8")]
+    if (ends[np.cumsum(parts)] != np.cumsum(postings)).any():
         raise WordsDamaged("the heads of an event's parts do not add up to its terms")
-    numbers = np.repeat(np.array([row[:3] for row in rows], "i8").reshape(len(rows), 3), parts_of, axis=0)
+    sizes = (parts * dimensions).tolist()
+    vectors = [one if one is not None and len(one) == size else bytes(size) for one, size in zip(coded, sizes, strict=True)]
     return Batch(
-        event=numbers[:, 0],
-        session=numbers[:, 1],
-        occurred_ms=numbers[:, 2],
+        event=np.repeat(np.array(events, "i8"), parts),
+        session=np.repeat(np.array(sessions, "i8"), parts),
+        occurred_ms=np.repeat(np.array(times, "i8"), parts),
         head=head,
         vectors=np.frombuffer(b"".join(vectors), "i1").reshape(len(head), dimensions),
         term=term,
         part=np.repeat(np.arange(len(head)), head["terms"]),
-        count=np.frombuffer(b"".join(counts), "u1"),
+        count=count,
     )
 
 
-def _size(words: bytes) -> tuple[int, int]:
-    """How many parts and terms the bytes of one event hold. Raises WordsDamaged."""
-    try:
-        version, _, parts, postings = _START.unpack_from(words)
-    except struct.error as error:
-        raise WordsDamaged(str(error)) from error
-    if version not in READABLE:
-        raise WordsDamaged(f"words of version {version}, not {VERSION}")
-    if parts == 0 or len(words) != _START.size + parts * HEAD.itemsize + 5 * postings:
-        raise WordsDamaged(f"{len(words)} bytes for {parts} parts and {postings} terms")
+def _sizes(words: Sequence[bytes]) -> tuple[Array, Array]:
+    """How many parts and terms the bytes of each event hold. Raises WordsDamaged."""
+    lengths = np.array([len(one) for one in words], "i8")
+    if (lengths < _START.itemsize).any():
+        raise WordsDamaged(f"{lengths.min()} bytes, where {_START.itemsize} say what follows")
+    starts = np.frombuffer(b"".join([one[: _START.itemsize] for one in words]), _START)
+    parts, postings = starts["parts"].astype("i8"), starts["terms"].astype("i8")
+    unknown = ~np.isin(starts["version"], READABLE)
+    if unknown.any():
+        raise WordsDamaged(f"words of version {starts['version'][unknown][0]}, not {VERSION}")
+    wrong = (parts == 0) | (lengths != _START.itemsize + HEAD.itemsize * parts + 5 * postings)
+    if wrong.any():
+        at = int(np.argmax(wrong))
+        raise WordsDamaged(f"{lengths[at]} bytes for {parts[at]} parts and {postings[at]} terms")
     return parts, postings
 
 
