@@ -15,7 +15,7 @@ from memory.asking import Concepts, Memory, memory_in
 
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.memory import database_index
+from remembrancer.memory import by_database, database_index
 from remembrancer.memory.forget import erase_event, forget
 from remembrancer.memory.recall import recall
 from remembrancer.memory.upkeep import Upkeep
@@ -122,6 +122,33 @@ def test_what_another_server_remembered_a_moment_ago_is_found(opening: Opening) 
     assert answer.hits[0].event_id == new
     assert answer == opening(database_search_events=0).ask("which ferry has the colour of the lighthouse")
     assert is_by_database(memory)
+
+
+@pytest.mark.parametrize("text", ["Which ferry has the colour of the lighthouse?", "Who keeps the lighthouse?", "tickets", "number 3"])
+def test_turns_of_a_moment_ago_follow_those_before_them_in_their_session(opening: Opening, text: str) -> None:
+    memory, other = opening(), opening()
+    told(memory)
+    settled(memory)
+    for n in range(6):
+        other.tell(f"Ada: What of the lighthouse, number {n}?", f"Bob: Keeper {n} paints it like the ferry.", session_id="trip")
+
+    answer = memory.ask(text)
+
+    assert answer == opening(database_search_events=0).ask(text)
+    assert is_by_database(memory)
+
+
+def test_of_more_candidates_than_are_looked_at_closely_the_best_are(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = opening()
+    told(memory)
+    settled(memory)
+    expected = memory.found("Who keeps the tickets in the blue folder?")
+    monkeypatch.setattr(by_database, "CLOSER", 1)
+
+    few = memory.found("Who keeps the tickets in the blue folder?")
+
+    assert few[0] == expected[0]
+    assert len(few) < len(expected)
 
 
 def test_what_another_server_erased_is_not_found(opening: Opening) -> None:

@@ -104,25 +104,23 @@ def _view(context: Context, tx: Transaction, account_id: int, space: Row, query:
     asked = _asked(tx, known, of_space, query)
     dimensions = context.embedder.dimensions
 
-    def view_with(rows: Sequence[Row], following: Mapping[int, int]) -> View:
-        batch = batch_of(context, tx, space.id, [*rows, *known.latest])
-        return view_among(batch, dimensions, following, known.statistics, asked.frequencies)
+    def view_of_rows(rows: Sequence[Row], following: Mapping[int, int]) -> View:
+        return view_among(batch_of(context, tx, space.id, rows), dimensions, following, known.statistics, asked.frequencies)
 
     def rows_of(numbers: set[int]) -> list[Row]:
         return tx.all(SQL.rows, embedder=known.embedder, ids=_array(row_id(space.id, number) for number in sorted(numbers)))
 
-    latest = view_among(known.batch, dimensions, {}, known.statistics, asked.frequencies)
-    text = steering_text(latest, asked.question)
+    text = steering_text(view_among(known.batch, dimensions, {}, known.statistics, asked.frequencies), asked.question)
     nearest, farthest = _nearest(context, tx, asked, text)
     held = farthest.union(*(_holding(tx, asked, phrase) for phrase in asked.phrases))
     named = _matching(tx, asked) | nearest | held
     rows = rows_of(named)
     words = [word for one in (asked.question, *asked.phrases) for word in one.words]
     vector = context.query_vectors(text) if dimensions else np.zeros(0, "f4")
-    closer = best_events(view_with(rows, {}), asked.question, words, vector, CLOSER)
+    closer = best_events(view_of_rows(rows, {}), asked.question, words, vector, CLOSER)
     following, near = _beside(tx, known, of_space, closer | held)
     shown = [row for row in rows if number_of(row.id) in near]
-    return view_with(sorted([*shown, *rows_of(near - named)]), following)
+    return view_of_rows([*sorted([*shown, *rows_of(near - named)]), *known.latest], following)
 
 
 def _known(context: Context, tx: Transaction, of_space: dict[str, int], space: Row) -> Known | None:
@@ -227,7 +225,10 @@ def _holding(tx: Transaction, asked: Asked, phrase: Question) -> set[int]:
 
 
 def _beside(tx: Transaction, known: Known, of_space: dict[str, int], numbers: set[int]) -> tuple[dict[int, int], set[int]]:
-    """What comes next in its session after each of these events, those beside them and the latest; and all of them but the latest."""
+    """What comes next in its session after each of these events, those beside them and the latest; and all of them but the latest.
+
+    `numbers` are of events that the database has: what comes between it and one of the latest it could not tell.
+    """
     following: dict[int, int] = {}
     own: dict[int, list[int]] = defaultdict(list)
     for row in known.latest:

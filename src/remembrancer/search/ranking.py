@@ -154,18 +154,34 @@ class Found:
         text, dense, own = self.text[pool], self.dense[pool], self.base[pool]
         previous, following = self._step(pool, "previous"), self._step(pool, "next")
         before, after = base[previous], base[following]
-        asks, when = flagged & QUESTION > 0, flagged & TIME > 0
+        when = flagged & TIME > 0
         mean, deviation = view.log_length
         length = (np.log1p(view["length"][pool]) - mean) / deviation
         session_text, session_dense = self._session_best(text, dense)
-        columns = (
-            text, dense, before, after, before * (flags[previous] & QUESTION > 0), session_text, session_dense, self._speaker(),
-            self._date(), asks, length, when * float(self.question.asks_when), own * length, self.lexical.coverage[pool], self._sibling(),
-            self._around(previous, following), when, text**2, dense**2,
-        )  # fmt: skip
+        columns = {
+            "text": text,
+            "dense": dense,
+            "previous": before,
+            "next": after,
+            "previous_asks": before * (flags[previous] & QUESTION > 0),
+            "session_text": session_text,
+            "session_dense": session_dense,
+            "speaker": self._speaker(),
+            "date": self._date(),
+            "asks": flagged & QUESTION > 0,
+            "length": length,
+            "when_time": when * float(self.question.asks_when),
+            "base_length": own * length,
+            "coverage": self.lexical.coverage[pool],
+            "sibling": self._sibling(),
+            "around": self._around(previous, following),
+            "time": when,
+            "text_squared": text**2,
+            "dense_squared": dense**2,
+        }
         features = np.empty((len(pool), len(FEATURES)), "f4")
-        for place, column in enumerate(columns):
-            features[:, place] = column
+        for place, feature in enumerate(FEATURES):
+            features[:, place] = columns[feature]
         return features
 
     def _session_best(self, *scores: Array) -> Array:
