@@ -303,9 +303,8 @@ def main() -> None:
                     told = one_large(clock, engines, events, given.events, given.questions, folder)
             asked = f"{command.format(part)} --questions {given.questions}"
             section = f"engines-{part}" + (f"-{given.events}" if part == "large" else "")
-            write_section(
-                section, f"Engines: {NAMED[part].format(events=given.events)}", asked, told
-            )  # at once: the next part may take long
+            title = f"Engines: {NAMED[part].format(events=given.events)}"
+            write_section(section, title, asked, told)  # at once: the next part may take long
 
 
 if __name__ == "__main__":

@@ -41,6 +41,7 @@ ASKED = (  # by file: what each search and turn asks of tables that grow with us
     "memory/memory.sql same_turn", "memory/memory.sql claim_number", "memory/memory.sql event_by_id", "memory/memory.sql note_remembered",
     "memory/sessions.sql turns", "memory/browse.sql newest_events", "memory/sessions.sql sessions", "agent/second_look.sql cited",
     "agent/second_look.sql turn_of_reply", "accounts/once.sql answer_of",
+    "memory/memory.sql searched", "memory/memory.sql standing",
     "memory/search_postgresql.sql frequencies", "memory/search_postgresql.sql beside", "memory/search_postgresql.sql rows",
     "memory/search_postgresql.sql rows_from",
 )  # fmt: skip

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from ..context import Context
 from ..protocol.memory import MemoryQuery
@@ -111,12 +112,12 @@ def _view(context: Context, tx: Transaction, account_id: int, space: Row, query:
         return tx.all(SQL.rows, embedder=known.embedder, ids=_array(row_id(space.id, number) for number in sorted(numbers)))
 
     text = steering_text(view_among(known.batch, dimensions, {}, known.statistics, asked.frequencies), asked.question)
-    nearest, farthest = _nearest(context, tx, asked, text)
+    vector = context.query_vectors(text)
+    nearest, farthest = _nearest(tx, asked, vector)
     held = farthest.union(*(_holding(tx, asked, phrase) for phrase in asked.phrases))
     named = _matching(tx, asked) | nearest | held
     rows = rows_of(named)
     words = [word for one in (asked.question, *asked.phrases) for word in one.words]
-    vector = context.query_vectors(text) if dimensions else np.zeros(0, "f4")
     closer = best_events(view_of_rows(rows, {}), asked.question, words, vector, CLOSER)
     following, near = _beside(tx, known, of_space, closer | held)
     shown = [row for row in rows if number_of(row.id) in near]
@@ -191,15 +192,12 @@ def _matching(tx: Transaction, asked: Asked) -> set[int]:
     return {row.number for row in rows}
 
 
-def _nearest(context: Context, tx: Transaction, asked: Asked, text: str) -> tuple[set[int], set[int]]:
+def _nearest(tx: Transaction, asked: Asked, vector: npt.NDArray[np.float32]) -> tuple[set[int], set[int]]:
     """Events with the vectors nearest to the question's, and the one farthest from it: scores are stretched between the two."""
-    dimensions = context.embedder.dimensions
-    if not dimensions:
+    wanted = quantised(vector[None, :])[0]
+    if not wanted.any():
         return set(), set()
-    vector = quantised(context.query_vectors(text)[None, :])[0]
-    if not vector.any():
-        return set(), set()
-    rows = tx.all(sized(SQL.nearest, dimensions), asked=signs(vector), most=NEAREST, **asked.values)
+    rows = tx.all(sized(SQL.nearest, len(wanted)), asked=signs(wanted), most=NEAREST, **asked.values)
     return {row.number for row in rows if not row.is_farthest}, {row.number for row in rows if row.is_farthest}
 
 

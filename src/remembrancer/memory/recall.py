@@ -10,7 +10,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..accounts import space_user_id
 from ..context import Caller, Context
@@ -101,7 +100,7 @@ def look(context: Context, tx: Transaction, caller: Caller, user_id: str, query:
     help_hits = help_for(query.query_text) or None
     if space is None:
         question = ask(query.query_text)
-        lessons = relevant(context, tx, caller, question, _vector(context, question.text))
+        lessons = relevant(context, tx, caller, question, context.query_vectors(question.text))
         missing = list(query.focus_words) or None
         stages.end("cubes")
         return Looked(answer=MemoryAnswer(hits=[], shared_cubes=lessons, step=0, total_hits=0, focus_missing=missing, help_hits=help_hits))
@@ -116,7 +115,7 @@ def look(context: Context, tx: Transaction, caller: Caller, user_id: str, query:
     hits, shown = _hits(tx, space.id, found, focus, ranked, query)
     stages.end("texts")
     steering = steering_text(view, found.question)
-    lessons = relevant(context, tx, caller, found.question, _vector(context, steering))
+    lessons = relevant(context, tx, caller, found.question, context.query_vectors(steering))
     stages.end("cubes")
     answer = MemoryAnswer(
         hits=hits,
@@ -131,17 +130,12 @@ def look(context: Context, tx: Transaction, caller: Caller, user_id: str, query:
     return Looked(answer=answer, space_id=space.id, found=found, weights=weights, focus=focus, shown=shown, vector_text=steering)
 
 
-def _vector(context: Context, text: str) -> npt.NDArray[np.float32]:
-    """The vector of a query (dimensions,), mostly made already; empty without an embedder."""
-    return context.query_vectors(text) if context.embedder.dimensions else np.zeros(0, "f4")
-
-
 def find(context: Context, view: View, query: MemoryQuery, stages: Stages) -> Found:
     """Score every part of a space against a query."""
     question = ask(query.query_text, view.languages)
     words = lexical(view, (*question.words, *focus_words(view, query)))
     stages.end("words")
-    vector = _vector(context, steering_text(view, question))
+    vector = context.query_vectors(steering_text(view, question))
     stages.end("embedding")
     cosine = cosines(view, vector)
     stages.end("vectors")

@@ -91,9 +91,7 @@ def view_among(batch: Batch, dimensions: int, following: Mapping[int, int], stat
 def best_events(view: View, question: Question, words: Sequence[Word], vector: Array, most: int) -> set[int]:
     """So many events of a view that fit best by words and vector together: whoever ranks looks at these more closely."""
     found = Found(view, question, lexical(view, words), cosines(view, vector))
-    events = view["event"][np.argsort(-found.base, kind="stable")]
-    _, firsts = np.unique(events, return_index=True)
-    return set(events[np.sort(firsts)[:most]].tolist())
+    return set(found.events_of(np.arange(view.size))[:most].tolist())
 
 
 def _part(columns: dict[str, Array], following: Mapping[int, int]) -> None:

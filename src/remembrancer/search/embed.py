@@ -93,7 +93,9 @@ class QueryVectors:
         self._lock = threading.Lock()
 
     def __call__(self, text: str) -> Vectors:
-        """The vector of one query: float32, shape (dimensions,)."""
+        """The vector of one query: float32, shape (dimensions,); empty without an embedder."""
+        if not self._embedder.dimensions:
+            return np.zeros(0, "f4")
         with self._lock:
             if text in self._kept:
                 self._kept.move_to_end(text)

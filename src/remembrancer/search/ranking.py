@@ -258,7 +258,10 @@ class Found:
             for row, one in zip(held, whole, strict=True):
                 row[self.view.find(one)[0]] = True
             kept &= held.all(axis=0) if word.in_pairs else held.any(axis=0)
-        parts = np.flatnonzero(kept)
+        return self.events_of(np.flatnonzero(kept))
+
+    def events_of(self, parts: Array) -> Array:
+        """Numbers of the events that these parts are of, each once, the one with the best base score first."""
         events = self.view["event"][parts[np.argsort(-self.base[parts], kind="stable")]]
         _, firsts = np.unique(events, return_index=True)
         return events[np.sort(firsts)]
@@ -357,19 +360,19 @@ class Found:
 
     def reasons(self, parts: Sequence[int]) -> list[list[Reason]]:
         """Why each of some parts of the pool was found, by its strongest signals only."""
+        if not parts:
+            return []
         places = np.searchsorted(self.pool, parts)
         rows = self.features[places].tolist()
         by_text = self._ranks(self.text, parts)
         by_cosine = self._ranks(self.cosine, parts)
-        cosines = self.cosine[parts].tolist() if parts else []
-        return [
-            _reasons(dict(zip(FEATURES, row, strict=True)), *told) for row, *told in zip(rows, by_text, by_cosine, cosines, strict=True)
-        ]
+        told = zip(rows, by_text, by_cosine, self.cosine[parts].tolist(), strict=True)
+        return [_reasons(dict(zip(FEATURES, row, strict=True)), *signals) for row, *signals in told]
 
     def _ranks(self, score: Array, parts: Sequence[int]) -> list[int]:
         """The ranks of some parts of the pool by a score, 1 = the largest."""
-        above = np.count_nonzero(score[self.pool] > score[parts][:, None], axis=1) if parts else np.zeros(0, int)
-        return (above + 1).tolist()
+        ranks: list[int] = (1 + np.count_nonzero(score[self.pool] > score[parts][:, None], axis=1)).tolist()
+        return ranks
 
 
 def _reasons(row: dict[str, float], by_text: int, by_cosine: int, cosine: float) -> list[Reason]:
