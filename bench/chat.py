@@ -24,10 +24,10 @@ from bench.locomo import Conversation, conversations
 from bench.report import table, write_section
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.agent.quoting import quotes
+from remembrancer.agent.extractive_answer import quotes
 from remembrancer.context import Context
-from remembrancer.memory.events import write_event
-from remembrancer.memory.recall import recall
+from remembrancer.memory.recall.recall import recall
+from remembrancer.memory.write.events import write_event
 from remembrancer.protocol import limits
 from remembrancer.protocol.memory import EventWrite, Hit, MemoryQuery
 from remembrancer.search import open_embedder

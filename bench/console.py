@@ -19,11 +19,12 @@ from playwright.sync_api import Browser, BrowserContext, sync_playwright
 
 from bench.http import Server
 from bench.report import table, write_section
-from remembrancer.accounts import caller_for, keys, sessions
+from remembrancer.accounts import browser_sessions as sessions
+from remembrancer.accounts import caller_for, keys
+from remembrancer.console.routes import PAGES
 from remembrancer.context import assemble
-from remembrancer.entrypoints.console.routes import PAGES
-from remembrancer.memory.importing import read as read_import
-from remembrancer.memory.importing import store
+from remembrancer.memory.exchange.importer import read as read_import
+from remembrancer.memory.exchange.importer import store
 from remembrancer.settings import read
 
 LOADS = 7

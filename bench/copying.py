@@ -21,9 +21,9 @@ from remembrancer.accounts import caller_for
 from remembrancer.context import assemble
 from remembrancer.settings import Settings
 from remembrancer.store import Store, open_store
-from remembrancer.store.catalogue import tables
-from remembrancer.store.copying import copy
-from remembrancer.store.digest import held
+from remembrancer.store.transfer.catalog import tables
+from remembrancer.store.transfer.copy import copy
+from remembrancer.store.transfer.digest import held
 from remembrancer.testing.postgres import Postgres
 
 

@@ -25,10 +25,10 @@ from bench.report import table, write_section
 from remembrancer import testing
 from remembrancer.accounts import caller_for, keys
 from remembrancer.context import Context
-from remembrancer.memory.database_index import advance
-from remembrancer.memory.recall import recall
-from remembrancer.memory.remember import remember
+from remembrancer.memory.recall.postgresql_index import advance
+from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.spaces import number_of
+from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import MemoryQuery, Turn
 from remembrancer.search import open_embedder
 from remembrancer.settings import Settings

@@ -18,10 +18,10 @@ from bench.load import Turns, fill
 from bench.report import table, timed, write_section
 from remembrancer.accounts import caller_for, keys
 from remembrancer.context import Context, assemble
-from remembrancer.memory.forget import erase_event, forget
-from remembrancer.memory.recall import recall
+from remembrancer.memory.history.forget import erase_event, forget
+from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.spaces import row_id
-from remembrancer.protocol.erasing import Forget
+from remembrancer.protocol.forget import Forget
 from remembrancer.protocol.memory import MemoryQuery
 from remembrancer.settings import Settings
 from remembrancer.store import Transaction

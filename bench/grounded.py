@@ -29,11 +29,11 @@ from bench.runtime import small_model
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.agent.chat import chat, events_of
-from remembrancer.agent.drafting import Brief
-from remembrancer.agent.looking import IN_REF, Cited, look, take_apart
-from remembrancer.agent.summarizing import draft_summary
+from remembrancer.agent.drafts import Brief
+from remembrancer.agent.summarize import draft_summary
+from remembrancer.claims.review import IN_REF, Cited, look, take_apart
 from remembrancer.context import Context, without_secrets
-from remembrancer.memory.headlines import sentences
+from remembrancer.memory.summaries.extractive import sentences
 from remembrancer.models import Budget, Models, Question, Reply, Slot, Try
 from remembrancer.models.calls import ConfiguredModels
 from remembrancer.models.port import OnText

@@ -20,10 +20,10 @@ import numpy as np
 
 from bench.locomo import Conversation, conversations
 from bench.report import table, write_section
-from remembrancer.memory.headlines import Headline, headlines, sentences
+from remembrancer.memory.summaries.extractive import Headline, headlines, sentences
 from remembrancer.search import Embedder, open_embedder
-from remembrancer.search.analysis import words
-from remembrancer.search.languages import BY_CODE
+from remembrancer.search.text.analysis import words
+from remembrancer.search.text.languages import BY_CODE
 
 SHARES = (0.05, 0.10)  # of the length of the texts
 SEED = 7

@@ -30,7 +30,7 @@ from bench.load import SEED, Turns, fill
 from bench.report import table, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import Context, assemble
-from remembrancer.memory.recall import recall
+from remembrancer.memory.recall.recall import recall
 from remembrancer.protocol.memory import MemoryQuery
 from remembrancer.settings import read
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bench.locomo import conversations
 from remembrancer.context import Context
-from remembrancer.memory.keep import Address, keep
+from remembrancer.memory.write.turns import Address, keep
 from remembrancer.search import Derived, Said, derived_by, pack, quantised, take_apart
 from remembrancer.store import Transaction
 

@@ -27,10 +27,10 @@ from remembrancer.models import Budget, Models, Question, Reply, Slot, Try, toke
 from remembrancer.models.calls import ConfiguredModels
 from remembrancer.models.port import OnText
 from remembrancer.protocol.execution import Executed, Execution
+from remembrancer.repair.models.budget import SLOTS, Panel
+from remembrancer.repair.programs import run_program
+from remembrancer.sandbox.sandbox import Sandbox
 from remembrancer.settings import Settings, read
-from remembrancer.tools.programs import run_program
-from remembrancer.tools.repair_by_model.spending import SLOTS, Panel
-from remembrancer.tools.sandbox.sandbox import Sandbox
 
 PROGRAMS = Path(__file__).with_name("planted.toml")
 

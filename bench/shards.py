@@ -28,8 +28,8 @@ import remembrancer
 from bench.report import table, timed
 from remembrancer.accounts import caller_for
 from remembrancer.context import assemble
-from remembrancer.memory.recall import recall
-from remembrancer.memory.remember import remember
+from remembrancer.memory.recall.recall import recall
+from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import MemoryQuery, Turn
 from remembrancer.settings import Settings
 from remembrancer.store import Queries

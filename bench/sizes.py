@@ -16,7 +16,7 @@ import psycopg
 from bench.report import table, write_section
 from remembrancer.accounts import caller_for
 from remembrancer.context import assemble
-from remembrancer.memory.importing import read, store
+from remembrancer.memory.exchange.importer import read, store
 from remembrancer.settings import Settings
 from remembrancer.testing.postgres import Postgres
 

@@ -7,7 +7,20 @@ from collections import OrderedDict
 import numpy as np
 
 from bench.locomo import Conversation
-from remembrancer.search import Embedder, Found, SpaceIndex, View, ask, cosines, lexical, pack, quantised, steering_text, take_apart, unpack
+from remembrancer.search import (
+    Embedder,
+    Found,
+    SpaceIndex,
+    View,
+    ask,
+    cosines,
+    lexical,
+    pack,
+    quantised,
+    steering_text,
+    take_apart,
+    unpack,
+)
 
 _vectors: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
 

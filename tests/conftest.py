@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.entrypoints.http import make_app
+from remembrancer.server.app import make_app
 
 settings.register_profile("steady", deadline=None)  # how long a case takes is for bench/ to say
 settings.load_profile("steady")

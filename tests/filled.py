@@ -10,12 +10,12 @@ from service import Http, new_key
 from starlette.testclient import TestClient
 
 from remembrancer.accounts import caller_for
+from remembrancer.accounts.browser_sessions import sign_in
 from remembrancer.accounts.invitations import accept, invite
 from remembrancer.accounts.passwords import SignInRefused, account_of
-from remembrancer.accounts.sessions import sign_in
 from remembrancer.context import Caller, Context
-from remembrancer.entrypoints.http import make_app
-from remembrancer.memory.importing import read, store
+from remembrancer.memory.exchange.importer import read, store
+from remembrancer.server.app import make_app
 
 TURN = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino, pier 3.", "session_id": "trip"}
 LEARNED = {

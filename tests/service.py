@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from remembrancer.accounts import keys
 from remembrancer.context import Context
-from remembrancer.entrypoints import server
+from remembrancer.server import run as server
 
 TABLES = (
     "summaries",

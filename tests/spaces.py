@@ -6,8 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from remembrancer.search import Found, SpaceIndex, View, ask, contains, cosines, lexical, load_weights, pack, quantised, take_apart, unpack
-from remembrancer.search.coding import Batch
+from remembrancer.search import (
+    Found,
+    SpaceIndex,
+    View,
+    ask,
+    contains,
+    cosines,
+    lexical,
+    load_weights,
+    pack,
+    quantised,
+    take_apart,
+    unpack,
+)
+from remembrancer.search.index.encoding import Batch
 
 DAY_MS = 86_400_000
 START_MS = 1_767_225_600_000  # 2026-01-01

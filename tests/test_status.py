@@ -11,8 +11,8 @@ import numpy as np
 from remembrancer import status, testing
 from remembrancer.accounts import keys
 from remembrancer.context import Context
-from remembrancer.search.coding import VERSION as WORDS_VERSION
-from remembrancer.search.embed import NoEmbedder
+from remembrancer.search.embedder import NoEmbedder
+from remembrancer.search.index.encoding import VERSION as WORDS_VERSION
 from remembrancer.store import Transaction
 
 

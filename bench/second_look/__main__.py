@@ -24,11 +24,11 @@ from typing import NamedTuple
 from bench.report import table, write_section
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.agent.evidence import Evidence
-from remembrancer.agent.looking import Cited, look, take_apart
 from remembrancer.agent.second_look import second_look
-from remembrancer.memory.recall import recall
-from remembrancer.memory.remember import remember
+from remembrancer.claims.evidence import Evidence
+from remembrancer.claims.review import Cited, look, take_apart
+from remembrancer.memory.recall.recall import recall
+from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import MemoryQuery, Turn
 from remembrancer.protocol.second_look import SecondLook
 

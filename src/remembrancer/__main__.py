@@ -1,6 +1,6 @@
 """`python -m remembrancer`: the same as the command `remembrancer`."""
 
-from .entrypoints.cli import main
+from .cli.app import main
 
 if __name__ == "__main__":
     main()

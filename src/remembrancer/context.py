@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from .settings import Settings
 from .store import Pool, Store, open_store
-from .store.copying import refuse_unfinished
+from .store.transfer.copy import refuse_unfinished
 
 if TYPE_CHECKING:
     from .models import Models
@@ -97,7 +97,7 @@ def assemble(settings: Settings) -> Context:
 
 def without_secrets(text: str) -> str:
     """A text with each secret replaced by its kind."""
-    from .search.secrets import masked, secrets_in
+    from .search.text.secrets import masked, secrets_in
 
     return masked(text, secrets_in(text))
 

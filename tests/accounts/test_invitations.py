@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from remembrancer import accounts, testing
+from remembrancer.accounts.browser_sessions import sign_in, signed_in
 from remembrancer.accounts.invitations import InvitationUnknown, accept, invite, invited
 from remembrancer.accounts.passwords import SignInRefused, account_of
-from remembrancer.accounts.sessions import sign_in, signed_in
 from remembrancer.context import Context
 from remembrancer.protocol import limits
 from remembrancer.protocol.errors import InvalidRequest

@@ -9,8 +9,8 @@ from contextlib import ExitStack, closing
 import pytest
 from engines import server
 
-from remembrancer.accounts.rates import forget_idle, take_call
-from remembrancer.entrypoints.limiter import Limiter, RateExceeded
+from remembrancer.accounts.rate_limits import forget_idle, take_call
+from remembrancer.http.rate_limiter import Limiter, RateExceeded
 from remembrancer.store import Store, open_store
 
 SERVERS, MINUTE_US = 3, 60_000_000

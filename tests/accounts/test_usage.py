@@ -14,8 +14,8 @@ from remembrancer import testing
 from remembrancer.accounts.keys import authenticate
 from remembrancer.accounts.usage import DAYS_SHOWN, Kind, Tally, Usage, usage_of
 from remembrancer.context import Caller, Context
-from remembrancer.entrypoints.http import make_app
 from remembrancer.models import Try
+from remembrancer.server.app import make_app
 
 DAY_MS = 86_400_000
 NEVER_S = 3_600.0  # the tests add by hand

@@ -14,10 +14,10 @@ import pytest
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.agent.chat import begin, chat, finish
-from remembrancer.agent.drafting import Gate, clean, last_of
-from remembrancer.agent.quoting import QUOTED_TOPIC
+from remembrancer.agent.drafts import Gate, clean, last_of
+from remembrancer.agent.extractive_answer import QUOTED_TOPIC
 from remembrancer.context import Caller, Context
-from remembrancer.memory.remember import remember
+from remembrancer.memory.write.remember import remember
 from remembrancer.models import Budget, ModelFailed, Models, Question, Reply, Try
 from remembrancer.models.port import OnText
 from remembrancer.protocol import limits
@@ -260,7 +260,7 @@ from pathlib import Path
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.agent.chat import chat
-from remembrancer.entrypoints import http
+from remembrancer.server import app
 from remembrancer.protocol.chat import Chat
 folder = Path(sys.argv[1])
 context = testing.context(folder)

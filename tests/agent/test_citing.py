@@ -6,8 +6,8 @@ from datetime import date
 
 import pytest
 
-from remembrancer.agent.citing import with_refs
-from remembrancer.agent.evidence import Evidence
+from remembrancer.agent.citations import with_refs
+from remembrancer.claims.evidence import Evidence
 
 DAY = date(2026, 3, 2)
 FERRY, CABIN = "e_0000000000001", "e_0000000000002"

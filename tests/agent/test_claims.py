@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import text
 
-from remembrancer.agent.claims import claims_in, language_of, plain
-from remembrancer.agent.values import Claim, Clock, Dates, Name, Quantity, Verbatim, When
+from remembrancer.claims.extract import claims_in, language_of, plain
+from remembrancer.claims.values import Claim, Clock, Dates, Name, Quantity, Verbatim, When
 
 DAY = date(2026, 3, 11)  # a Wednesday
 

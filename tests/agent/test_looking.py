@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import lists, sampled_from, text
 
-from remembrancer.agent.evidence import Evidence
-from remembrancer.agent.looking import Cited, look, take_apart
+from remembrancer.claims.evidence import Evidence
+from remembrancer.claims.review import Cited, look, take_apart
 
 DAY = date(2026, 3, 11)
 EVENTS = {

@@ -12,8 +12,8 @@ from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.agent.second_look import SQL, TurnNotSaved, second_look
 from remembrancer.context import Caller, Context
-from remembrancer.memory.recall import recall
-from remembrancer.memory.remember import remember
+from remembrancer.memory.recall.recall import recall
+from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import MemoryQuery, Turn
 from remembrancer.protocol.second_look import SecondLook
 

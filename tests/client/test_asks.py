@@ -13,8 +13,8 @@ import pytest
 from remembrancer.client import AsyncClient, Client, asks
 from remembrancer.client.asks import Ask
 from remembrancer.client.errors import Conflict
-from remembrancer.entrypoints.endpoint import Endpoint
-from remembrancer.entrypoints.http import ROUTES
+from remembrancer.http.endpoint import Endpoint
+from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.chat import Chat
 from remembrancer.protocol.cubes import CubeCreate, CubeVote
 from remembrancer.protocol.feedback import Feedback, FeedbackQuery

@@ -9,10 +9,7 @@ from client.leading import DEAD, FAILED, MADE, MAPPED, PASSED, SEAL, cube, found
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.client.runtime_core import (
-    NOTE_KEPT_LATER,
-    NOTE_UNSURE,
-)
+from remembrancer.client.runtime_core import NOTE_KEPT_LATER, NOTE_UNSURE
 from remembrancer.client.runtime_parts import shortened
 
 GOOD = f"At 9:40 (ref: evt_1).\nCUBE_NOTHING: nothing new\n{SEAL}"

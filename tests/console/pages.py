@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from remembrancer.entrypoints.console.routes import PAGES
+from remembrancer.console.routes import PAGES
 
 EVERY_PAGE = sorted(path for path, page in PAGES.items() if page.get and not page.anybody and not page.gives_file)  # of who is signed in
 EVERY_FORM = sorted(path for path, page in PAGES.items() if page.post)

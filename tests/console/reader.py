@@ -8,7 +8,8 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from remembrancer.accounts import NO_KEY, sessions
+from remembrancer.accounts import NO_KEY
+from remembrancer.accounts import browser_sessions as sessions
 from remembrancer.accounts.accounts import account_named
 from remembrancer.context import Caller, Context
 

@@ -21,9 +21,9 @@ from playwright.sync_api import Playwright, ViewportSize, sync_playwright
 from service import Http, new_key, serving
 from starlette.testclient import TestClient
 
+from remembrancer.console.routes import PAGES
 from remembrancer.context import Context, assemble
-from remembrancer.entrypoints.console.routes import PAGES
-from remembrancer.entrypoints.http import make_app
+from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 
 SIZES: Mapping[str, ViewportSize] = {"narrow": {"width": 360, "height": 780}, "wide": {"width": 1600, "height": 1000}}

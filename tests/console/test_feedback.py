@@ -14,8 +14,8 @@ from service import rows
 
 from remembrancer import testing
 from remembrancer.context import Context
+from remembrancer.feedback import give_feedback
 from remembrancer.protocol.feedback import Feedback
-from remembrancer.tools.feedback import give_feedback
 
 PATH = "/console/feedback"
 BUG = {"type": "bug", "title": "A hit is cut in two", "description": "The second half\r\nis missing.", "severity": "3"}

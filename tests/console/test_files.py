@@ -17,8 +17,8 @@ from service import Http, new_key, rows
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.context import Context
+from remembrancer.files.files import create_file
 from remembrancer.protocol.files import FileCreate
-from remembrancer.tools.files import create_file
 
 PATH = "/console/files"
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")  # one dot

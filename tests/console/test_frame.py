@@ -11,12 +11,12 @@ from console.reader import ORIGIN, Reader
 from service import new_key, rows
 from starlette.testclient import TestClient
 
-from remembrancer.accounts import sessions
+from remembrancer.accounts import browser_sessions as sessions
+from remembrancer.console import layout as frame
+from remembrancer.console.routes import PAGES
 from remembrancer.context import Context
-from remembrancer.entrypoints import pages
-from remembrancer.entrypoints.console import assets, frame
-from remembrancer.entrypoints.console.routes import PAGES
-from remembrancer.entrypoints.http import make_app
+from remembrancer.http import assets, pages
+from remembrancer.server.app import make_app
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "

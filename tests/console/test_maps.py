@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from service import Http, new_key
 
-from remembrancer.entrypoints.console.differences import LINES_MAX, WORDS_MAX, differences
+from remembrancer.console.text_diff import LINES_MAX, WORDS_MAX, differences
 from remembrancer.memory.facts import FACTS_LISTED_MAX
 
 HERE = "/console/map"

@@ -14,7 +14,7 @@ from playwright.sync_api import Page, expect
 from service import Http, new_key
 
 from remembrancer.context import Context
-from remembrancer.entrypoints.server import welcome
+from remembrancer.server.run import welcome
 
 GOOD = "correct horse battery"
 

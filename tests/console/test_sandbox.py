@@ -18,9 +18,9 @@ from starlette.testclient import TestClient
 
 from remembrancer import testing
 from remembrancer.accounts.usage import usage_of
+from remembrancer.console.sandbox import EXAMPLES
 from remembrancer.context import Context
-from remembrancer.entrypoints.console.sandbox import EXAMPLES
-from remembrancer.entrypoints.http import make_app
+from remembrancer.server.app import make_app
 
 PATH = "/console/sandbox"
 
@@ -157,8 +157,8 @@ class TestQueue:
 
 def test_no_confinement_is_said_clearly(owner: Reader, monkeypatch: pytest.MonkeyPatch, context: Context) -> None:
     """Decisions: 'No isolation available on the host → 503, never an unprotected run.'"""
-    monkeypatch.setattr("remembrancer.tools.sandbox.sandbox.LADDER", ("ns",))
-    monkeypatch.setattr("remembrancer.tools.sandbox.sandbox._SHOWN", (str(context.settings.data_folder),))
+    monkeypatch.setattr("remembrancer.sandbox.sandbox.LADDER", ("ns",))
+    monkeypatch.setattr("remembrancer.sandbox.sandbox._SHOWN", (str(context.settings.data_folder),))
     answer = owner.send(f"{PATH}/run", code="1", mode="fix")
 
     assert (answer.status_code, 'role="alert"' in answer.text) == (503, True)

@@ -13,8 +13,8 @@ from service import new_key
 
 from remembrancer.accounts.keys import authenticate
 from remembrancer.accounts.usage import Tally
+from remembrancer.console.usage import HEIGHT, WIDTH, chart
 from remembrancer.context import Context
-from remembrancer.entrypoints.console.usage import HEIGHT, WIDTH, chart
 
 PATH = "/console/usage"
 

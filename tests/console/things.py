@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 from service import Http
 
 from remembrancer.accounts import caller_for
+from remembrancer.cli.demo import CONVERSATION
 from remembrancer.context import Context
-from remembrancer.entrypoints.demo.tour import CONVERSATION
-from remembrancer.memory.importing import read, store
+from remembrancer.memory.exchange.importer import read, store
 
 Words: TypeAlias = Callable[[str, int], str]  # what to write into a field: of what people would write there, and how much fits
 

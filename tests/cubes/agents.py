@@ -8,7 +8,8 @@ import numpy as np
 
 from remembrancer.accounts import caller_for, keys
 from remembrancer.context import Caller, Context
-from remembrancer.cubes import shared, votes
+from remembrancer.cubes import serving as shared
+from remembrancer.cubes import votes
 from remembrancer.cubes.lessons import Lesson, MadeCube, keep_lesson, prepare
 from remembrancer.protocol.cubes import CubeVote, CubeVoted, SharedCube
 from remembrancer.search import ask

@@ -11,8 +11,8 @@ from memory.asking import Concepts
 from remembrancer import testing
 from remembrancer.context import Context
 from remembrancer.cubes.lessons import SQL
-from remembrancer.cubes.renewal import BATCH, renew
-from remembrancer.memory.upkeep import Upkeep
+from remembrancer.cubes.reindex import BATCH, renew
+from remembrancer.memory.maintenance import Upkeep
 
 HOUND = {"topic": "hounds", "essence": "A hound wants to be walked before noon.", "rules": "- MUST walk it before noon."}
 

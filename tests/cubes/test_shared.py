@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.cubes import shared
+from remembrancer.cubes import serving as shared
 from remembrancer.cubes.lessons import SQL
 from remembrancer.protocol.limits import CUBES_SHOWN_MAX
 from remembrancer.search import open_embedder
-from remembrancer.search.embed import NoEmbedder
+from remembrancer.search.embedder import NoEmbedder
 from remembrancer.store import Transaction
 
 
@@ -314,7 +314,7 @@ class TestRatingsOwed:
 
 
 def test_ten_thousand_cubes_are_taken_in_piece_by_piece(ada: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remembrancer.cubes.shared.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("remembrancer.cubes.serving.ROWS_AT_ONCE", 7)
     chance = random.Random(1)
     made = [(ada.publish if chance.random() < 0.5 else lambda: ada.make().cube_id)() for _ in range(40)]
 

@@ -15,10 +15,10 @@ from command import Cli
 from integrations.agent import Agent, context
 from service import new_key
 
+from remembrancer.cli.install import plan
 from remembrancer.context import Context
-from remembrancer.entrypoints.cli_install import plan
-from remembrancer.entrypoints.install.agents import AGENTS, Wanted, changes, folder, hook_command
-from remembrancer.entrypoints.install.changes import Change, NotUnderstood, Overtaken, write
+from remembrancer.install.agents import AGENTS, Wanted, changes, folder, hook_command
+from remembrancer.install.file_changes import Change, NotUnderstood, Overtaken, write
 from remembrancer.settings import SettingInvalid
 
 URL = "http://127.0.0.1:8460"

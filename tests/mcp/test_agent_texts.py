@@ -9,7 +9,7 @@ from service import Http
 
 from remembrancer.client import Client
 from remembrancer.client.tools import TOOLS, ArgumentsUnfit, call_tool
-from remembrancer.entrypoints.agent_texts import files
+from remembrancer.http.agent_instructions import files
 from remembrancer.protocol.constitution import RULES
 
 ROOT = Path(__file__).parents[2]
@@ -47,7 +47,7 @@ def test_llms_txt_names_every_tool_and_where_to_read_on(http: Http) -> None:
 
 @pytest.mark.parametrize("name", sorted(files()))
 def test_the_files_of_the_repository_are_as_they_are_made(name: str) -> None:
-    """Issue: 'all generated and checked by a test'. To write them: python -m remembrancer.entrypoints.agent_texts."""
+    """Issue: 'all generated and checked by a test'. To write them: python -m remembrancer.http.agent_instructions."""
     assert (ROOT / name).read_text("utf-8") == files()[name]
 
 

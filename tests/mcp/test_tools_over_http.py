@@ -23,8 +23,8 @@ from remembrancer.accounts import caller_for
 from remembrancer.accounts.prompts import set_prompt
 from remembrancer.client.tools import TOOLS
 from remembrancer.context import Context
-from remembrancer.entrypoints.http import make_app
 from remembrancer.protocol.prompts import PromptWrite
+from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 
 NAMES = [

@@ -12,8 +12,8 @@ import numpy as np
 from remembrancer import testing
 from remembrancer.accounts import caller_for, keys
 from remembrancer.context import Caller, Context
-from remembrancer.memory.recall import recall
-from remembrancer.memory.remember import remember
+from remembrancer.memory.recall.recall import recall
+from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import Hit, MemoryAnswer, MemoryQuery, Turn
 
 

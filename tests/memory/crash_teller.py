@@ -9,10 +9,10 @@ from pathlib import Path
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.context import new_id
-from remembrancer.memory.importing import read, store
-from remembrancer.memory.remember import remember
+from remembrancer.memory.exchange.importer import read, store
+from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import Turn
-from remembrancer.search.embed import NoEmbedder
+from remembrancer.search.embedder import NoEmbedder
 from remembrancer.settings import Settings
 
 folder, url, what = sys.argv[1:]

@@ -15,11 +15,12 @@ from memory.asking import Concepts, Memory, memory_in
 
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.memory import by_database, database_index
-from remembrancer.memory.forget import erase_event, forget
-from remembrancer.memory.recall import recall
-from remembrancer.memory.upkeep import Upkeep
-from remembrancer.protocol.erasing import Forget
+from remembrancer.memory.history.forget import erase_event, forget
+from remembrancer.memory.maintenance import Upkeep
+from remembrancer.memory.recall import postgresql as by_database
+from remembrancer.memory.recall import postgresql_index as database_index
+from remembrancer.memory.recall.recall import recall
+from remembrancer.protocol.forget import Forget
 from remembrancer.protocol.memory import MemoryQuery
 from remembrancer.settings import Settings
 

@@ -13,9 +13,9 @@ from memory.asking import Memory, opened
 
 import remembrancer
 from remembrancer import testing
-from remembrancer.memory.events import event_detail
-from remembrancer.memory.importing import BATCH, read, store
-from remembrancer.search.embed import NoEmbedder
+from remembrancer.memory.exchange.importer import BATCH, read, store
+from remembrancer.memory.write.events import event_detail
+from remembrancer.search.embedder import NoEmbedder
 from remembrancer.settings import Settings
 
 TELLER = Path(__file__).with_name("crash_teller.py")

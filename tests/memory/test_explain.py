@@ -12,9 +12,9 @@ from memory.asking import Concepts, Memory, memory_in, opened
 from service import rows
 
 from remembrancer.accounts import Pinned, keys
-from remembrancer.memory.explain import explain
-from remembrancer.memory.forget import erase_event
-from remembrancer.protocol.explaining import Explanation
+from remembrancer.memory.history.forget import erase_event
+from remembrancer.memory.recall.explain import explain
+from remembrancer.protocol.explain import Explanation
 from remembrancer.protocol.memory import Hit, MemoryQuery
 from remembrancer.search import SUSPECT_COST
 

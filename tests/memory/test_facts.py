@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from memory.asking import Memory
 
-from remembrancer.memory.start import start_pack
+from remembrancer.memory.summaries.start_pack import start_pack
 from remembrancer.protocol.summaries import StartQuery
 
 

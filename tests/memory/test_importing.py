@@ -12,8 +12,8 @@ from service import rows
 
 from remembrancer.accounts import AccountUnknown, Pinned, ReadOnly, caller_for, keys
 from remembrancer.context import Context
-from remembrancer.memory import importing
-from remembrancer.memory.importing import Imported, ImportRefused
+from remembrancer.memory.exchange import importer as importing
+from remembrancer.memory.exchange.importer import Imported, ImportRefused
 
 GARLIC = {"id": "g1", "query": "How deep do I plant garlic?", "response": "About 5 cm, tip up.", "session_id": "garden"}
 BEANS = {"query": "And beans?", "response": "Three fingers deep.", "topic": "plants", "occurred_at": "2025-10-12T18:20:00+02:00"}

@@ -7,8 +7,8 @@ import threading
 import pytest
 from memory.asking import Memory
 
-from remembrancer.memory.maps import MAP_CHARACTERS_LEAST, keep_map, map_version, update_map
 from remembrancer.memory.spaces import SQL
+from remembrancer.memory.summaries.maps import MAP_CHARACTERS_LEAST, keep_map, map_version, update_map
 from remembrancer.protocol.summaries import MapQuery, MapRequest, MapUpdated, MapVersion
 
 

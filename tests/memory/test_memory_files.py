@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.context import Caller, Context
-from remembrancer.memory.file_texts import in_units
-from remembrancer.memory.memory_files import charged, erase_files, history, use_files
+from remembrancer.memory.files.commands import charged, erase_files, history, use_files
+from remembrancer.memory.files.edits import in_units
 from remembrancer.protocol import limits
 from remembrancer.protocol.memory_files import FileCommand, FileDone, FileQuery, PathUnfit, memory_path
 

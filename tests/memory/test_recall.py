@@ -17,7 +17,7 @@ from remembrancer.accounts import Pinned, keys
 from remembrancer.context import Context
 from remembrancer.protocol.text import tokens
 from remembrancer.search import Embedder
-from remembrancer.search.embed import NoEmbedder
+from remembrancer.search.embedder import NoEmbedder
 from remembrancer.settings import Settings
 
 TELL = """
@@ -26,7 +26,7 @@ from pathlib import Path
 from remembrancer import testing
 from remembrancer.context import new_id
 from remembrancer.accounts import caller_for
-from remembrancer.memory.remember import remember
+from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import Turn
 from remembrancer.settings import Settings
 folder, url, *words = sys.argv[1:]

@@ -12,7 +12,7 @@ from service import Http
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.context import Context
-from remembrancer.memory.importing import read, store
+from remembrancer.memory.exchange.importer import read, store
 from remembrancer.settings import Settings
 
 KEY = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"

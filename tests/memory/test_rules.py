@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from house.tree import ROOT
+from architecture.tree import ROOT
 
 from remembrancer.memory.rules import CASES, Standing, judge
 from remembrancer.protocol.seal import render

@@ -10,11 +10,18 @@ from memory.plans import plan
 
 from remembrancer.cubes.lessons import create
 from remembrancer.cubes.votes import vote
-from remembrancer.memory import sessions
-from remembrancer.memory.forget import forget
-from remembrancer.memory.sessions import SESSIONS_LISTED_MAX, TURNS_SHOWN_MAX, SessionUnknown, Timeline, listed, timeline
+from remembrancer.memory.history import sessions
+from remembrancer.memory.history.forget import forget
+from remembrancer.memory.history.sessions import (
+    SESSIONS_LISTED_MAX,
+    TURNS_SHOWN_MAX,
+    SessionUnknown,
+    Timeline,
+    listed,
+    timeline,
+)
 from remembrancer.protocol.cubes import CubeCreate, CubeVote
-from remembrancer.protocol.erasing import Forget
+from remembrancer.protocol.forget import Forget
 from remembrancer.protocol.seal import render
 from remembrancer.testing import FrozenClock
 

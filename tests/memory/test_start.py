@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory.asking import Memory
 
-from remembrancer.memory.start import Section, packed, start_pack
+from remembrancer.memory.summaries.start_pack import Section, packed, start_pack
 from remembrancer.protocol.fence import fenced, unfenced
 from remembrancer.protocol.summaries import StartQuery
 from remembrancer.protocol.text import tokens

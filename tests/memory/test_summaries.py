@@ -8,8 +8,8 @@ import pytest
 from engines import only_sqlite
 from memory.asking import Memory
 
-from remembrancer.memory import summaries
-from remembrancer.memory.summaries import NothingToSummarise, summarize
+from remembrancer.memory.summaries import l1 as summaries
+from remembrancer.memory.summaries.l1 import NothingToSummarise, summarize
 from remembrancer.protocol.summaries import Summary, SummarySaved
 
 STATEMENTS = {name: sql for name, sql in vars(summaries.SQL).items() if isinstance(sql, str)}

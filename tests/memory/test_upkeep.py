@@ -13,9 +13,9 @@ from memory.asking import Concepts, Memory, opened
 
 from remembrancer import status, testing
 from remembrancer.context import Context
+from remembrancer.memory.maintenance import BATCH, Upkeep
 from remembrancer.memory.spaces import SQL
-from remembrancer.memory.upkeep import BATCH, Upkeep
-from remembrancer.search.embed import NoEmbedder
+from remembrancer.search.embedder import NoEmbedder
 from remembrancer.store import Transaction
 
 NEW = Concepts("concepts/2")
@@ -121,7 +121,7 @@ def test_stopped_halfway_it_goes_on_where_it_was_and_others_on_the_file_learn_of
 
 
 def test_a_large_space_is_found_by_meaning_before_all_of_it_is_done(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("remembrancer.memory.upkeep.FIRST_LOOK", BATCH)
+    monkeypatch.setattr("remembrancer.memory.maintenance.FIRST_LOOK", BATCH)
     fill(folder, events=4 * BATCH)
 
     with opened(folder, embedder=NEW) as memory:

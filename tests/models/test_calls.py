@@ -12,7 +12,7 @@ from endpoint import Play, answer_of, drips, endpoint, fails, hangs, hangs_up, n
 from remembrancer.context import without_secrets
 from remembrancer.models import Budget, Message, ModelFailed, Question, Reply, Try
 from remembrancer.models.calls import ConfiguredModels
-from remembrancer.models.wire import ANSWER_BYTES_MAX
+from remembrancer.models.openai_endpoint import ANSWER_BYTES_MAX
 from remembrancer.settings import SettingInvalid, Settings
 
 QUESTION = Question(slot="chat", messages=(Message("system", "Be brief."), Message("user", "When does the ferry leave?")))

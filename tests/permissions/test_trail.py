@@ -12,9 +12,9 @@ from service import new_key
 from remembrancer.accounts import NotOwner
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Caller, Context
-from remembrancer.permissions import trail
+from remembrancer.permissions import audit_search as trail
+from remembrancer.permissions.audit_search import Leaf, Sought, looked_through
 from remembrancer.permissions.grants import check, grant, revoke
-from remembrancer.permissions.trail import Leaf, Sought, looked_through
 from remembrancer.protocol.permissions import GrantRequest, GrantRevocation, PermissionCheck
 
 

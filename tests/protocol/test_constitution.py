@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 import pytest
-from house.tree import CODE
+from architecture.tree import CODE
 
-from remembrancer.entrypoints.http import ROUTES
+from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.constitution import RULES, VERSION, compact_text, protocol_text
 from remembrancer.protocol.seal import read_seal
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.search.analysis import QUESTION, TIME, Moment, ask, contains, take_apart, term
-from remembrancer.search.coding import WordsDamaged, pack, unpack
-from remembrancer.search.passages import PASSAGE_CHARACTERS, PASSAGES_MAX, passages
+from remembrancer.search.index.encoding import WordsDamaged, pack, unpack
+from remembrancer.search.text.analysis import QUESTION, TIME, Moment, ask, contains, take_apart, term
+from remembrancer.search.text.passages import PASSAGE_CHARACTERS, PASSAGES_MAX, passages
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)
 NOON_MS = 1_683_547_200_000  # 2023-05-08 12:00 UTC

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from remembrancer.search import EmbedderUnavailable, QueryVectors, embed, open_embedder
+from remembrancer.search import EmbedderUnavailable, QueryVectors, open_embedder
+from remembrancer.search import embedder as embed
 
 
 @pytest.fixture(scope="module")

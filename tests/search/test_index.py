@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from spaces import batch
 
 from remembrancer.search import Shelf, SpaceIndex, take_apart
-from remembrancer.search import index as index_module
-from remembrancer.search.analysis import term
-from remembrancer.search.postings import merged, sealed
+from remembrancer.search.index import space_index as index_module
+from remembrancer.search.index.postings import merged, sealed
+from remembrancer.search.text.analysis import term
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
 EVENTS = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS), st.integers(1, 3)), min_size=1, max_size=40)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from spaces import order, space
 
-from remembrancer.search.analysis import words
-from remembrancer.search.languages import LANGUAGES, detect, stem
+from remembrancer.search.text.analysis import words
+from remembrancer.search.text.languages import LANGUAGES, detect, stem
 
 SENTENCES = {
     "en": (

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remembrancer.accounts.keys import mint
-from remembrancer.search.secrets import Secret, _loaded, load, masked, secrets_in
+from remembrancer.search.text.secrets import Secret, _loaded, load, masked, secrets_in
 
 ALPHANUMERIC = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -204,7 +204,7 @@ def test_many_threads_may_look_at_once() -> None:
 def test_the_detector_is_loaded_only_when_it_is_needed() -> None:
     """A command that only lists keys must not wait for it."""
     told = subprocess.run(
-        [sys.executable, "-c", "import sys, remembrancer.search.secrets; print('kingfisher_sdk' in sys.modules)"],
+        [sys.executable, "-c", "import sys, remembrancer.search.text.secrets; print('kingfisher_sdk' in sys.modules)"],
         capture_output=True,
         text=True,
         check=True,

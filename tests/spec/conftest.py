@@ -13,7 +13,7 @@ from service import Http, new_key
 from starlette.testclient import TestClient
 
 from remembrancer import testing
-from remembrancer.entrypoints.http import make_app
+from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 
 SAME = "the same model"

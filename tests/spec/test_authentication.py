@@ -13,7 +13,7 @@ from service import Http
 from remembrancer import testing
 from remembrancer.accounts import keys
 from remembrancer.context import Context
-from remembrancer.entrypoints.http import ROUTES
+from remembrancer.http.routes import ROUTES
 
 COVERED = [(e.method, e.path.replace("{event_id}", "e_1")) for e in ROUTES if e.path.startswith("/api/v7/") and e.path != "/api/v7/status"]
 

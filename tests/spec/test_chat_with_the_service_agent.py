@@ -17,11 +17,11 @@ from starlette.testclient import TestClient
 from remembrancer import testing
 from remembrancer.accounts import allow_outside_models
 from remembrancer.agent.chat import NO_ANSWER, NO_MODEL, NOT_ALLOWED, NOTHING
-from remembrancer.agent.drafting import UNSURE
-from remembrancer.entrypoints.http import make_app
+from remembrancer.agent.drafts import UNSURE
 from remembrancer.models import ModelFailed
 from remembrancer.protocol import limits
 from remembrancer.protocol.seal import read_seal
+from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 
 CHAT = "/api/v7/agent/chat"

@@ -9,8 +9,8 @@ from typing import Any, get_args
 from urllib.parse import quote
 
 import pytest
+from files.archives import PDF, PNG, archive
 from service import Http
-from tools.archives import PDF, PNG, archive
 
 from remembrancer.protocol import limits
 from remembrancer.protocol.files import FileType

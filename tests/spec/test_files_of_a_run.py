@@ -112,7 +112,7 @@ class TestQuota:
 
     def test_a_run_is_answered_also_when_another_takes_the_room_meanwhile(self, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
         """The room is looked at before the write, which finds it gone: as when two runs end at the same time."""
-        monkeypatch.setattr("remembrancer.memory.runs.room_left", lambda *_: 10 * QUOTA)
+        monkeypatch.setattr("remembrancer.memory.write.runs.room_left", lambda *_: 10 * QUOTA)
 
         told = ran(http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)", session_id="s")
 

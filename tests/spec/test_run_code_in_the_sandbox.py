@@ -182,8 +182,8 @@ class TestUnavailable:
     """Decisions: 'No isolation available on the host → 503, never an unprotected run.'"""
 
     def test_a_machine_that_cannot_confine_says_what_is_missing(self, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("remembrancer.tools.sandbox.sandbox.LADDER", ("ns",))
-        monkeypatch.setattr("remembrancer.tools.sandbox.sandbox._SHOWN", (str(http.context.settings.data_folder),))
+        monkeypatch.setattr("remembrancer.sandbox.sandbox.LADDER", ("ns",))
+        monkeypatch.setattr("remembrancer.sandbox.sandbox._SHOWN", (str(http.context.settings.data_folder),))
 
         answer = http.post(PATHS[0], {"code": "1"})
 

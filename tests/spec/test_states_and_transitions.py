@@ -8,7 +8,7 @@ from cubes.agents import Agent
 from service import Http
 
 from remembrancer.context import Context
-from remembrancer.cubes import shared
+from remembrancer.cubes import serving as shared
 
 
 def vote(http: Http, account: str, cube_id: str, value: int) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from service import Http
 
-from remembrancer.entrypoints.http import ROUTES
+from remembrancer.http.routes import ROUTES
 
 DOORS = {
     "/",

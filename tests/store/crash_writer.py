@@ -6,7 +6,7 @@ import threading
 from functools import partial
 
 from remembrancer.store import Transaction
-from remembrancer.store.sqlite import SqliteStore
+from remembrancer.store.sqlite.store import SqliteStore
 
 path, run = sys.argv[1:]
 store = SqliteStore(path)

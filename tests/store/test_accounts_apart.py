@@ -14,8 +14,8 @@ from engines import empty_store, named_queries
 from remembrancer import testing
 from remembrancer.accounts import keys
 from remembrancer.context import Caller, Context
-from remembrancer.memory.events import event_detail, write_event
-from remembrancer.memory.recall import recall
+from remembrancer.memory.recall.recall import recall
+from remembrancer.memory.write.events import event_detail, write_event
 from remembrancer.protocol.memory import EventWrite, MemoryQuery
 from remembrancer.store import Store, Transaction, open_store
 

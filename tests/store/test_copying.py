@@ -13,13 +13,13 @@ from filled import answers, fill
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.memory.remember import remember
+from remembrancer.memory.write.remember import remember
 from remembrancer.permissions.audit import verify
 from remembrancer.protocol.memory import Turn
 from remembrancer.store import Store, Transaction, open_store
-from remembrancer.store.catalogue import tables
-from remembrancer.store.copying import CopyRefused, CopyUnfinished, copy, finish, refuse_unfinished
-from remembrancer.store.digest import held
+from remembrancer.store.transfer.catalog import tables
+from remembrancer.store.transfer.copy import CopyRefused, CopyUnfinished, copy, finish, refuse_unfinished
+from remembrancer.store.transfer.digest import held
 
 PLACE = "where the source is"
 _NAMES = itertools.count(1)  # of people who are not there

@@ -8,7 +8,7 @@ import sys
 from contextlib import closing
 from pathlib import Path
 
-from remembrancer.store.sqlite import SqliteStore
+from remembrancer.store.sqlite.store import SqliteStore
 
 WRITER = Path(__file__).with_name("crash_writer.py")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from remembrancer.store import DataFolderBusy, StoreUnavailable
-from remembrancer.store.lock import hold
+from remembrancer.store.folder_lock import hold
 
 SERVER = """
 import sys

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from remembrancer.store.schema import migrations
-from remembrancer.store.sqlite import SqliteStore
+from remembrancer.store.sqlite.store import SqliteStore
 
 STEPS = migrations("sqlite")
 FIRST_ROWS = """

@@ -14,8 +14,8 @@ from engines import empty_store, server
 
 from remembrancer.settings import SettingInvalid
 from remembrancer.store import Pool, Store, StoreTooNew, StoreUnavailable, Transaction, open_store
-from remembrancer.store.postgresql import ATTEMPTS_MAX, PostgresqlStore
-from remembrancer.store.postgresql_dialect import asked
+from remembrancer.store.postgresql.dialect import asked
+from remembrancer.store.postgresql.store import ATTEMPTS_MAX, PostgresqlStore
 from remembrancer.store.queries import Queries
 from remembrancer.testing.postgres import Postgres
 

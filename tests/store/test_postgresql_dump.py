@@ -12,8 +12,8 @@ from filled import fill
 
 from remembrancer import testing
 from remembrancer.store import open_store
-from remembrancer.store.copying import copy
-from remembrancer.store.digest import held
+from remembrancer.store.transfer.copy import copy
+from remembrancer.store.transfer.digest import held
 from remembrancer.testing.postgres import programs
 
 SEES_ALL_ROWS = {"PGOPTIONS": "-c remembrancer.account_id=0"}  # to the policies on rows: the whole store's transaction

@@ -11,7 +11,7 @@ import pytest
 from engines import empty_store, named_queries, numbered
 
 from remembrancer.store import open_store
-from remembrancer.store.postgresql_connections import of_account
+from remembrancer.store.postgresql.pool import of_account
 
 EXPLAINS_WITHOUT_VALUES = 160_000  # PostgreSQL 16: explain (generic_plan)
 FILLED = """

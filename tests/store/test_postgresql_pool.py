@@ -19,7 +19,7 @@ from needed import program
 
 from remembrancer.settings import Settings
 from remembrancer.store import OutcomeUnknown, Pool, Store, StoreUnavailable, StoreUnreachable, Transaction, open_store
-from remembrancer.store.postgresql_connections import LOCKS_MAX
+from remembrancer.store.postgresql.pool import LOCKS_MAX
 from remembrancer.testing.postgres import Postgres
 
 ADD = "insert into accounts (name, role, created_ms) values (:name, 'member', 1)"

@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 from store.routed import Routed
 
 from remembrancer import testing
-from remembrancer.entrypoints.http import make_app
+from remembrancer.server.app import make_app
 from remembrancer.store import Store, Transaction, open_store
 from remembrancer.testing.postgres import Postgres
 

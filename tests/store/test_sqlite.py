@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from remembrancer.store import StoreTooNew, StoreUnavailable, Transaction
-from remembrancer.store.sqlite import READERS_MAX, SqliteStore
+from remembrancer.store.sqlite.store import READERS_MAX, SqliteStore
 
 ADD = "insert into accounts (name, role, created_ms) values (:name, 'member', 1)"
 

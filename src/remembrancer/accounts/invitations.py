@@ -9,9 +9,9 @@ from ..protocol import limits
 from ..protocol.errors import NotFound
 from ..store import Row, Transaction
 from .accounts import account_named, checked_line
+from .browser_sessions import digest
 from .keys import Secret
 from .passwords import SQL, hashed, set_password
-from .sessions import digest
 
 _HOUR_MS = 3_600_000
 

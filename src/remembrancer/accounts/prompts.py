@@ -8,7 +8,7 @@ from ..protocol.prompts import AgentPrompt, PromptWrite
 from ..protocol.text import rfc3339
 from ..store import Transaction, named
 from .accounts import may_write, space_user_id
-from .once import Once, once
+from .idempotency import Once, once
 
 SQL = named("remembrancer.accounts", "prompts.sql")
 _OWN_PART = "# The user's own part\n\nWhat the user wants of this agent. It adds to the rules above and lifts none of them."

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..accounts import may_use_outside_models, may_write, space_user_id
-from ..accounts.once import Once, answered_before
+from ..accounts.idempotency import Once, answered_before
 from ..accounts.prompts import prompt_of
+from ..claims.tags import tags_in
 from ..context import Caller, Context
-from ..memory.events import EventUnknown, event_detail
-from ..memory.keep import Kept, Place, keep_once
-from ..memory.recall import recall
-from ..memory.received import Intake, NothingOfItsOwn
+from ..memory.recall.recall import recall
 from ..memory.spaces import SQL as SPACES
+from ..memory.write.events import EventUnknown, event_detail
+from ..memory.write.intake import Intake, NothingOfItsOwn
+from ..memory.write.turns import Kept, Place, keep_once
 from ..models import Budget, ModelFailed, Try
 from ..models.port import WHY
 from ..protocol import limits
@@ -24,10 +25,9 @@ from ..protocol.seal import render
 from ..protocol.second_look import Check
 from ..protocol.text import day_of
 from ..store import Transaction
-from .drafting import Brief, Found, Tell, found_of, last_of, written
-from .quoting import QUOTED_TOPIC, quotes, tells
-from .spent import usage_of
-from .tags import tags_in
+from .drafts import Brief, Found, Tell, found_of, last_of, written
+from .extractive_answer import QUOTED_TOPIC, quotes, tells
+from .usage import usage_of
 
 MODEL_TOPIC = "chat"
 NO_MODEL = "No language model is configured, so I can only quote what I remember."

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..accounts import may_use_outside_models, may_write, space_user_id
-from ..accounts.once import Once, answered_before
+from ..accounts.idempotency import Once, answered_before
 from ..context import Caller, Context
-from ..memory.keep import Kept, Place, keep_once
-from ..memory.recall import recall
-from ..memory.received import Intake, NothingOfItsOwn
+from ..memory.recall.recall import recall
 from ..memory.spaces import SQL as SPACES
+from ..memory.write.intake import Intake, NothingOfItsOwn
+from ..memory.write.turns import Kept, Place, keep_once
 from ..models import Budget, Message, ModelFailed, Question, Reply
 from ..models.port import WHY
 from ..protocol import limits
@@ -21,8 +21,8 @@ from ..protocol.fence import defused, new_delimiter
 from ..protocol.memory import MemoryQuery, TurnText
 from ..store import Transaction
 from .chat import events_of
-from .drafting import Gate, clean, data_of
-from .spent import usage_of
+from .drafts import Gate, clean, data_of
+from .usage import usage_of
 
 NAME = "memory"  # what clients call this door's model
 ABOUT = (

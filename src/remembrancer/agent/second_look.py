@@ -5,18 +5,18 @@ from __future__ import annotations
 import logging
 
 from ..accounts import NO_KEY, may_use_outside_models
+from ..claims.evidence import Evidence
+from ..claims.review import Cited, Draft, in_order, look, take_apart
 from ..context import Caller, Context
-from ..memory.received import Intake
+from ..memory.write.intake import Intake
 from ..models import Budget
 from ..protocol import limits
 from ..protocol.errors import Conflict, InvalidRequest
 from ..protocol.second_look import Check, SecondLook, SecondLooked
 from ..protocol.text import day_of
 from ..store import Row, StoreUnavailable, Transaction, named
-from .evidence import Evidence
-from .judging import Judged, judged
-from .looking import Cited, Draft, in_order, look, take_apart
-from .spent import usage_of
+from .judge import Judged, judged
+from .usage import usage_of
 
 SQL = named("remembrancer.agent", "second_look.sql")
 _log = logging.getLogger(__name__)

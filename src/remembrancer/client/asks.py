@@ -20,11 +20,11 @@ from ..protocol.chat import Chat, ChatAnswer
 from ..protocol.completions import Completed, Completion, ServedModels
 from ..protocol.compliance import Compliance, ComplianceQuery
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
-from ..protocol.erasing import EventErased, FileErased, Forget, Forgotten
 from ..protocol.execution import Executed, Execution
-from ..protocol.explaining import Explanation
+from ..protocol.explain import Explanation
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
+from ..protocol.forget import EventErased, FileErased, Forget, Forgotten
 from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
 from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
 from ..protocol.own_key import OwnKey

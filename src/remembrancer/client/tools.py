@@ -16,10 +16,10 @@ from pydantic import BaseModel, ValidationError
 
 from ..protocol.agent_tools import Document, Erasing, EventNamed, ForgetAsked, Found, FoundAll, Named, Wanted
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
-from ..protocol.erasing import Forget
 from ..protocol.execution import Executed, Execution
 from ..protocol.fence import fenced, new_delimiter
 from ..protocol.files import CreatedFile, FileCreate
+from ..protocol.forget import Forget
 from ..protocol.memory import Event, MemoryAnswer, MemoryQuery, Remembered, Turn
 from ..protocol.permissions import PermissionCheck, PermissionChecked
 from ..protocol.second_look import SecondLook, SecondLooked

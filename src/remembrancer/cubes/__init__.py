@@ -13,7 +13,7 @@ from .lessons import (
     prepare,
 )
 from .rules import may_make
-from .shared import close_ratings, note_shown, relevant, unrated
+from .serving import close_ratings, note_shown, relevant, unrated
 
 __all__ = [
     "Lesson",

@@ -6,8 +6,8 @@ import re
 import unicodedata
 from collections import Counter
 
-from ..search.analysis import words
-from ..search.languages import BY_CODE, LANGUAGES
+from ..search.text.analysis import words
+from ..search.text.languages import BY_CODE, LANGUAGES
 
 ENGLISH_SHARE_MIN = 0.08  # of a text's words; English prose has 0.3 to 0.5, the tersest rule of the tests 0.12
 ACCENTED_SHARE_MAX = 0.1  # of a text's words: names and loan words such as naïve

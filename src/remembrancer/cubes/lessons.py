@@ -6,13 +6,13 @@ import re
 from dataclasses import dataclass, replace
 
 from ..accounts import default_user_id, may_write
-from ..accounts.once import Once, once
+from ..accounts.idempotency import Once, once
 from ..context import Caller, Context
 from ..protocol.cubes import CubeCreate, CubeCreated, Visibility
 from ..protocol.errors import NotFound
 from ..protocol.line import CubeKind
 from ..search import Derived, Said, derive
-from ..search.secrets import masked, secrets_in
+from ..search.text.secrets import masked, secrets_in
 from ..store import Transaction, embedder_id, named
 from . import publishing
 

@@ -10,8 +10,8 @@ import unicodedata
 from collections.abc import Mapping
 
 from ..protocol import limits
-from ..search.screening import instruction_like
-from ..search.secrets import secrets_in
+from ..search.text.screening import instruction_like
+from ..search.text.secrets import secrets_in
 from .english import is_english, may_be_english
 
 BOUNDS = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..accounts import may_write, space_user_id
-from ..accounts.once import Once, once
+from ..accounts.idempotency import Once, once
 from ..context import Caller, Context
 from ..protocol.cubes import CubeVote, CubeVoted, Votes
 from ..protocol.errors import NotFound

@@ -8,7 +8,7 @@ from ..accounts import space_user_id
 from ..context import Caller, Context
 from ..store import Row, Transaction
 from .spaces import SQL as SPACES
-from .summaries import SQL
+from .summaries.l1 import SQL
 
 FACTS_LISTED_MAX = 50
 

@@ -17,9 +17,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ..settings import Settings
+from .openai_endpoint import Fault, Manners, call
 from .port import Budget, Message, ModelFailed, OnText, Question, Reason, Reply, Said, Slot, Try, tokens_of
 from .slots import SLOTS, Target, targets_of
-from .wire import Fault, Manners, call
 
 if TYPE_CHECKING:
     import httpx2

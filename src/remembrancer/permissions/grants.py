@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 
 from ..accounts import may_write
-from ..accounts.once import Once, once
+from ..accounts.idempotency import Once, once
 from ..context import Caller, Records
 from ..protocol.errors import Conflict, NotFound
 from ..protocol.permissions import (

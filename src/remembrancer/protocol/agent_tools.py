@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, model_validator
 
 from . import limits
-from .erasing import EventErased, Forget, Forgotten
+from .forget import EventErased, Forget, Forgotten
 from .message import ABSENT_IF_NONE, Id, Message, Misfit, Telling, example
 from .text import Text
 

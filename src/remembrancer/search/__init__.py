@@ -1,16 +1,16 @@
 """Finding again: analysis of text in any language, embedders, indexes of one space, ranking. No tables, no users."""
 
-from .analysis import Part, Question, Word, ask, contains, marks, take_apart
 from .candidates import Statistics, best_events, frequencies_in, view_among
-from .coding import Batch, WordsDamaged, pack, quantised, unpack
-from .derive import Derived, Said, derive, derived_by, unpack_mended
-from .embed import Embedder, EmbedderUnavailable, QueryVectors, open_embedder
-from .index import SpaceIndex, View
-from .languages import normal
-from .passages import passages
+from .embedder import Embedder, EmbedderUnavailable, QueryVectors, open_embedder
+from .index.cache import Shelf
+from .index.encoding import Batch, WordsDamaged, pack, quantised, unpack
+from .index.entries import Derived, Said, derive, derived_by, unpack_mended
+from .index.space_index import SpaceIndex, View
 from .ranking import SIGNALS, SUSPECT_COST, Found, Reason, Weights, load_weights
 from .scoring import cosines, idf_of, is_frequent, lexical, meant, steering_text
-from .shelf import Shelf
+from .text.analysis import Part, Question, Word, ask, contains, marks, take_apart
+from .text.languages import normal
+from .text.passages import passages
 
 __all__ = [
     "SIGNALS",

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .analysis import Question, Word
-from .coding import Batch
-from .index import LENGTH_SPREAD_MIN, NONE, SpaceIndex, View
+from .index.encoding import Batch
+from .index.space_index import LENGTH_SPREAD_MIN, NONE, SpaceIndex, View
 from .ranking import Found
 from .scoring import cosines, lexical
+from .text.analysis import Question, Word
 
 Array = npt.NDArray[Any]
 

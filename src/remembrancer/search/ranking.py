@@ -16,9 +16,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .analysis import QUESTION, SUSPECT, TIME, Moment, Question, term, words
-from .index import NONE, View
+from .index.space_index import NONE, View
 from .scoring import Lexical
+from .text.analysis import QUESTION, SUSPECT, TIME, Moment, Question, term, words
 
 Array = npt.NDArray[Any]
 Reason: TypeAlias = tuple[str, int | None, float]  # a signal, the rank by it or None, its value

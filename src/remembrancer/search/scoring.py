@@ -11,9 +11,9 @@ import numkong
 import numpy as np
 import numpy.typing as npt
 
-from .analysis import Question, Word
-from .coding import quantised
-from .index import View
+from .index.encoding import quantised
+from .index.space_index import View
+from .text.analysis import Question, Word
 
 Array = npt.NDArray[Any]
 

@@ -11,8 +11,8 @@ from .engine import (
     StoreUnavailable,
     StoreUnreachable,
     Transaction,
-    open_store,
 )
+from .locations import open_store
 from .queries import Queries, named
 
 __all__ = [

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from ..settings import SettingInvalid, Settings
+from ..settings import Settings
 
 T = TypeVar("T")
 Row = Any  # a named tuple: one attribute a column, in the order of the query
@@ -130,31 +130,3 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Finish the writes under way and let go of everything. Idempotent; afterwards StoreUnavailable."""
-
-
-def open_store(url: str, *, durability: str = "full", pool: Pool | None = None) -> Store:
-    """Open the store at `sqlite:PATH` or `postgresql://...`, making or migrating it as needed. `pool` is for the latter.
-
-    Raises StoreTooNew, StoreUnavailable, and SettingInvalid for an URL of no known engine or a driver that is not installed.
-    """
-    if engine_of(url) == "sqlite":
-        from .sqlite import SqliteStore  # here, so that an engine's driver is loaded only when it is used
-
-        return SqliteStore(url.partition(":")[2], durability=durability)
-    from .postgresql import PostgresqlStore
-
-    return PostgresqlStore(url, durability=durability, pool=pool)
-
-
-def engine_of(url: str) -> str:
-    """The engine that a store's URL names: `sqlite` or `postgresql`. Raises SettingInvalid as open_store does."""
-    engine, _, rest = url.partition(":")
-    if engine == "sqlite" and rest:
-        return engine
-    if engine in ("postgresql", "postgres") and rest.startswith("//"):
-        try:
-            import psycopg  # noqa: F401  only an extra brings it
-        except ImportError as error:
-            raise SettingInvalid(f"`store`: PostgreSQL needs its driver: pip install 'remembrancer[postgresql]' ({error})") from error
-        return "postgresql"
-    raise SettingInvalid(f"`store`: there is no storage engine {engine!r}; use sqlite:PATH or postgresql://USER@HOST/DATABASE")

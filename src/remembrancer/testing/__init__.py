@@ -19,7 +19,7 @@ from ..models import Budget, ModelFailed, Models, Question, Reply, Slot, Try, to
 from ..models.calls import ConfiguredModels
 from ..models.port import OnText
 from ..search import Embedder, QueryVectors, Shelf
-from ..search.embed import Vectors
+from ..search.embedder import Vectors
 from ..settings import Settings
 from ..store import Pool, Store, open_store
 

@@ -1,0 +1,150 @@
+"""What `remembrancer doctor` finds: each part that the service needs, tried as the service would use it, and what to do where it fails."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from ..context import Context, assemble
+from ..files.blobs import open_blobs
+from ..models import SLOTS
+from ..models.slots import targets_of
+from ..protocol.errors import Problem
+from ..sandbox.plan import NS, UNSAFE
+from ..sandbox.probe import missing
+from ..sandbox.sandbox import Sandbox, SandboxUnavailable
+from ..settings import SettingInvalid, Settings
+from ..status import is_above_policies, is_new, readiness
+from ..store import StoreUnavailable
+from ..store.locations import engine_of
+
+_FREE_BYTES_MIN = 1 << 30
+State = Literal["ok", "notice", "wrong"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One part: `ok`, a `notice` (works, but the owner should know), or `wrong`; what was seen; and what mends it."""
+
+    part: str
+    state: State
+    seen: str
+    remedy: str = ""
+
+
+def examine(settings: Settings) -> Iterator[Finding]:
+    """Try every part. Works beside a running server, and changes nothing. Raises nothing of its own."""
+    yield _data_folder(settings)
+    try:
+        context = assemble(settings)
+    except (OSError, SettingInvalid, StoreUnavailable) as error:
+        yield Finding(
+            part="store", state="wrong", seen=str(error), remedy="see what it says; a copy made before is put back with the server stopped"
+        )
+    else:
+        try:
+            yield from _records(context)
+        finally:
+            context.close()
+    yield _files(settings)
+    yield from _models(settings)
+    yield from _sandbox(settings)
+
+
+def _data_folder(settings: Settings) -> Finding:
+    folder = settings.data_folder
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return Finding(part="data folder", state="wrong", seen=str(error), remedy="name another with REMEMBRANCER_DATA or --data")
+    seen = f"{folder}, {free >> 20:,} MiB free"
+    if not os.access(folder, os.W_OK):
+        return Finding(part="data folder", state="wrong", seen=f"{seen}, not writable", remedy=f"chown it to the user {os.getuid()}")
+    if free < _FREE_BYTES_MIN:
+        return Finding(part="data folder", state="notice", seen=seen, remedy="make room: without it writes are refused")
+    return Finding(part="data folder", state="ok", seen=seen)
+
+
+def _records(context: Context) -> Iterator[Finding]:
+    found = readiness(context)
+    store, embedder = found.store == "ok", found.embedder == "ok"
+    yield _store(context) if store else Finding(part="store", state="wrong", seen=found.store)
+    waiting = found.embedding.pending if found.embedding else 0
+    seen = context.embedder.name if embedder else found.embedder
+    if waiting:
+        remedy = "serve: it is done in the background"
+        yield Finding(part="embedder", state="notice", seen=f"{seen}, {waiting:,} events wait for its vectors", remedy=remedy)
+    else:
+        yield Finding(part="embedder", state="ok" if embedder else "wrong", seen=seen)
+    if store and is_new(context):
+        remedy = "remembrancer keys create --account NAME"
+        yield Finding(part="keys", state="notice", seen="there is none yet", remedy=remedy)
+
+
+def _store(context: Context) -> Finding:
+    seen = context.settings.store_shown
+    if is_above_policies(context):
+        remedy = "connect as an ordinary role that owns the database or the schema"
+        return Finding(part="store", state="notice", seen=f"{seen}, as a role that policies on rows do not bind", remedy=remedy)
+    if not context.store.is_shared or context.store.searches:
+        return Finding(part="store", state="ok", seen=seen)
+    remedy = "install pgvector on the database's server, then as its superuser: create extension vector"
+    return Finding(part="store", state="notice", seen=f"{seen}, searched in memory: no extension `vector`", remedy=remedy)
+
+
+def _files(settings: Settings) -> Finding:
+    try:
+        blobs = open_blobs(settings)
+        next(iter(blobs.names(before_ms=0)), None)
+    except (SettingInvalid, Problem, StoreUnavailable) as error:
+        return Finding(part="files", state="wrong", seen=str(error), remedy="see REMEMBRANCER_BLOBS")
+    if settings.blobs == "local" and engine_of(settings.store_url) != "sqlite":
+        seen = f"in {settings.data_folder / 'blobs'}, rows in a database that other servers can share"
+        return Finding(
+            part="files", state="notice", seen=seen, remedy="with several servers: REMEMBRANCER_BLOBS=s3://…, or one folder for all"
+        )
+    return Finding(part="files", state="ok", seen=settings.blobs)
+
+
+def _models(settings: Settings) -> Iterator[Finding]:
+    """What is configured. No model is asked: that costs, and `models check` does it."""
+    try:
+        named = {slot: targets_of(settings, slot) for slot in SLOTS}
+    except SettingInvalid as error:
+        yield Finding(part="models", state="wrong", seen=str(error), remedy="mend the setting")
+        return
+    if not any(named.values()):
+        yield Finding(part="models", state="ok", seen="none: chat quotes, summaries are headlines, programs are repaired by rule")
+    for slot, targets in named.items():
+        if targets:
+            seen = ", ".join(f"{target}{', on another machine' if target.is_outside else ''}" for target in targets)
+            yield Finding(part=f"models: {slot}", state="ok", seen=seen, remedy="to try them: remembrancer models check")
+
+
+def _sandbox(settings: Settings) -> Iterator[Finding]:
+    """The sandbox, tried in a folder of its own, so that a running server's is left alone."""
+    folder = settings.data_folder / f"doctor-{os.getpid()}"
+    sandbox = Sandbox(replace(settings, data=folder))
+    try:
+        level = sandbox.start()
+    except SandboxUnavailable as refused:
+        yield Finding(part="sandbox", state="wrong", seen="no program can be run safely, so none is run")
+        for one in refused.extra["missing"]:
+            yield Finding(part=f"sandbox: {one['primitive']}", state="wrong", seen=one["why"], remedy=one["remedy"])
+        return
+    finally:
+        sandbox.close()
+        shutil.rmtree(folder, ignore_errors=True)
+    if level == UNSAFE:
+        yield Finding(
+            part="sandbox", state="notice", seen="level unsafe: programs are NOT confined", remedy="unset REMEMBRANCER_SANDBOX_MIN_LEVEL"
+        )
+    else:
+        yield Finding(part="sandbox", state="ok", seen=f"level {level}, tried with hostile programs")
+    if level not in (NS, UNSAFE):
+        for lacking in missing(NS):
+            yield Finding(part=f"sandbox: {lacking.primitive}", state="notice", seen=lacking.why, remedy=lacking.remedy)

@@ -1,1 +1,0 @@
-"""Where requests come in: HTTP and the command line."""

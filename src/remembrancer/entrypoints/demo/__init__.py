@@ -1,1 +1,0 @@
-"""A first look: a small conversation, and three questions about it."""

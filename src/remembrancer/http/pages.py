@@ -1,0 +1,180 @@
+"""The pages for people: what this is, and the documentation of every endpoint. Nothing from outside."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+from urllib.parse import urlencode
+
+from jinja2 import ChoiceLoader, Environment, PackageLoader, PrefixLoader, StrictUndefined
+from markupsafe import Markup, escape
+from starlette.requests import Request
+from starlette.responses import Response
+
+from . import template_filters as shown
+from .assets import asset
+
+THEMES = ("light", "dark")  # what a reader may choose; without a choice a page is as the system has it
+CSP = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+STYLE_PATH = "/docs/style.css"
+
+_HOST = re.compile(r"[A-Za-z0-9.\-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?")
+_CODE = re.compile(r"`([^`]+)`")
+_templates = Environment(
+    loader=ChoiceLoader(
+        [
+            PackageLoader("remembrancer.http", "templates"),
+            PrefixLoader({"console": PackageLoader("remembrancer.console", "templates")}),
+        ]
+    ),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+)
+
+
+def _prose(text: str) -> Markup:
+    """Text for a page, with what stands between backquotes set as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped in this very line
+
+
+_templates.filters |= {"prose": _prose, "when": shown.when, "count": shown.count, "size": shown.size}
+_templates.globals["asset"] = asset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """One member of a body, as the page shows it."""
+
+    name: str
+    kind: str
+    required: bool
+    about: str
+
+
+def page(template: str, request: Request, **values: Any) -> Response:
+    """Render one of the templates beside this module."""
+    chosen = request.cookies.get("theme")
+    fixed = {"style": STYLE_PATH, "base": base_url(request), "theme": chosen if chosen in THEMES else ""}
+    html = _templates.get_template(template).render(fixed | values)
+    return Response(html, headers={"Content-Security-Policy": CSP, "Vary": "Accept"}, media_type="text/html")
+
+
+@cache
+def style() -> bytes:
+    """The style sheet of all pages."""
+    return resources.files("remembrancer.http").joinpath("templates", "style.css").read_bytes()
+
+
+def base_url(request: Request) -> str:
+    """The address the reader used; only what can be one, since it is printed into commands to paste."""
+    host = request.headers.get("host", "")
+    return f"{request.url.scheme}://{host if _HOST.fullmatch(host) else 'localhost'}"
+
+
+def wants_json(request: Request) -> bool:
+    """Whether the one who asks is a machine: it names JSON and not HTML."""
+    accept = request.headers.get("accept", "")
+    return "application/json" in accept and "text/html" not in accept
+
+
+def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
+    """The OpenAPI document as the page goes through it: one entry an operation, references resolved."""
+    entries = []
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+            good = operation["responses"]["200"]["content"]
+            answer = good.get("application/json", {}).get("schema", {})
+            examples = [example["value"] for example in body.get("examples", {}).values()]
+            entries.append(
+                {
+                    "id": operation["operationId"],
+                    "method": method.upper(),
+                    "path": path,
+                    "summary": operation["summary"],
+                    "description": operation["description"],
+                    "needs_key": bool(operation["security"]),
+                    "takes": _members(document, body.get("schema", {})),
+                    "parameters": [{**row, "kind": _kind(document, row["schema"])} for row in operation.get("parameters", [])],
+                    "gives": _members(document, answer),
+                    "inside": _inside(document, answer),
+                    "media": list(good),
+                    "problems": [_resolved(document, r) for s, r in operation["responses"].items() if s != "200"],
+                    "curl": _curl(f"{base}{path}", method, operation, examples),
+                }
+            )
+    return entries
+
+
+def _curl(url: str, method: str, operation: dict[str, Any], examples: list[Any]) -> str:
+    url = re.sub(r"\{(\w+)\}", lambda name: f"${name[1].upper()}", url)
+    given = {row["name"]: row["example"] for row in operation.get("parameters", []) if row["in"] == "query" and "example" in row}
+    how = "" if method in ("get", "post") else f" -X {method.upper()}"
+    parts = [f'curl -sS{how} "{url}{"?" if given else ""}{urlencode(given)}"']
+    if operation["security"]:
+        parts.append('-H "Authorization: Bearer $REMEMBRANCER_KEY"')
+    if examples:
+        parts += ["-H 'Content-Type: application/json'", f"-d {shlex.quote(json.dumps(examples[0], ensure_ascii=False, indent=2))}"]
+    return " \\\n  ".join(parts)
+
+
+def _resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in node:
+        target: Any = document
+        for part in node["$ref"].removeprefix("#/").split("/"):
+            target = target[part]
+        node = target
+    return node
+
+
+def _members(document: dict[str, Any], schema: dict[str, Any]) -> list[Member]:
+    schema = _resolved(document, schema)
+    required = schema.get("required", [])
+    return [
+        Member(name=name, kind=_kind(document, part), required=name in required, about=part.get("description", ""))
+        for name, part in schema.get("properties", {}).items()
+    ]
+
+
+def _inside(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, list[Member]]:
+    """The members of every object inside this one, by the name its kind has in `_members`."""
+    found: dict[str, list[Member]] = {}
+    todo = list(_resolved(document, schema).get("properties", {}).values())
+    while todo:
+        part = todo.pop(0)
+        todo += [*part.get("anyOf", []), *([part["items"]] if "items" in part else [])]
+        inner = _resolved(document, part)
+        if inner is not part and inner["title"] not in found:
+            found[inner["title"]] = _members(document, inner)
+            todo += inner.get("properties", {}).values()
+    return found
+
+
+def _kind(document: dict[str, Any], part: dict[str, Any]) -> str:
+    """The type in a few words: `text, at most 200 characters`, `array of Hit`, `integer from 1 to 100, default 5`."""
+    if "anyOf" in part:
+        said = " or ".join(_kind(document, p) for p in part["anyOf"] if p.get("type") != "null")
+        return said + (" or null" if "default" not in part else "")
+    if "$ref" in part:
+        return str(_resolved(document, part).get("title", "object"))
+    kind = str(part.get("type", "any"))
+    said = {"string": "text", "boolean": "true or false"}.get(kind, kind)
+    if part.get("format") == "date-time":
+        said = "time (RFC 3339)"
+    if "enum" in part:
+        said = " or ".join(json.dumps(one) for one in part["enum"])
+    if "items" in part:
+        said = f"array of {_kind(document, part['items'])}"
+    if "maximum" in part and "minimum" in part:
+        said += f" from {part['minimum']:,} to {part['maximum']:,}"
+    if "maxLength" in part:
+        said += f", at most {part['maxLength']:,} characters"
+    if part.get("default") not in (None, []):
+        said += f", default {json.dumps(part['default'])}"
+    return said

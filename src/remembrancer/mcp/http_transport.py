@@ -1,0 +1,110 @@
+"""`/mcp`: the protocol over HTTP, with the same keys as every other path. Its tools go through the application's own endpoints.
+
+The SDK takes a second or two to load, so it is loaded when somebody first asks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ..accounts import default_user_id
+from ..http import pages, problems
+from ..http.dispatch import Door
+from ..http.endpoint import Where
+from ..protocol.errors import Forbidden, Problem
+from ..store import StoreUnavailable
+
+if TYPE_CHECKING:
+    from .server import Talk
+
+PATH = "/mcp"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+SECONDS_MAX = 900.0  # for a tool; what bounds it are the endpoints' own limits
+
+
+class McpDoor:
+    """An ASGI application for POSTs to one path; nothing is kept between them, so there is no stream to GET and no session to DELETE."""
+
+    def __init__(self, door: Door) -> None:
+        self.door = door
+        self.inside: ASGIApp | None = None  # the whole application, for the tools
+        self._manager: Any = None
+        self._starting = asyncio.Lock()
+        self._serving: asyncio.Task[None] | None = None
+        self._stop = asyncio.Event()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request: who has no key is told so as everywhere else."""
+        scope["endpoint_path"] = PATH
+        request = Request(scope)
+        try:
+            self._check_origin(request)
+            scope["caller"] = await self.door.start(Where.WRITE, partial(self.door.caller, request.headers))
+        except (Problem, StoreUnavailable) as error:
+            await problems.respond(error, scope["request_id"])(scope, receive, send)
+            return
+        manager = await self._started()
+        await manager.handle_request(scope, receive, send)
+
+    def _check_origin(self, request: Request) -> None:
+        """The protocol wants it: a page of another place must not speak to a server on this machine. Only browsers send an Origin."""
+        origin = request.headers.get("origin")
+        if origin is None:
+            return
+        host = urlsplit(origin).hostname or ""
+        ours = urlsplit(self.door.context.settings.public_url).hostname
+        if host not in {*_LOOPBACK, ours}:
+            raise Forbidden("A page of another place may not speak to this server.")
+
+    async def _started(self) -> Any:
+        async with self._starting:
+            if self._manager is None:
+                ready = asyncio.Event()
+                manager = await asyncio.get_running_loop().run_in_executor(None, self._made)
+                self._serving = asyncio.create_task(self._serve(manager, ready))
+                await ready.wait()
+                self._manager = manager
+        return self._manager
+
+    def _made(self) -> Any:
+        from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+
+        from .server import server
+
+        bytes_max = self.door.context.settings.body_bytes_max
+        return StreamableHTTPSessionManager(server(self._talking), json_response=True, stateless=True, max_request_body_size=bytes_max)
+
+    async def _serve(self, manager: Any, ready: asyncio.Event) -> None:
+        async with manager.run():
+            ready.set()
+            await self._stop.wait()
+
+    @asynccontextmanager
+    async def _talking(self, asking: Any) -> AsyncIterator[Talk]:
+        """A client in this process with the key that the request carries."""
+        import httpx2
+
+        from ..client import AsyncClient, Retry
+        from .server import Talk
+
+        request: Request = asking.request
+        key = request.headers["authorization"].partition(" ")[2].strip()
+        assert self.inside is not None
+        transport = httpx2.ASGITransport(app=self.inside, raise_app_exceptions=False)
+        base = self.door.context.settings.public_url.rstrip("/") or pages.base_url(request)
+        async with AsyncClient("http://localhost", key, transport=transport, timeout_s=SECONDS_MAX, retry=Retry(times=0)) as client:
+            yield Talk(client=client, base=base, user_id=default_user_id(request.scope["caller"]))
+
+    async def close(self) -> None:
+        """End what is under way."""
+        if self._serving is not None:
+            self._stop.set()
+            await self._serving

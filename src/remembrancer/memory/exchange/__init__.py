@@ -1,0 +1,1 @@
+"""Import of conversations from other systems."""

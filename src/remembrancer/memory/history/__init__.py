@@ -1,0 +1,1 @@
+"""Browse, page and erase what is stored: events, sessions, whole users."""

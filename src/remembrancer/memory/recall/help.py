@@ -1,0 +1,49 @@
+"""Help about the service itself, found in `help.md` when a search asks for it."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from importlib import resources
+
+import numpy as np
+
+from ...protocol.memory import Help
+from ...search import SpaceIndex, View, ask, lexical, pack, take_apart, unpack
+
+HELP_MAX = 2  # passages
+COVERAGE_MIN = 0.5  # of what the question says must stand in a passage: "the seal at the zoo" is no question about seals of ours
+_HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
+_ABOUT_US = re.compile(
+    r"/api/v7|\b(?:remembrancer|cubes?|seals?|sealed|dut(?:y|ies)|(?:duty_error|last_seal|open_tasks|task_done|focus_words|top_k|event_id"
+    r"|user_id|session_id|l1_summary|l2_map|vote_nothing|cube_nothing|cube_publish|duty_reason|help_hits|shared_cubes|query_text)"
+    r"|l1|l2|start pack|second look|critical facts?|memory map|idempotency|api keys?"
+    r"|(?:search|remember|save|store|memory) (?:endpoint|api|call|service)|this (?:service|memory|api))\b",
+    re.IGNORECASE,
+)
+
+
+@lru_cache(maxsize=1)
+def _passages() -> tuple[list[Help], View]:
+    text = resources.files(__package__).joinpath("help.md").read_text("utf-8")
+    heads = list(_HEADING.finditer(text))
+    ends = [*(head.start() for head in heads[1:]), len(text)]
+    found = [Help(title=head[1], text=text[head.end() : end].strip()) for head, end in zip(heads, ends, strict=True)]
+    index = SpaceIndex(0)
+    rows = [
+        (number, 0, 0, pack(take_apart(query="", response=f"{passage.title}. {passage.text}", topic=None, occurred_ms=0)), None)
+        for number, passage in enumerate(found)
+    ]
+    index.add(unpack(rows, 0), len(found))
+    return found, index.view()
+
+
+def help_for(query: str) -> list[Help]:
+    """The passages that answer a query, best first; none unless it asks about the service."""
+    if not _ABOUT_US.search(query):
+        return []
+    passages, view = _passages()
+    scored = lexical(view, ask(query, view.languages).words)
+    events = view["event"]
+    best = [int(part) for part in np.argsort(-scored.score, kind="stable") if scored.coverage[part] >= COVERAGE_MIN]
+    return [passages[number] for number in dict.fromkeys(int(events[part]) for part in best)][:HELP_MAX]

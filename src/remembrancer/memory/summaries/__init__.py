@@ -1,0 +1,1 @@
+"""L1 summaries, the L2 map and the start pack made of them."""

@@ -1,0 +1,87 @@
+"""Keep a turn: its text as it was said, and what search derives from it, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from ...accounts import may_write, space_user_id
+from ...accounts.idempotency import Once, once
+from ...context import Caller, Context
+from ...protocol.memory import TurnText
+from ...search import Derived, Said, derive
+from ...store import Row, Transaction, embedder_id
+from ..spaces import SQL, milliseconds, row_id
+from .intake import Intake, NothingOfItsOwn
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Where a turn was kept."""
+
+    event_id: str
+    row: int
+    session: Row  # as `count_turn` gives it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """The session of a space, by the names people know them by."""
+
+    account_id: int
+    user_id: str
+    session_id: str
+
+
+def keep(context: Context, tx: Transaction, address: Address, said: Said, derived: Derived, *, task_open: bool | None = None) -> Kept:
+    """Write one turn; durable and searchable once the transaction is.
+
+    With `task_open` it is the turn of the session's step, and says whether the task goes on.
+    """
+    now_ms = context.clock()
+    claimed = tx.the(SQL.claim_number, account_id=address.account_id, user_id=address.user_id, now_ms=now_ms)
+    is_open = None if task_open is None else int(task_open)
+    session = tx.the(SQL.count_turn, space_id=claimed.id, session_id=address.session_id, now_ms=now_ms, task_open=is_open)
+    row, event_id = row_id(claimed.id, claimed.number), context.ids("e_")
+    texts = {"topic": said.topic, "query": said.query, "response": said.response, "flags": ",".join(derived.flags)}
+    tx.run(SQL.add_event, id=row, event_id=event_id, session=session.id, occurred_ms=said.occurred_ms, created_ms=now_ms, **texts)
+    index = {"id": row, "session": session.id, "occurred_ms": said.occurred_ms, "words": derived.words, "vectors": derived.vectors}
+    if not tx.run(SQL.add_index, derived_by=derived.by, **index):  # the first of what derived it
+        embedder_id(tx, derived.by, make=True)
+        tx.run(SQL.add_index, derived_by=derived.by, **index)
+    return Kept(event_id=event_id, row=row, session=session)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a caller wants a turn kept; `user_id` None is the caller's own space."""
+
+    user_id: str | None
+    session_id: str
+
+
+Answer = Callable[[Transaction, Kept, str | None], str]  # of the turn where it was kept, and of what was noticed about it
+
+
+def keep_once(context: Context, caller: Caller, place: Place, turn: TurnText, given: Once | None, answer: Answer) -> str:
+    """Keep a turn and give what `answer` makes of it (JSON) in the same transaction, or the first answer when it was sent again.
+
+    Raises NothingOfItsOwn, Forbidden for a read-only key or a pinned one with another user_id, Conflict when the Idempotency-Key was
+    used with another body, StoreUnavailable, EmbedderUnavailable.
+    """
+    may_write(caller)
+    user_id = space_user_id(caller, place.user_id)
+    occurred_ms = milliseconds(turn.occurred_at, context.clock())
+    intake = Intake(settings=context.settings)
+    query, response = intake.take(turn.query), intake.take(turn.response)
+    if not query.strip() and not response.strip():
+        raise NothingOfItsOwn
+    said = Said(query=query, response=response, topic=turn.topic, occurred_ms=occurred_ms)
+    derived = derive(context.embedder, [said])[0]
+    derived = replace(derived, flags=derived.flags + intake.flags)
+    address = Address(account_id=caller.account_id, user_id=user_id, session_id=place.session_id)
+
+    def write(tx: Transaction) -> str:
+        return once(tx, given, context.clock(), lambda: answer(tx, keep(context, tx, address, said, derived), intake.noticed))
+
+    return context.store.write(write, account_id=caller.account_id)

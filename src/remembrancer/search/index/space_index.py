@@ -1,0 +1,267 @@
+"""The search index of one space, held as arrays: columns of its parts, their vectors, their postings.
+
+It is derived from rows and only ever grows at its end; an erased event is marked, not moved. Searches work on a
+`View`, which nothing changes afterwards, so that they need no lock while new events come in.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .encoding import Batch
+from .postings import EMPTY, Run, Tail, merged, sealed
+
+Array = npt.NDArray[Any]
+
+TAIL_POSTINGS_MAX = 1 << 16  # looked through for each word of a query: 65,536 take about 20 microseconds
+RUNS_PER_TIER = 4  # so many runs of about one size become one: a word is looked up in few runs, a posting moved few times
+LOOKED_UP_MAX = 256  # terms whose postings a view keeps at hand
+LENGTH_SPREAD_MIN = 0.1  # where all parts are as long as each other, a word more or less must not decide
+NONE = -1  # no neighbour
+
+_COLUMNS: dict[str, str] = {
+    "event": "i4",  # number of the event within the space
+    "side": "u1",
+    "language": "u1",
+    "flags": "u1",
+    "speaker": "u4",
+    "length": "u4",
+    "session": "i8",
+    "occurred_ms": "i8",
+    "previous": "i4",  # part said before it in its session
+    "next": "i4",
+    "norm": "f4",  # length of its int8 vector; 0 = it has none
+}
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One state of the index: `size` parts, of which some may be erased."""
+
+    size: int
+    events: int  # that are there, the erased left out
+    columns: dict[str, Array]
+    vectors: tuple[Array, ...]  # (parts, dimensions) i1, one after the other
+    runs: tuple[Run, ...]
+    tail: Tail
+    alive: Array  # (size,) bool
+    alive_parts: int
+    words: int  # sum of the lengths of the parts alive
+    log_length: tuple[float, float]  # mean and standard deviation of log(1 + length)
+    languages: tuple[int, ...]  # numbers of the languages seen, most frequent first
+    speakers: frozenset[int]
+    frequencies: Mapping[int, int] | None = None  # parts of the space by term, where the view has some of its parts only
+    looked_up: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False)
+
+    def __getitem__(self, column: str) -> Array:
+        return self.columns[column][: self.size]
+
+    def find(self, term: int) -> tuple[Array, Array]:
+        """The parts alive that hold a term, and how often."""
+        if term not in self.looked_up:  # asked for several times in one search
+            if len(self.looked_up) >= LOOKED_UP_MAX:
+                self.looked_up.clear()
+            self.looked_up[term] = self._find(term)
+        return self.looked_up[term]
+
+    def frequency(self, term: int) -> int:
+        """How many parts of the space hold a term."""
+        return len(self.find(term)[0]) if self.frequencies is None else self.frequencies.get(term, 0)
+
+    def _find(self, term: int) -> tuple[Array, Array]:
+        found = [run.find(term) for run in self.runs] + [self.tail.find(term)]
+        parts = np.concatenate([parts for parts, _ in found])
+        counts = np.concatenate([counts for _, counts in found])
+        if self.alive_parts == self.size:
+            return parts, counts
+        living = self.alive[parts]
+        return parts[living], counts[living]
+
+
+class SpaceIndex:
+    """Grows by `add`, shrinks by `erase`; `view()` is what a search works on."""
+
+    def __init__(self, dimensions: int) -> None:
+        self.dimensions = dimensions
+        self.revision = 0  # of the space's rows when they were read; kept by whoever fills the index
+        self.lock = threading.Lock()  # held by whoever changes the index
+        self.clear()
+
+    def clear(self) -> None:
+        """Empty it. Views taken before stay as they are."""
+        dimensions = self.dimensions
+        self.next_event = 0  # number of the first event not taken in yet
+        self._size = 0
+        self._columns = {name: np.zeros(0, kind) for name, kind in _COLUMNS.items()}
+        self._alive = np.zeros(0, bool)
+        self._vectors: list[Array] = []
+        self._vector_tail = np.zeros((0, dimensions), "i1")
+        self._vector_tail_used = 0
+        self._runs: list[Run] = []
+        self._tail = {"terms": np.zeros(0, "u4"), "parts": np.zeros(0, "u4"), "counts": np.zeros(0, "u1")}
+        self._tail_used = 0
+        self._last_of_session: dict[int, int] = {}
+        self._languages = np.zeros(256, "i8")
+        self._speakers: set[int] = set()
+        # Running sums over the parts alive, so that a view after one more event costs no walk through all of them.
+        self._events = self._parts = self._words = 0
+        self._logs = self._squares = 0.0
+        self._view: View | None = None
+
+    def add(self, batch: Batch, next_event: int) -> None:
+        """Take in the events of a batch, which come after all that are there."""
+        start, grown = self._size, len(batch)
+        if grown:
+            self._add_columns(batch, start)
+            self._add_vectors(batch.vectors)
+            self._add_postings(batch, start)
+            self._languages += np.bincount(batch.head["language"], minlength=256)
+            self._speakers.update(np.unique(batch.head["speaker"]).tolist())
+            self._speakers.discard(0)
+            self._count(slice(start, start + grown), 1)
+        self._size = start + grown
+        self.next_event = next_event
+        self._view = None
+
+    def erase(self, event: int) -> bool:
+        """Mark an event as gone; False when it is not there."""
+        span = slice(*np.searchsorted(self._columns["event"][: self._size], [event, event + 1]))
+        if not self._alive[span].any():
+            return False
+        self._alive = self._alive.copy()  # views keep the old one
+        self._alive[span] = False
+        self._count(span, -1)
+        self._view = None
+        return True
+
+    def _count(self, span: slice, sign: int) -> None:
+        lengths = self._columns["length"][span]
+        logs = np.log1p(lengths.astype("f8"))
+        self._events += sign * int(np.count_nonzero(np.diff(self._columns["event"][span])) + 1)
+        self._parts += sign * len(lengths)
+        self._words += sign * int(lengths.sum())
+        self._logs += sign * float(logs.sum())
+        self._squares += sign * float((logs * logs).sum())
+
+    @property
+    def nbytes(self) -> int:
+        """Memory the index takes, mapped files included."""
+        arrays = [*self._columns.values(), self._alive, *self._vectors, self._vector_tail, *self._tail.values()]
+        return sum(array.nbytes for array in arrays) + sum(run.nbytes for run in self._runs)
+
+    def view(self) -> View:
+        """The index as it is now. Cheap when nothing changed since the last one."""
+        if self._view is None:
+            self._view = self._make_view()
+        return self._view
+
+    def _make_view(self) -> View:
+        tail = Tail(*(array[: self._tail_used] for array in self._tail.values())) if self._tail_used else EMPTY
+        vectors = tuple(self._vectors)
+        if self._vector_tail_used:
+            vectors = (*vectors, self._vector_tail[: self._vector_tail_used])
+        mean = self._logs / self._parts if self._parts else 0.0
+        variance = self._squares / self._parts - mean * mean if self._parts else 0.0
+        order = np.argsort(-self._languages, kind="stable")
+        return View(
+            size=self._size,
+            events=self._events,
+            columns=dict(self._columns),
+            vectors=vectors,
+            runs=tuple(self._runs),
+            tail=tail,
+            alive=self._alive[: self._size],
+            alive_parts=self._parts,
+            words=self._words,
+            log_length=(mean, max(variance, LENGTH_SPREAD_MIN**2) ** 0.5),
+            languages=tuple(int(n) for n in order if self._languages[n] > 0),
+            speakers=frozenset(self._speakers),
+        )
+
+    def _add_columns(self, batch: Batch, start: int) -> None:
+        end = start + len(batch)
+        if end > len(self._alive):
+            capacity = max(64, end + end // 2)
+            self._columns = {name: _grown(array, capacity) for name, array in self._columns.items()}
+            self._alive = _grown(self._alive, capacity)
+        columns, span = self._columns, slice(start, end)
+        for name in ("side", "language", "flags", "speaker", "length"):
+            columns[name][span] = batch.head[name]
+        for name in ("event", "session", "occurred_ms"):
+            columns[name][span] = getattr(batch, name)
+        columns["norm"][span] = _norms(batch.vectors)
+        columns["next"][span] = NONE
+        self._alive[span] = True
+        self._link(batch.session, start)
+
+    def _link(self, session: Array, start: int) -> None:
+        """Chain the parts of each session in the order they were said."""
+        order = np.argsort(session, kind="stable")
+        ordered, places = session[order], order + start
+        previous = np.full(len(session), NONE, "i4")
+        same = np.flatnonzero(ordered[1:] == ordered[:-1])
+        previous[order[same + 1]] = places[same]
+        firsts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+        lasts = np.r_[firsts[1:] - 1, len(ordered) - 1]
+        for first, last in zip(firsts, lasts, strict=True):
+            key = int(ordered[first])
+            previous[order[first]] = self._last_of_session.get(key, NONE)
+            self._last_of_session[key] = int(places[last])
+        self._columns["previous"][start : start + len(session)] = previous
+        chained = previous >= 0
+        self._columns["next"][previous[chained]] = np.flatnonzero(chained) + start
+
+    def _add_vectors(self, vectors: Array) -> None:
+        if len(vectors) >= 4096 and not self._vector_tail_used:  # a large batch stays as it is
+            self._vectors.append(vectors)
+            return
+        used, end = self._vector_tail_used, self._vector_tail_used + len(vectors)
+        if end > len(self._vector_tail):
+            self._vector_tail = _grown(self._vector_tail, max(64, end + end // 2))
+        self._vector_tail[used:end] = vectors
+        self._vector_tail_used = end
+
+    def _add_postings(self, batch: Batch, start: int) -> None:
+        used, end = self._tail_used, self._tail_used + len(batch.term)
+        new = {"terms": batch.term, "parts": batch.part + start, "counts": batch.count}
+        if end > TAIL_POSTINGS_MAX:
+            joined = {name: np.concatenate([self._tail[name][:used], new[name]]) for name in new}
+            self._seal(sealed(joined["terms"], joined["parts"], joined["counts"]))
+            self._tail = {name: array[:0] for name, array in self._tail.items()}
+            self._tail_used = 0
+            return
+        if end > len(self._tail["terms"]):
+            self._tail = {name: _grown(array, max(1024, end + end // 2)) for name, array in self._tail.items()}
+        for name, values in new.items():
+            self._tail[name][used:end] = values
+        self._tail_used = end
+
+    def _seal(self, run: Run) -> None:
+        self._runs.append(run)
+        while len(self._runs) >= RUNS_PER_TIER:
+            last = self._runs[-RUNS_PER_TIER:]
+            if len(last[0].parts) > 2 * RUNS_PER_TIER * len(last[-1].parts):
+                break
+            self._runs[-RUNS_PER_TIER:] = [merged(last)]
+
+
+def _grown(array: Array, capacity: int) -> Array:
+    larger = np.zeros((capacity, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger
+
+
+def _norms(vectors: Array) -> Array:
+    if not vectors.shape[1]:
+        return np.zeros(len(vectors), "f4")
+    norms = np.empty(len(vectors), "f4")
+    for at in range(0, len(vectors), 8192):  # in pieces: the wider copy is short-lived and small
+        wide = vectors[at : at + 8192].astype("f4")
+        norms[at : at + 8192] = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+    return norms

@@ -1,0 +1,1 @@
+"""Text analysis: words, languages, passages, prompt injections and secrets."""

@@ -1,0 +1,87 @@
+"""Store URLs: open the store at one, and inspect it while no server has it open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from ..settings import SettingInvalid
+from .engine import DataFolderBusy, Pool, Store
+from .folder_lock import hold
+
+
+def open_store(url: str, *, durability: str = "full", pool: Pool | None = None) -> Store:
+    """Open the store at `sqlite:PATH` or `postgresql://...`, creating or migrating it as needed.
+
+    `pool` configures PostgreSQL connections. Raises StoreTooNew, StoreUnavailable, and SettingInvalid
+    for a URL of an unknown engine or when the engine's driver is not installed.
+    """
+    if engine_of(url) == "sqlite":
+        from .sqlite.store import SqliteStore  # an engine's driver is loaded only when it is used
+
+        return SqliteStore(url.partition(":")[2], durability=durability)
+    from .postgresql.store import PostgresqlStore
+
+    return PostgresqlStore(url, durability=durability, pool=pool)
+
+
+def engine_of(url: str) -> str:
+    """Return the engine that a store URL names: `sqlite` or `postgresql`.
+
+    Raises SettingInvalid as open_store does.
+    """
+    engine, _, rest = url.partition(":")
+    if engine == "sqlite" and rest:
+        return engine
+    if engine in ("postgresql", "postgres") and rest.startswith("//"):
+        try:
+            import psycopg  # noqa: F401  only an extra brings it
+        except ImportError as error:
+            raise SettingInvalid(f"`store`: PostgreSQL needs its driver: pip install 'remembrancer[postgresql]' ({error})") from error
+        return "postgresql"
+    raise SettingInvalid(f"`store`: there is no storage engine {engine!r}; use sqlite:PATH or postgresql://USER@HOST/DATABASE")
+
+
+def place_of(url: str) -> str:
+    """Which store a URL names, said in one way; no password. Raises SettingInvalid as open_store does."""
+    if engine_of(url) == "sqlite":
+        return f"sqlite:{_file(url)}"
+    from .postgresql import pool as postgresql_connections  # here, as its driver may not be installed
+
+    return postgresql_connections.place_of(url)
+
+
+def schema_at(url: str) -> int:
+    """Number of the last migration of the store at a URL; 0 = there is none. Raises StoreUnavailable."""
+    if engine_of(url) == "sqlite":
+        from .sqlite import connection as sqlite_connection
+
+        return sqlite_connection.schema_at(_file(url))
+    from .postgresql import schema as postgresql_schema
+
+    return postgresql_schema.schema_at(url)
+
+
+@contextmanager
+def without_server(url: str, data_folder: Path | None = None) -> Iterator[None]:
+    """Be sure that no server runs on the store at a URL; on this machine none starts until the end.
+
+    `data_folder`: that of its server, where the store is elsewhere. Raises DataFolderBusy.
+    """
+    with ExitStack() as held:
+        folders = {data_folder.resolve()} if data_folder and data_folder.is_dir() else set()
+        if engine_of(url) == "sqlite":
+            folders.add(_file(url).parent)
+        else:
+            from .postgresql import pool as postgresql_connections
+
+            if others := postgresql_connections.sessions_at(url):
+                raise DataFolderBusy(f"{others} connections of Remembrancer are open to {place_of(url)}: stop its servers")
+        for folder in sorted(folders):
+            held.enter_context(hold(folder))
+        yield
+
+
+def _file(url: str) -> Path:
+    return Path(url.partition(":")[2]).resolve()

@@ -1,0 +1,1 @@
+"""The networked engine: PostgreSQL through a connection pool."""

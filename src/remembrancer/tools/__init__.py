@@ -1,1 +1,0 @@
-"""Tools beside the memory: feedback, created files, and the sandbox for programs."""

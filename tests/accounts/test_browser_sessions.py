@@ -1,0 +1,201 @@
+"""Browsers that are signed in, and when they no longer are."""
+
+from __future__ import annotations
+
+import pytest
+
+from remembrancer import testing
+from remembrancer.accounts.browser_sessions import (
+    CONFIRMED_MS,
+    IDLE_MS,
+    LASTS_MS,
+    SignedIn,
+    browser_named,
+    browsers,
+    confirm,
+    is_form_of,
+    sign_in,
+    sign_out,
+    sign_out_everywhere,
+    signed_in,
+)
+from remembrancer.accounts.invitations import accept, invite
+from remembrancer.accounts.passwords import FREE_FAILURES, SignInRefused, SignInTooOften, account_of
+from remembrancer.context import Context
+
+
+@pytest.fixture
+def owner(context: Context) -> int:
+    """The first account."""
+    return accept(context, invite(context, "owner").reveal(), "correct horse battery")
+
+
+def test_it_tells_whose_browser_it_is(context: Context, owner: int) -> None:
+    found = signed_in(context, sign_in(context, owner))
+
+    assert found is not None
+    assert (found.account_id, found.account_name, found.is_owner) == (owner, "owner", True)
+
+
+@pytest.mark.parametrize("token", ["", "x", "\ud800", "a" * 43])
+def test_no_other_text_is_a_session(context: Context, owner: int, token: str) -> None:
+    sign_in(context, owner)
+
+    assert signed_in(context, token) is None
+
+
+def test_unused_for_half_a_day_it_ends(context: Context, owner: int, clock: testing.FrozenClock) -> None:
+    token = sign_in(context, owner)
+    clock.advance(IDLE_MS - 1)
+    just_before = signed_in(context, token)
+    clock.advance(IDLE_MS - 1)
+    used_meanwhile = signed_in(context, token)
+    clock.advance(IDLE_MS)
+
+    assert just_before
+    assert used_meanwhile
+    assert signed_in(context, token) is None
+
+
+def test_after_two_weeks_it_ends_however_it_is_used(context: Context, owner: int, clock: testing.FrozenClock) -> None:
+    token, hours = sign_in(context, owner), 6 * 3_600_000
+    for _ in range(LASTS_MS // hours - 1):
+        clock.advance(hours)
+        assert signed_in(context, token)
+    clock.advance(hours)
+
+    assert signed_in(context, token) is None
+
+
+def test_signing_out_ends_one_and_everywhere_all_of_the_account(context: Context, owner: int) -> None:
+    ada = accept(context, invite(context, "ada").reveal(), "correct horse battery")
+    first, second, third, other = [sign_in(context, who) for who in (owner, owner, owner, ada)]
+    sign_out(context, first)
+    after_one = [signed_in(context, token) is not None for token in (first, second, third, other)]
+    sign_out_everywhere(context, owner)
+
+    assert after_one == [False, True, True, True]
+    assert [signed_in(context, token) is not None for token in (first, second, third, other)] == [False, False, False, True]
+
+
+def test_a_form_is_of_one_session_alone(context: Context, owner: int) -> None:
+    first, second = [signed_in(context, sign_in(context, owner)) for _ in range(2)]
+
+    assert first
+    assert second
+    assert is_form_of(first, first.form_token)
+    assert not is_form_of(first, second.form_token)
+    assert not is_form_of(first, "")
+
+
+def test_sessions_that_ended_are_not_kept(context: Context, owner: int, clock: testing.FrozenClock) -> None:
+    sign_in(context, owner)
+    clock.advance(LASTS_MS)
+    sign_in(context, owner)
+
+    assert context.store.read(lambda tx: tx.the("select count(*) as n from browser_sessions")).n == 1
+
+
+class TestConfirming:
+    """Issue: 'grants (give with a step-up ...)': a cookie that was taken is not enough."""
+
+    def session(self, context: Context, token: str) -> SignedIn:
+        found = signed_in(context, token)
+        assert found is not None
+        return found
+
+    def test_five_minutes_after_signing_in_the_password_is_asked_again(
+        self, context: Context, owner: int, clock: testing.FrozenClock
+    ) -> None:
+        token = sign_in(context, owner)
+        at_first = self.session(context, token).is_confirmed
+        clock.advance(CONFIRMED_MS - 1)
+        still = self.session(context, token).is_confirmed
+        clock.advance(1)
+
+        assert (at_first, still, self.session(context, token).is_confirmed) == (True, True, False)
+
+    def test_the_password_confirms_this_session_and_no_other(self, context: Context, owner: int, clock: testing.FrozenClock) -> None:
+        token, other = sign_in(context, owner), sign_in(context, owner)
+        clock.advance(CONFIRMED_MS)
+        confirm(context, self.session(context, token), token, "correct horse battery")
+
+        assert self.session(context, token).is_confirmed
+        assert not self.session(context, other).is_confirmed
+
+    @pytest.mark.parametrize("password", ["", "wrong horse battery", "\0", "\ud800", "a" * 1_000])
+    def test_another_password_confirms_nothing(self, context: Context, owner: int, clock: testing.FrozenClock, password: str) -> None:
+        token = sign_in(context, owner)
+        clock.advance(CONFIRMED_MS)
+
+        with pytest.raises(SignInRefused):
+            confirm(context, self.session(context, token), token, password)
+        assert not self.session(context, token).is_confirmed
+
+    def test_the_password_of_another_account_confirms_nothing(self, context: Context, owner: int, clock: testing.FrozenClock) -> None:
+        accept(context, invite(context, "ada").reveal(), "another horse battery")
+        token = sign_in(context, owner)
+        clock.advance(CONFIRMED_MS)
+
+        with pytest.raises(SignInRefused):
+            confirm(context, self.session(context, token), token, "another horse battery")
+
+    def test_who_guesses_is_held_up_as_at_the_sign_in(self, context: Context, owner: int, clock: testing.FrozenClock) -> None:
+        token = sign_in(context, owner)
+        clock.advance(CONFIRMED_MS)
+        for _ in range(FREE_FAILURES):
+            with pytest.raises(SignInRefused):
+                confirm(context, self.session(context, token), token, "a guess at a password")
+
+        with pytest.raises(SignInTooOften):
+            confirm(context, self.session(context, token), token, "correct horse battery")
+        with pytest.raises(SignInTooOften):
+            account_of(context, "owner", "correct horse battery")
+
+
+@pytest.mark.parametrize(
+    ("user_agent", "name"),
+    [
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "Firefox on Linux"),
+        (
+            "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36",
+            "Chrome on Windows",
+        ),
+        (
+            "Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36 Edg/150.0",
+            "Edge on Windows",
+        ),
+        (
+            "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Safari/605.1.15",
+            "Safari on macOS",
+        ),
+        (
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 26_0 like Mac OS X) AppleWebKit/605.1.15 Version/26.0 Mobile Safari/604.1",
+            "Safari on iPhone",
+        ),
+        ("Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 Chrome/150.0.0.0 Mobile Safari/537.36", "Chrome on Android"),
+        ("curl/8.14", ""),
+        ("<script>Linux", "Linux"),
+        ("", ""),
+    ],
+)
+def test_a_browser_is_named_as_people_would(user_agent: str, name: str) -> None:
+    assert browser_named(user_agent) == name
+
+
+def test_the_browsers_of_an_account_are_those_still_signed_in_the_latest_used_first(context: Context, clock: testing.FrozenClock) -> None:
+    ada, bo = (accept(context, invite(context, name).reveal(), "correct horse battery") for name in ("ada", "bo"))
+    sign_in(context, ada, "ended")
+    clock.advance(IDLE_MS)
+    first = sign_in(context, ada, "first")
+    clock.advance(60_000)
+    sign_in(context, ada, "second")
+    sign_in(context, bo, "of another")
+    session = signed_in(context, first)
+    assert session is not None
+    clock.advance(60_000)
+    signed_in(context, first)
+
+    found = browsers(context, session, first)
+    assert [(one.name, one.is_this) for one in found] == [("first", True), ("second", False)]
+    assert found[0].used_ms == clock.now_ms

@@ -1,0 +1,91 @@
+"""Idempotency keys: a write sent twice is done once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from service import new_key, rows
+
+from remembrancer.accounts.idempotency import IdempotencyKeyReused, Once, once
+from remembrancer.context import Context
+
+HOUR_MS = 3_600_000
+
+
+class Maker:
+    """Counts how often the write was really done."""
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    def __call__(self) -> str:
+        self.made += 1
+        return f'{{"made": {self.made}}}'
+
+
+@pytest.fixture
+def given(context: Context) -> Once:
+    """An Idempotency-Key of a real API key."""
+    new_key(context)
+    key_id = context.store.read(lambda tx: tx.all("select id from keys"))[0].id
+    return Once(account_id=1, key_id=key_id, path="/p", idempotency_key="k", body_digest=b"1" * 32)
+
+
+def do(context: Context, given: Once | None, make: Maker, now_ms: int = 0) -> str:
+    return context.store.write(lambda tx: once(tx, given, now_ms, make))
+
+
+def test_the_second_time_gives_the_first_answer_and_writes_nothing(context: Context, given: Once) -> None:
+    make, replayed = Maker(), []
+
+    first = do(context, given, make)
+    second = do(context, replace(given, on_replay=lambda: replayed.append(True)), make)
+
+    assert first == second == '{"made": 1}'
+    assert (make.made, replayed) == (1, [True])
+
+
+def test_without_an_idempotency_key_everything_is_done_and_nothing_kept(context: Context) -> None:
+    make = Maker()
+
+    assert [do(context, None, make), do(context, None, make)] == ['{"made": 1}', '{"made": 2}']
+    assert rows(context)["answers"] == 0
+
+
+def test_another_body_is_refused(context: Context, given: Once) -> None:
+    make = Maker()
+    do(context, given, make)
+
+    with pytest.raises(IdempotencyKeyReused):
+        do(context, replace(given, body_digest=b"2" * 32), make)
+    assert make.made == 1
+
+
+@pytest.mark.parametrize("other", [{"path": "/q"}, {"idempotency_key": "l"}])
+def test_another_path_or_key_is_another_write(context: Context, given: Once, other: dict[str, str]) -> None:
+    make = Maker()
+    do(context, given, make)
+
+    do(context, replace(given, **other), make)  # type: ignore[arg-type]
+
+    assert make.made == 2
+
+
+def test_after_a_day_the_first_answer_is_forgotten_and_its_row_gone(context: Context, given: Once) -> None:
+    """decisions.md, Errors: 'Writes accept Idempotency-Key (24 h)'."""
+    make = Maker()
+    do(context, given, make, now_ms=HOUR_MS)
+
+    assert do(context, given, make, now_ms=25 * HOUR_MS - 1) == '{"made": 1}'
+    assert do(context, replace(given, body_digest=b"2" * 32), make, now_ms=25 * HOUR_MS) == '{"made": 2}'
+    assert rows(context)["answers"] == 1
+
+
+def test_a_write_that_fails_keeps_no_answer(context: Context, given: Once) -> None:
+    def fail() -> str:
+        raise RuntimeError("half way")
+
+    with pytest.raises(RuntimeError):
+        context.store.write(lambda tx: once(tx, given, 0, fail))
+    assert rows(context)["answers"] == 0

@@ -1,0 +1,76 @@
+"""The runner of the documentation's blocks itself: what is so passes, what is not so is told with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from architecture.blocks import Runner, Wrong, blocks
+
+
+def fenced(language: str, text: str) -> str:
+    """A block as it stands on a page."""
+    return f"```{language}\n{text}\n```\n"
+
+
+def answered(printed: str, shown: str) -> str:
+    """A page with a command that prints JSON, and the answer it shows."""
+    return fenced("sh", f"echo '{printed}'") + "\nprose\n\n" + fenced("json answer", shown)
+
+
+def run(folder: Path, page: str) -> None:
+    """Run a page that needs no server."""
+    runner = Runner(folder, url="http://127.0.0.1:1", key="sk_none", data=folder)
+    for block in blocks(page, "page.md"):
+        runner.run(block)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        answered('{"saved": true, "step": 7, "hits": [{"id": "a"}]}', '{"hits": [{"id": "b"}], "saved": false, "step": 1}'),
+        answered('{"why": [{"rank": 1}, {}]}', '{"why": [{"rank": 3}]}'),
+        fenced("sh", "git clone ADDRESS here && cd here\nmake run PORT=9000\nsudo apt-get install -y curl\nexport KEY=sk_..."),
+        fenced("sh", 'test "$KEY" = sk_none\ntest http://127.0.0.1:8460 = "$URL"  # the address is the real one'),
+        fenced("sh", "echo one \\\n  two"),
+        fenced("jsonl told.jsonl", '{"query": "a"}') + fenced("sh", "grep -q query told.jsonl"),
+        fenced("python", "import os\nassert os.environ['URL'] == 'http://127.0.0.1:8460'"),
+        fenced("toml", "port = 9000"),
+        fenced("sql", "-- names: who there is\nselect name from accounts where id = :id;"),
+        fenced("text", "anything"),
+        "<!-- not run: it would remove the disk -->\n" + fenced("sh", "exit 1"),
+        "no block\n",
+    ],
+)
+def test_what_is_so_passes(tmp_path: Path, page: str) -> None:
+    run(tmp_path, page)
+
+
+@pytest.mark.parametrize(
+    ("page", "said"),
+    [
+        ("text\n\n" + fenced("sh", "exit 3"), "page.md:3: Wrong: exit status 3"),
+        (fenced("sh", "false | true"), "exit status 1"),
+        (answered('{"saved": true}', '{"kept": true}'), "/kept is shown but not there; /saved is there but not shown"),
+        (answered('{"hits": [{"id": 1}]}', '{"hits": [{"id": "1"}]}'), "/hits/*/id is number, not string"),
+        (answered('{"hits": []}', '{"hits": [1]}'), "/hits is empty"),
+        (answered('{"ok": true}', '{"ok": 1}'), "/ok is boolean, not number"),
+        (fenced("json answer", "{}"), "no `sh` block"),
+        (fenced("sh", "make coffee"), "`make coffee` is nothing that this project has"),
+        (fenced("sh", "git clone ADDRESS && rm -rf x"), "`rm -rf x` is nothing"),
+        (fenced("json", "{"), "JSONDecodeError"),
+        (fenced("jsonl a", "{}\n{"), "JSONDecodeError"),
+        (fenced("python", "raise SystemExit(4)"), "exit status 4"),
+        (fenced("toml", "prot = 9000"), "there is no setting `prot`"),
+        (fenced("sql", "-- names: who there is\nselect nome from accounts;"), "no such column: nome"),
+        (fenced("", "x"), "needs a language"),
+        (fenced("cobol", "x"), "not 'cobol'"),
+        ("- item\n  ```sh\n  true\n  ```\n", "2 fences, but 0 blocks"),
+        ("```sh\ntrue\n", "1 fences, but 0 blocks"),
+    ],
+)
+def test_what_is_not_so_is_told(tmp_path: Path, page: str, said: str) -> None:
+    with pytest.raises(Wrong) as told:
+        run(tmp_path, page)
+
+    assert said in str(told.value)

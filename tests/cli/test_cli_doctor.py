@@ -1,0 +1,88 @@
+"""`remembrancer doctor`, as a process of its own: what it says of a machine where all is well, and of one where something is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import engines
+import pytest
+from command import Cli
+
+from remembrancer.cli.doctor import examine
+from remembrancer.context import Context
+from remembrancer.settings import Settings
+
+
+@pytest.fixture
+def cli(folder: Path) -> Cli:
+    return Cli(folder)
+
+
+def test_every_part_is_tried_beside_a_running_service(cli: Cli, context: Context) -> None:
+    done = cli("doctor")
+    found = {row["part"]: row for row in cli.table("doctor")}
+
+    files = "ok" if engines.KEPT_IN == "sqlite" else "notice"
+    assert done.returncode == 0, done.stdout
+    assert {part: row["state"] for part, row in found.items()} == {
+        "data folder": "ok", "store": "ok", "embedder": "ok", "keys": "notice", "files": files, "models": "ok", "sandbox": "ok"
+    }  # fmt: skip
+    assert "level ns" in found["sandbox"]["seen"]
+    assert "keys create" in found["keys"]["what to do"]
+    assert sorted(context.settings.data_folder.glob("doctor-*")) == []
+
+
+def test_a_store_that_cannot_be_opened_is_a_finding_with_the_rest_tried_all_the_same(cli: Cli, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / "remembrancer.sqlite3").write_text("not a database" * 1000)
+
+    done = cli("doctor")
+
+    assert done.returncode == 1
+    assert [line.split("\t")[1] for line in done.stdout.splitlines() if line.startswith("wrong")] == ["store"]
+    assert "\tsandbox\t" in done.stdout
+
+
+def test_the_models_of_each_slot_are_named_and_those_on_other_machines_told_apart(cli: Cli) -> None:
+    cli.environment["REMEMBRANCER_MODEL_CHAT"] = "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1"
+    cli.environment["REMEMBRANCER_MODEL_CHAT_KEY"] = ",sk-not-shown"
+
+    found = {row["part"]: row for row in cli.table("doctor")}
+
+    assert found["models: chat"]["seen"] == "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1, on another machine"
+    assert "models check" in found["models: chat"]["what to do"]
+    assert "sk-not-shown" not in str(found)
+
+
+def test_files_of_one_machine_beside_rows_that_many_can_share_are_pointed_out(folder: Path) -> None:
+    settings = Settings(data=folder, store=engines.server().schema(), embedder="none")
+
+    found = next(finding for finding in examine(settings) if finding.part == "files")
+
+    assert found.state == "notice"
+    assert "s3://" in found.remedy
+
+
+def stores_found(cli: Cli, *urls: str) -> list[dict[str, str]]:
+    """What is found of the store at each URL."""
+    found = []
+    for url in urls:
+        cli.environment["REMEMBRANCER_STORE"] = url
+        found += [row for row in cli.table("doctor") if row["part"] == "store"]
+    return found
+
+
+def test_a_role_that_policies_on_rows_do_not_bind_is_a_notice(cli: Cli) -> None:
+    ordinary = engines.server().schema()
+    found = stores_found(cli, ordinary, ordinary.replace("remembrancer@", "postgres@"))
+
+    assert [row["state"] for row in found] == ["ok", "notice"]
+    assert "ordinary role" in found[1]["what to do"]
+
+
+def test_a_postgresql_without_vectors_is_a_notice(cli: Cli) -> None:
+    seen = engines.server().schema()
+    found = stores_found(cli, seen, seen.replace(",public", ""))
+
+    assert [row["state"] for row in found] == ["ok", "notice"]
+    assert "create extension vector" in found[1]["what to do"]

@@ -1,0 +1,163 @@
+"""`import` and `demo`, as processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import remembrancer
+from remembrancer import status, testing
+from remembrancer.accounts import caller_for, keys
+from remembrancer.cli import memory as cli_memory
+from remembrancer.cli.app import app
+from remembrancer.cli.demo import CONVERSATION, QUESTIONS, FolderInUse, tour
+from remembrancer.context import Context
+from remembrancer.memory.recall.recall import recall
+from remembrancer.protocol.memory import MemoryQuery
+from remembrancer.settings import Settings
+from remembrancer.store import open_store
+from remembrancer.store.folder_lock import hold
+
+TURNS = [{"id": f"t{n}", "query": f"What opens locker {n}?", "response": f"The word zx{n}qv.", "user_id": "bob"} for n in range(150)]
+
+
+def run(folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """`remembrancer` with full-text search only, on one data folder."""
+    said = {name: value for name, value in os.environ.items() if not name.startswith("REMEMBRANCER_")}
+    ours = {"DATA": str(folder), "EMBEDDER": "none", "DURABILITY": "normal", **settings}
+    environment = {**said, "PYTHONPATH": str(Path(remembrancer.__file__).parents[1]), **{f"REMEMBRANCER_{n}": v for n, v in ours.items()}}
+    return subprocess.run(
+        [sys.executable, "-m", "remembrancer", *words], capture_output=True, text=True, env=environment, timeout=60, check=False
+    )
+
+
+@pytest.fixture
+def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file of JSON lines."""
+    path = tmp_path_factory.mktemp("turns") / "turns.jsonl"
+    path.write_text("".join(json.dumps(turn) + "\n" for turn in TURNS))
+    return path
+
+
+def found(context: Context, text: str, *, user_id: str, account: str | None = None) -> list[str]:
+    """The answers that a search gives."""
+    query = MemoryQuery(query_text=text, user_id=user_id, interact=False)
+    return [hit.response for hit in recall(context, caller_for(context, account), query).hits]
+
+
+def test_import_says_how_many_were_stored_and_how_many_were_there(folder: Path, turns: Path) -> None:
+    """Beside a server, which holds the folder's lock."""
+    with hold(folder):
+        done = [run(folder, "import", str(turns)) for _ in range(2)]
+
+    assert [one.returncode for one in done] == [0, 0]
+    assert [one.stdout for one in done] == [
+        "150 stored, 0 there already (account owner)\n",
+        "0 stored, 150 there already (account owner)\n",
+    ]
+    assert done[0].stderr.splitlines() == ["importing 64 of 150", "importing 128 of 150", "importing 150 of 150"]
+
+
+def test_what_was_imported_is_in_the_next_search_of_an_open_service(folder: Path, context: Context, turns: Path) -> None:
+    keys.create(context, account="owner")
+    before = found(context, "zx7qv", user_id="bob")
+    run(folder, "import", str(turns))
+
+    assert before == []
+    assert found(context, "zx7qv", user_id="bob")[0] == "The word zx7qv."
+
+
+def test_the_user_and_the_account_are_those_named(folder: Path, context: Context, turns: Path) -> None:
+    keys.create(context, account="owner")
+    keys.create(context, account="zoe")
+    run(folder, "import", str(turns), "--user-id", "ada", "--account", "zoe")
+
+    assert found(context, "zx7qv", user_id="ada", account="zoe")[0] == "The word zx7qv."
+    assert found(context, "zx7qv", user_id="bob", account="zoe") == found(context, "zx7qv", user_id="ada") == []
+
+
+def test_a_folder_that_import_made_still_gives_the_owner_a_first_key(folder: Path, turns: Path) -> None:
+    run(folder, "import", str(turns))
+    context = testing.context(folder)
+
+    assert status.is_new(context)
+    context.close()
+
+
+@pytest.mark.parametrize(
+    ("words", "exit_status", "why"),
+    [
+        (("{file}",), 1, "remembrancer: {file}, line 151: response: Field required"),
+        (("{folder}/none.jsonl",), 1, "remembrancer: {folder}/none.jsonl: there is no such file"),
+        (
+            ("{file}", "--account", "nobody"),
+            2,
+            "remembrancer: There is no such account. `remembrancer accounts list` shows those there are.",
+        ),
+        (("{file}", "--user-id", ""), 2, "remembrancer: --user-id must be one line of 1 to 256 characters"),
+    ],
+)
+def test_what_cannot_be_imported_is_told_in_one_line_and_nothing_is_stored(
+    folder: Path, turns: Path, words: tuple[str, ...], exit_status: int, why: str
+) -> None:
+    turns.write_text(turns.read_text() + '{"query": "half"}\n')
+    names = {"file": str(turns), "folder": str(folder)}
+    done = run(folder, "import", *[word.format(**names) for word in words])
+
+    assert (done.returncode, done.stdout, done.stderr) == (exit_status, "", why.format(**names) + "\n")
+    store = open_store(Settings(data=folder).store_url)
+    assert store.read(lambda tx: tx.the("select count(*) as n from events")).n == 0
+    store.close()
+
+
+def test_interrupted_it_says_that_it_can_go_on(context: Context, turns: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_what: str, _total: int) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(cli_memory, "progress", interrupted)
+
+    with pytest.raises(cli_memory.ImportStopped):
+        cli_memory.import_into(context, turns)
+
+
+def test_the_demo_answers_each_question_with_what_was_said_about_it() -> None:
+    """Issue: 'asks it three questions and prints the answers with their reasons'."""
+    said: list[str] = []
+    tour(said.append)
+    told = "\n".join(said)
+    asked = [told.split(f"? {question.text}")[1].split("\n   ? ")[0] for question in QUESTIONS]
+
+    assert "40 turns are stored" in told
+    assert len(CONVERSATION.read_text("utf-8").splitlines()) == 40
+    assert "£70 a year" in asked[0]
+    assert "£64 a year" in asked[0]
+    assert "focus word: Tomasz" in asked[1]
+    assert "the band owes Tomasz 95 for the van" in asked[1]
+    assert "そばアレルギー" in asked[2].split("\n   2. ")[0]
+    assert all("why:" in one for one in asked)
+    assert "make run" in told
+
+
+def test_the_demo_keeps_its_memory_where_it_is_told_to_and_touches_no_other(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("REMEMBRANCER_DATA", str(tmp_path / "mine"))
+    monkeypatch.setenv("REMEMBRANCER_STORE", f"sqlite:{tmp_path / 'mine.sqlite3'}")
+    kept = tmp_path / "kept here"
+    done = CliRunner().invoke(app, ["demo", "--keep", str(kept)])
+
+    assert done.exit_code == 0
+    assert f"remembrancer --data '{kept}' serve" in done.stdout
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept here"]
+    store = open_store(Settings(data=kept).store_url)
+    assert store.read(lambda tx: tx.the("select count(*) as n from events")).n == 40
+    store.close()
+    with pytest.raises(FolderInUse):
+        tour(print, kept)

@@ -1,0 +1,359 @@
+"""Signing in, over a real socket, as browsers do it and as others try to."""
+
+from __future__ import annotations
+
+import http.client
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+from command import Cli
+from service import new_key, serving
+
+from remembrancer import testing
+from remembrancer.accounts.invitations import invite
+from remembrancer.console.routes import PAGES
+from remembrancer.context import Context
+from remembrancer.server.app import make_app
+from remembrancer.server.run import welcome
+
+GOOD = "correct horse battery"
+
+
+@dataclass
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: dict[str, str]
+    text: str
+
+
+@dataclass
+class Browser:
+    """Keeps its cookie, and says where its forms stand."""
+
+    port: int
+    cookies: dict[str, str] = field(default_factory=dict)
+
+    def ask(self, method: str, path: str, body: str | None = None, **headers: str) -> Answer:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if self.cookies:
+            sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        connection.request(method, path, body, sent)
+        got = connection.getresponse()
+        answer = Answer(got.status, {name.lower(): value for name, value in got.getheaders()}, got.read().decode())
+        connection.close()
+        if cookie := answer.headers.get("set-cookie"):
+            name, _, value = cookie.partition(";")[0].partition("=")
+            self.cookies = {name: value} if value else {}
+        return answer
+
+    def get(self, path: str) -> Answer:
+        return self.ask("GET", path)
+
+    def send(self, path: str, site: str = "same-origin", **form: str) -> Answer:
+        """A form, as a browser sends it."""
+        return self.ask("POST", path, urlencode(form), Content_Type="application/x-www-form-urlencoded", Sec_Fetch_Site=site)
+
+    def form_token(self) -> str:
+        """The one on the page of the account."""
+        found: list[str] = re.findall(r'name="form_token" value="([0-9a-f]{64})"', self.get("/console").text)
+        return found[0]
+
+
+@pytest.fixture
+def context(folder: Path) -> Iterator[Context]:
+    """The parts, with no limit of tries a minute but where a test sets one."""
+    made = testing.context(folder)
+    yield replace(made, settings=replace(made.settings, rate_sign_in_per_minute=0))
+    made.close()
+
+
+@pytest.fixture
+def port(context: Context) -> Iterator[int]:
+    """A real server."""
+    with serving(make_app(context)) as found:
+        yield found
+
+
+@pytest.fixture
+def browser(port: int) -> Browser:
+    """Nobody is signed in."""
+    return Browser(port)
+
+
+@pytest.fixture
+def owner(port: int, context: Context) -> Browser:
+    """The owner is signed in."""
+    return joined(port, invite(context, "owner").reveal())
+
+
+def joined(port: int, token: str) -> Browser:
+    """A browser whose reader followed a link and set the password GOOD."""
+    made = Browser(port)
+    answer = made.send("/console/password", token=token, password=GOOD, again=GOOD)
+    assert (answer.status, answer.headers["location"]) == (303, "/console")
+    return made
+
+
+def test_the_first_start_shows_a_link_that_makes_its_reader_the_owner(context: Context, browser: Browser) -> None:
+    """Issue: 'set-up link printed once at first start (owner)'."""
+    said = welcome(context, f"http://127.0.0.1:{browser.port}")
+    [path] = re.findall(r"http://127\.0\.0\.1:\d+(/console/password\?token=\S+)", said)
+    page = browser.get(path)
+    browser.send("/console/password", token=path.partition("=")[2], password=GOOD, again=GOOD)
+
+    assert "Set the password of owner" in page.text
+    assert "owner of this service" in browser.get("/console").text
+    assert browser.get(path).status == 404
+    assert "/console/password" not in welcome(context, "http://127.0.0.1:1")
+
+
+def test_name_and_password_sign_in(owner: Browser, browser: Browser) -> None:
+    assert browser.get("/console").headers["location"] == "/console/sign-in"
+
+    answer = browser.send("/console/sign-in", name="owner", password=GOOD)
+
+    assert (answer.status, answer.headers["location"]) == (303, "/console")
+    assert "<h1>owner</h1>" in browser.get("/console").text
+    assert browser.get("/console/sign-in").headers["location"] == "/console"
+
+
+@pytest.mark.parametrize(("name", "password"), [("owner", "wrong horse battery"), ("nobody", GOOD), ("", ""), ("owner", "x" * 5000)])
+def test_another_pair_does_not_and_both_are_told_the_same(owner: Browser, browser: Browser, name: str, password: str) -> None:
+    answer = browser.send("/console/sign-in", name=name, password=password)
+
+    assert (answer.status, browser.cookies) == (403, {})
+    assert "The name or the password is wrong." in answer.text
+    assert password not in answer.text or not password
+
+
+def test_a_name_that_failed_too_often_has_to_wait(owner: Browser, browser: Browser) -> None:
+    """Issue: 'lock-out with back-off'."""
+    answers = [browser.send("/console/sign-in", name="owner", password=GOOD.upper()) for _ in range(6)]
+
+    assert [answer.status for answer in answers] == [403] * 5 + [429]
+    assert answers[-1].headers["retry-after"] == "30"
+    assert "owner of this service" in owner.get("/console").text
+
+
+class TestTheRateOfTries:
+    """decisions.md: 'Rate limits per key are settings: ... sign-in 5'."""
+
+    @pytest.fixture
+    def context(self, folder: Path) -> Iterator[Context]:
+        made = testing.context(folder)
+        yield made
+        made.close()
+
+    def test_from_one_address_only_so_many_are_looked_at(self, browser: Browser) -> None:
+        answers = [browser.send("/console/sign-in", name=f"n{n}", password=GOOD) for n in range(6)]
+
+        assert [answer.status for answer in answers] == [403] * 5 + [429]
+        assert 1 <= int(answers[-1].headers["retry-after"]) <= 60
+
+
+def test_the_cookie_is_for_this_host_and_no_script(browser: Browser, context: Context) -> None:
+    """Issue: 'sessions in secure cookies'."""
+    token = invite(context, "owner").reveal()
+    answer = browser.send("/console/password", token=token, password=GOOD, again=GOOD)
+
+    assert re.fullmatch(r"session=[\w-]{43}; Path=/; Max-Age=1209600; HttpOnly; SameSite=Strict", answer.headers["set-cookie"])
+
+
+class TestBehindTls:
+    """Issue: '__Host- when https'."""
+
+    @pytest.fixture
+    def context(self, folder: Path) -> Iterator[Context]:
+        made = testing.context(folder)
+        yield replace(made, settings=replace(made.settings, public_url="https://memory.example.org/"))
+        made.close()
+
+    def test_the_cookie_is_for_tls_alone(self, browser: Browser, context: Context) -> None:
+        token = invite(context, "owner").reveal()
+        answer = browser.send("/console/password", token=token, password=GOOD, again=GOOD)
+
+        assert re.fullmatch(
+            r"__Host-session=[\w-]{43}; Path=/; Max-Age=1209600; HttpOnly; SameSite=Strict; Secure", answer.headers["set-cookie"]
+        )
+        assert "owner of this service" in browser.get("/console").text
+        assert Browser(browser.port, {"session": browser.cookies["__Host-session"]}).get("/console").status == 303
+
+    @pytest.mark.parametrize("address", ["memory.example.org", "javascript:alert(1)", "//memory.example.org"])
+    def test_what_is_no_address_stops_the_start(self, folder: Path, address: str) -> None:
+        said = Cli(folder)("accounts", "list", PUBLIC_URL=address)
+
+        assert (said.returncode, "must begin with http:// or https://" in said.stderr) == (2, True)
+
+    def test_links_name_the_public_address(self, context: Context) -> None:
+        assert "https://memory.example.org/console/password?token=" in welcome(context, "http://127.0.0.1:8460")
+
+    def test_a_form_from_the_public_address_is_ours(self, browser: Browser) -> None:
+        form = {"Content_Type": "application/x-www-form-urlencoded", "Origin": "https://memory.example.org"}
+
+        assert "name or the password is wrong" in browser.ask("POST", "/console/sign-in", "name=a&password=b", **form).text
+
+
+def test_a_session_is_no_key(owner: Browser) -> None:
+    """Issue: sessions 'are never accepted by `/api/`'."""
+    [token] = owner.cookies.values()
+    paths = ["/api/v7/feedback", "/api/v7/sysperm/audit", "/api/v7/memory/map?user_id=owner", "/api/v7/agent/memory"]
+
+    assert [owner.get(path).status for path in paths] == [401] * 4
+    assert owner.ask("GET", "/api/v7/feedback", Authorization=f"Bearer {token}").status == 401
+
+
+def test_a_key_opens_no_page(browser: Browser, context: Context) -> None:
+    assert browser.ask("GET", "/console", Authorization=f"Bearer {new_key(context)}").status == 303
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", "none", ""])
+@pytest.mark.parametrize("path", [path for path, page in PAGES.items() if page.post and page.anybody])  # the others: tests/console
+def test_a_form_of_another_page_is_refused(owner: Browser, context: Context, path: str, site: str) -> None:
+    """Issue: 'CSRF protection'."""
+    form_token, token = owner.form_token(), invite(context, "ada").reveal()
+    before = dict(owner.cookies)
+    answer = owner.send(path, site, form_token=form_token, token=token, name="owner", password=GOOD, again=GOOD)
+
+    assert (answer.status, owner.cookies) == (403, before)
+    assert "was not sent from a page of this service" in answer.text
+    assert "owner of this service" in owner.get("/console").text
+
+
+@pytest.mark.parametrize("headers", [{}, {"Origin": "null"}, {"Origin": "http://evil.example"}, {"Origin": "http://127.0.0.1:1"}], ids=str)
+def test_without_the_browsers_word_the_origin_must_be_ours(browser: Browser, headers: dict[str, str]) -> None:
+    form = {"Content_Type": "application/x-www-form-urlencoded"}
+    refused = browser.ask("POST", "/console/sign-in", "name=a&password=b", **form, **headers)
+    taken = browser.ask("POST", "/console/sign-in", "name=a&password=b", **form, Origin=f"http://127.0.0.1:{browser.port}")
+
+    assert "was not sent from a page" in refused.text
+    assert "name or the password is wrong" in taken.text
+
+
+@pytest.mark.parametrize("path", ["/console/sign-out", "/console/invite"])
+def test_a_form_of_another_session_is_refused(owner: Browser, context: Context, path: str) -> None:
+    other = joined(owner.port, invite(context, "ada").reveal())
+
+    for form_token in ("", "0" * 64, other.form_token()):
+        assert owner.send(path, form_token=form_token, name="eve").status == 403
+    assert owner.get("/console").status == 200
+
+
+def test_signing_out_ends_the_session_itself(owner: Browser) -> None:
+    stolen = Browser(owner.port, dict(owner.cookies))
+    answer = owner.send("/console/sign-out", form_token=owner.form_token(), where="here")
+
+    assert (answer.headers["location"], owner.cookies) == ("/console/sign-in", {})
+    assert stolen.get("/console").status == 303
+    assert stolen.send("/console/sign-out", form_token="0" * 64).status == 401
+
+
+def test_everywhere_is_every_browser_of_this_account(owner: Browser, context: Context) -> None:
+    """Issue: 'sign out everywhere'."""
+    phone = Browser(owner.port)
+    phone.send("/console/sign-in", name="owner", password=GOOD)
+    ada = joined(owner.port, invite(context, "ada").reveal())
+    owner.send("/console/sign-out", form_token=owner.form_token(), where="everywhere")
+
+    assert [one.get("/console").status for one in (owner, phone, ada)] == [303, 303, 200]
+
+
+def test_signing_in_again_is_a_new_session_and_the_old_one_ends(owner: Browser) -> None:
+    old = Browser(owner.port, dict(owner.cookies))
+    owner.send("/console/sign-in", name="owner", password=GOOD)
+
+    assert owner.cookies != old.cookies
+    assert (owner.get("/console").status, old.get("/console").status) == (200, 303)
+
+
+class TestInviting:
+    """Issue: 'invitations by the owner'."""
+
+    def test_the_link_lets_somebody_in(self, owner: Browser) -> None:
+        page = owner.send("/console/invite", form_token=owner.form_token(), name="ada <b>")
+        [token] = re.findall(rf"http://127\.0\.0\.1:{owner.port}/console/password\?token=([\w-]+)", page.text)
+        ada = joined(owner.port, token)
+
+        assert "<h1>ada &lt;b&gt;</h1>" in ada.get("/console").text
+        assert "Invite" not in ada.get("/console").text
+
+    def test_nobody_else_invites(self, owner: Browser, context: Context) -> None:
+        ada = joined(owner.port, invite(context, "ada").reveal())
+        token = re.findall(r'name="form_token" value="(\w+)"', ada.get("/console").text)[0]
+
+        assert ada.send("/console/invite", form_token=token, name="owner").status == 403
+        assert Browser(owner.port).send("/console/invite", form_token=token, name="owner").status == 401
+
+    def test_a_name_that_cannot_be_is_told(self, owner: Browser) -> None:
+        answer = owner.send("/console/invite", form_token=owner.form_token(), name=" ")
+
+        assert (answer.status, "must have 1 to 200 characters" in answer.text) == (422, True)
+
+    def test_on_the_machine_itself_the_command_makes_links(self, browser: Browser, folder: Path) -> None:
+        link = Cli(folder)("accounts", "invite", "ada").stdout.strip()
+
+        assert re.fullmatch(r"http://127\.0\.0\.1:8460/console/password\?token=[\w-]{43}", link)
+        assert "<h1>ada</h1>" in joined(browser.port, link.partition("=")[2]).get("/console").text
+
+
+class TestSettingAPassword:
+    """A link, a form, a password typed twice."""
+
+    @pytest.mark.parametrize(
+        ("password", "again", "said"), [("short", "short", "12 to 200 characters"), (GOOD, GOOD.upper(), "not the same"), ("", "", "12 to")]
+    )
+    def test_what_does_not_fit_is_told_and_the_link_still_works(
+        self, browser: Browser, context: Context, password: str, again: str, said: str
+    ) -> None:
+        token = invite(context, "ada").reveal()
+        answer = browser.send("/console/password", token=token, password=password, again=again)
+
+        assert (answer.status, said in answer.text, browser.cookies) == (422, True, {})
+        assert joined(browser.port, token).get("/console").status == 200
+
+    @pytest.mark.parametrize("token", ["", "x", "%00", "%ff", "'%22<script>"])
+    def test_a_link_that_is_none_is_404(self, browser: Browser, token: str) -> None:
+        answer = browser.get(f"/console/password?token={token}")
+
+        assert (answer.status, "<script>" in answer.text) == (404, False)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "status"),
+    [
+        ("name=a&name=b&password=x", "application/x-www-form-urlencoded", 422),
+        ("name=%ff&password=x", "application/x-www-form-urlencoded", 422),
+        ("name=%00&password=x", "application/x-www-form-urlencoded", 422),
+        ("&".join(f"f{n}=1" for n in range(50)), "application/x-www-form-urlencoded", 422),
+        ("{}", "application/json", 415),
+        ("", "text/plain", 415),
+        ("a" * 20_000, "application/x-www-form-urlencoded", 413),
+    ],
+)
+def test_what_is_no_form_is_told(browser: Browser, body: str, kind: str, status: int) -> None:
+    assert browser.ask("POST", "/console/sign-in", body, Content_Type=kind, Sec_Fetch_Site="same-origin").status == status
+
+
+def test_pages_load_nothing_from_outside_and_are_not_kept(owner: Browser, browser: Browser, context: Context) -> None:
+    """Issue: 'strict CSP without inline script or style, no outside request at all, ... clickjacking, cache headers'."""
+    link = f"/console/password?token={invite(context, 'ada').reveal()}"
+    for answer in (owner.get("/console"), browser.get("/console/sign-in"), browser.get(link), browser.get("/console/password?token=x")):
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "form-action 'self'" in policy
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert (answer.headers["cache-control"], answer.headers["referrer-policy"]) == ("no-store", "no-referrer")
+        assert re.search(r"<style|style=|\son\w+=|(src|href|action)=\"(https?:|//)", answer.text) is None
+        assert re.search(r"<script(?! src=\"/console/assets/)", answer.text) is None
+
+
+def test_other_methods_are_405_and_unknown_pages_404(browser: Browser) -> None:
+    assert {path: browser.ask("DELETE", path).status for path in PAGES} == dict.fromkeys(PAGES, 405)
+    assert {path: browser.get(f"{path}/none").status for path in PAGES} == dict.fromkeys(PAGES, 404)

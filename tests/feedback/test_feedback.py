@@ -1,0 +1,129 @@
+"""Feedback as the owner reads it: all of it, newest first, page by page; nobody else does."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+from service import Http, new_key
+
+from remembrancer.accounts.keys import authenticate
+from remembrancer.context import Caller, Context
+from remembrancer.feedback import FeedbackUnknown, give_feedback, listed
+from remembrancer.protocol import limits
+from remembrancer.protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackType
+
+PATH = "/api/v7/feedback"
+
+
+@pytest.fixture
+def owner(context: Context) -> Caller:
+    """The first account."""
+    return authenticate(context, new_key(context))
+
+
+@pytest.fixture
+def ada(context: Context, owner: Caller) -> Caller:
+    """Another account."""
+    return authenticate(context, new_key(context, "ada"))
+
+
+def give(context: Context, caller: Caller, title: str, **more: Any) -> str:
+    """Its id."""
+    return give_feedback(context, caller, Feedback(**{"type": "bug", "title": title, "description": "Told.", **more})).feedback_id
+
+
+def page(context: Context, owner: Caller, **asked: Any) -> FeedbackList:
+    return listed(context, owner, FeedbackQuery(**asked))
+
+
+def titles(found: FeedbackList) -> list[str]:
+    return [one.title for one in found.feedback]
+
+
+def test_the_newest_comes_first_whoever_gave_it(context: Context, owner: Caller, ada: Caller) -> None:
+    given = [give(context, owner, "first"), give(context, ada, "second"), give(context, owner, "third")]
+    found = page(context, owner)
+
+    assert [(one.title, one.account) for one in found.feedback] == [("third", "owner"), ("second", "ada"), ("first", "owner")]
+    assert [one.feedback_id for one in found.feedback] == given[::-1]
+    assert found.next is None
+
+
+def test_pages_follow_each_other_without_gap_or_repetition(context: Context, owner: Caller) -> None:
+    for n in range(5):
+        give(context, owner, f"n{n}")
+    first = page(context, owner, limit=2)
+    give(context, owner, "while reading")
+    second = page(context, owner, limit=2, before=first.next)
+    third = page(context, owner, limit=2, before=second.next)
+
+    assert [titles(one) for one in (first, second, third)] == [["n4", "n3"], ["n2", "n1"], ["n0"]]
+    assert (first.next, third.next) == (first.feedback[-1].feedback_id, None)
+
+
+def test_a_full_last_page_is_the_last(context: Context, owner: Caller) -> None:
+    for n in range(4):
+        give(context, owner, f"n{n}")
+    second = page(context, owner, limit=2, before=page(context, owner, limit=2).next)
+
+    assert (titles(second), second.next) == (["n1", "n0"], None)
+
+
+def test_one_type_alone_can_be_read_page_by_page(context: Context, owner: Caller) -> None:
+    for n, kind in enumerate(get_args(FeedbackType) * 2):
+        give(context, owner, f"{kind} {n}", type=kind)
+    first = page(context, owner, type="security", limit=1)
+    second = page(context, owner, type="security", limit=1, before=first.next)
+
+    assert [titles(first), titles(second), second.next] == [["security 9"], ["security 4"], None]
+
+
+def test_a_place_that_does_not_exist_is_not_found(context: Context, owner: Caller) -> None:
+    give(context, owner, "first")
+
+    with pytest.raises(FeedbackUnknown):
+        page(context, owner, before="f_none")
+
+
+def test_without_feedback_the_list_is_empty(http: Http) -> None:
+    assert http.get(PATH).json() == {"feedback": [], "next": None}
+
+
+def test_only_the_owner_reads_it(http: Http) -> None:
+    """decisions.md: 'GET /api/v7/feedback (owner)'."""
+    ada = http.as_account("ada")
+    ada.post(PATH, {"type": "bug", "title": "t", "description": "d"})
+
+    for query in ("", "?before=f_none", "?type=bug"):
+        answer = ada.get(PATH + query)
+        assert (answer.status_code, answer.json()["error"]) == (403, "forbidden")
+        assert "owner" in answer.json()["detail"]
+    assert http.as_account("owner", read_only=True).get(PATH).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("limit=0", 422),
+        (f"limit={limits.FEEDBACK_LISTED_MAX + 1}", 422),
+        ("limit=-1", 422),
+        ("limit=1.0", 422),
+        ("limit=", 422),
+        ("limit=1&limit=2", 422),
+        ("type=question", 422),
+        ("type=", 422),
+        ("before=", 422),
+        ("before=a%00", 422),
+        ("before=" + "f" * 257, 422),
+        ("before=f_none", 404),
+        (f"limit={limits.FEEDBACK_LISTED_MAX}", 200),
+        ("limit=1&type=bug", 200),
+    ],
+)
+def test_parameters_are_checked(http: Http, query: str, status: int) -> None:
+    answer = http.get(f"{PATH}?{query}")
+
+    assert answer.status_code == status
+    if status == 422:
+        assert [fault["pointer"] for fault in answer.json()["errors"]] == ["/" + query.partition("=")[0]]

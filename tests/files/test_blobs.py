@@ -1,0 +1,209 @@
+"""What every engine of blobs does, tried on a folder and on a real S3 server; and what the folder does beside it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+
+from remembrancer.files.blobs import Blobs, BlobsUnavailable, LocalBlobs, open_blobs
+from remembrancer.settings import SettingInvalid, Settings
+
+LATER_MS = 1 << 50  # long after any test
+AT_ALL_TIMES = {"before_ms": LATER_MS}
+ABSENT = "0" * 64
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    """The address of an S3 server with the bucket `files`."""
+    pytest.importorskip("obstore")
+    moto = pytest.importorskip("moto.server")
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    address = "http://{}:{}".format(*server.get_host_and_port())
+    with urlopen(Request(f"{address}/files", method="PUT")):  # noqa: S310 - our own address
+        pass
+    yield address
+    server.stop()
+
+
+@pytest.fixture
+def s3_settings(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
+    """A prefix of its own in the bucket, and the variables that S3 tools read."""
+    given = {"ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": "test", "REGION": "us-east-1", "ENDPOINT": s3, "ALLOW_HTTP": "true"}
+    for name, value in given.items():
+        monkeypatch.setenv(f"AWS_{name}", value)
+    return Settings(data=tmp_path, blobs=f"s3://files/{tmp_path.name}")
+
+
+@pytest.fixture(params=["local", "s3"])
+def blobs(request: pytest.FixtureRequest, tmp_path: Path) -> Blobs:
+    """Each engine, empty."""
+    if request.param == "s3":
+        settings: Settings = request.getfixturevalue("s3_settings")
+        return open_blobs(settings)
+    return open_blobs(Settings(data=tmp_path, durability="full"))
+
+
+def put(blobs: Blobs, content: bytes) -> str:
+    with blobs.hold(content) as name:
+        return name
+
+
+def read(blobs: Blobs, name: str, start: int, end: int) -> bytes:
+    return b"".join(blobs.read(name, start, end))
+
+
+def names(blobs: Blobs) -> list[str]:
+    return sorted(blobs.names(**AT_ALL_TIMES))
+
+
+def never() -> bool:
+    return False
+
+
+def test_a_content_is_kept_under_its_digest(blobs: Blobs) -> None:
+    assert put(blobs, b"hello") == hashlib.sha256(b"hello").hexdigest()
+    assert names(blobs) == [hashlib.sha256(b"hello").hexdigest()]
+
+
+def test_any_part_of_it_is_read(blobs: Blobs) -> None:
+    content = os.urandom(5_000_000)
+    name = put(blobs, content)
+
+    assert read(blobs, name, 0, len(content)) == content
+    assert read(blobs, name, 4_999_990, 5_000_000) == content[-10:]
+    assert read(blobs, name, 7, 8) == content[7:8]
+    assert read(blobs, name, 3, 3) == b""
+
+
+def test_it_can_come_in_pieces_and_be_empty(blobs: Blobs) -> None:
+    with blobs.hold(iter([b"he", b"", b"llo"])) as name:
+        assert read(blobs, name, 0, 5) == b"hello"
+    with blobs.hold(b"") as empty:
+        assert read(blobs, empty, 0, 0) == b""
+
+
+def test_the_same_content_is_kept_once(blobs: Blobs) -> None:
+    assert put(blobs, b"twice") == put(blobs, b"twice")
+    assert len(names(blobs)) == 1
+
+
+def test_what_is_not_there_or_shorter_is_an_error_and_no_empty_file(blobs: Blobs) -> None:
+    name = put(blobs, b"short")
+
+    with pytest.raises(BlobsUnavailable):
+        blobs.read(ABSENT, 0, 1)
+    with pytest.raises(BlobsUnavailable):
+        read(blobs, name, 0, 6)
+
+
+def test_what_is_deleted_is_gone(blobs: Blobs) -> None:
+    name = put(blobs, b"gone")
+
+    assert blobs.delete(name, unless=never) is True
+    assert names(blobs) == []
+    assert blobs.delete(name, unless=never) is True
+
+
+def test_what_is_used_is_not_deleted(blobs: Blobs) -> None:
+    name = put(blobs, b"used")
+
+    assert blobs.delete(name, unless=lambda: True) is False
+    assert names(blobs) == [name]
+
+
+def test_what_is_held_is_not_deleted_until_all_let_go(blobs: Blobs) -> None:
+    with blobs.hold(b"held") as name:
+        with blobs.hold(b"held"):
+            assert blobs.delete(name, unless=never) is False
+        assert blobs.delete(name, unless=never) is False
+        assert read(blobs, name, 0, 4) == b"held"
+
+    assert blobs.delete(name, unless=never) is True
+
+
+def test_it_is_let_go_after_an_error_too(blobs: Blobs) -> None:
+    with pytest.raises(ZeroDivisionError), blobs.hold(b"error") as name:
+        raise ZeroDivisionError
+
+    assert blobs.delete(name, unless=never) is True
+
+
+def test_only_what_was_put_before_is_named(blobs: Blobs) -> None:
+    put(blobs, b"new")
+
+    assert list(blobs.names(before_ms=0)) == []
+
+
+def test_there_is_one_engine_for_a_place(tmp_path: Path) -> None:
+    """It alone knows what is held."""
+    assert open_blobs(Settings(data=tmp_path)) is open_blobs(Settings(data=tmp_path, port=1))
+
+
+@pytest.mark.parametrize("where", ["", "disk", "s3:", "http://a/b", "LOCAL"])
+def test_a_place_that_is_none_is_told(tmp_path: Path, where: str) -> None:
+    with pytest.raises(SettingInvalid, match=r"`blobs`.*s3://BUCKET/PREFIX"):
+        open_blobs(Settings(data=tmp_path, blobs=where))
+
+
+def test_without_its_library_s3_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "obstore", None)
+
+    with pytest.raises(SettingInvalid, match=r"pip install 'remembrancer\[s3\]'"):
+        open_blobs(Settings(data=tmp_path, blobs=f"s3://files/{tmp_path.name}"))
+
+
+def test_an_s3_that_does_not_answer_is_unavailable(s3_settings: Settings) -> None:
+    blobs = open_blobs(Settings(data=s3_settings.data, blobs="s3://no-such-bucket/a"))
+
+    with pytest.raises(BlobsUnavailable), blobs.hold(b"a"):
+        pytest.fail("there is no such bucket")
+    with pytest.raises(BlobsUnavailable):
+        list(blobs.names(before_ms=LATER_MS))
+
+
+def files_in(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_a_write_that_breaks_leaves_nothing(tmp_path: Path) -> None:
+    def broken() -> Iterator[bytes]:
+        yield b"half"
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), LocalBlobs(tmp_path).hold(broken()):
+        pytest.fail("it was not whole")
+
+    assert files_in(tmp_path) == []
+
+
+def test_what_a_killed_process_left_half_written_is_no_blob_and_is_removed_later(tmp_path: Path) -> None:
+    blobs = LocalBlobs(tmp_path)
+    put(blobs, b"whole")
+    half = tmp_path / "new" / "0123456789abcdef.part"
+    half.write_bytes(b"half")
+
+    assert list(blobs.names(before_ms=0)) == []
+    assert half.exists()
+    assert len(names(blobs)) == 1
+    assert not half.exists()
+
+
+def test_only_its_owner_reads_the_folder(tmp_path: Path) -> None:
+    put(LocalBlobs(tmp_path / "blobs"), b"private")
+
+    assert {path.stat().st_mode & 0o077 for path in (tmp_path / "blobs").rglob("*") if path.is_file()} == {0}
+
+
+def test_a_folder_that_cannot_be_written_is_unavailable(tmp_path: Path) -> None:
+    (tmp_path / "blobs").write_bytes(b"a file where a folder should be")
+
+    with pytest.raises(BlobsUnavailable), LocalBlobs(tmp_path / "blobs").hold(b"a"):
+        pytest.fail("there is no folder")

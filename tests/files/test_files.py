@@ -1,0 +1,325 @@
+"""Files of an account: kept whole or not at all, within its quota, and swept when a crash left something."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from service import new_key, rows
+
+from remembrancer import testing
+from remembrancer.accounts import ReadOnly
+from remembrancer.accounts.idempotency import IdempotencyKeyReused, Once
+from remembrancer.accounts.keys import authenticate
+from remembrancer.context import Caller, Context
+from remembrancer.files import links
+from remembrancer.files.blobs import open_blobs
+from remembrancer.files.files import AccountFull, FileUnknown, Owner, create_file, find_file, keep_file, linked_file, sweep
+from remembrancer.protocol import limits
+from remembrancer.protocol.errors import InvalidRequest, TooLarge
+from remembrancer.protocol.files import CreatedFile, FileCreate
+from remembrancer.store import StoreUnavailable
+
+MINUTE_MS = 60_000
+YEARS_MS = 100 * 365 * 24 * 60 * MINUTE_MS  # the clock of a test stands still in the past, that of a file system does not
+QUOTA = 20_000
+
+
+@pytest.fixture
+def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
+    """The parts, with little room for files."""
+    made = testing.context(folder, clock=clock)
+    yield replace(made, settings=replace(made.settings, account_bytes_max=QUOTA, file_bytes_max=15_000))
+    made.close()
+
+
+@pytest.fixture
+def owner(context: Context) -> Caller:
+    """The first account."""
+    return authenticate(context, new_key(context))
+
+
+def make(context: Context, caller: Caller, content: str = "text", given: Once | None = None, filename: str = "note") -> CreatedFile:
+    return create_file(context, caller, FileCreate(filename=filename, content=content, type="txt"), given)
+
+
+def keep(context: Context, caller: Caller, filename: str, ext: str, content: bytes = b"x") -> CreatedFile:
+    return keep_file(context, Owner(account_id=caller.account_id, pinned_user_id=None), filename=filename, ext=ext, content=content)
+
+
+def content(context: Context, caller: Caller, filename: str) -> bytes:
+    row = find_file(context, filename, caller)
+    return b"".join(open_blobs(context.settings).read(row.blob, 0, row.size_bytes))
+
+
+def blobs(folder: Path) -> list[Path]:
+    """Every file of the blob store, whole or half."""
+    return [path for path in (folder / "blobs").rglob("*") if path.is_file()]
+
+
+def test_it_is_kept_and_found_again(context: Context, owner: Caller) -> None:
+    made = make(context, owner, "Ferry at 9:40 é")
+
+    assert content(context, owner, made.filename) == "Ferry at 9:40 é".encode()
+    assert made.size_bytes == 16
+
+
+def test_its_name_has_twelve_hex_digits_and_never_comes_again(context: Context, owner: Caller) -> None:
+    """decisions.md, Files: 'The stored name is `<name>-<12 hex>.<ext>` so names never collide and cannot be guessed'."""
+    names = {make(context, owner, filename="Ferry times").filename for _ in range(4)}
+
+    assert len(names) == 4
+    assert all(re.fullmatch(r"Ferry times-[0-9a-f]{12}\.txt", name) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("filename", "ext", "stored"),
+    [("plot", "png", "plot"), ("../../x", "GIF", "x"), ("🚀", "npy", "file"), (".bashrc", "../sh", "bashrc"), ("", "", "file")],
+)
+def test_what_a_program_left_is_kept_under_a_safe_name_whatever_its_own(
+    context: Context, owner: Caller, filename: str, ext: str, stored: str
+) -> None:
+    kept = keep(context, owner, filename, ext)
+
+    assert re.fullmatch(stored + r"-[0-9a-f]{12}\.(png|gif|npy|bin)", kept.filename)
+    assert content(context, owner, kept.filename) == b"x"
+
+
+def test_another_accounts_file_is_unknown(context: Context, owner: Caller) -> None:
+    """decisions.md: 'an id of another account answers 404, the same as one that does not exist'."""
+    ada = authenticate(context, new_key(context, "ada"))
+    made = make(context, owner)
+
+    with pytest.raises(FileUnknown):
+        find_file(context, made.filename, ada)
+
+
+def test_a_pinned_key_finds_only_what_its_own_pin_made(context: Context, owner: Caller) -> None:
+    bob, eve = (replace(owner, pinned_user_id=name) for name in ("bob", "eve"))
+    by_bob, by_owner = make(context, bob), make(context, owner)
+
+    assert content(context, bob, by_bob.filename) == b"text"
+    assert content(context, owner, by_bob.filename) == b"text"
+    for caller, made in ((eve, by_bob), (bob, by_owner), (eve, by_owner)):
+        with pytest.raises(FileUnknown):
+            find_file(context, made.filename, caller)
+
+
+def test_a_read_only_key_makes_none(context: Context, owner: Caller, folder: Path) -> None:
+    with pytest.raises(ReadOnly):
+        make(context, replace(owner, read_only=True))
+
+    assert blobs(folder) == []
+
+
+def once(key: str, body: bytes) -> Once:
+    return Once(account_id=1, key_id=1, path="/api/v7/tools/create-file", idempotency_key=key, body_digest=body)
+
+
+def test_a_repeated_write_gives_the_first_file(context: Context, owner: Caller, folder: Path) -> None:
+    first, again = (make(context, owner, given=once("k", b"same")) for _ in range(2))
+
+    assert first == again
+    assert rows(context)["files"] == 1
+    assert len(blobs(folder)) == 1
+
+
+def test_a_repeated_write_is_answered_also_when_the_account_is_full(context: Context, owner: Caller) -> None:
+    first = make(context, owner, "x" * 12_000, once("k", b"same"))
+
+    assert make(context, owner, "x" * 12_000, once("k", b"same")) == first
+
+
+def test_another_body_with_the_same_key_leaves_nothing(context: Context, owner: Caller, folder: Path) -> None:
+    make(context, owner, "first", once("k", b"one"))
+    before = (rows(context), blobs(folder))
+
+    with pytest.raises(IdempotencyKeyReused):
+        make(context, owner, "second", once("k", b"two"))
+
+    assert (rows(context), blobs(folder)) == before
+
+
+def test_a_file_beyond_the_bound_is_refused(context: Context, owner: Caller, folder: Path) -> None:
+    """decisions.md, Files: 'Quotas: 32 MiB a file'."""
+    assert keep(context, owner, "whole", "bin", bytes(15_000)).size_bytes == 15_000
+    before = (rows(context), blobs(folder))
+
+    with pytest.raises(TooLarge, match="15,001 bytes; a file has 15,000 at most"):
+        keep(context, owner, "more", "bin", bytes(15_001))
+
+    assert (rows(context), blobs(folder)) == before
+
+
+def test_the_last_byte_of_the_quota_can_be_used_and_none_beyond(context: Context, owner: Caller, folder: Path) -> None:
+    """decisions.md, Files: '1 GiB an account'."""
+    make(context, owner, "x" * 10_000)
+    make(context, owner, "y" * 10_000)
+    before = (rows(context), blobs(folder))
+
+    with pytest.raises(AccountFull, match="take 20,000 of 20,000 bytes; this one would take 4,096 more") as refused:
+        make(context, owner, "z")
+
+    assert (refused.value.status, refused.value.extra) == (413, {"used_bytes": 20_000, "bytes_max": 20_000})
+    assert (rows(context), blobs(folder)) == before
+
+
+def test_the_first_file_of_an_account_can_be_too_much(context: Context, owner: Caller) -> None:
+    small = replace(context, settings=replace(context.settings, account_bytes_max=limits.FILE_CHARGED_BYTES_MIN - 1))
+
+    with pytest.raises(AccountFull, match="take 0 of 4,095 bytes"):
+        make(small, owner, "")
+    assert rows(context)["file_usage"] == 0
+
+
+def test_many_small_files_count_for_the_room_they_take(context: Context, owner: Caller) -> None:
+    for _ in range(QUOTA // limits.FILE_CHARGED_BYTES_MIN):
+        make(context, owner, "")
+
+    with pytest.raises(AccountFull):
+        make(context, owner, "")
+
+
+def test_each_account_has_a_quota_of_its_own(context: Context, owner: Caller) -> None:
+    make(context, owner, "x" * 10_000)
+    make(context, owner, "y" * 10_000)
+
+    assert make(context, authenticate(context, new_key(context, "ada")), "z" * 10_000).size_bytes == 10_000
+
+
+def test_many_who_reach_the_quota_at_once_do_not_pass_it(context: Context, owner: Caller, folder: Path) -> None:
+    outcomes: list[object] = []
+    at_once = threading.Barrier(8)
+
+    def one(number: int) -> None:
+        at_once.wait()
+        try:
+            outcomes.append(make(context, owner, str(number) * 9_000))
+        except AccountFull as full:
+            outcomes.append(full)
+
+    threads = [threading.Thread(target=one, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sum(isinstance(outcome, CreatedFile) for outcome in outcomes) == 2
+    assert len(outcomes) == 8
+    assert rows(context)["files"] == len(blobs(folder)) == 2
+
+
+@pytest.mark.parametrize(("filename", "text", "kind"), [("🚀", "x", "txt"), ("..", "x", "txt"), ("a", "x", "png"), ("a", "{", "json")])
+def test_what_is_invalid_leaves_nothing(context: Context, owner: Caller, folder: Path, filename: str, text: str, kind: str) -> None:
+    before = rows(context)
+
+    with pytest.raises(InvalidRequest):
+        create_file(context, owner, FileCreate.model_validate({"filename": filename, "content": text, "type": kind}))
+
+    assert rows(context) == before
+    assert blobs(folder) == []
+
+
+def test_without_the_store_no_row_is_there_and_the_next_start_sweeps(
+    context: Context, owner: Caller, folder: Path, clock: testing.FrozenClock
+) -> None:
+    kept = make(context, owner, "kept")
+    context.store.close()
+    with pytest.raises(StoreUnavailable):
+        make(context, owner, "lost")
+    with open_blobs(context.settings).hold(b"of a server that was killed before its row was there"):
+        pass
+    again = testing.context(folder, clock=clock)
+
+    assert sweep(again) == 0  # it may belong to a write under way
+    clock.advance(YEARS_MS)
+    assert sweep(again) == 1
+    assert content(again, owner, kept.filename) == b"kept"
+    assert len(blobs(folder)) == 1
+    again.close()
+
+
+def test_a_link_opens_its_file_until_its_time_is_over(context: Context, owner: Caller, clock: testing.FrozenClock) -> None:
+    """decisions.md, Files: 'a signed expiring link'."""
+    made = make(context, owner)
+    exp, sig = link_of(made)
+
+    clock.advance(limits.DOWNLOAD_LINK_MINUTES * MINUTE_MS - 1)
+    assert linked_file(context, made.filename, exp=exp, sig=sig).size_bytes == 4
+    clock.advance(1)
+    with pytest.raises(FileUnknown):
+        linked_file(context, made.filename, exp=exp, sig=sig)
+
+
+def link_of(made: CreatedFile) -> tuple[int, str]:
+    """`exp` and `sig` of its signed link."""
+    query = parse_qs(urlsplit(made.download_url).query)
+    return int(query["exp"][0]), query["sig"][0]
+
+
+def test_a_link_is_for_one_file_and_one_time(context: Context, owner: Caller) -> None:
+    made, other = make(context, owner), make(context, owner)
+    exp, sig = link_of(made)
+
+    for filename, until, signature in (
+        (other.filename, exp, sig),
+        (made.filename, exp + 1, sig),
+        (made.filename, exp, sig[:-1]),
+        (made.filename, exp, sig.upper()),
+        (made.filename, exp, "é\ud800"),
+        (made.filename, exp, ""),
+    ):
+        with pytest.raises(FileUnknown):
+            linked_file(context, filename, exp=until, sig=signature)
+
+
+def test_a_link_to_what_is_not_there_opens_nothing(context: Context) -> None:
+    """Signed, though: only who has the secret can make one."""
+    exp = links.expiry(context.clock())
+    sig = links.sign(context.store.write(lambda tx: links.secret_for(tx, 0)), "none.txt", exp)
+
+    with pytest.raises(FileUnknown):
+        linked_file(context, "none.txt", exp=exp, sig=sig)
+
+
+class TestTheSecretOfLinks:
+    """It is made once for a store, so that every server of it signs alike."""
+
+    def test_there_is_none_before_the_first_link(self, context: Context) -> None:
+        assert context.store.read(links.secret_of) is None
+
+    def test_it_is_made_once(self, context: Context) -> None:
+        made = [context.store.write(lambda tx: links.secret_for(tx, 0)) for _ in range(2)]
+
+        assert made == [context.store.read(links.secret_of)] * 2
+        assert len(made[0]) == 32
+
+    def test_two_stores_have_two(self, context: Context, folder: Path) -> None:
+        (folder / "other").mkdir()
+        with closing(testing.context(folder / "other")) as other:
+            made = [one.store.write(lambda tx: links.secret_for(tx, 0)) for one in (context, other)]
+
+        assert made[0] != made[1]
+
+    def test_many_who_need_it_first_get_the_same(self, context: Context) -> None:
+        found: list[bytes] = []
+        at_once = threading.Barrier(8)
+
+        def one() -> None:
+            at_once.wait()
+            found.append(context.store.write(lambda tx: links.secret_for(tx, 0)))
+
+        threads = [threading.Thread(target=one) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+        assert len(found) == 8
+        assert len(set(found)) == 1

@@ -1,0 +1,73 @@
+"""An answered file is there and whole after the process was killed, an erased one is gone, and no content stays that no file has."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import remembrancer
+from remembrancer import testing
+from remembrancer.accounts import caller_for
+from remembrancer.context import Context
+from remembrancer.files.blobs import open_blobs
+from remembrancer.files.files import FileUnknown, find_file, sweep
+from remembrancer.search.embedder import NoEmbedder
+
+TELLER = Path(__file__).with_name("file_teller.py")
+YEARS_MS = 100 * 365 * 86_400_000  # beyond the time of any file here
+
+
+def killed_after(folder: Path, run: int, lines: int) -> list[str]:
+    """What a teller said until it was killed."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(remembrancer.__file__).parents[1])}
+    process = subprocess.Popen([sys.executable, str(TELLER), str(folder), str(run)], stdout=subprocess.PIPE, text=True, env=environment)
+    assert process.stdout is not None
+    said = [process.stdout.readline() for _ in range(lines)]
+    process.kill()
+    said += process.communicate()[0].splitlines(keepends=True)
+    return [line.strip() for line in said if line.endswith("\n")]
+
+
+def content_of(context: Context, filename: str) -> bytes:
+    row = find_file(context, filename, caller_for(context))
+    return b"".join(open_blobs(context.settings).read(row.blob, 0, row.size_bytes))
+
+
+def test_every_answered_file_is_there_and_whole_after_kills_at_any_moment(folder: Path) -> None:
+    moments = random.Random(8460)
+    there: dict[str, str] = {}
+    gone: set[str] = set()
+    for run in range(4):
+        for line in killed_after(folder, run, moments.randrange(1, 60)):
+            match line.split():
+                case ["+", name, digest]:
+                    there[name] = digest
+                case ["?", name]:  # being erased: what comes next was perhaps not answered
+                    there.pop(name)
+                case ["-", name]:
+                    gone.add(name)
+
+        context = testing.context(folder, embedder=NoEmbedder())
+        try:
+            assert {name: hashlib.sha256(content_of(context, name)).hexdigest() for name in there} == there
+            for name in gone:
+                with pytest.raises(FileUnknown):
+                    find_file(context, name, caller_for(context))
+        finally:
+            context.close()
+
+    later = testing.context(folder, embedder=NoEmbedder(), clock=testing.FrozenClock(testing.START_MS + YEARS_MS))
+    sweep(later)
+    kept = {row.blob: row.size for row in later.store.read(lambda tx: tx.all("select blob, size_bytes as size from files"))}
+    charged = later.store.read(lambda tx: tx.the("select charged_bytes from file_usage")).charged_bytes
+    later.close()
+    assert {path.name for path in (folder / "blobs").rglob("*") if path.is_file()} == set(kept)
+    assert charged == sum(kept.values())
+    assert len(there) > 20
+    assert len(gone) > 5

@@ -1,0 +1,84 @@
+"""The files of an account as its people see them."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from service import new_key
+
+from remembrancer import testing
+from remembrancer.accounts.keys import authenticate
+from remembrancer.context import Caller, Context
+from remembrancer.files.files import FileUnknown, Owner, create_file, erase_file, find_file, keep_file
+from remembrancer.files.listing import files_of, picture_size
+from remembrancer.protocol.files import FileCreate
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (640).to_bytes(4, "big") + (480).to_bytes(4, "big") + b"\x08\x06\0\0\0"
+
+
+@pytest.fixture
+def context(folder: Path) -> Iterator[Context]:
+    made = testing.context(folder)
+    yield replace(made, settings=replace(made.settings, account_bytes_max=100_000))
+    made.close()
+
+
+@pytest.fixture
+def owner(context: Context) -> Caller:
+    """The first account."""
+    return authenticate(context, new_key(context))
+
+
+def make(context: Context, caller: Caller, name: str, content: str = "text", kind: str = "txt") -> str:
+    return create_file(context, caller, FileCreate.model_validate({"filename": name, "content": content, "type": kind})).filename
+
+
+def test_the_newest_is_first_with_who_made_it_and_how(context: Context, owner: Caller) -> None:
+    first = make(context, owner, "one", "12345")
+    left = Owner(account_id=owner.account_id, pinned_user_id=None, key_id=0, made_by="program")
+    second = keep_file(context, left, filename="plot", ext="png", content=PNG).filename
+    page = files_of(context, owner)
+
+    assert [(one.filename, one.made_by, one.key_id, one.key, one.size_bytes, one.ext) for one in page.files] == [
+        (second, "program", 0, None, len(PNG), "png"),
+        (first, "file", 1, "for a test", 5, "txt"),
+    ]
+    assert (page.count, page.used_bytes, page.bytes_max, page.next) == (2, 8_192, 100_000, None)
+
+
+def test_pages_go_on_where_the_one_before_ended(context: Context, owner: Caller) -> None:
+    names = [make(context, owner, f"f{n}") for n in range(3)]
+    first = files_of(context, owner, most=2)
+    second = files_of(context, owner, first.next, most=2)
+
+    assert [[one.filename for one in page.files] for page in (first, second)] == [[names[2], names[1]], [names[0]]]
+    assert second.next is None
+
+
+def test_nothing_of_another_account_is_listed_nor_a_place_to_go_on_from(context: Context, owner: Caller) -> None:
+    """decisions.md: 'Nothing of another account is ever readable'."""
+    ada = authenticate(context, new_key(context, "ada"))
+    theirs = make(context, ada, "secret")
+
+    assert files_of(context, owner).files == []
+    assert files_of(context, owner).used_bytes == 0
+    with pytest.raises(FileUnknown):
+        files_of(context, owner, theirs)
+
+
+def test_an_erased_file_takes_no_room(context: Context, owner: Caller) -> None:
+    erase_file(context, owner, make(context, owner, "one"))
+    page = files_of(context, owner)
+
+    assert (page.files, page.count, page.used_bytes) == ([], 0, 0)
+
+
+def test_the_size_of_a_picture_is_in_its_head(context: Context, owner: Caller) -> None:
+    picture = make(context, owner, "plot", base64.b64encode(PNG).decode(), "png")
+    rows = [find_file(context, name, owner) for name in (picture, make(context, owner, "a", "12345"), make(context, owner, "b", "1" * 50))]
+
+    assert [picture_size(context, row) for row in rows] == [(640, 480), None, None]

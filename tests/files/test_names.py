@@ -1,0 +1,86 @@
+"""A name is safe on every system and still the name that was meant."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis.strategies import text
+
+from remembrancer.files.names import safe_extension, safe_name
+from remembrancer.protocol import limits
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [
+        ("report", "report"),
+        ("Q1 report_v1.2-final", "Q1 report_v1.2-final"),
+        ("../../etc/passwd", "passwd"),
+        ("/etc/shadow", "shadow"),
+        ("C:\\Windows\\win.ini", "win.ini"),
+        ("a/b", "b"),
+        (".htaccess", "htaccess"),
+        ("...dots...", "dots"),
+        ("-rf", "rf"),
+        ("  two   spaces\t\n", "two spaces"),
+        ("invoice\u202efdp.exe", "invoicefdp.exe"),
+        ("zero\u200bwidth\ufeff", "zerowidth"),
+        ("launch 🚀 plan", "launch plan"),
+        ("a:b*c?d\"e<f>g|h'i", "abcdefghi"),
+        ("full／width＼slash", "fullwidthslash"),
+        ("Résumé", "Résumé"),
+        ("Re\u0301sume\u0301", "Résumé"),
+        ("расписание", "расписание"),
+        ("時刻表", "時刻表"),
+        ("समय सारणी", "समय सारणी"),
+        ("مواعيد ٢٠٢٦", "مواعيد ٢٠٢٦"),
+        ("report.txt", "report"),
+        ("report.TXT", "report"),
+        ("report.pdf", "report.pdf"),
+        ("CON", "_CON"),
+        ("nul.tar", "_nul.tar"),
+        ("com1 .x", "_com1 .x"),
+        ("console", "console"),
+        ("h\u0301\u0302\u0303\u0304\u0305", "h\u0301\u0302\u0303"),
+    ],
+)
+def test_what_is_kept_of_a_name(asked: str, kept: str) -> None:
+    """decisions.md, Files: 'cut to a safe base name (letters, digits, space, `-_.`; any script), never a path'."""
+    assert safe_name(asked, "txt") == kept
+
+
+@pytest.mark.parametrize("asked", ["", "..", "../", "/", "🚀", "\u202e", "\u3164", "\u0301", " . ", "---", "\\", "/// ///"])
+def test_of_some_names_nothing_is_kept(asked: str) -> None:
+    assert safe_name(asked, "txt") == ""
+
+
+@pytest.mark.parametrize("letter", ["a", "é", "語", "𐐷"])
+def test_a_long_name_is_cut_between_characters(letter: str) -> None:
+    kept = safe_name(letter * 300, "txt")
+
+    assert set(kept) == {letter}
+    assert len(kept) == min(limits.FILENAME_CHARACTERS_MAX, limits.FILENAME_BYTES_MAX // len(letter.encode()))
+
+
+@given(text())
+def test_whatever_is_asked_the_name_is_safe(asked: str) -> None:
+    kept = safe_name(asked, "txt")
+
+    assert not re.search(r'[/\\\x00-\x1f\x7f:*?"<>|]', kept)
+    assert not kept.startswith((" ", ".", "-"))
+    assert not kept.endswith((" ", "."))
+    assert {unicodedata.category(character)[0] for character in kept if character not in " -_."} <= {"L", "M", "N"}
+    assert len(kept) <= limits.FILENAME_CHARACTERS_MAX
+    assert len(kept.encode()) <= limits.FILENAME_BYTES_MAX
+    assert safe_name(kept, "txt") in (kept, kept.removesuffix(".txt"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [("png", "png"), (".PNG", "png"), ("7z", "7z"), ("", "bin"), ("tar.gz", "bin"), ("é", "bin"), ("a/b", "bin"), ("x" * 11, "bin")],
+)
+def test_an_extension_of_a_program_is_made_safe(asked: str, kept: str) -> None:
+    assert safe_extension(asked) == kept

@@ -1,0 +1,57 @@
+"""Two servers on one PostgreSQL that keep the contents of files in one folder."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from engines import server
+from service import new_key
+
+from remembrancer import testing
+from remembrancer.accounts.keys import authenticate
+from remembrancer.context import Caller, Context
+from remembrancer.files.blobs import open_blobs
+from remembrancer.files.files import Owner, create_file, erase_file, held
+from remembrancer.protocol.files import FileCreate
+from remembrancer.settings import Settings
+
+WAITING = "select count(*) as n from pg_locks where locktype = 'advisory' and not granted"
+
+
+@pytest.fixture
+def contexts(tmp_path: Path) -> Iterator[list[Context]]:
+    """Two servers' parts, a data folder each: neither knows what the other one holds."""
+    url = server().schema()
+    (tmp_path / "files").mkdir()
+    made = []
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "blobs").symlink_to(tmp_path / "files")
+        made.append(testing.context(tmp_path / name, settings=Settings(data=tmp_path / name, store=url, durability="normal")))
+    with closing(made[0]), closing(made[1]):
+        yield made
+
+
+@pytest.fixture
+def owner(contexts: list[Context]) -> Caller:
+    return authenticate(contexts[0], new_key(contexts[0]))
+
+
+def test_a_content_is_not_removed_between_its_put_and_its_row(contexts: list[Context], owner: Caller) -> None:
+    """The last file of a content is erased at one server while another is about to keep a new file of it."""
+    keeping, erasing = contexts
+    old = create_file(erasing, owner, FileCreate(filename="old", type="txt", content="the same"))
+    thread = threading.Thread(target=erase_file, args=(erasing, owner, old.filename))
+
+    with held(keeping, Owner(account_id=owner.account_id, pinned_user_id=None), [("new", "txt", b"the same")]) as [file]:
+        thread.start()
+        while thread.is_alive() and not keeping.store.read(lambda tx: tx.the(WAITING)).n:
+            pass  # until it wants to remove the content, or has done so
+        keeping.store.write(file.add)
+    thread.join()
+
+    assert b"".join(open_blobs(keeping.settings).read(file.blob, 0, file.size_bytes)) == b"the same"

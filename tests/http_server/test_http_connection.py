@@ -1,0 +1,246 @@
+"""Byte for byte, on a real server: what only a socket can send."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from service import new_key, rows
+from starlette.requests import Request
+from starlette.types import Message
+
+from remembrancer.context import Context
+from remembrancer.http import bodies
+from remembrancer.protocol.errors import TooSlow
+from remembrancer.server import connection as wire
+
+Connect = Callable[[], socket.socket]
+MIB = 1 << 20
+TURN = json.dumps({"query": "When?", "response": "At 9:40."}).encode()
+
+
+def head(method: str, path: str, *headers: str) -> bytes:
+    """The head of a request."""
+    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode("latin-1")
+
+
+def read_answer(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
+    """Status, headers and body of the next answer."""
+    stream = connection.makefile("rb")
+    status = int(stream.readline().split()[1])
+    headers = {}
+    while line := stream.readline().strip():
+        name, _, value = line.decode("latin-1").partition(":")
+        headers[name.lower()] = value.strip()
+    return status, headers, stream.read(int(headers.get("content-length", 0)))
+
+
+def chunks(total: int, size: int = 64 * 1024) -> Iterator[bytes]:
+    """`total` bytes in chunked coding, never ended."""
+    for _ in range(total // size):
+        yield f"{size:x}\r\n".encode() + b" " * size + b"\r\n"
+
+
+@pytest.fixture
+def key(context: Context) -> str:
+    """A key of the owner."""
+    return new_key(context)
+
+
+def test_ten_megabytes_in_chunks_are_refused_once_they_are_too_many(connect: Connect, context: Context, key: str) -> None:
+    """Issue, Bad input: '10 MB bodies (chunked too)'."""
+    connection, before = connect(), rows(context)
+    connection.sendall(
+        head("POST", "/api/v7/remember", f"Authorization: Bearer {key}", "Content-Type: application/json", "Transfer-Encoding: chunked")
+    )
+    for chunk in chunks(10 * MIB):
+        connection.sendall(chunk)
+    connection.sendall(b"0\r\n\r\n")
+
+    status, headers, body = read_answer(connection)
+
+    assert (status, headers["content-type"], json.loads(body)["error"]) == (413, "application/problem+json", "too_large")
+    assert rows(context) == before
+
+
+def test_too_many_bytes_without_a_key_are_too_many_bytes(connect: Connect) -> None:
+    """decisions.md, Errors: 'Order of checks: 413, 401'."""
+    connection = connect()
+    connection.sendall(head("POST", "/api/v7/remember", "Transfer-Encoding: chunked"))
+    for chunk in chunks(2 * MIB):
+        connection.sendall(chunk)
+
+    assert read_answer(connection)[0] == 413
+
+
+def test_an_announced_ten_megabytes_are_refused_before_one_is_sent(connect: Connect, key: str) -> None:
+    connection = connect()
+    connection.sendall(
+        head("POST", "/api/v7/remember", f"Authorization: Bearer {key}", f"Content-Length: {10 * MIB}", "Expect: 100-continue")
+    )
+
+    assert read_answer(connection)[0] == 413
+
+
+def test_after_a_refused_body_the_same_connection_still_serves(connect: Connect) -> None:
+    connection = connect()
+    connection.sendall(head("POST", "/api/v7/remember", f"Content-Length: {2 * MIB}") + b" " * (2 * MIB))
+    refused = read_answer(connection)[0]
+    connection.sendall(head("GET", "/healthz"))
+
+    assert (refused, read_answer(connection)[0]) == (413, 200)
+
+
+def test_a_body_in_small_chunks_is_one_body(connect: Connect, key: str) -> None:
+    connection = connect()
+    connection.sendall(
+        head("POST", "/api/v7/remember", f"Authorization: Bearer {key}", "Content-Type: application/json", "Transfer-Encoding: chunked")
+    )
+    for byte in TURN:
+        connection.sendall(b"1\r\n" + bytes([byte]) + b"\r\n")
+    connection.sendall(b"0\r\n\r\n")
+
+    status, _, body = read_answer(connection)
+
+    assert (status, json.loads(body)["saved"]) == (200, True)
+
+
+def test_json_100_000_deep_is_400(connect: Connect, key: str) -> None:
+    """Issue, Bad input: '100,000-deep JSON'."""
+    body = b'{"query":' * 100_000 + b"1" + b"}" * 100_000
+    connection = connect()
+    connection.sendall(
+        head("POST", "/api/v7/remember", f"Authorization: Bearer {key}", "Content-Type: application/json", f"Content-Length: {len(body)}")
+        + body
+    )
+
+    status, _, answer = read_answer(connection)
+
+    assert (status, json.loads(answer)["error"]) == (400, "invalid_json")
+
+
+@pytest.mark.parametrize("second", ["Bearer sk_00", "Basic YTpi", ""])
+@pytest.mark.parametrize("good_first", [True, False])
+def test_doubled_keys_are_401_even_when_one_is_good(connect: Connect, key: str, second: str, good_first: bool) -> None:
+    """Issue, Bad input: 'doubled keys'."""
+    both = [f"Authorization: Bearer {key}", f"Authorization: {second}"]
+    connection = connect()
+    connection.sendall(head("GET", "/api/v7/event/ev_1", *(both if good_first else both[::-1])))
+
+    status, headers, _ = read_answer(connection)
+
+    assert (status, headers["www-authenticate"]) == (401, "Bearer")
+
+
+def test_head_sends_no_body_and_the_connection_goes_on(connect: Connect) -> None:
+    connection = connect()
+    connection.sendall(head("HEAD", "/docs") + head("GET", "/healthz"))
+    stream = connection.makefile("rb")
+    lines = []
+    while line := stream.readline().strip():
+        lines.append(line)
+
+    assert lines[0] == b"HTTP/1.1 200 OK"
+    assert stream.readline() == b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"hello\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n",
+        b"POST /api/v7/memory HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"POST /api/v7/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+        b"POST /api/v7/memory HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * wire.HEAD_BYTES_MAX * 8,
+        b"GET /" + b"a" * wire.HEAD_BYTES_MAX,
+        b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * wire.HEAD_BYTES_MAX,
+    ],
+)
+def test_what_is_not_http_is_a_problem_too_and_the_end_of_the_connection(connect: Connect, sent: bytes) -> None:
+    connection = connect()
+    connection.sendall(sent)
+
+    status, headers, body = read_answer(connection)
+
+    assert (status, headers["content-type"], json.loads(body)["error"]) == (400, "application/problem+json", "malformed_request")
+    assert connection.recv(1) == b""
+
+
+def test_a_head_that_never_ends_is_hung_up_on(monkeypatch: pytest.MonkeyPatch, connect: Connect) -> None:
+    monkeypatch.setattr(wire, "HEAD_SECONDS_MAX", 0.05)
+    slow, idle = connect(), connect()
+    slow.sendall(b"GET / HTTP/1.1\r\nHost:")
+
+    assert (slow.recv(1), idle.recv(1)) == (b"", b"")
+
+
+def test_a_further_request_on_a_connection_has_as_little_time(monkeypatch: pytest.MonkeyPatch, connect: Connect) -> None:
+    connection = connect()
+    connection.sendall(head("GET", "/healthz"))
+    status = read_answer(connection)[0]
+    monkeypatch.setattr(wire, "HEAD_SECONDS_MAX", 0.05)
+    connection.sendall(b"GET / HTTP")
+
+    assert (status, connection.recv(1)) == (200, b"")
+
+
+def test_a_body_that_never_ends_is_given_up() -> None:
+    async def nothing_comes() -> Message:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    with pytest.raises(TooSlow):
+        asyncio.run(bodies.receive(Request({"type": "http", "headers": []}, nothing_comes), 100, seconds_max=0.01))
+
+
+def test_the_same_write_sent_eight_times_at_once_is_done_once(connect: Connect, context: Context, key: str) -> None:
+    """decisions.md, Errors: 'the same key and body gives the first answer again'."""
+    request = head(
+        "POST",
+        "/api/v7/remember",
+        f"Authorization: Bearer {key}",
+        "Content-Type: application/json",
+        "Idempotency-Key: turn-17",
+        f"Content-Length: {len(TURN)}",
+    )
+    connections = [connect() for _ in range(8)]
+
+    def send(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
+        connection.sendall(request + TURN)
+        return read_answer(connection)
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(send, connections))
+
+    assert {status for status, _, _ in answers} == {200}
+    assert len({body for _, _, body in answers}) == 1
+    assert sum("idempotent-replayed" in headers for _, headers, _ in answers) == 7
+    assert rows(context)["events"] == 1
+
+
+def test_a_client_that_hangs_up_in_the_middle_of_a_body_leaves_nothing(connect: Connect, context: Context, key: str) -> None:
+    before, connection = rows(context), connect()
+    connection.sendall(
+        head("POST", "/api/v7/remember", f"Authorization: Bearer {key}", "Content-Type: application/json", "Content-Length: 500")
+    )
+    connection.sendall(TURN)
+    connection.close()
+
+    other = connect()
+    other.sendall(head("GET", "/healthz"))
+
+    assert read_answer(other)[0] == 200
+    assert rows(context) == before
+
+
+def test_the_server_does_not_say_what_it_is_made_of(connect: Connect) -> None:
+    connection = connect()
+    connection.sendall(head("GET", "/healthz"))
+
+    assert "server" not in read_answer(connection)[1]

@@ -1,0 +1,334 @@
+"""OpenAPI says what is served and nothing else, its examples work, and the pages need nothing from outside."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cubes.agents import Agent
+from pydantic import BaseModel
+from service import Http, new_key, serving
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from remembrancer import testing
+from remembrancer.accounts import caller_for
+from remembrancer.console.routes import PAGES as OF_THE_CONSOLE
+from remembrancer.context import Caller, Context
+from remembrancer.http import assets
+from remembrancer.http.routes import ROUTES
+from remembrancer.mcp.http_transport import PATH as MCP
+from remembrancer.memory.write.remember import remember
+from remembrancer.permissions.grants import check, grant
+from remembrancer.protocol.errors import PROBLEMS
+from remembrancer.protocol.memory import Turn
+from remembrancer.protocol.permissions import GrantRequest, PermissionCheck
+from remembrancer.server.app import make_app
+
+PAGES = ["/", "/docs"]
+CONSOLE = {*OF_THE_CONSOLE, assets.PATH}
+
+
+@pytest.fixture(scope="module")
+def methods() -> set[str]:
+    """What a path item may hold."""
+    return {"get", "put", "post", "delete", "options", "head", "patch", "trace"}
+
+
+def test_what_is_documented_is_what_is_served(app: Starlette, methods: set[str]) -> None:
+    """Issue: 'OpenAPI says what is served and nothing else'."""
+    documented = {(method.upper(), path) for path, item in app.state.document["paths"].items() for method in item.keys() & methods}
+    routes = [r for r in app.routes if isinstance(r, Route)]
+    served = {(m, r.path) for r in routes for m in r.methods or () if r.path not in {*CONSOLE, MCP}}  # pages for people; another protocol
+
+    assert documented == {(m, p) for m, p in served if m != "HEAD"}
+    assert {r.path for r in routes} == {path for _, path in served} | {*CONSOLE, MCP}
+    assert len(app.routes) == len({r.path for r in routes})
+
+
+def test_it_is_openapi_3_1_labelled_8_3_for_everyone(http: Http) -> None:
+    """Specification, Versioning: 'The interface description is labelled version 8.3'."""
+    document = http.with_key(None).get("/openapi.json").json()
+
+    assert document["openapi"].startswith("3.1")
+    assert document["info"]["version"] == "8.3"
+
+
+def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
+    return [(method, path, operation) for path, item in document["paths"].items() for method, operation in item.items()]
+
+
+def test_each_operation_has_an_id_of_its_own_and_says_what_it_does(app: Starlette) -> None:
+    every = operations(app.state.document)
+
+    assert len({operation["operationId"] for _, _, operation in every}) == len(every)
+    assert all(operation["summary"] and operation["description"].endswith(".") for _, _, operation in every)
+
+
+def test_every_reference_leads_somewhere(app: Starlette) -> None:
+    document = app.state.document
+
+    def follow(node: Any) -> None:
+        if isinstance(node, dict):
+            if isinstance(node.get("$ref"), str):
+                target: Any = document
+                for part in node["$ref"].removeprefix("#/").split("/"):
+                    target = target[part]
+            for value in node.values():
+                follow(value)
+        if isinstance(node, list):
+            for value in node:
+                follow(value)
+
+    follow(document)
+    assert document["components"]["schemas"].keys() >= {"MemoryQuery", "MemoryAnswer", "ProblemBody"}
+
+
+def test_a_key_is_asked_for_exactly_where_the_document_says_so(http: Http, app: Starlette) -> None:
+    for method, path, operation in operations(app.state.document):
+        open_to_all = not operation["security"] or {} in operation["security"]
+        status = http.with_key(None).ask(method.upper(), path.replace("{event_id}", "ev_1")).status_code
+
+        assert (status != 401) == open_to_all or path in ("/metrics", "/download/{filename}"), path
+
+
+EXAMPLES = [
+    (endpoint, example)
+    for endpoint in ROUTES
+    if endpoint.request
+    for example in (endpoint.request.model_config.get("json_schema_extra") or {}).get("examples", [])  # type: ignore[union-attr]
+]
+
+
+@pytest.fixture
+def context(folder: Path) -> Iterator[Context]:
+    """The real parts and a language model that follows a script, for the examples that need one."""
+    made = testing.context(folder, models=testing.ScriptedModels(chat=["At 9:40."] * 8))
+    yield made
+    made.close()
+
+
+def make_mentioned(context: Context) -> None:
+    """What examples speak of: the turns that one summarises, the draft that one looks at, the cube that one votes on."""
+    remember(context, caller_for(context, "owner"), Turn(query="When?", response="At nine.", session_id="summer-trip"))
+    remember(
+        context, caller_for(context, "owner"), Turn(query="And the ferry?", response="The ferry leaves at 9:40 (ref: e_7k2m9x0v4t8qz).")
+    )
+    make_granted(context, caller_for(context, "owner"))
+    published = Agent(context, "somebody").publish()
+    rename = "update cubes set cube_id = 'c_7k2m9x0v4t8qz' where cube_id = :published"
+    context.store.write(lambda tx: tx.run(rename, published=published))
+
+
+def make_granted(context: Context, owner: Caller) -> None:
+    """The grant that one logs an action under, and revokes."""
+    nginx = {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "deployer"}
+    made = grant(context, owner, GrantRequest(scope="/etc/nginx/*.conf", ttl_minutes=5, actions=["write"], agent="deployer"))
+    rename = "update grants set grant_id = 'g_5v0n8k2m4t6wz' where grant_id = :made"
+    context.store.write(lambda tx: tx.run(rename, made=made.grant_id))
+    assert check(context, owner, PermissionCheck.model_validate(nginx)).allowed
+
+
+@pytest.mark.parametrize(("endpoint", "example"), EXAMPLES, ids=[e.path for e, _ in EXAMPLES])
+def test_every_example_works(http: Http, endpoint: Any, example: Any) -> None:
+    """Issue: 'its examples are run by a test'."""
+    make_mentioned(http.context)
+    answer = http.ask(endpoint.method, endpoint.path, json=example)
+
+    assert answer.status_code == 200, answer.text
+    model: type[BaseModel] = endpoint.answer
+    model.model_validate_json(answer.content)
+
+
+def test_every_request_has_an_example() -> None:
+    assert {endpoint.path for endpoint, _ in EXAMPLES} == {e.path for e in ROUTES if e.request}
+
+
+@pytest.mark.parametrize("path", [e.path for e in ROUTES if e.method == "GET" and e.answer and "{" not in e.path])
+def test_every_record_is_what_the_document_says(http: Http, path: str) -> None:
+    endpoint = next(e for e in ROUTES if e.path == path and e.method == "GET")
+    http.remember("When?", "At nine.", l1_summary="It was at nine.", l2_map="Nine.", user_id="ada")
+    answer = http.get(path, params={"user_id": "ada"}, headers={"Accept": "application/json"})
+
+    assert endpoint.answer is not None
+    endpoint.answer.model_validate_json(answer.content)
+
+
+def test_absent_members_are_left_out_and_needed_ones_are_there(http: Http) -> None:
+    saved = http.remember("When does the ferry leave?", "At 9:40.")
+    answer = http.memory("ferry")
+
+    assert "focus_missing" not in answer
+    assert answer["shared_cubes"] == []
+    assert answer["hits"][0]["topic"] is None
+    assert http.get(f"/api/v7/event/{saved['event_id']}").json()["topic"] is None
+
+
+def test_every_member_of_every_body_says_what_it_is(app: Starlette) -> None:
+    schemas = app.state.document["components"]["schemas"]
+
+    silent = [
+        f"{name}.{member}"
+        for name, schema in schemas.items()
+        for member, part in schema["properties"].items()
+        if not part.get("description")
+    ]
+
+    assert silent == []
+
+
+class Links(HTMLParser):
+    """Collects what a page would load or run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.links: list[str] = []
+        self.forbidden: list[str] = []
+        self.ids: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """One element."""
+        values = {name: value or "" for name, value in attrs}
+        self.ids |= {values["id"]} if "id" in values else set()
+        if tag in {"script", "style", "iframe", "object", "embed", "base", "form"} or any(
+            n == "style" or n.startswith("on") for n in values
+        ):
+            self.forbidden.append(tag)
+        if tag == "a":
+            self.links.append(values["href"])
+        elif "src" in values or "href" in values:
+            self.loaded.append(values.get("src") or values["href"])
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_needs_no_script_and_nothing_from_outside(http: Http, path: str) -> None:
+    """decisions.md: '/docs' works offline; issue: 'works offline, no CDN'."""
+    answer = http.with_key(None).get(path)
+    page = Links()
+    page.feed(answer.text)
+
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert page.forbidden == []
+    assert page.loaded == [assets.asset("icon.svg"), "/docs/style.css"]
+    assert all(http.get(link.split("#")[0] or path).status_code == 200 for link in page.links)
+    assert {link[1:] for link in page.links if link.startswith("#")} <= page.ids
+    policy = answer.headers["content-security-policy"]
+    assert policy.startswith("default-src 'none'; style-src 'self'")
+    assert "unsafe" not in policy
+    assert "script-src" not in policy
+
+
+def test_the_style_sheet_asks_for_nothing_and_knows_the_dark(http: Http) -> None:
+    sheet = http.get("/docs/style.css")
+
+    assert sheet.headers["content-type"] == "text/css; charset=utf-8"
+    assert not re.search(r"url\(|@import|https?:", sheet.text)
+    assert "color-scheme: light dark" in sheet.text
+
+
+def test_the_documentation_has_every_endpoint_and_every_error(http: Http) -> None:
+    text = http.get("/docs").text
+
+    assert [e.path for e in ROUTES if f"<code>{e.path}</code>" not in text] == []
+    assert [kind.error for kind in PROBLEMS if f"<code>{kind.error}</code>" not in text] == []
+    assert "<td>integer from 1 to 100, default 5</td>" in text
+    assert "<h3>Hit</h3>" in text
+    assert "`" not in text
+
+
+@pytest.mark.parametrize("host", ["evil.example'; rm -rf ~; '", '"><script>', "a b.example", "$(reboot)", "`x`"])
+def test_the_lines_to_paste_hold_no_host_but_a_real_one(http: Http, host: str) -> None:
+    text = http.get("/docs", headers={"Host": host}).text
+
+    assert "http://localhost/api/v7/memory" in text
+    assert host not in text
+
+
+def test_the_lines_to_paste_work_when_pasted(context: Context) -> None:
+    key, ran = new_key(context), 0
+    make_mentioned(context)
+    with serving(make_app(context)) as port:
+        page = subprocess.run(["curl", "-sS", f"http://127.0.0.1:{port}/docs"], capture_output=True, text=True, check=True).stdout
+        for block in re.findall(r"<pre><code>(curl.*?)</code></pre>", page, re.DOTALL):
+            line = Unescaped.of(block)
+            if "$EVENT_ID" in line or "$FILENAME" in line:
+                continue  # of an event or a file that the reader has
+            done = subprocess.run(
+                ["sh", "-c", line + " -w '%{http_code}' -o /dev/null"],
+                capture_output=True,
+                text=True,
+                check=True,
+                env={"REMEMBRANCER_KEY": key, "PATH": "/usr/bin:/bin"},
+            )
+            assert done.stdout == "200", line
+            ran += 1
+
+    assert ran == len([endpoint for endpoint in ROUTES if "{" not in endpoint.path])
+
+
+def test_the_command_on_the_home_page_makes_a_key(http: Http, folder: Path) -> None:
+    page = http.get("/", headers={"Accept": "text/html"}).text
+    (line,) = [Unescaped.of(block) for block in re.findall(r"<pre><code>(.*?)</code></pre>", page, re.DOTALL)]
+    program, *words = shlex.split(line)
+
+    done = subprocess.run(
+        [sys.executable, "-m", program, *words],
+        env={**os.environ, "REMEMBRANCER_DATA": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert http.with_key(done.stdout.strip()).post("/api/v7/memory", {"query_text": "a", "user_id": "ada"}).status_code == 200
+
+
+class Unescaped(HTMLParser):
+    """The text of a piece of HTML."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.text = ""
+
+    def handle_data(self, data: str) -> None:
+        """Some text."""
+        self.text += data
+
+    @classmethod
+    def of(cls, html: str) -> str:
+        """The text in `html`."""
+        parser = cls()
+        parser.feed(html)
+        return parser.text
+
+
+@pytest.mark.parametrize(
+    ("accept", "kind"),
+    [
+        ("text/html,application/xhtml+xml,*/*;q=0.8", "text/html"),
+        ("*/*", "text/html"),
+        ("text/html, application/json", "text/html"),
+        ("application/json", "application/json"),
+        ("application/json, text/plain, */*", "application/json"),
+    ],
+)
+def test_home_is_a_page_for_people_and_the_record_for_machines(http: Http, accept: str, kind: str) -> None:
+    """decisions.md: '/ shows people a page and machines (Accept: application/json) the record'."""
+    answer = http.with_key(None).get("/", headers={"Accept": accept})
+
+    assert answer.headers["content-type"].startswith(kind)
+    assert answer.headers["vary"] == "Accept"
+
+
+def test_the_document_is_plain_json(http: Http) -> None:
+    assert json.loads(http.get("/openapi.json").content) == http.client.app.state.document  # type: ignore[attr-defined]

@@ -1,0 +1,275 @@
+"""What every answer has, whatever was asked; and that nothing falls over the outer wall."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from service import Http
+from starlette.testclient import TestClient
+
+from remembrancer import testing
+from remembrancer.context import Context
+from remembrancer.http.dispatch import Door
+from remembrancer.http.endpoint import Call, Endpoint
+from remembrancer.http.middleware import Edge
+from remembrancer.http.routes import ROUTES
+from remembrancer.protocol.errors import ProblemBody
+from remembrancer.search import EmbedderUnavailable
+from remembrancer.server.app import make_app
+
+EVERYWHERE = [(e.method, e.path) for e in ROUTES]
+KEY = "sk_" + "ab" * 32
+
+
+def problem(answer: Any) -> dict[str, Any]:
+    """The answer's body, which must be a whole problem."""
+    assert answer.headers["content-type"] == "application/problem+json", answer.text
+    body: dict[str, Any] = answer.json()
+    ProblemBody.model_validate(body)
+    assert body["status"] == answer.status_code
+    assert body["type"] == f"urn:remembrancer:error:{body['error']}"
+    assert body["instance"] == answer.headers["x-request-id"]
+    return body
+
+
+@pytest.mark.parametrize(("method", "path"), [*EVERYWHERE, ("GET", "/nothing"), ("DELETE", "/docs")])
+def test_every_answer_has_an_id_and_the_headers_that_keep_browsers_honest(http: Http, method: str, path: str) -> None:
+    """decisions.md, Errors: 'Every response carries X-Request-Id'."""
+    answer = http.ask(method, path)
+
+    assert len(answer.headers["x-request-id"]) == 16
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert answer.headers["referrer-policy"] == "no-referrer"
+    assert answer.headers["content-security-policy"].startswith("default-src 'none'")
+    assert path == "/docs/style.css" or answer.headers["cache-control"] == "no-store"
+    assert not any(name.startswith("access-control-") for name in answer.headers)
+
+
+@pytest.mark.parametrize("given", ["a", "A-b_c.9", "x" * 64])
+def test_a_well_formed_request_id_is_kept(http: Http, given: str) -> None:
+    assert http.get("/healthz", headers={"X-Request-Id": given}).headers["x-request-id"] == given
+
+
+@pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a\tb", "<b>", "é"])
+def test_any_other_request_id_is_replaced(http: Http, given: str) -> None:
+    answer = http.get("/healthz", headers={"X-Request-Id": given.encode("latin-1")})
+
+    assert answer.headers["x-request-id"] not in ("", given)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/nothing", "/api", "/api/v7/", "/api/v8/memory", "/%00", "/%ff%fe", "/" + "a" * 5000, "/api//v7/memory", "/api/v7/event/a%2Fb"],
+)
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS", "PROPFIND"])
+def test_an_unknown_path_is_not_found_with_any_method(http: Http, method: str, path: str) -> None:
+    answer = http.with_key(None).ask(method, path)
+
+    assert answer.status_code == 404
+    assert problem(answer)["error"] == "not_found"
+
+
+@pytest.mark.parametrize("path", [e.path for e in ROUTES if e.path != "/"])
+def test_a_trailing_slash_is_another_path_and_nothing_is_redirected(http: Http, path: str) -> None:
+    answer = http.ask("POST", path + "/", follow_redirects=False)
+
+    assert answer.status_code == 404
+
+
+@pytest.mark.parametrize("path", sorted({path for _, path in EVERYWHERE}))
+@pytest.mark.parametrize("other", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
+def test_another_method_is_answered_with_those_there_are(http: Http, path: str, other: str) -> None:
+    there = {e.method for e in ROUTES if e.path == path}
+    if other in there or (other, path) == ("DELETE", "/api/v7/event/write"):  # `write` could be an event's id
+        return
+    answer = http.ask(other, path)
+
+    assert answer.status_code == 405
+    assert problem(answer)["error"] == "method_not_allowed"
+    assert set(answer.headers["allow"].split(", ")) == there | ({"HEAD"} if "GET" in there else set())
+
+
+@pytest.mark.parametrize("path", [e.path for e in ROUTES if e.method == "GET"])
+def test_head_is_get_without_the_body(http: Http, path: str) -> None:
+    got, head = http.get(path), http.ask("HEAD", path)
+
+    assert head.status_code == got.status_code
+    assert head.headers["content-type"] == got.headers["content-type"]
+    assert head.content == b""
+
+
+def test_what_was_not_foreseen_is_a_500_without_a_trace_and_with_an_id_the_log_knows(
+    context: Context, caplog: pytest.LogCaptureFixture
+) -> None:
+    def break_down(_call: Call) -> Any:
+        """Break."""
+        raise ZeroDivisionError("secret inner matter")
+
+    routes = (Endpoint(method="GET", path="/break", handle=break_down, summary="Break", page="text/plain", needs_key=False),)
+    with TestClient(make_app(context, routes)) as client, caplog.at_level(logging.ERROR):
+        answer = client.get("/break")
+
+    assert answer.status_code == 500
+    assert problem(answer)["error"] == "internal"
+    assert "secret" not in answer.text
+    assert "Traceback" not in answer.text
+    assert answer.headers["x-request-id"] in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/api/v7/memory"), ("POST", "/api/v7/remember"), ("GET", "/api/v7/event/ev_1")])
+def test_without_the_store_the_answer_is_503_and_says_the_store(http: Http, context: Context, method: str, path: str) -> None:
+    """decisions.md, Errors: '503 a needed part (model, sandbox, store) is not available, saying which'."""
+    context.store.close()
+
+    answer = http.ask(method, path, json={"query": "a", "response": "b", "query_text": "a", "user_id": "owner"})
+
+    assert answer.status_code == 503
+    assert problem(answer)["error"] == "unavailable"
+    assert "store" in answer.json()["detail"]
+
+
+class BrokenEmbedder:
+    """An embedder whose model is gone."""
+
+    name = "broken/1"
+    dimensions = 4
+
+    def encode(self, texts: Any) -> Any:
+        """Never works."""
+        raise EmbedderUnavailable("the weights are gone from /secret/place")
+
+
+def test_without_the_embedder_readiness_is_503_and_says_the_embedder(folder: Path) -> None:
+    context = testing.context(folder, embedder=BrokenEmbedder())
+    with TestClient(make_app(context)) as client:
+        answer = client.get("/readyz")
+    context.close()
+
+    assert answer.status_code == 503
+    assert "embedder" in problem(answer)["detail"]
+    assert (answer.json()["store"], answer.json()["embedder"]) == ("ok", "the embedder does not work")
+    assert "/secret" not in answer.text
+
+
+def test_more_requests_than_it_can_answer_are_told_so(context: Context) -> None:
+    async def never(*_: object) -> None:
+        pytest.fail("a request too many was let in")
+
+    answer = TestClient(Edge(never, Door(context), in_flight_max=0)).get("/healthz")
+
+    assert answer.status_code == 503
+    assert problem(answer)["error"] == "unavailable"
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/nothing", "/api/v7/remember", "/api/v7/status"])
+def test_a_body_announced_as_too_large_is_refused_before_anything_else(http: Http, path: str) -> None:
+    """decisions.md, Errors: 'Order of checks: 413, 401, 429, 415, 400, 422, 403/404'."""
+    answer = http.with_key(None).ask("POST", path, content=b"x", headers={"Content-Length": "99999999999"})
+
+    assert answer.status_code == 413
+    assert problem(answer)["error"] == "too_large"
+
+
+def test_the_access_log_has_path_and_status_and_no_query_string(http: Http, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "remembrancer.access"):
+        http.get(f"/healthz?key={KEY}&user_id=ada", headers={"X-Request-Id": "r-1"})
+
+    lines = [record.getMessage() for record in caplog.records if record.name == "remembrancer.access"]  # the client logs too
+    assert len(lines) == 1
+    assert lines[0].startswith("r-1 GET /healthz 200 ")
+    assert "ada" not in lines[0]
+    assert KEY not in lines[0]
+
+
+def test_a_path_cannot_forge_a_line_of_the_log(http: Http, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "remembrancer.access"):
+        http.get("/a%0Ar-2%20GET%20/healthz%20200")
+
+    lines = [record.getMessage() for record in caplog.records if record.name == "remembrancer.access"]
+    assert len(lines) == 1
+    assert "\n" not in lines[0]
+
+
+class TestMetrics:
+    """decisions.md: '/metrics answers loopback or the owner's key'."""
+
+    @staticmethod
+    def client(http: Http, host: str) -> TestClient:
+        return TestClient(http.client.app, client=(host, 5000))
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1"])
+    def test_this_machine_may_read_them(self, http: Http, host: str) -> None:
+        answer = self.client(http, host).get("/metrics")
+
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/plain")
+
+    @pytest.mark.parametrize("header", ["Forwarded", "X-Forwarded-For"])
+    def test_what_a_proxy_on_this_machine_passes_on_is_not_from_this_machine(self, http: Http, header: str) -> None:
+        assert self.client(http, "127.0.0.1").get("/metrics", headers={header: "for=10.1.1.1"}).status_code == 401
+
+    def test_another_machine_needs_the_owners_key(self, http: Http) -> None:
+        far, member = self.client(http, "10.1.1.1"), http.as_account("bob").key
+
+        assert far.get("/metrics").status_code == 401
+        assert far.get("/metrics", headers={"Authorization": f"Bearer {member}"}).status_code == 403
+        assert far.get("/metrics", headers={"Authorization": f"Bearer {http.key}"}).status_code == 200
+
+    def test_they_count_by_template_and_never_say_who(self, http: Http) -> None:
+        for path in ("/api/v7/event/ev_secret", "/unknown-ada", "/healthz"):
+            http.get(path)
+
+        text = http.get("/metrics").text
+
+        assert 'remembrancer_requests_total{method="GET",route="/api/v7/event/{event_id}",status="404"} 1.0' in text
+        assert 'remembrancer_requests_total{method="GET",route="none",status="404"} 1.0' in text
+        assert 'remembrancer_request_seconds_count{method="GET",route="/healthz"} 1.0' in text
+        assert "remembrancer_requests_in_flight 1.0" in text
+        assert "ev_secret" not in text
+        assert "ada" not in text
+
+    def test_a_method_nobody_knows_makes_no_new_label(self, http: Http) -> None:
+        http.ask("FROBNICATE", "/healthz")
+
+        assert 'method="other"' in http.get("/metrics").text
+
+
+class TestRateLimits:
+    """decisions.md: 'Rate limits per key are settings ... 429 with Retry-After and the RateLimit headers'."""
+
+    @pytest.fixture
+    def context(self, folder: Path) -> Any:
+        made = testing.context(folder)
+        made = replace(made, settings=replace(made.settings, rate_memory_per_minute=2))
+        yield made
+        made.close()
+
+    def test_past_the_limit_is_429_saying_how_long_to_wait(self, http: Http) -> None:
+        allowed = [http.get("/api/v7/event/ev_none") for _ in range(2)]
+        answer = http.get("/api/v7/event/ev_none")
+
+        assert [a.status_code for a in allowed] == [404, 404]
+        assert [a.headers["ratelimit"].split(";")[1] for a in allowed] == ["r=1", "r=0"]
+        assert answer.status_code == 429
+        assert problem(answer)["error"] == "too_many_requests"
+        assert 1 <= int(answer.headers["retry-after"]) <= 30
+        assert answer.headers["ratelimit-policy"] == '"memory";q=2;w=60'
+
+    def test_another_key_is_not_held_up_and_open_paths_are_not_counted(self, http: Http) -> None:
+        for _ in range(3):
+            http.get("/api/v7/event/ev_none")
+
+        assert http.as_account("owner").get("/api/v7/event/ev_none").status_code == 404
+        assert [http.get("/api/v7/status").status_code for _ in range(5)] == [200] * 5
+
+    def test_it_comes_after_the_key_and_before_the_body(self, http: Http) -> None:
+        for _ in range(2):
+            http.get("/api/v7/event/ev_none")
+
+        assert http.with_key(KEY).post_bytes("/api/v7/memory", b"not json").status_code == 401
+        assert http.post_bytes("/api/v7/memory", b"not json").status_code == 429

@@ -1,0 +1,204 @@
+"""Parameters in the query string: read as strictly as a body, each wrong one named, nothing echoed; and in the document, as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, cast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import Field
+from service import Http, new_key
+from starlette.testclient import TestClient
+
+from remembrancer.context import Context
+from remembrancer.http.endpoint import Call, Endpoint
+from remembrancer.http.parameters import parse_query
+from remembrancer.http.routes import ROUTES as SERVED
+from remembrancer.protocol.errors import InvalidRequest
+from remembrancer.protocol.message import Id, Message, example
+from remembrancer.protocol.text import Moment, Text
+from remembrancer.server.app import make_app
+
+MARK = "zanzibar-ocelot"  # what was sent, to be looked for in the answer
+
+
+class Asked(Message):
+    """One parameter of every kind."""
+
+    model_config = example({"who": "ada & bo"})
+
+    who: Annotated[Id, Field(description="Whose.")]
+    about: Annotated[Text | None, Field(max_length=40, description="What about.")] = None
+    most: Annotated[int, Field(ge=1, le=100, description="How many.")] = 5
+    whole: Annotated[bool, Field(description="Whether whole.")] = False
+    kind: Annotated[Literal["fact", "code"] | None, Field(description="Which kind.")] = None
+    since: Annotated[Moment | None, Field(description="From when on.")] = None
+
+
+def ask_back(call: Call) -> Asked:
+    """What was asked, as it was understood."""
+    return cast(Asked, call.parameters)
+
+
+ROUTES = (Endpoint(method="GET", path="/asked", handle=ask_back, query=Asked, answer=Asked, summary="Ask"),)
+
+
+@pytest.fixture
+def http(context: Context) -> Iterator[Http]:
+    """A client of an application with one endpoint, which says what it understood."""
+    with TestClient(make_app(context, ROUTES)) as client:
+        yield Http(client, context, new_key(context))
+
+
+def understood(http: Http, query: str) -> dict[str, Any]:
+    """What the endpoint was given."""
+    answer = http.get(f"/asked?{query}")
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+@pytest.mark.parametrize(
+    ("query", "name", "value"),
+    [
+        ("who=ada", "who", "ada"),
+        ("who=a%20b+c", "who", "a b c"),
+        ("who=%D0%B0%D0%B4%D0%B0", "who", "ада"),
+        ("who=%F0%9F%A6%94", "who", "🦔"),
+        ("who=5", "who", "5"),
+        ("who=true", "who", "true"),
+        ("who=a%3Db%26c%25", "who", "a=b&c%"),
+        ("who=a=b", "who", "a=b"),
+        ("w%68o=ada", "who", "ada"),
+        ("who=ada&most=7", "most", 7),
+        ("who=ada&most=100", "most", 100),
+        ("who=ada", "most", 5),
+        ("who=ada&whole=true", "whole", True),
+        ("who=ada&whole=false", "whole", False),
+        ("who=ada&kind=code", "kind", "code"),
+        ("who=ada&about=", "about", ""),
+        ("who=ada&about=" + "x" * 40, "about", "x" * 40),
+        ("who=ada&since=2026-03-01T09:30:00Z", "since", "2026-03-01T09:30:00Z"),
+        ("&&who=ada&", "who", "ada"),
+    ],
+)
+def test_a_parameter_is_read_as_its_kind(http: Http, query: str, name: str, value: Any) -> None:
+    assert understood(http, query)[name] == value
+
+
+WRONG = [
+    ("", "who"),
+    ("who", "who"),
+    ("who=", "who"),
+    ("WHO=ada", "who"),
+    ("who=" + "u" * 257, "who"),
+    ("who=a%00b", "who"),
+    ("who=%FF%FE", "who"),
+    ("who=%ED%A0%80", "who"),  # a lone surrogate
+    ("who=%C0%AF", "who"),  # a slash, written too long
+    ("who=50%", "who"),
+    ("who=%zz", "who"),
+    ("who=%u0041", "who"),
+    ("who=ada&who=bo", "who"),
+    ("who=ada&who=ada", "who"),
+    ("who=ada&w%68o=bo", "who"),
+    ("who=ada&most=0", "most"),
+    ("who=ada&most=101", "most"),
+    ("who=ada&most=-5", "most"),
+    ("who=ada&most=5.0", "most"),
+    ("who=ada&most=5e0", "most"),
+    ("who=ada&most=0x5", "most"),
+    ("who=ada&most=%205", "most"),
+    ("who=ada&most=5%0A", "most"),
+    ("who=ada&most=+5", "most"),
+    ("who=ada&most=%2B5", "most"),
+    ("who=ada&most=5_0", "most"),
+    ("who=ada&most=%D9%A5", "most"),  # an Arabic five
+    ("who=ada&most=%EF%BC%95", "most"),  # a wide five
+    ("who=ada&most=" + "9" * 5_000, "most"),
+    ("who=ada&most=", "most"),
+    ("who=ada&most=null", "most"),
+    ("who=ada&most=true", "most"),
+    ("who=ada&most=5&most=5", "most"),
+    ("who=ada&whole=1", "whole"),
+    ("who=ada&whole=True", "whole"),
+    ("who=ada&whole=yes", "whole"),
+    ("who=ada&whole=", "whole"),
+    ("who=ada&kind=Code", "kind"),
+    ("who=ada&kind=", "kind"),
+    ("who=ada&about=" + "x" * 41, "about"),
+    ("who=ada&since=1700000000", "since"),
+    ("who=ada&since=2026-03-01T09:30:00+01:00", "since"),  # an unescaped plus is a space
+    ("who=ada&since=2026-02-30T00:00:00Z", "since"),
+]
+
+
+@pytest.mark.parametrize(("query", "name"), WRONG)
+def test_a_wrong_parameter_is_422_and_named(http: Http, query: str, name: str) -> None:
+    """decisions.md, Errors: 'Numbers and booleans are strict', 'Text is valid UTF-8 without NUL; lone surrogates are 422'."""
+    answer = http.get(f"/asked?{query}")
+
+    assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
+    assert [fault["pointer"] for fault in answer.json()["errors"]] == [f"/{name}"]
+    assert len(answer.content) < 1_000
+
+
+def test_every_wrong_parameter_is_named_at_once(http: Http) -> None:
+    faults = http.get("/asked?most=0&whole=1").json()["errors"]
+
+    assert {fault["pointer"] for fault in faults} == {"/who", "/most", "/whole"}
+
+
+@pytest.mark.parametrize("unknown", ["new=5", "new=1&new=2", "new=%FF", "%FF=1", "who[]=x", "=x", "who%00=x"])
+def test_an_unknown_parameter_is_passed_over(http: Http, unknown: str) -> None:
+    """decisions.md, Errors: 'Unknown body fields are ignored'."""
+    assert understood(http, f"who=ada&{unknown}")["who"] == "ada"
+
+
+@pytest.mark.parametrize("query", [f"who={MARK}%00", f"who={MARK}&most={MARK}", f"who={MARK}%FF", f"who={MARK}&who={MARK}", f"{MARK}=1"])
+def test_what_was_sent_is_never_echoed(http: Http, query: str) -> None:
+    """decisions.md, Errors: 'Never echo the input'."""
+    answer = http.get(f"/asked?{query}")
+
+    assert answer.status_code == 422
+    assert MARK not in answer.text
+
+
+def test_the_key_is_looked_at_first(http: Http) -> None:
+    """decisions.md, Errors: 'Order of checks: 413, 401, 429, 415, 400, 422'."""
+    assert http.with_key(None).get("/asked?most=0").status_code == 401
+
+
+@given(st.binary())
+def test_any_bytes_are_read_or_refused(query: bytes) -> None:
+    for raw in (query, b"who=a&about=" + query.replace(b"&", b""), b"who=a&most=" + query):
+        try:
+            read = parse_query(Asked, raw)
+        except InvalidRequest as refused:
+            assert {fault["pointer"] for fault in refused.extra["errors"]} <= {f"/{name}" for name in Asked.model_fields}
+        else:
+            assert "\0" not in (read.about or "")
+
+
+def test_the_document_says_what_each_parameter_takes(http: Http) -> None:
+    operation = http.client.app.state.document["paths"]["/asked"]["get"]  # type: ignore[attr-defined]
+    rows = {row["name"]: row for row in operation["parameters"]}
+
+    assert all(row["in"] == "query" and row["description"] for row in rows.values())
+    assert [name for name, row in rows.items() if row["required"]] == ["who"]
+    assert rows["who"]["example"] == "ada & bo"
+    assert rows["who"]["schema"] == {"type": "string", "minLength": 1, "maxLength": 256, "pattern": r"^[^\x00]*$"}
+    assert rows["most"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 100, "default": 5}
+    assert rows["kind"]["schema"] == {"type": "string", "enum": ["fact", "code"]}
+    assert "422" in operation["responses"]
+
+
+def test_the_page_shows_each_parameter_and_a_line_to_paste(context: Context) -> None:
+    docs = [endpoint for endpoint in SERVED if endpoint.path == "/docs"]
+    with TestClient(make_app(context, [*ROUTES, *docs])) as client:
+        text = client.get("/docs").text
+
+    assert "<td>query</td><td>integer from 1 to 100, default 5</td><td>How many.</td>" in text
+    assert "<td>&#34;fact&#34; or &#34;code&#34;</td>" in text
+    assert "/asked?who=ada+%26+bo&#34;" in text

@@ -1,0 +1,54 @@
+"""No key reaches the log."""
+
+from __future__ import annotations
+
+import io
+import logging
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from remembrancer.server.logs import Redaction, redact, start_logging
+
+KEY = "sk_" + "0123456789abcdef" * 4
+
+
+@pytest.fixture
+def written() -> Iterator[io.StringIO]:
+    """What the process's one handler writes."""
+    before = logging.root.handlers[:], logging.root.level
+    start_logging("debug")
+    stream = io.StringIO()
+    logging.root.handlers[0].setStream(stream)  # type: ignore[attr-defined]
+    yield stream
+    logging.root.handlers[:], logging.root.level = before
+
+
+@pytest.mark.parametrize("logger", ["remembrancer.http", "uvicorn.error", "uvicorn.access", "anything.else"])
+def test_a_key_in_a_message_or_its_values_is_not_written(written: io.StringIO, logger: str) -> None:
+    logging.getLogger(logger).warning(f"key %s and {KEY}", KEY)  # noqa: G004 - a careless message is what this is about
+
+    assert "key sk_*** and sk_***" in written.getvalue()
+    assert KEY not in written.getvalue()
+
+
+def test_a_key_in_a_trace_is_not_written(written: io.StringIO) -> None:
+    try:
+        raise ValueError(f"bad header Bearer {KEY}")  # noqa: TRY301 - a trace is wanted
+    except ValueError:
+        logging.getLogger("remembrancer").exception("failed")
+
+    assert "bad header Bearer sk_***" in written.getvalue()
+    assert KEY not in written.getvalue()
+
+
+def test_every_handler_of_the_web_server_goes_through_ours(written: io.StringIO) -> None:
+    logging.getLogger("uvicorn.error").error("said once")
+
+    assert len(re.findall("said once", written.getvalue())) == 1
+    assert any(isinstance(f, Redaction) for f in logging.root.handlers[0].filters)
+
+
+def test_what_only_looks_like_a_key_a_little_is_left_alone() -> None:
+    assert redact("task_1 sk_ sk_12 ask_me") == "task_1 sk_ sk_12 ask_me"

@@ -1,0 +1,28 @@
+"""From errors to answers: what a client may conclude from each."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from remembrancer.http.problems import respond
+from remembrancer.search import EmbedderUnavailable
+from remembrancer.store import OutcomeUnknown, StoreUnavailable, StoreUnreachable
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (StoreUnavailable("down at db:5432"), "Nothing of this request was kept"),
+        (StoreUnreachable("down at db:5432"), "Nothing of this request was kept"),
+        (OutcomeUnknown("down at db:5432"), "all of it is kept, or nothing. Send it again with the same Idempotency-Key"),
+        (EmbedderUnavailable("down at db:5432"), "embedder"),
+    ],
+)
+def test_a_part_that_is_away_is_503_with_when_to_come_again_and_what_became_of_the_request(error: Exception, told: str) -> None:
+    answer = respond(error, "r1")
+
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert told in json.loads(bytes(answer.body))["detail"]
+    assert "db:5432" not in json.loads(bytes(answer.body))["detail"]

@@ -1,0 +1,112 @@
+"""Run the hostile programs in the real sandbox and print, as JSON, what each came to: `python hostile.py LEVEL FOLDER [UID]`.
+
+With a UID, root becomes that user first, in a mount namespace where any user can reach the interpreter; with 0 it stays root there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, cast
+
+_HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(_HERE.parent))  # run as a script
+
+from sandbox.hostile_programs import programs  # noqa: E402 - after the path
+from sandbox.surroundings import surroundings  # noqa: E402 - the same
+
+from remembrancer.protocol.execution import Level  # noqa: E402 - the same
+from remembrancer.sandbox import kernel, sandbox  # noqa: E402 - the same
+from remembrancer.settings import Settings  # noqa: E402 - the same
+
+_MS_MOVE = 8192
+_PR_SET_CHILD_SUBREAPER = 36
+HARMLESS = (  # what may be run unconfined, to show that the programs bite: they touch the canaries only
+    "read server db (0600, server uid)",
+    "read other tenant file",
+    "read /proc/<server>/environ",
+    "read /proc/<server>/maps",
+    "tcp to host loopback",
+    "unix pathname socket to host",
+    "abstract unix socket to host",
+    "prlimit the server",
+    "overwrite canary via rename/link",
+)
+
+
+def open_up() -> None:
+    """Let every user reach this interpreter, though it may lie in a folder that is closed to all but root: in a namespace of our own."""
+    kernel.unshare(kernel.NEWNS)
+    kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
+    prefix = Path(sys.base_prefix)
+    closed = [folder for folder in reversed(prefix.parents) if not folder.stat().st_mode & 0o001]
+    if closed:
+        held = tempfile.mkdtemp()
+        kernel.mount(str(prefix), held, None, kernel.MS_BIND | kernel.MS_REC)
+        kernel.mount("tmpfs", str(closed[0]), "tmpfs", 0, "size=64k,mode=755")
+        prefix.mkdir(parents=True)
+        kernel.mount(held, str(prefix), None, _MS_MOVE)
+        Path(held).rmdir()
+
+
+def become(uid: int) -> None:
+    """Be an unprivileged user."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    kernel.set_dumpable(yes=True)
+
+
+def outlived() -> None:
+    """Wait until nothing is left of what this process and its children started, also of those whose parent ended before them."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            os.waitpid(-1, 0)
+
+
+def assault(level: Level, folder: Path) -> dict[str, Any]:
+    """Each program's name to what was wrong (an empty list: contained); and the level that was reached.
+
+    Nothing outlives it: what a program had left running would be waited for, for ever.
+    """
+    kernel.call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    sandbox.LADDER = (level,)  # no other, weaker or stronger
+    place = folder / "canaries"
+    place.mkdir()
+    box = sandbox.Sandbox(Settings(data=folder / "data", sandbox_min_level=level, sandbox_parallel=2, sandbox_memory_bytes=256 << 20))
+    found: dict[str, Any] = {"level": box.start(), "programs": {}}
+    plotting = importlib.util.find_spec("matplotlib") is not None
+    try:
+        with surroundings(place) as around:
+            for name, code, lasting in programs(plotting=plotting):
+                if level == "unsafe" and name not in HARMLESS:
+                    continue
+                run = box.run(around.aimed(code), seconds=0.4 if lasting else 10)
+                wrong = [line for line in run.stdout.splitlines() if line.startswith("ESCAPE")]
+                wrong += around.reached()
+                wrong += [f"file {name}" for name, content in run.files if b"canary" in content]
+                wrong += ["not ended"] if lasting and run.stopped is None and run.signal is None and run.exit_code == 0 else []
+                if name == "same RNG stream across runs":
+                    again = box.run(around.aimed(code))
+                    wrong += ["same numbers"] if again.stdout == run.stdout else []
+                if level != "unsafe":
+                    wrong += [] if box.run("print('alive')").stdout == "alive\n" else ["the sandbox is gone"]
+                found["programs"][name] = wrong
+    finally:
+        box.close()
+    outlived()
+    return found
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 3:
+        os.chown(sys.argv[2], int(sys.argv[3]), int(sys.argv[3]))
+        open_up()
+        if sys.argv[3] != "0":
+            become(int(sys.argv[3]))
+    sys.stdout.write(json.dumps(assault(cast(Level, sys.argv[1]), Path(sys.argv[2]))))

@@ -1,0 +1,48 @@
+"""Issue, 'Benign compatibility': ordinary programs run unchanged."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+from remembrancer.sandbox.sandbox import Sandbox
+
+# `needs` (packages beside numpy and the standard library), `code`, `prints` (null: whatever, but no failure)
+BENIGN = json.loads((Path(__file__).parent / "benign-programs.json").read_text("utf-8"))
+MODULES = {"pillow": "PIL"}  # packages whose module has another name
+
+
+def _installed(packages: str) -> bool:
+    return all(importlib.util.find_spec(MODULES.get(name, name)) for name in packages.split())
+
+
+def test_there_are_as_many_as_the_issue_asks_for() -> None:
+    assert len(BENIGN) >= 60
+
+
+@pytest.mark.parametrize(
+    ("packages", "code", "printed"),
+    [
+        pytest.param(
+            *(one["needs"], one["code"], one["prints"]),
+            marks=pytest.mark.skipif(not _installed(one["needs"]), reason=f"needs {one['needs']}: the extra `sandbox`"),
+        )
+        for one in BENIGN
+    ],
+)
+def test_an_ordinary_program_runs_as_it_does_anywhere(box: Sandbox, packages: str, code: str, printed: str | None) -> None:
+    run = box.run(code, seconds=60)
+
+    assert (run.exit_code, run.error) == (0, None), run.stderr
+    assert printed is None or run.stdout == printed
+
+
+@pytest.mark.skipif(not _installed("matplotlib"), reason="needs matplotlib: the extra `sandbox`")
+def test_open_figures_come_back_as_files(box: Sandbox) -> None:
+    """Decisions, Sandbox: 'open matplotlib figures come back as created files'."""
+    run = box.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nplt.figure()\nplt.bar([1], [2])\nNone")
+
+    assert [(name, content[:4]) for name, content in run.files] == [("figure-1.png", b"\x89PNG"), ("figure-2.png", b"\x89PNG")]

@@ -1,0 +1,111 @@
+"""Issue, 'Isolation': the ladder goes down no further than allowed, and a refusal names each missing primitive and what mends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# A process under a filter like a container's: no new namespaces and no mounts (and, on the second line, no Landlock).
+_CONTAINER = """
+import json, struct, sys
+from pathlib import Path
+from remembrancer.protocol.errors import Unavailable
+from remembrancer.settings import Settings
+from remembrancer.sandbox import kernel, sandbox, syscalls
+
+numbers = {"x86_64": [272, 165, 155, 308], "aarch64": [97, 40, 41, 268]}[syscalls.machine()] + json.loads(sys.argv[3])
+rows = [(0x20, 0, 0, 0)] + [row for n in numbers for row in ((0x15, 0, 1, n), (0x06, 0, 0, 0x50001))] + [(0x06, 0, 0, 0x7FFF0000)]
+kernel.no_new_privileges()
+kernel.install_filter(b"".join(struct.pack("HBBI", *row) for row in rows))
+settings = Settings(data=Path(sys.argv[1]), sandbox_min_level=sys.argv[2], embedder="none")
+if sys.argv[4:]:
+    from remembrancer.cli.doctor import examine
+    print(json.dumps({one.part: [one.state, one.seen, one.remedy] for one in examine(settings)}))
+    sys.exit()
+box = sandbox.Sandbox(settings)
+try:
+    print(json.dumps({"level": box.run("print(1)").level}))
+except Unavailable as refused:
+    print(json.dumps({"detail": refused.detail, "missing": refused.extra["missing"]}))
+box.close()
+"""
+NO_LANDLOCK = [444, 445, 446]
+
+
+Told = dict[str, Any]
+Container = Callable[..., Told]
+
+
+@pytest.fixture
+def in_a_container(tmp_path: Path) -> Container:
+    """Runs a program in the sandbox of a server that is in a container; what came of it."""
+
+    def run(min_level: str, refused: list[int], *words: str) -> Told:
+        opened = "from sandbox.hostile import open_up; open_up()\n" if os.getuid() == 0 else ""
+        done = subprocess.run(
+            [sys.executable, "-c", opened + _CONTAINER, str(tmp_path), min_level, json.dumps(refused), *words],
+            capture_output=True,
+            text=True,
+            env={"PYTHONPATH": os.pathsep.join(one for one in sys.path if one), "PATH": "/usr/bin:/bin"},
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stderr
+        told: Told = json.loads(done.stdout)
+        return told
+
+    return run
+
+
+def test_without_namespaces_no_program_is_run(in_a_container: Container) -> None:
+    told = in_a_container("ns", [])
+
+    assert "level" not in told
+    assert {one["primitive"] for one in told["missing"]} & {"namespaces", "user namespaces"}
+    assert all(one["why"] and one["remedy"] in told["detail"] for one in told["missing"])
+
+
+def test_an_operator_may_settle_for_landlock(in_a_container: Container) -> None:
+    assert in_a_container("landlock", []) == {"level": "landlock"}
+
+
+def test_without_landlock_every_missing_primitive_is_named(in_a_container: Container) -> None:
+    told = in_a_container("landlock", NO_LANDLOCK)
+
+    assert "level" not in told
+    assert {"landlock", "landlock scopes"} <= {one["primitive"] for one in told["missing"]}
+    assert "mounts" in {one["primitive"] for one in told["missing"]}
+
+
+def test_unconfined_runs_are_had_only_by_name_and_say_so(in_a_container: Container) -> None:
+    assert in_a_container("unsafe", NO_LANDLOCK) == {"level": "unsafe"}
+
+
+def test_the_doctor_says_what_a_container_lacks_and_what_mends_it(in_a_container: Container) -> None:
+    """Issue: 'status and `remembrancer doctor` show it'."""
+    found = in_a_container("ns", [], "doctor")
+    lacking = {part: told for part, told in found.items() if part.startswith("sandbox: ")}
+
+    assert found["sandbox"][:2] == ["wrong", "no program can be run safely, so none is run"]
+    assert "sandbox: mounts" in lacking
+    assert all(state == "wrong" and seen and remedy for state, seen, remedy in lacking.values())
+
+
+def test_the_doctor_names_what_a_stronger_level_lacks(in_a_container: Container) -> None:
+    found = in_a_container("landlock", [], "doctor")
+
+    assert found["sandbox"][:2] == ["ok", "level landlock, tried with hostile programs"]
+    assert found["sandbox: mounts"][0] == "notice"
+
+
+def test_the_doctor_warns_where_programs_are_not_confined(in_a_container: Container) -> None:
+    found = in_a_container("unsafe", NO_LANDLOCK, "doctor")
+
+    assert found["sandbox"][:2] == ["notice", "level unsafe: programs are NOT confined"]

@@ -1,0 +1,302 @@
+"""What a run tells, what it may take, and what happens around it."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from sandbox.conftest import settings
+from sandbox.surroundings import processes
+
+from remembrancer.sandbox import sandbox
+from remembrancer.sandbox.plan import OUTPUT_BYTES_LAST, RESULT_CHARACTERS_MAX
+from remembrancer.sandbox.sandbox import Sandbox, SandboxBusy, SandboxUnavailable
+from remembrancer.sandbox.zygote_runner import Forked
+
+MARKER = "tenant-marker-6f1c"
+
+
+def at_work(made: Sandbox) -> set[int]:
+    """Ids of the sandbox's processes."""
+    assert isinstance(made._runner, Forked)
+    return processes(made._runner._process.pid)
+
+
+def followed(made: Sandbox) -> list[int]:
+    """A descriptor of each of the sandbox's processes. Those of a run that is over are just ending, and may be gone by now."""
+    found = []
+    for pid in at_work(made):
+        with suppress(ProcessLookupError):
+            found.append(os.pidfd_open(pid))
+    return found
+
+
+def test_a_run_tells_what_was_printed_and_the_last_expression(box: Sandbox) -> None:
+    run = box.run("import sys\nprint('out')\nprint('err', file=sys.stderr)\n[1] * 2")
+
+    assert (run.stdout, run.stderr, run.result, run.exit_code, run.error) == ("out\n", "err\n", "[1, 1]", 0, None)
+    assert run.level == "ns"
+
+
+def test_an_error_is_told_with_its_line_and_its_way(box: Sandbox) -> None:
+    run = box.run("def f():\n    return {}['k']\n\nf()")
+
+    assert run.exit_code == 1
+    assert run.error is not None
+    assert (run.error["type"], run.error["message"], run.error["line"]) == ("KeyError", "'k'", 2)
+    assert "return {}['k']" in run.error["traceback"]
+    assert "program.py" not in run.error["traceback"]
+
+
+def test_a_syntax_error_is_told_with_its_line(box: Sandbox) -> None:
+    run = box.run("x = 1\nif x\n    y = 2")
+
+    assert run.error is not None
+    assert (run.error["type"], run.error["line"]) == ("SyntaxError", 2)
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "said"),
+    [("raise SystemExit(3)", 3, ""), ("import sys\nsys.exit('gone')", 1, "gone\n"), ("import os\nos._exit(7)", 7, "")],
+)
+def test_a_program_may_choose_its_exit_status(box: Sandbox, code: str, status: int, said: str) -> None:
+    run = box.run(code)
+
+    assert (run.exit_code, run.stderr) == (status, said)
+
+
+def test_files_come_back_with_their_paths_and_what_was_left_out_is_named(box: Sandbox) -> None:
+    run = box.run(
+        "import os\nos.mkdir('d')\nopen('d/a.txt', 'w').write('x')\nopen('.hidden', 'w').write('x')\nos.symlink('d/a.txt', 'link')"
+    )
+
+    assert run.files == [("d/a.txt", b"x")]
+    assert run.left_out == [("link", "it is not a regular file")]
+
+
+def test_no_more_files_come_back_than_may_and_the_rest_is_counted(box: Sandbox) -> None:
+    run = box.run("for n in range(100): open(f'{n:03}', 'w').close()")
+
+    assert len(run.files) == box.bounds.files
+    assert len(run.files) + len(run.left_out) + run.not_named == 100
+
+
+def test_a_program_that_never_ends_is_ended_and_keeps_what_it_printed(box: Sandbox) -> None:
+    run = box.run("print('begun')\nwhile True: pass", seconds=0.3)
+
+    assert (run.stopped, run.stdout) == ("timeout", "begun\n")
+
+
+def test_long_output_is_cut_and_said_to_be(box: Sandbox) -> None:
+    run = box.run("print('x' * 1_000_000)")
+
+    assert (run.exit_code, len(run.stdout), run.stdout_truncated, run.stderr_truncated) == (0, box.bounds.output_bytes, True, False)
+
+
+def test_output_without_end_ends_the_program(box: Sandbox) -> None:
+    run = box.run(f"import sys\nwhile True: sys.stdout.write('x' * {OUTPUT_BYTES_LAST // 8})")
+
+    assert run.stopped == "output"
+
+
+def test_a_long_result_is_cut_and_said_to_be(box: Sandbox) -> None:
+    run = box.run(f"'x' * {2 * RESULT_CHARACTERS_MAX}")
+
+    assert (len(run.result or ""), run.result_truncated) == (RESULT_CHARACTERS_MAX, True)
+
+
+def test_too_much_memory_is_an_error_that_the_program_sees(box: Sandbox) -> None:
+    run = box.run(f"try:\n    bytearray({box.bounds.memory_bytes + (64 << 20)})\nexcept MemoryError:\n    print('no')")
+
+    assert run.stdout == "no\n"
+
+
+def test_a_full_disk_is_an_error_that_the_program_sees(box: Sandbox) -> None:
+    run = box.run(f"with open('a', 'wb') as f:\n    for _ in range({2 * box.bounds.disk_bytes >> 20}): f.write(bytes(1 << 20))")
+
+    assert run.error is not None
+    assert run.error["type"] == "OSError"
+
+
+def test_a_crash_is_told_by_its_signal(box: Sandbox) -> None:
+    run = box.run("import ctypes\nctypes.string_at(0)")
+
+    assert (run.signal, run.exit_code) == ("SIGSEGV", None)
+
+
+def test_a_program_cannot_say_that_it_ended_well_when_it_did_not(box: Sandbox) -> None:
+    """Issue: 'result forgery'."""
+    run = box.run("""import os\nos.write(3, b'{"result": "42", "exit_code": 0}')\nos._exit(5)""")
+
+    assert run.exit_code == 5
+
+
+def test_a_program_sees_nothing_of_the_one_before(box: Sandbox) -> None:
+    box.run(f"import builtins\nbuiltins.left = {MARKER!r}\nopen('left.txt', 'w').write('x')")
+
+    run = box.run("import os\nprint(hasattr(__builtins__, 'left'), os.listdir('.'))")
+
+    assert run.stdout == "False []\n"
+
+
+def test_tenants_that_attack_each_other_at_the_same_time_do_not_meet(box: Sandbox) -> None:
+    """Issue: 'concurrent tenants attacking each other'."""
+    code = """
+import os, time
+open("mine.txt", "w").write(NAME)
+found = set()
+for _ in range(40):
+    for pid in range(2, 400):
+        try: os.kill(pid, 9); found.add(pid)
+        except OSError: pass
+    found |= {name for folder in (".", "/sandbox") for name in os.listdir(folder)} - {"mine.txt"}
+    time.sleep(0.002)
+print(open("mine.txt").read(), found)
+"""
+    with ThreadPoolExecutor(4) as tenants:
+        runs = list(tenants.map(lambda n: box.run(f"NAME = '{n}'\n{code}", seconds=60), range(4)))
+
+    assert [run.stdout for run in runs] == [f"{n} set()\n" for n in range(4)]
+
+
+def test_no_text_of_a_program_is_left_in_what_the_next_is_forked_from(tmp_path: Path) -> None:
+    """research: 'the zygote must never read a payload'."""
+    made = Sandbox(settings(tmp_path))
+    made.start()
+    ours = at_work(made)
+    for _ in range(3):
+        made.run(f"kept = {MARKER!r} * 100")
+
+    held = [pid for pid in ours if MARKER.encode() * 2 in _memory(pid)]
+    made.close()
+
+    assert held == []
+
+
+def _memory(pid: int) -> bytes:
+    """All that a process can write to, as far as we may look."""
+    found = b""
+    try:
+        with Path(f"/proc/{pid}/maps").open() as maps, Path(f"/proc/{pid}/mem").open("rb", 0) as memory:
+            for line in maps:
+                span, rights, *_ = line.split()
+                if rights.startswith("rw"):
+                    start, end = (int(place, 16) for place in span.split("-"))
+                    memory.seek(start)
+                    found += memory.read(end - start)
+    except OSError:
+        pass
+    return found
+
+
+def test_a_sandbox_whose_zygote_died_starts_anew(tmp_path: Path) -> None:
+    """Issue: 'zygote death and restart'."""
+    made = Sandbox(settings(tmp_path))
+    made.start()
+    for pid in at_work(made):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+    run = made.run("print('again')")
+    made.close()
+
+    assert run.stdout == "again\n"
+
+
+def test_quick_programs_one_after_another_wear_nothing_out(tmp_path: Path) -> None:
+    """A worker that has ended before anybody heard that it began was not lost: no worker too many, no new zygote, no run made twice."""
+    made = Sandbox(settings(tmp_path, sandbox_parallel=2))
+    made.start()
+    zygote, before = made._runner, at_work(made)
+    with ThreadPoolExecutor(2) as callers:
+        runs = list(callers.map(made.run, ["raise SystemExit"] * 400))
+    while len(at_work(made)) > len(before):  # those that are just ending; one too many would stay
+        made.run("raise SystemExit")
+    same = made._runner is zygote
+    made.close()
+
+    assert {run.exit_code for run in runs} == {0}
+    assert same
+
+
+def test_a_zygote_that_has_done_its_share_is_replaced_without_a_run_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "_RUNS_MAX", 5)
+    made = Sandbox(settings(tmp_path))
+    first = made.run("import os\nos.getpid()")
+    zygote = made._runner
+
+    outputs = [made.run(f"print({n})").stdout for n in range(20)]
+    while any(thread.name == "sandbox" for thread in threading.enumerate()):
+        made.run("1")
+    replaced = made._runner
+    made.close()
+
+    assert first.exit_code == 0
+    assert outputs == [f"{n}\n" for n in range(20)]
+    assert replaced is not zygote
+
+
+def test_a_start_under_way_ends_when_the_sandbox_is_closed(tmp_path: Path) -> None:
+    """Who stops the service in its first second need not wait for a self-test."""
+    made = Sandbox(settings(tmp_path))
+
+    def start() -> None:
+        with suppress(SandboxUnavailable):
+            made.start()
+
+    starting = threading.Thread(target=start)
+    starting.start()
+
+    made.close()
+    starting.join(timeout=60)
+
+    assert not starting.is_alive()
+    with pytest.raises(SandboxUnavailable):
+        made.run("1")
+    assert made._runner is None
+
+
+def test_closing_leaves_no_process_and_no_file(tmp_path: Path) -> None:
+    made = Sandbox(settings(tmp_path))
+    made.run("open('a', 'w').write('x')")
+    watched: list[int] = []
+    while len(watched) < 3:  # the zygote, a worker, and the process that it keeps confined
+        watched += followed(made)
+
+    made.close()
+
+    ended = []
+    for descriptor in watched:
+        ended += select.select([descriptor], [], [], 30)[0]  # readable once the process is dead
+        os.close(descriptor)
+    assert ended == watched
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_who_finds_no_place_is_told_at_once_when_to_come_again(tmp_path: Path) -> None:
+    """Issue: 'A queue with a bound: 429 with Retry-After when it is full'."""
+    made = Sandbox(settings(tmp_path, sandbox_parallel=1, sandbox_queue_max=1))
+    made.start()
+    with ThreadPoolExecutor(6) as callers:
+        waiting = [callers.submit(made.run, "import time\ntime.sleep(0.5)") for _ in range(6)]
+    refused = [one.exception() for one in waiting if one.exception()]
+    made.close()
+
+    assert 1 <= len(refused) <= 4
+    assert all(isinstance(error, SandboxBusy) and error.extra["retry_after"] >= 1 for error in refused)
+
+
+def test_a_data_folder_that_programs_could_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "_SHOWN", (*sandbox._SHOWN, str(tmp_path)))
+    made = Sandbox(settings(tmp_path))
+
+    with pytest.raises(SandboxUnavailable) as refused:
+        made.run("1")
+
+    assert "move it" in refused.value.detail
