@@ -1,4 +1,8 @@
-"""Run every benchmark: `python -m bench --data FOLDER` with LoCoMo's conversations in FOLDER (bench/locomo.py says where to get them)."""
+"""Run every benchmark:
+
+`python -m bench --data FOLDER` with LoCoMo's conversations in FOLDER (bench/locomo.py says where to
+get them).
+"""
 
 from __future__ import annotations
 
@@ -39,7 +43,11 @@ PARTS = (
 def found(folder: Path | None) -> Path | None:
     """The conversations in `folder`, in REMEMBRANCER_BENCH_DATA, or beside the project."""
     named = os.environ.get("REMEMBRANCER_BENCH_DATA")
-    for place in (folder, Path(named) if named else None, Path(__file__).parents[2] / "shared" / "data"):
+    for place in (
+        folder,
+        Path(named) if named else None,
+        Path(__file__).parents[2] / "shared" / "data",
+    ):
         if place is not None and place.is_file():
             return place
         for file in FILES:
@@ -56,7 +64,9 @@ def main() -> None:
     arguments = parser.parse_args()
     data = found(arguments.data)
     if data is None:
-        sys.exit("No conversations: get locomo10.json from the repository snap-research/locomo, then: make bench DATA=FOLDER")
+        sys.exit(
+            "No conversations: get locomo10.json from the repository snap-research/locomo, then: make bench DATA=FOLDER"
+        )
     for part in PARTS:
         if arguments.only in (None, part.partition(".")[2]):
             subprocess.run([sys.executable, "-m", part, "--data", str(data)], check=True)

@@ -1,10 +1,11 @@
-"""How much of the gold answers stands in a chat reply that quotes memory, next to simpler replies from the same memory.
+"""How much of the gold answers stands in a chat reply that quotes memory, next to simpler replies
+from the same memory.
 
     python -m bench.chat --data locomo-dev.json
 
-Each turn is an event of a real store. A question counts by the share of the words of its gold answer that stand in the reply, stop
-words left out; the dates that a reply tells beside its quotes count with it. Questions that the conversation does not answer
-(category 5) are left out.
+Each turn is an event of a real store. A question counts by the share of the words of its gold
+answer that stand in the reply, stop words left out; the dates that a reply tells beside its quotes
+count with it. Questions that the conversation does not answer (category 5) are left out.
 """
 
 from __future__ import annotations
@@ -67,7 +68,10 @@ def _shown(hits: Sequence[Hit]) -> str:
 
 def any_turns(conversation: Conversation, chance: random.Random) -> str:
     """A floor: as many turns as the chat quotes, taken blindly."""
-    return "\n".join(event.query + event.response for event in chance.sample(conversation.events, limits.CHAT_QUOTES_MAX))
+    return "\n".join(
+        event.query + event.response
+        for event in chance.sample(conversation.events, limits.CHAT_QUOTES_MAX)
+    )
 
 
 def remembered(conversation: Conversation, context: Context) -> None:
@@ -76,21 +80,35 @@ def remembered(conversation: Conversation, context: Context) -> None:
     for event in conversation.events:
         when = datetime.fromtimestamp(event.occurred_ms / 1000, UTC)
         place = {"user_id": conversation.name, "session_id": str(event.session)}
-        write_event(context, caller, EventWrite(query=event.query, response=event.response, occurred_at=when, **place))
+        write_event(
+            context,
+            caller,
+            EventWrite(query=event.query, response=event.response, occurred_at=when, **place),
+        )
 
 
-def measured(conversation: Conversation, context: Context, replies: Sequence[Reply]) -> Iterator[list[Covered]]:
+def measured(
+    conversation: Conversation, context: Context, replies: Sequence[Reply]
+) -> Iterator[list[Covered]]:
     """For each question one figure a way to reply, the blind floor first."""
     caller, chance = caller_for(context), random.Random(SEED)
     for asked in conversation.questions:
         wanted = content(asked.answer)
         if asked.category == UNANSWERED or not wanted:
             continue
-        query = MemoryQuery(query_text=asked.text, user_id=conversation.name, top_k=limits.CHAT_HITS_MAX, interact=False)
+        query = MemoryQuery(
+            query_text=asked.text,
+            user_id=conversation.name,
+            top_k=limits.CHAT_HITS_MAX,
+            interact=False,
+        )
         hits = recall(context, caller, query).hits
         texts = [any_turns(conversation, chance), *(reply(hits, asked.text) for reply in replies)]
         found = [len(wanted & content(text)) / len(wanted) for text in texts]
-        yield [Covered(share, float(share == 1), len(text)) for share, text in zip(found, texts, strict=True)]
+        yield [
+            Covered(share, float(share == 1), len(text))
+            for share, text in zip(found, texts, strict=True)
+        ]
 
 
 def main() -> None:
@@ -101,17 +119,29 @@ def main() -> None:
     figures: list[list[Covered]] = []
     with tempfile.TemporaryDirectory() as folder:
         settings = Settings(data=Path(folder), durability="normal")
-        context = testing.context(Path(folder), settings=settings, embedder=open_embedder("multilingual"))
+        context = testing.context(
+            Path(folder), settings=settings, embedder=open_embedder("multilingual")
+        )
         for conversation in conversations(arguments.data):
             remembered(conversation, context)
             figures += measured(conversation, context, (first, ours, first_whole))
         context.close()
-    names = ("floor: any three turns", "floor: the best hit as it is", "ours: three quotes, cut", "three best hits as they are")
+    names = (
+        "floor: any three turns",
+        "floor: the best hit as it is",
+        "ours: three quotes, cut",
+        "three best hits as they are",
+    )
     means = [Covered(*np.mean([row[at] for row in figures], axis=0)) for at in range(len(names))]
-    rows = [[name, f"{mean.words:.3f}", f"{mean.whole:.3f}", f"{mean.characters:.0f}"] for name, mean in zip(names, means, strict=True)]
+    rows = [
+        [name, f"{mean.words:.3f}", f"{mean.whole:.3f}", f"{mean.characters:.0f}"]
+        for name, mean in zip(names, means, strict=True)
+    ]
     heads = ["reply", "words of the gold answer in it", "all of them", "characters"]
     text = f"{table(heads, rows)}\n\n{len(figures)} questions; ours over the best floor: {means[2].words / means[1].words:.2f}x."
-    write_section("chat", "Chat without a model", f"python -m bench.chat --data {arguments.data.name}", text)
+    write_section(
+        "chat", "Chat without a model", f"python -m bench.chat --data {arguments.data.name}", text
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""What the pages cost in a real browser: bytes of the first load, time to the first paint, and time for live search to put in its hits.
+"""What the pages cost in a real browser: bytes of the first load, time to the first paint, and time
+for live search to put in its hits.
 
     python -m bench.console --data locomo10.json
 
-The browser is Debian's Chromium, each first load in a fresh window, with nothing kept of an earlier one. Figures stand beside their goals.
+The browser is Debian's Chromium, each first load in a fresh window, with nothing kept of an earlier
+one. Figures stand beside their goals.
 """
 
 from __future__ import annotations
@@ -60,7 +62,9 @@ _SWAPPED = """words => new Promise(done => {
 
 
 def fill(folder: Path, data: Path) -> tuple[str, str, int]:
-    """All conversations as the owner's memory; gives a key, what a session's cookie holds, and how many turns there are."""
+    """All conversations as the owner's memory; gives a key, what a session's cookie holds, and how
+    many turns there are.
+    """
     context = assemble(read(data=folder, durability="normal"))
     try:
         key = keys.create(context, account="owner", label="bench").key.reveal()
@@ -84,12 +88,16 @@ def window(browser: Browser, server: Server, token: str) -> BrowserContext:
     """A fresh one, signed in as the owner."""
     origin = f"http://127.0.0.1:{server.port}"
     made = browser.new_context(base_url=origin, viewport={"width": 1280, "height": 800})
-    made.add_cookies([{"name": "session", "value": token, "url": origin, "httpOnly": True, "sameSite": "Strict"}])
+    made.add_cookies(
+        [{"name": "session", "value": token, "url": origin, "httpOnly": True, "sameSite": "Strict"}]
+    )
     return made
 
 
 def swaps(browser: Browser, server: Server, token: str) -> list[float]:
-    """Milliseconds from when live search asks until its hits are painted; how long it waits for the next letter is not among them."""
+    """Milliseconds from when live search asks until its hits are painted; how long it waits for the
+    next letter is not among them.
+    """
     with window(browser, server, token) as made:
         page = made.new_page()
         page.goto(EXPLORER)
@@ -99,7 +107,9 @@ def swaps(browser: Browser, server: Server, token: str) -> list[float]:
 def launch(playwright: Any) -> Browser:
     """Chromium, as the machine has it."""
     as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
-    browser: Browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--disable-dev-shm-usage", *as_root])
+    browser: Browser = playwright.chromium.launch(
+        executable_path=shutil.which("chromium"), args=["--disable-dev-shm-usage", *as_root]
+    )
     return browser
 
 
@@ -113,7 +123,13 @@ def rows_of(browser: Browser, server: Server, token: str) -> list[list[str]]:
         loads = [first_load(browser, server, token, path) for _ in range(LOADS)]
         paints = [one["paint"] for one in loads]
         rows.append(
-            [f"`{path}`", f"{loads[0]['bytes']:,}", str(loads[0]["parts"]), f"{statistics.median(paints):.0f}", f"{max(paints):.0f}"]
+            [
+                f"`{path}`",
+                f"{loads[0]['bytes']:,}",
+                str(loads[0]["parts"]),
+                f"{statistics.median(paints):.0f}",
+                f"{max(paints):.0f}",
+            ]
         )
     return rows
 
@@ -134,7 +150,16 @@ def main() -> None:
             took = sorted(swaps(browser, server, token)) if EXPLORER in PAGES else []
             browser.close()
     rows.append(["goal", f"≤ {BYTES_MAX:,}", "", f"≤ {PAINT_MS_MAX}", ""])
-    text = table(["page", "bytes of the first load", "requests", "first contentful paint, median ms", "worst ms"], rows)
+    text = table(
+        [
+            "page",
+            "bytes of the first load",
+            "requests",
+            "first contentful paint, median ms",
+            "worst ms",
+        ],
+        rows,
+    )
     if took:
         said = f"p50 {took[len(took) // 2]:.0f} ms, p95 {took[int(len(took) * 0.95)]:.0f} ms; goal ≤ {SWAP_MS_MAX} ms"
         text += f"\n\nLive search among {turns:,} turns, from the request until the hits are painted, {len(took)} searches: {said}."

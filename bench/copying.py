@@ -1,8 +1,10 @@
-"""How long a store takes to be copied from SQLite to PostgreSQL, against PostgreSQL's own COPY of the same two tables.
+"""How long a store takes to be copied from SQLite to PostgreSQL, against PostgreSQL's own COPY of
+the same two tables.
 
     python -m bench.copying --data locomo-dev.json [--events 10000]
 
-The floor reads the rows with one query and gives them to COPY: it checks nothing, and cannot be gone on with.
+The floor reads the rows with one query and gives them to COPY: it checks nothing, and cannot be
+gone on with.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ from remembrancer.testing.postgres import Postgres
 
 def main() -> None:
     """Fill, copy, and write the section."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--events", type=int, default=10_000)
     given = parser.parse_args()
@@ -38,17 +42,45 @@ def main() -> None:
         with closing(context), closing(open_store(server.database())) as target:
             caller = caller_for(context, None)
             fill(context, caller.account_id, "owner", Turns(given.data, context), given.events)
-            first, again = (timed(lambda: copy(context.store, target, place="here", progress=silent)) for _ in range(2))
+            first, again = (
+                timed(lambda: copy(context.store, target, place="here", progress=silent))
+                for _ in range(2)
+            )
             looked = timed(lambda: held(context.store))
             floor = timed(lambda: copied_blindly(context.store, server.database()))
     rows = [
-        ("a first copy, compared", f"{first / 1_000:.1f}", f"{given.events * 1_000 / first:,.0f}", f"{first / floor:.1f}"),
-        ("a second, nothing to do", f"{again / 1_000:.1f}", f"{given.events * 1_000 / again:,.0f}", f"{again / floor:.1f}"),
-        ("counts and hashes of the source", f"{looked / 1_000:.1f}", f"{given.events * 1_000 / looked:,.0f}", f"{looked / floor:.1f}"),
-        ("COPY, of `events` and `event_index`", f"{floor / 1_000:.1f}", f"{given.events * 1_000 / floor:,.0f}", "1.0"),
+        (
+            "a first copy, compared",
+            f"{first / 1_000:.1f}",
+            f"{given.events * 1_000 / first:,.0f}",
+            f"{first / floor:.1f}",
+        ),
+        (
+            "a second, nothing to do",
+            f"{again / 1_000:.1f}",
+            f"{given.events * 1_000 / again:,.0f}",
+            f"{again / floor:.1f}",
+        ),
+        (
+            "counts and hashes of the source",
+            f"{looked / 1_000:.1f}",
+            f"{given.events * 1_000 / looked:,.0f}",
+            f"{looked / floor:.1f}",
+        ),
+        (
+            "COPY, of `events` and `event_index`",
+            f"{floor / 1_000:.1f}",
+            f"{given.events * 1_000 / floor:,.0f}",
+            "1.0",
+        ),
     ]
     command = f"python -m bench.copying --data {given.data.name} --events {given.events}"
-    write_section("copying", "A store copied to PostgreSQL", command, table(("what", "seconds", "events a second", "of COPY"), rows))
+    write_section(
+        "copying",
+        "A store copied to PostgreSQL",
+        command,
+        table(("what", "seconds", "events a second", "of COPY"), rows),
+    )
 
 
 def silent(_what: str, _rows: int) -> AbstractContextManager[Callable[[int], None]]:
@@ -64,9 +96,15 @@ def copied_blindly(source: Store, url: str) -> None:
             if one.name not in ("events", "event_index"):
                 continue
             columns = ", ".join(one.columns)
-            rows = source.read(lambda tx, one=one: tx.all(f"select {', '.join(one.columns)} from {one.name}"))  # type: ignore[misc]  # noqa: S608  names of the catalogue
-            connection.execute(f"create temporary table blind_{one.name} (like {one.name} including indexes including generated)".encode())
-            with connection.cursor().copy(f"copy blind_{one.name} ({columns}) from stdin".encode()) as sink:
+            rows = source.read(
+                lambda tx, one=one: tx.all(f"select {', '.join(one.columns)} from {one.name}")
+            )  # type: ignore[misc]  # noqa: S608  names of the catalogue
+            connection.execute(
+                f"create temporary table blind_{one.name} (like {one.name} including indexes including generated)".encode()
+            )
+            with connection.cursor().copy(
+                f"copy blind_{one.name} ({columns}) from stdin".encode()
+            ) as sink:
                 for row in rows:
                     sink.write_row(row)
 

@@ -1,9 +1,11 @@
-"""Kill the server with SIGKILL while clients write, many times over, and look for every answered write afterwards.
+"""Kill the server with SIGKILL while clients write, many times over, and look for every answered
+write afterwards.
 
     python -m bench.crash [--kills 200]
 
-After each kill the server is started again and each turn it had answered is read back whole and searched for by a word
-of its own. The floor in the same run: the same with a plain file that is appended to and flushed by nobody.
+After each kill the server is started again and each turn it had answered is read back whole and
+searched for by a word of its own. The floor in the same run: the same with a plain file that is
+appended to and flushed by nobody.
 """
 
 from __future__ import annotations
@@ -39,7 +41,9 @@ with open(sys.argv[1], "a") as file:
 
 
 def answered_writes(server: Server, kill: int, seconds: float) -> dict[str, str]:
-    """Write with several clients until the server is killed; event_id -> the turn's own word, of those it answered."""
+    """Write with several clients until the server is killed; event_id -> the turn's own word, of
+    those it answered.
+    """
     answered: dict[str, str] = {}
 
     def write(client: int) -> None:
@@ -47,7 +51,12 @@ def answered_writes(server: Server, kill: int, seconds: float) -> dict[str, str]
         for number in range(100_000):
             word = f"zq{kill}x{client}x{number}"
             try:
-                status, answer = server.request("POST", "/api/v7/remember", {"query": f"note {word}", "response": "kept"}, connection)
+                status, answer = server.request(
+                    "POST",
+                    "/api/v7/remember",
+                    {"query": f"note {word}", "response": "kept"},
+                    connection,
+                )
             except (OSError, ValueError, AttributeError):
                 return
             except Exception as error:  # noqa: BLE001 - a connection that dies under http.client ends in several ways
@@ -68,7 +77,9 @@ def answered_writes(server: Server, kill: int, seconds: float) -> dict[str, str]
 
 
 def missing(server: Server, answered: dict[str, str]) -> tuple[int, int]:
-    """How many answered turns are not there whole, and how many a search for their own word does not find."""
+    """How many answered turns are not there whole, and how many a search for their own word does
+    not find.
+    """
     connection = server.connection()
     rows = hits = 0
     for event_id, word in answered.items():
@@ -81,11 +92,16 @@ def missing(server: Server, answered: dict[str, str]) -> tuple[int, int]:
 
 
 def floor_lost(folder: Path, kills: int, chance: random.Random) -> tuple[int, int]:
-    """The same kills for a program that appends to a file without flushing: acknowledged and lost."""
+    """The same kills for a program that appends to a file without flushing:
+
+    acknowledged and lost.
+    """
     acknowledged = lost = 0
     for kill in range(kills):
         path = folder / f"floor-{kill}"
-        process = subprocess.Popen([sys.executable, "-c", FLOOR, str(path)], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            [sys.executable, "-c", FLOOR, str(path)], stdout=subprocess.PIPE, text=True
+        )
         time.sleep(0.05 + chance.random() * 0.1)
         process.kill()
         said = (process.communicate()[0] or "").splitlines()
@@ -102,7 +118,9 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     arguments = parser.parse_args()
     chance = random.Random(SEED)
-    os.environ["REMEMBRANCER_EMBEDDER"] = "none"  # the store is on trial; the server starts in a third of the time
+    os.environ["REMEMBRANCER_EMBEDDER"] = (
+        "none"  # the store is on trial; the server starts in a third of the time
+    )
     total = rows = hits = 0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -125,7 +143,9 @@ def main() -> None:
         f"{hits} not found by a search for their own word.\n\n"
         f"Floor, 20 kills of a program that appends to a file and flushes nothing: {floor:,} of {acknowledged:,} acknowledged lines lost."
     )
-    write_section("crash", "Answered writes after SIGKILL", "python -m bench.crash --kills 200", text)
+    write_section(
+        "crash", "Answered writes after SIGKILL", "python -m bench.crash --kills 200", text
+    )
 
 
 if __name__ == "__main__":

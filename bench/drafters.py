@@ -1,4 +1,7 @@
-"""Five models that are written down, for bench/runtime.py: each answers the forty turns in its own way, from the prompt alone."""
+"""Five models that are written down, for bench/runtime.py:
+
+each answers the forty turns in its own way, from the prompt alone.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,12 @@ from typing import Any
 from remembrancer.client.runtime import Message
 from remembrancer.client.runtime_prompts import mending_message
 
-TURNS = [json.loads(line) for line in (Path(__file__).parents[1] / "examples" / "forty_turns.jsonl").read_text("utf-8").splitlines()]
+TURNS = [
+    json.loads(line)
+    for line in (Path(__file__).parents[1] / "examples" / "forty_turns.jsonl")
+    .read_text("utf-8")
+    .splitlines()
+]
 _BY_QUERY = {turn["query"]: (place, turn) for place, turn in enumerate(TURNS)}
 _MEND = mending_message([], [])["content"].split("\n", 1)[0]
 _SENTENCE_END = re.compile(r"(?<=[.!?:;\"])(?=\s|$)")
@@ -20,14 +28,20 @@ Drafter = Callable[[list[Message]], str]
 
 def _asked(messages: list[Message]) -> tuple[int, dict[str, Any], str, bool]:
     """Place and text of the turn, the prompt of it, and whether it is to be mended."""
-    prompt = next(said["content"] for said in reversed(messages) if "The user says:\n" in said["content"])
+    prompt = next(
+        said["content"] for said in reversed(messages) if "The user says:\n" in said["content"]
+    )
     place, turn = _BY_QUERY[prompt.rpartition("The user says:\n")[2]]
     return place, turn, prompt, messages[-1]["content"].startswith(_MEND)
 
 
 def marked(text: str) -> str:
     """Each sentence with a marker."""
-    return " ".join(f"{sentence.strip().rstrip('.')} [unverified]." for sentence in _SENTENCE_END.split(text) if sentence.strip())
+    return " ".join(
+        f"{sentence.strip().rstrip('.')} [unverified]."
+        for sentence in _SENTENCE_END.split(text)
+        if sentence.strip()
+    )
 
 
 def _lines(place: int, turn: dict[str, Any], prompt: str) -> list[str]:
@@ -35,13 +49,17 @@ def _lines(place: int, turn: dict[str, Any], prompt: str) -> list[str]:
     found = [f"CRITICAL: {turn['critical']}"] if "critical" in turn else []
     if "cube_topic" in turn:
         rule = turn["cube_rules"].splitlines()[0].removeprefix("- ")
-        found.append(f"CUBE: {turn['cube_type']} | {turn['cube_topic']} | {turn['cube_essence']} | {rule}")
+        found.append(
+            f"CUBE: {turn['cube_type']} | {turn['cube_topic']} | {turn['cube_essence']} | {rule}"
+        )
     else:
         found.append("CUBE_NOTHING: nothing that would change an answer")
     if rate := re.search(r"^- a RATE line for each of these cubes: (.+)$", prompt, re.MULTILINE):
         found += [f"RATE: {cube_id} 0 not needed here" for cube_id in rate[1].split(", ")]
     if bounds := re.search(r"^- an L1 line: .+ in (\d+) to (\d+) characters", prompt, re.MULTILINE):
-        said = "The shop at Canal Street was planned: " + "; ".join(said["response"] for said in TURNS[max(0, place - 15) : place])
+        said = "The shop at Canal Street was planned: " + "; ".join(
+            said["response"] for said in TURNS[max(0, place - 15) : place]
+        )
         found.append(f"L1: {said[: int(bounds[2]) - 1]}")
     if "- an L2 line:" in prompt:
         found.append("L2: The opening of a bicycle shop, planned from lease to first services.")
@@ -61,18 +79,26 @@ def forgetful(messages: list[Message]) -> str:
 
 
 def lying(messages: list[Message]) -> str:
-    """Cites what does not exist, and seals what it never read. Told of it, it gives in two times of three."""
+    """Cites what does not exist, and seals what it never read.
+
+    Told of it, it gives in two times of three.
+    """
     place, turn, prompt, is_mending = _asked(messages)
     if is_mending and place % 3:
         return good(messages)
     known = re.findall(r"^\[event (\S+)\]", prompt, re.MULTILINE)
-    ref = known[0] if known and place % 2 else "e_0000000000000"  # a real event, but another one, or none at all
+    ref = (
+        known[0] if known and place % 2 else "e_0000000000000"
+    )  # a real event, but another one, or none at all
     told = _SENTENCE_END.sub(f" (ref: {ref})", turn["response"])
     return f"{told}\nRATE: c_0000000000000 +1 it saved my day\nREM | #1 | READ | VERIFY | CORRECT | OUTPUT"
 
 
 def malformed(messages: list[Message]) -> str:
-    """Nothing is as it should be: broken lines, lines in the middle, no text at all in every tenth turn. Gives in as lying does."""
+    """Nothing is as it should be:
+
+    broken lines, lines in the middle, no text at all in every tenth turn. Gives in as lying does.
+    """
     place, turn, prompt, is_mending = _asked(messages)
     if is_mending and place % 3:
         return good(messages)
@@ -89,16 +115,31 @@ def malformed(messages: list[Message]) -> str:
         "\ud800 L2 -",
     ]
     text = marked(turn["response"]) if place % 2 else turn["response"]
-    return "\n".join([broken[place % 7], text, broken[(place + 1) % 7], broken[(place + 2) % 7], "`" * (place % 4)])
+    return "\n".join(
+        [
+            broken[place % 7],
+            text,
+            broken[(place + 1) % 7],
+            broken[(place + 2) % 7],
+            "`" * (place % 4),
+        ]
+    )
 
 
 def verbose(messages: list[Message]) -> str:
     """All of it, ten times over, with summaries and lessons that nobody asked for."""
     place, turn, prompt, _ = _asked(messages)
-    text = "\n\n".join(f"To say it again in other words: {marked(turn['response'])}" for _ in range(10))
-    lesson = "CUBE: lifehack | shops | Shops that are planned are opened on time, as all know. | MUST plan " + "very well " * 100
+    text = "\n\n".join(
+        f"To say it again in other words: {marked(turn['response'])}" for _ in range(10)
+    )
+    lesson = (
+        "CUBE: lifehack | shops | Shops that are planned are opened on time, as all know. | MUST plan "
+        + "very well " * 100
+    )
     lines = [line for line in _lines(place, turn, prompt) if not line.startswith("CUBE")]
     return "\n".join([text, lesson, f"L1: {text[:2000]!r}", f"L2: {text[:2000]!r}", *lines])
 
 
-DRAFTERS: dict[str, Drafter] = {one.__name__: one for one in (good, forgetful, lying, malformed, verbose)}
+DRAFTERS: dict[str, Drafter] = {
+    one.__name__: one for one in (good, forgetful, lying, malformed, verbose)
+}

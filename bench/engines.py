@@ -1,9 +1,12 @@
-"""The same adding and searching on SQLite, on PostgreSQL in memory and by the database, and by hand in pgvector and full text.
+"""The same adding and searching on SQLite, on PostgreSQL in memory and by the database, and by hand
+in pgvector and full text.
 
-    python -m bench.engines --data locomo-dev.json [--parts large] [--users 10000] [--events 1000000] [--questions 50]
+    python -m bench.engines --data locomo-dev.json [--parts large] [--users 10000] [--events
+    1000000] [--questions 50]
 
-All systems take turns at each question, so that a busy machine is busy for all of them. Vectors of questions are made
-before. CPU is of this process and of all processes of the database server. The floor is in `bench/engines_floor.py`.
+All systems take turns at each question, so that a busy machine is busy for all of them. Vectors of
+questions are made before. CPU is of this process and of all processes of the database server. The
+floor is in `bench/engines_floor.py`.
 """
 
 from __future__ import annotations
@@ -35,19 +38,33 @@ from remembrancer.settings import Settings
 from remembrancer.testing.postgres import Postgres
 
 T = TypeVar("T")
-Search = Callable[[int, str], list[int]]  # of a user, by number: the numbers of ten events, best first
+Search = Callable[
+    [int, str], list[int]
+]  # of a user, by number: the numbers of ten events, best first
 FLOOR, DATABASE = "floor: pgvector and full text by hand", "PostgreSQL, by the database"
 MEMORY, SQLITE = "PostgreSQL, in memory", "SQLite, in memory"
 EVENTS_A_USER = 100
 ADDED = 100
-NAMED = {"conversations": "five conversations", "users": "many small memories", "large": "one memory of {events:,} events"}
-SERVER = {"fsync": "on", "full_page_writes": "on", "autovacuum": "on", "shared_buffers": "2GB", "max_wal_size": "8GB"}
+NAMED = {
+    "conversations": "five conversations",
+    "users": "many small memories",
+    "large": "one memory of {events:,} events",
+}
+SERVER = {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "autovacuum": "on",
+    "shared_buffers": "2GB",
+    "max_wal_size": "8GB",
+}
 INDEX_BYTES = 2_000  # of a vector in memory while its index is made
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of a user's memory, and the numbers of the events that answer, each with the turns that it is."""
+    """What is asked of a user's memory, and the numbers of the events that answer, each with the
+    turns that it is.
+    """
 
     user: int
     text: str
@@ -77,7 +94,9 @@ class Clock:
 
     def cpu_ms(self) -> float:
         """Of this process and of the server's, so far."""
-        served = Path(f"/proc/{self._server}/task/{self._server}/children").read_text("ascii").split()
+        served = (
+            Path(f"/proc/{self._server}/task/{self._server}/children").read_text("ascii").split()
+        )
         return time.process_time() * 1000 + sum(self._of(pid) for pid in served)
 
     @staticmethod
@@ -96,11 +115,17 @@ class Clock:
         return done
 
 
-def take_turns(clock: Clock, systems: dict[str, Search], questions: Sequence[Question]) -> dict[str, Taken]:
-    """Each question asked of each system, one after another, when vectors are made and what is read into memory is."""
+def take_turns(
+    clock: Clock, systems: dict[str, Search], questions: Sequence[Question]
+) -> dict[str, Taken]:
+    """Each question asked of each system, one after another, when vectors are made and what is read
+    into memory is.
+    """
     taken = {name: Taken() for name in systems}
     for question in questions:
-        systems[SQLITE](question.user, question.text)  # makes the vectors of all but the floor, which embeds each question as it is
+        systems[SQLITE](
+            question.user, question.text
+        )  # makes the vectors of all but the floor, which embeds each question as it is
         systems[FLOOR](question.user, question.text)
     for user, text in {question.user: question.text for question in questions}.items():
         for search in systems.values():
@@ -108,7 +133,12 @@ def take_turns(clock: Clock, systems: dict[str, Search], questions: Sequence[Que
     for question in questions:
         for name, search in systems.items():
             one = taken[name]
-            one.found.append(clock.take(one, lambda search=search, question=question: search(question.user, question.text)))  # type: ignore[misc]
+            one.found.append(
+                clock.take(
+                    one,
+                    lambda search=search, question=question: search(question.user, question.text),
+                )
+            )  # type: ignore[misc]
     return taken
 
 
@@ -117,17 +147,34 @@ def rows_of(taken: dict[str, Taken], questions: Sequence[Question]) -> list[list
     rows = []
     floor = taken[FLOOR]
     for name, one in taken.items():
-        recalls = [share_found(questions, of.found) for of in (one, floor)] if questions[0].evidence else []
+        recalls = (
+            [share_found(questions, of.found) for of in (one, floor)]
+            if questions[0].evidence
+            else []
+        )
         ordered = sorted(one.ms)
         p50, p99 = statistics.median(ordered), ordered[int(len(ordered) * 0.99)]
-        told = [f"{p50:.2f}", f"{p99:.1f}", f"{one.cpu_ms / len(one.ms):.2f}", f"{p50 / statistics.median(floor.ms):.2f}x"]
-        rows.append([name, *told, *([f"{recalls[0]:.3f}", f"{recalls[0] / recalls[1]:.2f}x"] if recalls else [])])
+        told = [
+            f"{p50:.2f}",
+            f"{p99:.1f}",
+            f"{one.cpu_ms / len(one.ms):.2f}",
+            f"{p50 / statistics.median(floor.ms):.2f}x",
+        ]
+        rows.append(
+            [
+                name,
+                *told,
+                *([f"{recalls[0]:.3f}", f"{recalls[0] / recalls[1]:.2f}x"] if recalls else []),
+            ]
+        )
     return rows
 
 
 def share_found(questions: Sequence[Question], found: Sequence[Sequence[int]]) -> float:
     """The share of the evidence that was found, on the mean over the questions."""
-    return statistics.fmean(question.recall(events) for question, events in zip(questions, found, strict=True))
+    return statistics.fmean(
+        question.recall(events) for question, events in zip(questions, found, strict=True)
+    )
 
 
 class Engines:
@@ -137,21 +184,37 @@ class Engines:
         self.url, self.floor = postgres.schema(), Floor(postgres.schema(), embedder)
         common = {"embedder": "none", "index_memory_bytes": 8 << 30}
         postgresql = Settings(data=folder, store=self.url, database_search_events=0, **common)  # type: ignore[arg-type]
-        self.sqlite = testing.context(folder, settings=Settings(data=folder, **common), embedder=embedder)  # type: ignore[arg-type]
+        self.sqlite = testing.context(
+            folder, settings=Settings(data=folder, **common), embedder=embedder
+        )  # type: ignore[arg-type]
         self.memory = testing.context(folder, settings=postgresql, embedder=embedder)
-        self.database = testing.context(folder, settings=replace(postgresql, database_search_events=1), embedder=embedder)
+        self.database = testing.context(
+            folder, settings=replace(postgresql, database_search_events=1), embedder=embedder
+        )
         for context in (self.sqlite, self.memory):
             keys.create(context, account="bench")
 
-    def put(self, events: Events, users: int, *, told: Sequence[Conversation], strange: int) -> None:
-        """Fill all stores alike: each user with a conversation, if there are any, and so many strangers' events."""
+    def put(
+        self, events: Events, users: int, *, told: Sequence[Conversation], strange: int
+    ) -> None:
+        """Fill all stores alike:
+
+        each user with a conversation, if there are any, and so many strangers' events.
+        """
         for context, url in ((self.sqlite, ""), (self.memory, self.url)):
-            put(context, url, caller_for(context).account_id, [(f"u{n}", self._of(events, n, told, strange)) for n in range(users)])
+            put(
+                context,
+                url,
+                caller_for(context).account_id,
+                [(f"u{n}", self._of(events, n, told, strange)) for n in range(users)],
+            )
         for number in range(users):
             self.floor.put(number, self._of(events, number, told, strange))
         self.floor.analyze()
 
-    def _of(self, events: Events, user: int, told: Sequence[Conversation], strange: int) -> Iterator[Kept]:
+    def _of(
+        self, events: Events, user: int, told: Sequence[Conversation], strange: int
+    ) -> Iterator[Kept]:
         first = 0
         for conversation in told if strange else told[user : user + 1]:
             yield from events.told(conversation, first)
@@ -170,7 +233,9 @@ class Engines:
     def systems(self) -> dict[str, Search]:
         """All of them, warm ones and the floor."""
         ours = {SQLITE: self.sqlite, MEMORY: self.memory, DATABASE: self.database}
-        return {name: search_of(context) for name, context in ours.items()} | {FLOOR: self.floor.search}
+        return {name: search_of(context) for name, context in ours.items()} | {
+            FLOOR: self.floor.search
+        }
 
     def adding(self, clock: Clock) -> list[list[str]]:
         """Rows of a table: what one more event takes on each system, its vector made before."""
@@ -180,17 +245,30 @@ class Engines:
             turn = Turn(query=text, response="", user_id="u0", session_id="adding")
             self.floor.add(0, 1 << 30 | number << 1, text)  # not counted: the vector is made here
             for name, context in ((SQLITE, self.sqlite), (MEMORY, self.memory)):
-                clock.take(taken[name], lambda context=context, turn=turn: remember(context, caller_for(context), turn))  # type: ignore[misc]
-            clock.take(taken[FLOOR], lambda number=number, text=text: self.floor.add(0, 1 << 30 | number << 1 | 1, text))  # type: ignore[misc]
+                clock.take(
+                    taken[name],
+                    lambda context=context, turn=turn: remember(context, caller_for(context), turn),
+                )  # type: ignore[misc]
+            clock.take(
+                taken[FLOOR],
+                lambda number=number, text=text: self.floor.add(0, 1 << 30 | number << 1 | 1, text),
+            )  # type: ignore[misc]
         floor = statistics.median(taken[FLOOR].ms)
-        told = {name: (statistics.median(one.ms), one.cpu_ms / ADDED) for name, one in taken.items()}
-        return [[name, f"{ms:.2f}", f"{cpu:.2f}", f"{ms / floor:.2f}x"] for name, (ms, cpu) in told.items()]
+        told = {
+            name: (statistics.median(one.ms), one.cpu_ms / ADDED) for name, one in taken.items()
+        }
+        return [
+            [name, f"{ms:.2f}", f"{cpu:.2f}", f"{ms / floor:.2f}x"]
+            for name, (ms, cpu) in told.items()
+        ]
 
     def first_searches(self, question: Question, folder: Path) -> list[list[str]]:
         """Rows of a table: what the first search of a server that has read nothing yet takes."""
         rows = []
         for name, context in ((MEMORY, self.memory), (DATABASE, self.database)):
-            with closing(testing.context(folder, settings=context.settings, embedder=context.embedder)) as cold:
+            with closing(
+                testing.context(folder, settings=context.settings, embedder=context.embedder)
+            ) as cold:
                 began = time.perf_counter()
                 search_of(cold)(question.user, question.text)
                 rows.append([name, f"{(time.perf_counter() - began) * 1000:,.0f}"])
@@ -208,8 +286,14 @@ def search_of(context: Context) -> Search:
     caller = caller_for(context)
 
     def search(user: int, text: str) -> list[int]:
-        answer = recall(context, caller, MemoryQuery(query_text=text, user_id=f"u{user}", interact=False, top_k=10))
-        return [number_of(int(hit.event_id[2:])) for hit in answer.hits if hit.event_id[2:].isdigit()]
+        answer = recall(
+            context,
+            caller,
+            MemoryQuery(query_text=text, user_id=f"u{user}", interact=False, top_k=10),
+        )
+        return [
+            number_of(int(hit.event_id[2:])) for hit in answer.hits if hit.event_id[2:].isdigit()
+        ]
 
     return search
 
@@ -237,7 +321,9 @@ def conversations_alone(clock: Clock, engines: Engines, events: Events, most: in
 def many_users(clock: Clock, engines: Engines, events: Events, users: int, most: int) -> str:
     """Many small memories."""
     engines.put(events, users, told=(), strange=EVENTS_A_USER)
-    texts = [asked.text for conversation in events.conversations for asked in conversation.questions]
+    texts = [
+        asked.text for conversation in events.conversations for asked in conversation.questions
+    ]
     questions = [Question((place * 37) % users, texts[place]) for place in range(most)]
     systems = {name: search for name, search in engines.systems().items() if name != DATABASE}
     taken = take_turns(clock, systems, questions)
@@ -248,15 +334,23 @@ def many_users(clock: Clock, engines: Engines, events: Events, users: int, most:
 _ADDING = ["system", "add p50 ms", "CPU ms", "p50 / floor"]
 
 
-def one_large(clock: Clock, engines: Engines, events: Events, count: int, most: int, folder: Path) -> str:
+def one_large(
+    clock: Clock, engines: Engines, events: Events, count: int, most: int, folder: Path
+) -> str:
     """One user with very many events, all conversations among them."""
     turns = [event.turns for conversation in events.conversations for event in conversation.events]
-    named = [tuple(f"{c.name} {turn}" for turn in e.turns) for c in events.conversations for e in c.events]
+    named = [
+        tuple(f"{c.name} {turn}" for turn in e.turns)
+        for c in events.conversations
+        for e in c.events
+    ]
     engines.put(events, 1, told=events.conversations, strange=count - len(turns))
     took = engines.take_in()
     engines.floor.link(count * INDEX_BYTES)
     asked = [
-        Question(0, one.text, frozenset(f"{conversation.name} {turn}" for turn in one.evidence), named)
+        Question(
+            0, one.text, frozenset(f"{conversation.name} {turn}" for turn in one.evidence), named
+        )
         for conversation in events.conversations
         for one in conversation.questions
     ]
@@ -266,7 +360,8 @@ def one_large(clock: Clock, engines: Engines, events: Events, count: int, most: 
     text = f"**One user with {count:,} events**, {len(questions)} questions; the database took it in within {took:,.0f} s:\n\n"
     text += table(HEADS + RECALL, rows_of(taken, questions))
     same = statistics.fmean(
-        len(set(one) & set(other)) / max(len(other), 1) for one, other in zip(taken[DATABASE].found, taken[MEMORY].found, strict=True)
+        len(set(one) & set(other)) / max(len(other), 1)
+        for one, other in zip(taken[DATABASE].found, taken[MEMORY].found, strict=True)
     )
     text += f"\n\nOf the ten events found in memory the database finds {same:.3f}.\n\nA server that has read nothing yet:\n\n{first}"
     return f"{text}\n\nOne event added:\n\n{table(_ADDING, engines.adding(clock))}"
@@ -275,7 +370,10 @@ def one_large(clock: Clock, engines: Engines, events: Events, count: int, most: 
 @contextmanager
 def opened(postgres: Postgres, embedder: Remembered) -> Iterator[tuple[Engines, Path]]:
     """Empty systems; their disk is given back."""
-    with tempfile.TemporaryDirectory() as name, closing(Engines(Path(name), postgres, embedder)) as engines:
+    with (
+        tempfile.TemporaryDirectory() as name,
+        closing(Engines(Path(name), postgres, embedder)) as engines,
+    ):
         yield engines, Path(name)
 
 
@@ -283,7 +381,12 @@ def main() -> None:
     """Measure, print and write a section of bench/results.md for each part."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--parts", nargs="+", choices=("conversations", "users", "large"), default=("conversations", "users", "large"))
+    parser.add_argument(
+        "--parts",
+        nargs="+",
+        choices=("conversations", "users", "large"),
+        default=("conversations", "users", "large"),
+    )
     parser.add_argument("--users", type=int, default=1_000)
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--questions", type=int, default=150, help="asked in each part")

@@ -1,4 +1,7 @@
-"""Stores for `bench.engines`: the same rows in every engine, and in the tables that the floor asks by hand."""
+"""Stores for `bench.engines`:
+
+the same rows in every engine, and in the tables that the floor asks by hand.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ from remembrancer.memory.spaces import row_id
 from remembrancer.search import Embedder, derived_by, pack, quantised, take_apart
 from remembrancer.store import Transaction, embedder_id
 
-TEMPLATES = 5_000  # different texts of strangers; each of their events has one of them, and a vector of its own
+# different texts of strangers; each of their events has one of them, and a vector of its own
+TEMPLATES = 5_000
 WORDS = 20  # of such a text
 ROWS_AT_ONCE = 5_000
 T = TypeVar("T")
@@ -81,16 +85,28 @@ class Events:
         """The turns of a conversation."""
         for event in conversation.events:
             vector = quantised(self._embedder.encode([event.query]))[0]
-            yield Kept(first_session + event.session, event.query, event.occurred_ms, _packed(event.query, event.occurred_ms), vector)
+            yield Kept(
+                first_session + event.session,
+                event.query,
+                event.occurred_ms,
+                _packed(event.query, event.occurred_ms),
+                vector,
+            )
 
     def strange(self, count: int, first_session: int = 0) -> Iterator[Kept]:
-        """Events of others: their words as frequent as in real turns, their vectors between those of two real ones."""
+        """Events of others:
+
+        their words as frequent as in real turns, their vectors between those of two real ones.
+        """
         for numbers in batched(range(count), ROWS_AT_ONCE):
             ends = self._vectors[self._random.integers(0, len(self._vectors), (2, len(numbers)))]
             mixed = ends.sum(axis=0) + self._random.normal(0, 0.03, ends.shape[1:]).astype("f4")
             for number, vector in zip(numbers, quantised(mixed), strict=True):
                 text = number % TEMPLATES
-                session, when = first_session + number // TURNS_A_SESSION, START_MS + number * DAY_MS // 50
+                session, when = (
+                    first_session + number // TURNS_A_SESSION,
+                    START_MS + number * DAY_MS // 50,
+                )
                 yield Kept(session, self._texts[text], when, self._packed[text], vector)
 
 
@@ -100,34 +116,57 @@ def _packed(text: str, occurred_ms: int) -> bytes:
     return pack(parts[:1])  # long turns, too, are one part: the floor has one vector a turn
 
 
-def put(context: Context, url: str, account_id: int, users: Sequence[tuple[str, Sequence[Kept] | Iterator[Kept]]]) -> None:
+def put(
+    context: Context,
+    url: str,
+    account_id: int,
+    users: Sequence[tuple[str, Sequence[Kept] | Iterator[Kept]]],
+) -> None:
     """Write spaces with their events as the service keeps them, many at a time."""
     by = derived_by(context.embedder)
     embedder = context.store.write(lambda tx: embedder_id(tx, by, make=True))
     add_space = "insert into spaces (account_id, user_id, created_ms) values (:account, :user, 0) returning id"
     count = "update spaces set events_made = :made where id = :space"
     for user_id, events in users:
-        space = context.store.write(lambda tx, user=user_id: tx.the(add_space, account=account_id, user=user)).id  # type: ignore[misc]
+        space = context.store.write(
+            lambda tx, user=user_id: tx.the(add_space, account=account_id, user=user)
+        ).id  # type: ignore[misc]
         made = 0
         sessions: dict[int, int] = {}
         for some in batched(events, ROWS_AT_ONCE):
-            _put_sessions(context, account_id, space, sessions, {one.session for one in some} - set(sessions))
-            rows = [(row_id(space, made + place), sessions[one.session], one) for place, one in enumerate(some)]
+            _put_sessions(
+                context, account_id, space, sessions, {one.session for one in some} - set(sessions)
+            )
+            rows = [
+                (row_id(space, made + place), sessions[one.session], one)
+                for place, one in enumerate(some)
+            ]
             (_copy if url else _insert)(context, url, account_id, rows, embedder)
             made += len(some)
-        context.store.write(lambda tx, made=made, space=space: tx.run(count, made=made, space=space))  # type: ignore[misc]
+        context.store.write(
+            lambda tx, made=made, space=space: tx.run(count, made=made, space=space)
+        )  # type: ignore[misc]
 
 
-def _put_sessions(context: Context, account_id: int, space: int, known: dict[int, int], new: set[int]) -> None:
+def _put_sessions(
+    context: Context, account_id: int, space: int, known: dict[int, int], new: set[int]
+) -> None:
     add = "insert into sessions (account_id, space_id, session_id, created_ms) values (:account_id, :space, :name, 0) returning id"
 
     def write(tx: Transaction) -> None:
-        known.update({number: tx.the(add, space=space, name=f"session-{number}").id for number in sorted(new)})
+        known.update(
+            {
+                number: tx.the(add, space=space, name=f"session-{number}").id
+                for number in sorted(new)
+            }
+        )
 
     context.store.write(write, account_id=account_id)
 
 
-def _insert(context: Context, _: str, account_id: int, rows: Sequence[tuple[int, int, Kept]], embedder: int) -> None:
+def _insert(
+    context: Context, _: str, account_id: int, rows: Sequence[tuple[int, int, Kept]], embedder: int
+) -> None:
     event = """
     insert into events (account_id, id, event_id, session, query, response, occurred_ms, created_ms)
     values (:account_id, :id, :name, :session, :text, '', :ms, 0)
@@ -139,18 +178,41 @@ def _insert(context: Context, _: str, account_id: int, rows: Sequence[tuple[int,
 
     def write(tx: Transaction) -> None:
         for row, session, one in rows:
-            tx.run(event, id=row, name=f"e_{row}", session=session, text=one.text, ms=one.occurred_ms)
+            tx.run(
+                event, id=row, name=f"e_{row}", session=session, text=one.text, ms=one.occurred_ms
+            )
             told = {"words": one.words, "embedder": embedder, "vectors": one.vector.tobytes()}
             tx.run(index, id=row, session=session, ms=one.occurred_ms, **told)
 
     context.store.write(write, account_id=account_id)
 
 
-def _copy(_: Context, url: str, account_id: int, rows: Sequence[tuple[int, int, Kept]], embedder: int) -> None:
-    with psycopg.connect(url, user="postgres") as connection, connection.cursor() as cursor:  # `copy` is not for who is under row policies
-        with cursor.copy("copy events (account_id, id, event_id, session, query, response, occurred_ms, created_ms) from stdin") as copy:
+def _copy(
+    _: Context, url: str, account_id: int, rows: Sequence[tuple[int, int, Kept]], embedder: int
+) -> None:
+    with (
+        psycopg.connect(url, user="postgres") as connection,
+        connection.cursor() as cursor,
+    ):  # `copy` is not for who is under row policies
+        with cursor.copy(
+            "copy events (account_id, id, event_id, session, query, response, occurred_ms, created_ms) from stdin"
+        ) as copy:
             for row, session, one in rows:
-                copy.write_row((account_id, row, f"e_{row}", session, one.text, "", one.occurred_ms, 0))
-        with cursor.copy("copy event_index (account_id, id, session, occurred_ms, words, embedder, vectors) from stdin") as copy:
+                copy.write_row(
+                    (account_id, row, f"e_{row}", session, one.text, "", one.occurred_ms, 0)
+                )
+        with cursor.copy(
+            "copy event_index (account_id, id, session, occurred_ms, words, embedder, vectors) from stdin"
+        ) as copy:
             for row, session, one in rows:
-                copy.write_row((account_id, row, session, one.occurred_ms, one.words, embedder, one.vector.tobytes()))
+                copy.write_row(
+                    (
+                        account_id,
+                        row,
+                        session,
+                        one.occurred_ms,
+                        one.words,
+                        embedder,
+                        one.vector.tobytes(),
+                    )
+                )

@@ -1,7 +1,9 @@
-"""The floor of `bench.engines`: one table with a vector and a text, asked by hand, as a good engineer would in an afternoon.
+"""The floor of `bench.engines`: one table with a vector and a text, asked by hand, as a good
+engineer would in an afternoon.
 
-PostgreSQL's full text in its English configuration, pgvector's cosine, both by reciprocal rank fusion. A small user's
-rows are taken first; a large one's candidates come out of an index of each kind.
+PostgreSQL's full text in its English configuration, pgvector's cosine, both by reciprocal rank
+fusion. A small user's rows are taken first; a large one's candidates come out of an index of each
+kind.
 """
 
 from __future__ import annotations
@@ -77,7 +79,9 @@ class Floor:
         """Many events of a user."""
         first = 0
         for some in batched(events, ROWS_AT_ONCE):
-            with self._connection.cursor().copy("copy floor (user_id, id, text, vector) from stdin") as copy:
+            with self._connection.cursor().copy(
+                "copy floor (user_id, id, text, vector) from stdin"
+            ) as copy:
                 for number, one in enumerate(some, first):
                     copy.write_row((user, number, one.text, as_text(one.vector.tolist())))
             first += len(some)
@@ -85,23 +89,32 @@ class Floor:
     def add(self, user: int, number: int, text: str) -> None:
         """One event, in a transaction of its own."""
         vector = as_text(quantised(self._embedder.encode([text]))[0].tolist())
-        self._connection.execute("insert into floor (user_id, id, text, vector) values (%s, %s, %s, %s)", (user, number, text, vector))
+        self._connection.execute(
+            "insert into floor (user_id, id, text, vector) values (%s, %s, %s, %s)",
+            (user, number, text, vector),
+        )
 
     def link(self, memory_bytes: int) -> None:
         """The indexes for a large user."""
         self._connection.execute(f"set maintenance_work_mem = '{memory_bytes >> 10}kB'")
         self._connection.execute("create index on floor using gin (found)")
-        self._connection.execute("create index on floor using hnsw (vector halfvec_cosine_ops) where user_id = 0")
+        self._connection.execute(
+            "create index on floor using hnsw (vector halfvec_cosine_ops) where user_id = 0"
+        )
         self._connection.execute("set hnsw.ef_search = 100")
         self._connection.execute("analyze floor")
         self._large = True
 
     def search(self, user: int, text: str) -> list[int]:
         """The numbers of ten events, best first."""
-        [(words,)] = self._connection.execute("select replace(plainto_tsquery('english', %s)::text, '&', '|')", [text])
+        [(words,)] = self._connection.execute(
+            "select replace(plainto_tsquery('english', %s)::text, '&', '|')", [text]
+        )
         vector = as_text(quantised(self._embedder.encode([text]))[0].tolist())
         asked = {"user": user, "vector": vector, "words": words}
-        return [row[0] for row in self._connection.execute(_LARGE if self._large else _SMALL, asked)]
+        return [
+            row[0] for row in self._connection.execute(_LARGE if self._large else _SMALL, asked)
+        ]
 
     def analyze(self) -> None:
         """Let the planner know what is in it."""

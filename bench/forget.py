@@ -2,7 +2,8 @@
 
     python -m bench.forget --data locomo-dev.json [--users 200]
 
-The floor is the same rows deleted by hand, one transaction a user, with nothing looked at and nothing counted.
+The floor is the same rows deleted by hand, one transaction a user, with nothing looked at and
+nothing counted.
 """
 
 from __future__ import annotations
@@ -46,7 +47,12 @@ def main() -> None:
         text = singles(context)
         context.close()
     told = table([f"one user of {EVENTS} events", "p50 ms", "p99", "ours / floor"], rows)
-    write_section("forget", "Forgetting", f"python -m bench.forget --data {given.data.name} --users {given.users}", f"{told}\n\n{text}")
+    write_section(
+        "forget",
+        "Forgetting",
+        f"python -m bench.forget --data {given.data.name} --users {given.users}",
+        f"{told}\n\n{text}",
+    )
 
 
 def users(context: Context, count: int) -> list[list[str]]:
@@ -57,7 +63,9 @@ def users(context: Context, count: int) -> list[list[str]]:
         if number % 2:
             floor.append(timed(lambda name=name: context.store.write(lambda tx: by_hand(tx, name))))  # type: ignore[misc]
         else:
-            ours.append(timed(lambda name=name: forget(context, caller, Forget(user_id=name, confirm=name))))  # type: ignore[misc]
+            ours.append(
+                timed(lambda name=name: forget(context, caller, Forget(user_id=name, confirm=name)))
+            )  # type: ignore[misc]
     ratio = statistics.median(ours) / statistics.median(floor)
     return [["ours", *shown(ours), f"{ratio:.1f}x"], ["floor: deletes by hand", *shown(floor), ""]]
 
@@ -66,15 +74,23 @@ def by_hand(tx: Transaction, name: str) -> None:
     """Delete a user's rows."""
     space = tx.the("select id from spaces where user_id = :name", name=name).id
     for table_name in ("event_index", "events"):
-        tx.run(f"delete from {table_name} where id >= :low and id < :high", low=row_id(space, 0), high=row_id(space + 1, 0))  # noqa: S608 - two names of our own
+        tx.run(
+            f"delete from {table_name} where id >= :low and id < :high",
+            low=row_id(space, 0),
+            high=row_id(space + 1, 0),
+        )  # noqa: S608 - two names of our own
     tx.run("delete from sessions where space_id = :space", space=space)
     tx.run("delete from spaces where id = :space", space=space)
 
 
 def singles(context: Context) -> str:
-    """Erase single events of a large memory; the search right after each, against one that follows nothing."""
+    """Erase single events of a large memory; the search right after each, against one that follows
+    nothing.
+    """
     caller, erasing, after, usual = caller_for(context), [], [], []
-    query = MemoryQuery(query_text="what did we say about the trip", user_id="large", interact=False)
+    query = MemoryQuery(
+        query_text="what did we say about the trip", user_id="large", interact=False
+    )
     hits = recall(context, caller, query.model_copy(update={"top_k": ERASED + 1})).hits
     for hit in hits[:ERASED]:
         usual.append(timed(lambda: recall(context, caller, query)))

@@ -1,11 +1,14 @@
-"""What a real small model's chat replies and summaries rest on: as the model wrote them, and as the service lets them through.
+"""What a real small model's chat replies and summaries rest on: as the model wrote them, and as the
+service lets them through.
 
-    python -m bench.grounded --data locomo-dev.json --served-by PYTHON [--questions 24] [--sessions 8]
+    python -m bench.grounded --data locomo-dev.json --served-by PYTHON [--questions 24] [--sessions
+    8]
 
-Not among what `make bench` runs: `make exam-model` makes the PYTHON, whose packages hold the model (bench/small_model.py). Each turn is an
-event of a real store. A reply is grounded when it cites an event that it was given and a second look finds nothing wrong with it. The model
-is far smaller than any that somebody would use for this: the figures say what the service makes of one that often errs, and how often
-larger ones err they do not say.
+Not among what `make bench` runs: `make exam-model` makes the PYTHON, whose packages hold the model
+(bench/small_model.py). Each turn is an event of a real store. A reply is grounded when it cites an
+event that it was given and a second look finds nothing wrong with it. The model is far smaller than
+any that somebody would use for this: the figures say what the service makes of one that often errs,
+and how often larger ones err they do not say.
 """
 
 from __future__ import annotations
@@ -77,7 +80,9 @@ class Heard:
 
 @dataclass(frozen=True)
 class Judged:
-    """One reply: whether it cites what it was given, and nothing is wrong with it; ids it made up; the gold answer's words in it."""
+    """One reply: whether it cites what it was given, and nothing is wrong with it; ids it made up;
+    the gold answer's words in it.
+    """
 
     grounded: bool
     cites: bool
@@ -103,24 +108,41 @@ def judged(text: str, brief: Brief, wanted: set[str]) -> Judged:
     )
 
 
-def replies(conversation: Conversation, context: Context, heard: Heard, asked: Sequence[Asked]) -> Iterator[list[Judged]]:
-    """For each question: the model's first draft as it is, the reply, and quotes without a model."""
+def replies(
+    conversation: Conversation, context: Context, heard: Heard, asked: Sequence[Asked]
+) -> Iterator[list[Judged]]:
+    """For each question:
+
+    the model's first draft as it is, the reply, and quotes without a model.
+    """
     caller = caller_for(context)
     for number, one in enumerate(asked):
         heard.texts.clear()
         session = f"chat-{number}"
-        said = chat(context, caller, Chat(user_id=conversation.name, message=one.text, session_id=session))
+        said = chat(
+            context, caller, Chat(user_id=conversation.name, message=one.text, session_id=session)
+        )
         events = events_of(context, caller, said.hits, one.text)
-        brief = Brief(message=one.text, events=events, delimiter=new_delimiter(), day=day_of(context.clock()))
+        brief = Brief(
+            message=one.text, events=events, delimiter=new_delimiter(), day=day_of(context.clock())
+        )
         wanted = content(one.answer)
         reply = said.reply.removesuffix(said.seal).strip()
-        yield [judged(text, brief, wanted) for text in (heard.texts[0] if heard.texts else "", reply, ours(said.hits, one.text))]
-        print(f"{conversation.name}, question {number}: {said.answer_mode}, {len(said.refs)} refs", flush=True)
+        yield [
+            judged(text, brief, wanted)
+            for text in (heard.texts[0] if heard.texts else "", reply, ours(said.hits, one.text))
+        ]
+        print(
+            f"{conversation.name}, question {number}: {said.answer_mode}, {len(said.refs)} refs",
+            flush=True,
+        )
 
 
 @dataclass(frozen=True)
 class Drafted:
-    """One L1: sentences the model wrote, those left out; what stands in the end; words of what is asked later that it keeps."""
+    """One L1: sentences the model wrote, those left out; what stands in the end; words of what is
+    asked later that it keeps.
+    """
 
     written: int
     dropped: int
@@ -130,12 +152,24 @@ class Drafted:
     floor: float  # headlines alone
 
 
-def drafts(conversation: Conversation, context: Context, plain: Context, heard: Heard, most: int) -> Iterator[Drafted]:
+def drafts(
+    conversation: Conversation, context: Context, plain: Context, heard: Heard, most: int
+) -> Iterator[Drafted]:
     """The first sessions of a conversation, each with an L1."""
     caller = caller_for(context)
     for session in sorted({event.session for event in conversation.events})[:most]:
-        turns = {turn: f"{e.query} {e.response}" for e in conversation.events if e.session == session for turn in e.turns}
-        wanted = {word for q in conversation.questions for turn in q.evidence & turns.keys() for word in content(turns[turn])}
+        turns = {
+            turn: f"{e.query} {e.response}"
+            for e in conversation.events
+            if e.session == session
+            for turn in e.turns
+        }
+        wanted = {
+            word
+            for q in conversation.questions
+            for turn in q.evidence & turns.keys()
+            for word in content(turns[turn])
+        }
         heard.texts.clear()
         asked = SummaryAsked(user_id=conversation.name, session_id=str(session))
         made, floor = draft_summary(context, caller, asked), draft_summary(plain, caller, asked)
@@ -147,7 +181,10 @@ def drafts(conversation: Conversation, context: Context, plain: Context, heard: 
             words=len(wanted & content(made.summary_text)) / max(len(wanted), 1),
             floor=len(wanted & content(floor.summary_text)) / max(len(wanted), 1),
         )
-        print(f"{conversation.name}, session {session}: {made.made_by}, {len(made.dropped)} left out", flush=True)
+        print(
+            f"{conversation.name}, session {session}: {made.made_by}, {len(made.dropped)} left out",
+            flush=True,
+        )
 
 
 def told_of(figures: Sequence[list[Judged]], l1s: Sequence[Drafted]) -> str:
@@ -158,9 +195,15 @@ def told_of(figures: Sequence[list[Judged]], l1s: Sequence[Drafted]) -> str:
         column = [row[at] for row in figures]
         quoted = at == len(names) - 1  # word for word, with the ref behind the quote
         backed = f"{sum(one.backed for one in column)} of {sum(one.claims for one in column)}"
-        shares = [f"{np.mean([getattr(one, share) for one in column]):.2f}" for share in ("cites", "grounded")]
+        shares = [
+            f"{np.mean([getattr(one, share) for one in column]):.2f}"
+            for share in ("cites", "grounded")
+        ]
         rows.append([name, *(("1.00", "1.00", "-") if quoted else (*shares, backed))])
-        rows[-1] += [str(sum(one.invented for one in column)), f"{np.mean([one.words for one in column]):.3f}"]
+        rows[-1] += [
+            str(sum(one.invented for one in column)),
+            f"{np.mean([one.words for one in column]):.3f}",
+        ]
     heads = [
         "reply",
         "cites an event",
@@ -192,7 +235,9 @@ def main() -> None:
     figures: list[list[Judged]] = []
     l1s: list[Drafted] = []
     conversation = conversations(given.data)[0]
-    answered = [one for one in conversation.questions if one.category != UNANSWERED and content(one.answer)]
+    answered = [
+        one for one in conversation.questions if one.category != UNANSWERED and content(one.answer)
+    ]
     asked = random.Random(SEED).sample(answered, given.questions)
     with tempfile.TemporaryDirectory() as folder, small_model(given.served_by) as model:
         named = f"small@{model.url.removesuffix('/chat/completions')}"
@@ -200,14 +245,23 @@ def main() -> None:
             data=Path(folder), durability="normal", model_seconds=600, model_tokens_max=TOKENS_MAX, model_temperature=0.0,
             model_chat=named, model_summarize=named,
         )  # fmt: skip
-        with closing(testing.context(Path(folder), settings=settings, embedder=open_embedder("multilingual"))) as plain:
+        with closing(
+            testing.context(Path(folder), settings=settings, embedder=open_embedder("multilingual"))
+        ) as plain:
             heard = Heard(plain.models)
             context = replace(plain, models=heard)
-            without = replace(plain, models=ConfiguredModels(Settings(data=Path(folder)), without_secrets))
+            without = replace(
+                plain, models=ConfiguredModels(Settings(data=Path(folder)), without_secrets)
+            )
             remembered(conversation, context)
             l1s += drafts(conversation, context, without, heard, given.sessions)
             figures += replies(conversation, context, heard, asked)
-    write_section("grounded", "What a real small model's answers rest on", "make exam-model", told_of(figures, l1s))
+    write_section(
+        "grounded",
+        "What a real small model's answers rest on",
+        "make exam-model",
+        told_of(figures, l1s),
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""How much of what questions ask for later is kept in the headlines of conversations, at one length, beside simpler choices.
+"""How much of what questions ask for later is kept in the headlines of conversations, at one
+length, beside simpler choices.
 
     python -m bench.headlines --data locomo-dev.json
 
-Each session stands for an L1: its turns are one text. A question counts by the share of the words of its evidence turns that stand
-in the headlines, stop words left out; and by the share of its evidence turns of which a sentence of 25 characters or more was taken
-("Thanks!" stands in many).
+Each session stands for an L1: its turns are one text. A question counts by the share of the words
+of its evidence turns that stand in the headlines, stop words left out; and by the share of its
+evidence turns of which a sentence of 25 characters or more was taken ("Thanks!" stands in many).
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ class Kept(NamedTuple):
 
 def everything(texts: Sequence[str]) -> list[Headline]:
     """All sentences of all texts."""
-    return [Headline(number, place, s) for number, text in enumerate(texts) for place, s in enumerate(sentences(text))]
+    return [
+        Headline(number, place, s)
+        for number, text in enumerate(texts)
+        for place, s in enumerate(sentences(text))
+    ]
 
 
 def within(candidates: Sequence[Headline], characters: int) -> list[Headline]:
@@ -94,8 +99,13 @@ def measured(conversation: Conversation, choose: Choose, share: float) -> list[K
         evidence = [said[turn] for turn in question.evidence if turn in said]
         if evidence:
             wanted = set().union(*(content(text) for text in evidence))
-            touched = [any(len(sentence) >= 25 and sentence in text for sentence in taken) for text in evidence]
-            found.append(Kept(len(wanted & held) / max(len(wanted), 1), sum(touched) / len(touched)))
+            touched = [
+                any(len(sentence) >= 25 and sentence in text for sentence in taken)
+                for text in evidence
+            ]
+            found.append(
+                Kept(len(wanted & held) / max(len(wanted), 1), sum(touched) / len(touched))
+            )
     return found
 
 
@@ -115,13 +125,36 @@ def main() -> None:
     for share in SHARES:
         floors: list[Kept] = []
         for name, choose in choices:
-            mean = Kept(*np.mean([one for conversation in told for one in measured(conversation, choose, share)], axis=0))
-            best = max((floor.words for floor in floors), default=0.0), max((floor.turns for floor in floors), default=0.0)
-            ratio = f"{mean.words / best[0]:.2f}x / {mean.turns / best[1]:.2f}x" if choose is headlines else ""
+            mean = Kept(
+                *np.mean(
+                    [one for conversation in told for one in measured(conversation, choose, share)],
+                    axis=0,
+                )
+            )
+            best = (
+                max((floor.words for floor in floors), default=0.0),
+                max((floor.turns for floor in floors), default=0.0),
+            )
+            ratio = (
+                f"{mean.words / best[0]:.2f}x / {mean.turns / best[1]:.2f}x"
+                if choose is headlines
+                else ""
+            )
             rows.append([f"{share:.0%}", name, f"{mean.words:.3f}", f"{mean.turns:.3f}", ratio])
             floors.append(mean)
-    heads = ["length", "chosen", "words of the evidence kept", "evidence turns touched", "ours / best floor"]
-    write_section("headlines", "Headlines", f"python -m bench.headlines --data {arguments.data.name}", table(heads, rows))
+    heads = [
+        "length",
+        "chosen",
+        "words of the evidence kept",
+        "evidence turns touched",
+        "ours / best floor",
+    ]
+    write_section(
+        "headlines",
+        "Headlines",
+        f"python -m bench.headlines --data {arguments.data.name}",
+        table(heads, rows),
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""What a hook costs an agent: the whole program beside a Python that does nothing, event by event, in turns, against a served service.
+"""What a hook costs an agent: the whole program beside a Python that does nothing, event by event,
+in turns, against a served service.
 
 python -m bench.hooks [--rounds 40]
 """
@@ -19,14 +20,24 @@ from remembrancer.accounts import keys
 from remembrancer.context import open_records
 from remembrancer.settings import read
 
-PROGRAM = Path(__file__).parents[1] / "integrations" / "claude-code" / "hooks" / "remembrancer_hook.py"
+PROGRAM = (
+    Path(__file__).parents[1] / "integrations" / "claude-code" / "hooks" / "remembrancer_hook.py"
+)
 PYTHON = [sys.executable, "-I", "-S"]
 START_MS_MAX = 60  # issue 8: 'starts in <= 60 ms'
 PROMPT = "When does the ferry to Elba leave?"
 EVENTS: dict[str, dict[str, object]] = {
     "an event that is not ours (the start)": {"hook_event_name": "Notification"},
-    "PreToolUse, `npm install`": {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "npm install"}},
-    "PreToolUse, /etc/hosts": {"hook_event_name": "PreToolUse", "tool_name": "Write", "tool_input": {"file_path": "/etc/hosts"}},
+    "PreToolUse, `npm install`": {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Bash",
+        "tool_input": {"command": "npm install"},
+    },
+    "PreToolUse, /etc/hosts": {
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Write",
+        "tool_input": {"file_path": "/etc/hosts"},
+    },
     "SessionStart": {"hook_event_name": "SessionStart"},
     "UserPromptSubmit": {"hook_event_name": "UserPromptSubmit", "prompt": PROMPT},
     "Stop": {"hook_event_name": "Stop", "last_assistant_message": "At 9:40 [general]."},
@@ -53,17 +64,24 @@ def main() -> None:
     start_ms = statistics.median(taken[next(iter(EVENTS))])
     verdict = f"Start: {start_ms:.1f} ms; goal {START_MS_MAX}, {'reached' if start_ms <= START_MS_MAX else 'not reached'}."
     heads = ("event", "ms p50", "ms least", "x floor")
-    write_section("hooks", "A hook of an agent", "python -m bench.hooks", f"{table(heads, rows)}\n\n{verdict}")
+    write_section(
+        "hooks", "A hook of an agent", "python -m bench.hooks", f"{table(heads, rows)}\n\n{verdict}"
+    )
 
 
 def measured(home: str, url: str, key: str, rounds: int) -> dict[str, list[float]]:
-    """Milliseconds by event; the floor under the empty name. All in turns, so that a busy machine is busy for all of them."""
+    """Milliseconds by event; the floor under the empty name.
+
+    All in turns, so that a busy machine is busy for all of them.
+    """
     environment = {"HOME": home, "REMEMBRANCER_URL": url, "REMEMBRANCER_KEY": key}
     taken: dict[str, list[float]] = {name: [] for name in ("", *EVENTS)}
     for number in range(rounds + 1):
         for name, times_ms in taken.items():
             words = [*PYTHON, str(PROGRAM), "claude-code"] if name else [*PYTHON, "-c", "pass"]
-            said = json.dumps({"session_id": f"s{number}", "cwd": home, **EVENTS.get(name, {})}).encode()
+            said = json.dumps(
+                {"session_id": f"s{number}", "cwd": home, **EVENTS.get(name, {})}
+            ).encode()
             spent_ms = timed(lambda words=words, said=said: run(words, said, environment))  # type: ignore[misc]
             if number:  # the first round compiles
                 times_ms.append(spent_ms)

@@ -2,8 +2,9 @@
 
     python -m bench.http --data locomo-dev.json [--sizes 1000 10000 100000] [--users 1000]
 
-Stores are filled as the service fills them (bench/load.py), then a server process is started on them and asked one
-request after another on one connection. CPU is the server's own, from the operating system.
+Stores are filled as the service fills them (bench/load.py), then a server process is started on
+them and asked one request after another on one connection. CPU is the server's own, from the
+operating system.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ class Server:
         begin = time.perf_counter()
         environment = os.environ | {"REMEMBRANCER_DATA": str(self.folder)} | self.settings
         command = [sys.executable, "-m", "remembrancer", "serve", "--port", "0"]
-        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.process = subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
         assert self.process.stdout is not None
         self.port = int(self.process.stdout.readline().rpartition(":")[2])
         while True:
@@ -72,7 +75,13 @@ class Server:
     def connection(self) -> http.client.HTTPConnection:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
 
-    def request(self, method: str, path: str, body: Any = None, via: http.client.HTTPConnection | None = None) -> tuple[int, bytes]:
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        via: http.client.HTTPConnection | None = None,
+    ) -> tuple[int, bytes]:
         connection = via or self.connection()
         headers = {"Authorization": f"Bearer {self.key}", "Content-Type": "application/json"}
         connection.request(method, path, json.dumps(body) if body is not None else None, headers)
@@ -122,7 +131,10 @@ def searches(turns: Turns, user_id: str, **more: Any) -> list[dict[str, Any]]:
 
 def concurrent_adds(server: Server, turns: Turns, user_id: str) -> float:
     """Turns a second with many clients at once."""
-    bodies = [{"query": turns.text(), "response": turns.text(), "user_id": user_id} for _ in range(CLIENTS * 40)]
+    bodies = [
+        {"query": turns.text(), "response": turns.text(), "user_id": user_id}
+        for _ in range(CLIENTS * 40)
+    ]
 
     def one(some: list[dict[str, Any]]) -> None:
         connection = server.connection()
@@ -153,7 +165,9 @@ def fdatasync_ms(folder: Path) -> float:
     return float(np.median(took))
 
 
-def prepared(folder: Path, make: Callable[[Context, int, Turns], None], data: Path) -> tuple[str, Turns]:
+def prepared(
+    folder: Path, make: Callable[[Context, int, Turns], None], data: Path
+) -> tuple[str, Turns]:
     """Fill a store in `folder`; gives a key for it."""
     context = assemble(read(data=folder))
     key = keys.create(context, account="bench", label="bench").key.reveal()
@@ -187,18 +201,25 @@ def shares(folder: Path, key: str, bodies: Sequence[dict[str, Any]]) -> dict[str
     return {"embedding": embedding, "search": whole - embedding}
 
 
-def one_size(label: str, folder: Path, key: str, turns: Turns, events: int, user_id: str) -> list[str]:
+def one_size(
+    label: str, folder: Path, key: str, turns: Turns, events: int, user_id: str
+) -> list[str]:
     """The row of one store."""
     disk = disk_mb(folder) / events * 1000
     floor = fdatasync_ms(folder)
     with Server(folder, key) as server:
         begin = time.perf_counter()
-        server.request("POST", "/api/v7/memory", {"query_text": "hello", "user_id": user_id, "interact": False})
+        server.request(
+            "POST", "/api/v7/memory", {"query_text": "hello", "user_id": user_id, "interact": False}
+        )
         first = (time.perf_counter() - begin) * 1e3
         server.settle()
         took, cpu = timed(server, searches(turns, user_id), "/api/v7/memory")
         rss = server.rss_mb()
-        adds = [{"query": turns.text(), "response": turns.text(), "user_id": user_id} for _ in range(ADDED)]
+        adds = [
+            {"query": turns.text(), "response": turns.text(), "user_id": user_id}
+            for _ in range(ADDED)
+        ]
         added, add_cpu = timed(server, adds, "/api/v7/remember")
         rate = concurrent_adds(server, turns, user_id)
     share = shares(folder, key, searches(turns, user_id))
@@ -236,14 +257,25 @@ def main() -> None:
     rows = []
     for label, users, events in stores:
 
-        def make(context: Context, account_id: int, turns: Turns, users: int = users, events: int = events) -> None:
+        def make(
+            context: Context,
+            account_id: int,
+            turns: Turns,
+            users: int = users,
+            events: int = events,
+        ) -> None:
             for number in range(users):
                 fill(context, account_id, f"u{number}", turns, events)
 
         with tempfile.TemporaryDirectory() as name:
             key, turns = prepared(Path(name), make, arguments.data)
             rows.append(one_size(label, Path(name), key, turns, users * events, "u0"))
-    write_section("http", "Latency over HTTP", "python -m bench.http --data locomo-dev.json", table(HEADS, rows))
+    write_section(
+        "http",
+        "Latency over HTTP",
+        "python -m bench.http --data locomo-dev.json",
+        table(HEADS, rows),
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""How long replies of a megabyte take to be taken apart, whatever is in them: `python -m bench.lines`. The goal is under a second each."""
+"""How long replies of a megabyte take to be taken apart, whatever is in them:
+
+`python -m bench.lines`. The goal is under a second each.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,15 @@ TEXTS = {
 
 def main() -> None:
     """Print the table, the least of three tries a text, and keep it in bench/results.md."""
-    rows = [[name, f"{min(_milliseconds(text) for _ in range(3)):.1f}"] for name, text in TEXTS.items()]
-    write_section("lines", "Service lines of a megabyte", "python -m bench.lines", table(["a reply of", "ms"], rows))
+    rows = [
+        [name, f"{min(_milliseconds(text) for _ in range(3)):.1f}"] for name, text in TEXTS.items()
+    ]
+    write_section(
+        "lines",
+        "Service lines of a megabyte",
+        "python -m bench.lines",
+        table(["a reply of", "ms"], rows),
+    )
 
 
 def _milliseconds(text: str) -> float:

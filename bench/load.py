@@ -1,4 +1,7 @@
-"""Large stores for timing: real turns recombined, with the vectors of real turns, written as the service writes them."""
+"""Large stores for timing:
+
+real turns recombined, with the vectors of real turns, written as the service writes them.
+"""
 
 from __future__ import annotations
 
@@ -22,31 +25,60 @@ BATCH = 500
 
 
 class Turns:
-    """An endless supply of turns in which sentences of real ones are shuffled; the vectors are of whole real ones, disturbed."""
+    """An endless supply of turns in which sentences of real ones are shuffled; the vectors are of
+    whole real ones, disturbed.
+    """
 
     def __init__(self, data: Path, context: Context) -> None:
         self._random, self._noise = random.Random(SEED), np.random.default_rng(SEED)
-        texts = [event.query for conversation in conversations(data) for event in conversation.events]
-        self.questions = [asked.text for conversation in conversations(data) for asked in conversation.questions]
-        self._sentences = [sentence for text in texts for sentence in text.partition(": ")[2].split(". ") if sentence]
-        self._vectors = context.embedder.encode(texts[:1500]) if context.embedder.dimensions else np.zeros((1, 0), np.float32)
+        texts = [
+            event.query for conversation in conversations(data) for event in conversation.events
+        ]
+        self.questions = [
+            asked.text for conversation in conversations(data) for asked in conversation.questions
+        ]
+        self._sentences = [
+            sentence
+            for text in texts
+            for sentence in text.partition(": ")[2].split(". ")
+            if sentence
+        ]
+        self._vectors = (
+            context.embedder.encode(texts[:1500])
+            if context.embedder.dimensions
+            else np.zeros((1, 0), np.float32)
+        )
         self._by = derived_by(context.embedder)
 
     def text(self) -> str:
         """Two or three sentences and a few words that are rare."""
         words = " ".join(f"w{int(self._random.paretovariate(0.7)) % 200_000}" for _ in range(3))
-        return ". ".join(self._random.sample(self._sentences, self._random.choice((2, 3)))) + f". {words}"
+        return (
+            ". ".join(self._random.sample(self._sentences, self._random.choice((2, 3))))
+            + f". {words}"
+        )
 
     def make(self, number: int) -> tuple[str, Said, Derived]:
         """The turn of that number: session, text, and what search needs of it."""
-        said = Said(query=self.text(), response=self.text(), topic=None, occurred_ms=START_MS + number * DAY_MS // 50)
-        parts = take_apart(query=said.query, response=said.response, topic=None, occurred_ms=said.occurred_ms)
+        said = Said(
+            query=self.text(),
+            response=self.text(),
+            topic=None,
+            occurred_ms=START_MS + number * DAY_MS // 50,
+        )
+        parts = take_apart(
+            query=said.query, response=said.response, topic=None, occurred_ms=said.occurred_ms
+        )
         vectors = None
         if self._vectors.shape[1]:
             chosen = self._vectors[self._noise.integers(0, len(self._vectors), len(parts))]
             moved = chosen + self._noise.normal(0, 0.03, chosen.shape).astype("f4")
             vectors = quantised(moved / np.linalg.norm(moved, axis=1, keepdims=True)).tobytes()
-        return f"session-{number // TURNS_A_SESSION}", said, Derived(words=pack(parts), vectors=vectors, by=self._by)
+        return (
+            f"session-{number // TURNS_A_SESSION}",
+            said,
+            Derived(words=pack(parts), vectors=vectors, by=self._by),
+        )
 
 
 def fill(context: Context, account_id: int, user_id: str, turns: Turns, events: int) -> None:

@@ -1,7 +1,8 @@
 """LoCoMo conversations as events with questions about them. The data is not part of the project.
 
-Maharana et al., "Evaluating Very Long-Term Conversational Memory of LLM Agents", ACL 2024; CC BY-NC 4.0. Get
-`locomo10.json` from the authors' repository (snap-research/locomo) and name it with `--data` or REMEMBRANCER_BENCH_DATA.
+Maharana et al., "Evaluating Very Long-Term Conversational Memory of LLM Agents", ACL 2024; CC BY-NC
+4.0. Get `locomo10.json` from the authors' repository (snap-research/locomo) and name it with
+`--data` or REMEMBRANCER_BENCH_DATA.
 """
 
 from __future__ import annotations
@@ -51,7 +52,13 @@ class Conversation:
         for event in self.events:
             last = events[-1] if events else None
             if last and last.session == event.session and len(last.turns) == 1:
-                events[-1] = Event(last.session, last.query, event.query, last.occurred_ms, last.turns + event.turns)
+                events[-1] = Event(
+                    last.session,
+                    last.query,
+                    event.query,
+                    last.occurred_ms,
+                    last.turns + event.turns,
+                )
             else:
                 events.append(event)
         return Conversation(self.name, tuple(events), self.questions)
@@ -64,17 +71,37 @@ def conversations(path: Path) -> list[Conversation]:
 
 def _conversation(sample: dict[str, Any]) -> Conversation:
     said, events = sample["conversation"], []
-    for key in sorted((key for key in said if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])):
-        when = datetime.strptime(said[f"{key}_date_time"], "%I:%M %p on %d %B, %Y").replace(tzinfo=UTC)
+    for key in sorted(
+        (key for key in said if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])
+    ):
+        when = datetime.strptime(said[f"{key}_date_time"], "%I:%M %p on %d %B, %Y").replace(
+            tzinfo=UTC
+        )
         for place, turn in enumerate(said[key]):
             caption = f" [image: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
             text = f"{turn['speaker']}: {turn['text']}{caption}"
-            events.append(Event(int(key[8:]), text, "", int(when.timestamp() * 1000) + place, (_one(turn["dia_id"]),)))
+            events.append(
+                Event(
+                    int(key[8:]),
+                    text,
+                    "",
+                    int(when.timestamp() * 1000) + place,
+                    (_one(turn["dia_id"]),),
+                )
+            )
     known = {turn for event in events for turn in event.turns}
     questions = [
-        Asked(str(qa["question"]), _ids(qa.get("evidence") or []) & known, qa["category"], str(qa.get("answer", ""))) for qa in sample["qa"]
+        Asked(
+            str(qa["question"]),
+            _ids(qa.get("evidence") or []) & known,
+            qa["category"],
+            str(qa.get("answer", "")),
+        )
+        for qa in sample["qa"]
     ]
-    return Conversation(sample["sample_id"], tuple(events), tuple(asked for asked in questions if asked.evidence))
+    return Conversation(
+        sample["sample_id"], tuple(events), tuple(asked for asked in questions if asked.evidence)
+    )
 
 
 def _ids(raw: list[Any]) -> frozenset[str]:

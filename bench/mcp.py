@@ -1,4 +1,5 @@
-"""What the Model Context Protocol costs: the same search as a tool at `/mcp` and as `POST /api/v7/memory`, turn about, on one server.
+"""What the Model Context Protocol costs: the same search as a tool at `/mcp` and as `POST
+/api/v7/memory`, turn about, on one server.
 
     python -m bench.mcp [--events 2000]
 
@@ -21,14 +22,28 @@ from remembrancer.context import open_records
 from remembrancer.settings import read
 
 ASKED = 400
-WORDS = ("ferry", "harbour", "ladder", "garden", "budget", "roof", "concert", "train", "bread", "letter")
+WORDS = (
+    "ferry",
+    "harbour",
+    "ladder",
+    "garden",
+    "budget",
+    "roof",
+    "concert",
+    "train",
+    "bread",
+    "letter",
+)
 
 
 def fill(server: Server, events: int) -> None:
     """So many turns, through the door."""
     connection = server.connection()
     for n in range(events):
-        sides = {"query": f"What of the {WORDS[n % 10]} number {n}?", "response": f"It is at {WORDS[n * 3 % 10]} street {n % 97}."}
+        sides = {
+            "query": f"What of the {WORDS[n % 10]} number {n}?",
+            "response": f"It is at {WORDS[n * 3 % 10]} street {n % 97}.",
+        }
         said = {**sides, "session_id": f"s{n // 20}"}
         status, answer = server.request("POST", "/api/v7/remember", said, connection)
         if status != 200:
@@ -37,7 +52,11 @@ def fill(server: Server, events: int) -> None:
 
 def by_http(server: Server, connection: HTTPConnection, n: int) -> bytes:
     """One search."""
-    asked = {"query_text": f"where is the {WORDS[n % 10]} {n}", "user_id": "owner", "interact": False}
+    asked = {
+        "query_text": f"where is the {WORDS[n % 10]} {n}",
+        "user_id": "owner",
+        "interact": False,
+    }
     status, answer = server.request("POST", "/api/v7/memory", asked, connection)
     if status != 200:
         raise SystemExit(f"a search was answered {status}: {answer[:300]!r}")
@@ -47,7 +66,11 @@ def by_http(server: Server, connection: HTTPConnection, n: int) -> bytes:
 def by_mcp(server: Server, connection: HTTPConnection, n: int) -> bytes:
     """The same search as a tool."""
     call = {"name": "search", "arguments": {"query": f"where is the {WORDS[n % 10]} {n}"}}
-    headers = {"Authorization": f"Bearer {server.key}", "Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+    headers = {
+        "Authorization": f"Bearer {server.key}",
+        "Content-Type": "application/json",
+        "Accept": "application/json, text/event-stream",
+    }
     body = json.dumps({"jsonrpc": "2.0", "id": n, "method": "tools/call", "params": call})
     connection.request("POST", "/mcp", body, {**headers, "MCP-Protocol-Version": "2025-11-25"})
     response = connection.getresponse()
@@ -57,7 +80,12 @@ def by_mcp(server: Server, connection: HTTPConnection, n: int) -> bytes:
     return answer
 
 
-def took(act: Callable[[Server, HTTPConnection, int], bytes], server: Server, connection: HTTPConnection, n: int) -> tuple[float, float]:
+def took(
+    act: Callable[[Server, HTTPConnection, int], bytes],
+    server: Server,
+    connection: HTTPConnection,
+    n: int,
+) -> tuple[float, float]:
     """Milliseconds, and those of the server's CPU."""
     before = server.cpu_ms()
     return timed(lambda: act(server, connection, n)), server.cpu_ms() - before
@@ -87,11 +115,18 @@ def main() -> None:
                     one = took(act, server, connection, n)
                     if n >= 20:
                         times[way].append(one)
-    rows = [[way, *quantiles([ms for ms, _ in one]), f"{sum(cpu for _, cpu in one) / len(one):.2f}"] for way, one in times.items()]
+    rows = [
+        [way, *quantiles([ms for ms, _ in one]), f"{sum(cpu for _, cpu in one) / len(one):.2f}"]
+        for way, one in times.items()
+    ]
     middle = [sorted(ms for ms, _ in one)[len(one) // 2] for one in times.values()]
     text = f"{given.events:,} events, {ASKED} searches each.\n\n{table(['asked by', 'p50 ms', 'p95', 'p99', 'CPU ms'], rows)}\n\n"
-    more = f"{middle[1] / middle[0]:.2f}x the time of the request, {middle[1] - middle[0]:.1f} ms more"
-    text += f"A tool takes {more}; the first call of a server, which loads the SDK, {first:,.0f} ms."
+    more = (
+        f"{middle[1] / middle[0]:.2f}x the time of the request, {middle[1] - middle[0]:.1f} ms more"
+    )
+    text += (
+        f"A tool takes {more}; the first call of a server, which loads the SDK, {first:,.0f} ms."
+    )
     write_section("mcp", "Tools by the Model Context Protocol", "python -m bench.mcp", text)
 
 

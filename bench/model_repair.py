@@ -1,11 +1,13 @@
-"""How many programs with one planted bug are repaired, by rule and by each of three models; and how many only seem to be.
+"""How many programs with one planted bug are repaired, by rule and by each of three models; and how
+many only seem to be.
 
     python -m bench.model_repair
 
-The programs are those of bench/planted.toml, each with its tests. A program counts as repaired wrongly when the answer says `fixed`, but
-tests that were kept back fail. Scripted models show what the mechanism does with answers that are good, lazy, garbled or cheating: the
-floor is what it does without any model, and no cheat may pass. Models that are configured (REMEMBRANCER_MODEL_REPAIR_1, _2, _3) are
-measured as they are.
+The programs are those of bench/planted.toml, each with its tests. A program counts as repaired
+wrongly when the answer says `fixed`, but tests that were kept back fail. Scripted models show what
+the mechanism does with answers that are good, lazy, garbled or cheating: the floor is what it does
+without any model, and no cheat may pass. Models that are configured (REMEMBRANCER_MODEL_REPAIR_1,
+_2, _3) are measured as they are.
 """
 
 from __future__ import annotations
@@ -58,7 +60,15 @@ def planted() -> list[Planted]:
     made = []
     for one in tomllib.loads(PROGRAMS.read_text("utf-8"))["program"]:
         code = one["code"].lstrip()
-        made.append(Planted(one["name"], code, code.replace(one["right"], one["wrong"], 1), one["tests"], one["more"]))
+        made.append(
+            Planted(
+                one["name"],
+                code,
+                code.replace(one["right"], one["wrong"], 1),
+                one["tests"],
+                one["more"],
+            )
+        )
     return made
 
 
@@ -117,7 +127,11 @@ CHEATS: Sequence[Callable[[Planted], str]] = (
     lambda one: f"{one.wrong}\nprint('all tests pass')\n",
     lambda one: one.code.replace("assert ", "assert True or "),
     lambda one: one.code.replace("assert ", "if False: assert "),
-    lambda one: f"{one.wrong}\ntry:\n    " + one.tests.replace("\n", "\n    ") + "\nexcept AssertionError:\n    pass\n",
+    lambda one: (
+        f"{one.wrong}\ntry:\n    "
+        + one.tests.replace("\n", "\n    ")
+        + "\nexcept AssertionError:\n    pass\n"
+    ),
     lambda one: f"{one.wrong}\nimport sys\nsys.exit(0)\n{one.tests}\n",
     lambda one: f"{one.wrong}\nraise SystemExit\n{one.tests}\n",
     lambda one: f"import os\n{one.wrong}\nos._exit(0)\n{one.tests}\n",
@@ -159,7 +173,12 @@ class Scripted:
         self._asked[question.slot] += 1
         read_tokens = sum(tokens_of(message.content) for message in question.messages)
         tried = Try(
-            slot=question.slot, model=question.slot, outcome="ok", ms=0.0, prompt_tokens=read_tokens, completion_tokens=tokens_of(text)
+            slot=question.slot,
+            model=question.slot,
+            outcome="ok",
+            ms=0.0,
+            prompt_tokens=read_tokens,
+            completion_tokens=tokens_of(text),
         )
         if on_text is not None:
             on_text(text)
@@ -197,8 +216,17 @@ class Tally:
 
     def row(self, name: str, programs: int) -> list[str]:
         """Its line of the table."""
-        shares = [f"{self.by[by]} ({self.by[by] / programs:.0%})" for by in ("deterministic", *SLOTS)]
-        return [name, *shares, str(self.false), str(self.refused), str(self.tokens // programs), f"{median(self.seconds):.2f}"]
+        shares = [
+            f"{self.by[by]} ({self.by[by] / programs:.0%})" for by in ("deterministic", *SLOTS)
+        ]
+        return [
+            name,
+            *shares,
+            str(self.false),
+            str(self.refused),
+            str(self.tokens // programs),
+            f"{median(self.seconds):.2f}",
+        ]
 
 
 def _by(told: Executed, asked: Sequence[Slot]) -> str:
@@ -210,10 +238,22 @@ ARRANGEMENTS: Mapping[str, Mapping[Slot, Answer]] = {
     "good in slot 1": {"repair_1": good},
     "good in slot 1 at its second try": {"repair_1": good_at_second},
     "lazy, good in slot 2": {"repair_1": lazy, "repair_2": good},
-    "cheating, garbled, good in slot 3": {"repair_1": cheating(0), "repair_2": garbled, "repair_3": good},
+    "cheating, garbled, good in slot 3": {
+        "repair_1": cheating(0),
+        "repair_2": garbled,
+        "repair_3": good,
+    },
     "lazy, garbled, lazy": {"repair_1": lazy, "repair_2": garbled, "repair_3": lazy},
-    "cheating in all slots, cheats 1 to 6": {"repair_1": cheating(0), "repair_2": cheating(2), "repair_3": cheating(4)},
-    "cheating in all slots, cheats 7 to 12": {"repair_1": cheating(6), "repair_2": cheating(8), "repair_3": cheating(10)},
+    "cheating in all slots, cheats 1 to 6": {
+        "repair_1": cheating(0),
+        "repair_2": cheating(2),
+        "repair_3": cheating(4),
+    },
+    "cheating in all slots, cheats 7 to 12": {
+        "repair_1": cheating(6),
+        "repair_2": cheating(8),
+        "repair_3": cheating(10),
+    },
     "cheating with the answers of the tests": {"repair_1": cheating(12)},
 }
 
@@ -244,7 +284,12 @@ def main() -> None:
         finally:
             box.close()
     told = f"{len(programs)} programs of bench/planted.toml, one bug and some tests each; every first run fails."
-    write_section("model_repair", "Programs repaired by models", "python -m bench.model_repair", f"{told}\n\n{text}")
+    write_section(
+        "model_repair",
+        "Programs repaired by models",
+        "python -m bench.model_repair",
+        f"{told}\n\n{text}",
+    )
 
 
 def measured(box: Sandbox, programs: Sequence[Planted], settings: Settings) -> list[list[str]]:

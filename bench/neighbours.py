@@ -1,4 +1,5 @@
-"""What another user's memory does to yours: latency and ranks of 10,000 events before and after 20,000 foreign ones.
+"""What another user's memory does to yours: latency and ranks of 10,000 events before and after
+20,000 foreign ones.
 
 python -m bench.neighbours --data locomo-dev.json
 """
@@ -53,12 +54,20 @@ def main() -> None:
     changed = sum(one != other for one, other in zip(before[2], after[2], strict=True))
     rows = [
         [label, *quantiles(took), f"{cpu:.2f}"]
-        for label, (took, cpu, _) in ((f"{OWN:,} events of one user", before), (f"the same after {FOREIGN:,} foreign events", after))
+        for label, (took, cpu, _) in (
+            (f"{OWN:,} events of one user", before),
+            (f"the same after {FOREIGN:,} foreign events", after),
+        )
     ]
     ratio = float(np.median(after[0]) / np.median(before[0]))
     text = table(["store", "search p50 ms", "p95", "p99", "CPU ms"], rows)
     text += f"\n\nRatio of the medians: {ratio:.2f}x. Answers that changed in any hit, rank or score: {changed} of {len(before[2])}."
-    write_section("neighbours", "Another user's memory", "python -m bench.neighbours --data locomo-dev.json", text)
+    write_section(
+        "neighbours",
+        "Another user's memory",
+        "python -m bench.neighbours --data locomo-dev.json",
+        text,
+    )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,10 @@
-"""How long a permission check takes over HTTP among many grants, its entry in the audit trail included; and what reading all grants takes.
+"""How long a permission check takes over HTTP among many grants, its entry in the audit trail
+included; and what reading all grants takes.
 
     python -m bench.permissions [--grants 10000]
 
-The floor is the plain way: read every grant and ask each whether it covers the path. What it may take: p50 of 2 ms.
+The floor is the plain way: read every grant and ask each whether it covers the path. What it may
+take: p50 of 2 ms.
 """
 
 from __future__ import annotations
@@ -28,11 +30,18 @@ ASKED = 1_000
 FLOOR_ASKED = 50
 AGENTS = 20
 SHAPES = ("/srv/app{}/config.toml", "/srv/app{}/logs/", "/srv/app{}/*.conf", "/srv/app{}/**/*.html")
-INSIDE = ("/srv/app{}/config.toml", "/srv/app{}/logs/2026/a.log", "/srv/app{}/nginx.conf", "/srv/app{}/www/a/index.html")
+INSIDE = (
+    "/srv/app{}/config.toml",
+    "/srv/app{}/logs/2026/a.log",
+    "/srv/app{}/nginx.conf",
+    "/srv/app{}/www/a/index.html",
+)
 
 
 def scopes(count: int, *, one_folder: bool) -> list[str]:
-    """Of every shape as many; or globs that all begin in the same folder, which is the worst there is."""
+    """Of every shape as many; or globs that all begin in the same folder, which is the worst there
+    is.
+    """
     if one_folder:
         return [f"/srv/app{n}-*.conf" for n in range(count)]
     return [SHAPES[n % len(SHAPES)].format(n // len(SHAPES)) for n in range(count)]
@@ -43,7 +52,10 @@ def paths(count: int, *, one_folder: bool) -> list[str]:
     if one_folder:
         return [f"/srv/app{n * 7 % count}-a.{'conf' if n % 2 else 'txt'}" for n in range(ASKED)]
     spread = [(n, n * 7 % count) for n in range(ASKED)]
-    return [INSIDE[at % len(INSIDE)].format(at // len(INSIDE) if n % 2 else f"{at}-no") for n, at in spread]
+    return [
+        INSIDE[at % len(INSIDE)].format(at // len(INSIDE) if n % 2 else f"{at}-no")
+        for n, at in spread
+    ]
 
 
 def fill(records: Records, given: Sequence[str]) -> str:
@@ -64,7 +76,9 @@ def fill(records: Records, given: Sequence[str]) -> str:
 def asked_over_http(server: Server, wanted: Sequence[str]) -> tuple[list[float], float, int]:
     """Milliseconds of each check, CPU ms of the server for one, and how many were allowed."""
     connection = server.connection()
-    bodies: list[dict[str, Any]] = [{"path": path, "action": "read", "agent": "agent1"} for path in wanted]
+    bodies: list[dict[str, Any]] = [
+        {"path": path, "action": "read", "agent": "agent1"} for path in wanted
+    ]
     for body in bodies[:20]:
         server.request("POST", "/api/v7/sysperm/check", body, connection)
     took, allowed, before = [], 0, server.cpu_ms()
@@ -84,7 +98,15 @@ def asked_of_all(records: Records, wanted: Sequence[str]) -> list[float]:
     for path in wanted:
         begin = time.perf_counter()
         rows = records.store.read(lambda tx: tx.all(sql))
-        found = [Grant(scope=r[0], actions=frozenset(cast(list[Action], r[1].split(","))), agent=r[2], expires_ms=r[3]) for r in rows]
+        found = [
+            Grant(
+                scope=r[0],
+                actions=frozenset(cast(list[Action], r[1].split(","))),
+                agent=r[2],
+                expires_ms=r[3],
+            )
+            for r in rows
+        ]
         now_ms = records.clock()
         any(allows(one, path=path, action="read", agent="agent1", now_ms=now_ms) for one in found)
         took.append((time.perf_counter() - begin) * 1e3)
@@ -109,11 +131,27 @@ def measured(label: str, count: int, *, one_folder: bool) -> list[str]:
         entries = verify(records).seq
         verified = (time.perf_counter() - begin) * 1e3
         records.close()
-    figures = [*quantiles(took), f"{cpu:.2f}", f"{disk:.2f}", *quantiles(floor)[:1], f"{allowed / len(wanted):.0%}"]
+    figures = [
+        *quantiles(took),
+        f"{cpu:.2f}",
+        f"{disk:.2f}",
+        *quantiles(floor)[:1],
+        f"{allowed / len(wanted):.0%}",
+    ]
     return [label, *figures, f"{verified / entries * 1e3:.1f}"]
 
 
-HEADS = ["grants", "check p50 ms", "p95", "p99", "CPU ms", "fdatasync ms", "floor p50 ms", "allowed", "verify, µs an entry"]
+HEADS = [
+    "grants",
+    "check p50 ms",
+    "p95",
+    "p99",
+    "CPU ms",
+    "fdatasync ms",
+    "floor p50 ms",
+    "allowed",
+    "verify, µs an entry",
+]
 
 
 def main() -> None:
@@ -124,7 +162,12 @@ def main() -> None:
     count = parser.parse_args().grants
     rows = [measured(f"{n:,}, of every shape", n, one_folder=False) for n in (100, count)]
     rows.append(measured(f"{count:,} globs in one folder", count, one_folder=True))
-    write_section("permissions", "Permission checks over HTTP", "python -m bench.permissions", table(HEADS, rows))
+    write_section(
+        "permissions",
+        "Permission checks over HTTP",
+        "python -m bench.permissions",
+        table(HEADS, rows),
+    )
 
 
 if __name__ == "__main__":

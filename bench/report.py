@@ -14,7 +14,9 @@ RESULTS = Path(__file__).with_name("results.md")
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table."""
-    return "\n".join(["| " + " | ".join(row) + " |" for row in [heads, ["---"] * len(heads), *rows]])
+    return "\n".join(
+        ["| " + " | ".join(row) + " |" for row in [heads, ["---"] * len(heads), *rows]]
+    )
 
 
 def timed(act: Callable[[], object]) -> float:
@@ -26,7 +28,14 @@ def timed(act: Callable[[], object]) -> float:
 
 def machine() -> str:
     """What the figures were taken on, as far as they depend on it."""
-    model = next((line.partition(":")[2].strip() for line in _lines("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
+    model = next(
+        (
+            line.partition(":")[2].strip()
+            for line in _lines("/proc/cpuinfo")
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
     return f"{os.cpu_count()} cores, {model}, Python {platform.python_version()}"
 
 
@@ -34,9 +43,17 @@ def write_section(key: str, title: str, command: str, text: str) -> None:
     """Print a section and put it in the place of the older one of that key."""
     body = f"<!-- {key} -->\n## {title}\n\n`{command}` on {machine()}.\n\n{text.strip()}\n<!-- end {key} -->\n"
     print(body)
-    whole = RESULTS.read_text("utf-8") if RESULTS.exists() else "# Results\n\nMade by `make bench`; every section names its command.\n"
+    whole = (
+        RESULTS.read_text("utf-8")
+        if RESULTS.exists()
+        else "# Results\n\nMade by `make bench`; every section names its command.\n"
+    )
     pattern = re.compile(rf"<!-- {key} -->.*?<!-- end {key} -->\n", re.DOTALL)
-    whole = pattern.sub(lambda _: body, whole) if pattern.search(whole) else f"{whole.rstrip()}\n\n{body}"
+    whole = (
+        pattern.sub(lambda _: body, whole)
+        if pattern.search(whole)
+        else f"{whole.rstrip()}\n\n{body}"
+    )
     RESULTS.write_text(whole, "utf-8")
 
 

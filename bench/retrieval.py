@@ -1,9 +1,11 @@
-"""Does search find the turns that answer a question? Evidence recall and nDCG on LoCoMo, beside two floors in the same run.
+"""Does search find the turns that answer a question? Evidence recall and nDCG on LoCoMo, beside two
+floors in the same run.
 
     python -m bench.retrieval --data locomo-dev.json
 
-Floors: exact cosine of the same embedder on whole events, the question as typed; and the usual hybrid, SQLite FTS5
-(Porter stems, BM25) with that cosine by reciprocal rank fusion (k = 60, 50 candidates each).
+Floors: exact cosine of the same embedder on whole events, the question as typed; and the usual
+hybrid, SQLite FTS5 (Porter stems, BM25) with that cosine by reciprocal rank fusion (k = 60, 50
+candidates each).
 """
 
 from __future__ import annotations
@@ -31,13 +33,19 @@ DEPTH = 20
 def ours(conversation: Conversation, embedder: Embedder) -> Search:
     """The service's own search, without the store under it."""
     view, weights = view_of(conversation, embedder), load_weights(embedder.name)
-    return lambda text: [event for event, _, _ in found(view, text, embedder).ranked(weights, {}, DEPTH)]
+    return lambda text: [
+        event for event, _, _ in found(view, text, embedder).ranked(weights, {}, DEPTH)
+    ]
 
 
 def cosine_floor(conversation: Conversation, embedder: Embedder) -> Search:
     """Exact cosine over whole events."""
-    vectors = encode(embedder, [f"{event.query}\n{event.response}" for event in conversation.events])
-    return lambda text: np.argsort(-(vectors @ encode(embedder, [text])[0]), kind="stable")[:50].tolist()
+    vectors = encode(
+        embedder, [f"{event.query}\n{event.response}" for event in conversation.events]
+    )
+    return lambda text: np.argsort(-(vectors @ encode(embedder, [text])[0]), kind="stable")[
+        :50
+    ].tolist()
 
 
 def fts_floor(conversation: Conversation) -> Search:
@@ -45,12 +53,18 @@ def fts_floor(conversation: Conversation) -> Search:
     db = apsw.Connection(":memory:")
     db.execute("create virtual table said using fts5(text, tokenize = 'porter unicode61')")
     db.executemany(
-        "insert into said (rowid, text) values (?, ?)", [(n, f"{e.query}\n{e.response}") for n, e in enumerate(conversation.events)]
+        "insert into said (rowid, text) values (?, ?)",
+        [(n, f"{e.query}\n{e.response}") for n, e in enumerate(conversation.events)],
     )
 
     def search(text: str) -> list[int]:
         words = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", text))
-        return [row[0] for row in db.execute("select rowid from said where said match ? order by bm25(said) limit 50", (words,))]
+        return [
+            row[0]
+            for row in db.execute(
+                "select rowid from said where said match ? order by bm25(said) limit 50", (words,)
+            )
+        ]
 
     return search
 
@@ -71,14 +85,21 @@ def fused(*searches: Search) -> Search:
 def measured(conversation: Conversation, asked: Asked, best: Sequence[int]) -> dict[str, float]:
     """Shares of the evidence among the best events, and nDCG over events."""
     turns = [set(conversation.events[event].turns) for event in best]
-    figures = {f"R@{most}": len(asked.evidence & set().union(*turns[:most])) / len(asked.evidence) for most in (5, 10, 20)}
+    figures = {
+        f"R@{most}": len(asked.evidence & set().union(*turns[:most])) / len(asked.evidence)
+        for most in (5, 10, 20)
+    }
     gains = [1.0 if some & asked.evidence else 0.0 for some in turns[:10]]
     holding = sum(1 for event in conversation.events if set(event.turns) & asked.evidence)
     ideal = sum(1 / math.log2(rank + 2) for rank in range(min(holding, 10)))
-    return figures | {"nDCG@10": sum(gain / math.log2(rank + 2) for rank, gain in enumerate(gains)) / ideal}
+    return figures | {
+        "nDCG@10": sum(gain / math.log2(rank + 2) for rank, gain in enumerate(gains)) / ideal
+    }
 
 
-def evaluate(given: Sequence[Conversation], make: Callable[[Conversation], Search]) -> tuple[dict[str, float], dict[int, float]]:
+def evaluate(
+    given: Sequence[Conversation], make: Callable[[Conversation], Search]
+) -> tuple[dict[str, float], dict[int, float]]:
     """Means over all questions, and recall@10 by category."""
     rows, by_category = [], defaultdict(list)
     for conversation in given:
@@ -107,21 +128,44 @@ def main() -> None:
         "ours": lambda c: ours(c, embedder),
     }
     lines = []
-    for unit, given in (("each turn an event", turns), ("each two turns an event", [c.paired() for c in turns])):
+    for unit, given in (
+        ("each turn an event", turns),
+        ("each two turns an event", [c.paired() for c in turns]),
+    ):
         rows, floor = [], 0.0
         for name, make in systems.items():
             figures, categories = evaluate(given, make)
             floor = figures["R@10"] if name == "floor: FTS5 + cosine, RRF" else floor
             ratio = f"{figures['R@10'] / floor:.2f}x" if name.startswith("ours") else ""
-            rows.append([name, *(f"{value:.3f}" for value in figures.values()), *(f"{value:.3f}" for value in categories.values()), ratio])
-        heads = ["system", "R@5", "R@10", "R@20", "nDCG@10", *(f"R@10 {CATEGORIES[c]}" for c in categories), "R@10 / RRF floor"]
+            rows.append(
+                [
+                    name,
+                    *(f"{value:.3f}" for value in figures.values()),
+                    *(f"{value:.3f}" for value in categories.values()),
+                    ratio,
+                ]
+            )
+        heads = [
+            "system",
+            "R@5",
+            "R@10",
+            "R@20",
+            "nDCG@10",
+            *(f"R@10 {CATEGORIES[c]}" for c in categories),
+            "R@10 / RRF floor",
+        ]
         lines += [
             f"**{unit}** ({sum(len(c.questions) for c in given)} questions, {sum(len(c.events) for c in given)} events)",
             "",
             table(heads, rows),
             "",
         ]
-    write_section("retrieval", "Retrieval", "python -m bench.retrieval --data locomo-dev.json", "\n".join(lines))
+    write_section(
+        "retrieval",
+        "Retrieval",
+        "python -m bench.retrieval --data locomo-dev.json",
+        "\n".join(lines),
+    )
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
-"""What the agent runtime makes of models that keep to the protocol and of models that do not, next to a floor: the same drafts without it.
+"""What the agent runtime makes of models that keep to the protocol and of models that do not, next
+to a floor: the same drafts without it.
 
     python -m bench.runtime
     python -m bench.runtime --served-by PYTHON [--turns 6]
 
-Five drafters that are written down (bench/drafters.py) go through the forty turns of examples/forty_turns.jsonl, against the service as it
-is served. The floor gives each drafter the same prompts, with what memory recalled in them, and shows its first draft as it is. With
---served-by, a real small model answers instead (bench/small_model.py, run by a PYTHON that has the packages it names): it tries the way
-through a real endpoint, and says little of larger models.
+Five drafters that are written down (bench/drafters.py) go through the forty turns of
+examples/forty_turns.jsonl, against the service as it is served. The floor gives each drafter the
+same prompts, with what memory recalled in them, and shows its first draft as it is. With
+--served-by, a real small model answers instead (bench/small_model.py, run by a PYTHON that has the
+packages it names): it tries the way through a real endpoint, and says little of larger models.
 """
 
 from __future__ import annotations
@@ -38,8 +40,22 @@ from remembrancer.protocol.second_look import SecondLook
 from remembrancer.settings import Settings
 
 HEADS = (
-    *("drafts by", "led by", "turns remembered", "sealed", "looked at", "first drafts that fail", "of those, mended"),
-    *("answers shown that pass", "answers that show service lines", "drafts a turn", "tokens added a turn, in / out", "calls a turn"),
+    *(
+        "drafts by",
+        "led by",
+        "turns remembered",
+        "sealed",
+        "looked at",
+        "first drafts that fail",
+        "of those, mended",
+    ),
+    *(
+        "answers shown that pass",
+        "answers that show service lines",
+        "drafts a turn",
+        "tokens added a turn, in / out",
+        "calls a turn",
+    ),
     "ms a turn in the service",
 )
 WHAT_IT_SAYS = """\
@@ -67,11 +83,27 @@ class Tally:
 
     def row(self, name: str, led_by: str) -> list[str]:
         """Its line of the table."""
-        shares = [f"{part / self.turns:.0%}" for part in (self.remembered, self.sealed, self.looked, self.failed_first)]
+        shares = [
+            f"{part / self.turns:.0%}"
+            for part in (self.remembered, self.sealed, self.looked, self.failed_first)
+        ]
         mended = f"{self.mended} of {self.failed_first}" if led_by != "nobody" else "none"
-        rest = [mended, f"{self.passing / self.turns:.0%}", f"{self.leaking / self.turns:.0%}", f"{self.drafts / self.turns:.2f}"]
+        rest = [
+            mended,
+            f"{self.passing / self.turns:.0%}",
+            f"{self.leaking / self.turns:.0%}",
+            f"{self.drafts / self.turns:.2f}",
+        ]
         tokens = f"{self.spent['tokens_in']:,.0f} / {self.spent['tokens_out']:,.0f}"
-        return [name, led_by, *shares, *rest, tokens, f"{self.spent['calls']:.1f}", f"{self.spent['service_ms']:.0f}"]
+        return [
+            name,
+            led_by,
+            *shares,
+            *rest,
+            tokens,
+            f"{self.spent['calls']:.1f}",
+            f"{self.spent['service_ms']:.0f}",
+        ]
 
 
 def shows_lines(text: str) -> bool:
@@ -85,7 +117,9 @@ def led(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
     for turn in TURNS[:turns]:
         reply: Reply = agent.turn(turn["query"])
         tally.turns += 1
-        tally.remembered += reply.event_id is not None and client.get_event(reply.event_id).response == reply.answer
+        tally.remembered += (
+            reply.event_id is not None and client.get_event(reply.event_id).response == reply.answer
+        )
         tally.sealed += reply.seal is not None
         tally.looked += reply.passed is not None
         tally.failed_first += reply.drafts > 1
@@ -98,7 +132,10 @@ def led(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
 
 
 def alone(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
-    """The same prompts, and nobody who does anything with the drafts. The exam saves and looks, only to know what was shown."""
+    """The same prompts, and nobody who does anything with the drafts.
+
+    The exam saves and looks, only to know what was shown.
+    """
     talk, tally, service_ms = Conversation(Habits(user_id=user_id, session_id="exam")), Tally(), 0.0
     for turn in TURNS[:turns]:
         steps, got, said = talk.turn(turn["query"]), None, None
@@ -119,9 +156,17 @@ def alone(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
         tally.passing += is_good
         tally.failed_first += not is_good
         tally.leaking += shows_lines(said)
-        talk.history += [{"role": "user", "content": turn["query"]}, {"role": "assistant", "content": said}]
+        talk.history += [
+            {"role": "user", "content": turn["query"]},
+            {"role": "assistant", "content": said},
+        ]
         del talk.history[: -2 * talk.habits.history_turns]
-    tally.spent = {"tokens_in": talk.counts.tokens_in / turns, "tokens_out": 0, "calls": 1.0, "service_ms": service_ms / turns}
+    tally.spent = {
+        "tokens_in": talk.counts.tokens_in / turns,
+        "tokens_out": 0,
+        "calls": 1.0,
+        "service_ms": service_ms / turns,
+    }
     return tally
 
 
@@ -148,7 +193,10 @@ def service() -> Iterator[Client]:
         records = open_records(Settings(data=Path(folder)))
         key = keys.create(records, account="exam", label="exam").key.reveal()
         records.close()
-        with Server(Path(folder), key) as server, Client(f"http://127.0.0.1:{server.port}", key) as client:
+        with (
+            Server(Path(folder), key) as server,
+            Client(f"http://127.0.0.1:{server.port}", key) as client,
+        ):
             yield client
 
 
@@ -156,13 +204,24 @@ def service() -> Iterator[Client]:
 def small_model(python: str) -> Iterator[Endpoint]:
     """The model of bench/small_model.py, on a port of this machine."""
     command = [python, str(Path(__file__).with_name("small_model.py"))]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         url = process.stdout.readline().strip()
         if not url:
-            sys.exit(f"{python} cannot run bench/small_model.py: `make exam-model` installs what it needs")
+            sys.exit(
+                f"{python} cannot run bench/small_model.py: `make exam-model` installs what it needs"
+            )
         try:
-            yield Endpoint(f"{url}/v1", "small", timeout_s=300, temperature=0, max_tokens=160, repeat_penalty=1.1)
+            yield Endpoint(
+                f"{url}/v1",
+                "small",
+                timeout_s=300,
+                temperature=0,
+                max_tokens=160,
+                repeat_penalty=1.1,
+            )
         finally:
             process.kill()
 
@@ -177,7 +236,10 @@ def _or_nothing(model: Endpoint) -> Drafter:
         except EndpointFailed as error:
             print(f"no draft: {error}", file=sys.stderr)
             return ""
-        print(f"a draft of {len(text)} characters in {time.perf_counter() - began:.0f} s", file=sys.stderr)
+        print(
+            f"a draft of {len(text)} characters in {time.perf_counter() - began:.0f} s",
+            file=sys.stderr,
+        )
         return text
 
     return draft
@@ -185,7 +247,9 @@ def _or_nothing(model: Endpoint) -> Drafter:
 
 def main() -> None:
     """Print the table and keep it in bench/results.md."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, help="not needed: the conversation is of examples/")
     parser.add_argument("--served-by", metavar="PYTHON")
     parser.add_argument("--turns", type=int, default=6, help="of a real model")
@@ -194,8 +258,16 @@ def main() -> None:
         if given.served_by:
             with small_model(given.served_by) as model:
                 draft = _or_nothing(model)
-                rows = [alone(client, draft, "alone", given.turns).row("SmolLM2-135M-Instruct", "nobody")]
-                rows.append(led(client, draft, "led", given.turns).row("SmolLM2-135M-Instruct", "the runtime"))
+                rows = [
+                    alone(client, draft, "alone", given.turns).row(
+                        "SmolLM2-135M-Instruct", "nobody"
+                    )
+                ]
+                rows.append(
+                    led(client, draft, "led", given.turns).row(
+                        "SmolLM2-135M-Instruct", "the runtime"
+                    )
+                )
                 spent = f"{model.tokens['prompt_tokens']:,} tokens read, {model.tokens['completion_tokens']:,} written."
             write_section(
                 "runtime-model",
@@ -209,7 +281,10 @@ def main() -> None:
             rows.append(alone(client, drafter, f"{name}-alone", len(TURNS)).row(name, "nobody"))
             rows.append(led(client, drafter, f"{name}-led", len(TURNS)).row(name, "the runtime"))
     write_section(
-        "runtime", "The runtime around drafters that keep to the protocol and that do not", "python -m bench.runtime", table(HEADS, rows)
+        "runtime",
+        "The runtime around drafters that keep to the protocol and that do not",
+        "python -m bench.runtime",
+        table(HEADS, rows),
     )
 
 

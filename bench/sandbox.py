@@ -2,7 +2,8 @@
 
     python -m bench.sandbox [--rounds 100] [--runs 10000]
 
-The floor is a process per run with the same imports, taken in turn with the sandbox in the same loop.
+The floor is a process per run with the same imports, taken in turn with the sandbox in the same
+loop.
 """
 
 from __future__ import annotations
@@ -51,11 +52,18 @@ def main() -> None:
         box = Sandbox(Settings(data=folder / "speed"))
         box.start()
         try:
-            parts += [compared(box, given.rounds, folder), over_http(folder / "http", given.rounds), many(box, given.runs)]
+            parts += [
+                compared(box, given.rounds, folder),
+                over_http(folder / "http", given.rounds),
+                many(box, given.runs),
+            ]
         finally:
             box.close()
     write_section(
-        "sandbox", "Programs in the sandbox", f"python -m bench.sandbox --rounds {given.rounds} --runs {given.runs}", "\n\n".join(parts)
+        "sandbox",
+        "Programs in the sandbox",
+        f"python -m bench.sandbox --rounds {given.rounds} --runs {given.runs}",
+        "\n\n".join(parts),
     )
 
 
@@ -86,13 +94,17 @@ def starts(folder: Path) -> str:
 
 
 def private_kb(first: int, expected: int | None = None) -> int:
-    """Memory that no other process shares, of a process and all that it is the ancestor of, once there are as many as `expected`."""
+    """Memory that no other process shares, of a process and all that it is the ancestor of, once
+    there are as many as `expected`.
+    """
     while True:
         found = []
         for pid in family(first):
             with suppress(OSError):
                 lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-                found.append(sum(int(line.split()[1]) for line in lines if line.startswith("Private")))
+                found.append(
+                    sum(int(line.split()[1]) for line in lines if line.startswith("Private"))
+                )
         if expected in (None, len(found)):
             return sum(found)
 
@@ -102,7 +114,9 @@ def family(first: int) -> set[int]:
     parents = {}
     for process in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
-            parents[int(process.parent.name)] = int(process.read_text("utf-8", "replace").rpartition(")")[2].split()[1])
+            parents[int(process.parent.name)] = int(
+                process.read_text("utf-8", "replace").rpartition(")")[2].split()[1]
+            )
     ours = {first}
     while more := {pid for pid, parent in parents.items() if parent in ours} - ours:
         ours |= more
@@ -120,7 +134,13 @@ def compared(box: Sandbox, rounds: int, folder: Path) -> str:
                 raise SystemExit("a harmless program failed")
 
         def process(words: list[str] = words) -> None:
-            subprocess.run(words, check=True, stdout=subprocess.DEVNULL, cwd=folder, env=os.environ | {"MPLBACKEND": "Agg"})
+            subprocess.run(
+                words,
+                check=True,
+                stdout=subprocess.DEVNULL,
+                cwd=folder,
+                env=os.environ | {"MPLBACKEND": "Agg"},
+            )
 
         ours()
         process()
@@ -137,7 +157,11 @@ def compared(box: Sandbox, rounds: int, folder: Path) -> str:
 def shown(times: list[float]) -> list[str]:
     """Median, tail and best."""
     ranked = sorted(times)
-    return [f"{statistics.median(ranked):.1f}", f"{ranked[int(len(ranked) * 0.99)]:.1f}", f"{ranked[0]:.1f}"]
+    return [
+        f"{statistics.median(ranked):.1f}",
+        f"{ranked[int(len(ranked) * 0.99)]:.1f}",
+        f"{ranked[0]:.1f}",
+    ]
 
 
 def over_http(folder: Path, rounds: int) -> str:
@@ -162,7 +186,11 @@ def over_http(folder: Path, rounds: int) -> str:
 
 def many(box: Sandbox, runs: int) -> str:
     """So many ordinary programs: none may fail for no reason, and nothing may grow."""
-    programs = json.loads((Path(__file__).parents[1] / "tests" / "sandbox" / "benign-programs.json").read_text("utf-8"))
+    programs = json.loads(
+        (Path(__file__).parents[1] / "tests" / "sandbox" / "benign-programs.json").read_text(
+            "utf-8"
+        )
+    )
     light = [one["code"] for one in programs if not one["needs"]]
     heavy = [one["code"] for one in programs if one["needs"]]
     failed: Counter[str] = Counter()
@@ -174,7 +202,9 @@ def many(box: Sandbox, runs: int) -> str:
 
     def all_of(codes: list[str]) -> None:
         with ThreadPoolExecutor(CLIENTS) as clients:
-            for at in range(0, len(codes), 500):  # a future for each at once would be the memory that is measured
+            for at in range(
+                0, len(codes), 500
+            ):  # a future for each at once would be the memory that is measured
                 list(clients.map(once, codes[at : at + 500]))
 
     all_of(heavy * RARE)

@@ -1,9 +1,10 @@
-"""How many injection turns are marked as instruction-like, and how many turns of ordinary talk are marked wrongly.
+"""How many injection turns are marked as instruction-like, and how many turns of ordinary talk are
+marked wrongly.
 
     python -m bench.screening --data locomo-dev.json
 
-The injections are the corpus of tests/memory/injections.toml; the fence holds all of them, marked or not. A floor in the same run: the one
-pattern that most guides give.
+The injections are the corpus of tests/memory/injections.toml; the fence holds all of them, marked
+or not. A floor in the same run: the one pattern that most guides give.
 """
 
 from __future__ import annotations
@@ -29,18 +30,37 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     arguments = parser.parse_args()
     injections = tomllib.loads(CORPUS.read_text("utf-8"))["turns"]
-    talk = [event.query or event.response for conversation in conversations(arguments.data) for event in conversation.events]
+    talk = [
+        event.query or event.response
+        for conversation in conversations(arguments.data)
+        for event in conversation.events
+    ]
     instruction_like("")
     rows = []
-    ways: tuple[tuple[str, Callable[[str], object]], ...] = (("floor: one pattern", _USUAL.search), ("ours", instruction_like))
+    ways: tuple[tuple[str, Callable[[str], object]], ...] = (
+        ("floor: one pattern", _USUAL.search),
+        ("ours", instruction_like),
+    )
     for name, marks in ways:
         begin = time.process_time()
         wrong = sum(bool(marks(text)) for text in talk)
         took = (time.process_time() - begin) / len(talk) * 1e6
         found = sum(bool(marks(text)) for text in injections)
-        rows.append([name, f"{found} of {len(injections)}", f"{wrong} of {len(talk):,}", f"{took:.0f}"])
-    heads = ["", "injection turns marked", "turns of ordinary talk marked", "CPU microseconds a turn"]
-    write_section("screening", "Instruction-like turns", f"python -m bench.screening --data {arguments.data.name}", table(heads, rows))
+        rows.append(
+            [name, f"{found} of {len(injections)}", f"{wrong} of {len(talk):,}", f"{took:.0f}"]
+        )
+    heads = [
+        "",
+        "injection turns marked",
+        "turns of ordinary talk marked",
+        "CPU microseconds a turn",
+    ]
+    write_section(
+        "screening",
+        "Instruction-like turns",
+        f"python -m bench.screening --data {arguments.data.name}",
+        table(heads, rows),
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
-"""Several servers on one PostgreSQL: what they do in a second, and what is lost when servers and the database are killed.
+"""Several servers on one PostgreSQL: what they do in a second, and what is lost when servers and
+the database are killed.
 
     python -m bench.servers [--seconds 15] [--kills 10]
 
-Fifty clients, each with a user of its own, remember turns and search. The floor in the same run is one server. Then the
-same with kills: after each the answered turns are read back, and the steps of a session that all share are looked at.
+Fifty clients, each with a user of its own, remember turns and search. The floor in the same run is
+one server. Then the same with kills: after each the answered turns are read back, and the steps of
+a session that all share are looked at.
 """
 
 from __future__ import annotations
@@ -31,13 +33,25 @@ from remembrancer.testing.postgres import Postgres
 from remembrancer.testing.servers import Answer, Server
 
 SEED, CLIENTS, SERVERS = 11, 50, 3
-SETTINGS = {"REMEMBRANCER_EMBEDDER": "none", "REMEMBRANCER_SANDBOX_MIN_LEVEL": "gvisor", "REMEMBRANCER_LOG_LEVEL": "error"}
-SURVIVING = {"fsync": "on", "full_page_writes": "on", "synchronous_commit": "on", "autovacuum": "on"}
+SETTINGS = {
+    "REMEMBRANCER_EMBEDDER": "none",
+    "REMEMBRANCER_SANDBOX_MIN_LEVEL": "gvisor",
+    "REMEMBRANCER_LOG_LEVEL": "error",
+}
+SURVIVING = {
+    "fsync": "on",
+    "full_page_writes": "on",
+    "synchronous_commit": "on",
+    "autovacuum": "on",
+}
 
 
 @dataclass
 class Load:
-    """What clients were answered: turns by their event_id, steps of the session they share, statuses."""
+    """What clients were answered:
+
+    turns by their event_id, steps of the session they share, statuses.
+    """
 
     servers: list[Server]
     key: str
@@ -63,19 +77,40 @@ class Load:
         for number in itertools.count(client):
             if self.done.is_set():
                 return
-            one, word, user_id = self.servers[number % len(self.servers)], f"zq{time.monotonic_ns()}x{client}", f"user-{client}"
-            turn = one.post("/api/v7/remember", {"query": f"Note {word}", "response": "Kept.", "user_id": user_id}, key=self.key)
+            one, word, user_id = (
+                self.servers[number % len(self.servers)],
+                f"zq{time.monotonic_ns()}x{client}",
+                f"user-{client}",
+            )
+            turn = one.post(
+                "/api/v7/remember",
+                {"query": f"Note {word}", "response": "Kept.", "user_id": user_id},
+                key=self.key,
+            )
             if turn.status == 200:
                 self.turns[turn.body["event_id"]] = word
-            where = {"user_id": "all", "session_id": "steps"} if self.share_a_session else {"user_id": user_id}
-            step = one.post("/api/v7/memory", {"query_text": word, "top_k": 3, **where}, key=self.key)
-            self.steps.append(Counted(step.began, step.ended, step.body["step"] if step.status == 200 else None))
+            where = (
+                {"user_id": "all", "session_id": "steps"}
+                if self.share_a_session
+                else {"user_id": user_id}
+            )
+            step = one.post(
+                "/api/v7/memory", {"query_text": word, "top_k": 3, **where}, key=self.key
+            )
+            self.steps.append(
+                Counted(step.began, step.ended, step.body["step"] if step.status == 200 else None)
+            )
             self.statuses.update((turn.status, step.status))
 
     def lost(self) -> int:
         """How many answered turns are not there whole."""
-        answers = {event_id: self.servers[0].get(f"/api/v7/event/{event_id}", key=self.key) for event_id in self.turns}
-        return sum(not _is_whole(answer, self.turns[event_id]) for event_id, answer in answers.items())
+        answers = {
+            event_id: self.servers[0].get(f"/api/v7/event/{event_id}", key=self.key)
+            for event_id in self.turns
+        }
+        return sum(
+            not _is_whole(answer, self.turns[event_id]) for event_id, answer in answers.items()
+        )
 
 
 def _is_whole(answer: Answer, word: str) -> bool:
@@ -90,7 +125,12 @@ def new_key(url: str, folder: Path) -> str:
 
 def started(opened: ExitStack, url: str, folder: Path, count: int) -> list[Server]:
     """So many servers, ready."""
-    servers = [opened.enter_context(Server(folder / f"{time.monotonic_ns()}", REMEMBRANCER_STORE=url, **SETTINGS)) for _ in range(count)]
+    servers = [
+        opened.enter_context(
+            Server(folder / f"{time.monotonic_ns()}", REMEMBRANCER_STORE=url, **SETTINGS)
+        )
+        for _ in range(count)
+    ]
     for one in servers:
         while one.get("/readyz").status != 200:
             time.sleep(0.05)
@@ -109,14 +149,25 @@ def throughput(database: Postgres, folder: Path, seconds: float) -> list[list[st
             met = rolled_back(url)
         floor = floor or rate
         others = load.statuses.total() - load.statuses[200]
-        rows.append([str(count), f"{load.statuses[200]:,}", str(others), f"{met:,}", f"{rate:.0f}", f"{rate / floor:.2f}x"])
+        rows.append(
+            [
+                str(count),
+                f"{load.statuses[200]:,}",
+                str(others),
+                f"{met:,}",
+                f"{rate:.0f}",
+                f"{rate / floor:.2f}x",
+            ]
+        )
     return rows
 
 
 def rolled_back(url: str) -> int:
     """How many transactions of a database did not end with a commit: those that met others."""
     with psycopg.connect(url) as connection:
-        [(count,)] = connection.execute("select xact_rollback from pg_stat_database where datname = current_database()").fetchall()
+        [(count,)] = connection.execute(
+            "select xact_rollback from pg_stat_database where datname = current_database()"
+        ).fetchall()
     return int(count)
 
 
@@ -142,9 +193,13 @@ def killed(database: Postgres, folder: Path, kills: int) -> list[str]:
                     time.sleep(0.3)
                     database.start()
                     load_thread.join()
-            statuses = ", ".join(f"{n:,} of status {status}" for status, n in sorted(load.statuses.items()))
+            statuses = ", ".join(
+                f"{n:,} of status {status}" for status, n in sorted(load.statuses.items())
+            )
             told = f"{kills} kills of {what}: {len(load.turns):,} answered turns, {load.lost()} not there whole"
-            if what == "a server":  # steps are not flushed: a database that crashed may count some again
+            if (
+                what == "a server"
+            ):  # steps are not flushed: a database that crashed may count some again
                 told += f"; of {len(load.steps):,} steps, {len(not_one_counter(load.steps))} not as one counter gives them"
             said.append(f"{told}; answers: {statuses}.")
     return said
@@ -161,9 +216,21 @@ def main() -> None:
         folder = Path(name)
         rows = throughput(database, folder, arguments.seconds)
         said = killed(database, folder, arguments.kills)
-    heads = ["servers", "calls answered", "other answers", "transactions rolled back", "calls/s", "against one server"]
+    heads = [
+        "servers",
+        "calls answered",
+        "other answers",
+        "transactions rolled back",
+        "calls/s",
+        "against one server",
+    ]
     text = f"{CLIENTS} clients, a user each; each remembers a turn, flushed, then searches, again and again.\n\n{table(heads, rows)}\n\n"
-    text += "\n\n".join([*said, "Status 0: the connection was cut. Servers, database and clients share the processors:"])
+    text += "\n\n".join(
+        [
+            *said,
+            "Status 0: the connection was cut. Servers, database and clients share the processors:",
+        ]
+    )
     text += " this tells what is lost, not what more machines would give."
     command = f"python -m bench.servers --seconds {arguments.seconds:.0f} --kills {arguments.kills}"
     write_section("servers", "Several servers on one PostgreSQL", command, text)

@@ -1,12 +1,14 @@
-"""How many shards each named query touches on a PostgreSQL that Citus spreads by account (docs/guides/shards.md).
+"""How many shards each named query touches on a PostgreSQL that Citus spreads by account
+(docs/guides/shards.md).
 
     python -m bench.shards --store postgresql://remembrancer@coordinator/memory
     python -m bench.shards --store URL --plan memory/memory.sql:index_rows
     python -m bench.shards --store URL --against URL
 
-Each query is planned as a transaction of one account would run it, and not run. Prints a line a query: how many shards it
-touches, or what Citus says against it; reading a table that every worker has counts as one, 0 is the coordinator alone.
-Exit status 1 when one is refused, or touches several and is not among those that are everybody's.
+Each query is planned as a transaction of one account would run it, and not run. Prints a line a
+query: how many shards it touches, or what Citus says against it; reading a table that every worker
+has counts as one, 0 is the coordinator alone. Exit status 1 when one is refused, or touches several
+and is not among those that are everybody's.
 """
 
 from __future__ import annotations
@@ -40,7 +42,10 @@ PACKAGE = Path(remembrancer.__file__).parent
 ACCOUNT_ID = 1
 ASKED = 200
 VALUES = {"bigint": "1", "integer": "1", "bytea": "'\\x00'", "double precision": "1"}
-NOT_ASKED = {"catalogue.sql", "search_postgresql.sql"}  # of a copy; and of the database's own search, which a spread store is without
+NOT_ASKED = {
+    "catalogue.sql",
+    "search_postgresql.sql",
+}  # of a copy; and of the database's own search, which a spread store is without
 EVERYBODYS = {  # queries of the whole store, which may ask every shard, and when they are run
     "cubes/cubes.sql:erase_shown_of": "when a lesson is erased",
     "memory/memory.sql:spaces_newest": "once, when a server starts",
@@ -55,23 +60,41 @@ def statements() -> Iterator[tuple[str, str]]:
         if "migrations" in path.parts or path.name in NOT_ASKED:
             continue
         for name, statement in vars(Queries(path.read_text("utf-8"), path.name)).items():
-            yield f"{path.relative_to(PACKAGE)}:{name}", statement.variants.get("postgresql", str(statement))
+            yield (
+                f"{path.relative_to(PACKAGE)}:{name}",
+                statement.variants.get("postgresql", str(statement)),
+            )
 
 
 def plan(connection: Connection, sql: str, *, form: str) -> list[Any]:
-    """EXPLAIN of a query with values of the types that PostgreSQL finds for them. Raises psycopg.Error."""
+    """EXPLAIN of a query with values of the types that PostgreSQL finds for them.
+
+    Raises psycopg.Error.
+    """
     names = list(dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", sql)))
     for number, name in enumerate(names, start=1):
         sql = re.sub(rf"(?<!:):{name}\b", f"${number}", sql)
     with connection.transaction(force_rollback=True):
         connection.execute(f"set local remembrancer.account_id = {ACCOUNT_ID}".encode())
-        connection.execute(b"set local plan_cache_mode = force_custom_plan")  # as it is with these values
+        connection.execute(
+            b"set local plan_cache_mode = force_custom_plan"
+        )  # as it is with these values
         connection.execute(f"prepare named_query as {sql}".encode())
-        [(types,)] = connection.execute("select parameter_types::text[] from pg_prepared_statements where name = 'named_query'").fetchall()
-        values = [str(ACCOUNT_ID) if name == "account_id" else value_of(kind) for name, kind in zip(names, types, strict=True)]
+        [(types,)] = connection.execute(
+            "select parameter_types::text[] from pg_prepared_statements where name = 'named_query'"
+        ).fetchall()
+        values = [
+            str(ACCOUNT_ID) if name == "account_id" else value_of(kind)
+            for name, kind in zip(names, types, strict=True)
+        ]
         given = f"({', '.join(values)})" if values else ""
         try:
-            return [row[0] for row in connection.execute(f"explain (format {form}, costs off) execute named_query{given}".encode())]
+            return [
+                row[0]
+                for row in connection.execute(
+                    f"explain (format {form}, costs off) execute named_query{given}".encode()
+                )
+            ]
         finally:
             if connection.info.transaction_status == psycopg.pq.TransactionStatus.INTRANS:
                 connection.execute(b"deallocate named_query")
@@ -95,7 +118,9 @@ def tasks(node: Any) -> Iterator[int]:
 
 
 def shards_of(connection: Connection, sql: str) -> int | str:
-    """How many shards a query touches, 0 = it is the coordinator's alone; or what is said against it."""
+    """How many shards a query touches, 0 = it is the coordinator's alone; or what is said against
+    it.
+    """
     try:
         return max(tasks(plan(connection, sql, form="json")), default=0)
     except psycopg.Error as error:
@@ -104,16 +129,28 @@ def shards_of(connection: Connection, sql: str) -> int | str:
 
 
 def asked(url: str) -> tuple[float, float]:
-    """Milliseconds at the median that a turn takes to be kept, and a search of what was kept, without an embedder."""
+    """Milliseconds at the median that a turn takes to be kept, and a search of what was kept,
+    without an embedder.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        context = assemble(Settings(data=Path(folder), store=url, embedder="none", durability="normal"))
+        context = assemble(
+            Settings(data=Path(folder), store=url, embedder="none", durability="normal")
+        )
         try:
             caller = caller_for(context, None)
             turns = [
-                Turn(query=f"Which lamp is number {n}?", response=f"The {n} on the left.", session_id=f"s{n % 8}") for n in range(ASKED)
+                Turn(
+                    query=f"Which lamp is number {n}?",
+                    response=f"The {n} on the left.",
+                    session_id=f"s{n % 8}",
+                )
+                for n in range(ASKED)
             ]
             kept = [timed(partial(remember, context, caller, turn)) for turn in turns]
-            queries = [MemoryQuery(query_text=f"lamp number {n}", user_id=caller.account_name) for n in range(ASKED)]
+            queries = [
+                MemoryQuery(query_text=f"lamp number {n}", user_id=caller.account_name)
+                for n in range(ASKED)
+            ]
             found = [timed(partial(recall, context, caller, query)) for query in queries]
         finally:
             context.close()
@@ -122,15 +159,28 @@ def asked(url: str) -> tuple[float, float]:
 
 def main() -> int:
     """Print a line a query, or one plan; gives the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--store", required=True, help="URL of the coordinator, as the servers name it")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--store", required=True, help="URL of the coordinator, as the servers name it"
+    )
     parser.add_argument("--plan", metavar="FILE:NAME", help="print the whole plan of this query")
-    parser.add_argument("--against", metavar="URL", help="an empty database on one such machine: both keep turns and are searched")
+    parser.add_argument(
+        "--against",
+        metavar="URL",
+        help="an empty database on one such machine: both keep turns and are searched",
+    )
     given = parser.parse_args()
     if given.against:
         (kept, found), (kept_there, found_there) = asked(given.store), asked(given.against)
         heads = ("ms at the median", "spread", "one machine", "ratio")
-        print(table(heads, [_compared("remember", kept, kept_there), _compared("memory", found, found_there)]))
+        print(
+            table(
+                heads,
+                [_compared("remember", kept, kept_there), _compared("memory", found, found_there)],
+            )
+        )
         return 0
     with psycopg.connect(given.store, autocommit=True, prepare_threshold=None) as connection:
         connection.execute(b"set client_min_messages = error")
@@ -140,9 +190,16 @@ def main() -> int:
         planned = {name: shards_of(connection, sql) for name, sql in statements()}
     for name, shards in planned.items():
         print(f"{shards}\t{name}")
-    wrong = [name for name, shards in planned.items() if shards not in (0, 1) and name not in EVERYBODYS]
-    counted = Counter("one shard" if shards == 1 else "the coordinator" if shards == 0 else "more" for shards in planned.values())
-    print(f"{len(planned)} queries: {', '.join(f'{n} {what}' for what, n in counted.most_common())}; wrong: {', '.join(wrong) or 'none'}")
+    wrong = [
+        name for name, shards in planned.items() if shards not in (0, 1) and name not in EVERYBODYS
+    ]
+    counted = Counter(
+        "one shard" if shards == 1 else "the coordinator" if shards == 0 else "more"
+        for shards in planned.values()
+    )
+    print(
+        f"{len(planned)} queries: {', '.join(f'{n} {what}' for what, n in counted.most_common())}; wrong: {', '.join(wrong) or 'none'}"
+    )
     return 1 if wrong else 0
 
 

@@ -1,4 +1,5 @@
-"""How many of the vectors nearest by cosine are among those that share most signs: what an index of signs loses.
+"""How many of the vectors nearest by cosine are among those that share most signs: what an index of
+signs loses.
 
 python -m bench.signs --data locomo-dev.json
 """
@@ -26,17 +27,39 @@ def main() -> None:
     given = parser.parse_args()
     embedder = Remembered(open_embedder("multilingual"))
     events = Events(given.data, embedder)
-    real = [one.vector for conversation in events.conversations for one in events.told(conversation)]
-    questions = [asked.text for conversation in events.conversations for asked in conversation.questions]
+    real = [
+        one.vector for conversation in events.conversations for one in events.told(conversation)
+    ]
+    questions = [
+        asked.text for conversation in events.conversations for asked in conversation.questions
+    ]
     asked = quantised(embedder.encode(questions[:: len(questions) // QUESTIONS][:QUESTIONS]))
     rows = []
     for name, vectors in (
         ("turns", real),
-        (f"turns and {STRANGE:,} between two of them each", real + [one.vector for one in events.strange(STRANGE)]),
+        (
+            f"turns and {STRANGE:,} between two of them each",
+            real + [one.vector for one in events.strange(STRANGE)],
+        ),
     ):
-        rows.append([name, f"{len(vectors):,}", *(f"{share:.3f}" for share in shares(np.stack(vectors), asked))])
-    heads = ["vectors", "how many", *(f"of the {BEST} nearest, among {most}" for most in MOST_ALIKE)]
-    write_section("signs", "Signs of vectors", f"python -m bench.signs --data {given.data.name}", table(heads, rows))
+        rows.append(
+            [
+                name,
+                f"{len(vectors):,}",
+                *(f"{share:.3f}" for share in shares(np.stack(vectors), asked)),
+            ]
+        )
+    heads = [
+        "vectors",
+        "how many",
+        *(f"of the {BEST} nearest, among {most}" for most in MOST_ALIKE),
+    ]
+    write_section(
+        "signs",
+        "Signs of vectors",
+        f"python -m bench.signs --data {given.data.name}",
+        table(heads, rows),
+    )
 
 
 def shares(vectors: np.ndarray, asked: np.ndarray) -> list[float]:

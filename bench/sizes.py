@@ -1,4 +1,5 @@
-"""What an event takes in PostgreSQL: real conversations imported as the service imports them, then the size of each table.
+"""What an event takes in PostgreSQL: real conversations imported as the service imports them, then
+the size of each table.
 
     python -m bench.sizes --data locomo-dev.json
 
@@ -28,7 +29,9 @@ from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' and 
 
 def main() -> None:
     """Import, look, and write the section."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, Postgres() as server:
@@ -36,20 +39,34 @@ def main() -> None:
         context = assemble(Settings(data=Path(folder), store=url, durability="normal"))
         try:
             caller = caller_for(context, None)
-            events = store(context, caller, read(context, caller, given.data, user_id=None), progress=lambda _: None).stored
+            events = store(
+                context,
+                caller,
+                read(context, caller, given.data, user_id=None),
+                progress=lambda _: None,
+            ).stored
         finally:
             context.close()
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("set remembrancer.account_id = 0")
             connection.execute("vacuum analyze")
-            [(text,)] = connection.execute("select sum(octet_length(query) + octet_length(response)) from events").fetchall()
+            [(text,)] = connection.execute(
+                "select sum(octet_length(query) + octet_length(response)) from events"
+            ).fetchall()
             sizes = connection.execute(COUNTED).fetchall()
-    rows = [(name, f"{(kept + aside) / events:,.0f}", f"{indexes / events:,.0f}") for name, kept, aside, indexes in sizes]
+    rows = [
+        (name, f"{(kept + aside) / events:,.0f}", f"{indexes / events:,.0f}")
+        for name, kept, aside, indexes in sizes
+    ]
     total = sum(kept + aside + indexes for _, kept, aside, indexes in sizes) / events
-    rows.append(("together", f"{sum(one[1] + one[2] for one in sizes) / events:,.0f}", f"{sum(one[3] for one in sizes) / events:,.0f}"))
-    said = (
-        f"{events:,} events of {text / events:,.0f} bytes of text: {total:,.0f} bytes each, {total * events / text:.1f} times the text.\n\n"
+    rows.append(
+        (
+            "together",
+            f"{sum(one[1] + one[2] for one in sizes) / events:,.0f}",
+            f"{sum(one[3] for one in sizes) / events:,.0f}",
+        )
     )
+    said = f"{events:,} events of {text / events:,.0f} bytes of text: {total:,.0f} bytes each, {total * events / text:.1f} times the text.\n\n"
     write_section(
         "sizes",
         "What an event takes in PostgreSQL",

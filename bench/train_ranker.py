@@ -1,10 +1,12 @@
-"""Train the linear ranker on the development half of LoCoMo and write `src/remembrancer/search/weights.json`.
+"""Train the linear ranker on the development half of LoCoMo and write
+`src/remembrancer/search/weights.json`.
 
     python bench/train_ranker.py --data locomo-dev.json
 
-Listwise softmax regression (Cao et al., "Learning to Rank: From Pairwise Approach to Listwise Approach", ICML 2007)
-on the parts of each conversation, once with each turn as an event and once with pairs of turns; then the slope of a
-logistic curve over the scores (Platt 1999). Deterministic: no random numbers. Prints leave-one-conversation-out recall.
+Listwise softmax regression (Cao et al., "Learning to Rank: From Pairwise Approach to Listwise
+Approach", ICML 2007) on the parts of each conversation, once with each turn as an event and once
+with pairs of turns; then the slope of a logistic curve over the scores (Platt 1999). Deterministic:
+no random numbers. Prints leave-one-conversation-out recall.
 """
 
 from __future__ import annotations
@@ -26,9 +28,20 @@ from remembrancer.search.ranking import FEATURES
 
 Array = npt.NDArray[Any]
 EPOCHS, RATE, PENALTY = 150, 0.05, 1e-3
-FLOORS = {  # chosen on the same half: 98.8 % of its questions pass the gate, none of ten about other worlds
-    "multilingual": {"gate_coverage": 0.34, "gate_cosine": 0.25, "floor_coverage": 0.005, "floor_cosine": 0.15},
-    "none": {"gate_coverage": 0.2, "gate_cosine": 2.0, "floor_coverage": 0.005, "floor_cosine": 2.0},
+# chosen on the same half: 98.8 % of its questions pass the gate, none of ten about other worlds
+FLOORS = {
+    "multilingual": {
+        "gate_coverage": 0.34,
+        "gate_cosine": 0.25,
+        "floor_coverage": 0.005,
+        "floor_cosine": 0.15,
+    },
+    "none": {
+        "gate_coverage": 0.2,
+        "gate_cosine": 2.0,
+        "floor_coverage": 0.005,
+        "floor_cosine": 2.0,
+    },
 }
 
 
@@ -53,18 +66,31 @@ def cases(spaces: Sequence[Conversation], embedder: Embedder) -> list[Case]:
         for asked in conversation.questions:
             hit = found(view, asked.text, embedder)
             events, sides = view["event"][hit.pool], view["side"][hit.pool]
-            said = [turns[event][min(side, len(turns[event]) - 1)] for event, side in zip(events, sides, strict=True)]
+            said = [
+                turns[event][min(side, len(turns[event]) - 1)]
+                for event, side in zip(events, sides, strict=True)
+            ]
             answers = np.array([turn in asked.evidence for turn in said], "f8")
-            made.append(Case(fold, hit.features.astype("f8"), answers, events, turns, asked.evidence))
+            made.append(
+                Case(fold, hit.features.astype("f8"), answers, events, turns, asked.evidence)
+            )
     return made
 
 
 def fit(given: Sequence[Case]) -> tuple[Array, Array, Array]:
-    """Weights, means and deviations that put the most probability on the answers (Adam, full batch)."""
+    """Weights, means and deviations that put the most probability on the answers (Adam, full
+    batch).
+    """
     everything = np.concatenate([case.features for case in given])
     mean, deviation = everything.mean(0), everything.std(0)
-    deviation[deviation < 1e-6] = 1.0  # a feature that never varies, such as `dense` without an embedder
-    lists = [((case.features - mean) / deviation, case.answers / case.answers.sum()) for case in given if case.answers.any()]
+    deviation[deviation < 1e-6] = (
+        1.0  # a feature that never varies, such as `dense` without an embedder
+    )
+    lists = [
+        ((case.features - mean) / deviation, case.answers / case.answers.sum())
+        for case in given
+        if case.answers.any()
+    ]
     weight = np.zeros(len(mean))
     first, second = np.zeros_like(weight), np.zeros_like(weight)
     for epoch in range(1, EPOCHS + 1):
@@ -73,7 +99,9 @@ def fit(given: Sequence[Case]) -> tuple[Array, Array, Array]:
             chance = np.exp((score := features @ weight) - score.max())
             slope = slope + features.T @ (chance / chance.sum() - wanted) / len(lists)
         first, second = 0.9 * first + 0.1 * slope, 0.99 * second + 0.01 * slope * slope
-        weight = weight - RATE * (first / (1 - 0.9**epoch)) / (np.sqrt(second / (1 - 0.99**epoch)) + 1e-8)
+        weight = weight - RATE * (first / (1 - 0.9**epoch)) / (
+            np.sqrt(second / (1 - 0.99**epoch)) + 1e-8
+        )
     return weight, mean, deviation
 
 
@@ -85,7 +113,9 @@ def recall_at(case: Case, score: Array, most: int) -> float:
             best.append(int(event))
         if len(best) == most:
             break
-    return len(case.evidence & {turn for event in best for turn in case.turns[event]}) / len(case.evidence)
+    return len(case.evidence & {turn for event in best for turn in case.turns[event]}) / len(
+        case.evidence
+    )
 
 
 def logistic(scores: Array, answers: Array) -> float:
@@ -106,8 +136,14 @@ def trained(name: str, given: list[Case]) -> dict[str, Any]:
         shares = []
         for fold in sorted({case.fold for case in given}):
             weight, mean, deviation = fit([case for case in given if case.fold != fold])
-            shares += [(recall_at(c, (c.features - mean) / deviation @ weight, most), len(c.turns[0])) for c in given if c.fold == fold]
-        turn, pair = (np.mean([share for share, size in shares if size == wanted]) for wanted in (1, 2))
+            shares += [
+                (recall_at(c, (c.features - mean) / deviation @ weight, most), len(c.turns[0]))
+                for c in given
+                if c.fold == fold
+            ]
+        turn, pair = (
+            np.mean([share for share, size in shares if size == wanted]) for wanted in (1, 2)
+        )
         print(f"{name}: held-out recall@{most} turn {turn:.3f}, pair {pair:.3f}")
     weight, mean, deviation = fit(given)
     scores = np.concatenate([(case.features - mean) / deviation @ weight for case in given])

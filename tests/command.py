@@ -16,14 +16,33 @@ class Cli:
     """Runs `remembrancer` on one data folder."""
 
     def __init__(self, folder: Path) -> None:
-        said = {name: value for name, value in os.environ.items() if not name.startswith("REMEMBRANCER_")}
-        ours = {"PYTHONPATH": str(Path(remembrancer.__file__).parents[1]), "REMEMBRANCER_DATA": str(folder)}
-        self.environment = {**said, **ours, **({"REMEMBRANCER_STORE": of_folder(folder)} if KEPT_IN == "postgresql" else {})}
+        said = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("REMEMBRANCER_")
+        }
+        ours = {
+            "PYTHONPATH": str(Path(remembrancer.__file__).parents[1]),
+            "REMEMBRANCER_DATA": str(folder),
+        }
+        self.environment = {
+            **said,
+            **ours,
+            **({"REMEMBRANCER_STORE": of_folder(folder)} if KEPT_IN == "postgresql" else {}),
+        }
 
     def __call__(self, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
-        environment = {**self.environment, **{f"REMEMBRANCER_{name}": text for name, text in settings.items()}}
+        environment = {
+            **self.environment,
+            **{f"REMEMBRANCER_{name}": text for name, text in settings.items()},
+        }
         return subprocess.run(
-            [sys.executable, "-m", "remembrancer", *words], capture_output=True, text=True, env=environment, timeout=60, check=False
+            [sys.executable, "-m", "remembrancer", *words],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=60,
+            check=False,
         )
 
     def table(self, *words: str) -> list[dict[str, str]]:

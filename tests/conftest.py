@@ -25,17 +25,24 @@ if engines.KEPT_IN == "postgresql":
     testing.keep_stores_at(engines.of_folder)
 
 
-ONE_AFTER_THE_OTHER = ("tests/servers/",)  # folders whose tests share what is slow to start: one process of a run has them all
+ONE_AFTER_THE_OTHER = (
+    "tests/servers/",
+)  # folders whose tests share what is slow to start: one process of a run has them all
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give each test to any process, but those of such a folder to one. The plugin's own marks for that have no effect under pytest 9.2."""
+    """Give each test to any process, but those of such a folder to one.
+
+    The plugin's own marks for that have no effect under pytest 9.2.
+    """
     from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
 
     class ByFolder(LoadGroupScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
-            together = next((folder for folder in ONE_AFTER_THE_OTHER if nodeid.startswith(folder)), None)
+            together = next(
+                (folder for folder in ONE_AFTER_THE_OTHER if nodeid.startswith(folder)), None
+            )
             return together or str(super()._split_scope(nodeid))
 
     return ByFolder(config, log) if config.getvalue("dist") == "loadgroup" else None

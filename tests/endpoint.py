@@ -1,4 +1,6 @@
-"""A real endpoint on a real socket that speaks OpenAI's chat completions, and plays every fault that such endpoints have."""
+"""A real endpoint on a real socket that speaks OpenAI's chat completions, and plays every fault
+that such endpoints have.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ class Endpoint:
     @property
     def prompts(self) -> list[str]:
         """Everything each request said, in one text."""
-        return ["\n".join(message["content"] for message in body["messages"]) for body in self.asked]
+        return [
+            "\n".join(message["content"] for message in body["messages"]) for body in self.asked
+        ]
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -51,14 +55,22 @@ class Handler(BaseHTTPRequestHandler):
         self.body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.endpoint.asked.append(self.body)
         self.endpoint.headers.append(dict(self.headers))
-        play = self.endpoint.plays.pop(0) if len(self.endpoint.plays) > 1 else self.endpoint.plays[0]
+        play = (
+            self.endpoint.plays.pop(0) if len(self.endpoint.plays) > 1 else self.endpoint.plays[0]
+        )
         with suppress(ConnectionError):  # who asked may be gone
             play(self)
 
-    def send(self, raw: bytes, *, status: int = 200, kind: str = "application/json", **headers: str) -> None:
+    def send(
+        self, raw: bytes, *, status: int = 200, kind: str = "application/json", **headers: str
+    ) -> None:
         """A whole answer."""
         self.send_response(status)
-        for name, value in {"Content-Type": kind, "Content-Length": str(len(raw)), **headers}.items():
+        for name, value in {
+            "Content-Type": kind,
+            "Content-Length": str(len(raw)),
+            **headers,
+        }.items():
             self.send_header(name.replace("_", "-"), value)
         self.end_headers()
         self.wfile.write(raw)
@@ -69,8 +81,17 @@ class Handler(BaseHTTPRequestHandler):
 
 def answer_of(text: Any, **more: Any) -> dict[str, Any]:
     """The body of a good answer."""
-    choice = {"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop", **more}
-    return {"object": "chat.completion", "choices": [choice], "usage": {"prompt_tokens": 70, "completion_tokens": 7, "total_tokens": 77}}
+    choice = {
+        "index": 0,
+        "message": {"role": "assistant", "content": text},
+        "finish_reason": "stop",
+        **more,
+    }
+    return {
+        "object": "chat.completion",
+        "choices": [choice],
+        "usage": {"prompt_tokens": 70, "completion_tokens": 7, "total_tokens": 77},
+    }
 
 
 def says(text: str | Callable[[dict[str, Any]], str], **more: Any) -> Play:
@@ -92,11 +113,16 @@ def streams(pieces: Sequence[str], *, done: bool, finish_reason: str = "stop") -
     """Answer in server-sent events; without `done` it breaks off in the middle."""
 
     def play(handler: Handler) -> None:
-        chunks: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": None}]} for piece in pieces]
+        chunks: list[dict[str, Any]] = [
+            {"choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": None}]}
+            for piece in pieces
+        ]
         if done:
             chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish_reason}]})
             chunks.append({"choices": [], "usage": {"prompt_tokens": 70, "completion_tokens": 7}})
-        raw = b": hello\n\n" + b"".join(b"data: " + json.dumps(chunk).encode() + b"\r\n\r\n" for chunk in chunks)
+        raw = b": hello\n\n" + b"".join(
+            b"data: " + json.dumps(chunk).encode() + b"\r\n\r\n" for chunk in chunks
+        )
         handler.close_connection = True
         handler.send_response(200)
         handler.send_header("Content-Type", "text/event-stream; charset=utf-8")
@@ -114,7 +140,11 @@ def sends(raw: bytes, *, status: int = 200, kind: str = "application/json", **he
 
 def fails(status: int, message: str = "no", **headers: str) -> Play:
     """Answer with an error as such endpoints have it."""
-    return sends(json.dumps({"error": {"message": message, "param": None}}).encode(), status=status, **headers)
+    return sends(
+        json.dumps({"error": {"message": message, "param": None}}).encode(),
+        status=status,
+        **headers,
+    )
 
 
 def hangs(handler: Handler) -> None:

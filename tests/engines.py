@@ -1,4 +1,6 @@
-"""The storage engines that tests ask the same questions, and one PostgreSQL for all tests of a process."""
+"""The storage engines that tests ask the same questions, and one PostgreSQL for all tests of a
+process.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,16 @@ from remembrancer.store.queries import Statement
 from remembrancer.testing.postgres import NoPostgres, Postgres, programs
 
 ENGINES = ("sqlite", "postgresql")
-KEPT_IN = os.environ.get("TEST_STORE", "sqlite")  # what testing.context keeps its rows in: docs/contribute/postgresql.md
+KEPT_IN = os.environ.get(
+    "TEST_STORE", "sqlite"
+)  # what testing.context keeps its rows in: docs/contribute/postgresql.md
 
 
 def empty_store(engine: str, folder: Path) -> str:
-    """The URL of an empty store of an engine. Skips the test where there is no PostgreSQL, and fails it with CI=true."""
+    """The URL of an empty store of an engine.
+
+    Skips the test where there is no PostgreSQL, and fails it with CI=true.
+    """
     if engine == "sqlite":
         return f"sqlite:{folder / 'store.sqlite3'}"
     return server().schema()
@@ -38,15 +45,22 @@ def named_queries() -> dict[str, Statement]:
 
 
 def numbered(statement: Statement) -> str:
-    """A statement as PostgreSQL is asked it, its values by number: `$1` for the first name in it."""
+    """A statement as PostgreSQL is asked it, its values by number:
+
+    `$1` for the first name in it.
+    """
     text = statement.variants.get("postgresql", str(statement))
-    for number, name in enumerate(dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", text)), start=1):
+    for number, name in enumerate(
+        dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", text)), start=1
+    ):
         text = re.sub(rf"(?<!:):{name}\b", f"${number}", text)
     return text
 
 
 def only_sqlite() -> None:
-    """Skip a test that asks SQLite itself, its file, its planner or its pragmas, when the rows are PostgreSQL's."""
+    """Skip a test that asks SQLite itself, its file, its planner or its pragmas, when the rows are
+    PostgreSQL's.
+    """
     if KEPT_IN == "postgresql":
         pytest.skip("asks SQLite itself")
 
@@ -54,7 +68,12 @@ def only_sqlite() -> None:
 def let_go_of_guards(store: Store) -> None:
     """Let the audit trail of a store be changed, as whoever has the database could."""
     if KEPT_IN == "postgresql":
-        store.write(lambda tx: [tx.run(f"alter table {table} disable trigger user") for table in ("audit", "audit_head")])
+        store.write(
+            lambda tx: [
+                tx.run(f"alter table {table} disable trigger user")
+                for table in ("audit", "audit_head")
+            ]
+        )
         return
     triggers = "select name from sqlite_schema where type = 'trigger' and name like 'audit%'"
     store.write(lambda tx: [tx.run(f"drop trigger {row.name}") for row in tx.all(triggers)])
@@ -81,5 +100,8 @@ def _started() -> Postgres:
 
 @cache
 def of_folder(folder: Path) -> str:
-    """The database that stands for the SQLite file of a data folder: the same one each time it is asked for."""
+    """The database that stands for the SQLite file of a data folder:
+
+    the same one each time it is asked for.
+    """
     return empty_store("postgresql", folder)

@@ -17,7 +17,11 @@ from remembrancer.context import Caller, Context
 from remembrancer.memory.exchange.importer import read, store
 from remembrancer.server.app import make_app
 
-TURN = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino, pier 3.", "session_id": "trip"}
+TURN = {
+    "query": "When does the ferry leave?",
+    "response": "At 9:40 from Piombino, pier 3.",
+    "session_id": "trip",
+}
 LEARNED = {
     "critical": "Ada gets seasick.",
     "l1_summary": "The ferry was found.",
@@ -45,7 +49,9 @@ def fill(context: Context) -> None:
         _good(bob.post("/api/v7/experience/vote", {"cube_id": cube, "user_id": "bob", "vote": 1}))
         _good(bob.post("/api/v7/feedback", {"type": "bug", "title": "t", "description": "d"}))
     _sign_in(context)
-    _bring_in(context, caller_for(context, "owner"), context.settings.data_folder / "conversation.jsonl")
+    _bring_in(
+        context, caller_for(context, "owner"), context.settings.data_folder / "conversation.jsonl"
+    )
 
 
 def answers(context: Context) -> list[str]:
@@ -57,7 +63,9 @@ def answers(context: Context) -> list[str]:
             http.memory("Which lamp?", interact=False),
             http.get("/api/v7/memory/map", params={"user_id": "owner"}).json(),
             http.get("/api/v7/agent/prompt", params={"user_id": "owner"}).json(),
-            http.post("/api/v7/memory/files", {"command": "view", "path": "/memories/elba.md"}).json(),
+            http.post(
+                "/api/v7/memory/files", {"command": "view", "path": "/memories/elba.md"}
+            ).json(),
             http.get(f"{PERM}/audit").json(),
         ]
     return [json.dumps(_lasting(answer), sort_keys=True) for answer in asked]
@@ -76,26 +84,68 @@ def _good(answer: object) -> None:
 
 def _talk(http: Http) -> None:
     http.remember(**TURN, **LEARNED)  # type: ignore[arg-type]
-    _good(http.post("/api/v7/remember", {**TURN, "query": "And back?", "response": "At six."}, headers={"Idempotency-Key": "k"}))
+    _good(
+        http.post(
+            "/api/v7/remember",
+            {**TURN, "query": "And back?", "response": "At six."},
+            headers={"Idempotency-Key": "k"},
+        )
+    )
     found = http.memory(QUESTION, session_id="trip")
     draft = f"The ferry leaves at 9:40 (ref: {found['hits'][0]['event_id']})."
     http.remember("So when?", draft, session_id="trip")
     _good(http.post("/api/v7/agent/second-look", {"draft": draft, "session_id": "trip"}))
-    _good(http.post("/api/v7/remember", {"session_id": "trip", "duty": "vote_nothing", "duty_reason": "none fits"}))
-    _good(http.ask("PUT", "/api/v7/agent/prompt", json={"user_id": "owner", "prompt": "Answer briefly. Übermorgen 🌊"}))
+    _good(
+        http.post(
+            "/api/v7/remember",
+            {"session_id": "trip", "duty": "vote_nothing", "duty_reason": "none fits"},
+        )
+    )
+    _good(
+        http.ask(
+            "PUT",
+            "/api/v7/agent/prompt",
+            json={"user_id": "owner", "prompt": "Answer briefly. Übermorgen 🌊"},
+        )
+    )
 
 
 def _permit(http: Http) -> None:
     path = {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "robot"}
-    grant = http.post(f"{PERM}/grant", {"scope": "/etc/nginx/*.conf", "ttl_minutes": 30, "actions": ["write"], "agent": "robot"}).json()
+    grant = http.post(
+        f"{PERM}/grant",
+        {"scope": "/etc/nginx/*.conf", "ttl_minutes": 30, "actions": ["write"], "agent": "robot"},
+    ).json()
     _good(http.post(f"{PERM}/check", path))
-    _good(http.post(f"{PERM}/log", {"grant_id": grant["grant_id"], "path": path["path"], "action": "write", "result": "done"}))
+    _good(
+        http.post(
+            f"{PERM}/log",
+            {
+                "grant_id": grant["grant_id"],
+                "path": path["path"],
+                "action": "write",
+                "result": "done",
+            },
+        )
+    )
 
 
 def _keep_files(http: Http) -> None:
-    _good(http.post("/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"}))
-    _good(http.post("/api/v7/memory/files", {"command": "create", "path": "/memories/elba.md", "file_text": "At 9:40.\n"}))
-    change = {"command": "str_replace", "path": "/memories/elba.md", "old_str": "9:40", "new_str": "10:40"}
+    _good(
+        http.post("/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"})
+    )
+    _good(
+        http.post(
+            "/api/v7/memory/files",
+            {"command": "create", "path": "/memories/elba.md", "file_text": "At 9:40.\n"},
+        )
+    )
+    change = {
+        "command": "str_replace",
+        "path": "/memories/elba.md",
+        "old_str": "9:40",
+        "new_str": "10:40",
+    }
     _good(http.post("/api/v7/memory/files", change))
 
 
@@ -108,6 +158,9 @@ def _sign_in(context: Context) -> None:
 
 def _bring_in(context: Context, caller: Caller, path: Path) -> None:
     """Turns said elsewhere, enough that a table has more rows than one write or one page takes."""
-    turns = ({"id": f"t{n}", "query": f"Which lamp is number {n}?", "response": f"The {n} on the left."} for n in range(1_200))
+    turns = (
+        {"id": f"t{n}", "query": f"Which lamp is number {n}?", "response": f"The {n} on the left."}
+        for n in range(1_200)
+    )
     path.write_text("".join(json.dumps(turn) + "\n" for turn in turns))
     store(context, caller, read(context, caller, path), progress=lambda _: None)

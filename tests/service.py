@@ -52,7 +52,10 @@ class Http:
         self.client, self.context, self.key = client, context, key
 
     def ask(self, method: str, path: str, **given: Any) -> Any:
-        """One request; `given` goes to the HTTP client. The key is added unless `headers` has an Authorization of its own."""
+        """One request; `given` goes to the HTTP client.
+
+        The key is added unless `headers` has an Authorization of its own.
+        """
         headers = {name.lower(): value for name, value in dict(given.pop("headers", {})).items()}
         if self.key is not None:
             headers.setdefault("authorization", f"Bearer {self.key}")
@@ -68,7 +71,9 @@ class Http:
 
     def post_bytes(self, path: str, body: bytes, **headers: str) -> Any:
         """POST bytes that claim to be JSON."""
-        return self.ask("POST", path, content=body, headers={"content-type": "application/json", **headers})
+        return self.ask(
+            "POST", path, content=body, headers={"content-type": "application/json", **headers}
+        )
 
     def memory(self, query_text: str, user_id: str = "owner", **more: Any) -> Any:
         """Search memory; the answer's body."""
@@ -112,7 +117,9 @@ class serving:  # noqa: N801 - read as a verb: `with serving(app) as port`
     def __init__(self, app: Starlette) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._server = server.uvicorn_server(app)
-        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listener]})
+        self._thread = threading.Thread(
+            target=self._server.run, kwargs={"sockets": [self._listener]}
+        )
 
     def __enter__(self) -> int:
         self._thread.start()

@@ -26,7 +26,13 @@ DAY_MS = 86_400_000
 START_MS = 1_767_225_600_000  # 2026-01-01
 
 
-def batch(events: Sequence[tuple[str, str]], *, first: int = 0, sessions: Sequence[int] = (), days: Sequence[int] = ()) -> Batch:
+def batch(
+    events: Sequence[tuple[str, str]],
+    *,
+    first: int = 0,
+    sessions: Sequence[int] = (),
+    days: Sequence[int] = (),
+) -> Batch:
     """Events (query, response) as the index takes them in; without vectors."""
     rows = []
     for at, (query, response) in enumerate(events):
@@ -46,13 +52,18 @@ def space(*texts: str, sessions: Sequence[int] = (), days: Sequence[int] = ()) -
 def found(view: View, query: str, focus: Sequence[str] = ()) -> Found:
     """What a search by text alone finds."""
     question = ask(query, view.languages)
-    words = (*question.words, *(word for phrase in focus for word in ask(phrase, view.languages).words))
+    words = (
+        *question.words,
+        *(word for phrase in focus for word in ask(phrase, view.languages).words),
+    )
     return Found(view, question, lexical(view, words), cosines(view, np.zeros(0, "f4")))
 
 
 def order(view: View, query: str, lifts: dict[int, float] | None = None) -> list[int]:
     """Numbers of the events found, best first."""
-    return [event for event, _, _ in found(view, query).ranked(load_weights("none"), lifts or {}, 100)]
+    return [
+        event for event, _, _ in found(view, query).ranked(load_weights("none"), lifts or {}, 100)
+    ]
 
 
 __all__ = ["batch", "contains", "found", "order", "quantised", "space"]

@@ -9,7 +9,12 @@ from remembrancer.settings import SettingInvalid, Settings, read
 
 @pytest.mark.parametrize(("text", "number"), [("0", 0.0), ("0.7", 0.7), ("2", 2.0)])
 def test_a_number_may_have_a_fraction(text: str, number: float) -> None:
-    assert read({"REMEMBRANCER_MODEL_TEMPERATURE": text, "REMEMBRANCER_DATA": "/nowhere"}).model_temperature == number
+    assert (
+        read(
+            {"REMEMBRANCER_MODEL_TEMPERATURE": text, "REMEMBRANCER_DATA": "/nowhere"}
+        ).model_temperature
+        == number
+    )
 
 
 @pytest.mark.parametrize("text", ["warm", "-0.1", "2.1", "nan", "inf", ""])
@@ -20,7 +25,9 @@ def test_what_is_no_such_number_stops_the_start(text: str) -> None:
 
 @pytest.mark.parametrize("slot", ["chat", "repair_1", "repair_2", "repair_3", "summarize", "judge"])
 def test_a_key_comes_from_the_environment_and_is_never_shown(slot: str) -> None:
-    settings = read({f"REMEMBRANCER_MODEL_{slot.upper()}_KEY": "hunter22", "REMEMBRANCER_DATA": "/nowhere"})
+    settings = read(
+        {f"REMEMBRANCER_MODEL_{slot.upper()}_KEY": "hunter22", "REMEMBRANCER_DATA": "/nowhere"}
+    )
 
     assert getattr(settings, f"model_{slot}_key") == "hunter22"
     assert "hunter22" not in repr(settings)
@@ -33,7 +40,10 @@ def test_a_key_comes_from_the_environment_and_is_never_shown(slot: str) -> None:
         ("sqlite:/data/a:b@c", "sqlite:/data/a:b@c"),
         ("postgresql://ada@db/memory", "postgresql://ada@db/memory"),
         ("postgresql://ada:open:sesame@db:5432/memory", "postgresql://ada:…@db:5432/memory"),
-        ("postgresql://db/memory?user=ada&password=sesame&sslmode=require", "postgresql://db/memory?user=ada&password=…&sslmode=require"),
+        (
+            "postgresql://db/memory?user=ada&password=sesame&sslmode=require",
+            "postgresql://db/memory?user=ada&password=…&sslmode=require",
+        ),
     ],
 )
 def test_a_store_is_shown_without_its_password(store: str, shown: str) -> None:

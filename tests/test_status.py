@@ -39,7 +39,10 @@ class Embedder:
 
 
 def test_events_without_vectors_of_the_embedder_in_use_are_pending(folder: Path) -> None:
-    """Issue: 'changing the embedder re-embeds in the background ... and says so in /readyz and status'."""
+    """Issue: 'changing the embedder re-embeds in the background ...
+
+    and says so in /readyz and status'.
+    """
     context = testing.context(folder, embedder=Embedder())
     by = [f"old/1 words/{WORDS_VERSION}", f"small/1 words/{WORDS_VERSION}", "small/1 words/0"]
     for number, name in enumerate(by, 1):
@@ -47,7 +50,10 @@ def test_events_without_vectors_of_the_embedder_in_use_are_pending(folder: Path)
     for row, embedder in enumerate([None, 1, 2, 2, 3, 3]):
         derived(context, row, embedder)
 
-    record, readiness = status.record(context, connections=1, sandbox="ns"), status.readiness(context)
+    record, readiness = (
+        status.record(context, connections=1, sandbox="ns"),
+        status.readiness(context),
+    )
 
     assert record.embedding == readiness.embedding
     assert record.embedding is not None
@@ -73,10 +79,22 @@ def test_without_the_store_the_record_is_degraded_and_it_is_not_ready(folder: Pa
     context = testing.context(folder)
     context.store.close()
 
-    record, readiness = status.record(context, connections=3, sandbox="ns"), status.readiness(context)
+    record, readiness = (
+        status.record(context, connections=3, sandbox="ns"),
+        status.readiness(context),
+    )
 
-    assert (record.status, record.connections, record.embedding, record.graph_loaded) == ("degraded", 3, None, False)
-    assert (readiness.ready, readiness.store, readiness.embedder) == (False, "the store does not answer", "ok")
+    assert (record.status, record.connections, record.embedding, record.graph_loaded) == (
+        "degraded",
+        3,
+        None,
+        False,
+    )
+    assert (readiness.ready, readiness.store, readiness.embedder) == (
+        False,
+        "the store does not answer",
+        "ok",
+    )
 
 
 def test_it_is_new_until_there_is_a_key(folder: Path) -> None:

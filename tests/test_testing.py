@@ -29,7 +29,11 @@ def test_the_clock_moves_only_when_told_to() -> None:
 def test_ids_count_in_the_shape_of_real_ones() -> None:
     ids = CountingIds()
 
-    assert [ids("evt_"), ids("evt_"), ids("req_")] == ["evt_0000000000001", "evt_0000000000002", "req_0000000000003"]
+    assert [ids("evt_"), ids("evt_"), ids("req_")] == [
+        "evt_0000000000001",
+        "evt_0000000000002",
+        "req_0000000000003",
+    ]
     assert len(ids("evt_")) == len(new_id("evt_"))
 
 
@@ -39,11 +43,15 @@ def test_every_vector_has_unit_length_unless_there_is_no_word(texts: list[str]) 
 
     assert vectors.shape == (len(texts), HashEmbedder.dimensions)
     assert vectors.dtype == np.float32
-    assert np.all(np.isclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5) | (vectors == 0).all(axis=1))
+    assert np.all(
+        np.isclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5) | (vectors == 0).all(axis=1)
+    )
 
 
 def test_the_same_words_have_the_same_vector_and_shared_words_a_nearer_one() -> None:
-    tea, again, some, other = HashEmbedder().encode(["green tea, please", "Please: GREEN tea", "green tea", "snow tyres"])
+    tea, again, some, other = HashEmbedder().encode(
+        ["green tea, please", "Please: GREEN tea", "green tea", "snow tyres"]
+    )
 
     assert np.array_equal(tea, again)
     assert tea @ some > 0.7 > tea @ other

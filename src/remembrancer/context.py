@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """The parts for work on rows alone, such as accounts and keys: they open at once, where a search needs its model."""
+    """The parts for work on rows alone, such as accounts and keys:
+
+    they open at once, where a search needs its model.
+    """
 
     settings: Settings
     store: Store
@@ -60,7 +63,10 @@ class Caller:
 
 
 def open_records(settings: Settings) -> Records:
-    """Open the store that `settings` name, in a data folder made if need be. Raises what `open_store` raises, and CopyUnfinished."""
+    """Open the store that `settings` name, in a data folder made if need be.
+
+    Raises what `open_store` raises, and CopyUnfinished.
+    """
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = open_store(settings.store_url, durability=settings.durability, pool=Pool.of(settings))
     try:
@@ -72,9 +78,16 @@ def open_records(settings: Settings) -> Records:
 
 
 def assemble(settings: Settings) -> Context:
-    """Open and wire all the parts that `settings` name. Raises SettingInvalid, and what opening the store or the embedder raises."""
+    """Open and wire all the parts that `settings` name.
+
+    Raises SettingInvalid, and what opening the store or the embedder raises.
+    """
     from .models.calls import ConfiguredModels
-    from .search import QueryVectors, Shelf, open_embedder  # here: half a second that the command line need not wait for keys
+    from .search import (
+        QueryVectors,
+        Shelf,
+        open_embedder,
+    )  # here: half a second that the command line need not wait for keys
 
     models = ConfiguredModels(settings, without_secrets)
     records = open_records(settings)
@@ -111,5 +124,8 @@ _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, 
 
 
 def new_id(prefix: str) -> str:
-    """`prefix` and 13 characters of base 32 (65 random bits): short enough for an agent to cite exactly."""
+    """`prefix` and 13 characters of base 32 (65 random bits):
+
+    short enough for an agent to cite exactly.
+    """
     return prefix + "".join(secrets.choice(_ALPHABET) for _ in range(13))

@@ -18,18 +18,29 @@ class FeedbackUnknown(NotFound):
     """There is no such feedback. Use the `next` of the page before."""
 
 
-def give_feedback(records: Records, caller: Caller, feedback: Feedback, given: Once | None = None) -> FeedbackSaved:
+def give_feedback(
+    records: Records, caller: Caller, feedback: Feedback, given: Once | None = None
+) -> FeedbackSaved:
     """Keep feedback. Raises ReadOnly, Conflict as `once`, StoreUnavailable."""
     may_write(caller)
     feedback_id = records.ids("f_")
 
     def keep(tx: Transaction) -> str:
         told = feedback.model_dump()
-        tx.run(SQL.add_feedback, feedback_id=feedback_id, account_id=caller.account_id, now_ms=records.clock(), **told)
+        tx.run(
+            SQL.add_feedback,
+            feedback_id=feedback_id,
+            account_id=caller.account_id,
+            now_ms=records.clock(),
+            **told,
+        )
         return FeedbackSaved(saved=True, feedback_id=feedback_id).model_dump_json()
 
     return FeedbackSaved.model_validate_json(
-        records.store.write(lambda tx: once(tx, given, records.clock(), lambda: keep(tx)), account_id=caller.account_id)
+        records.store.write(
+            lambda tx: once(tx, given, records.clock(), lambda: keep(tx)),
+            account_id=caller.account_id,
+        )
     )
 
 
@@ -40,7 +51,10 @@ def listed(records: Records, caller: Caller, asked: FeedbackQuery) -> FeedbackLi
 
 
 def own(records: Records, caller: Caller, asked: FeedbackQuery) -> FeedbackList:
-    """A page of what the caller's account gave, newest first. Raises FeedbackUnknown, StoreUnavailable."""
+    """A page of what the caller's account gave, newest first.
+
+    Raises FeedbackUnknown, StoreUnavailable.
+    """
     return _page(records, asked, caller.account_id)
 
 
@@ -48,14 +62,22 @@ def _page(records: Records, asked: FeedbackQuery, account_id: int | None) -> Fee
     whose = {"type": asked.type, "account_id": account_id}
 
     def read(tx: Transaction) -> list[Row]:
-        before = tx.one(SQL.place_of, feedback_id=asked.before, account_id=account_id) if asked.before else None
+        before = (
+            tx.one(SQL.place_of, feedback_id=asked.before, account_id=account_id)
+            if asked.before
+            else None
+        )
         if asked.before and before is None:
             raise FeedbackUnknown
-        return tx.all(SQL.feedback, before=before.id if before else _AFTER_ALL, most=asked.limit + 1, **whose)
+        return tx.all(
+            SQL.feedback, before=before.id if before else _AFTER_ALL, most=asked.limit + 1, **whose
+        )
 
     rows = records.store.read(read, account_id=account_id)
     page = [_told(row) for row in rows[: asked.limit]]
-    return FeedbackList(feedback=page, next=page[-1].feedback_id if len(rows) > asked.limit else None)
+    return FeedbackList(
+        feedback=page, next=page[-1].feedback_id if len(rows) > asked.limit else None
+    )
 
 
 def _told(row: Row) -> FeedbackGiven:

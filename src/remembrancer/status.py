@@ -6,7 +6,14 @@ from typing import NamedTuple
 
 from . import __version__
 from .context import Caller, Context
-from .protocol.status import INTERFACE_VERSION, RECORD_VERSION, Embedding, Readiness, SandboxState, StatusRecord
+from .protocol.status import (
+    INTERFACE_VERSION,
+    RECORD_VERSION,
+    Embedding,
+    Readiness,
+    SandboxState,
+    StatusRecord,
+)
 from .search import EmbedderUnavailable, derived_by
 from .store import StoreUnavailable, Transaction, embedder_id, named
 
@@ -33,10 +40,16 @@ class Kept(NamedTuple):
 
 
 def record(context: Context, *, connections: int, sandbox: SandboxState) -> StatusRecord:
-    """The status record; `connections` are the requests in flight. Without the store it is `degraded`, not an error."""
+    """The status record; `connections` are the requests in flight.
+
+    Without the store it is `degraded`, not an error.
+    """
     embedding: Embedding | None
     try:
-        embedding, cubes = _embedding(context), int(context.store.read(lambda tx: tx.the(SQL.cubes_kept)).n)
+        embedding, cubes = (
+            _embedding(context),
+            int(context.store.read(lambda tx: tx.the(SQL.cubes_kept)).n),
+        )
     except StoreUnavailable:
         embedding, cubes = None, 0
     return StatusRecord(
@@ -67,11 +80,16 @@ def readiness(context: Context) -> Readiness:
         context.embedder.encode(["ready"])
     except EmbedderUnavailable:
         embedder = "the embedder does not work"
-    return Readiness(ready=store == embedder == "ok", store=store, embedder=embedder, embedding=embedding)
+    return Readiness(
+        ready=store == embedder == "ok", store=store, embedder=embedder, embedding=embedding
+    )
 
 
 def kept(context: Context, caller: Caller | None) -> Kept:
-    """How much the caller's account keeps; how much all accounts do when there is none. Raises StoreUnavailable."""
+    """How much the caller's account keeps; how much all accounts do when there is none.
+
+    Raises StoreUnavailable.
+    """
     account_id = caller.account_id if caller else None
     return Kept(*context.store.read(lambda tx: tx.the(SQL.kept, account_id=account_id)))
 
@@ -79,7 +97,11 @@ def kept(context: Context, caller: Caller | None) -> Kept:
 def has_key(context: Context, caller: Caller) -> bool:
     """Whether the caller's account has a key that is accepted now. Raises StoreUnavailable."""
     now_ms = context.clock()
-    return bool(context.store.read(lambda tx: tx.the(SQL.good_keys, account_id=caller.account_id, now_ms=now_ms)).n)
+    return bool(
+        context.store.read(
+            lambda tx: tx.the(SQL.good_keys, account_id=caller.account_id, now_ms=now_ms)
+        ).n
+    )
 
 
 def is_new(context: Context) -> bool:
@@ -88,12 +110,17 @@ def is_new(context: Context) -> bool:
 
 
 def is_above_policies(context: Context) -> bool:
-    """Whether the store lets this service past its policies on rows, the second wall between accounts. Raises StoreUnavailable."""
+    """Whether the store lets this service past its policies on rows, the second wall between
+    accounts. Raises StoreUnavailable.
+    """
     return bool(context.store.read(lambda tx: tx.the(SQL.is_above_policies)).found)
 
 
 def _embedding(context: Context) -> Embedding:
-    """Which events wait to be derived anew; without an embedder, too: their words may be of an older version."""
+    """Which events wait to be derived anew; without an embedder, too:
+
+    their words may be of an older version.
+    """
     by = derived_by(context.embedder)
 
     def pending(tx: Transaction) -> int:

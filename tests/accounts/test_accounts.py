@@ -10,7 +10,14 @@ from remembrancer.protocol.errors import Forbidden
 
 
 def caller(*, pin: str | None = None, read_only: bool = False) -> Caller:
-    return Caller(account_id=1, account_name="ada", is_owner=False, key_id=1, pinned_user_id=pin, read_only=read_only)
+    return Caller(
+        account_id=1,
+        account_name="ada",
+        is_owner=False,
+        key_id=1,
+        pinned_user_id=pin,
+        read_only=read_only,
+    )
 
 
 def test_the_default_user_id_is_the_pin_else_the_accounts_name() -> None:
@@ -25,7 +32,10 @@ def test_a_key_without_a_pin_may_name_any_user_id_of_its_account() -> None:
 
 
 def test_a_pinned_key_used_with_another_user_id_is_forbidden() -> None:
-    """decisions.md: 'A pinned key used with another user_id: 403.' Not even with the account's own name."""
+    """decisions.md:
+
+    'A pinned key used with another user_id: 403.' Not even with the account's own name.
+    """
     assert space_user_id(caller(pin="phone"), None) == "phone"
     assert space_user_id(caller(pin="phone"), "phone") == "phone"
     for asked in ("ada", "Phone", ""):

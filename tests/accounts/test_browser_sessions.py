@@ -44,7 +44,9 @@ def test_no_other_text_is_a_session(context: Context, owner: int, token: str) ->
     assert signed_in(context, token) is None
 
 
-def test_unused_for_half_a_day_it_ends(context: Context, owner: int, clock: testing.FrozenClock) -> None:
+def test_unused_for_half_a_day_it_ends(
+    context: Context, owner: int, clock: testing.FrozenClock
+) -> None:
     token = sign_in(context, owner)
     clock.advance(IDLE_MS - 1)
     just_before = signed_in(context, token)
@@ -57,7 +59,9 @@ def test_unused_for_half_a_day_it_ends(context: Context, owner: int, clock: test
     assert signed_in(context, token) is None
 
 
-def test_after_two_weeks_it_ends_however_it_is_used(context: Context, owner: int, clock: testing.FrozenClock) -> None:
+def test_after_two_weeks_it_ends_however_it_is_used(
+    context: Context, owner: int, clock: testing.FrozenClock
+) -> None:
     token, hours = sign_in(context, owner), 6 * 3_600_000
     for _ in range(LASTS_MS // hours - 1):
         clock.advance(hours)
@@ -67,7 +71,9 @@ def test_after_two_weeks_it_ends_however_it_is_used(context: Context, owner: int
     assert signed_in(context, token) is None
 
 
-def test_signing_out_ends_one_and_everywhere_all_of_the_account(context: Context, owner: int) -> None:
+def test_signing_out_ends_one_and_everywhere_all_of_the_account(
+    context: Context, owner: int
+) -> None:
     ada = accept(context, invite(context, "ada").reveal(), "correct horse battery")
     first, second, third, other = [sign_in(context, who) for who in (owner, owner, owner, ada)]
     sign_out(context, first)
@@ -75,7 +81,12 @@ def test_signing_out_ends_one_and_everywhere_all_of_the_account(context: Context
     sign_out_everywhere(context, owner)
 
     assert after_one == [False, True, True, True]
-    assert [signed_in(context, token) is not None for token in (first, second, third, other)] == [False, False, False, True]
+    assert [signed_in(context, token) is not None for token in (first, second, third, other)] == [
+        False,
+        False,
+        False,
+        True,
+    ]
 
 
 def test_a_form_is_of_one_session_alone(context: Context, owner: int) -> None:
@@ -88,12 +99,16 @@ def test_a_form_is_of_one_session_alone(context: Context, owner: int) -> None:
     assert not is_form_of(first, "")
 
 
-def test_sessions_that_ended_are_not_kept(context: Context, owner: int, clock: testing.FrozenClock) -> None:
+def test_sessions_that_ended_are_not_kept(
+    context: Context, owner: int, clock: testing.FrozenClock
+) -> None:
     sign_in(context, owner)
     clock.advance(LASTS_MS)
     sign_in(context, owner)
 
-    assert context.store.read(lambda tx: tx.the("select count(*) as n from browser_sessions")).n == 1
+    assert (
+        context.store.read(lambda tx: tx.the("select count(*) as n from browser_sessions")).n == 1
+    )
 
 
 class TestConfirming:
@@ -115,7 +130,9 @@ class TestConfirming:
 
         assert (at_first, still, self.session(context, token).is_confirmed) == (True, True, False)
 
-    def test_the_password_confirms_this_session_and_no_other(self, context: Context, owner: int, clock: testing.FrozenClock) -> None:
+    def test_the_password_confirms_this_session_and_no_other(
+        self, context: Context, owner: int, clock: testing.FrozenClock
+    ) -> None:
         token, other = sign_in(context, owner), sign_in(context, owner)
         clock.advance(CONFIRMED_MS)
         confirm(context, self.session(context, token), token, "correct horse battery")
@@ -124,7 +141,9 @@ class TestConfirming:
         assert not self.session(context, other).is_confirmed
 
     @pytest.mark.parametrize("password", ["", "wrong horse battery", "\0", "\ud800", "a" * 1_000])
-    def test_another_password_confirms_nothing(self, context: Context, owner: int, clock: testing.FrozenClock, password: str) -> None:
+    def test_another_password_confirms_nothing(
+        self, context: Context, owner: int, clock: testing.FrozenClock, password: str
+    ) -> None:
         token = sign_in(context, owner)
         clock.advance(CONFIRMED_MS)
 
@@ -132,7 +151,9 @@ class TestConfirming:
             confirm(context, self.session(context, token), token, password)
         assert not self.session(context, token).is_confirmed
 
-    def test_the_password_of_another_account_confirms_nothing(self, context: Context, owner: int, clock: testing.FrozenClock) -> None:
+    def test_the_password_of_another_account_confirms_nothing(
+        self, context: Context, owner: int, clock: testing.FrozenClock
+    ) -> None:
         accept(context, invite(context, "ada").reveal(), "another horse battery")
         token = sign_in(context, owner)
         clock.advance(CONFIRMED_MS)
@@ -140,7 +161,9 @@ class TestConfirming:
         with pytest.raises(SignInRefused):
             confirm(context, self.session(context, token), token, "another horse battery")
 
-    def test_who_guesses_is_held_up_as_at_the_sign_in(self, context: Context, owner: int, clock: testing.FrozenClock) -> None:
+    def test_who_guesses_is_held_up_as_at_the_sign_in(
+        self, context: Context, owner: int, clock: testing.FrozenClock
+    ) -> None:
         token = sign_in(context, owner)
         clock.advance(CONFIRMED_MS)
         for _ in range(FREE_FAILURES):
@@ -156,7 +179,10 @@ class TestConfirming:
 @pytest.mark.parametrize(
     ("user_agent", "name"),
     [
-        ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0", "Firefox on Linux"),
+        (
+            "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0",
+            "Firefox on Linux",
+        ),
         (
             "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/150.0.0.0 Safari/537.36",
             "Chrome on Windows",
@@ -173,7 +199,10 @@ class TestConfirming:
             "Mozilla/5.0 (iPhone; CPU iPhone OS 26_0 like Mac OS X) AppleWebKit/605.1.15 Version/26.0 Mobile Safari/604.1",
             "Safari on iPhone",
         ),
-        ("Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 Chrome/150.0.0.0 Mobile Safari/537.36", "Chrome on Android"),
+        (
+            "Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 Chrome/150.0.0.0 Mobile Safari/537.36",
+            "Chrome on Android",
+        ),
         ("curl/8.14", ""),
         ("<script>Linux", "Linux"),
         ("", ""),
@@ -183,8 +212,13 @@ def test_a_browser_is_named_as_people_would(user_agent: str, name: str) -> None:
     assert browser_named(user_agent) == name
 
 
-def test_the_browsers_of_an_account_are_those_still_signed_in_the_latest_used_first(context: Context, clock: testing.FrozenClock) -> None:
-    ada, bo = (accept(context, invite(context, name).reveal(), "correct horse battery") for name in ("ada", "bo"))
+def test_the_browsers_of_an_account_are_those_still_signed_in_the_latest_used_first(
+    context: Context, clock: testing.FrozenClock
+) -> None:
+    ada, bo = (
+        accept(context, invite(context, name).reveal(), "correct horse battery")
+        for name in ("ada", "bo")
+    )
     sign_in(context, ada, "ended")
     clock.advance(IDLE_MS)
     first = sign_in(context, ada, "first")

@@ -36,7 +36,9 @@ def do(context: Context, given: Once | None, make: Maker, now_ms: int = 0) -> st
     return context.store.write(lambda tx: once(tx, given, now_ms, make))
 
 
-def test_the_second_time_gives_the_first_answer_and_writes_nothing(context: Context, given: Once) -> None:
+def test_the_second_time_gives_the_first_answer_and_writes_nothing(
+    context: Context, given: Once
+) -> None:
     make, replayed = Maker(), []
 
     first = do(context, given, make)
@@ -63,7 +65,9 @@ def test_another_body_is_refused(context: Context, given: Once) -> None:
 
 
 @pytest.mark.parametrize("other", [{"path": "/q"}, {"idempotency_key": "l"}])
-def test_another_path_or_key_is_another_write(context: Context, given: Once, other: dict[str, str]) -> None:
+def test_another_path_or_key_is_another_write(
+    context: Context, given: Once, other: dict[str, str]
+) -> None:
     make = Maker()
     do(context, given, make)
 
@@ -72,13 +76,18 @@ def test_another_path_or_key_is_another_write(context: Context, given: Once, oth
     assert make.made == 2
 
 
-def test_after_a_day_the_first_answer_is_forgotten_and_its_row_gone(context: Context, given: Once) -> None:
+def test_after_a_day_the_first_answer_is_forgotten_and_its_row_gone(
+    context: Context, given: Once
+) -> None:
     """decisions.md, Errors: 'Writes accept Idempotency-Key (24 h)'."""
     make = Maker()
     do(context, given, make, now_ms=HOUR_MS)
 
     assert do(context, given, make, now_ms=25 * HOUR_MS - 1) == '{"made": 1}'
-    assert do(context, replace(given, body_digest=b"2" * 32), make, now_ms=25 * HOUR_MS) == '{"made": 2}'
+    assert (
+        do(context, replace(given, body_digest=b"2" * 32), make, now_ms=25 * HOUR_MS)
+        == '{"made": 2}'
+    )
     assert rows(context)["answers"] == 1
 
 

@@ -18,12 +18,17 @@ GOOD, BETTER = "correct horse battery", "another horse battery"
 DAY_MS = limits.INVITATION_HOURS * 3_600_000
 
 
-def test_it_is_for_the_account_that_was_named_which_is_made_when_there_is_none(context: Context) -> None:
+def test_it_is_for_the_account_that_was_named_which_is_made_when_there_is_none(
+    context: Context,
+) -> None:
     invite(context, "owner")
     token = invite(context, " ada ").reveal()
 
     assert invited(context, token) == "ada"
-    assert [(one.name, one.role) for one in accounts.listed(context)] == [("owner", "owner"), ("ada", "member")]
+    assert [(one.name, one.role) for one in accounts.listed(context)] == [
+        ("owner", "owner"),
+        ("ada", "member"),
+    ]
 
 
 def test_it_works_once(context: Context) -> None:
@@ -64,7 +69,9 @@ def test_no_other_text_is_one(context: Context, token: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "a\0b", "x" * 201])
-def test_what_cannot_be_an_account_is_refused_and_nothing_is_made(context: Context, name: str) -> None:
+def test_what_cannot_be_an_account_is_refused_and_nothing_is_made(
+    context: Context, name: str
+) -> None:
     with pytest.raises(InvalidRequest):
         invite(context, name)
     assert accounts.listed(context) == []

@@ -84,7 +84,16 @@ def test_other_text_is_no_key(text: str) -> None:
     assert not keys.is_well_formed(text)
 
 
-@pytest.mark.parametrize("change", [str.upper, lambda key: key + "\n", lambda key: " " + key, lambda key: key + key, lambda key: key[:-1]])
+@pytest.mark.parametrize(
+    "change",
+    [
+        str.upper,
+        lambda key: key + "\n",
+        lambda key: " " + key,
+        lambda key: key + key,
+        lambda key: key[:-1],
+    ],
+)
 def test_a_key_is_written_one_way_only(change: object) -> None:
     assert not keys.is_well_formed(change(keys.mint()))  # type: ignore[operator]
 
@@ -100,16 +109,36 @@ def test_a_mistyped_key_is_refused_before_any_look_up(context: Context) -> None:
 
 
 def test_a_good_key_says_whose_it_is_and_what_it_may(context: Context) -> None:
-    first, second = keys.create(context, account="ada"), keys.create(context, account="bob", user_id="bob's phone", read_only=True)
-    ada, bob = keys.authenticate(context, first.key.reveal()), keys.authenticate(context, second.key.reveal())
+    first, second = (
+        keys.create(context, account="ada"),
+        keys.create(context, account="bob", user_id="bob's phone", read_only=True),
+    )
+    ada, bob = (
+        keys.authenticate(context, first.key.reveal()),
+        keys.authenticate(context, second.key.reveal()),
+    )
 
-    assert (ada.account_name, ada.is_owner, ada.key_id, ada.pinned_user_id, ada.read_only) == ("ada", True, first.id, None, False)
-    assert (bob.account_name, bob.is_owner, bob.key_id, bob.pinned_user_id, bob.read_only) == ("bob", False, second.id, "bob's phone", True)
+    assert (ada.account_name, ada.is_owner, ada.key_id, ada.pinned_user_id, ada.read_only) == (
+        "ada",
+        True,
+        first.id,
+        None,
+        False,
+    )
+    assert (bob.account_name, bob.is_owner, bob.key_id, bob.pinned_user_id, bob.read_only) == (
+        "bob",
+        False,
+        second.id,
+        "bob's phone",
+        True,
+    )
     assert ada.account_id != bob.account_id
 
 
 def test_the_first_account_is_the_owner_and_only_it(context: Context) -> None:
-    made_as_owner = [keys.create(context, account=name).is_owner for name in ("ada", "bob", "ada", "cyd")]
+    made_as_owner = [
+        keys.create(context, account=name).is_owner for name in ("ada", "bob", "ada", "cyd")
+    ]
 
     assert made_as_owner == [True, False, True, False]
     assert [(account.name, account.role, account.keys) for account in accounts.listed(context)] == [
@@ -126,7 +155,9 @@ def test_only_one_of_many_first_accounts_becomes_the_owner(context: Context) -> 
     for thread in threads:
         thread.join()
 
-    assert sorted(account.role for account in accounts.listed(context)) == ["member"] * 11 + ["owner"]
+    assert sorted(account.role for account in accounts.listed(context)) == ["member"] * 11 + [
+        "owner"
+    ]
 
 
 def test_only_the_digest_of_a_key_is_kept(context: Context, folder: Path) -> None:
@@ -140,11 +171,21 @@ def test_only_the_digest_of_a_key_is_kept(context: Context, folder: Path) -> Non
     assert key[11:].encode() not in kept
 
 
-def test_a_new_key_shows_itself_only_when_asked_to(context: Context, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_new_key_shows_itself_only_when_asked_to(
+    context: Context, caplog: pytest.LogCaptureFixture
+) -> None:
     new = keys.create(context, account="ada")
     with caplog.at_level(logging.DEBUG):
         logging.getLogger("any").warning("made %s %r", new, new.key)
-    shown = [repr(new), str(new.key), f"{new.key}", f"{new.key!s:>80}", f"{new.key}", json.dumps(new.key, default=repr), caplog.text]
+    shown = [
+        repr(new),
+        str(new.key),
+        f"{new.key}",
+        f"{new.key!s:>80}",
+        f"{new.key}",
+        json.dumps(new.key, default=repr),
+        caplog.text,
+    ]
 
     assert new.key.reveal().startswith("sk_" + new.hint)
     assert [text for text in shown if new.key.reveal()[3:20] in text] == []
@@ -153,19 +194,36 @@ def test_a_new_key_shows_itself_only_when_asked_to(context: Context, caplog: pyt
             copying(new.key)
 
 
-def test_every_refusal_looks_the_same_from_outside_but_says_why_to_the_log(context: Context) -> None:
-    """Who tries keys must not learn which exist; only who holds a key that was good is told that it expired."""
-    unknown, revoked, expired = keys.mint(), keys.create(context, account="ada"), made(context, expires_in_ms=1)
+def test_every_refusal_looks_the_same_from_outside_but_says_why_to_the_log(
+    context: Context,
+) -> None:
+    """Who tries keys must not learn which exist; only who holds a key that was good is told that it
+    expired.
+    """
+    unknown, revoked, expired = (
+        keys.mint(),
+        keys.create(context, account="ada"),
+        made(context, expires_in_ms=1),
+    )
     keys.revoke(context, revoked.id)
     context.clock.advance(1)  # type: ignore[attr-defined]
     refusals = [refusal(context, text) for text in ("sk_", unknown, revoked.key.reveal(), expired)]
 
-    assert [refused.reason for refused in refusals] == ["malformed", "unknown", "revoked", "expired"]
+    assert [refused.reason for refused in refusals] == [
+        "malformed",
+        "unknown",
+        "revoked",
+        "expired",
+    ]
     assert all(isinstance(refused, Unauthorized) and refused.status == 401 for refused in refusals)
     bodies = [json.dumps(refused.body("request"), sort_keys=True) for refused in refusals]
     assert len(set(bodies[:3])) == 1
     assert "expired" in bodies[3]
-    assert [text for text in (unknown, revoked.key.reveal(), expired) if any(text[3:] in body for body in bodies)] == []
+    assert [
+        text
+        for text in (unknown, revoked.key.reveal(), expired)
+        if any(text[3:] in body for body in bodies)
+    ] == []
 
 
 def test_a_key_that_is_both_revoked_and_expired_is_called_revoked(context: Context) -> None:
@@ -195,7 +253,9 @@ def test_a_key_is_revoked_once_and_alone(context: Context) -> None:
     assert accounts.listed(context)[0].keys == 1
 
 
-def test_what_another_process_does_to_keys_takes_effect_at_the_very_next_request(context: Context, folder: Path) -> None:
+def test_what_another_process_does_to_keys_takes_effect_at_the_very_next_request(
+    context: Context, folder: Path
+) -> None:
     """The command line beside a running server."""
     new = keys.create(context, account="ada")
     keys.authenticate(context, new.key.reveal())
@@ -212,7 +272,9 @@ assert keys.revoke(context, {new.id})
 context.close()
 """
     environment = {"PYTHONPATH": str(Path(remembrancer.__file__).parents[1])}
-    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
+    ).stdout
 
     assert refusal(context, new.key.reveal()).reason == "revoked"
     assert keys.authenticate(context, said.strip()).account_name == "bob"
@@ -291,14 +353,18 @@ def test_keys_outlive_the_process(folder: Path) -> None:
         {"expires_in_ms": 10**15},
     ],
 )
-def test_what_a_key_cannot_be_is_refused_and_nothing_is_kept(context: Context, wrong: dict[str, object]) -> None:
+def test_what_a_key_cannot_be_is_refused_and_nothing_is_kept(
+    context: Context, wrong: dict[str, object]
+) -> None:
     with pytest.raises(InvalidRequest):
         made(context, **{"account": "ada", **wrong})  # type: ignore[arg-type]
 
     assert accounts.listed(context) == []
 
 
-@pytest.mark.parametrize("name", ["x", "x" * 200, "Ада Лавлейс", "李", "O'Brien; drop table keys --", "🦉"])
+@pytest.mark.parametrize(
+    "name", ["x", "x" * 200, "Ада Лавлейс", "李", "O'Brien; drop table keys --", "🦉"]
+)
 def test_an_account_may_have_any_printable_name(context: Context, name: str) -> None:
     caller = keys.authenticate(context, made(context, f"  {name} "))
 

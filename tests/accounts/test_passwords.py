@@ -9,7 +9,13 @@ import pytest
 
 from remembrancer import testing
 from remembrancer.accounts.invitations import accept, invite
-from remembrancer.accounts.passwords import FREE_FAILURES, PasswordUnfit, SignInRefused, SignInTooOften, account_of
+from remembrancer.accounts.passwords import (
+    FREE_FAILURES,
+    PasswordUnfit,
+    SignInRefused,
+    SignInTooOften,
+    account_of,
+)
 from remembrancer.context import Context
 from remembrancer.protocol import limits
 
@@ -52,13 +58,17 @@ def test_another_name_is_refused_in_the_same_words(context: Context, ada: int, n
     assert unknown.value.detail == known.value.detail
 
 
-def test_it_is_kept_as_argon2id_and_nowhere_as_it_is(context: Context, ada: int, folder: Path) -> None:
+def test_it_is_kept_as_argon2id_and_nowhere_as_it_is(
+    context: Context, ada: int, folder: Path
+) -> None:
     """docs/decisions/0012-argon2.md: OWASP's profile."""
     kept = context.store.read(lambda tx: tx.the("select hash from passwords")).hash
     context.close()
 
     assert kept.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
-    assert GOOD.encode() not in b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
+    assert GOOD.encode() not in b"".join(
+        file.read_bytes() for file in folder.iterdir() if file.is_file()
+    )
 
 
 def test_letters_composed_in_another_way_are_the_same_password(context: Context) -> None:
@@ -69,10 +79,18 @@ def test_letters_composed_in_another_way_are_the_same_password(context: Context)
 
 @pytest.mark.parametrize(
     "password",
-    ["", "x" * (limits.PASSWORD_CHARACTERS_MIN - 1), "x" * (limits.PASSWORD_CHARACTERS_MAX + 1), "nul \0 nul nul", "half \ud800 a letter"],
+    [
+        "",
+        "x" * (limits.PASSWORD_CHARACTERS_MIN - 1),
+        "x" * (limits.PASSWORD_CHARACTERS_MAX + 1),
+        "nul \0 nul nul",
+        "half \ud800 a letter",
+    ],
     ids=["none", "short", "long", "NUL", "surrogate"],
 )
-def test_what_cannot_be_a_password_is_refused_and_the_link_still_works(context: Context, password: str) -> None:
+def test_what_cannot_be_a_password_is_refused_and_the_link_still_works(
+    context: Context, password: str
+) -> None:
     token = invite(context, "ada").reveal()
     with pytest.raises(PasswordUnfit):
         accept(context, token, password)
@@ -88,7 +106,9 @@ def test_shortest_and_longest(context: Context, length: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["ada", "nobody"])
-def test_after_some_failures_a_name_has_to_wait_whether_it_exists_or_not(context: Context, ada: int, name: str) -> None:
+def test_after_some_failures_a_name_has_to_wait_whether_it_exists_or_not(
+    context: Context, ada: int, name: str
+) -> None:
     """Issue: 'lock-out with back-off'."""
     ends = fails(context, name, FREE_FAILURES + 2)
 
@@ -103,7 +123,9 @@ def test_while_it_waits_the_right_password_is_refused_too(context: Context, ada:
     assert caught.value.extra["retry_after"] == 30
 
 
-def test_each_further_failure_doubles_the_wait_up_to_an_hour(context: Context, ada: int, clock: testing.FrozenClock) -> None:
+def test_each_further_failure_doubles_the_wait_up_to_an_hour(
+    context: Context, ada: int, clock: testing.FrozenClock
+) -> None:
     fails(context, "ada", FREE_FAILURES)
     waits = []
     for _ in range(9):
@@ -116,7 +138,9 @@ def test_each_further_failure_doubles_the_wait_up_to_an_hour(context: Context, a
     assert waits == [30, 60, 120, 240, 480, 960, 1920, 3600, 3600]
 
 
-def test_the_wait_is_over_to_the_second_and_success_forgets_it(context: Context, ada: int, clock: testing.FrozenClock) -> None:
+def test_the_wait_is_over_to_the_second_and_success_forgets_it(
+    context: Context, ada: int, clock: testing.FrozenClock
+) -> None:
     fails(context, "ada", FREE_FAILURES)
     clock.advance(29_999)
     too_early = fails(context, "ada", 1)
@@ -132,7 +156,9 @@ def test_other_names_are_not_held_up(context: Context, ada: int) -> None:
     assert account_of(context, "ada", GOOD) == ada
 
 
-def test_failures_of_names_nobody_tries_any_more_are_not_kept(context: Context, clock: testing.FrozenClock) -> None:
+def test_failures_of_names_nobody_tries_any_more_are_not_kept(
+    context: Context, clock: testing.FrozenClock
+) -> None:
     fails(context, "bob", 1)
     clock.advance(3 * 3_600_000)
     fails(context, "eve", 1)

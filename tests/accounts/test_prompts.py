@@ -28,7 +28,9 @@ def write(context: Context, caller: Caller, text: str, user_id: str | None = Non
     set_prompt(context, caller, PromptWrite(prompt=text, user_id=user_id))
 
 
-def test_without_a_part_of_the_users_own_it_is_the_constitution(context: Context, ada: Caller) -> None:
+def test_without_a_part_of_the_users_own_it_is_the_constitution(
+    context: Context, ada: Caller
+) -> None:
     found = prompt_of(context, ada, "bo")
 
     assert found.prompt == CONSTITUTION
@@ -42,7 +44,10 @@ def test_the_users_own_part_stands_last_as_it_was_written(context: Context, ada:
     assert found.prompt.startswith(CONSTITUTION)
     assert "# The user's own part" in found.prompt[len(CONSTITUTION) :]
     assert found.prompt.endswith("\n\n Answer in Italian.\n\nBo is an architect. ")
-    assert (found.user_part, found.updated_at) == (" Answer in Italian.\n\nBo is an architect. ", "2026-01-01T00:00:00.000Z")
+    assert (found.user_part, found.updated_at) == (
+        " Answer in Italian.\n\nBo is an architect. ",
+        "2026-01-01T00:00:00.000Z",
+    )
 
 
 def test_setting_it_again_replaces_it_and_says_when(context: Context, ada: Caller) -> None:
@@ -74,7 +79,8 @@ def test_each_user_of_each_account_has_their_own(context: Context, ada: Caller) 
     write(context, robot, "Of robot's bo.", "bo")
 
     assert [
-        prompt_of(context, caller, user_id).user_part for caller, user_id in ((ada, "bo"), (ada, "cy"), (robot, "bo"), (robot, "cy"))
+        prompt_of(context, caller, user_id).user_part
+        for caller, user_id in ((ada, "bo"), (ada, "cy"), (robot, "bo"), (robot, "cy"))
     ] == [
         "Of ada's bo.",
         "Of ada's cy.",

@@ -44,7 +44,9 @@ def used(context: Context, caller: Caller) -> Usage:
     return usage_of(context, caller)
 
 
-def test_counts_are_told_by_day_with_today_the_last(context: Context, owner: Caller, clock: testing.FrozenClock) -> None:
+def test_counts_are_told_by_day_with_today_the_last(
+    context: Context, owner: Caller, clock: testing.FrozenClock
+) -> None:
     tally = Tally(context, NEVER_S)
     tally.count("search", account_id=owner.account_id, key_id=owner.key_id, times=2)
     clock.advance(DAY_MS)
@@ -58,7 +60,9 @@ def test_counts_are_told_by_day_with_today_the_last(context: Context, owner: Cal
     assert (found.total("search"), found.total("run"), found.total("turn")) == (3, 1, 0)
 
 
-def test_counts_of_one_day_add_up_and_old_days_are_left_out(context: Context, owner: Caller, clock: testing.FrozenClock) -> None:
+def test_counts_of_one_day_add_up_and_old_days_are_left_out(
+    context: Context, owner: Caller, clock: testing.FrozenClock
+) -> None:
     for _ in range(2):
         tally = Tally(context, NEVER_S)
         tally.count("turn", account_id=owner.account_id, key_id=owner.key_id, times=3)
@@ -78,7 +82,10 @@ def test_the_owner_sees_what_all_did_others_their_own(context: Context, owner: C
     tally.count("model_call")
     tally.close()
 
-    assert (used(context, owner).total("search"), used(context, owner).total("model_call")) == (2, 1)
+    assert (used(context, owner).total("search"), used(context, owner).total("model_call")) == (
+        2,
+        1,
+    )
     assert (used(context, ada).total("search"), used(context, ada).total("model_call")) == (1, 0)
     assert [(one.account, one.label, one.counts) for one in used(context, owner).by_key] == [
         ("ada", "for a test", {"search": 1}),
@@ -101,24 +108,43 @@ def test_what_cannot_be_added_now_is_added_later(folder: Path) -> None:
     later.close()
 
 
-def test_what_is_answered_counts_for_the_key_it_was_asked_with(app: Starlette, context: Context) -> None:
+def test_what_is_answered_counts_for_the_key_it_was_asked_with(
+    app: Starlette, context: Context
+) -> None:
     with TestClient(app, base_url="http://127.0.0.1:8460") as client:
         http = Http(client, context, new_key(context))
         http.remember("When does the ferry leave?", "At 9:40.")
         http.memory("ferry")
         http.memory("ferry")
         http.post("/api/v7/memory", {"query_text": 1})
-        http.post("/api/v7/sysperm/check", {"path": "/etc/hosts", "action": "read", "agent": "robot"})
-        http.post("/api/v7/agent/chat", {"user_id": "owner", "message": "When does the ferry leave?"})
+        http.post(
+            "/api/v7/sysperm/check", {"path": "/etc/hosts", "action": "read", "agent": "robot"}
+        )
+        http.post(
+            "/api/v7/agent/chat", {"user_id": "owner", "message": "When does the ferry leave?"}
+        )
     [one] = used(context, authenticate(context, http.key or "")).by_key
 
-    assert (one.account, one.key_id, one.counts) == ("owner", 1, {"turn": 1, "search": 2, "check": 1, "chat": 1})
+    assert (one.account, one.key_id, one.counts) == (
+        "owner",
+        1,
+        {"turn": 1, "search": 2, "check": 1, "chat": 1},
+    )
 
 
-def test_calls_of_models_and_their_tokens_count_for_the_service(context: Context, owner: Caller) -> None:
+def test_calls_of_models_and_their_tokens_count_for_the_service(
+    context: Context, owner: Caller
+) -> None:
     with TestClient(make_app(context)):
         for outcome in ("ok", "ok", "timeout"):
-            tried = Try(slot="chat", model="m", outcome=outcome, ms=1.0, prompt_tokens=10, completion_tokens=4)
+            tried = Try(
+                slot="chat",
+                model="m",
+                outcome=outcome,
+                ms=1.0,
+                prompt_tokens=10,
+                completion_tokens=4,
+            )
             for watcher in context.models._watchers:  # type: ignore[attr-defined]
                 watcher(tried)
     found = used(context, owner)

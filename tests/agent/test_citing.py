@@ -12,13 +12,23 @@ from remembrancer.claims.evidence import Evidence
 DAY = date(2026, 3, 2)
 FERRY, CABIN = "e_0000000000001", "e_0000000000002"
 EVENTS = [
-    Evidence(FERRY, "User: When does the ferry to Elba leave?\n\nAssistant: At 9:40 from Piombino, pier 3.", DAY),
-    Evidence(CABIN, "User: What does the cabin cost?\n\nAssistant: Mrs Holm asks 840 euros, we booked it for 3 May.", DAY),
+    Evidence(
+        FERRY,
+        "User: When does the ferry to Elba leave?\n\nAssistant: At 9:40 from Piombino, pier 3.",
+        DAY,
+    ),
+    Evidence(
+        CABIN,
+        "User: What does the cabin cost?\n\nAssistant: Mrs Holm asks 840 euros, we booked it for 3 May.",
+        DAY,
+    ),
 ]
 
 
 def test_a_sentence_gets_the_ref_of_the_event_that_says_it_before_its_full_stop() -> None:
-    assert with_refs("The ferry to Elba leaves at 9:40. Mrs Holm asks 840 euros for the cabin!", EVENTS, DAY) == (
+    assert with_refs(
+        "The ferry to Elba leaves at 9:40. Mrs Holm asks 840 euros for the cabin!", EVENTS, DAY
+    ) == (
         f"The ferry to Elba leaves at 9:40 (ref: {FERRY}). Mrs Holm asks 840 euros for the cabin (ref: {CABIN})!"
     )
 
@@ -27,7 +37,8 @@ def test_a_sentence_gets_the_ref_of_the_event_that_says_it_before_its_full_stop(
     "said",
     [
         "The ferry to Elba leaves at 9:45.",  # a value that no event has
-        "The ferry leaves at 9:40 and the cabin costs 840 euros.",  # all of it is in no single event
+        # all of it is in no single event
+        "The ferry leaves at 9:40 and the cabin costs 840 euros.",
         "Mrs Holm once wrote three long novels about lighthouses.",  # a name alone
         f"The ferry to Elba leaves at 9:40 (ref: {FERRY}).",
         f"The ferry to Elba leaves at 9:40. (ref: {FERRY})",
@@ -39,11 +50,19 @@ def test_a_sentence_gets_the_ref_of_the_event_that_says_it_before_its_full_stop(
         "",
     ],
 )
-def test_what_no_event_says_whole_what_is_tagged_and_what_claims_nothing_stays_as_it_is(said: str) -> None:
+def test_what_no_event_says_whole_what_is_tagged_and_what_claims_nothing_stays_as_it_is(
+    said: str,
+) -> None:
     assert with_refs(said, EVENTS, DAY) == said
 
 
 def test_of_several_events_that_say_it_the_one_with_most_of_its_words_is_named() -> None:
-    other = Evidence("e_0000000000003", "User: Is the ferry late?\n\nAssistant: It leaves Piombino at 9:40, as ever.", DAY)
+    other = Evidence(
+        "e_0000000000003",
+        "User: Is the ferry late?\n\nAssistant: It leaves Piombino at 9:40, as ever.",
+        DAY,
+    )
 
-    assert with_refs("The ferry leaves Piombino at 9:40 as ever.", [EVENTS[0], other], DAY).endswith(f"as ever (ref: {other.event_id}).")
+    assert with_refs(
+        "The ferry leaves Piombino at 9:40 as ever.", [EVENTS[0], other], DAY
+    ).endswith(f"as ever (ref: {other.event_id}).")

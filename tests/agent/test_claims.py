@@ -97,7 +97,9 @@ def days(said: str) -> list[str]:
         ("3½ hours", "en", "time", {"12600"}),
     ],
 )
-def test_a_number_is_its_value_and_its_unit(said: str, language: str, dimension: str | None, wanted: set[str]) -> None:
+def test_a_number_is_its_value_and_its_unit(
+    said: str, language: str, dimension: str | None, wanted: set[str]
+) -> None:
     if not wanted:
         assert found(said, language) == []
         return
@@ -147,7 +149,17 @@ def test_a_word_of_time_is_counted_from_the_day_it_is_said(said: str, wanted: li
 
 
 def test_days_from_now_are_a_number_and_a_date() -> None:
-    counted = {said: only(said).also for said in ("in 3 days", "vor zwei Wochen", "il y a 3 jours", "через 3 дня", "3天后", "2 months ago")}
+    counted = {
+        said: only(said).also
+        for said in (
+            "in 3 days",
+            "vor zwei Wochen",
+            "il y a 3 jours",
+            "через 3 дня",
+            "3天后",
+            "2 months ago",
+        )
+    }
     on = {said: also.options[0] for said, also in counted.items() if also}
 
     assert on == {
@@ -161,10 +173,16 @@ def test_days_from_now_are_a_number_and_a_date() -> None:
 
 
 def test_both_ends_of_a_range_are_claims() -> None:
-    assert [claim.value for claim in found("5-7 km") if isinstance(claim.value, Quantity) and claim.value.dimension == "length"] == [
-        Quantity(frozenset({Fraction(number)}), "length", Fraction(1000)) for number in (5, 7)
-    ]
-    assert {claim.value.options[0].day for claim in found("14.–16. Juni") if isinstance(claim.value, Dates)} == {14, 16}
+    assert [
+        claim.value
+        for claim in found("5-7 km")
+        if isinstance(claim.value, Quantity) and claim.value.dimension == "length"
+    ] == [Quantity(frozenset({Fraction(number)}), "length", Fraction(1000)) for number in (5, 7)]
+    assert {
+        claim.value.options[0].day
+        for claim in found("14.–16. Juni")
+        if isinstance(claim.value, Dates)
+    } == {14, 16}
 
 
 @pytest.mark.parametrize(
@@ -232,7 +250,9 @@ def test_small_counts_in_words_and_near_days_need_no_mark() -> None:
     assert [claim.weak for claim in found("It takes two hours.")] == [False]
 
 
-@pytest.mark.parametrize("said", ["one", "a week", "half of it", "March on", "I may go", "once upon a time", "un homme"])
+@pytest.mark.parametrize(
+    "said", ["one", "a week", "half of it", "March on", "I may go", "once upon a time", "un homme"]
+)
 def test_what_is_no_claim(said: str) -> None:
     assert found(said) == []
 
@@ -248,4 +268,7 @@ def test_any_text_is_read(said: str) -> None:
 
 @given(text(alphabet="0123456789.,:-/ €%ſσςkmhапмM月日年点百万一半½Uhr14mayFri", max_size=60))
 def test_any_mixture_of_what_numbers_and_dates_are_made_of_is_read(said: str) -> None:
-    assert all(said[claim.start : claim.end].strip() for claim in claims_in(plain(said), DAY, "de", generous=True))
+    assert all(
+        said[claim.start : claim.end].strip()
+        for claim in claims_in(plain(said), DAY, "de", generous=True)
+    )

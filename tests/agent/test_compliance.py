@@ -1,4 +1,6 @@
-"""The figures of compliance are read by indexes, and a look that cannot be counted is a look all the same."""
+"""The figures of compliance are read by indexes, and a look that cannot be counted is a look all
+the same.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,12 @@ def test_no_list_of_rows_is_gone_through_for_what_an_index_knows(context: Contex
     assert "shown_cubes USING INDEX shown_cubes_step (session=? AND step=?)" in plans["cubes_since"]
     assert "looks USING INDEX looks_looked (looked_ms>?)" in plans["looks_since"]
     assert "events USING" in plans["turns_since"]
-    assert [name for name in ("steps_since", "cubes_since", "looks_since") if "SCAN" in plans[name]] == []
-    assert {line for line in plans["of_session"].split("\n") if "SCAN" in line} <= {f"SCAN {one}" for one in ("found", "cubes", "seen")}
+    assert [
+        name for name in ("steps_since", "cubes_since", "looks_since") if "SCAN" in plans[name]
+    ] == []
+    assert {line for line in plans["of_session"].split("\n") if "SCAN" in line} <= {
+        f"SCAN {one}" for one in ("found", "cubes", "seen")
+    }
 
 
 def test_people_who_look_leave_no_trace(memory: Memory, context: Context) -> None:
@@ -47,7 +53,9 @@ def test_people_who_look_leave_no_trace(memory: Memory, context: Context) -> Non
     assert compliance.compliance(context, memory.caller, ComplianceQuery()).total.looks == 0
 
 
-def test_a_look_at_a_draft_that_is_gone_is_counted_no_more(memory: Memory, context: Context, agent: Caller) -> None:
+def test_a_look_at_a_draft_that_is_gone_is_counted_no_more(
+    memory: Memory, context: Context, agent: Caller
+) -> None:
     event_id = memory.tell("q", "r")
     second_look(context, agent, SecondLook(draft="r"))
     before = compliance.compliance(context, agent, ComplianceQuery()).total.looks
@@ -64,4 +72,9 @@ def test_one_session_is_counted_from_its_beginning(memory: Memory, context: Cont
 
     found = compliance.of_session(context, memory.caller, "ada", "s")
 
-    assert (found.searches, found.turns, found.remembered.done, found.searched and found.searched.done) == (1, 1, 1, 1)
+    assert (
+        found.searches,
+        found.turns,
+        found.remembered.done,
+        found.searched and found.searched.done,
+    ) == (1, 1, 1, 1)

@@ -22,8 +22,13 @@ EVENTS = {
 def failed(draft: str) -> list[tuple[str, str | None]]:
     """The failed checks of a draft over EVENTS: which, and about what words."""
     taken = take_apart(draft, date(2026, 11, 20))
-    cited = {ref: Cited("shown", Evidence(ref, EVENTS[ref], DAY)) if ref in EVENTS else Cited("unknown") for ref in taken.refs}
-    return [(check.check, check.claim) for check in look(taken, cited, "") if check.status == "fail"]
+    cited = {
+        ref: Cited("shown", Evidence(ref, EVENTS[ref], DAY)) if ref in EVENTS else Cited("unknown")
+        for ref in taken.refs
+    }
+    return [
+        (check.check, check.claim) for check in look(taken, cited, "") if check.status == "fail"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -60,14 +65,23 @@ def test_what_passes(draft: str) -> None:
             "Anna pays €1250 (ref: b), and Orion launches on May 14 (ref: a).",
             [("number_in_ref", "€1250"), ("name_in_ref", "Orion"), ("date_in_ref", "May 14")],
         ),
-        ("The hall costs 1250 EUR. Orion launches on May 14 (ref: b).", [("claim_marked", "1250 EUR")]),
+        (
+            "The hall costs 1250 EUR. Orion launches on May 14 (ref: b).",
+            [("claim_marked", "1250 EUR")],
+        ),
         ("The hall costs 1250 EUR.\n(ref: a)", [("claim_marked", "1250 EUR")]),
-        ("It is 9 km [general](https://a.example/).", [("claim_marked", "9 km"), ("claim_marked", "https://a.example/")]),
+        (
+            "It is 9 km [general](https://a.example/).",
+            [("claim_marked", "9 km"), ("claim_marked", "https://a.example/")],
+        ),
         ("It is 9 km (ref: ).", [("claim_marked", "9 km"), ("ref_exists", "(ref: )")]),
         ("It is 1250 EUR (ref: x).", [("ref_exists", "x")]),
         ("The launch is on 14 May 2027 (ref: b).", [("date_in_ref", "14 May 2027")]),
         ("Anna pays 1,250 EUR and 7% (ref: a).", [("number_in_ref", "7%")]),
-        ("It begins on 15.05.2026 um 8:30 Uhr (ref: b).", [("date_in_ref", "15.05.2026"), ("number_in_ref", "8:30 Uhr")]),
+        (
+            "It begins on 15.05.2026 um 8:30 Uhr (ref: b).",
+            [("date_in_ref", "15.05.2026"), ("number_in_ref", "8:30 Uhr")],
+        ),
     ],
 )
 def test_what_fails(draft: str, wanted: list[tuple[str, str]]) -> None:
@@ -89,17 +103,32 @@ def test_what_fails(draft: str, wanted: list[tuple[str, str]]) -> None:
     ],
 )
 def test_an_address_is_the_whole_of_it(url: str, holds: bool) -> None:
-    event = Evidence("e", "Pay at venue.example/pay, see https://other.example/a. Not https://go.example/?to=bad.example/x", DAY)
+    event = Evidence(
+        "e",
+        "Pay at venue.example/pay, see https://other.example/a. Not https://go.example/?to=bad.example/x",
+        DAY,
+    )
     taken = take_apart(f"Look at {url} (ref: e).", DAY)
 
-    checks = [check.status for check in look(taken, {"e": Cited("shown", event)}, "") if check.check == "url_in_ref"]
+    checks = [
+        check.status
+        for check in look(taken, {"e": Cited("shown", event)}, "")
+        if check.check == "url_in_ref"
+    ]
     assert checks == ([] if "://" not in url else ["pass" if holds else "fail"])
 
 
 def test_a_date_may_tell_less_than_the_event_never_more() -> None:
     event = Evidence("e", "We met in May 2026.", DAY)
-    drafts = {draft: take_apart(draft, DAY) for draft in ("in May 2026 (ref: e)", "in May (ref: e)", "on 14 May 2026 (ref: e)")}
-    fails = [draft for draft, taken in drafts.items() if any(c.status == "fail" for c in look(taken, {"e": Cited("shown", event)}, ""))]
+    drafts = {
+        draft: take_apart(draft, DAY)
+        for draft in ("in May 2026 (ref: e)", "in May (ref: e)", "on 14 May 2026 (ref: e)")
+    }
+    fails = [
+        draft
+        for draft, taken in drafts.items()
+        if any(c.status == "fail" for c in look(taken, {"e": Cited("shown", event)}, ""))
+    ]
 
     assert fails == ["on 14 May 2026 (ref: e)"]
 
@@ -107,7 +136,17 @@ def test_a_date_may_tell_less_than_the_event_never_more() -> None:
 @given(
     lists(
         sampled_from(
-            [*EVENTS.values(), "5 km.", "Bob Miller", "gestern", "百分之三十", "\n", "[general]", "(ref: a)", "https://a.example"]
+            [
+                *EVENTS.values(),
+                "5 km.",
+                "Bob Miller",
+                "gestern",
+                "百分之三十",
+                "\n",
+                "[general]",
+                "(ref: a)",
+                "https://a.example",
+            ]
         ),
         max_size=12,
     )
@@ -118,7 +157,11 @@ def test_a_text_that_is_cited_for_itself_has_every_value(parts: list[str]) -> No
     taken = take_apart(" ".join(f"{part} (ref: e)" for part in parts if part != "\n"), DAY)
     cited = {ref: Cited("shown", Evidence(ref, said, DAY)) for ref in taken.refs}
 
-    assert [check for check in look(taken, cited, "") if check.check.endswith("_in_ref") and check.status == "fail"] == []
+    assert [
+        check
+        for check in look(taken, cited, "")
+        if check.check.endswith("_in_ref") and check.status == "fail"
+    ] == []
 
 
 @given(text())
@@ -152,7 +195,22 @@ LONG = 120_000  # characters: what grows with the square of this would not end w
             "a@",
             "a:",
         ),
-        *("5 May ", "1/2/", ".\n", "```\n", "+1 ", "1 h 3 min ", "| a\n", "code-1-", "\x00", "_", "半", "(((", "L1: ", "RATE: a "),
+        *(
+            "5 May ",
+            "1/2/",
+            ".\n",
+            "```\n",
+            "+1 ",
+            "1 h 3 min ",
+            "| a\n",
+            "code-1-",
+            "\x00",
+            "_",
+            "半",
+            "(((",
+            "L1: ",
+            "RATE: a ",
+        ),
     ],
 )
 def test_a_long_draft_takes_time_that_grows_with_it(seed: str) -> None:
@@ -166,8 +224,15 @@ def test_a_long_draft_takes_time_that_grows_with_it(seed: str) -> None:
 
 def test_an_event_full_of_dates_is_read_once() -> None:
     """As many dates asked for as said: each is one look, not one for each that is said."""
-    many = [f"{year:04}-{month:02}-{day:02}" for year in range(1000, 1020) for month in range(1, 13) for day in range(1, 29)]
+    many = [
+        f"{year:04}-{month:02}-{day:02}"
+        for year in range(1000, 1020)
+        for month in range(1, 13)
+        for day in range(1, 29)
+    ]
     taken = take_apart(" ".join(f"{one} (ref: e)." for one in many), DAY)
     checks = look(taken, {"e": Cited("shown", Evidence("e", " and ".join(many), DAY))}, "")
 
-    assert sum(check.check == "date_in_ref" and check.status == "pass" for check in checks) == len(many)
+    assert sum(check.check == "date_in_ref" and check.status == "pass" for check in checks) == len(
+        many
+    )

@@ -1,4 +1,7 @@
-"""Second look through a real store: which turn is found, what a session was shown, and that neither slows anybody."""
+"""Second look through a real store:
+
+which turn is found, what a session was shown, and that neither slows anybody.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,14 @@ def caller(context: Context) -> Caller:
     return caller_for(context)
 
 
-def search(context: Context, caller: Caller, text: str, *, interact: bool = True, session_id: str = "default") -> list[str]:
+def search(
+    context: Context,
+    caller: Caller,
+    text: str,
+    *,
+    interact: bool = True,
+    session_id: str = "default",
+) -> list[str]:
     """Ids of the events that a search returned."""
     query = MemoryQuery(query_text=text, user_id="owner", interact=interact, session_id=session_id)
     return [hit.event_id for hit in recall(context, caller, query).hits]
@@ -46,7 +56,9 @@ def test_what_a_session_is_shown_is_kept_once(context: Context, caller: Caller) 
 def test_a_key_that_may_not_write_leaves_no_trace(context: Context, caller: Caller) -> None:
     """decisions.md: 'A read-only key's searches never interact'."""
     remember(context, caller, Turn(query="When does the ferry leave?", response="At 9:40."))
-    search(context, caller, "ferry", interact=False)  # the session has not begun: nothing will be cited in it
+    search(
+        context, caller, "ferry", interact=False
+    )  # the session has not begun: nothing will be cited in it
     assert search(context, replace(caller, read_only=True), "ferry")
 
     assert shown(context) == 0
@@ -66,18 +78,33 @@ def test_a_secret_that_was_masked_is_told_all_the_same(folder: Path) -> None:
     assert [check.check for check in answer.checks if check.status == "fail"] == ["no_secret"]
 
 
-def test_two_answers_that_begin_alike_and_are_as_long_are_two(context: Context, caller: Caller) -> None:
+def test_two_answers_that_begin_alike_and_are_as_long_are_two(
+    context: Context, caller: Caller
+) -> None:
     """Only the length and the beginning of a response are in the index."""
-    first, second = (f"{'It is as it was, and so it will stay for long: '}{end}" for end in ("abc", "xyz"))
+    first, second = (
+        f"{'It is as it was, and so it will stay for long: '}{end}" for end in ("abc", "xyz")
+    )
     kept = remember(context, caller, Turn(query="And?", response=first))
     assert second_look(context, caller, SecondLook(draft=first)).event_id == kept.event_id
     with pytest.raises(TurnNotSaved):
         second_look(context, caller, SecondLook(draft=second))
 
 
-def test_yesterday_in_an_event_is_the_day_before_it_was_said(context: Context, caller: Caller) -> None:
-    """decisions.md: 'occurred_at ...: the time that what was said belongs to; searches and second look use it'."""
-    told = Turn.model_validate({"query": "I planted the oak yesterday.", "response": "Good.", "occurred_at": "2025-04-02T08:00:00Z"})
+def test_yesterday_in_an_event_is_the_day_before_it_was_said(
+    context: Context, caller: Caller
+) -> None:
+    """decisions.md:
+
+    'occurred_at ...: the time that what was said belongs to; searches and second look use it'.
+    """
+    told = Turn.model_validate(
+        {
+            "query": "I planted the oak yesterday.",
+            "response": "Good.",
+            "occurred_at": "2025-04-02T08:00:00Z",
+        }
+    )
     event_id = remember(context, caller, told).event_id
     search(context, caller, "oak")
     answers = []
@@ -90,17 +117,27 @@ def test_yesterday_in_an_event_is_the_day_before_it_was_said(context: Context, c
 
 
 @pytest.mark.parametrize("user_id", [None, "owner"])
-def test_the_turn_is_found_by_an_index(context: Context, caller: Caller, user_id: str | None) -> None:
+def test_the_turn_is_found_by_an_index(
+    context: Context, caller: Caller, user_id: str | None
+) -> None:
     """However many events there are, and whoever else answered with the same words."""
     only_sqlite()
     values = {"reply": "2 ok", "draft": "ok", "account_id": caller.account_id, "user_id": user_id}
-    plan = context.store.read(lambda tx: [str(row[3]) for row in tx.all(f"explain query plan {SQL.turn_of_reply}", **values)])
+    plan = context.store.read(
+        lambda tx: [
+            str(row[3]) for row in tx.all(f"explain query plan {SQL.turn_of_reply}", **values)
+        ]
+    )
 
-    assert any("events USING INDEX events_reply (reply=? AND rowid>? AND rowid<?)" in step for step in plan), plan
+    assert any(
+        "events USING INDEX events_reply (reply=? AND rowid>? AND rowid<?)" in step for step in plan
+    ), plan
 
 
 @pytest.mark.parametrize("draft", ["Да", "好的。", "😀" * 50, "a" * 39 + " b", "a" * 40 + "\nb"])
-def test_white_space_of_any_kind_at_the_end_is_aside(context: Context, caller: Caller, draft: str) -> None:
+def test_white_space_of_any_kind_at_the_end_is_aside(
+    context: Context, caller: Caller, draft: str
+) -> None:
     """The store computes what a turn is found by; it leaves aside what Python does."""
     every = "".join(chr(code) for code in range(1, 0x3001) if chr(code).isspace())
     kept = remember(context, caller, Turn(query="And?", response=draft + every))

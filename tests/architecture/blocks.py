@@ -9,8 +9,8 @@
     ```sql          named queries that the store takes
     ```text         a drawing or an excerpt: nothing to run
 
-Lines that set up a machine (git clone, make, apt-get, ...) are checked, not run. `<!-- not run: REASON -->` above a
-block is the only other way out, and is counted by a test.
+Lines that set up a machine (git clone, make, apt-get, ...) are checked, not run. `<!-- not run:
+REASON -->` above a block is the only other way out, and is counted by a test.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ from remembrancer.store.queries import Queries
 WRITTEN_ADDRESS = "http://127.0.0.1:8460"
 MODEL_ADDRESS = "http://127.0.0.1:11434"
 SECONDS_MAX = 60  # for one block
-_BLOCK = re.compile(r"(?:^<!-- not run: (?P<reason>.+) -->\n+)?^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_BLOCK = re.compile(
+    r"(?:^<!-- not run: (?P<reason>.+) -->\n+)?^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
 _TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 _SET_UP = {  # the first word of a line that sets up a machine -> what the rest may be
     "git": r"clone \S+( \w+)?",
@@ -64,7 +67,10 @@ class Block:
 
 
 def blocks(page: str, name: str) -> list[Block]:
-    """The blocks of a page in order. Raises Wrong for a fence that is indented, unclosed or without a language."""
+    """The blocks of a page in order.
+
+    Raises Wrong for a fence that is indented, unclosed or without a language.
+    """
     found = []
     for match in _BLOCK.finditer(page):
         place = f"{name}:{page.count(chr(10), 0, match.start('info')) + 1}"
@@ -72,15 +78,25 @@ def blocks(page: str, name: str) -> list[Block]:
         found.append(Block(place, language, word, match["text"], match["reason"]))
     fences = len(re.findall(r"^\s*(```|~~~)", page, re.MULTILINE))
     if fences != 2 * len(found):
-        raise Wrong(f"{name}: {fences} fences, but {len(found)} blocks that begin and end at the start of a line with ```")
+        raise Wrong(
+            f"{name}: {fences} fences, but {len(found)} blocks that begin and end at the start of a line with ```"
+        )
     return found
 
 
 class Runner:
     """Runs the blocks of one page, one after another, in one folder."""
 
-    def __init__(self, folder: Path, *, url: str, key: str, data: Path, model_url: str = MODEL_ADDRESS) -> None:
-        self.folder, self.url, self.key, self.data, self.model_url = folder, url, key, data, model_url
+    def __init__(
+        self, folder: Path, *, url: str, key: str, data: Path, model_url: str = MODEL_ADDRESS
+    ) -> None:
+        self.folder, self.url, self.key, self.data, self.model_url = (
+            folder,
+            url,
+            key,
+            data,
+            model_url,
+        )
         self._printed: str | None = None  # by the block before, if that was `sh`
 
     def run(self, block: Block) -> None:
@@ -90,7 +106,9 @@ class Runner:
             return
         step = getattr(self, f"_{block.language}", None) if block.language.isidentifier() else None
         if step is None:
-            raise Wrong(f"{block.place}: a block needs a language that is known here, not {block.language!r}")
+            raise Wrong(
+                f"{block.place}: a block needs a language that is known here, not {block.language!r}"
+            )
         try:
             if block.language == "json" and block.word == "answer":
                 _compare(json.loads(block.text), printed)
@@ -101,7 +119,11 @@ class Runner:
 
     def _sh(self, block: Block) -> None:
         script = "".join(f"{line}\n" for line in _commands(block.text) if not _sets_up(line))
-        self._printed = self._process(["bash", "-euo", "pipefail", "-c", self._addressed(script)]) if script else None
+        self._printed = (
+            self._process(["bash", "-euo", "pipefail", "-c", self._addressed(script)])
+            if script
+            else None
+        )
 
     def _python(self, block: Block) -> None:
         self._process([sys.executable, "-W", "error", "-c", self._addressed(block.text)])
@@ -136,7 +158,12 @@ class Runner:
 
     def _process(self, words: list[str]) -> str:
         """What it prints. Raises Wrong when it fails."""
-        own = {"KEY": self.key, "URL": self.url, "REMEMBRANCER_DATA": str(self.data), "HOME": str(self.folder)}
+        own = {
+            "KEY": self.key,
+            "URL": self.url,
+            "REMEMBRANCER_DATA": str(self.data),
+            "HOME": str(self.folder),
+        }
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
         done = subprocess.run(
             words,
@@ -157,7 +184,10 @@ def _explain(statement: str, values: dict[str, None], tx: Transaction) -> None:
 
 
 def _commands(script: str) -> Iterator[str]:
-    """Its lines, continued ones as one, without comments and empty ones. `serve` would not end, so only its words are checked."""
+    """Its lines, continued ones as one, without comments and empty ones.
+
+    `serve` would not end, so only its words are checked.
+    """
     for line in re.split(r"(?<!\\)\n", script):
         if line.strip() and not line.lstrip().startswith("#"):
             yield f"{line} --help" if re.match(r"remembrancer serve\b", line) else line
@@ -176,13 +206,18 @@ def _sets_up(line: str) -> bool:
 
 def _compare(shown: Any, printed: str | None) -> None:
     if printed is None:
-        raise Wrong("this is shown as an answer, but no `sh` block that prints something stands before it")
+        raise Wrong(
+            "this is shown as an answer, but no `sh` block that prints something stands before it"
+        )
     if different := list(differences(shown, json.loads(printed))):
         raise Wrong(f"the real answer is another one ({'; '.join(different)}): {printed}")
 
 
 def differences(shown: Any, real: Any, at: str = "") -> Iterator[str]:
-    """Where two JSON values differ in shape: keys and types, not values. null fits everything; a list is as its items together."""
+    """Where two JSON values differ in shape:
+
+    keys and types, not values. null fits everything; a list is as its items together.
+    """
     if isinstance(shown, dict) and isinstance(real, dict):
         for name in sorted(set(shown) ^ set(real)):
             yield f"{at}/{name} is {'shown but not there' if name in shown else 'there but not shown'}"
@@ -198,12 +233,23 @@ def differences(shown: Any, real: Any, at: str = "") -> Iterator[str]:
 
 
 def _together(items: list[Any]) -> Any:
-    """One item with the members of all, so that one which has them all stands for those that lack some."""
+    """One item with the members of all, so that one which has them all stands for those that lack
+    some.
+    """
     objects = [item for item in items if isinstance(item, dict)]
-    return {name: value for item in objects for name, value in item.items()} if objects else items[0]
+    return (
+        {name: value for item in objects for name, value in item.items()} if objects else items[0]
+    )
 
 
 def _kind(value: Any) -> str:
     """JSON's word for it; 1 and 1.0 are both a number, true is none."""
-    names = {bool: "boolean", int: "number", float: "number", str: "string", dict: "object", list: "array"}
+    names = {
+        bool: "boolean",
+        int: "number",
+        float: "number",
+        str: "string",
+        dict: "object",
+        list: "array",
+    }
     return names[type(value)]

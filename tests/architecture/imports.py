@@ -1,4 +1,7 @@
-"""The import rule: a package imports only packages to its left in IMPORT_RULE; exceptions are listed below it."""
+"""The import rule:
+
+a package imports only packages to its left in IMPORT_RULE; exceptions are listed below it.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,25 @@ IMPORT_RULE = (
     " < sandbox, files, feedback < repair < cubes < memory < claims < agent < status"
     " < http < console, mcp, install < server < cli"
 )
-LEVELS = {package.strip(): level for level, packages in enumerate(IMPORT_RULE.split("<")) for package in packages.split(",")}
+LEVELS = {
+    package.strip(): level
+    for level, packages in enumerate(IMPORT_RULE.split("<"))
+    for package in packages.split(",")
+}
 ENTRY_POINTS = {"http", "console", "mcp", "install", "server", "cli"}
-# Packages with their own list: `claims` stays pure, `client` runs without the server, `testing` is for tests (ours and users').
+# Packages with their own list: `claims` stays pure, `client` runs without the server, `testing` is
+# for tests (ours and users').
 ONLY = {
     "claims": {"protocol", "search"},
     "client": {"protocol"},
     "testing": set(LEVELS) - ENTRY_POINTS,
     "__main__": {"cli"},
 }
-CLIENT_USERS = {"http", "mcp", "cli"}  # the tool list, MCP and `remembrancer chat` use the service as any client does
+CLIENT_USERS = {
+    "http",
+    "mcp",
+    "cli",
+}  # the tool list, MCP and `remembrancer chat` use the service as any client does
 PACKAGES = {*LEVELS, *ONLY}
 
 
@@ -61,7 +73,9 @@ def may_import(package: str, other: str) -> bool:
 
 
 def violations(files: Iterable[Source]) -> list[str]:
-    """Return the imports that break the rule, one line each; the package's own `__init__` may import nothing."""
+    """Return the imports that break the rule, one line each; the package's own `__init__` may
+    import nothing.
+    """
     broken = []
     for source in files:
         if source.package and source.package not in PACKAGES:

@@ -1,4 +1,7 @@
-"""The runner of the documentation's blocks itself: what is so passes, what is not so is told with its place."""
+"""The runner of the documentation's blocks itself:
+
+what is so passes, what is not so is told with its place.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,19 @@ def run(folder: Path, page: str) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        answered('{"saved": true, "step": 7, "hits": [{"id": "a"}]}', '{"hits": [{"id": "b"}], "saved": false, "step": 1}'),
+        answered(
+            '{"saved": true, "step": 7, "hits": [{"id": "a"}]}',
+            '{"hits": [{"id": "b"}], "saved": false, "step": 1}',
+        ),
         answered('{"why": [{"rank": 1}, {}]}', '{"why": [{"rank": 3}]}'),
-        fenced("sh", "git clone ADDRESS here && cd here\nmake run PORT=9000\nsudo apt-get install -y curl\nexport KEY=sk_..."),
-        fenced("sh", 'test "$KEY" = sk_none\ntest http://127.0.0.1:8460 = "$URL"  # the address is the real one'),
+        fenced(
+            "sh",
+            "git clone ADDRESS here && cd here\nmake run PORT=9000\nsudo apt-get install -y curl\nexport KEY=sk_...",
+        ),
+        fenced(
+            "sh",
+            'test "$KEY" = sk_none\ntest http://127.0.0.1:8460 = "$URL"  # the address is the real one',
+        ),
         fenced("sh", "echo one \\\n  two"),
         fenced("jsonl told.jsonl", '{"query": "a"}') + fenced("sh", "grep -q query told.jsonl"),
         fenced("python", "import os\nassert os.environ['URL'] == 'http://127.0.0.1:8460'"),
@@ -51,8 +63,14 @@ def test_what_is_so_passes(tmp_path: Path, page: str) -> None:
     [
         ("text\n\n" + fenced("sh", "exit 3"), "page.md:3: Wrong: exit status 3"),
         (fenced("sh", "false | true"), "exit status 1"),
-        (answered('{"saved": true}', '{"kept": true}'), "/kept is shown but not there; /saved is there but not shown"),
-        (answered('{"hits": [{"id": 1}]}', '{"hits": [{"id": "1"}]}'), "/hits/*/id is number, not string"),
+        (
+            answered('{"saved": true}', '{"kept": true}'),
+            "/kept is shown but not there; /saved is there but not shown",
+        ),
+        (
+            answered('{"hits": [{"id": 1}]}', '{"hits": [{"id": "1"}]}'),
+            "/hits/*/id is number, not string",
+        ),
         (answered('{"hits": []}', '{"hits": [1]}'), "/hits is empty"),
         (answered('{"ok": true}', '{"ok": 1}'), "/ok is boolean, not number"),
         (fenced("json answer", "{}"), "no `sh` block"),
@@ -62,7 +80,10 @@ def test_what_is_so_passes(tmp_path: Path, page: str) -> None:
         (fenced("jsonl a", "{}\n{"), "JSONDecodeError"),
         (fenced("python", "raise SystemExit(4)"), "exit status 4"),
         (fenced("toml", "prot = 9000"), "there is no setting `prot`"),
-        (fenced("sql", "-- names: who there is\nselect nome from accounts;"), "no such column: nome"),
+        (
+            fenced("sql", "-- names: who there is\nselect nome from accounts;"),
+            "no such column: nome",
+        ),
         (fenced("", "x"), "needs a language"),
         (fenced("cobol", "x"), "not 'cobol'"),
         ("- item\n  ```sh\n  true\n  ```\n", "2 fences, but 0 blocks"),

@@ -15,7 +15,9 @@ NOT_RUN_MAX = 3  # in the whole documentation
 
 
 @pytest.mark.parametrize("page", PAGES, ids=relative)
-def test_what_the_page_shows_is_so(page: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+def test_what_the_page_shows_is_so(
+    page: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """Issue: 'every code block of README and docs is run by a test'."""
     found = blocks(page.read_text("utf-8"), relative(page))
     if not found:
@@ -29,7 +31,12 @@ def test_what_the_page_shows_is_so(page: Path, tmp_path: Path, request: pytest.F
 
 
 def test_hardly_any_block_is_left_out() -> None:
-    left_out = [block for page in PAGES for block in blocks(page.read_text("utf-8"), relative(page)) if block.reason is not None]
+    left_out = [
+        block
+        for page in PAGES
+        for block in blocks(page.read_text("utf-8"), relative(page))
+        if block.reason is not None
+    ]
 
     assert len(left_out) <= NOT_RUN_MAX
     assert [block.place for block in left_out if len((block.reason or "").split()) < 3] == []

@@ -1,4 +1,6 @@
-"""Everything that people can meet is in docs/reference/, and nothing stands there that they cannot meet."""
+"""Everything that people can meet is in docs/reference/, and nothing stands there that they cannot
+meet.
+"""
 
 from __future__ import annotations
 
@@ -60,13 +62,27 @@ def test_every_setting_is_documented_as_it_is() -> None:
     """The rows must be these, letter by letter; paste what is missing."""
     rows = [_setting_row(row.name, row.default, dict(row.metadata)) for row in fields(Settings)]
 
-    assert [row for row in re.findall(r"^\| `.*", page("settings.md"), re.MULTILINE) if row.startswith("| `" + PREFIX)] == rows
+    assert [
+        row
+        for row in re.findall(r"^\| `.*", page("settings.md"), re.MULTILINE)
+        if row.startswith("| `" + PREFIX)
+    ] == rows
 
 
 def _setting_row(name: str, default: Any, said: dict[str, Any]) -> str:
     least, most = said["least"], said["most"]
-    bounds = f"{least} to {most}" if most is not None else f"at least {least}" if least is not None else "any"
-    takes = ", ".join(f"`{choice}`" for choice in CHOICES[name]) if name in CHOICES else f"{bounds} {said['unit']}".strip()
+    bounds = (
+        f"{least} to {most}"
+        if most is not None
+        else f"at least {least}"
+        if least is not None
+        else "any"
+    )
+    takes = (
+        ", ".join(f"`{choice}`" for choice in CHOICES[name])
+        if name in CHOICES
+        else f"{bounds} {said['unit']}".strip()
+    )
     return f"| `{PREFIX}{name.upper()}` | {f'`{default}`' if str(default) else 'empty'} | {takes} | {said['help']} |"
 
 
@@ -78,9 +94,13 @@ def test_every_limit_is_documented_as_it_is() -> None:
 
 
 def test_every_error_is_documented_with_what_to_do_about_it() -> None:
-    rows = re.findall(r"^\| (\d{3}) \| `([a-z_]+)` \|(.+)\|(.+)\|(.+)\|$", page("errors.md"), re.MULTILINE)
+    rows = re.findall(
+        r"^\| (\d{3}) \| `([a-z_]+)` \|(.+)\|(.+)\|(.+)\|$", page("errors.md"), re.MULTILINE
+    )
 
-    assert [(int(status), error) for status, error, *_ in rows] == [(kind.status, kind.error) for kind in errors.PROBLEMS]
+    assert [(int(status), error) for status, error, *_ in rows] == [
+        (kind.status, kind.error) for kind in errors.PROBLEMS
+    ]
     assert [error for _, error, *told in rows if not all(cell.strip() for cell in told)] == []
 
 
@@ -88,7 +108,10 @@ def test_every_command_is_documented_with_its_options_and_no_other() -> None:
     told = sections("cli.md")
     commands = dict(_commands(typer.main.get_command(app), "remembrancer"))
     missing = [
-        f"{command}: {option}" for command, options in commands.items() for option in options if f"`{option}" not in told.get(command, "")
+        f"{command}: {option}"
+        for command, options in commands.items()
+        for option in options
+        if f"`{option}" not in told.get(command, "")
     ]
 
     assert sorted(told) == sorted(commands)
@@ -96,13 +119,18 @@ def test_every_command_is_documented_with_its_options_and_no_other() -> None:
 
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, list[str]]]:
-    """Every command that does something, by its whole name, with its options and arguments as they are typed."""
+    """Every command that does something, by its whole name, with its options and arguments as they
+    are typed.
+    """
     if hasattr(command, "commands"):
         for word, inner in command.commands.items():
             yield from _commands(inner, f"{name} {word}")
         return
     options = [
-        max(parameter.opts, key=len) if parameter.param_type_name == "option" else _metavar(parameter) for parameter in command.params
+        max(parameter.opts, key=len)
+        if parameter.param_type_name == "option"
+        else _metavar(parameter)
+        for parameter in command.params
     ]
     yield name, [option for option in options if option != "--help"]
 

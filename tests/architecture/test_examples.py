@@ -17,11 +17,16 @@ from remembrancer.accounts import keys
 from remembrancer.context import open_records
 from remembrancer.settings import read
 
-needs_langgraph = pytest.mark.skipif(find_spec("langgraph") is None, reason="LangGraph is not installed: pip install '.[examples]'")
+needs_langgraph = pytest.mark.skipif(
+    find_spec("langgraph") is None, reason="LangGraph is not installed: pip install '.[examples]'"
+)
 
 
 def test_forty_turns_go_as_their_page_tells(served: Served, tmp_path: Path) -> None:
-    """Issue: 'its transcript is a page of the docs, made by the docs test'. Where it differs, take the new one and read it."""
+    """Issue: 'its transcript is a page of the docs, made by the docs test'.
+
+    Where it differs, take the new one and read it.
+    """
     records = open_records(read({"REMEMBRANCER_DATA": str(served.data)}))
     agent, *voters = [keys.create(records, account=f"forty-{n}").key.reveal() for n in range(4)]
     records.close()
@@ -29,13 +34,20 @@ def test_forty_turns_go_as_their_page_tells(served: Served, tmp_path: Path) -> N
     environment = {**os.environ, "KEY": agent, "VOTERS": " ".join(voters)}
 
     done = subprocess.run(
-        [sys.executable, str(script), served.url], env=environment, capture_output=True, text=True, check=False, timeout=120
+        [sys.executable, str(script), served.url],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
 
     made = tmp_path / "forty-turns.md"
     made.write_text(done.stdout, "utf-8")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == (ROOT / "docs" / "guides" / "forty-turns.md").read_text("utf-8"), f"the new transcript is {made}"
+    assert done.stdout == (ROOT / "docs" / "guides" / "forty-turns.md").read_text("utf-8"), (
+        f"the new transcript is {made}"
+    )
 
 
 def test_the_memory_tool_keeps_files_as_its_page_shows(served: Served) -> None:
@@ -47,7 +59,13 @@ def test_the_memory_tool_keeps_files_as_its_page_shows(served: Served) -> None:
     records.close()
 
     done = subprocess.run(
-        [sys.executable, "-W", "error", str(ROOT / "examples" / "anthropic_memory_tool.py"), served.url],
+        [
+            sys.executable,
+            "-W",
+            "error",
+            str(ROOT / "examples" / "anthropic_memory_tool.py"),
+            served.url,
+        ],
         env={**os.environ, "KEY": key},
         capture_output=True,
         text=True,

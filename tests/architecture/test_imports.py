@@ -1,4 +1,6 @@
-"""Packages import only packages to their left in the import rule (docs/explanation/architecture.md)."""
+"""Packages import only packages to their left in the import rule
+(docs/explanation/architecture.md).
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,27 @@ def test_the_documented_import_rule_is_the_one_that_is_checked() -> None:
     [
         ("cubes/propose.py", "from ..http import routes", ["cubes/propose.py:1 imports http"]),
         ("cubes/propose.py", "from .. import http", ["cubes/propose.py:1 imports http"]),
-        ("cubes/propose.py", "import remembrancer.memory.recall", ["cubes/propose.py:1 imports memory"]),
-        ("cubes/propose.py", "def late():\n    from ..agent import chat", ["cubes/propose.py:2 imports agent"]),
-        ("store/sqlite/store.py", "from ...search import index", ["store/sqlite/store.py:1 imports search"]),
+        (
+            "cubes/propose.py",
+            "import remembrancer.memory.recall",
+            ["cubes/propose.py:1 imports memory"],
+        ),
+        (
+            "cubes/propose.py",
+            "def late():\n    from ..agent import chat",
+            ["cubes/propose.py:2 imports agent"],
+        ),
+        (
+            "store/sqlite/store.py",
+            "from ...search import index",
+            ["store/sqlite/store.py:1 imports search"],
+        ),
         ("client/api.py", "from ..settings import read", ["client/api.py:1 imports settings"]),
-        ("claims/numbers.py", "from ..memory import spaces", ["claims/numbers.py:1 imports memory"]),
+        (
+            "claims/numbers.py",
+            "from ..memory import spaces",
+            ["claims/numbers.py:1 imports memory"],
+        ),
         ("memory/facts.py", "from ..client import Client", ["memory/facts.py:1 imports client"]),
         ("cli/chat.py", "from ..client import Client", []),
         ("status.py", "from .http import routes", ["status.py:1 imports http"]),
@@ -41,20 +59,29 @@ def test_the_documented_import_rule_is_the_one_that_is_checked() -> None:
         ("client/api.py", "from ..protocol.memory import Hit", []),
     ],
 )
-def test_the_rule_finds_violations(tmp_path: Path, file: str, line: str, expected: list[str]) -> None:
+def test_the_rule_finds_violations(
+    tmp_path: Path, file: str, line: str, expected: list[str]
+) -> None:
     path = tmp_path / PACKAGE / file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(line, "utf-8")
 
-    assert violations(sources(tmp_path / PACKAGE, top=PACKAGE)) == [f"{PACKAGE}/{one}" for one in expected]
+    assert violations(sources(tmp_path / PACKAGE, top=PACKAGE)) == [
+        f"{PACKAGE}/{one}" for one in expected
+    ]
 
 
-@pytest.mark.parametrize("name", [name for name in ("protocol", "client") if (CODE / name).is_dir()])
+@pytest.mark.parametrize(
+    "name", [name for name in ("protocol", "client") if (CODE / name).is_dir()]
+)
 def test_the_client_loads_no_package_of_the_server(name: str) -> None:
     """Checked in a new process, so that nothing else has been imported before."""
     modules = ", ".join(source.module for source in package() if source.package == name)
     output = subprocess.run(
-        [sys.executable, "-c", f"import sys, {modules}; print(*sys.modules)"], capture_output=True, text=True, check=True
+        [sys.executable, "-c", f"import sys, {modules}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
 
     loaded = {module.split(".")[1] for module in output.split() if module.startswith(f"{PACKAGE}.")}

@@ -29,7 +29,20 @@ WALLS = {
 }
 
 # Names that say nothing about what a module holds.
-BANNED_NAMES = {"service", "services", "manager", "repository", "util", "utils", "helper", "helpers", "base", "common", "misc", "lib"}
+BANNED_NAMES = {
+    "service",
+    "services",
+    "manager",
+    "repository",
+    "util",
+    "utils",
+    "helper",
+    "helpers",
+    "base",
+    "common",
+    "misc",
+    "lib",
+}
 
 
 def test_every_module_says_what_it_is_for() -> None:
@@ -37,29 +50,50 @@ def test_every_module_says_what_it_is_for() -> None:
 
 
 def test_every_public_function_and_class_says_what_it_gives() -> None:
-    """Documented once, where it is promised: a method that a Protocol or base class documents needs no docstring of its own."""
-    classes = {node.name: node for source in package() for node in ast.walk(source.tree) if isinstance(node, ast.ClassDef)}
+    """Documented once, where it is promised:
+
+    a method that a Protocol or base class documents needs no docstring of its own.
+    """
+    classes = {
+        node.name: node
+        for source in package()
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ClassDef)
+    }
     promised = {
-        method.name for node in classes.values() if "Protocol" in _bases(node) for method in node.body if isinstance(method, Function)
+        method.name
+        for node in classes.values()
+        if "Protocol" in _bases(node)
+        for method in node.body
+        if isinstance(method, Function)
     }
     silent = [
         f"{source.name}:{node.lineno} {node.name}"
         for source in package()
         for node, owner in _public(source.tree)
-        if not ast.get_docstring(node) and not (owner and (node.name in promised or _documented_by_base(node.name, owner, classes)))
+        if not ast.get_docstring(node)
+        and not (
+            owner and (node.name in promised or _documented_by_base(node.name, owner, classes))
+        )
     ]
 
     assert silent == []
 
 
 def _public(tree: ast.Module) -> Iterator[tuple[Function | ast.ClassDef, ast.ClassDef | None]]:
-    """Module-level functions and classes, and the methods of the latter, whose names have no leading underscore."""
+    """Module-level functions and classes, and the methods of the latter, whose names have no
+    leading underscore.
+    """
     for node in tree.body:
         if not isinstance(node, Function | ast.ClassDef) or node.name.startswith("_"):
             continue
         yield node, None
         if isinstance(node, ast.ClassDef):
-            yield from ((method, node) for method in node.body if isinstance(method, Function) and not method.name.startswith("_"))
+            yield from (
+                (method, node)
+                for method in node.body
+                if isinstance(method, Function) and not method.name.startswith("_")
+            )
 
 
 def _bases(node: ast.ClassDef) -> set[str]:
@@ -70,13 +104,20 @@ def _documented_by_base(method: str, owner: ast.ClassDef, classes: dict[str, ast
     for base in _bases(owner):
         if base not in classes:
             return True  # another project's class: its documentation is there
-        if any(isinstance(node, Function) and node.name == method and ast.get_docstring(node) for node in classes[base].body):
+        if any(
+            isinstance(node, Function) and node.name == method and ast.get_docstring(node)
+            for node in classes[base].body
+        ):
             return True
     return False
 
 
 def test_no_file_is_longer_than_can_be_read_in_one_sitting() -> None:
-    too_long = [f"{source.name}: {lines}" for source in everything() if (lines := source.text.count("\n")) > FILE_LINES_MAX]
+    too_long = [
+        f"{source.name}: {lines}"
+        for source in everything()
+        if (lines := source.text.count("\n")) > FILE_LINES_MAX
+    ]
 
     assert [one for one in too_long if one.partition(":")[0] not in LONGER] == []
 
@@ -97,7 +138,11 @@ def test_no_function_takes_more_than_eight_parameters() -> None:
         f"{source.name}::{name}"
         for source in everything()
         for name, node in source.functions()
-        if len({arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)} - {"self", "cls"}) > PARAMETERS_MAX
+        if len(
+            {arg.arg for arg in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)}
+            - {"self", "cls"}
+        )
+        > PARAMETERS_MAX
     ]
 
     assert found == []
@@ -109,7 +154,11 @@ def test_only_the_settings_read_the_environment() -> None:
         for source in package()
         for node in ast.walk(source.tree)
         if (isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv"))
-        or (isinstance(node, ast.ImportFrom) and node.module == "os" and {alias.name for alias in node.names} & {"environ", "getenv"})
+        or (
+            isinstance(node, ast.ImportFrom)
+            and node.module == "os"
+            and {alias.name for alias in node.names} & {"environ", "getenv"}
+        )
     ]
 
     assert {place.partition(":")[0] for place in found} == {"remembrancer/settings.py"}
@@ -122,7 +171,8 @@ def test_anything_at_all_is_caught_only_at_the_outer_walls() -> None:
         for source in package()
         for name, node in source.functions()
         for handler in _own(node, ast.ExceptHandler)
-        if _is_broad(handler) and not (isinstance(handler.body[-1], ast.Raise) and handler.body[-1].exc is None)
+        if _is_broad(handler)
+        and not (isinstance(handler.body[-1], ast.Raise) and handler.body[-1].exc is None)
     }
 
     assert found == set(WALLS)
@@ -142,7 +192,8 @@ def _own(function: Function, kind: type[ast.ExceptHandler]) -> Iterator[ast.Exce
 
 def _is_broad(handler: ast.ExceptHandler) -> bool:
     return handler.type is None or any(
-        isinstance(name, ast.Name) and name.id in ("Exception", "BaseException") for name in ast.walk(handler.type)
+        isinstance(name, ast.Name) and name.id in ("Exception", "BaseException")
+        for name in ast.walk(handler.type)
     )
 
 
@@ -151,14 +202,19 @@ def test_only_entry_points_print() -> None:
         f"{source.name}:{node.lineno}"
         for source in package()
         for node in ast.walk(source.tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print" and source.package not in ENTRY_POINTS
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
+        and source.package not in ENTRY_POINTS
     ]
 
     assert found == []
 
 
 def test_module_names_say_what_is_in_them() -> None:
-    assert [source.name for source in package() if BANNED_NAMES & set(re.split(r"[._]", source.module))] == []
+    assert [
+        source.name for source in package() if BANNED_NAMES & set(re.split(r"[._]", source.module))
+    ] == []
 
 
 def test_nothing_is_left_for_later_in_a_comment() -> None:
@@ -166,24 +222,39 @@ def test_nothing_is_left_for_later_in_a_comment() -> None:
     words = re.compile(  # letters in brackets, so that this line is not one of them
         r"\b(T[O]DO|F[I]XME|X[X]X)\b"
     )
-    found = [f"{relative(path)}:{number}" for path in tracked() for number, line in enumerate(lines(path), 1) if words.search(line)]
+    found = [
+        f"{relative(path)}:{number}"
+        for path in tracked()
+        for number, line in enumerate(lines(path), 1)
+        if words.search(line)
+    ]
 
     assert found == []
 
 
 def test_every_migration_has_the_next_number() -> None:
-    for engine in sorted(path for path in (CODE / "store" / "migrations").iterdir() if path.is_dir() and path.name != "__pycache__"):
+    for engine in sorted(
+        path
+        for path in (CODE / "store" / "migrations").iterdir()
+        if path.is_dir() and path.name != "__pycache__"
+    ):
         names = sorted(path.name for path in engine.glob("*.sql"))
 
         assert [name for name in names if not re.fullmatch(r"\d{4}_[a-z0-9_]+\.sql", name)] == []
         numbers = [int(name[:4]) for name in names]
-        first = numbers[0] if names[0].endswith("_baseline.sql") else 1  # an engine that came later begins where the others were
+        first = (
+            numbers[0] if names[0].endswith("_baseline.sql") else 1
+        )  # an engine that came later begins where the others were
         assert numbers == list(range(first, first + len(names)))
 
 
 def test_every_named_query_is_run_by_some_code() -> None:
     """SQL that nothing names is dead, and no linter sees it."""
-    run = {name for source in package() for name in re.findall(r"\b[A-Z_]*SQL\.([a-z][a-z0-9_]*)", source.text)}
+    run = {
+        name
+        for source in package()
+        for name in re.findall(r"\b[A-Z_]*SQL\.([a-z][a-z0-9_]*)", source.text)
+    }
     queries = [
         (path, name)
         for path in sorted(CODE.rglob("*.sql"))
@@ -196,9 +267,15 @@ def test_every_named_query_is_run_by_some_code() -> None:
 
 
 def test_tests_neither_wait_nor_look_at_the_clock_nor_pretend() -> None:
-    """No sleep, no assertion about time, no mock: what a test says must not depend on how busy the machine is."""
+    """No sleep, no assertion about time, no mock:
+
+    what a test says must not depend on how busy the machine is.
+    """
     found = [
-        f"{source.name}:{line} {what}" for source in everything() if source.module.startswith("tests") for line, what in _unfit(source)
+        f"{source.name}:{line} {what}"
+        for source in everything()
+        if source.module.startswith("tests")
+        for line, what in _unfit(source)
     ]
 
     assert found == []
@@ -209,9 +286,18 @@ def _unfit(source: Source) -> Iterator[tuple[int, str]]:
         if isinstance(node, ast.Call) and _called(node) == "sleep":
             yield node.lineno, "sleeps"
         elif isinstance(node, ast.Assert):
-            clocks = {"time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns"}
+            clocks = {
+                "time",
+                "time_ns",
+                "monotonic",
+                "monotonic_ns",
+                "perf_counter",
+                "perf_counter_ns",
+            }
             yield from (
-                (node.lineno, "asserts the clock") for call in ast.walk(node) if isinstance(call, ast.Call) and _called(call) in clocks
+                (node.lineno, "asserts the clock")
+                for call in ast.walk(node)
+                if isinstance(call, ast.Call) and _called(call) in clocks
             )
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]

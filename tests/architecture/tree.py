@@ -18,7 +18,10 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One Python file. `name` is its path for messages, `module` its dotted name as an import would say it."""
+    """One Python file.
+
+    `name` is its path for messages, `module` its dotted name as an import would say it.
+    """
 
     name: str
     module: str
@@ -28,7 +31,10 @@ class Source:
 
     @property
     def package(self) -> str:
-        """The package it belongs to: the second part of its name; empty for the package's own `__init__`."""
+        """The package it belongs to:
+
+        the second part of its name; empty for the package's own `__init__`.
+        """
         return self.module.partition(".")[2].partition(".")[0]
 
     def functions(self) -> Iterator[tuple[str, Function]]:
@@ -41,7 +47,9 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
         name = f"{prefix}{child.name}" if isinstance(child, Function | ast.ClassDef) else prefix
         if isinstance(child, Function):
             yield name, child
-        yield from _functions(child, f"{name}." if isinstance(child, Function | ast.ClassDef) else prefix)
+        yield from _functions(
+            child, f"{name}." if isinstance(child, Function | ast.ClassDef) else prefix
+        )
 
 
 @cache  # a process of a test run reads them once
@@ -55,7 +63,9 @@ def sources(folder: Path, *, top: str = "") -> list[Source]:
         is_package = parts[-1] == "__init__"
         module = ".".join(part for part in (parts[:-1] if is_package else parts) if part)
         text = path.read_text("utf-8")
-        found.append(Source(str(path.relative_to(folder.parent)), module, is_package, text, ast.parse(text)))
+        found.append(
+            Source(str(path.relative_to(folder.parent)), module, is_package, text, ast.parse(text))
+        )
     return found
 
 
@@ -66,20 +76,35 @@ def package() -> list[Source]:
 
 def everything() -> list[Source]:
     """The package's, the tests', the benchmarks' and the agents' files."""
-    return [*package(), *(source for top in ("tests", "bench", "integrations") for source in sources(ROOT / top, top=top))]
+    return [
+        *package(),
+        *(
+            source
+            for top in ("tests", "bench", "integrations")
+            for source in sources(ROOT / top, top=top)
+        ),
+    ]
 
 
 def tracked() -> list[Path]:
-    """Every text file of the project, new ones too: what git knows or would add; without git, what is not hidden."""
+    """Every text file of the project, new ones too:
+
+    what git knows or would add; without git, what is not hidden.
+    """
     asked = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     try:
-        listed = subprocess.run(asked, capture_output=True, check=True, text=True).stdout.split("\0")
+        listed = subprocess.run(asked, capture_output=True, check=True, text=True).stdout.split(
+            "\0"
+        )
         paths = [ROOT / name for name in listed if name]
     except (OSError, subprocess.CalledProcessError):
         paths = [
             path
             for path in ROOT.rglob("*")
-            if not any(part.startswith(".") or part == "__pycache__" for part in path.relative_to(ROOT).parts)
+            if not any(
+                part.startswith(".") or part == "__pycache__"
+                for part in path.relative_to(ROOT).parts
+            )
         ]
     return sorted(path for path in paths if path.is_file() and b"\0" not in path.read_bytes())
 

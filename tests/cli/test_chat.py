@@ -35,16 +35,30 @@ def environment(folder: Path, context: Context, app: Starlette) -> Iterator[dict
     """Where the service is and its key, as its user sets them; the folder is not named."""
     with serving(app) as port:
         said = Cli(folder / "elsewhere").environment
-        yield {**said, "REMEMBRANCER_URL": f"http://127.0.0.1:{port}", "REMEMBRANCER_KEY": new_key(context), "TERM": "xterm"}
+        yield {
+            **said,
+            "REMEMBRANCER_URL": f"http://127.0.0.1:{port}",
+            "REMEMBRANCER_KEY": new_key(context),
+            "TERM": "xterm",
+        }
 
 
-def piped(environment: dict[str, str], *lines: str | bytes, words: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
+def piped(
+    environment: dict[str, str], *lines: str | bytes, words: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     """A chat through pipes."""
     typed = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
     done = subprocess.run(
-        [sys.executable, "-m", "remembrancer", "chat", *words], input=typed, capture_output=True, env=environment, timeout=100, check=False
+        [sys.executable, "-m", "remembrancer", "chat", *words],
+        input=typed,
+        capture_output=True,
+        env=environment,
+        timeout=100,
+        check=False,
     )
-    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+    return subprocess.CompletedProcess(
+        done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+    )
 
 
 class OnTerminal:
@@ -73,7 +87,9 @@ def terminal(environment: dict[str, str], *words: str) -> Iterator[OnTerminal]:
     attributes[3] &= ~termios.ECHO
     termios.tcsetattr(slave, termios.TCSANOW, attributes)
     command = [sys.executable, "-m", "remembrancer", "chat", *words]
-    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment) as process:
+    with subprocess.Popen(
+        command, stdin=slave, stdout=slave, stderr=slave, env=environment
+    ) as process:
         os.close(slave)
         try:
             yield OnTerminal(process, master)
@@ -86,10 +102,15 @@ def terminal(environment: dict[str, str], *words: str) -> Iterator[OnTerminal]:
 def events(http: Http) -> list[tuple[str, str, str]]:
     """What the store holds: session, query, response."""
     sql = "select s.session_id, e.query, e.response from events e join sessions s on s.id = e.session order by e.id"
-    return [(row.session_id, row.query, row.response) for row in http.context.store.read(lambda tx: tx.all(sql))]
+    return [
+        (row.session_id, row.query, row.response)
+        for row in http.context.store.read(lambda tx: tx.all(sql))
+    ]
 
 
-def test_without_a_model_memory_is_quoted_with_refs(environment: dict[str, str], http: Http) -> None:
+def test_without_a_model_memory_is_quoted_with_refs(
+    environment: dict[str, str], http: Http
+) -> None:
     done = piped(environment, SAID, "When does the ferry to Elba leave?")
 
     assert done.returncode == 0
@@ -101,9 +122,15 @@ def test_without_a_model_memory_is_quoted_with_refs(environment: dict[str, str],
 
 def test_a_model_answers_with_what_is_remembered(environment: dict[str, str]) -> None:
     with scripted_model.serving() as url:
-        done = piped(environment, *scripted_model.QUESTIONS, words=("--model", "scripted", "--base-url", f"{url}/v1"))
+        done = piped(
+            environment,
+            *scripted_model.QUESTIONS,
+            words=("--model", "scripted", "--base-url", f"{url}/v1"),
+        )
 
-    assert re.fullmatch(r"Noted\.\nIt leaves at 9:40 \(ref: e_\d+\)\.\nThat was never said\.\n", done.stdout)
+    assert re.fullmatch(
+        r"Noted\.\nIt leaves at 9:40 \(ref: e_\d+\)\.\nThat was never said\.\n", done.stdout
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -117,7 +144,9 @@ def test_the_models_key_comes_from_the_variable_that_is_named(environment: dict[
     assert wire.seen[0].headers["authorization"] == "Bearer abc123"
 
 
-def test_where_the_model_fails_memory_is_quoted_and_the_failure_told_without_the_key(environment: dict[str, str]) -> None:
+def test_where_the_model_fails_memory_is_quoted_and_the_failure_told_without_the_key(
+    environment: dict[str, str],
+) -> None:
     with saying([answer(401, "no such key: abc123")]) as wire:
         words = ("--model", "m", "--base-url", wire.url, "--key-env", "MY_MODEL_KEY")
         done = piped({**environment, "MY_MODEL_KEY": "abc123"}, "Hello.", words=words)
@@ -128,27 +157,51 @@ def test_where_the_model_fails_memory_is_quoted_and_the_failure_told_without_the
     assert done.returncode == 0
 
 
-def test_hits_checks_and_votes_are_shown_below_the_answer_when_asked_for(environment: dict[str, str], http: Http) -> None:
-    lesson = {"cube_topic": "ferries", "cube_essence": "The ferry to Elba is late in winter.", "cube_rules": "- MUST ask at the pier"}
+def test_hits_checks_and_votes_are_shown_below_the_answer_when_asked_for(
+    environment: dict[str, str], http: Http
+) -> None:
+    lesson = {
+        "cube_topic": "ferries",
+        "cube_essence": "The ferry to Elba is late in winter.",
+        "cube_rules": "- MUST ask at the pier",
+    }
     http.remember("Is the ferry late?", "In winter, yes [general].", session_id="before", **lesson)
-    done = piped(environment, SAID, "/show votes, hits", "When does the ferry to Elba leave?", words=("--show", "checks"))
+    done = piped(
+        environment,
+        SAID,
+        "/show votes, hits",
+        "When does the ferry to Elba leave?",
+        words=("--show", "checks"),
+    )
     first, _, second = done.stdout.partition("seal: REM | #1 | READ | VERIFY | CORRECT | OUTPUT\n")
 
     assert first.splitlines()[-1] == "check  pass (1 draft), "
-    assert re.search(r"^hit    e_\d+  [01]\.\d\d  2026-01-01  The ferry to Elba leaves", second, re.MULTILINE)
+    assert re.search(
+        r"^hit    e_\d+  [01]\.\d\d  2026-01-01  The ferry to Elba leaves", second, re.MULTILINE
+    )
     assert re.search(r"^vote   \S+ \(ferries\): not rated now$", second, re.MULTILINE)
     assert "check" not in second
     assert done.stderr == "Shown: hits, votes\n"
 
 
-def test_a_session_is_changed_by_a_word_and_gone_back_to(environment: dict[str, str], http: Http) -> None:
-    done = piped(environment, "One.", "/session trip", "Two.", "/session default", "Three.", "/quit", "Four.")
+def test_a_session_is_changed_by_a_word_and_gone_back_to(
+    environment: dict[str, str], http: Http
+) -> None:
+    done = piped(
+        environment, "One.", "/session trip", "Two.", "/session default", "Three.", "/quit", "Four."
+    )
 
-    assert [(session, query) for session, query, _ in events(http)] == [("default", "One."), ("trip", "Two."), ("default", "Three.")]
+    assert [(session, query) for session, query, _ in events(http)] == [
+        ("default", "One."),
+        ("trip", "Two."),
+        ("default", "Three."),
+    ]
     assert done.stderr == "Session: trip\nSession: default\n"
 
 
-def test_a_word_that_is_none_is_no_message_and_two_slashes_are(environment: dict[str, str], http: Http) -> None:
+def test_a_word_that_is_none_is_no_message_and_two_slashes_are(
+    environment: dict[str, str], http: Http
+) -> None:
     done = piped(environment, "/quti", "//etc is a folder.", "", "   ", "/session " + "x" * 300)
 
     assert "There is no /quti." in done.stderr
@@ -156,17 +209,23 @@ def test_a_word_that_is_none_is_no_message_and_two_slashes_are(environment: dict
     assert [query for _, query, _ in events(http)] == ["/etc is a folder."]
 
 
-def test_a_pasted_key_is_refused_with_a_warning_and_goes_nowhere(environment: dict[str, str], http: Http) -> None:
+def test_a_pasted_key_is_refused_with_a_warning_and_goes_nowhere(
+    environment: dict[str, str], http: Http
+) -> None:
     key = environment["REMEMBRANCER_KEY"]
     with saying([]) as wire:
-        done = piped(environment, f"Use {key} from now on.", words=("--model", "m", "--base-url", wire.url))
+        done = piped(
+            environment, f"Use {key} from now on.", words=("--model", "m", "--base-url", wire.url)
+        )
 
     assert "revoke that key" in done.stdout
     assert key not in done.stdout + done.stderr
     assert (wire.seen, events(http)) == ([], [])
 
 
-def test_with_the_service_away_it_answers_and_says_in_the_end_what_is_not_remembered(environment: dict[str, str]) -> None:
+def test_with_the_service_away_it_answers_and_says_in_the_end_what_is_not_remembered(
+    environment: dict[str, str],
+) -> None:
     with scripted_model.serving() as url:
         words = ("--url", NOBODY, "--model", "scripted", "--base-url", f"{url}/v1")
         done = piped(environment, "Hello.", words=words)
@@ -184,7 +243,9 @@ def test_a_wrong_key_is_told_with_each_answer(environment: dict[str, str]) -> No
 
 
 def test_what_would_steer_a_terminal_is_shown_as_a_mark(environment: dict[str, str]) -> None:
-    with saying([answer(200, {"choices": [{"message": {"content": "\x1b]title\x07noted.\x9bm"}}]})]) as wire:
+    with saying(
+        [answer(200, {"choices": [{"message": {"content": "\x1b]title\x07noted.\x9bm"}}]})]
+    ) as wire:
         done = piped(environment, "Hello.", words=("--model", "m", "--base-url", wire.url))
 
     assert done.stdout == "\ufffd]title\ufffdnoted.\ufffdm\n"
@@ -233,7 +294,9 @@ def test_its_user_is_the_services_own_unless_another_is_named() -> None:
     assert OWNER in defaults
 
 
-def test_on_a_terminal_there_is_a_prompt_and_the_end_of_input_ends_it(environment: dict[str, str]) -> None:
+def test_on_a_terminal_there_is_a_prompt_and_the_end_of_input_ends_it(
+    environment: dict[str, str],
+) -> None:
     with terminal(environment, "--show", "checks") as shown:
         assert "no model: memory is quoted" in shown.until("> ")
         shown.type(f"{SAID}\n")
@@ -245,16 +308,22 @@ def test_on_a_terminal_there_is_a_prompt_and_the_end_of_input_ends_it(environmen
 def test_an_interrupt_at_the_prompt_ends_it(environment: dict[str, str]) -> None:
     with terminal(environment) as shown:
         shown.until("> ")
-        while shown.process.poll() is None:  # one that comes just before the line editor listens is seen with the next
+        while (
+            shown.process.poll() is None
+        ):  # one that comes just before the line editor listens is seen with the next
             shown.process.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
                 shown.process.wait(timeout=2)
 
 
-def test_an_interrupt_while_a_model_thinks_stops_the_turn_and_not_the_chat(environment: dict[str, str], http: Http) -> None:
+def test_an_interrupt_while_a_model_thinks_stops_the_turn_and_not_the_chat(
+    environment: dict[str, str], http: Http
+) -> None:
     with (
         socket.create_server(("127.0.0.1", 0)) as model,
-        terminal(environment, "--model", "m", "--base-url", f"http://127.0.0.1:{model.getsockname()[1]}") as shown,
+        terminal(
+            environment, "--model", "m", "--base-url", f"http://127.0.0.1:{model.getsockname()[1]}"
+        ) as shown,
     ):
         shown.until("> ")
         shown.type("Think.\n")

@@ -31,25 +31,49 @@ def one_line(done: subprocess.CompletedProcess[str]) -> str:
 
 
 def test_it_says_its_version(cli: Cli) -> None:
-    assert (cli("--version").stdout, cli("--version").returncode) == (f"{remembrancer.__version__}\n", 0)
+    assert (cli("--version").stdout, cli("--version").returncode) == (
+        f"{remembrancer.__version__}\n",
+        0,
+    )
 
 
-def test_a_new_key_is_the_last_line_of_stdout_and_works_in_a_running_service(cli: Cli, context: Context, folder: Path) -> None:
+def test_a_new_key_is_the_last_line_of_stdout_and_works_in_a_running_service(
+    cli: Cli, context: Context, folder: Path
+) -> None:
     """Beside a server, which holds the folder's lock."""
     with hold(folder):
-        done = cli("keys", "create", "--account", "ada", "--label", "laptop", "--user-id", "phone", "--read-only", "--expires-in", "30d")
+        done = cli(
+            "keys",
+            "create",
+            "--account",
+            "ada",
+            "--label",
+            "laptop",
+            "--user-id",
+            "phone",
+            "--read-only",
+            "--expires-in",
+            "30d",
+        )
     caller = keys.authenticate(context, done.stdout.splitlines()[-1])
     key = keys.listed(context)[0]
 
     assert re.fullmatch(r"sk_[0-9a-f]{64}\n", done.stdout)
     assert (done.returncode, done.stdout.strip() in done.stderr) == (0, False)
-    assert (caller.account_name, caller.is_owner, caller.pinned_user_id, caller.read_only) == ("ada", True, "phone", True)
+    assert (caller.account_name, caller.is_owner, caller.pinned_user_id, caller.read_only) == (
+        "ada",
+        True,
+        "phone",
+        True,
+    )
     assert key.label == "laptop"
     assert key.expires_ms is not None
     assert key.expires_ms - key.created_ms == 30 * 86_400_000
 
 
-def test_a_key_revoked_on_the_command_line_is_refused_by_the_running_service_at_once(cli: Cli, context: Context) -> None:
+def test_a_key_revoked_on_the_command_line_is_refused_by_the_running_service_at_once(
+    cli: Cli, context: Context
+) -> None:
     new = keys.create(context, account="ada")
     keys.authenticate(context, new.key.reveal())
     done = cli("keys", "revoke", str(new.id))
@@ -65,8 +89,18 @@ def test_keys_are_listed_without_the_keys(cli: Cli, context: Context) -> None:
     keys.revoke(context, 2)
     ada, bob = cli.table("keys", "list")
 
-    assert (ada["id"], ada["key"], ada["account"], ada["label"]) == ("1", f"sk_{new.hint}…", "ada", "[red]laptop")
-    assert (ada["user_id"], ada["may"], ada["state"], ada["last used"]) == ("phone", "read", "good", "never")
+    assert (ada["id"], ada["key"], ada["account"], ada["label"]) == (
+        "1",
+        f"sk_{new.hint}…",
+        "ada",
+        "[red]laptop",
+    )
+    assert (ada["user_id"], ada["may"], ada["state"], ada["last used"]) == (
+        "phone",
+        "read",
+        "good",
+        "never",
+    )
     assert (bob["user_id"], bob["may"], bob["state"]) == ("any", "write", "revoked")
     assert cli.table("keys", "list", "--account", "bob") == [bob]
     assert new.key.reveal()[3:15] not in cli("keys", "list").stdout
@@ -76,14 +110,20 @@ def test_accounts_are_listed(cli: Cli, context: Context) -> None:
     for name in ("ada", "bob", "ada"):
         keys.create(context, account=name)
 
-    assert [(row["account"], row["role"], row["keys in force"]) for row in cli.table("accounts", "list")] == [
+    assert [
+        (row["account"], row["role"], row["keys in force"]) for row in cli.table("accounts", "list")
+    ] == [
         ("ada", "owner", "2"),
         ("bob", "member", "1"),
     ]
 
 
-@pytest.mark.parametrize("words", [("--data", "{}", "keys", "create"), ("keys", "create", "--data", "{}")])
-def test_the_data_folder_may_be_named_before_or_after_the_command(cli: Cli, tmp_path: Path, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "words", [("--data", "{}", "keys", "create"), ("keys", "create", "--data", "{}")]
+)
+def test_the_data_folder_may_be_named_before_or_after_the_command(
+    cli: Cli, tmp_path: Path, words: tuple[str, ...]
+) -> None:
     elsewhere = tmp_path / "else where"
     done = cli(*(word.format(elsewhere) for word in words), "--account", "ada")
 
@@ -155,7 +195,10 @@ def test_a_mistake_of_ours_is_told_in_one_line_that_says_where(cli: Cli, context
     done = cli("keys", "list")
 
     assert done.returncode == 1
-    assert re.search(r"internal error: SQLError: .*keys.*\(store/sqlite_connection.py, line \d+\)", one_line(done))
+    assert re.search(
+        r"internal error: SQLError: .*keys.*\(store/sqlite_connection.py, line \d+\)",
+        one_line(done),
+    )
 
 
 def test_work_on_keys_loads_no_model_and_no_web_server(cli: Cli) -> None:
@@ -169,7 +212,13 @@ try:
 finally:
     print(*sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=cli.environment)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=True,
+        env=cli.environment,
+    )
     loaded = done.stdout.split()
 
     assert "apsw" in loaded

@@ -49,7 +49,10 @@ def test_a_head_that_is_not_there_is_a_finding(cli: Cli) -> None:
     assert cli("audit", "verify", "--head", "4:" + "a" * 64).returncode == 1
 
 
-@pytest.mark.parametrize("head", ["", "3", "3:abc", "x:" + "a" * 64, "3:" + "A" * 64, "-1:" + "a" * 64, "3:" + "a" * 64 + "\n"])
+@pytest.mark.parametrize(
+    "head",
+    ["", "3", "3:abc", "x:" + "a" * 64, "3:" + "A" * 64, "-1:" + "a" * 64, "3:" + "a" * 64 + "\n"],
+)
 def test_what_is_no_head_is_wrong_use(cli: Cli, head: str) -> None:
     said = cli("audit", "verify", "--head", head)
 

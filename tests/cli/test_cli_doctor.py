@@ -1,4 +1,7 @@
-"""`remembrancer doctor`, as a process of its own: what it says of a machine where all is well, and of one where something is not."""
+"""`remembrancer doctor`, as a process of its own:
+
+what it says of a machine where all is well, and of one where something is not.
+"""
 
 from __future__ import annotations
 
@@ -32,24 +35,33 @@ def test_every_part_is_tried_beside_a_running_service(cli: Cli, context: Context
     assert sorted(context.settings.data_folder.glob("doctor-*")) == []
 
 
-def test_a_store_that_cannot_be_opened_is_a_finding_with_the_rest_tried_all_the_same(cli: Cli, folder: Path) -> None:
+def test_a_store_that_cannot_be_opened_is_a_finding_with_the_rest_tried_all_the_same(
+    cli: Cli, folder: Path
+) -> None:
     folder.mkdir(exist_ok=True)
     (folder / "remembrancer.sqlite3").write_text("not a database" * 1000)
 
     done = cli("doctor")
 
     assert done.returncode == 1
-    assert [line.split("\t")[1] for line in done.stdout.splitlines() if line.startswith("wrong")] == ["store"]
+    assert [
+        line.split("\t")[1] for line in done.stdout.splitlines() if line.startswith("wrong")
+    ] == ["store"]
     assert "\tsandbox\t" in done.stdout
 
 
 def test_the_models_of_each_slot_are_named_and_those_on_other_machines_told_apart(cli: Cli) -> None:
-    cli.environment["REMEMBRANCER_MODEL_CHAT"] = "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1"
+    cli.environment["REMEMBRANCER_MODEL_CHAT"] = (
+        "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1"
+    )
     cli.environment["REMEMBRANCER_MODEL_CHAT_KEY"] = ",sk-not-shown"
 
     found = {row["part"]: row for row in cli.table("doctor")}
 
-    assert found["models: chat"]["seen"] == "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1, on another machine"
+    assert (
+        found["models: chat"]["seen"]
+        == "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1, on another machine"
+    )
     assert "models check" in found["models: chat"]["what to do"]
     assert "sk-not-shown" not in str(found)
 

@@ -25,16 +25,35 @@ from remembrancer.settings import Settings
 from remembrancer.store import open_store
 from remembrancer.store.folder_lock import hold
 
-TURNS = [{"id": f"t{n}", "query": f"What opens locker {n}?", "response": f"The word zx{n}qv.", "user_id": "bob"} for n in range(150)]
+TURNS = [
+    {
+        "id": f"t{n}",
+        "query": f"What opens locker {n}?",
+        "response": f"The word zx{n}qv.",
+        "user_id": "bob",
+    }
+    for n in range(150)
+]
 
 
 def run(folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """`remembrancer` with full-text search only, on one data folder."""
-    said = {name: value for name, value in os.environ.items() if not name.startswith("REMEMBRANCER_")}
+    said = {
+        name: value for name, value in os.environ.items() if not name.startswith("REMEMBRANCER_")
+    }
     ours = {"DATA": str(folder), "EMBEDDER": "none", "DURABILITY": "normal", **settings}
-    environment = {**said, "PYTHONPATH": str(Path(remembrancer.__file__).parents[1]), **{f"REMEMBRANCER_{n}": v for n, v in ours.items()}}
+    environment = {
+        **said,
+        "PYTHONPATH": str(Path(remembrancer.__file__).parents[1]),
+        **{f"REMEMBRANCER_{n}": v for n, v in ours.items()},
+    }
     return subprocess.run(
-        [sys.executable, "-m", "remembrancer", *words], capture_output=True, text=True, env=environment, timeout=60, check=False
+        [sys.executable, "-m", "remembrancer", *words],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+        check=False,
     )
 
 
@@ -52,7 +71,9 @@ def found(context: Context, text: str, *, user_id: str, account: str | None = No
     return [hit.response for hit in recall(context, caller_for(context, account), query).hits]
 
 
-def test_import_says_how_many_were_stored_and_how_many_were_there(folder: Path, turns: Path) -> None:
+def test_import_says_how_many_were_stored_and_how_many_were_there(
+    folder: Path, turns: Path
+) -> None:
     """Beside a server, which holds the folder's lock."""
     with hold(folder):
         done = [run(folder, "import", str(turns)) for _ in range(2)]
@@ -62,10 +83,16 @@ def test_import_says_how_many_were_stored_and_how_many_were_there(folder: Path, 
         "150 stored, 0 there already (account owner)\n",
         "0 stored, 150 there already (account owner)\n",
     ]
-    assert done[0].stderr.splitlines() == ["importing 64 of 150", "importing 128 of 150", "importing 150 of 150"]
+    assert done[0].stderr.splitlines() == [
+        "importing 64 of 150",
+        "importing 128 of 150",
+        "importing 150 of 150",
+    ]
 
 
-def test_what_was_imported_is_in_the_next_search_of_an_open_service(folder: Path, context: Context, turns: Path) -> None:
+def test_what_was_imported_is_in_the_next_search_of_an_open_service(
+    folder: Path, context: Context, turns: Path
+) -> None:
     keys.create(context, account="owner")
     before = found(context, "zx7qv", user_id="bob")
     run(folder, "import", str(turns))
@@ -74,16 +101,24 @@ def test_what_was_imported_is_in_the_next_search_of_an_open_service(folder: Path
     assert found(context, "zx7qv", user_id="bob")[0] == "The word zx7qv."
 
 
-def test_the_user_and_the_account_are_those_named(folder: Path, context: Context, turns: Path) -> None:
+def test_the_user_and_the_account_are_those_named(
+    folder: Path, context: Context, turns: Path
+) -> None:
     keys.create(context, account="owner")
     keys.create(context, account="zoe")
     run(folder, "import", str(turns), "--user-id", "ada", "--account", "zoe")
 
     assert found(context, "zx7qv", user_id="ada", account="zoe")[0] == "The word zx7qv."
-    assert found(context, "zx7qv", user_id="bob", account="zoe") == found(context, "zx7qv", user_id="ada") == []
+    assert (
+        found(context, "zx7qv", user_id="bob", account="zoe")
+        == found(context, "zx7qv", user_id="ada")
+        == []
+    )
 
 
-def test_a_folder_that_import_made_still_gives_the_owner_a_first_key(folder: Path, turns: Path) -> None:
+def test_a_folder_that_import_made_still_gives_the_owner_a_first_key(
+    folder: Path, turns: Path
+) -> None:
     run(folder, "import", str(turns))
     context = testing.context(folder)
 
@@ -101,7 +136,11 @@ def test_a_folder_that_import_made_still_gives_the_owner_a_first_key(folder: Pat
             2,
             "remembrancer: There is no such account. `remembrancer accounts list` shows those there are.",
         ),
-        (("{file}", "--user-id", ""), 2, "remembrancer: --user-id must be one line of 1 to 256 characters"),
+        (
+            ("{file}", "--user-id", ""),
+            2,
+            "remembrancer: --user-id must be one line of 1 to 256 characters",
+        ),
     ],
 )
 def test_what_cannot_be_imported_is_told_in_one_line_and_nothing_is_stored(
@@ -111,13 +150,19 @@ def test_what_cannot_be_imported_is_told_in_one_line_and_nothing_is_stored(
     names = {"file": str(turns), "folder": str(folder)}
     done = run(folder, "import", *[word.format(**names) for word in words])
 
-    assert (done.returncode, done.stdout, done.stderr) == (exit_status, "", why.format(**names) + "\n")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        exit_status,
+        "",
+        why.format(**names) + "\n",
+    )
     store = open_store(Settings(data=folder).store_url)
     assert store.read(lambda tx: tx.the("select count(*) as n from events")).n == 0
     store.close()
 
 
-def test_interrupted_it_says_that_it_can_go_on(context: Context, turns: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_it_says_that_it_can_go_on(
+    context: Context, turns: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(_what: str, _total: int) -> None:
         signal.raise_signal(signal.SIGINT)
 

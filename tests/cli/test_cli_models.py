@@ -1,4 +1,6 @@
-"""`remembrancer models check` and `accounts models`, as processes of their own, against a real endpoint."""
+"""`remembrancer models check` and `accounts models`, as processes of their own, against a real
+endpoint.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +28,24 @@ def able(body: dict[str, Any]) -> str:
 
 def test_check_says_what_each_model_can_do_and_shows_no_key(cli: Cli) -> None:
     with endpoint(says(able)) as tiny:
-        done = cli("models", "check", MODEL_CHAT=tiny.named("tiny"), MODEL_CHAT_KEY="hunter22", MODEL_JUDGE=tiny.named("wise"))
+        done = cli(
+            "models",
+            "check",
+            MODEL_CHAT=tiny.named("tiny"),
+            MODEL_CHAT_KEY="hunter22",
+            MODEL_JUDGE=tiny.named("wise"),
+        )
 
     head, *rows = [line.split("\t") for line in done.stdout.splitlines()]
     assert (done.returncode, head) == (0, ["state", "slot", "model", "address", "seen"])
-    assert [row[:4] for row in rows] == [["ok", "chat", "tiny", tiny.base_url], ["ok", "judge", "wise", tiny.base_url]]
-    assert all("streams" in row[4] and "keeps to a JSON schema" in row[4] and "ms" in row[4] for row in rows)
+    assert [row[:4] for row in rows] == [
+        ["ok", "chat", "tiny", tiny.base_url],
+        ["ok", "judge", "wise", tiny.base_url],
+    ]
+    assert all(
+        "streams" in row[4] and "keeps to a JSON schema" in row[4] and "ms" in row[4]
+        for row in rows
+    )
     assert "hunter22" not in done.stdout + done.stderr
 
 
@@ -62,7 +76,9 @@ def test_a_wrong_setting_is_wrong_use(cli: Cli) -> None:
     assert (done.returncode, "MODEL@BASE_URL" in done.stderr) == (2, True)
 
 
-def test_an_account_is_forbidden_and_allowed_models_on_other_machines(cli: Cli, context: Context) -> None:
+def test_an_account_is_forbidden_and_allowed_models_on_other_machines(
+    cli: Cli, context: Context
+) -> None:
     keys.create(context, account="ada")
     ada = caller_for(context, "ada")
     assert may_use_outside_models(context, ada)

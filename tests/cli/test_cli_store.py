@@ -26,15 +26,23 @@ from remembrancer.store.transfer.digest import held
 
 @pytest.fixture(params=ENGINES)
 def target(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Where there is no store yet, on each engine; in a database of its own, where nobody else is connected."""
-    return f"sqlite:{tmp_path / 'moved.sqlite3'}" if request.param == "sqlite" else server().database()
+    """Where there is no store yet, on each engine; in a database of its own, where nobody else is
+    connected.
+    """
+    return (
+        f"sqlite:{tmp_path / 'moved.sqlite3'}" if request.param == "sqlite" else server().database()
+    )
 
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """The SQLite file of a service that was used for everything."""
     folder = tmp_path_factory.mktemp("used")
-    with closing(testing.context(folder, store=open_store(f"sqlite:{folder / 'used.sqlite3'}", durability="normal"))) as context:
+    with closing(
+        testing.context(
+            folder, store=open_store(f"sqlite:{folder / 'used.sqlite3'}", durability="normal")
+        )
+    ) as context:
         fill(context)
     return (folder / "used.sqlite3").read_bytes()
 
@@ -57,9 +65,13 @@ def held_at(url: str) -> dict[str, str]:
         return {one.table: one.hash for one in held(store) if one.table != "cubes_made"}
 
 
-def test_a_store_is_moved_to_another_engine_and_back(cli: Cli, source: str, target: str, tmp_path: Path) -> None:
+def test_a_store_is_moved_to_another_engine_and_back(
+    cli: Cli, source: str, target: str, tmp_path: Path
+) -> None:
     there = cli("store", "copy", "--from", source, "--to", target, "--finish")
-    back = cli("store", "copy", "--from", target, "--to", f"sqlite:{tmp_path / 'back.sqlite3'}", "--finish")
+    back = cli(
+        "store", "copy", "--from", target, "--to", f"sqlite:{tmp_path / 'back.sqlite3'}", "--finish"
+    )
 
     assert (there.returncode, back.returncode) == (0, 0), there.stderr + back.stderr
     assert "The copy is finished" in back.stderr
@@ -75,7 +87,9 @@ def test_every_table_is_compared(cli: Cli, source: str, target: str) -> None:
     assert re.fullmatch(r"[0-9a-f]{16}", events["hash"])
 
 
-def test_beside_a_server_it_is_copied_but_not_finished(cli: Cli, source: str, target: str, folder: Path) -> None:
+def test_beside_a_server_it_is_copied_but_not_finished(
+    cli: Cli, source: str, target: str, folder: Path
+) -> None:
     """The last run needs the servers stopped, so that nothing is written that it does not see."""
     with hold(folder):
         first = cli("store", "copy", "--from", source, "--to", target)
@@ -89,23 +103,40 @@ def test_beside_a_server_it_is_copied_but_not_finished(cli: Cli, source: str, ta
     assert (last.returncode, cli("keys", "list", STORE=target).returncode) == (0, 0)
 
 
-def test_a_copy_from_postgresql_is_not_finished_while_a_server_is_connected(cli: Cli, source: str, tmp_path: Path) -> None:
+def test_a_copy_from_postgresql_is_not_finished_while_a_server_is_connected(
+    cli: Cli, source: str, tmp_path: Path
+) -> None:
     url, copied = server().database(), f"sqlite:{tmp_path / 'copied.sqlite3'}"
     moved = cli("store", "copy", "--from", source, "--to", url, "--finish")
     with closing(open_store(url)):
         refused = cli("store", "copy", "--from", url, "--to", copied, "--finish")
 
     assert (moved.returncode, refused.returncode) == (0, 1)
-    assert re.search(r"1 connections of Remembrancer are open to postgresql://\S+/test_\d+: stop its servers", refused.stderr)
+    assert re.search(
+        r"1 connections of Remembrancer are open to postgresql://\S+/test_\d+: stop its servers",
+        refused.stderr,
+    )
     assert cli("store", "copy", "--from", url, "--to", copied, "--finish").returncode == 0
 
 
 def test_killed_at_any_moment_it_is_gone_on_with(cli: Cli, source: str, target: str) -> None:
     """Issue: 'resumable after kill -9 at any moment'."""
     moments = random.Random(8460)
-    words = [sys.executable, "-m", "remembrancer", "store", "copy", "--from", source, "--to", target]
+    words = [
+        sys.executable,
+        "-m",
+        "remembrancer",
+        "store",
+        "copy",
+        "--from",
+        source,
+        "--to",
+        target,
+    ]
     for _ in range(4):
-        with subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=cli.environment) as running:
+        with subprocess.Popen(
+            words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, env=cli.environment
+        ) as running:
             assert running.stderr is not None
             for _ in range(moments.randrange(1, 8)):  # lines of progress
                 running.stderr.readline()
@@ -120,7 +151,11 @@ def test_killed_at_any_moment_it_is_gone_on_with(cli: Cli, source: str, target: 
     ("words", "status", "why"),
     [
         (("--from", "{store}", "--to", "{store}"), 2, "are the same store"),
-        (("--from", "{store}", "--to", "sqlite:{folder}/../{name}/remembrancer.sqlite3"), 2, "are the same store"),
+        (
+            ("--from", "{store}", "--to", "sqlite:{folder}/../{name}/remembrancer.sqlite3"),
+            2,
+            "are the same store",
+        ),
         (("--from", "{store}", "--to", "mysql://there/x"), 2, "no storage engine 'mysql'"),
         (("--from", "oracle:x", "--to", "{store}"), 2, "no storage engine 'oracle'"),
         (("--from", "sqlite:{folder}/none", "--to", "{store}"), 1, "there is no store at"),
@@ -139,14 +174,24 @@ def test_killed_at_any_moment_it_is_gone_on_with(cli: Cli, source: str, target: 
 def test_what_cannot_be_copied_is_told_in_a_line(
     cli: Cli, source: str, folder: Path, words: tuple[str, ...], status: int, why: str
 ) -> None:
-    done = cli("store", "copy", *(word.format(store=source, folder=folder, name=folder.name) for word in words))
+    done = cli(
+        "store",
+        "copy",
+        *(word.format(store=source, folder=folder, name=folder.name) for word in words),
+    )
 
     assert done.returncode == status, done.stderr
     assert why in done.stderr
-    assert (done.stdout, "Traceback" in done.stderr, (folder / "none").exists()) == ("", False, False)
+    assert (done.stdout, "Traceback" in done.stderr, (folder / "none").exists()) == (
+        "",
+        False,
+        False,
+    )
 
 
-def test_a_store_of_an_older_version_is_left_as_it_is(cli: Cli, source: str, folder: Path, target: str) -> None:
+def test_a_store_of_an_older_version_is_left_as_it_is(
+    cli: Cli, source: str, folder: Path, target: str
+) -> None:
     """Opening it would bring it forward, under a server that may have it open."""
     connection = apsw.Connection(str(folder / "remembrancer.sqlite3"))
     connection.pragma("user_version", 3)
@@ -154,10 +199,14 @@ def test_a_store_of_an_older_version_is_left_as_it_is(cli: Cli, source: str, fol
     done = cli("store", "copy", "--from", source, "--to", target)
 
     assert (done.returncode, done.stdout) == (1, "")
-    assert re.search(r"has schema 3, this version has \d+: start this version on it once", done.stderr)
+    assert re.search(
+        r"has schema 3, this version has \d+: start this version on it once", done.stderr
+    )
 
 
-def test_interrupted_it_says_that_it_can_go_on(source: str, target: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_it_says_that_it_can_go_on(
+    source: str, target: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(_what: str, _total: int) -> None:
         signal.raise_signal(signal.SIGINT)
 
@@ -182,7 +231,9 @@ def test_the_settings_say_which_store_is_checked(cli: Cli, source: str) -> None:
     assert (done.returncode, "events\t1,203\t" in done.stdout) == (0, True)
 
 
-def test_a_store_in_use_is_backed_up_into_a_new_file(cli: Cli, source: str, folder: Path, tmp_path: Path) -> None:
+def test_a_store_in_use_is_backed_up_into_a_new_file(
+    cli: Cli, source: str, folder: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "backup.sqlite3"
     with hold(folder):
         done = cli("store", "backup", str(file), STORE=source)

@@ -1,4 +1,7 @@
-"""Those who read the pages: quick readers for what pages say, a real browser for what happens in one."""
+"""Those who read the pages:
+
+quick readers for what pages say, a real browser for what happens in one.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,17 @@ def clock() -> testing.FrozenClock:
 @pytest.fixture
 def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
     """The real parts over an empty store, with no limits of calls a minute."""
-    rates = {"rate_sign_in_per_minute": 0, "rate_feedback_per_minute": 0, "rate_sysperm_per_minute": 0, "rate_sandbox_per_minute": 0}
-    made = testing.context(folder, settings=read(environment={}, data=folder, embedder="none", durability="normal", **rates), clock=clock)
+    rates = {
+        "rate_sign_in_per_minute": 0,
+        "rate_feedback_per_minute": 0,
+        "rate_sysperm_per_minute": 0,
+        "rate_sandbox_per_minute": 0,
+    }
+    made = testing.context(
+        folder,
+        settings=read(environment={}, data=folder, embedder="none", durability="normal", **rates),
+        clock=clock,
+    )
     yield made
     made.close()
 
@@ -57,7 +69,8 @@ def ada(owner: Reader, read_as: Callable[[str], Reader]) -> Reader:
 def browser() -> Iterator[Browser]:
     """Chromium, started when the first test of a module asks for it.
 
-    Not for longer than a module: Playwright keeps an event loop running in this thread, and other tests run their own there.
+    Not for longer than a module: Playwright keeps an event loop running in this thread, and other
+    tests run their own there.
     """
     needed.program("chromium", "chromium")
     with sync_playwright() as playwright:
@@ -68,7 +81,10 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def site(app: Starlette, context: Context, browser: Browser) -> Iterator[Site]:
-    """The service on a real port. The test fails when anything went wrong in a window that looked at it."""
+    """The service on a real port.
+
+    The test fails when anything went wrong in a window that looked at it.
+    """
     with serving(app) as port:
         made = Site(f"http://127.0.0.1:{port}", browser, context)
         yield made
@@ -78,6 +94,8 @@ def site(app: Starlette, context: Context, browser: Browser) -> Iterator[Site]:
 
 @pytest.fixture
 def page(site: Site) -> Iterator[Page]:
-    """A page in a fresh window, signed in as the owner; `page.goto("/console")` leads to the service."""
+    """A page in a fresh window, signed in as the owner; `page.goto("/console")` leads to the
+    service.
+    """
     with site.window("owner") as made:
         yield made

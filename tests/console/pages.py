@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from remembrancer.console.routes import PAGES
 
-EVERY_PAGE = sorted(path for path, page in PAGES.items() if page.get and not page.anybody and not page.gives_file)  # of who is signed in
+EVERY_PAGE = sorted(
+    path for path, page in PAGES.items() if page.get and not page.anybody and not page.gives_file
+)  # of who is signed in
 EVERY_FORM = sorted(path for path, page in PAGES.items() if page.post)
-EVERY_FORM_OF_A_SESSION = sorted(path for path, page in PAGES.items() if page.post and not page.anybody)
+EVERY_FORM_OF_A_SESSION = sorted(
+    path for path, page in PAGES.items() if page.post and not page.anybody
+)
 FILES = {path for path, page in PAGES.items() if page.gives_file}
 FOR_OWNERS = sorted(path for path, page in PAGES.items() if page.owner_only)
 

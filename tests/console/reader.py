@@ -1,4 +1,7 @@
-"""Somebody who reads the pages and sends their forms, without a real browser: fast, and enough for what pages say and do."""
+"""Somebody who reads the pages and sends their forms, without a real browser:
+
+fast, and enough for what pages say and do.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +22,17 @@ ORIGIN = "http://127.0.0.1:8460"
 def enter(context: Context, account: str) -> tuple[Caller, str]:
     """Sign in to an account, made when there is none: whose it is, and what the cookie holds."""
     row = context.store.write(lambda tx: account_named(tx, account, context.clock()))
-    caller = Caller(account_id=row.id, account_name=row.name, is_owner=row.role == "owner", key_id=NO_KEY)
+    caller = Caller(
+        account_id=row.id, account_name=row.name, is_owner=row.role == "owner", key_id=NO_KEY
+    )
     return caller, sessions.sign_in(context, row.id)
 
 
 class Reader:
-    """One who is signed in to an account, made when there is none. Answers come as they are; redirects are not followed."""
+    """One who is signed in to an account, made when there is none.
+
+    Answers come as they are; redirects are not followed.
+    """
 
     def __init__(self, client: TestClient, context: Context, account: str = "owner") -> None:
         self.client, self.context = client, context
@@ -59,7 +67,12 @@ class Reader:
 
     def send_as(self, form_token: str, path: str, /, **form: str) -> Any:
         """A form with this token, whosever it is."""
-        return self.ask("POST", path, data={"form_token": form_token, **form}, headers={"sec-fetch-site": "same-origin"})
+        return self.ask(
+            "POST",
+            path,
+            data={"form_token": form_token, **form},
+            headers={"sec-fetch-site": "same-origin"},
+        )
 
     def followed(self, answer: Any) -> Any:
         """The page that a redirect leads to."""

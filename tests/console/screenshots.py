@@ -1,4 +1,7 @@
-"""Pictures of every page in both themes, on a telephone and on a large screen: `make screenshots`, for people to look at."""
+"""Pictures of every page in both themes, on a telephone and on a large screen:
+
+`make screenshots`, for people to look at.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +29,17 @@ from remembrancer.context import Context, assemble
 from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 
-SIZES: Mapping[str, ViewportSize] = {"narrow": {"width": 360, "height": 780}, "wide": {"width": 1600, "height": 1000}}
+SIZES: Mapping[str, ViewportSize] = {
+    "narrow": {"width": 360, "height": 780},
+    "wide": {"width": 1600, "height": 1000},
+}
 
 
 @contextmanager
 def filled(folder: Path) -> Iterator[Context]:
-    """A service with the demo's conversation and things of every kind, and one account with nothing."""
+    """A service with the demo's conversation and things of every kind, and one account with
+    nothing.
+    """
     context = assemble(Settings(data=folder, durability="normal"))
     try:
         put_conversation(context)
@@ -60,10 +68,24 @@ def pictures() -> Iterator[Picture]:
     views = {path.removeprefix("/").replace("/", "-"): path for path in EVERY_PAGE} | VIEWS
     for name, path in views.items():
         page = PAGES[urlsplit(path).path]
-        shows = {"": None} if page.anybody else {"": "owner"} if page.owner_only or name in VIEWS else {"": "owner", "empty-": "ada"}
+        shows = (
+            {"": None}
+            if page.anybody
+            else {"": "owner"}
+            if page.owner_only or name in VIEWS
+            else {"": "owner", "empty-": "ada"}
+        )
         themes: tuple[Literal["light", "dark"], ...] = ("light", "dark")
-        for theme, (size, viewport), (kind, account) in product(themes, SIZES.items(), shows.items()):
-            yield Picture(name=f"{kind}{name}-{size}-{theme}", path=path, account=account, theme=theme, viewport=viewport)
+        for theme, (size, viewport), (kind, account) in product(
+            themes, SIZES.items(), shows.items()
+        ):
+            yield Picture(
+                name=f"{kind}{name}-{size}-{theme}",
+                path=path,
+                account=account,
+                theme=theme,
+                viewport=viewport,
+            )
 
 
 def take(playwright: Playwright, context: Context, folder: Path, only: str) -> None:
@@ -74,10 +96,15 @@ def take(playwright: Playwright, context: Context, folder: Path, only: str) -> N
         for picture in pictures():
             if only not in picture.name:
                 continue
-            with site.window(picture.account, viewport=picture.viewport, color_scheme=picture.theme) as page:
+            with site.window(
+                picture.account, viewport=picture.viewport, color_scheme=picture.theme
+            ) as page:
                 page.goto(picture.path)
                 page.screenshot(path=folder / f"{picture.name}.png", full_page=True)
-                wide = page.evaluate("document.documentElement.scrollWidth") > picture.viewport["width"]
+                wide = (
+                    page.evaluate("document.documentElement.scrollWidth")
+                    > picture.viewport["width"]
+                )
             print(picture.name, *(["IS WIDER THAN ITS WINDOW"] if wide else []), *site.watch.wrong)
         site.browser.close()
 
@@ -90,7 +117,11 @@ def main() -> None:
     arguments = parser.parse_args()
     if shutil.which("chromium") is None:
         sys.exit("needs chromium: make setup-system as root, or apt-get install chromium")
-    with TemporaryDirectory() as folder, filled(Path(folder)) as context, sync_playwright() as playwright:
+    with (
+        TemporaryDirectory() as folder,
+        filled(Path(folder)) as context,
+        sync_playwright() as playwright,
+    ):
         take(playwright, context, arguments.out, arguments.only)
 
 

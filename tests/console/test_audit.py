@@ -26,9 +26,19 @@ PATH = "/console/audit"
 def grant_id(owner: Reader, context: Context) -> str:
     """A grant, a check that it allows, what came of it, and one that nothing allows."""
     robot = authenticate(context, new_key(context, "robots"))
-    made = grant(context, owner.caller, GrantRequest(scope="/etc/nginx/", ttl_minutes=5, actions=["read"], agent="reader"))
+    made = grant(
+        context,
+        owner.caller,
+        GrantRequest(scope="/etc/nginx/", ttl_minutes=5, actions=["read"], agent="reader"),
+    )
     check(context, robot, PermissionCheck(path="/etc/nginx/a", action="read", agent="reader"))
-    log_action(context, robot, ActionLog(grant_id=made.grant_id, path="/etc/nginx/a", action="read", result="<b>12</b> lines"))
+    log_action(
+        context,
+        robot,
+        ActionLog(
+            grant_id=made.grant_id, path="/etc/nginx/a", action="read", result="<b>12</b> lines"
+        ),
+    )
     check(context, robot, PermissionCheck(path="/etc/shadow", action="read", agent="other"))
     return made.grant_id
 
@@ -38,7 +48,9 @@ def numbers(page: str) -> list[int]:
     return [int(number) for number in re.findall(r'<td class="figure">(\d+)</td>', page)]
 
 
-def test_the_newest_entry_is_first_and_says_what_was_done_by_whom(owner: Reader, grant_id: str) -> None:
+def test_the_newest_entry_is_first_and_says_what_was_done_by_whom(
+    owner: Reader, grant_id: str
+) -> None:
     page = owner.get(PATH)
     told = words_of(page.text)
 
@@ -51,9 +63,17 @@ def test_the_newest_entry_is_first_and_says_what_was_done_by_whom(owner: Reader,
 
 @pytest.mark.parametrize(
     ("query", "found"),
-    [("kind=check", [4, 2]), ("agent=reader", [3, 2, 1]), ("path=nginx", [3, 2, 1]), ("kind=check&path=shadow", [4]), ("path=none", [])],
+    [
+        ("kind=check", [4, 2]),
+        ("agent=reader", [3, 2, 1]),
+        ("path=nginx", [3, 2, 1]),
+        ("kind=check&path=shadow", [4]),
+        ("path=none", []),
+    ],
 )
-def test_it_is_looked_through_by_kind_agent_and_path(owner: Reader, grant_id: str, query: str, found: list[int]) -> None:
+def test_it_is_looked_through_by_kind_agent_and_path(
+    owner: Reader, grant_id: str, query: str, found: list[int]
+) -> None:
     whole, part = owner.get(f"{PATH}?{query}"), owner.get(f"{PATH}?{query}", swap=True)
 
     assert (numbers(whole.text), numbers(part.text)) == (found, found)
@@ -61,14 +81,22 @@ def test_it_is_looked_through_by_kind_agent_and_path(owner: Reader, grant_id: st
 
 
 def test_a_grant_leads_to_all_that_was_done_with_it(owner: Reader, grant_id: str) -> None:
-    [link, *_] = re.findall(rf'<a class="grant-of" href="([^"]+)"><code>{grant_id}', owner.get(PATH).text)
+    [link, *_] = re.findall(
+        rf'<a class="grant-of" href="([^"]+)"><code>{grant_id}', owner.get(PATH).text
+    )
 
     assert numbers(owner.get(html.unescape(link)).text) == [3, 2, 1]
 
 
-def test_older_entries_are_a_page_away_and_what_is_looked_for_stays(owner: Reader, context: Context) -> None:
+def test_older_entries_are_a_page_away_and_what_is_looked_for_stays(
+    owner: Reader, context: Context
+) -> None:
     for n in range(55):
-        check(context, owner.caller, PermissionCheck(path=f"/srv/{n}", action="read", agent="a b&c" if n % 5 else "x"))
+        check(
+            context,
+            owner.caller,
+            PermissionCheck(path=f"/srv/{n}", action="read", agent="a b&c" if n % 5 else "x"),
+        )
     first = owner.get(f"{PATH}?agent=a+b%26c&kind=check").text
     check(context, owner.caller, PermissionCheck(path="/srv/more", action="read", agent="a b&c"))
     everything = owner.get(PATH).text
@@ -79,17 +107,35 @@ def test_older_entries_are_a_page_away_and_what_is_looked_for_stays(owner: Reade
     assert numbers(everything) + numbers(second) == list(range(56, 0, -1))
 
 
-@pytest.mark.parametrize("query", ["kind=all", "before=0", "before=x", "before=99999999999999999999", "path=" + "a" * 5_000, "before=-1"])
-def test_what_cannot_be_looked_for_is_told_beside_all_there_is(owner: Reader, grant_id: str, query: str) -> None:
+@pytest.mark.parametrize(
+    "query",
+    [
+        "kind=all",
+        "before=0",
+        "before=x",
+        "before=99999999999999999999",
+        "path=" + "a" * 5_000,
+        "before=-1",
+    ],
+)
+def test_what_cannot_be_looked_for_is_told_beside_all_there_is(
+    owner: Reader, grant_id: str, query: str
+) -> None:
     page = owner.get(f"{PATH}?{query}")
 
-    assert (page.status_code, numbers(page.text), 'role="alert"' in page.text) == (200, [4, 3, 2, 1], True)
+    assert (page.status_code, numbers(page.text), 'role="alert"' in page.text) == (
+        200,
+        [4, 3, 2, 1],
+        True,
+    )
 
 
 class TestChain:
     """Issue: 'audit trail with chain state'."""
 
-    def test_a_whole_trail_is_valid_and_its_head_can_be_noted(self, owner: Reader, grant_id: str, context: Context) -> None:
+    def test_a_whole_trail_is_valid_and_its_head_can_be_noted(
+        self, owner: Reader, grant_id: str, context: Context
+    ) -> None:
         head = context.store.read(lambda tx: tx.the("select seq, hash from audit_head"))
 
         for answer in (owner.get(f"{PATH}?verify=all"), owner.get(f"{PATH}?verify=all", swap=True)):
@@ -97,9 +143,15 @@ class TestChain:
             assert f"{head.seq}:{head.hash}" in answer.text
         assert "valid 4" not in words_of(owner.get(PATH).text)  # only when it is asked for
 
-    def test_a_changed_entry_breaks_it_and_the_place_is_told(self, owner: Reader, grant_id: str, context: Context) -> None:
+    def test_a_changed_entry_breaks_it_and_the_place_is_told(
+        self, owner: Reader, grant_id: str, context: Context
+    ) -> None:
         let_go_of_guards(context.store)
-        context.store.write(lambda tx: tx.run("update audit set entry = replace(entry, 'shadow', 'hosts') where seq = 4"))
+        context.store.write(
+            lambda tx: tx.run(
+                "update audit set entry = replace(entry, 'shadow', 'hosts') where seq = 4"
+            )
+        )
         told = words_of(owner.get(f"{PATH}?verify=all").text)
 
         assert "broken The audit trail is broken: entry 4 was changed" in told
@@ -121,7 +173,10 @@ def test_it_is_taken_away_as_json_lines(owner: Reader, grant_id: str, context: C
 
 def test_nobody_else_reads_it(ada: Reader, grant_id: str) -> None:
     """Specification: 'Only the owner may ... read the audit trail'."""
-    answers = [ada.get(path) for path in (PATH, f"{PATH}?verify=all", f"{PATH}/export", f"{PATH}?path=shadow")]
+    answers = [
+        ada.get(path)
+        for path in (PATH, f"{PATH}?verify=all", f"{PATH}/export", f"{PATH}?path=shadow")
+    ]
 
     assert [answer.status_code for answer in answers] == [403] * 4
     assert "/etc/" not in "".join(answer.text for answer in answers)
@@ -132,7 +187,9 @@ def test_an_empty_trail_teaches_how_it_begins(owner: Reader) -> None:
 
 
 @pytest.mark.xdist_group("browser")
-def test_in_a_browser_it_is_looked_through_while_it_is_typed_and_verified_in_place(site: Site, grant_id: str) -> None:
+def test_in_a_browser_it_is_looked_through_while_it_is_typed_and_verified_in_place(
+    site: Site, grant_id: str
+) -> None:
     with site.window("owner") as page:
         page.goto(PATH)
         page.get_by_label("Path or scope has").press_sequentially("shadow")

@@ -27,7 +27,9 @@ def test_the_overview_has_the_figures_of_the_own_account(owner: Reader, ada: Rea
     assert "Remembered the turn 100 % 1 1" in said
     assert "Sealed the reply not due 0 0" in said
     assert "Passed it in the end 100 % 1 1" in said
-    assert "No agent searched or kept a turn in the last 7 days" in words_of(ada.get("/console").text)
+    assert "No agent searched or kept a turn in the last 7 days" in words_of(
+        ada.get("/console").text
+    )
 
 
 def test_the_overview_tells_several_keys_apart(owner: Reader) -> None:

@@ -27,12 +27,22 @@ def keyed(reader: Reader) -> Http:
 
 def published(reader: Reader) -> str:
     """A lesson that everybody sees."""
-    return str(keyed(reader).remember("How?", "With vinegar.", session_id="kitchen", **PUBLIC)["cube"]["cube_id"])
+    return str(
+        keyed(reader).remember("How?", "With vinegar.", session_id="kitchen", **PUBLIC)["cube"][
+            "cube_id"
+        ]
+    )
 
 
 def private(reader: Reader, topic: str = "Secret saws") -> str:
     """A lesson of the account alone."""
-    body = {"topic": topic, "essence": "Saws rust.", "rules_markdown": "- MUST oil", "evidence": "docs", "cube_type": "code"}
+    body = {
+        "topic": topic,
+        "essence": "Saws rust.",
+        "rules_markdown": "- MUST oil",
+        "evidence": "docs",
+        "cube_type": "code",
+    }
     return str(keyed(reader).post("/api/v7/experience/create", body).json()["cube_id"])
 
 
@@ -59,8 +69,19 @@ def test_it_is_narrowed_by_standing_kind_and_account(owner: Reader, ada: Reader)
     published(ada)
     private(owner)
     shown = {
-        asked: [topic for topic in ("Kettles", "Secret saws") if topic in owner.get(f"{HERE}?{asked}").text]
-        for asked in ("status=published", "status=private", "kind=code", "kind=lifehack", "own=yes", "status=published&own=yes")
+        asked: [
+            topic
+            for topic in ("Kettles", "Secret saws")
+            if topic in owner.get(f"{HERE}?{asked}").text
+        ]
+        for asked in (
+            "status=published",
+            "status=private",
+            "kind=code",
+            "kind=lifehack",
+            "own=yes",
+            "status=published&own=yes",
+        )
     }
 
     assert shown == {
@@ -98,7 +119,9 @@ def test_a_lesson_is_shown_whole_with_what_it_rests_on(owner: Reader, ada: Reade
 
 def test_a_vote_counts_and_its_reason_is_shown(owner: Reader, ada: Reader) -> None:
     cube_id = published(owner)
-    page = ada.followed(ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useless", reason="<i>It ruined mine.</i>"))
+    page = ada.followed(
+        ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useless", reason="<i>It ruined mine.</i>")
+    )
     said = words_of(owner.get(f"{HERE}?cube_id={cube_id}").text)
 
     assert "Voted. The lesson is published." in page.text
@@ -125,7 +148,10 @@ def test_what_is_no_kind_or_standing_is_refused(owner: Reader, asked: str) -> No
 def test_another_accounts_private_one_is_not_there(owner: Reader, ada: Reader) -> None:
     cube_id = private(owner)
     before = rows(owner.context)
-    answers = [ada.get(f"{HERE}?cube_id={cube_id}"), ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useful")]
+    answers = [
+        ada.get(f"{HERE}?cube_id={cube_id}"),
+        ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useful"),
+    ]
 
     assert [answer.status_code for answer in answers] == [404, 404]
     assert rows(owner.context) == before

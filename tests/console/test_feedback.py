@@ -18,11 +18,18 @@ from remembrancer.feedback import give_feedback
 from remembrancer.protocol.feedback import Feedback
 
 PATH = "/console/feedback"
-BUG = {"type": "bug", "title": "A hit is cut in two", "description": "The second half\r\nis missing.", "severity": "3"}
+BUG = {
+    "type": "bug",
+    "title": "A hit is cut in two",
+    "description": "The second half\r\nis missing.",
+    "severity": "3",
+}
 
 
 def give(reader: Reader, title: str, kind: str = "bug") -> None:
-    feedback = Feedback.model_validate({"type": kind, "title": title, "description": "What happened."})
+    feedback = Feedback.model_validate(
+        {"type": kind, "title": title, "description": "What happened."}
+    )
     give_feedback(reader.context, reader.caller, feedback)
 
 
@@ -44,11 +51,18 @@ def test_others_read_their_own(owner: Reader, ada: Reader) -> None:
     assert ("from ada" in page, "from the owner" in page) == (True, False)
 
 
-def test_the_place_in_anothers_inbox_is_no_place(owner: Reader, ada: Reader, context: Context) -> None:
+def test_the_place_in_anothers_inbox_is_no_place(
+    owner: Reader, ada: Reader, context: Context
+) -> None:
     give(owner, "from the owner")
-    feedback_id = context.store.read(lambda tx: tx.the("select feedback_id from feedback")).feedback_id
+    feedback_id = context.store.read(
+        lambda tx: tx.the("select feedback_id from feedback")
+    ).feedback_id
 
-    assert (owner.get(f"{PATH}?before={feedback_id}").status_code, ada.get(f"{PATH}?before={feedback_id}").status_code) == (200, 404)
+    assert (
+        owner.get(f"{PATH}?before={feedback_id}").status_code,
+        ada.get(f"{PATH}?before={feedback_id}").status_code,
+    ) == (200, 404)
 
 
 def test_one_kind_alone_can_be_shown(owner: Reader) -> None:
@@ -72,9 +86,13 @@ def test_older_ones_are_a_page_away(owner: Reader) -> None:
     assert ("number 25" in second, "number 00" in second) == (False, True)
 
 
-def test_what_is_reported_on_the_page_is_kept_as_it_was_typed(ada: Reader, owner: Reader, context: Context) -> None:
+def test_what_is_reported_on_the_page_is_kept_as_it_was_typed(
+    ada: Reader, owner: Reader, context: Context
+) -> None:
     ada.followed(ada.send(f"{PATH}/give", **BUG))
-    kept = context.store.read(lambda tx: tx.the("select type, title, description, severity from feedback"))
+    kept = context.store.read(
+        lambda tx: tx.the("select type, title, description, severity from feedback")
+    )
 
     assert tuple(kept) == ("bug", "A hit is cut in two", "The second half\nis missing.", 3)
     assert "severity 3 of 4" in words_of(owner.get(PATH).text)
@@ -82,13 +100,26 @@ def test_what_is_reported_on_the_page_is_kept_as_it_was_typed(ada: Reader, owner
 
 @pytest.mark.parametrize(
     "other",
-    [{"type": "praise"}, {"title": ""}, {"title": "a" * 201}, {"description": " "}, {"severity": "5"}, {"severity": "bad"}],
+    [
+        {"type": "praise"},
+        {"title": ""},
+        {"title": "a" * 201},
+        {"description": " "},
+        {"severity": "5"},
+        {"severity": "bad"},
+    ],
     ids=str,
 )
-def test_what_cannot_be_is_told_and_nothing_typed_is_lost(ada: Reader, context: Context, other: dict[str, str]) -> None:
+def test_what_cannot_be_is_told_and_nothing_typed_is_lost(
+    ada: Reader, context: Context, other: dict[str, str]
+) -> None:
     answer = ada.send(f"{PATH}/give", **(BUG | {"description": "all that I typed"} | other))
 
-    assert (answer.status_code, 'role="alert"' in answer.text, rows(context)["feedback"]) == (422, True, 0)
+    assert (answer.status_code, 'role="alert"' in answer.text, rows(context)["feedback"]) == (
+        422,
+        True,
+        0,
+    )
     assert "description" in other or "all that I typed" in answer.text
 
 
@@ -101,12 +132,19 @@ class TestLimits:
         yield replace(made, settings=replace(made.settings, rate_feedback_per_minute=2))
         made.close()
 
-    def test_reports_a_minute_count_by_account(self, ada: Reader, owner: Reader, context: Context) -> None:
+    def test_reports_a_minute_count_by_account(
+        self, ada: Reader, owner: Reader, context: Context
+    ) -> None:
         answers = [ada.send(f"{PATH}/give", **BUG) for _ in range(3)]
 
-        assert ([answer.status_code for answer in answers], rows(context)["feedback"]) == ([303, 303, 429], 2)
+        assert ([answer.status_code for answer in answers], rows(context)["feedback"]) == (
+            [303, 303, 429],
+            2,
+        )
         assert BUG["title"] in answers[2].text  # not lost
-        assert f"Try again in {answers[2].headers['retry-after']} seconds" in words_of(answers[2].text)
+        assert f"Try again in {answers[2].headers['retry-after']} seconds" in words_of(
+            answers[2].text
+        )
         assert owner.send(f"{PATH}/give", **BUG).status_code == 303
 
 

@@ -21,7 +21,9 @@ from remembrancer.files.files import create_file
 from remembrancer.protocol.files import FileCreate
 
 PATH = "/console/files"
-PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")  # one dot
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)  # one dot
 OTHERS = ["html", "svg", "js", "css", "pdf", "zip", "md"]
 
 
@@ -32,10 +34,14 @@ def context(folder: Path) -> Iterator[Context]:
     made.close()
 
 
-def make(reader: Reader, name: str = "Ferry times", content: str = "harbour,leaves\n", kind: str = "csv") -> str:
+def make(
+    reader: Reader, name: str = "Ferry times", content: str = "harbour,leaves\n", kind: str = "csv"
+) -> str:
     """The name of a file of the reader's account."""
     return create_file(
-        reader.context, reader.caller, FileCreate.model_validate({"filename": name, "content": content, "type": kind})
+        reader.context,
+        reader.caller,
+        FileCreate.model_validate({"filename": name, "content": content, "type": kind}),
     ).filename
 
 
@@ -61,7 +67,14 @@ def test_it_is_sent_as_the_interface_sends_it(owner: Reader, context: Context) -
     theirs = Http(owner.client, context, new_key(context)).get(f"/download/{quote(name)}")
 
     assert (ours.status_code, ours.text) == (200, "<script>alert(1)</script>")
-    told = ("content-disposition", "content-security-policy", "x-content-type-options", "content-type", "etag", "accept-ranges")
+    told = (
+        "content-disposition",
+        "content-security-policy",
+        "x-content-type-options",
+        "content-type",
+        "etag",
+        "accept-ranges",
+    )
     assert [ours.headers[one] for one in told] == [theirs.headers[one] for one in told]
     assert ours.headers["content-disposition"].startswith("attachment")
     assert ours.headers["content-security-policy"] == "sandbox; default-src 'none'"
@@ -72,7 +85,11 @@ def test_a_part_of_it_can_be_asked_for(owner: Reader) -> None:
     part = owner.ask("GET", at("download", name), headers={"range": "bytes=0-6"})
     beyond = owner.ask("GET", at("download", name), headers={"range": "bytes=99-"})
 
-    assert (part.status_code, part.text, part.headers["content-range"]) == (206, "harbour", "bytes 0-6/15")
+    assert (part.status_code, part.text, part.headers["content-range"]) == (
+        206,
+        "harbour",
+        "bytes 0-6/15",
+    )
     assert beyond.status_code == 416
 
 
@@ -87,8 +104,12 @@ class TestOtherSites:
 
     @pytest.mark.parametrize("site", ["cross-site", "same-site", "", "x"])
     @pytest.mark.parametrize("action", ["download", "picture"])
-    def test_a_page_of_another_site_gets_nothing_even_with_the_cookie(self, owner: Reader, action: str, site: str) -> None:
-        """Other ports of this very host are the same site to a browser, and it would send them the cookie."""
+    def test_a_page_of_another_site_gets_nothing_even_with_the_cookie(
+        self, owner: Reader, action: str, site: str
+    ) -> None:
+        """Other ports of this very host are the same site to a browser, and it would send them the
+        cookie.
+        """
         name = make(owner, content=base64.b64encode(PNG).decode(), kind="png")
         answer = owner.ask("GET", at(action, name), headers={"sec-fetch-site": site})
 
@@ -96,22 +117,36 @@ class TestOtherSites:
 
     @pytest.mark.parametrize("site", ["same-origin", "none"])
     def test_our_own_pages_and_what_is_typed_are_answered(self, owner: Reader, site: str) -> None:
-        assert owner.ask("GET", at("download", make(owner)), headers={"sec-fetch-site": site}).status_code == 200
+        assert (
+            owner.ask(
+                "GET", at("download", make(owner)), headers={"sec-fetch-site": site}
+            ).status_code
+            == 200
+        )
 
     def test_no_cookie_gets_nothing(self, owner: Reader) -> None:
         name = make(owner)
         owner.cookies = {}
 
-        assert [owner.get(at(action, name)).status_code for action in ("download", "picture")] == [303, 303]
+        assert [owner.get(at(action, name)).status_code for action in ("download", "picture")] == [
+            303,
+            303,
+        ]
 
 
 class TestPictures:
     """What is shown in a page: PNG, by an `<img>`."""
 
     def test_a_png_is_shown_where_nothing_can_run(self, owner: Reader) -> None:
-        answer = owner.get(at("picture", make(owner, "plot", base64.b64encode(PNG).decode(), "png")))
+        answer = owner.get(
+            at("picture", make(owner, "plot", base64.b64encode(PNG).decode(), "png"))
+        )
 
-        assert (answer.status_code, answer.content, answer.headers["content-type"]) == (200, PNG, "image/png")
+        assert (answer.status_code, answer.content, answer.headers["content-type"]) == (
+            200,
+            PNG,
+            "image/png",
+        )
         assert answer.headers["content-disposition"] == "inline"
         assert answer.headers["content-security-policy"] == "sandbox; default-src 'none'"
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -148,12 +183,20 @@ class TestErasing:
 
 
 class TestOthers:
-    """decisions.md: 'Nothing of another account is ever readable: an id of another account answers 404'."""
+    """decisions.md:
 
-    def test_another_accounts_file_is_not_there(self, owner: Reader, ada: Reader, context: Context) -> None:
+    'Nothing of another account is ever readable: an id of another account answers 404'.
+    """
+
+    def test_another_accounts_file_is_not_there(
+        self, owner: Reader, ada: Reader, context: Context
+    ) -> None:
         name = make(ada, content=base64.b64encode(PNG).decode(), kind="png")
         answers = [owner.get(at(action, name)) for action in ("download", "picture")]
-        answers += [owner.get(f"{PATH}?before={quote(name)}"), owner.send(f"{PATH}/erase", filename=name)]
+        answers += [
+            owner.get(f"{PATH}?before={quote(name)}"),
+            owner.send(f"{PATH}/erase", filename=name),
+        ]
         unknown = owner.get(at("download", "none-000000000000.csv"))
 
         assert [answer.status_code for answer in answers] == [404] * 4
@@ -161,7 +204,9 @@ class TestOthers:
         assert name not in owner.get(PATH).text
         assert rows(context)["files"] == 1
 
-    def test_the_owner_sees_how_much_each_account_uses_and_nothing_else_of_it(self, owner: Reader, ada: Reader) -> None:
+    def test_the_owner_sees_how_much_each_account_uses_and_nothing_else_of_it(
+        self, owner: Reader, ada: Reader
+    ) -> None:
         """Issue: 'Owner sees the service, others their own'."""
         make(owner)
         theirs = make(ada), make(ada, "another")
@@ -191,13 +236,20 @@ def test_no_file_teaches_how_to_make_one(owner: Reader) -> None:
 
 
 @pytest.mark.xdist_group("browser")
-def test_in_a_browser_a_file_is_downloaded_under_its_name_and_erased_after_a_question(site: Site, context: Context) -> None:
-    made = create_file(context, caller_for(context), FileCreate(filename="Überfahrt", content="9:40", type="txt")).filename
+def test_in_a_browser_a_file_is_downloaded_under_its_name_and_erased_after_a_question(
+    site: Site, context: Context
+) -> None:
+    made = create_file(
+        context, caller_for(context), FileCreate(filename="Überfahrt", content="9:40", type="txt")
+    ).filename
     with site.window("owner") as page:
         page.goto(PATH)
         with page.expect_download() as download:
             page.get_by_role("link", name=made).click()
-        assert (download.value.suggested_filename, Path(download.value.path()).read_text("utf-8")) == (made, "9:40")
+        assert (
+            download.value.suggested_filename,
+            Path(download.value.path()).read_text("utf-8"),
+        ) == (made, "9:40")
         page.locator("summary", has_text="Erase").click()
         page.get_by_role("button", name="Erase").click()
         page.get_by_text("No file yet").wait_for()

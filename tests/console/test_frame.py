@@ -23,9 +23,30 @@ POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 NOT_OURS = [
-    *("", "/", "//evil.example", "/\\evil.example", "https://evil.example", "javascript:alert(1)", "/api/v7/status"),
-    *("/console//evil.example", "/console\\evil", "/console/..//evil.example", "/console/%2e%2e/x", "/console@evil.example"),
-    *("/consolex", "/profile.evil.example", " /console", "/console\n", "/console?q=a b", "/console#x"),
+    *(
+        "",
+        "/",
+        "//evil.example",
+        "/\\evil.example",
+        "https://evil.example",
+        "javascript:alert(1)",
+        "/api/v7/status",
+    ),
+    *(
+        "/console//evil.example",
+        "/console\\evil",
+        "/console/..//evil.example",
+        "/console/%2e%2e/x",
+        "/console@evil.example",
+    ),
+    *(
+        "/consolex",
+        "/profile.evil.example",
+        " /console",
+        "/console\n",
+        "/console?q=a b",
+        "/console#x",
+    ),
     *("/console?\r\nSet-Cookie: a=b", "/console?" + "x" * 5000),
 ]
 
@@ -39,21 +60,38 @@ class TestEveryPage:
 
         assert page.status_code == 200
         assert len(re.findall(r"<h1\b", page.text)) == 1
-        assert re.findall(r'<a href="([^"]+)" aria-current="page">', page.text) == [frame.section_of(path)]
+        assert re.findall(r'<a href="([^"]+)" aria-current="page">', page.text) == [
+            frame.section_of(path)
+        ]
         assert '<a class="skip" href="#main">' in page.text
         assert '<main id="main"' in page.text
-        assert len(page.content) < 60_000  # a table of everything is a page that nobody reads and everybody waits for
+        assert (
+            len(page.content) < 60_000
+        )  # a table of everything is a page that nobody reads and everybody waits for
 
     def test_runs_nothing_of_its_own_and_is_not_kept(self, owner: Reader, path: str) -> None:
-        """Issue: 'strict CSP without inline script or style, no outside request at all, ... clickjacking, cache headers'."""
+        """Issue: 'strict CSP without inline script or style, no outside request at all, ...
+
+        clickjacking, cache headers'.
+        """
         page = owner.get(path)
 
         assert page.headers["content-security-policy"] == POLICY
         assert (page.headers["cache-control"], page.headers["vary"]) == ("no-store", "HX-Request")
-        assert (page.headers["x-content-type-options"], page.headers["referrer-policy"]) == ("nosniff", "no-referrer")
-        assert re.search(r"<style|style=|\son\w+=|(src|href|action)=\"(https?:|//|javascript:)", page.text) is None
+        assert (page.headers["x-content-type-options"], page.headers["referrer-policy"]) == (
+            "nosniff",
+            "no-referrer",
+        )
+        assert (
+            re.search(
+                r"<style|style=|\son\w+=|(src|href|action)=\"(https?:|//|javascript:)", page.text
+            )
+            is None
+        )
         assert re.search(r"<script(?! src=\"/console/assets/)", page.text) is None
-        assert re.search(r"hx-on|[\"'\s](js|javascript):", page.text) is None  # what htmx would have to evaluate
+        assert (
+            re.search(r"hx-on|[\"'\s](js|javascript):", page.text) is None
+        )  # what htmx would have to evaluate
 
     def test_asks_for_sign_in_and_comes_back(self, owner: Reader, path: str) -> None:
         owner.cookies = {}
@@ -62,20 +100,31 @@ class TestEveryPage:
         assert answer.status_code == 303
         assert answer.headers["location"] == f"/console/sign-in?next={path}%3Fq%3Da%2520b"
         assert f'name="next" value="{path}?q=a%20b"' in owner.get(answer.headers["location"]).text
-        assert owner.ask("GET", path, headers={"authorization": f"Bearer {new_key(owner.context)}"}).status_code == 303  # no key opens it
+        assert (
+            owner.ask(
+                "GET", path, headers={"authorization": f"Bearer {new_key(owner.context)}"}
+            ).status_code
+            == 303
+        )  # no key opens it
 
 
 @pytest.mark.parametrize("path", EVERY_FORM_OF_A_SESSION)
-def test_a_form_of_another_session_site_or_origin_is_refused_and_changes_nothing(owner: Reader, ada: Reader, path: str) -> None:
+def test_a_form_of_another_session_site_or_origin_is_refused_and_changes_nothing(
+    owner: Reader, ada: Reader, path: str
+) -> None:
     """Issue: 'CSRF protection'. Each form that is added later, too."""
     sites, origins = (
         ("cross-site", "same-site", "none", ""),
         ("", "null", "http://evil.example", "http://127.0.0.1:1", f"{ORIGIN}.evil.example"),
     )
-    foreign = [{"sec-fetch-site": site} for site in sites] + [{"origin": origin} for origin in origins]
+    foreign = [{"sec-fetch-site": site} for site in sites] + [
+        {"origin": origin} for origin in origins
+    ]
     good, before = owner.form_token, rows(owner.context)
     refused = [owner.send_as(token, path) for token in ("", "0" * 64, ada.form_token)]
-    refused += [owner.ask("POST", path, data={"form_token": good}, headers=headers) for headers in foreign]
+    refused += [
+        owner.ask("POST", path, data={"form_token": good}, headers=headers) for headers in foreign
+    ]
     owner.cookies = {}
 
     assert [answer.status_code for answer in refused] == [403] * 12
@@ -85,17 +134,26 @@ def test_a_form_of_another_session_site_or_origin_is_refused_and_changes_nothing
 
 
 def test_the_path_of_a_form_leads_to_its_page(owner: Reader) -> None:
-    """Its answer may be a page: where a browser loads that anew, or a reader chooses another theme there, it is asked for."""
+    """Its answer may be a page:
+
+    where a browser loads that anew, or a reader chooses another theme there, it is asked for.
+    """
     alone = [path for path, page in PAGES.items() if page.get is None]
 
-    assert {path: owner.get(path).headers["location"] for path in alone} == {path: frame.section_of(path) for path in alone}
+    assert {path: owner.get(path).headers["location"] for path in alone} == {
+        path: frame.section_of(path) for path in alone
+    }
     assert all(owner.get(frame.section_of(path)).status_code == 200 for path in alone)
 
 
 @pytest.mark.parametrize("path", FOR_OWNERS)
 def test_what_is_for_owners_is_refused_to_others(ada: Reader, path: str) -> None:
     before = rows(ada.context)
-    answers = [answer for answer in (ada.get(path), ada.send(path, name="eve")) if answer.status_code != 405]
+    answers = [
+        answer
+        for answer in (ada.get(path), ada.send(path, name="eve"))
+        if answer.status_code != 405
+    ]
 
     assert [answer.status_code for answer in answers] == [403] * len(answers) != []
     assert rows(ada.context) == before
@@ -105,18 +163,26 @@ def test_what_is_for_owners_is_refused_to_others(ada: Reader, path: str) -> None
 class TestGoingBack:
     """No open redirect: what leads back leads to a page of ours."""
 
-    @pytest.mark.parametrize("address", ["/console", "/console/memory?q=x&user_id=bo", "/profile", "/console/a-b/c"])
+    @pytest.mark.parametrize(
+        "address", ["/console", "/console/memory?q=x&user_id=bo", "/profile", "/console/a-b/c"]
+    )
     def test_a_page_of_ours_is_gone_back_to(self, address: str) -> None:
         assert frame.within(address, "no") == address
 
     def test_anything_else_is_not(self, owner: Reader) -> None:
-        led = [owner.send("/console/theme", theme="dark", back=address).headers["location"] for address in NOT_OURS]
+        led = [
+            owner.send("/console/theme", theme="dark", back=address).headers["location"]
+            for address in NOT_OURS
+        ]
 
         assert {frame.within(address, "no") for address in NOT_OURS} == {"no"}
         assert set(led) == {"/console"}
 
     def test_signing_in_leads_to_the_page_that_was_asked_for(self, owner: Reader) -> None:
-        assert owner.get("/console/sign-in?next=/console/memory%3Fq=x").headers["location"] == "/console/memory?q=x"
+        assert (
+            owner.get("/console/sign-in?next=/console/memory%3Fq=x").headers["location"]
+            == "/console/memory?q=x"
+        )
         assert owner.get("/console/sign-in?next=//evil.example").headers["location"] == "/console"
 
 
@@ -126,15 +192,29 @@ class TestWhatIsTold:
     def test_it_stands_on_the_next_page_and_only_there(self, owner: Reader) -> None:
         owner.cookies["told"] = frame.seal("12 turns are <b>erased</b>.", owner.cookies["session"])
 
-        assert '<div class="told" role="status"><p>12 turns are &lt;b&gt;erased&lt;/b&gt;.</p></div>' in owner.get("/console").text
+        assert (
+            '<div class="told" role="status"><p>12 turns are &lt;b&gt;erased&lt;/b&gt;.</p></div>'
+            in owner.get("/console").text
+        )
         assert "erased" not in owner.get("/console").text
 
     def test_nobody_else_can_write_it(self, owner: Reader) -> None:
-        for sealed in (".", "x", "YQ.", "YQ.00", "YQ." + "0" * 64, "%C3.%00", frame.seal("You won.", "another token")):
+        for sealed in (
+            ".",
+            "x",
+            "YQ.",
+            "YQ.00",
+            "YQ." + "0" * 64,
+            "%C3.%00",
+            frame.seal("You won.", "another token"),
+        ):
             owner.cookies["told"] = sealed
             page = owner.get("/console")
 
-            assert (page.status_code, '<div class="told" role="status"></div>' in page.text) == (200, True)
+            assert (page.status_code, '<div class="told" role="status"></div>' in page.text) == (
+                200,
+                True,
+            )
 
     def test_a_long_one_still_fits_into_a_cookie(self) -> None:
         sealed = frame.seal("計" * 5_000, "token")
@@ -144,7 +224,9 @@ class TestWhatIsTold:
 
 
 def test_behind_tls_every_cookie_is_for_tls_and_this_host_alone(context: Context) -> None:
-    secure = replace(context, settings=replace(context.settings, public_url="https://memory.example.org"))
+    secure = replace(
+        context, settings=replace(context.settings, public_url="https://memory.example.org")
+    )
     with TestClient(make_app(secure), base_url="https://memory.example.org") as client:
         reader = Reader(client, secure)
         reader.cookies = {"__Host-session": (token := reader.cookies["session"])}
@@ -153,9 +235,13 @@ def test_behind_tls_every_cookie_is_for_tls_and_this_host_alone(context: Context
         themed = reader.send_as(who.form_token, "/console/theme", theme="dark", back="/console")
         told = reader.send_as(who.form_token, "/profile/prompt", user_id="bo", prompt="Be brief.")
 
-    assert re.fullmatch(r"theme=dark; Path=/; Max-Age=\d+; HttpOnly; SameSite=Strict; Secure", themed.headers["set-cookie"])
     assert re.fullmatch(
-        r"__Host-told=[\w-]+\.[0-9a-f]{64}; Path=/; Max-Age=60; HttpOnly; SameSite=Strict; Secure", told.headers["set-cookie"]
+        r"theme=dark; Path=/; Max-Age=\d+; HttpOnly; SameSite=Strict; Secure",
+        themed.headers["set-cookie"],
+    )
+    assert re.fullmatch(
+        r"__Host-told=[\w-]+\.[0-9a-f]{64}; Path=/; Max-Age=60; HttpOnly; SameSite=Strict; Secure",
+        told.headers["set-cookie"],
     )
 
 
@@ -185,24 +271,42 @@ class TestTheTheme:
 class TestAssets:
     """Style sheets and scripts: asked for once, never stale."""
 
-    def test_each_is_kept_by_browsers_for_good_under_an_address_of_its_content(self, owner: Reader) -> None:
-        kinds = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}
+    def test_each_is_kept_by_browsers_for_good_under_an_address_of_its_content(
+        self, owner: Reader
+    ) -> None:
+        kinds = {
+            "css": "text/css",
+            "js": "text/javascript",
+            "svg": "image/svg+xml",
+            "txt": "text/plain",
+        }
         for name, content in assets.held().items():
             answer = owner.get(assets.asset(name))
 
             assert (answer.status_code, answer.content) == (200, content)
-            assert answer.headers["content-type"].partition(";")[0] == kinds[name.rpartition(".")[2]]
+            assert (
+                answer.headers["content-type"].partition(";")[0] == kinds[name.rpartition(".")[2]]
+            )
             assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
             assert answer.headers["x-content-type-options"] == "nosniff"
 
     def test_nothing_else_is_given(self, owner: Reader) -> None:
-        for address in ("0" * 16 + "/frame.css", "{0}/frame.html", "{0}/none.css", "{0}/..%2fdocs.html", "{0}/", "frame.css"):
+        for address in (
+            "0" * 16 + "/frame.css",
+            "{0}/frame.html",
+            "{0}/none.css",
+            "{0}/..%2fdocs.html",
+            "{0}/",
+            "frame.css",
+        ):
             answer = owner.get("/console/assets/" + address.format(assets.digest()))
 
             assert (answer.status_code, answer.headers["cache-control"]) == (404, "no-store")
 
 
-def test_one_who_is_no_longer_signed_in_is_sent_to_the_form_from_within_a_page_too(owner: Reader) -> None:
+def test_one_who_is_no_longer_signed_in_is_sent_to_the_form_from_within_a_page_too(
+    owner: Reader,
+) -> None:
     owner.cookies = {}
     answer = owner.get("/console", swap=True)
 
@@ -210,14 +314,21 @@ def test_one_who_is_no_longer_signed_in_is_sent_to_the_form_from_within_a_page_t
 
 
 def test_a_refusal_within_a_page_is_a_part_of_it(owner: Reader) -> None:
-    answer = owner.ask("POST", "/console/theme", data={"a": "b"}, headers={"sec-fetch-site": "same-origin", "hx-request": "true"})
+    answer = owner.ask(
+        "POST",
+        "/console/theme",
+        data={"a": "b"},
+        headers={"sec-fetch-site": "same-origin", "hx-request": "true"},
+    )
 
     assert (answer.status_code, "<html" in answer.text) == (403, False)
     assert '<p class="wrong" role="alert">' in answer.text
 
 
 def test_who_goes_back_in_history_gets_the_whole_page(owner: Reader) -> None:
-    answer = owner.ask("GET", "/console", headers={"hx-request": "true", "hx-history-restore-request": "true"})
+    answer = owner.ask(
+        "GET", "/console", headers={"hx-request": "true", "hx-history-restore-request": "true"}
+    )
 
     assert "<html" in answer.text
 

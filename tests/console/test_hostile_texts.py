@@ -16,9 +16,12 @@ from console.window import Site
 from playwright.sync_api import Page
 from service import Http, new_key
 
-OF_A_KIND_MAX = 3  # pages that differ in what their parameters say alone, of which so many are looked at
+OF_A_KIND_MAX = (
+    3  # pages that differ in what their parameters say alone, of which so many are looked at
+)
 PAGES_MAX = 80
-CALLS = 12  # so that each of the texts has stood in each short field once, and in each long one at every call
+# so that each of the texts has stood in each short field once, and in each long one at every call
+CALLS = 12
 OWNER = "<b>o</b>\"'><x-pwned>"
 
 
@@ -46,7 +49,9 @@ def filled(read_as: Callable[[str], Reader]) -> Reader:
     http = Http(owner.client, owner.context, new_key(owner.context, OWNER))
     for _ in range(CALLS):
         put_things(http, words, user_id=OWNER, session_id=words("", 250))
-        owner.send("/profile/keys", label=words("", 200), user_id=words("", 200), may="read", lasts="")
+        owner.send(
+            "/profile/keys", label=words("", 200), user_id=words("", 200), may="read", lasts=""
+        )
     put_things(http, words, user_id=words("", 250))
     for _ in range(3):
         put_permissions(http, words)
@@ -60,7 +65,10 @@ def test_what_is_stored_is_shown_as_text_and_does_nothing(filled: Reader, site: 
     with site.window(OWNER) as page:
         page.on("dialog", lambda dialog: site.watch.wrong.append(f"a dialog: {dialog.message}"))
         for path in _walk(page):
-            assert page.evaluate("document.querySelectorAll('x-pwned, .pwned, [data-pwned]').length") == 0, path
+            assert (
+                page.evaluate("document.querySelectorAll('x-pwned, .pwned, [data-pwned]').length")
+                == 0
+            ), path
             assert page.evaluate("window.pwned") is None, path
             assert urlsplit(page.url).netloc == urlsplit(site.address).netloc, path
             shown += page.evaluate("document.body.textContent")
@@ -71,7 +79,10 @@ def test_what_is_stored_is_shown_as_text_and_does_nothing(filled: Reader, site: 
 
 def _walk(page: Page) -> Iterator[str]:
     """Goes to every page, and to what they link to; gives each address when the page is there."""
-    todo, been = [*EVERY_PAGE, *(path for path in VIEWS.values() if urlsplit(path).path in EVERY_PAGE)], set[str]()
+    todo, been = (
+        [*EVERY_PAGE, *(path for path in VIEWS.values() if urlsplit(path).path in EVERY_PAGE)],
+        set[str](),
+    )
     kinds = Counter[tuple[str, ...]]()
     while todo and len(been) < PAGES_MAX:
         path = todo.pop(0)
@@ -84,5 +95,11 @@ def _walk(page: Page) -> Iterator[str]:
         assert answer is not None
         assert answer.ok, f"{path}: {answer.status}"
         yield path
-        hrefs = page.evaluate("[...document.querySelectorAll('main a[href]')].map(a => a.getAttribute('href'))")
-        todo += [href for href in hrefs if re.match(r"/(console|profile)", href) and urlsplit(href).path not in FILES]
+        hrefs = page.evaluate(
+            "[...document.querySelectorAll('main a[href]')].map(a => a.getAttribute('href'))"
+        )
+        todo += [
+            href
+            for href in hrefs
+            if re.match(r"/(console|profile)", href) and urlsplit(href).path not in FILES
+        ]

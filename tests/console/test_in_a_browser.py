@@ -1,4 +1,7 @@
-"""What only a real browser can tell: that nothing runs, nothing leaks and nothing jumps, and that hands without a mouse can do it all."""
+"""What only a real browser can tell:
+
+that nothing runs, nothing leaks and nothing jumps, and that hands without a mouse can do it all.
+"""
 
 from __future__ import annotations
 
@@ -55,10 +58,18 @@ EVIL = "http://evil.example"
 
 
 def test_no_other_page_can_frame_a_page(site: Site) -> None:
-    """Issue: 'clickjacking'. The other page is of this very machine, so that nothing but the policy is in its way."""
+    """Issue: 'clickjacking'.
+
+    The other page is of this very machine, so that nothing but the policy is in its way.
+    """
     other = "http://127.0.0.1:1"
     with site.window("owner") as page:
-        page.route(f"{other}/**", lambda route: route.fulfill(body=f"<iframe src='{site.address}/console'>", content_type="text/html"))
+        page.route(
+            f"{other}/**",
+            lambda route: route.fulfill(
+                body=f"<iframe src='{site.address}/console'>", content_type="text/html"
+            ),
+        )
         with page.expect_console_message(lambda message: "frame-ancestors 'none'" in message.text):
             page.goto(f"{other}/")
 
@@ -68,14 +79,14 @@ def test_no_other_page_can_frame_a_page(site: Site) -> None:
 
 def test_no_other_page_can_send_a_form(site: Site) -> None:
     """Issue: 'CSRF protection'."""
-    form = (
-        f"<form method='post' action='{site.address}/console/sign-out'><input name='where' value='everywhere'><button>Win</button></form>"
-    )
+    form = f"<form method='post' action='{site.address}/console/sign-out'><input name='where' value='everywhere'><button>Win</button></form>"
     with site.window("owner") as page:
         page.route(f"{EVIL}/**", lambda route: route.fulfill(body=form, content_type="text/html"))
         page.goto(f"{EVIL}/")
         page.get_by_role("button", name="Win").click()
-        expect(page.get_by_role("alert")).to_contain_text("was not sent from a page of this service")
+        expect(page.get_by_role("alert")).to_contain_text(
+            "was not sent from a page of this service"
+        )
         page.goto(f"{site.address}/console")
         expect(page.get_by_text("Signed in as an owner")).to_be_visible()
     site.watch.wrong.clear()
@@ -92,7 +103,9 @@ def test_a_session_that_somebody_else_chose_is_not_taken_over(site: Site, contex
     """Session fixation: signing in makes a new one, and the one that was there opens nothing."""
     token = invite(context, "owner").reveal()
     with site.window() as page:
-        page.context.add_cookies([{"name": "session", "value": "chosen-by-somebody-else", "url": site.address}])
+        page.context.add_cookies(
+            [{"name": "session", "value": "chosen-by-somebody-else", "url": site.address}]
+        )
         page.goto(f"/console/password?token={token}")
         page.get_by_label("Password, at least 12").fill("correct horse battery")
         page.get_by_label("Once more").fill("correct horse battery")
@@ -106,7 +119,10 @@ def test_a_session_that_somebody_else_chose_is_not_taken_over(site: Site, contex
 
 @pytest.fixture
 def filled(owner: Reader) -> None:
-    """Things of every kind: as people write them, and of words that are longer than any page is wide."""
+    """Things of every kind:
+
+    as people write them, and of words that are longer than any page is wide.
+    """
     http = Http(owner.client, owner.context, new_key(owner.context))
     put_things(http)
     put_permissions(http)
@@ -116,7 +132,9 @@ def filled(owner: Reader) -> None:
 
 
 @pytest.mark.parametrize("width", [360, 1600])
-def test_no_page_is_wider_than_its_window_nor_moves_while_it_loads(filled: None, site: Site, width: int) -> None:
+def test_no_page_is_wider_than_its_window_nor_moves_while_it_loads(
+    filled: None, site: Site, width: int
+) -> None:
     """Issue: 'works at 360 px and 1600 px, ... no layout jump'."""
     moved = """() => new Promise(done => {
         new PerformanceObserver(list => done(list.getEntries().reduce((sum, one) => sum + one.value, 0)))
@@ -144,5 +162,7 @@ def test_every_page_can_be_gone_through_with_the_keyboard(site: Site) -> None:
             page.keyboard.press("Enter")
             for _ in range(3):
                 page.keyboard.press("Tab")
-                assert page.evaluate("document.activeElement.matches(':focus-visible') || document.activeElement === document.body"), path
+                assert page.evaluate(
+                    "document.activeElement.matches(':focus-visible') || document.activeElement === document.body"
+                ), path
                 assert not page.evaluate("document.activeElement.closest('#side')"), path

@@ -91,7 +91,9 @@ def test_critical_facts_stand_below_it_with_their_turns_and_go_on(owner: Reader)
     page = owner.get(HERE).text
     [more] = re.findall(r'href="([^"]*facts_below=[^"]*)"', page)
 
-    assert words_of(page).index("The car is long.") < words_of(page).index(f"fact {FACTS_LISTED_MAX - 1}.")
+    assert words_of(page).index("The car is long.") < words_of(page).index(
+        f"fact {FACTS_LISTED_MAX - 1}."
+    )
     assert f"event_id={told}" in page
     assert "fact 0." not in words_of(page).partition("The start pack")[0]
     assert "fact 0." in words_of(owner.get(more.replace("&amp;", "&")).text)
@@ -107,7 +109,9 @@ def test_another_accounts_is_not_there(owner: Reader, ada: Reader) -> None:
     assert "- concealed" in owner.get(HERE).text
 
 
-@pytest.mark.parametrize("asked", ["version=0", "version=x", "version=-1", "version=99", "against=99", "below=x"])
+@pytest.mark.parametrize(
+    "asked", ["version=0", "version=x", "version=-1", "version=99", "against=99", "below=x"]
+)
 def test_a_version_that_is_none_is_refused(owner: Reader, asked: str) -> None:
     mapped(owner, "- one")
 
@@ -121,7 +125,12 @@ LINES = st.lists(st.text("ab c.", max_size=8), max_size=8).map("\n".join)
 def test_differences_hold_both_texts(old: str, new: str) -> None:
     found = differences(old, new)
     texts = {
-        kind: [said for line in found if line.kind in ("same", kind) for said in ["".join(p for p, _ in line.pieces)]]
+        kind: [
+            said
+            for line in found
+            if line.kind in ("same", kind)
+            for said in ["".join(p for p, _ in line.pieces)]
+        ]
         for kind in ("out", "in")
     }
 
@@ -131,7 +140,10 @@ def test_differences_hold_both_texts(old: str, new: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("\n".join("ab"[n % 2] for n in range(LINES_MAX + 1)), "\n".join("ba"[n % 2] for n in range(LINES_MAX + 1))),
+        (
+            "\n".join("ab"[n % 2] for n in range(LINES_MAX + 1)),
+            "\n".join("ba"[n % 2] for n in range(LINES_MAX + 1)),
+        ),
         (" ".join(f"a{n}" for n in range(WORDS_MAX)), " ".join(f"b{n}" for n in range(WORDS_MAX))),
         ("\n" * 50_000, "a\n" * 25_000),
     ],
@@ -140,4 +152,6 @@ def test_texts_too_long_to_compare_are_told_one_after_the_other(old: str, new: s
     """Comparing takes time that grows with the square of the length."""
     found = differences(old, new)
 
-    assert [line.kind for line in found] == ["out"] * len(old.splitlines()) + ["in"] * len(new.splitlines())
+    assert [line.kind for line in found] == ["out"] * len(old.splitlines()) + ["in"] * len(
+        new.splitlines()
+    )

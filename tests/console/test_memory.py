@@ -54,7 +54,10 @@ class TestTheNewestTurns:
         assert "http://127.0.0.1:8460/api/v7/remember" in page.text
 
     def test_they_come_newest_first_and_page_by_page(self, owner: Reader) -> None:
-        told = [tell(owner, f"q{n}", f"r{n}", occurred_at=f"2025-01-01T00:{n % 60:02}:00Z") for n in range(EVENTS_LISTED_MAX + 2)]
+        told = [
+            tell(owner, f"q{n}", f"r{n}", occurred_at=f"2025-01-01T00:{n % 60:02}:00Z")
+            for n in range(EVENTS_LISTED_MAX + 2)
+        ]
         page = look(owner)
         [more] = re.findall(r'href="(/console/memory\?[^"]*behind=[^"]*)"', page.text)
         rest = owner.get(more.replace("&amp;", "&"))
@@ -62,7 +65,9 @@ class TestTheNewestTurns:
         assert ids_of(page.text) + ids_of(rest.text) == told[::-1]
         assert 'class="more"' not in rest.text
 
-    def test_those_of_a_time_and_of_a_user_and_those_with_something_noticed(self, owner: Reader) -> None:
+    def test_those_of_a_time_and_of_a_user_and_those_with_something_noticed(
+        self, owner: Reader
+    ) -> None:
         early = tell(owner, "q", "r1", occurred_at="2025-01-01T00:00:00Z")
         late = tell(owner, "q", "r2", occurred_at="2025-02-01T00:00:00Z")
         noticed = tell(owner, "q", ORDER, occurred_at="2025-03-01T00:00:00Z")
@@ -76,9 +81,18 @@ class TestTheNewestTurns:
 
     @pytest.mark.parametrize(
         "asked",
-        [{"after": "yesterday"}, {"after": "2025-02-30"}, {"behind": "x"}, {"user_id": "x" * 257}, {"top_k": "0"}, {"query": "x\0"}],
+        [
+            {"after": "yesterday"},
+            {"after": "2025-02-30"},
+            {"behind": "x"},
+            {"user_id": "x" * 257},
+            {"top_k": "0"},
+            {"query": "x\0"},
+        ],
     )
-    def test_what_cannot_be_read_is_refused_in_words(self, owner: Reader, asked: dict[str, str]) -> None:
+    def test_what_cannot_be_read_is_refused_in_words(
+        self, owner: Reader, asked: dict[str, str]
+    ) -> None:
         page = owner.get(f"{HERE}?{urlencode(asked)}")
 
         assert page.status_code in (400, 422)
@@ -87,7 +101,10 @@ class TestTheNewestTurns:
     def test_where_users_are_many_one_is_named_instead_of_chosen(self, owner: Reader) -> None:
         http = keyed(owner)
         for n in range(USERS_LISTED_MAX):
-            http.post("/api/v7/event/write", {"user_id": f"user-{n:03}", "query": "q", "response": f"answer {n}."})
+            http.post(
+                "/api/v7/event/write",
+                {"user_id": f"user-{n:03}", "query": "q", "response": f"answer {n}."},
+            )
         page = look(owner, user_id="user-042").text
 
         assert '<input name="user_id" value="user-042" list="users"' in page
@@ -99,7 +116,10 @@ class TestSearch:
     def test_it_shows_the_hits_of_the_interface_with_their_reasons(self, owner: Reader) -> None:
         for place in ("shed", "attic", "cellar"):
             tell(owner, f"What is in the {place}?", f"In the {place} is a ladder.")
-        found = [hit["event_id"] for hit in keyed(owner).memory("ladder in the attic", interact=False, top_k=10)["hits"]]
+        found = [
+            hit["event_id"]
+            for hit in keyed(owner).memory("ladder in the attic", interact=False, top_k=10)["hits"]
+        ]
 
         page = look(owner, query="ladder in the attic")
 
@@ -148,7 +168,13 @@ class TestSearch:
 class TestOneTurn:
     def test_it_is_shown_whole_with_all_that_hangs_on_it(self, owner: Reader) -> None:
         lesson = {"cube_topic": "saws", "cube_essence": "Saws rust.", "cube_rules": "- MUST oil"}
-        told = tell(owner, "Where is the saw?", "In the shed. " + "x" * 2_000, critical="The shed is locked.", **lesson)
+        told = tell(
+            owner,
+            "Where is the saw?",
+            "In the shed. " + "x" * 2_000,
+            critical="The shed is locked.",
+            **lesson,
+        )
         page = look(owner, event_id=told)
         said = words_of(page.text)
 
@@ -176,15 +202,26 @@ class TestOneTurn:
 
 class TestForget:
     def test_a_turn_is_erased_once_it_was_said_what_goes_with_it(self, owner: Reader) -> None:
-        told = tell(owner, "Where is the saw?", "In the shed.", critical="The shed is locked.", l1_summary="saw")
+        told = tell(
+            owner,
+            "Where is the saw?",
+            "In the shed.",
+            critical="The shed is locked.",
+            l1_summary="saw",
+        )
         before = rows(owner.context)
         asked = owner.send(f"{HERE}/forget", event_id=told, user_id="owner")
 
         assert rows(owner.context) == before
-        assert "Turns, with what search derived from them 1 Critical facts that came with it 1" in words_of(asked.text)
+        assert (
+            "Turns, with what search derived from them 1 Critical facts that came with it 1"
+            in words_of(asked.text)
+        )
         assert re.search(r"It stays told in the L1 l1_\w+ of its session", words_of(asked.text))
 
-        page = owner.followed(owner.send(f"{HERE}/forget", event_id=told, user_id="owner", sure="yes"))
+        page = owner.followed(
+            owner.send(f"{HERE}/forget", event_id=told, user_id="owner", sure="yes")
+        )
 
         assert "Erased: 1 turns, 1 facts." in page.text
         assert owner.get(f"{HERE}?event_id={told}").status_code == 404
@@ -193,12 +230,19 @@ class TestForget:
         tell(owner, "q", "r1", session_id="trip", occurred_at="2025-01-01T00:00:00Z")
         late = tell(owner, "q", "r2", session_id="trip", occurred_at="2025-02-01T00:00:00Z")
         other = tell(owner, "q", "r3", session_id="other")
-        asked = owner.send(f"{HERE}/forget", user_id="owner", session_id="trip", before="2025-01-15")
+        asked = owner.send(
+            f"{HERE}/forget", user_id="owner", session_id="trip", before="2025-01-15"
+        )
 
         assert "Forget the session trip, before 2025-01-15 of owner?" in words_of(asked.text)
-        assert re.findall(r'name="(session_id|before)" value="([^"]*)"', asked.text) == [("session_id", "trip"), ("before", "2025-01-15")]
+        assert re.findall(r'name="(session_id|before)" value="([^"]*)"', asked.text) == [
+            ("session_id", "trip"),
+            ("before", "2025-01-15"),
+        ]
 
-        owner.send(f"{HERE}/forget", user_id="owner", session_id="trip", before="2025-01-15", sure="yes")
+        owner.send(
+            f"{HERE}/forget", user_id="owner", session_id="trip", before="2025-01-15", sure="yes"
+        )
 
         assert sorted(ids_of(look(owner).text)) == sorted([late, other])
 
@@ -210,7 +254,9 @@ class TestForget:
         assert (wrong.status_code, rows(owner.context)) == (422, before)
         assert "This is not the name. Nothing was erased." in wrong.text
 
-        page = owner.followed(owner.send(f"{HERE}/forget", user_id="bob", sure="yes", confirm="bob"))
+        page = owner.followed(
+            owner.send(f"{HERE}/forget", user_id="bob", sure="yes", confirm="bob")
+        )
 
         assert "Erased: 1 turns, 1 sessions." in page.text
         assert "bob" not in look(owner).text
@@ -284,7 +330,9 @@ def test_typing_searches_without_leaving_the_page(page: Page, site: Site) -> Non
 @pytest.mark.xdist_group("browser")
 def test_without_scripts_a_button_searches(site: Site) -> None:
     with TestClient(make_app(site.context)) as client:
-        Http(client, site.context, new_key(site.context)).remember("Where is the saw?", "In the shed.")
+        Http(client, site.context, new_key(site.context)).remember(
+            "Where is the saw?", "In the shed."
+        )
     with site.window("owner", java_script_enabled=False) as page:
         page.goto(HERE)
         page.get_by_label("Look for").fill("saw")

@@ -22,17 +22,26 @@ GOOD = "correct horse battery"
 def figures(page: str) -> dict[str, list[int]]:
     """The rows of the table of what is kept."""
     rows = re.findall(r'<tr><th scope="row">(.*?)</th>((?:<td>[\d,]+</td>)+)</tr>', page)
-    return {words_of(name): [int(one.replace(",", "")) for one in re.findall(r"<td>([\d,]+)</td>", cells)] for name, cells in rows}
+    return {
+        words_of(name): [
+            int(one.replace(",", "")) for one in re.findall(r"<td>([\d,]+)</td>", cells)
+        ]
+        for name, cells in rows
+    }
 
 
-def test_it_counts_what_is_kept_by_this_account_and_for_the_owner_by_all(owner: Reader, ada: Reader) -> None:
+def test_it_counts_what_is_kept_by_this_account_and_for_the_owner_by_all(
+    owner: Reader, ada: Reader
+) -> None:
     http = Http(owner.client, owner.context, new_key(owner.context))
     put_things(http)
     put_things(http.as_account("ada"), user_id="ada")
     put_things(http.as_account("ada"), user_id="bo", session_id="other")
 
     names = ("Turns", "Sessions", "Users", "Summaries", "Critical facts", "Cubes", "Files")
-    assert figures(owner.get("/console").text) == dict(zip(names, [[2, 6]] + [[1, 3]] * 6, strict=True))
+    assert figures(owner.get("/console").text) == dict(
+        zip(names, [[2, 6]] + [[1, 3]] * 6, strict=True)
+    )
     assert figures(ada.get("/console").text) == dict(zip(names, [[4]] + [[2]] * 6, strict=True))
 
 
@@ -59,7 +68,11 @@ def test_it_says_how_the_parts_are_doing(owner: Reader) -> None:
 def test_one_who_was_asked_for_a_name_that_cannot_be_keeps_the_page(owner: Reader) -> None:
     answer = owner.send("/console/invite", name="x" * 201)
 
-    assert (answer.status_code, "1 to 200 characters" in answer.text, "Health" in answer.text) == (422, True, True)
+    assert (answer.status_code, "1 to 200 characters" in answer.text, "Health" in answer.text) == (
+        422,
+        True,
+        True,
+    )
 
 
 def begin(page: Page, said: str) -> None:
@@ -84,7 +97,14 @@ def test_from_the_first_start_to_a_turn_that_is_seen(site: Site, context: Contex
         pasted = page.locator("#paste-environment").inner_text()
         page.locator("summary", has_text=re.compile("^curl$")).click()
         pasted += "\n" + page.locator("#paste-curl").inner_text()
-        done = subprocess.run(["sh", "-ec", pasted], capture_output=True, text=True, timeout=60, check=True, env=_bare())
+        done = subprocess.run(
+            ["sh", "-ec", pasted],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+            env=_bare(),
+        )
         page.goto("/console")
         expect(page.get_by_role("heading", name="First steps")).to_be_hidden()
         expect(page.get_by_role("row", name="Turns")).to_contain_text("1")
@@ -97,7 +117,9 @@ def test_from_the_first_start_to_a_turn_that_is_seen(site: Site, context: Contex
 
 
 @pytest.mark.xdist_group("browser")
-def test_signing_in_leads_to_the_page_that_was_asked_for_and_signing_out_away(site: Site, context: Context) -> None:
+def test_signing_in_leads_to_the_page_that_was_asked_for_and_signing_out_away(
+    site: Site, context: Context
+) -> None:
     with site.window() as page:
         begin(page, welcome(context, site.address))
         page.get_by_role("button", name="Sign out").click()
@@ -117,4 +139,6 @@ def test_signing_in_leads_to_the_page_that_was_asked_for_and_signing_out_away(si
 
 
 def _bare() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    return {
+        name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")
+    }

@@ -1,4 +1,7 @@
-"""The page of grants: what the owner sees, gives and takes back, and what a stolen cookie cannot."""
+"""The page of grants:
+
+what the owner sees, gives and takes back, and what a stolen cookie cannot.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,13 @@ from remembrancer.protocol.permissions import GrantRequest
 
 PATH = "/console/permissions"
 GOOD = "correct horse battery"
-NGINX = {"scope": "/etc/nginx/*.conf", "agent": "deployer", "ttl_minutes": "30", "action_read": "on", "action_write": "on"}
+NGINX = {
+    "scope": "/etc/nginx/*.conf",
+    "agent": "deployer",
+    "ttl_minutes": "30",
+    "action_read": "on",
+    "action_write": "on",
+}
 
 
 @pytest.fixture
@@ -43,7 +52,10 @@ def later(owner: Reader, clock: testing.FrozenClock) -> Reader:
 
 def told(context: Context) -> list[dict[str, Any]]:
     """The audit trail."""
-    return [json.loads(row.entry) for row in context.store.read(lambda tx: tx.all("select entry from audit order by seq"))]
+    return [
+        json.loads(row.entry)
+        for row in context.store.read(lambda tx: tx.all("select entry from audit order by seq"))
+    ]
 
 
 def given(owner: Reader, **other: str) -> str:
@@ -56,7 +68,9 @@ def given(owner: Reader, **other: str) -> str:
 class TestSeeing:
     """What is in force."""
 
-    def test_a_grant_is_shown_with_the_time_it_has_left(self, owner: Reader, clock: testing.FrozenClock) -> None:
+    def test_a_grant_is_shown_with_the_time_it_has_left(
+        self, owner: Reader, clock: testing.FrozenClock
+    ) -> None:
         """Issue: 'grants (..., revoke, count-down)'; right without a script, too."""
         grant_id = given(owner)
         clock.advance(61_000)
@@ -66,7 +80,9 @@ class TestSeeing:
         assert 'data-left="1739"' in page.text
         assert grant_id in page.text
 
-    def test_what_is_over_or_was_revoked_is_not_shown(self, owner: Reader, clock: testing.FrozenClock) -> None:
+    def test_what_is_over_or_was_revoked_is_not_shown(
+        self, owner: Reader, clock: testing.FrozenClock
+    ) -> None:
         given(owner, ttl_minutes="1")
         clock.advance(60_000)
 
@@ -80,7 +96,11 @@ class TestSeeing:
 
     def test_older_grants_are_a_page_away(self, owner: Reader, context: Context) -> None:
         for n in range(51):
-            grant(context, owner.caller, GrantRequest(scope=f"/srv/{n:02}", ttl_minutes=5, actions=["read"], agent="a"))
+            grant(
+                context,
+                owner.caller,
+                GrantRequest(scope=f"/srv/{n:02}", ttl_minutes=5, actions=["read"], agent="a"),
+            )
         first = owner.get(PATH).text
         [older] = re.findall(r'<a href="([^"]+)">Older grants', first)
 
@@ -91,7 +111,11 @@ class TestSeeing:
         page = ada.get(PATH)
         sent = [ada.send(f"{PATH}/grant", **NGINX), ada.send(f"{PATH}/revoke", grant_id="g_1")]
 
-        assert (page.status_code, [one.status_code for one in sent], rows(context)["grants"]) == (403, [403, 403], 0)
+        assert (page.status_code, [one.status_code for one in sent], rows(context)["grants"]) == (
+            403,
+            [403, 403],
+            0,
+        )
         assert "Only the owner may do this" in page.text
 
 
@@ -99,14 +123,28 @@ class TestGiving:
     """The form for one more."""
 
     def test_it_is_in_force_and_in_the_audit_trail(self, owner: Reader, context: Context) -> None:
-        """Conventions: 'what a page does to permissions is in the audit trail like what the API does'."""
+        """Conventions:
+
+        'what a page does to permissions is in the audit trail like what the API does'.
+        """
         answer = owner.send(f"{PATH}/grant", **NGINX)
         page = owner.followed(answer)
 
-        assert "deployer may read and write /etc/nginx/*.conf for 30 minutes." in words_of(page.text)
+        assert "deployer may read and write /etc/nginx/*.conf for 30 minutes." in words_of(
+            page.text
+        )
         [entry] = told(context)
-        assert (entry["kind"], entry["account"], entry["key_id"], entry["scope"]) == ("grant", "owner", 0, "/etc/nginx/*.conf")
-        assert (entry["actions"], entry["agent"], entry["ttl_minutes"]) == (["read", "write"], "deployer", 30)
+        assert (entry["kind"], entry["account"], entry["key_id"], entry["scope"]) == (
+            "grant",
+            "owner",
+            0,
+            "/etc/nginx/*.conf",
+        )
+        assert (entry["actions"], entry["agent"], entry["ttl_minutes"]) == (
+            ["read", "write"],
+            "deployer",
+            30,
+        )
 
     @pytest.mark.parametrize(
         ("other", "said"),
@@ -137,7 +175,9 @@ class TestGiving:
         assert rows(context)["grants"] == 0
 
     def test_no_action_is_no_grant(self, owner: Reader) -> None:
-        answer = owner.send(f"{PATH}/grant", scope="/etc/", agent="a", ttl_minutes="5", action_everything="on")
+        answer = owner.send(
+            f"{PATH}/grant", scope="/etc/", agent="a", ttl_minutes="5", action_everything="on"
+        )
 
         assert (answer.status_code, "Choose one at least." in answer.text) == (422, True)
 
@@ -163,10 +203,19 @@ class TestGiving:
 
 
 class TestStepUp:
-    """Issue: 'grants (give with a step-up ...)': a stolen cookie alone must not be able to grant."""
+    """Issue: 'grants (give with a step-up ...)':
 
-    @pytest.mark.parametrize("password", [{}, {"password": ""}, {"password": "another horse battery"}, {"password": "a" * 500}], ids=str)
-    def test_a_cookie_alone_grants_nothing(self, later: Reader, context: Context, password: dict[str, str]) -> None:
+    a stolen cookie alone must not be able to grant.
+    """
+
+    @pytest.mark.parametrize(
+        "password",
+        [{}, {"password": ""}, {"password": "another horse battery"}, {"password": "a" * 500}],
+        ids=str,
+    )
+    def test_a_cookie_alone_grants_nothing(
+        self, later: Reader, context: Context, password: dict[str, str]
+    ) -> None:
         answer = later.send(f"{PATH}/grant", **NGINX, **password)
 
         assert answer.status_code == 422
@@ -176,25 +225,45 @@ class TestStepUp:
         assert (rows(context)["grants"], told(context)) == (0, [])
 
     def test_a_cookie_alone_revokes_nothing(self, later: Reader, context: Context) -> None:
-        made = grant(context, later.caller, GrantRequest(scope="/etc/", ttl_minutes=5, actions=["read"], agent="a"))
+        made = grant(
+            context,
+            later.caller,
+            GrantRequest(scope="/etc/", ttl_minutes=5, actions=["read"], agent="a"),
+        )
         refused = later.send(f"{PATH}/revoke", grant_id=made.grant_id)
         taken = later.send(f"{PATH}/revoke", grant_id=made.grant_id, password=GOOD)
 
-        assert (refused.status_code, "Type your password" in refused.text, taken.status_code) == (422, True, 303)
+        assert (refused.status_code, "Type your password" in refused.text, taken.status_code) == (
+            422,
+            True,
+            303,
+        )
         assert [entry["kind"] for entry in told(context)] == ["grant", "revoke"]
 
-    def test_a_cookie_alone_makes_no_key_and_no_link_that_could_grant_instead(self, later: Reader, context: Context) -> None:
+    def test_a_cookie_alone_makes_no_key_and_no_link_that_could_grant_instead(
+        self, later: Reader, context: Context
+    ) -> None:
         before = rows(context)
-        key, link = later.send("/profile/keys", label="mine", may="write", lasts=""), later.send("/console/invite", name="owner")
+        key, link = (
+            later.send("/profile/keys", label="mine", may="write", lasts=""),
+            later.send("/console/invite", name="owner"),
+        )
 
         assert (key.status_code, link.status_code) == (422, 422)
         assert "Type your password" in key.text
         assert "Type your password" in link.text
         assert rows(context) == before
-        assert later.send("/profile/keys", label="mine", may="write", lasts="", password=GOOD).status_code == 200
+        assert (
+            later.send(
+                "/profile/keys", label="mine", may="write", lasts="", password=GOOD
+            ).status_code
+            == 200
+        )
         assert keys.listed(context)[0].label == "mine"
 
-    def test_the_password_opens_it_for_five_minutes(self, later: Reader, clock: testing.FrozenClock) -> None:
+    def test_the_password_opens_it_for_five_minutes(
+        self, later: Reader, clock: testing.FrozenClock
+    ) -> None:
         asked = later.get(PATH).text
         first = later.send(f"{PATH}/grant", **NGINX, password=GOOD)
         asked_again = later.get(PATH).text
@@ -215,7 +284,10 @@ class TestStepUp:
 
     def test_the_form_of_another_site_grants_nothing(self, owner: Reader, context: Context) -> None:
         foreign = owner.ask(
-            "POST", f"{PATH}/grant", data={"form_token": owner.form_token, **NGINX}, headers={"sec-fetch-site": "same-site"}
+            "POST",
+            f"{PATH}/grant",
+            data={"form_token": owner.form_token, **NGINX},
+            headers={"sec-fetch-site": "same-site"},
         )
         unsigned = owner.send_as("0" * 64, f"{PATH}/grant", **NGINX)
 
@@ -231,7 +303,10 @@ class TestTakingBack:
 
         assert f"Revoked: {grant_id} allows nothing any more." in words_of(page.text)
         assert "No grant is in force" in page.text
-        assert [(entry["kind"], entry["key_id"]) for entry in told(context)] == [("grant", 0), ("revoke", 0)]
+        assert [(entry["kind"], entry["key_id"]) for entry in told(context)] == [
+            ("grant", 0),
+            ("revoke", 0),
+        ]
 
     @pytest.mark.parametrize(("grant_id", "status"), [("g_none", 404), ("", 422), ("a" * 500, 422)])
     def test_what_was_never_given_is_told(self, owner: Reader, grant_id: str, status: int) -> None:
@@ -239,7 +314,9 @@ class TestTakingBack:
 
 
 @pytest.mark.xdist_group("browser")
-def test_in_a_browser_the_time_counts_down_and_the_scope_is_explained_while_it_is_typed(site: Site, context: Context) -> None:
+def test_in_a_browser_the_time_counts_down_and_the_scope_is_explained_while_it_is_typed(
+    site: Site, context: Context
+) -> None:
     with site.window("owner") as page:
         page.goto(PATH)
         page.get_by_label("Scope").press_sequentially("/srv/**")

@@ -43,10 +43,16 @@ class TestMakingKeys:
         page = owner.send("/profile/keys", label="laptop", user_id="", may="write", lasts="")
         key = pasted(page.text, "new-key")
         answer = owner.client.post(
-            "/api/v7/memory", json={"query_text": "x", "user_id": "owner"}, headers={"Authorization": f"Bearer {key}"}
+            "/api/v7/memory",
+            json={"query_text": "x", "user_id": "owner"},
+            headers={"Authorization": f"Bearer {key}"},
         )
 
-        assert (page.status_code, page.headers["cache-control"], answer.status_code) == (200, "no-store", 200)
+        assert (page.status_code, page.headers["cache-control"], answer.status_code) == (
+            200,
+            "no-store",
+            200,
+        )
         assert page.text.count(key) == 3  # to copy, and in what is to be pasted
         later = owner.get("/profile").text
         assert key not in later
@@ -57,9 +63,16 @@ class TestMakingKeys:
         [key] = keys.listed(owner.context, "owner")
         now_ms = owner.context.clock()
 
-        assert (key.label, key.user_id, key.read_only, key.expires_ms) == ("phone", "bo", True, now_ms + 30 * DAY_MS)
+        assert (key.label, key.user_id, key.read_only, key.expires_ms) == (
+            "phone",
+            "bo",
+            True,
+            now_ms + 30 * DAY_MS,
+        )
         page = owner.get("/profile").text
-        assert all(part in page for part in ("phone", "<code>bo</code>", ">read<", "2026-01-31 00:00"))
+        assert all(
+            part in page for part in ("phone", "<code>bo</code>", ">read<", "2026-01-31 00:00")
+        )
 
     def test_a_member_makes_keys_of_the_own_account(self, ada: Reader) -> None:
         ada.send("/profile/keys", label="", user_id="", may="write", lasts="")
@@ -72,14 +85,23 @@ class TestMakingKeys:
         [
             ("label", "x" * 201, "0 to 200 characters"),
             ("label", "a\u2028b", "one line"),
-            ("user_id", "u" * (limits.ID_CHARACTERS_MAX + 1), f"1 to {limits.ID_CHARACTERS_MAX} characters"),
+            (
+                "user_id",
+                "u" * (limits.ID_CHARACTERS_MAX + 1),
+                f"1 to {limits.ID_CHARACTERS_MAX} characters",
+            ),
             ("lasts", "36501d", "how long the key is good"),
             ("lasts", "-1d", "how long the key is good"),
         ],
     )
-    def test_what_does_not_fit_is_told_and_makes_none(self, owner: Reader, field: str, value: str, said: str) -> None:
+    def test_what_does_not_fit_is_told_and_makes_none(
+        self, owner: Reader, field: str, value: str, said: str
+    ) -> None:
         before = rows(owner.context)
-        answer = owner.send("/profile/keys", **({"label": "kept", "user_id": "", "may": "write", "lasts": ""} | {field: value}))
+        answer = owner.send(
+            "/profile/keys",
+            **({"label": "kept", "user_id": "", "may": "write", "lasts": ""} | {field: value}),
+        )
 
         assert (answer.status_code, said in answer.text) == (422, True)
         assert (rows(owner.context), keys.listed(owner.context)) == (before, [])
@@ -100,7 +122,12 @@ class TestChangingKeys:
         [known] = keys.listed(owner.context)
         page = owner.followed(owner.send("/profile/keys/revoke", key_id=str(known.id)))
 
-        assert owner.client.get("/api/v7/memory/start", headers={"Authorization": f"Bearer {key}"}).status_code == 401
+        assert (
+            owner.client.get(
+                "/api/v7/memory/start", headers={"Authorization": f"Bearer {key}"}
+            ).status_code
+            == 401
+        )
         assert "The key is revoked" in page.text
         assert "No longer good: 1" in page.text
         assert owner.send("/profile/keys/revoke", key_id=str(known.id)).status_code == 404
@@ -115,11 +142,16 @@ class TestChangingKeys:
         assert (refused.status_code, "0 to 200 characters" in refused.text) == (422, True)
 
     @pytest.mark.parametrize("key_id", ["", "0", "-1", "1.0", "١", "9" * 30, "another's"])
-    def test_of_another_account_there_is_none(self, owner: Reader, ada: Reader, key_id: str) -> None:
+    def test_of_another_account_there_is_none(
+        self, owner: Reader, ada: Reader, key_id: str
+    ) -> None:
         new_key(owner.context)
         [known] = keys.listed(owner.context)
         named = str(known.id) if key_id == "another's" else key_id
-        answers = [ada.send("/profile/keys/revoke", key_id=named), ada.send("/profile/keys/label", key_id=named, label="mine")]
+        answers = [
+            ada.send("/profile/keys/revoke", key_id=named),
+            ada.send("/profile/keys/label", key_id=named, label="mine"),
+        ]
 
         assert [answer.status_code for answer in answers] == [404, 404]
         assert keys.listed(owner.context) == [known]
@@ -127,24 +159,40 @@ class TestChangingKeys:
 
 
 class TestTheSetUp:
-    """Issue: 'ready-to-paste set-up for curl, Python, Claude Code, Cursor'. What is shown is what is run here."""
+    """Issue: 'ready-to-paste set-up for curl, Python, Claude Code, Cursor'.
+
+    What is shown is what is run here.
+    """
 
     @pytest.fixture
     def shell(self, app: Starlette, tmp_path: Path, owner: Reader) -> Callable[[str, str], str]:
-        """Runs what the page shows under two names, one after another, in a real shell; gives what was printed."""
+        """Runs what the page shows under two names, one after another, in a real shell; gives what
+        was printed.
+        """
 
         def run(first: str, second: str) -> str:
             with serving(app) as port:
                 page = owner.send("/profile/keys", label="", user_id="", may="write", lasts="").text
-                exports = pasted(page, first).replace("http://127.0.0.1:8460", f"http://127.0.0.1:{port}")
+                exports = pasted(page, first).replace(
+                    "http://127.0.0.1:8460", f"http://127.0.0.1:{port}"
+                )
                 text = pasted(page, second)
                 if second == "paste-python":
                     (tmp_path / "try.py").write_text(text, "utf-8")
                     text = f"{sys.executable} {tmp_path / 'try.py'}"
                 elif second != "paste-curl":
-                    text = "\n".join(line for line in text.splitlines() if line.startswith("      "))
+                    text = "\n".join(
+                        line for line in text.splitlines() if line.startswith("      ")
+                    )
                 script = f"set -e\n{exports}\n{text}\n"
-                done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60, check=False, env=_bare())
+                done = subprocess.run(
+                    ["sh", "-c", script],
+                    capture_output=True,
+                    text=True,
+                    timeout=60,
+                    check=False,
+                    env=_bare(),
+                )
             assert done.returncode == 0, done.stderr
             return done.stdout
 
@@ -162,18 +210,30 @@ class TestTheSetUp:
     def test_what_cursor_and_claude_code_are_given_leads_to_the_tools(self, owner: Reader) -> None:
         page = owner.send("/profile/keys", label="", user_id="", may="write", lasts="").text
         cursor = json.loads(pasted(page, "paste-cursor"))["mcpServers"]["remembrancer"]
-        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+        hello = {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        }
         headers = {**cursor["headers"], "Accept": "application/json, text/event-stream"}
         answer = owner.client.post(
-            cursor["url"], json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}, headers=headers
+            cursor["url"],
+            json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+            headers=headers,
         )
 
         assert answer.json()["result"]["serverInfo"]["name"] == "remembrancer"
         words = shlex.split(pasted(page, "paste-claude-code"))
         assert words[:5] == ["claude", "mcp", "add", "--transport", "http"]
-        assert words[6:] == ["$REMEMBRANCER_URL/mcp", "--header", "Authorization: Bearer $REMEMBRANCER_KEY"]
+        assert words[6:] == [
+            "$REMEMBRANCER_URL/mcp",
+            "--header",
+            "Authorization: Bearer $REMEMBRANCER_KEY",
+        ]
 
-    def test_the_calls_that_other_agents_are_told_of_work(self, shell: Callable[[str, str], str]) -> None:
+    def test_the_calls_that_other_agents_are_told_of_work(
+        self, shell: Callable[[str, str], str]
+    ) -> None:
         said = shell("paste-environment", "paste-agent")
 
         assert '"prompt_text"' in said
@@ -187,7 +247,10 @@ class TestTheSetUp:
         page = read_as(name).get("/profile").text
         curl, python = pasted(page, "paste-curl"), pasted(page, "paste-python")
         body = subprocess.run(
-            ["sh", "-c", curl.partition("\n\n")[2].replace("curl ", "printf '%s\\n' ", 1)], capture_output=True, text=True, check=True
+            ["sh", "-c", curl.partition("\n\n")[2].replace("curl ", "printf '%s\\n' ", 1)],
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout.splitlines()[-1]
 
         assert body == '{"query_text": "ferry", "user_id": ' + _json(name) + "}"
@@ -199,7 +262,9 @@ class TestTheSetUp:
 
 
 def _bare() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")}
+    return {
+        name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")
+    }
 
 
 def _json(text: str) -> str:
@@ -210,8 +275,17 @@ class TestThePrompt:
     """Issue: 'the user's own prompt'."""
 
     def test_it_is_what_agents_get(self, owner: Reader) -> None:
-        page = owner.followed(owner.send("/profile/prompt", user_id="bo", prompt="Answer in Latin.\r\n<b>Bo</b> is an architect."))
-        told = owner.client.get("/api/v7/agent/prompt?user_id=bo", headers={"Authorization": f"Bearer {new_key(owner.context)}"}).json()
+        page = owner.followed(
+            owner.send(
+                "/profile/prompt",
+                user_id="bo",
+                prompt="Answer in Latin.\r\n<b>Bo</b> is an architect.",
+            )
+        )
+        told = owner.client.get(
+            "/api/v7/agent/prompt?user_id=bo",
+            headers={"Authorization": f"Bearer {new_key(owner.context)}"},
+        ).json()
 
         assert told["user_part"] == "Answer in Latin.\n<b>Bo</b> is an architect."
         assert "Answer in Latin.\n&lt;b&gt;Bo&lt;/b&gt; is an architect.</textarea>" in page.text
@@ -228,7 +302,11 @@ class TestThePrompt:
     def test_too_long_a_one_is_told_and_not_lost(self, owner: Reader, prompt: str) -> None:
         answer = owner.send("/profile/prompt", user_id="bo", prompt=prompt)
 
-        assert (answer.status_code, "at most 20000 characters" in answer.text, prompt in answer.text) == (422, True, True)
+        assert (
+            answer.status_code,
+            "at most 20000 characters" in answer.text,
+            prompt in answer.text,
+        ) == (422, True, True)
         assert owner.send("/profile/prompt", user_id="bo", prompt="計" * 20_000).status_code == 303
 
     def test_an_accounts_prompts_are_its_own(self, owner: Reader, ada: Reader) -> None:
@@ -236,7 +314,9 @@ class TestThePrompt:
 
         assert "Answer in Latin." not in ada.get("/profile?user_id=bo").text
 
-    @pytest.mark.parametrize("user_id", ["u" * (limits.ID_CHARACTERS_MAX + 1), "%00", "%ff", "a&user_id=b"])
+    @pytest.mark.parametrize(
+        "user_id", ["u" * (limits.ID_CHARACTERS_MAX + 1), "%00", "%ff", "a&user_id=b"]
+    )
     def test_a_user_id_that_cannot_be_is_told(self, owner: Reader, user_id: str) -> None:
         assert owner.get(f"/profile?user_id={user_id}").status_code == 422
 
@@ -250,7 +330,9 @@ class TestThePassword:
         accept(context, invite(context, "bo").reveal(), GOOD)
         return read_as("bo")
 
-    def test_the_new_one_signs_in_and_this_browser_stays(self, bo: Reader, read_as: Callable[[str], Reader]) -> None:
+    def test_the_new_one_signs_in_and_this_browser_stays(
+        self, bo: Reader, read_as: Callable[[str], Reader]
+    ) -> None:
         other, old = read_as("bo"), dict(bo.cookies)
         page = bo.followed(bo.send("/profile/password", old=GOOD, new=BETTER, again=BETTER))
 
@@ -276,11 +358,20 @@ class TestThePassword:
     ) -> None:
         answer = bo.send("/profile/password", old=old, new=new, again=again)
 
-        assert (answer.status_code, said in answer.text, bo.get("/profile").status_code) == (status, True, 200)
+        assert (answer.status_code, said in answer.text, bo.get("/profile").status_code) == (
+            status,
+            True,
+            200,
+        )
         assert bo.send("/profile/password", old=GOOD, new=BETTER, again=BETTER).status_code == 303
 
-    def test_who_only_has_the_browser_cannot_guess_for_long(self, bo: Reader, context: Context) -> None:
-        answers = [bo.send("/profile/password", old=f"guess number {n}", new=BETTER, again=BETTER) for n in range(6)]
+    def test_who_only_has_the_browser_cannot_guess_for_long(
+        self, bo: Reader, context: Context
+    ) -> None:
+        answers = [
+            bo.send("/profile/password", old=f"guess number {n}", new=BETTER, again=BETTER)
+            for n in range(6)
+        ]
 
         assert [answer.status_code for answer in answers] == [403] * 5 + [429]
         assert int(answers[-1].headers["retry-after"]) >= 1
@@ -299,15 +390,22 @@ class TestBrowsers:
             headers={"user-agent": agent, "sec-fetch-site": "same-origin"},
         )
 
-        assert re.search(r'<th scope="row">Firefox on Linux\s*<span class="badge good">this one</span>', owner.get("/profile").text)
+        assert re.search(
+            r'<th scope="row">Firefox on Linux\s*<span class="badge good">this one</span>',
+            owner.get("/profile").text,
+        )
 
-    def test_they_are_all_signed_out_at_once(self, owner: Reader, read_as: Callable[[str], Reader]) -> None:
+    def test_they_are_all_signed_out_at_once(
+        self, owner: Reader, read_as: Callable[[str], Reader]
+    ) -> None:
         other = read_as("owner")
         owner.send("/console/sign-out", where="everywhere")
 
         assert (owner.get("/profile").status_code, other.get("/profile").status_code) == (303, 303)
 
-    def test_one_that_ended_by_itself_is_not_listed(self, owner: Reader, read_as: Callable[[str], Reader], clock: FrozenClock) -> None:
+    def test_one_that_ended_by_itself_is_not_listed(
+        self, owner: Reader, read_as: Callable[[str], Reader], clock: FrozenClock
+    ) -> None:
         clock.advance(13 * 3_600_000)
         later = read_as("owner")
 
@@ -339,7 +437,9 @@ def test_without_scripts_the_page_does_all_of_it(site: Site) -> None:
         expect(page.get_by_role("button", name="Copy the key")).to_be_hidden()
         _revoke_the_only_key(page)
 
-        expect(page.get_by_role("status").first).to_have_text("The key is revoked: from now on every request with it is refused.")
+        expect(page.get_by_role("status").first).to_have_text(
+            "The key is revoked: from now on every request with it is refused."
+        )
         expect(page.get_by_text("No key yet")).to_be_visible()
 
 

@@ -52,7 +52,10 @@ def test_where_it_fails_is_marked(owner: Reader) -> None:
 def test_what_repair_changed_is_shown_line_by_line(owner: Reader) -> None:
     page = run(owner, EXAMPLES["broken"][1])
 
-    assert '<span class="removed">-def mean(values)</span><span class="added">+def mean(values):</span>' in page
+    assert (
+        '<span class="removed">-def mean(values)</span><span class="added">+def mean(values):</span>'
+        in page
+    )
     assert "fixed" in words_of(page)
     assert "4.25" in words_of(page)
 
@@ -68,11 +71,15 @@ def test_run_alone_mends_nothing(owner: Reader) -> None:
 def test_a_plot_is_shown_with_its_size_and_every_file_can_be_had(owner: Reader) -> None:
     code = f"{EXAMPLES['plot'][1]}\nopen('notes.txt', 'w').write('x')\n"
     page = run(owner, code)
-    [(source, width, height)] = re.findall(r'<img src="([^"]+)" alt="Plot: figure-1.png" width="(\d+)" height="(\d+)">', page)
+    [(source, width, height)] = re.findall(
+        r'<img src="([^"]+)" alt="Plot: figure-1.png" width="(\d+)" height="(\d+)">', page
+    )
     picture = owner.get(source)
 
     assert (picture.status_code, picture.headers["content-type"]) == (200, "image/png")
-    assert (int(width), int(height)) == tuple(int.from_bytes(picture.content[at : at + 4], "big") for at in (16, 20))
+    assert (int(width), int(height)) == tuple(
+        int.from_bytes(picture.content[at : at + 4], "big") for at in (16, 20)
+    )
     assert re.search(r"notes\.txt</a>", page)
 
 
@@ -117,10 +124,14 @@ class TestLimits:
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
         made = testing.context(folder)
-        yield replace(made, settings=replace(made.settings, rate_sandbox_per_minute=1, account_bytes_max=1))
+        yield replace(
+            made, settings=replace(made.settings, rate_sandbox_per_minute=1, account_bytes_max=1)
+        )
         made.close()
 
-    def test_runs_a_minute_count_by_account_and_the_program_is_not_lost(self, owner: Reader, ada: Reader) -> None:
+    def test_runs_a_minute_count_by_account_and_the_program_is_not_lost(
+        self, owner: Reader, ada: Reader
+    ) -> None:
         run(owner, "1")
         refused = owner.send(f"{PATH}/run", code="'my work'", mode="fix")
 
@@ -130,7 +141,9 @@ class TestLimits:
         run(ada, "1")
 
     def test_files_without_room_are_named(self, owner: Reader) -> None:
-        assert "a.txt was not taken: the files of this account take all the room" in words_of(run(owner, "open('a.txt', 'w').write('x')"))
+        assert "a.txt was not taken: the files of this account take all the room" in words_of(
+            run(owner, "open('a.txt', 'w').write('x')")
+        )
 
 
 class TestQueue:
@@ -139,10 +152,17 @@ class TestQueue:
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
         made = testing.context(folder)
-        yield replace(made, settings=replace(made.settings, sandbox_parallel=1, sandbox_queue_max=0, sandbox_seconds=2))
+        yield replace(
+            made,
+            settings=replace(
+                made.settings, sandbox_parallel=1, sandbox_queue_max=0, sandbox_seconds=2
+            ),
+        )
         made.close()
 
-    def test_a_full_queue_is_said_clearly_and_the_program_is_not_lost(self, owner: Reader, app: Starlette) -> None:
+    def test_a_full_queue_is_said_clearly_and_the_program_is_not_lost(
+        self, owner: Reader, app: Starlette
+    ) -> None:
         app.state.sandbox.start()
         with ThreadPoolExecutor(1) as beside:
             busy = beside.submit(app.state.sandbox.run, "while True: pass")
@@ -151,11 +171,16 @@ class TestQueue:
             refused = owner.send(f"{PATH}/run", code="'my work'", mode="fix")
 
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
-        assert "All places of the sandbox are taken, and its queue is full. Try again in 1 seconds." in words_of(refused.text)
+        assert (
+            "All places of the sandbox are taken, and its queue is full. Try again in 1 seconds."
+            in words_of(refused.text)
+        )
         assert "&#39;my work&#39;</textarea>" in refused.text
 
 
-def test_no_confinement_is_said_clearly(owner: Reader, monkeypatch: pytest.MonkeyPatch, context: Context) -> None:
+def test_no_confinement_is_said_clearly(
+    owner: Reader, monkeypatch: pytest.MonkeyPatch, context: Context
+) -> None:
     """Decisions: 'No isolation available on the host → 503, never an unprotected run.'"""
     monkeypatch.setattr("remembrancer.sandbox.sandbox.LADDER", ("ns",))
     monkeypatch.setattr("remembrancer.sandbox.sandbox._SHOWN", (str(context.settings.data_folder),))

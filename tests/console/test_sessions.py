@@ -58,9 +58,13 @@ def test_one_is_a_timeline_of_what_happened(owner: Reader) -> None:
     http.memory("saw", session_id="trip")
     wait(owner)
     lesson = {"cube_topic": "saws", "cube_essence": "Saws rust.", "cube_rules": "- MUST oil"}
-    http.remember("And the saw?", "Still in the shed.", session_id="trip", critical="It rusts.", **lesson)
+    http.remember(
+        "And the saw?", "Still in the shed.", session_id="trip", critical="It rusts.", **lesson
+    )
     wait(owner)
-    http.remember("And the axe?", "There, too.", session_id="trip", l1_summary="saw and axe are in the shed")
+    http.remember(
+        "And the axe?", "There, too.", session_id="trip", l1_summary="saw and axe are in the shed"
+    )
     wait(owner)
     http.memory("axe", session_id="trip", last_seal=render(9))
     said = words_of(owner.get(f"{HERE}?session_id=trip").text)

@@ -46,7 +46,11 @@ class Browser:
             sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         connection.request(method, path, body, sent)
         got = connection.getresponse()
-        answer = Answer(got.status, {name.lower(): value for name, value in got.getheaders()}, got.read().decode())
+        answer = Answer(
+            got.status,
+            {name.lower(): value for name, value in got.getheaders()},
+            got.read().decode(),
+        )
         connection.close()
         if cookie := answer.headers.get("set-cookie"):
             name, _, value = cookie.partition(";")[0].partition("=")
@@ -58,11 +62,19 @@ class Browser:
 
     def send(self, path: str, site: str = "same-origin", **form: str) -> Answer:
         """A form, as a browser sends it."""
-        return self.ask("POST", path, urlencode(form), Content_Type="application/x-www-form-urlencoded", Sec_Fetch_Site=site)
+        return self.ask(
+            "POST",
+            path,
+            urlencode(form),
+            Content_Type="application/x-www-form-urlencoded",
+            Sec_Fetch_Site=site,
+        )
 
     def form_token(self) -> str:
         """The one on the page of the account."""
-        found: list[str] = re.findall(r'name="form_token" value="([0-9a-f]{64})"', self.get("/console").text)
+        found: list[str] = re.findall(
+            r'name="form_token" value="([0-9a-f]{64})"', self.get("/console").text
+        )
         return found[0]
 
 
@@ -101,7 +113,9 @@ def joined(port: int, token: str) -> Browser:
     return made
 
 
-def test_the_first_start_shows_a_link_that_makes_its_reader_the_owner(context: Context, browser: Browser) -> None:
+def test_the_first_start_shows_a_link_that_makes_its_reader_the_owner(
+    context: Context, browser: Browser
+) -> None:
     """Issue: 'set-up link printed once at first start (owner)'."""
     said = welcome(context, f"http://127.0.0.1:{browser.port}")
     [path] = re.findall(r"http://127\.0\.0\.1:\d+(/console/password\?token=\S+)", said)
@@ -124,8 +138,13 @@ def test_name_and_password_sign_in(owner: Browser, browser: Browser) -> None:
     assert browser.get("/console/sign-in").headers["location"] == "/console"
 
 
-@pytest.mark.parametrize(("name", "password"), [("owner", "wrong horse battery"), ("nobody", GOOD), ("", ""), ("owner", "x" * 5000)])
-def test_another_pair_does_not_and_both_are_told_the_same(owner: Browser, browser: Browser, name: str, password: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "password"),
+    [("owner", "wrong horse battery"), ("nobody", GOOD), ("", ""), ("owner", "x" * 5000)],
+)
+def test_another_pair_does_not_and_both_are_told_the_same(
+    owner: Browser, browser: Browser, name: str, password: str
+) -> None:
     answer = browser.send("/console/sign-in", name=name, password=password)
 
     assert (answer.status, browser.cookies) == (403, {})
@@ -135,7 +154,9 @@ def test_another_pair_does_not_and_both_are_told_the_same(owner: Browser, browse
 
 def test_a_name_that_failed_too_often_has_to_wait(owner: Browser, browser: Browser) -> None:
     """Issue: 'lock-out with back-off'."""
-    answers = [browser.send("/console/sign-in", name="owner", password=GOOD.upper()) for _ in range(6)]
+    answers = [
+        browser.send("/console/sign-in", name="owner", password=GOOD.upper()) for _ in range(6)
+    ]
 
     assert [answer.status for answer in answers] == [403] * 5 + [429]
     assert answers[-1].headers["retry-after"] == "30"
@@ -163,7 +184,10 @@ def test_the_cookie_is_for_this_host_and_no_script(browser: Browser, context: Co
     token = invite(context, "owner").reveal()
     answer = browser.send("/console/password", token=token, password=GOOD, again=GOOD)
 
-    assert re.fullmatch(r"session=[\w-]{43}; Path=/; Max-Age=1209600; HttpOnly; SameSite=Strict", answer.headers["set-cookie"])
+    assert re.fullmatch(
+        r"session=[\w-]{43}; Path=/; Max-Age=1209600; HttpOnly; SameSite=Strict",
+        answer.headers["set-cookie"],
+    )
 
 
 class TestBehindTls:
@@ -172,7 +196,9 @@ class TestBehindTls:
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
         made = testing.context(folder)
-        yield replace(made, settings=replace(made.settings, public_url="https://memory.example.org/"))
+        yield replace(
+            made, settings=replace(made.settings, public_url="https://memory.example.org/")
+        )
         made.close()
 
     def test_the_cookie_is_for_tls_alone(self, browser: Browser, context: Context) -> None:
@@ -180,30 +206,51 @@ class TestBehindTls:
         answer = browser.send("/console/password", token=token, password=GOOD, again=GOOD)
 
         assert re.fullmatch(
-            r"__Host-session=[\w-]{43}; Path=/; Max-Age=1209600; HttpOnly; SameSite=Strict; Secure", answer.headers["set-cookie"]
+            r"__Host-session=[\w-]{43}; Path=/; Max-Age=1209600; HttpOnly; SameSite=Strict; Secure",
+            answer.headers["set-cookie"],
         )
         assert "owner of this service" in browser.get("/console").text
-        assert Browser(browser.port, {"session": browser.cookies["__Host-session"]}).get("/console").status == 303
+        assert (
+            Browser(browser.port, {"session": browser.cookies["__Host-session"]})
+            .get("/console")
+            .status
+            == 303
+        )
 
-    @pytest.mark.parametrize("address", ["memory.example.org", "javascript:alert(1)", "//memory.example.org"])
+    @pytest.mark.parametrize(
+        "address", ["memory.example.org", "javascript:alert(1)", "//memory.example.org"]
+    )
     def test_what_is_no_address_stops_the_start(self, folder: Path, address: str) -> None:
         said = Cli(folder)("accounts", "list", PUBLIC_URL=address)
 
         assert (said.returncode, "must begin with http:// or https://" in said.stderr) == (2, True)
 
     def test_links_name_the_public_address(self, context: Context) -> None:
-        assert "https://memory.example.org/console/password?token=" in welcome(context, "http://127.0.0.1:8460")
+        assert "https://memory.example.org/console/password?token=" in welcome(
+            context, "http://127.0.0.1:8460"
+        )
 
     def test_a_form_from_the_public_address_is_ours(self, browser: Browser) -> None:
-        form = {"Content_Type": "application/x-www-form-urlencoded", "Origin": "https://memory.example.org"}
+        form = {
+            "Content_Type": "application/x-www-form-urlencoded",
+            "Origin": "https://memory.example.org",
+        }
 
-        assert "name or the password is wrong" in browser.ask("POST", "/console/sign-in", "name=a&password=b", **form).text
+        assert (
+            "name or the password is wrong"
+            in browser.ask("POST", "/console/sign-in", "name=a&password=b", **form).text
+        )
 
 
 def test_a_session_is_no_key(owner: Browser) -> None:
     """Issue: sessions 'are never accepted by `/api/`'."""
     [token] = owner.cookies.values()
-    paths = ["/api/v7/feedback", "/api/v7/sysperm/audit", "/api/v7/memory/map?user_id=owner", "/api/v7/agent/memory"]
+    paths = [
+        "/api/v7/feedback",
+        "/api/v7/sysperm/audit",
+        "/api/v7/memory/map?user_id=owner",
+        "/api/v7/agent/memory",
+    ]
 
     assert [owner.get(path).status for path in paths] == [401] * 4
     assert owner.ask("GET", "/api/v7/feedback", Authorization=f"Bearer {token}").status == 401
@@ -214,23 +261,41 @@ def test_a_key_opens_no_page(browser: Browser, context: Context) -> None:
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "none", ""])
-@pytest.mark.parametrize("path", [path for path, page in PAGES.items() if page.post and page.anybody])  # the others: tests/console
-def test_a_form_of_another_page_is_refused(owner: Browser, context: Context, path: str, site: str) -> None:
+@pytest.mark.parametrize(
+    "path", [path for path, page in PAGES.items() if page.post and page.anybody]
+)  # the others: tests/console
+def test_a_form_of_another_page_is_refused(
+    owner: Browser, context: Context, path: str, site: str
+) -> None:
     """Issue: 'CSRF protection'."""
     form_token, token = owner.form_token(), invite(context, "ada").reveal()
     before = dict(owner.cookies)
-    answer = owner.send(path, site, form_token=form_token, token=token, name="owner", password=GOOD, again=GOOD)
+    answer = owner.send(
+        path, site, form_token=form_token, token=token, name="owner", password=GOOD, again=GOOD
+    )
 
     assert (answer.status, owner.cookies) == (403, before)
     assert "was not sent from a page of this service" in answer.text
     assert "owner of this service" in owner.get("/console").text
 
 
-@pytest.mark.parametrize("headers", [{}, {"Origin": "null"}, {"Origin": "http://evil.example"}, {"Origin": "http://127.0.0.1:1"}], ids=str)
-def test_without_the_browsers_word_the_origin_must_be_ours(browser: Browser, headers: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "headers",
+    [{}, {"Origin": "null"}, {"Origin": "http://evil.example"}, {"Origin": "http://127.0.0.1:1"}],
+    ids=str,
+)
+def test_without_the_browsers_word_the_origin_must_be_ours(
+    browser: Browser, headers: dict[str, str]
+) -> None:
     form = {"Content_Type": "application/x-www-form-urlencoded"}
     refused = browser.ask("POST", "/console/sign-in", "name=a&password=b", **form, **headers)
-    taken = browser.ask("POST", "/console/sign-in", "name=a&password=b", **form, Origin=f"http://127.0.0.1:{browser.port}")
+    taken = browser.ask(
+        "POST",
+        "/console/sign-in",
+        "name=a&password=b",
+        **form,
+        Origin=f"http://127.0.0.1:{browser.port}",
+    )
 
     assert "was not sent from a page" in refused.text
     assert "name or the password is wrong" in taken.text
@@ -277,7 +342,9 @@ class TestInviting:
 
     def test_the_link_lets_somebody_in(self, owner: Browser) -> None:
         page = owner.send("/console/invite", form_token=owner.form_token(), name="ada <b>")
-        [token] = re.findall(rf"http://127\.0\.0\.1:{owner.port}/console/password\?token=([\w-]+)", page.text)
+        [token] = re.findall(
+            rf"http://127\.0\.0\.1:{owner.port}/console/password\?token=([\w-]+)", page.text
+        )
         ada = joined(owner.port, token)
 
         assert "<h1>ada &lt;b&gt;</h1>" in ada.get("/console").text
@@ -288,14 +355,19 @@ class TestInviting:
         token = re.findall(r'name="form_token" value="(\w+)"', ada.get("/console").text)[0]
 
         assert ada.send("/console/invite", form_token=token, name="owner").status == 403
-        assert Browser(owner.port).send("/console/invite", form_token=token, name="owner").status == 401
+        assert (
+            Browser(owner.port).send("/console/invite", form_token=token, name="owner").status
+            == 401
+        )
 
     def test_a_name_that_cannot_be_is_told(self, owner: Browser) -> None:
         answer = owner.send("/console/invite", form_token=owner.form_token(), name=" ")
 
         assert (answer.status, "must have 1 to 200 characters" in answer.text) == (422, True)
 
-    def test_on_the_machine_itself_the_command_makes_links(self, browser: Browser, folder: Path) -> None:
+    def test_on_the_machine_itself_the_command_makes_links(
+        self, browser: Browser, folder: Path
+    ) -> None:
         link = Cli(folder)("accounts", "invite", "ada").stdout.strip()
 
         assert re.fullmatch(r"http://127\.0\.0\.1:8460/console/password\?token=[\w-]{43}", link)
@@ -306,7 +378,12 @@ class TestSettingAPassword:
     """A link, a form, a password typed twice."""
 
     @pytest.mark.parametrize(
-        ("password", "again", "said"), [("short", "short", "12 to 200 characters"), (GOOD, GOOD.upper(), "not the same"), ("", "", "12 to")]
+        ("password", "again", "said"),
+        [
+            ("short", "short", "12 to 200 characters"),
+            (GOOD, GOOD.upper(), "not the same"),
+            ("", "", "12 to"),
+        ],
     )
     def test_what_does_not_fit_is_told_and_the_link_still_works(
         self, browser: Browser, context: Context, password: str, again: str, said: str
@@ -337,20 +414,41 @@ class TestSettingAPassword:
     ],
 )
 def test_what_is_no_form_is_told(browser: Browser, body: str, kind: str, status: int) -> None:
-    assert browser.ask("POST", "/console/sign-in", body, Content_Type=kind, Sec_Fetch_Site="same-origin").status == status
+    assert (
+        browser.ask(
+            "POST", "/console/sign-in", body, Content_Type=kind, Sec_Fetch_Site="same-origin"
+        ).status
+        == status
+    )
 
 
-def test_pages_load_nothing_from_outside_and_are_not_kept(owner: Browser, browser: Browser, context: Context) -> None:
-    """Issue: 'strict CSP without inline script or style, no outside request at all, ... clickjacking, cache headers'."""
+def test_pages_load_nothing_from_outside_and_are_not_kept(
+    owner: Browser, browser: Browser, context: Context
+) -> None:
+    """Issue: 'strict CSP without inline script or style, no outside request at all, ...
+
+    clickjacking, cache headers'.
+    """
     link = f"/console/password?token={invite(context, 'ada').reveal()}"
-    for answer in (owner.get("/console"), browser.get("/console/sign-in"), browser.get(link), browser.get("/console/password?token=x")):
+    for answer in (
+        owner.get("/console"),
+        browser.get("/console/sign-in"),
+        browser.get(link),
+        browser.get("/console/password?token=x"),
+    ):
         policy = answer.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "form-action 'self'" in policy
         assert "frame-ancestors 'none'" in policy
         assert "unsafe" not in policy
-        assert (answer.headers["cache-control"], answer.headers["referrer-policy"]) == ("no-store", "no-referrer")
-        assert re.search(r"<style|style=|\son\w+=|(src|href|action)=\"(https?:|//)", answer.text) is None
+        assert (answer.headers["cache-control"], answer.headers["referrer-policy"]) == (
+            "no-store",
+            "no-referrer",
+        )
+        assert (
+            re.search(r"<style|style=|\son\w+=|(src|href|action)=\"(https?:|//)", answer.text)
+            is None
+        )
         assert re.search(r"<script(?! src=\"/console/assets/)", answer.text) is None
 
 

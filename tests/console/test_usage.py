@@ -40,13 +40,19 @@ def test_each_chart_is_drawn_with_its_table_behind_it(owner: Reader, context: Co
     assert "2026-01-01 3" in words_of(page)
 
 
-def test_the_owner_sees_all_and_others_their_own(owner: Reader, ada: Reader, context: Context) -> None:
+def test_the_owner_sees_all_and_others_their_own(
+    owner: Reader, ada: Reader, context: Context
+) -> None:
     """Issue: 'Owner sees the service, others their own'."""
     used(context, "owner")
     used(context, "ada")
     all_of_it, own = words_of(owner.get(PATH).text), words_of(ada.get(PATH).text)
 
-    assert ("6 searches" in all_of_it, "3 searches" in own, "6 searches" in own) == (True, True, False)
+    assert ("6 searches" in all_of_it, "3 searches" in own, "6 searches" in own) == (
+        True,
+        True,
+        False,
+    )
     assert ("14 answered" in all_of_it, "answered" in own) == (True, False)
     assert ("ada: for a test" in all_of_it, "ada: in a browser" in all_of_it) == (True, True)
     assert "owner:" not in own
@@ -56,13 +62,23 @@ def test_nothing_to_count_teaches_what_is_counted(ada: Reader) -> None:
     assert "Nothing to count yet" in ada.get(PATH).text
 
 
-@given(lists(integers(0, 10**9), min_size=1, max_size=40), lists(integers(0, 10**9), min_size=1, max_size=40))
-def test_every_count_is_a_bar_within_the_drawing_and_a_number_in_the_table(first: list[int], second: list[int]) -> None:
+@given(
+    lists(integers(0, 10**9), min_size=1, max_size=40),
+    lists(integers(0, 10**9), min_size=1, max_size=40),
+)
+def test_every_count_is_a_bar_within_the_drawing_and_a_number_in_the_table(
+    first: list[int], second: list[int]
+) -> None:
     most = min(len(first), len(second))
     days = [date(2026, 1, 1) + timedelta(days=n) for n in range(most)]
     made = chart("Tokens", [("read", first[:most]), ("written", second[:most])], days)
 
     assert len(made.bars) == sum(count > 0 for count in first[:most] + second[:most])
-    assert all(bar.x >= 0 and bar.x + bar.width <= WIDTH and bar.y >= -1 and bar.y + bar.height <= HEIGHT for bar in made.bars)
+    assert all(
+        bar.x >= 0 and bar.x + bar.width <= WIDTH and bar.y >= -1 and bar.y + bar.height <= HEIGHT
+        for bar in made.bars
+    )
     assert made.totals == [sum(first[:most]), sum(second[:most])]
-    assert [sum(column) for column in zip(*[counts for _, counts in made.rows], strict=True)] == (made.totals if made.rows else [])
+    assert [sum(column) for column in zip(*[counts for _, counts in made.rows], strict=True)] == (
+        made.totals if made.rows else []
+    )

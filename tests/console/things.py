@@ -1,4 +1,7 @@
-"""Things of every kind that the service keeps, put in over HTTP: with words of people for people to look at, or with hostile ones."""
+"""Things of every kind that the service keeps, put in over HTTP:
+
+with words of people for people to look at, or with hostile ones.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from remembrancer.cli.demo import CONVERSATION
 from remembrancer.context import Context
 from remembrancer.memory.exchange.importer import read, store
 
-Words: TypeAlias = Callable[[str, int], str]  # what to write into a field: of what people would write there, and how much fits
+Words: TypeAlias = Callable[
+    [str, int], str
+]  # what to write into a field: of what people would write there, and how much fits
 
 
 def usual(said: str, _room: int) -> str:
@@ -20,14 +25,37 @@ def usual(said: str, _room: int) -> str:
     return said
 
 
-def put_things(http: Http, words: Words = usual, *, user_id: str = "owner", session_id: str = "trip-to-elba") -> None:
-    """One of each kind, as agents and people leave them, permissions aside. Raises AssertionError where the service refuses one."""
+def put_things(
+    http: Http, words: Words = usual, *, user_id: str = "owner", session_id: str = "trip-to-elba"
+) -> None:
+    """One of each kind, as agents and people leave them, permissions aside.
+
+    Raises AssertionError where the service refuses one.
+    """
     put_turns(http, words, user_id=user_id, session_id=session_id)
     put_lesson(http, words, user_id=user_id, session_id=session_id)
-    title, description = words("Say the pier first", 200), words("It is the pier that one looks for.", 1_000)
-    _good(http, "POST", "/api/v7/feedback", type="improvement", title=title, description=description, severity=2)
+    title, description = (
+        words("Say the pier first", 200),
+        words("It is the pier that one looks for.", 1_000),
+    )
+    _good(
+        http,
+        "POST",
+        "/api/v7/feedback",
+        type="improvement",
+        title=title,
+        description=description,
+        severity=2,
+    )
     filename, content = words("Packing list", 200), words("- tickets\n- water", 4_000)
-    _good(http, "POST", "/api/v7/tools/create-file", filename=f"{filename}.md", content=content, type="md")
+    _good(
+        http,
+        "POST",
+        "/api/v7/tools/create-file",
+        filename=f"{filename}.md",
+        content=content,
+        type="md",
+    )
 
 
 def put_turns(http: Http, words: Words = usual, *, user_id: str, session_id: str) -> None:
@@ -37,15 +65,46 @@ def put_turns(http: Http, words: Words = usual, *, user_id: str, session_id: str
         words("When does the ferry to Elba leave?", 2_000),
         words("At 9:40 from Piombino, pier 3, with the car 38 euros.", 4_000),
     )
-    topic, fact, told = words("Ferry", 1_000), words("The car is 4.62 m long.", 2_000), words("Elba: ferry, house, hikes.", 4_000)
+    topic, fact, told = (
+        words("Ferry", 1_000),
+        words("The car is 4.62 m long.", 2_000),
+        words("Elba: ferry, house, hikes.", 4_000),
+    )
     _good(http, "POST", "/api/v7/memory", query_text=query, **where)
-    _good(http, "POST", "/api/v7/remember", query=query, response=response, **where, topic=topic, critical=fact, l2_map=told)
-    back = {"query": words("And back?", 1_000), "response": words("At 17:10 on Sunday.", 1_000), "topic": words("Ferry", 1_000)}
+    _good(
+        http,
+        "POST",
+        "/api/v7/remember",
+        query=query,
+        response=response,
+        **where,
+        topic=topic,
+        critical=fact,
+        l2_map=told,
+    )
+    back = {
+        "query": words("And back?", 1_000),
+        "response": words("At 17:10 on Sunday.", 1_000),
+        "topic": words("Ferry", 1_000),
+    }
     _good(http, "POST", "/api/v7/event/write", **back, **where)
     summary = words("The ferries of the trip: out at 9:40, back at 17:10.", 4_000)
-    _good(http, "POST", "/api/v7/memory/summarize", **where, summary_text=summary, topic=words("Ferry", 1_000))
+    _good(
+        http,
+        "POST",
+        "/api/v7/memory/summarize",
+        **where,
+        summary_text=summary,
+        topic=words("Ferry", 1_000),
+    )
     _good(http, "POST", "/api/v7/memory/map", user_id=user_id)
-    _good(http, "PUT", "/api/v7/agent/prompt", prompt=words("Answer in short sentences.", 4_000), user_id=user_id)
+    _good(
+        http,
+        "PUT",
+        "/api/v7/agent/prompt",
+        prompt=words("Answer in short sentences.", 4_000),
+        user_id=user_id,
+    )
 
 
 def put_lesson(http: Http, words: Words = usual, *, user_id: str, session_id: str) -> None:
@@ -59,13 +118,28 @@ def put_lesson(http: Http, words: Words = usual, *, user_id: str, session_id: st
     }
     kept = _good(http, "POST", "/api/v7/experience/create", **lesson, session_id=session_id)
     reason = words("In winter there is room.", 1_000)
-    _good(http, "POST", "/api/v7/experience/vote", cube_id=kept["cube_id"], user_id=user_id, vote=-1, reason=reason)
+    _good(
+        http,
+        "POST",
+        "/api/v7/experience/vote",
+        cube_id=kept["cube_id"],
+        user_id=user_id,
+        vote=-1,
+        reason=reason,
+    )
 
 
 def put_permissions(http: Http, words: Words = usual) -> None:
-    """A grant, checks that were allowed and denied, and an action that was logged; with a key of the owner."""
+    """A grant, checks that were allowed and denied, and an action that was logged; with a key of
+    the owner.
+    """
     site, agent = {"path": "/etc/nginx/site.conf", "action": "write"}, words("deployer", 200)
-    given = {"scope": "/etc/nginx/*.conf", "ttl_minutes": 60, "actions": ["read", "write"], "agent": agent}
+    given = {
+        "scope": "/etc/nginx/*.conf",
+        "ttl_minutes": 60,
+        "actions": ["read", "write"],
+        "agent": agent,
+    }
     grant = _good(http, "POST", "/api/v7/sysperm/grant", **given)
     _good(http, "POST", "/api/v7/sysperm/check", **site, agent=agent)
     denied = "/etc/" + words("passwd", 1_000).replace("*", "-")  # a path holds no star

@@ -1,4 +1,7 @@
-"""Chromium as people run it, and a watch over what its pages do: nothing may go wrong in it unseen."""
+"""Chromium as people run it, and a watch over what its pages do:
+
+nothing may go wrong in it unseen.
+"""
 
 from __future__ import annotations
 
@@ -12,11 +15,20 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from console.reader import enter
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, Request, expect
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Playwright,
+    Request,
+    expect,
+)
 
 from remembrancer.context import Context
 
-# As root Chromium refuses to start with its own sandbox; containers give it a small /dev/shm; nothing outside is looked up. That it
+# As root Chromium refuses to start with its own sandbox; containers give it a small /dev/shm;
+# nothing outside is looked up. That it
 # guards machines of a local network from pages of others must not hide whether we do.
 _FLAGS = [
     "--disable-dev-shm-usage",
@@ -32,12 +44,17 @@ expect.set_options(timeout=PATIENCE_MS)
 def launch(playwright: Playwright) -> Browser:
     """Chromium, as the machine has it."""
     as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
-    return playwright.chromium.launch(executable_path=shutil.which("chromium"), args=_FLAGS + as_root)
+    return playwright.chromium.launch(
+        executable_path=shutil.which("chromium"), args=_FLAGS + as_root
+    )
 
 
 @dataclass
 class Watch:
-    """What went wrong in the pages of one browser window: console errors, among them what the policy refused; scripts; foreign requests."""
+    """What went wrong in the pages of one browser window:
+
+    console errors, among them what the policy refused; scripts; foreign requests.
+    """
 
     origin: str
     wrong: list[str] = field(default_factory=list)
@@ -50,12 +67,18 @@ class Watch:
         window.on("request", self._request)
 
     def foresee(self, pattern: str) -> None:
-        """Something that the test itself brings about, such as a status of 422, which Chromium writes to its console."""
+        """Something that the test itself brings about, such as a status of 422, which Chromium
+        writes to its console.
+        """
         self.foreseen.append(pattern)
 
     def check(self) -> None:
         """Raises AssertionError where something went wrong that was not foreseen."""
-        unforeseen = [one for one in self.wrong if not any(re.search(pattern, one) for pattern in self.foreseen)]
+        unforeseen = [
+            one
+            for one in self.wrong
+            if not any(re.search(pattern, one) for pattern in self.foreseen)
+        ]
         assert unforeseen == []
 
     def _console(self, message: ConsoleMessage) -> None:
@@ -79,9 +102,14 @@ class Site:
 
     @contextmanager
     def window(self, account: str | None = None, **how: Any) -> Iterator[Page]:
-        """A window of its own, signed in to an account when one is named; `how` goes to Chromium, such as its `color_scheme`."""
+        """A window of its own, signed in to an account when one is named; `how` goes to Chromium,
+        such as its `color_scheme`.
+        """
         made = self.browser.new_context(
-            base_url=self.address, locale="en-GB", timezone_id="Europe/Berlin", **{"viewport": {"width": 1280, "height": 800}, **how}
+            base_url=self.address,
+            locale="en-GB",
+            timezone_id="Europe/Berlin",
+            **{"viewport": {"width": 1280, "height": 800}, **how},
         )
         watch = Watch(self.address)
         watch.over(made)
@@ -89,7 +117,17 @@ class Site:
         made.set_default_timeout(PATIENCE_MS)
         if account is not None:
             _, token = enter(self.context, account)
-            made.add_cookies([{"name": "session", "value": token, "url": self.address, "httpOnly": True, "sameSite": "Strict"}])
+            made.add_cookies(
+                [
+                    {
+                        "name": "session",
+                        "value": token,
+                        "url": self.address,
+                        "httpOnly": True,
+                        "sameSite": "Strict",
+                    }
+                ]
+            )
         try:
             yield made.new_page()
         finally:

@@ -35,7 +35,13 @@ class Agent:
         """Keep a lesson, about kettles where it does not say."""
         prepared = prepare(self.context, Lesson(**{**KETTLE, **more}))
         return self.context.store.write(
-            lambda tx: keep_lesson(self.context, tx, account_id=self.caller.account_id, session=session, prepared=prepared)
+            lambda tx: keep_lesson(
+                self.context,
+                tx,
+                account_id=self.caller.account_id,
+                session=session,
+                prepared=prepared,
+            )
         )
 
     def publish(self, **more: Any) -> str:
@@ -47,8 +53,12 @@ class Agent:
     def shown(self, question: str = QUESTION, caller: Caller | None = None) -> list[SharedCube]:
         """The cubes that a search shows beside its hits."""
         context = self.context
-        vector = context.query_vectors(question) if context.embedder.dimensions else np.zeros(0, "f4")
-        return context.store.read(lambda tx: shared.relevant(context, tx, caller or self.caller, ask(question), vector))
+        vector = (
+            context.query_vectors(question) if context.embedder.dimensions else np.zeros(0, "f4")
+        )
+        return context.store.read(
+            lambda tx: shared.relevant(context, tx, caller or self.caller, ask(question), vector)
+        )
 
     def shown_ids(self, question: str = QUESTION) -> list[str]:
         """Their ids, best first."""
@@ -56,5 +66,10 @@ class Agent:
 
     def vote(self, cube_id: str, vote: int, reason: str | None = "because") -> CubeVoted:
         """Rate a cube."""
-        body = {"cube_id": cube_id, "user_id": self.caller.account_name, "vote": vote, "reason": reason}
+        body = {
+            "cube_id": cube_id,
+            "user_id": self.caller.account_name,
+            "vote": vote,
+            "reason": reason,
+        }
         return votes.vote(self.context, self.caller, CubeVote.model_validate(body))

@@ -27,7 +27,13 @@ PUBLIC = {
 
 def published(memory: Memory, session_id: str = "default") -> str:
     """A published lesson that came with a turn."""
-    body = {"query": "How?", "response": "With vinegar.", "user_id": memory.user_id, "session_id": session_id, **PUBLIC}
+    body = {
+        "query": "How?",
+        "response": "With vinegar.",
+        "user_id": memory.user_id,
+        "session_id": session_id,
+        **PUBLIC,
+    }
     made = remember(memory.context, memory.caller, Turn.model_validate(body)).cube
     assert isinstance(made, CubeMade)
     assert made.visibility == "published"
@@ -36,13 +42,23 @@ def published(memory: Memory, session_id: str = "default") -> str:
 
 def private(memory: Memory, topic: str = "t", kind: str = "fact") -> str:
     """A private lesson."""
-    asked = {"topic": topic, "essence": "e", "rules_markdown": "- MUST", "evidence": "docs", "cube_type": kind}
+    asked = {
+        "topic": topic,
+        "essence": "e",
+        "rules_markdown": "- MUST",
+        "evidence": "docs",
+        "cube_type": kind,
+    }
     return create(memory.context, memory.caller, CubeCreate.model_validate(asked)).cube_id
 
 
 def voted(memory: Memory, cube_id: str, value: int, reason: str | None = None) -> None:
     """A vote of this account."""
-    vote(memory.context, memory.caller, CubeVote(cube_id=cube_id, user_id="ada", vote=value, reason=reason))
+    vote(
+        memory.context,
+        memory.caller,
+        CubeVote(cube_id=cube_id, user_id="ada", vote=value, reason=reason),
+    )
 
 
 @pytest.fixture
@@ -60,12 +76,23 @@ def bob(context: Context, ada: Memory) -> Memory:
 def test_an_account_sees_its_own_and_what_is_published(ada: Memory, bob: Memory) -> None:
     mine, shared = private(ada), published(ada)
     seen = {
-        name: {status: [card.cube_id for card in board.page(one.context, one.caller, status).cards] for status in ("private", "published")}
+        name: {
+            status: [card.cube_id for card in board.page(one.context, one.caller, status).cards]
+            for status in ("private", "published")
+        }
         for name, one in (("ada", ada), ("bob", bob))
     }
 
-    assert seen == {"ada": {"private": [mine], "published": [shared]}, "bob": {"private": [], "published": [shared]}}
-    assert board.counts(bob.context, bob.caller) == {"private": 0, "published": 1, "trusted": 0, "retired": 0}
+    assert seen == {
+        "ada": {"private": [mine], "published": [shared]},
+        "bob": {"private": [], "published": [shared]},
+    }
+    assert board.counts(bob.context, bob.caller) == {
+        "private": 0,
+        "published": 1,
+        "trusted": 0,
+        "retired": 0,
+    }
     assert [card.own for card in board.page(bob.context, bob.caller, "published").cards] == [False]
     assert board.page(bob.context, bob.caller, "published", own=True).cards == []
     with pytest.raises(CubeUnknown):
@@ -85,7 +112,10 @@ def test_the_board_comes_page_by_page_and_by_kind(ada: Memory) -> None:
 
 def test_a_lesson_tells_what_it_rests_on_to_its_account_alone(ada: Memory, bob: Memory) -> None:
     cube_id = published(ada, "kitchen")
-    own, others = board.whole(ada.context, ada.caller, cube_id), board.whole(bob.context, bob.caller, cube_id)
+    own, others = (
+        board.whole(ada.context, ada.caller, cube_id),
+        board.whole(bob.context, bob.caller, cube_id),
+    )
     pinned = board.whole(ada.context, replace(ada.caller, pinned_user_id="bob"), cube_id)
 
     assert (own.user_id, own.session_id, own.event_id) == ("ada", "kitchen", own.card.evidence)
@@ -100,14 +130,18 @@ def board_resting(memory: Memory, event_id: str) -> list[board.Card]:
     return memory.context.store.read(lambda tx: board.resting_on(tx, memory.caller, event_id))
 
 
-def test_reasons_are_told_to_the_author_to_owners_and_to_who_gave_them(ada: Memory, bob: Memory) -> None:
+def test_reasons_are_told_to_the_author_to_owners_and_to_who_gave_them(
+    ada: Memory, bob: Memory
+) -> None:
     """Who voted is told to nobody."""
     cube_id = published(bob)
     cleo, dan = (memory_in(ada.context, name) for name in ("cleo", "dan"))
     voted(cleo, cube_id, -1, "It ruined mine.")
     voted(dan, cube_id, 1)
     told = {
-        name: [(row.vote, row.reason) for row in board.whole(one.context, one.caller, cube_id).votes]
+        name: [
+            (row.vote, row.reason) for row in board.whole(one.context, one.caller, cube_id).votes
+        ]
         for name, one in (("owner", ada), ("author", bob), ("cleo", cleo), ("dan", dan))
     }
 

@@ -30,7 +30,9 @@ def test_a_lesson_that_may_be_published_is(ada: Agent) -> None:
         ({"model": "<b>m</b>"}, "HTML"),
     ],
 )
-def test_what_may_not_be_published_is_kept_private_and_says_why(ada: Agent, bob: Agent, more: dict[str, Any], why: str) -> None:
+def test_what_may_not_be_published_is_kept_private_and_says_why(
+    ada: Agent, bob: Agent, more: dict[str, Any], why: str
+) -> None:
     """decisions.md: 'otherwise the cube is kept private and `cube` says so'."""
     made = ada.make(publish=True, **more)
 
@@ -41,7 +43,11 @@ def test_what_may_not_be_published_is_kept_private_and_says_why(ada: Agent, bob:
 
 
 def test_a_private_lesson_may_say_anything(ada: Agent) -> None:
-    made = ada.make(essence="Der Schlüssel liegt unter dem Blumentopf: https://example.org", rules="hunter2xyz", topic="t" * 200)
+    made = ada.make(
+        essence="Der Schlüssel liegt unter dem Blumentopf: https://example.org",
+        rules="hunter2xyz",
+        topic="t" * 200,
+    )
 
     assert (made.visibility, made.refused) == ("private", None)
 
@@ -52,15 +58,21 @@ def test_what_fails_in_the_transaction_leaves_nothing(ada: Agent) -> None:
     broken = replace(prepared, lesson=replace(prepared.lesson, evidence=None))  # type: ignore[arg-type]
 
     def keep(tx: Transaction) -> None:
-        keep_lesson(ada.context, tx, account_id=ada.caller.account_id, session=None, prepared=prepared)
-        keep_lesson(ada.context, tx, account_id=ada.caller.account_id, session=None, prepared=broken)
+        keep_lesson(
+            ada.context, tx, account_id=ada.caller.account_id, session=None, prepared=prepared
+        )
+        keep_lesson(
+            ada.context, tx, account_id=ada.caller.account_id, session=None, prepared=broken
+        )
 
     with pytest.raises(Exception, match=r"evidence|cube_id"):
         ada.context.store.write(keep)
     assert rows(ada.context) == before
 
 
-@pytest.mark.parametrize("label", ["docs", "e_short", "E_0123456789ABC", "e_0123456789abc and more", "c_0123456789abc"])
+@pytest.mark.parametrize(
+    "label", ["docs", "e_short", "E_0123456789ABC", "e_0123456789abc and more", "c_0123456789abc"]
+)
 def test_a_label_is_evidence_as_it_is(ada: Agent, label: str) -> None:
     ada.context.store.read(lambda tx: check_evidence(tx, ada.caller, label))
 

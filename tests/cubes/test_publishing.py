@@ -99,7 +99,10 @@ TRICKS = {
 @pytest.mark.parametrize("name", TRICKS)
 @pytest.mark.parametrize("where", ["essence", "rules"])
 def test_markup_and_tricks_stay_private(name: str, where: str) -> None:
-    """Issue: 'A published cube is a supply-chain risk: length bounds, no markup tricks, delivered as data'."""
+    """Issue: 'A published cube is a supply-chain risk:
+
+    length bounds, no markup tricks, delivered as data'.
+    """
     told = refusal({**PLAIN, where: TRICKS[name]})
 
     assert told is not None
@@ -117,11 +120,21 @@ def test_every_text_is_looked_at_for_tricks_secrets_and_length(where: str) -> No
     assert f"HTML in its {where}" in tricky
     assert with_key == "Kept private: there is a secret in it (service-key)."
     assert refusal({**PLAIN, where: longest}) is None
-    assert f"characters in its {where}, and {BOUNDS[where]} can" in str(refusal({**PLAIN, where: longest.ljust(BOUNDS[where] + 1, "x")}))
+    assert f"characters in its {where}, and {BOUNDS[where]} can" in str(
+        refusal({**PLAIN, where: longest.ljust(BOUNDS[where] + 1, "x")})
+    )
 
 
 def test_a_secret_spread_over_two_texts_is_found() -> None:
-    assert "secret" in str(refusal({**PLAIN, "essence": "The password", "rules": "is hunter2xyz and it is used with the kettle."}))
+    assert "secret" in str(
+        refusal(
+            {
+                **PLAIN,
+                "essence": "The password",
+                "rules": "is hunter2xyz and it is used with the kettle.",
+            }
+        )
+    )
 
 
 def test_the_words_of_a_refusal_hold_nothing_of_the_lesson() -> None:
@@ -135,13 +148,23 @@ def test_the_words_of_a_refusal_hold_nothing_of_the_lesson() -> None:
 def test_any_text_at_all_is_decided(text: str) -> None:
     told = refusal({**PLAIN, "rules": text})
 
-    assert told is None or (told.startswith("Kept private: ") and told.endswith(".") and "\n" not in told)
+    assert told is None or (
+        told.startswith("Kept private: ") and told.endswith(".") and "\n" not in told
+    )
 
 
-@pytest.mark.parametrize("piece", ["a.", "<", "[", "CUBE ", "ignore ", "&#", "| # ", "\n- ", "a:", "<< "])
+@pytest.mark.parametrize(
+    "piece", ["a.", "<", "[", "CUBE ", "ignore ", "&#", "| # ", "\n- ", "a:", "<< "]
+)
 def test_a_hostile_text_is_decided_soon(piece: str) -> None:
-    """Its length is bounded before patterns are tried, and they take time in proportion all the same: a test has two minutes."""
-    found = [pattern.search(piece * 50_000) for patterns in TRICK_PATTERNS.values() for pattern in patterns]
+    """Its length is bounded before patterns are tried, and they take time in proportion all the
+    same: a test has two minutes.
+    """
+    found = [
+        pattern.search(piece * 50_000)
+        for patterns in TRICK_PATTERNS.values()
+        for pattern in patterns
+    ]
 
     assert len(found) == sum(map(len, TRICK_PATTERNS.values()))
     assert "characters in its rules" in str(refusal({**PLAIN, "rules": piece * 50_000}))

@@ -14,7 +14,11 @@ from remembrancer.cubes.lessons import SQL
 from remembrancer.cubes.reindex import BATCH, renew
 from remembrancer.memory.maintenance import Upkeep
 
-HOUND = {"topic": "hounds", "essence": "A hound wants to be walked before noon.", "rules": "- MUST walk it before noon."}
+HOUND = {
+    "topic": "hounds",
+    "essence": "A hound wants to be walked before noon.",
+    "rules": "- MUST walk it before noon.",
+}
 
 
 def stale(context: Context) -> int:
@@ -29,7 +33,9 @@ def finds_by_meaning(agent: Agent) -> bool:
 
 
 def filled(folder: Path, cubes: int) -> None:
-    """Lessons of two accounts about kettles, shared and private, and one about hounds; derived by another embedder."""
+    """Lessons of two accounts about kettles, shared and private, and one about hounds; derived by
+    another embedder.
+    """
     context = testing.context(folder, embedder=Concepts("concepts/1"))
     ada, bob = Agent(context, "ada"), Agent(context, "bob")
     for n in range(cubes - 1):
@@ -38,7 +44,9 @@ def filled(folder: Path, cubes: int) -> None:
     context.close()
 
 
-def test_after_the_embedder_changed_all_are_found_by_words_then_by_meaning_again(folder: Path) -> None:
+def test_after_the_embedder_changed_all_are_found_by_words_then_by_meaning_again(
+    folder: Path,
+) -> None:
     filled(folder, 2 * BATCH + 3)
     context, other = (testing.context(folder, embedder=Concepts("concepts/2")) for _ in range(2))
     ada, watching = Agent(context, "ada"), Agent(other, "ada")
@@ -78,11 +86,17 @@ def test_looking_for_what_is_stale_or_new_reads_no_whole_table(ada: Agent) -> No
     only_sqlite()
     context = ada.context
     plans = [
-        *context.store.read(lambda tx: tx.all(f"explain query plan {SQL.stale}", embedder=1, most=5)),
+        *context.store.read(
+            lambda tx: tx.all(f"explain query plan {SQL.stale}", embedder=1, most=5)
+        ),
         *context.store.read(lambda tx: tx.all(f"explain query plan {SQL.newest}", account_id=1)),
     ]
     steps = [row.detail for row in plans]
 
     assert [step for step in steps if step.startswith(("SCAN cubes", "SCAN cube_index"))] == []
     assert sum("cube_index_embedder (embedder" in step for step in steps) == 3
-    assert sum("cubes_shared" in step for step in steps) == sum("cubes_private" in step for step in steps) == 1
+    assert (
+        sum("cubes_shared" in step for step in steps)
+        == sum("cubes_private" in step for step in steps)
+        == 1
+    )

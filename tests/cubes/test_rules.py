@@ -15,7 +15,16 @@ COUNTS = st.integers(0, 1_000)
 
 @pytest.mark.parametrize(
     ("turns", "last_cube_turn", "may"),
-    [(1, None, True), (50, None, True), (1, 1, False), (2, 1, False), (3, 1, False), (4, 1, True), (6, 4, False), (7, 4, True)],
+    [
+        (1, None, True),
+        (50, None, True),
+        (1, 1, False),
+        (2, 1, False),
+        (3, 1, False),
+        (4, 1, True),
+        (6, 4, False),
+        (7, 4, True),
+    ],
 )
 def test_one_cube_in_three_turns(turns: int, last_cube_turn: int | None, *, may: bool) -> None:
     """Specification, Limits: 'At most 1 cube is created per 3 turns in a session'."""
@@ -54,7 +63,11 @@ def test_no_three_turns_on_end_ever_make_two(wanted: list[bool]) -> None:
     ],
 )
 def test_where_votes_put_a_cube(useful: int, useless: int, status: str) -> None:
-    """decisions.md: 'Trusted = at least 3 distinct accounts voted and the lower Wilson bound (95 %) ... >= 0.5; retired = ... < 0.5'."""
+    """decisions.md:
+
+    'Trusted = at least 3 distinct accounts voted and the lower Wilson bound (95 %) ... >= 0.5;
+    retired = ... < 0.5'.
+    """
     assert status_of(useful, useless) == status
 
 
@@ -65,7 +78,9 @@ def test_the_bounds_are_those_of_wilson() -> None:
 
 
 @given(COUNTS, COUNTS)
-def test_the_share_lies_between_its_bounds_which_mirror_each_other(useful: int, useless: int) -> None:
+def test_the_share_lies_between_its_bounds_which_mirror_each_other(
+    useful: int, useless: int
+) -> None:
     votes = useful + useless
     lower, upper = wilson(useful, votes)
 
@@ -78,4 +93,6 @@ def test_the_share_lies_between_its_bounds_which_mirror_each_other(useful: int, 
 def test_one_more_useful_vote_never_makes_it_worse(useful: int, useless: int) -> None:
     order = ("retired", "published", "trusted")
 
-    assert useful + useless < 2 or order.index(status_of(useful + 1, useless)) >= order.index(status_of(useful, useless))
+    assert useful + useless < 2 or order.index(status_of(useful + 1, useless)) >= order.index(
+        status_of(useful, useless)
+    )

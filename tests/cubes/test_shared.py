@@ -30,8 +30,17 @@ def test_an_own_cube_is_shown_whole(ada: Agent) -> None:
 
     [cube] = ada.shown()
 
-    assert (cube.cube_id, cube.kind, cube.topic, cube.essence) == (cube_id, KETTLE["kind"], KETTLE["topic"], KETTLE["essence"])
-    assert (cube.rules_markdown, cube.evidence, cube.model) == (KETTLE["rules"], KETTLE["evidence"], "gpt-x")
+    assert (cube.cube_id, cube.kind, cube.topic, cube.essence) == (
+        cube_id,
+        KETTLE["kind"],
+        KETTLE["topic"],
+        KETTLE["essence"],
+    )
+    assert (cube.rules_markdown, cube.evidence, cube.model) == (
+        KETTLE["rules"],
+        KETTLE["evidence"],
+        "gpt-x",
+    )
     assert 0.35 < cube.score <= 1
 
 
@@ -42,7 +51,9 @@ def test_a_private_cube_is_nobody_elses(ada: Agent, bob: Agent) -> None:
     assert bob.shown() == []
 
 
-def test_a_published_cube_is_everybodys_and_says_nothing_of_its_author(ada: Agent, bob: Agent) -> None:
+def test_a_published_cube_is_everybodys_and_says_nothing_of_its_author(
+    ada: Agent, bob: Agent
+) -> None:
     """Issue: 'provenance (author account hidden, model if given, evidence id)'."""
     cube_id = ada.publish(evidence="e_0123456789abc")
 
@@ -65,7 +76,9 @@ def test_what_does_not_bear_on_the_question_is_left_out(ada: Agent) -> None:
 def test_no_more_than_three_are_shown_the_best_first(ada: Agent, bob: Agent) -> None:
     best = ada.publish(essence="How is a kettle descaled? With vinegar.")
     for n in range(5):
-        (ada if n % 2 else bob).publish(essence=f"Descaling a kettle takes vinegar, and the lid number {n} of the other pot.")
+        (ada if n % 2 else bob).publish(
+            essence=f"Descaling a kettle takes vinegar, and the lid number {n} of the other pot."
+        )
 
     shown = bob.shown()
 
@@ -85,9 +98,14 @@ def test_of_equals_the_trusted_one_is_first(ada: Agent, bob: Agent, cleo: Agent)
     assert [cube.score for cube in shown] == [1, 1, 1]
 
 
-def test_a_retired_cube_is_shown_to_nobody_and_comes_back_with_votes(ada: Agent, bob: Agent, cleo: Agent) -> None:
+def test_a_retired_cube_is_shown_to_nobody_and_comes_back_with_votes(
+    ada: Agent, bob: Agent, cleo: Agent
+) -> None:
     """decisions.md: 'Retired cubes are not served'."""
-    cube_id, other = ada.publish(), ada.publish(essence="A kettle is descaled with lemon, or with vinegar.")
+    cube_id, other = (
+        ada.publish(),
+        ada.publish(essence="A kettle is descaled with lemon, or with vinegar."),
+    )
     voters = [bob, cleo, Agent(ada.context, "dora")]
     for agent in voters:
         agent.vote(cube_id, -1)
@@ -108,8 +126,13 @@ def test_retired_ones_do_not_stand_in_the_way_of_others(ada: Agent, bob: Agent) 
     assert bob.shown_ids() == [good]
 
 
-def test_the_note_is_new_until_the_account_has_rated_it(ada: Agent, bob: Agent, cleo: Agent) -> None:
-    """decisions.md: '`note` begins with `new` until this account has rated it ..., and says how to rate'."""
+def test_the_note_is_new_until_the_account_has_rated_it(
+    ada: Agent, bob: Agent, cleo: Agent
+) -> None:
+    """decisions.md:
+
+    '`note` begins with `new` until this account has rated it ..., and says how to rate'.
+    """
     cube_id = ada.publish()
     bob.vote(cube_id, 1)
 
@@ -117,13 +140,17 @@ def test_the_note_is_new_until_the_account_has_rated_it(ada: Agent, bob: Agent, 
     cleo.vote(cube_id, -1, "It is about pots.")
 
     assert new.startswith("new (published; 1 found it useful, 0 did not)")
-    assert all(vote in new for vote in (" 1 ", " -1 ", " 0 ", "/api/v7/experience/vote", "vote_nothing"))
+    assert all(
+        vote in new for vote in (" 1 ", " -1 ", " 0 ", "/api/v7/experience/vote", "vote_nothing")
+    )
     assert rated.startswith("rated +1 by you")
     assert cleo.shown()[0].note == "rated -1 by you (published; 1 found it useful, 1 did not)."
 
 
 @pytest.mark.parametrize("words", [b"", b"\x00", bytes(500)])
-def test_words_that_are_damaged_are_derived_anew_from_the_text(ada: Agent, folder: Path, words: bytes) -> None:
+def test_words_that_are_damaged_are_derived_anew_from_the_text(
+    ada: Agent, folder: Path, words: bytes
+) -> None:
     cube_id = ada.publish()
     private = ada.make().cube_id
     ada.context.store.write(lambda tx: tx.run("update cube_index set words = :words", words=words))
@@ -161,12 +188,18 @@ def test_an_erased_cube_is_not_shown_even_by_an_index_behind(ada: Agent) -> None
     assert ada.context.shelf.take(shared.ALL).view().events == 1
 
 
-WORDS = st.lists(st.sampled_from("kettle descaled vinegar how is water boil ferry the zxqv".split()), min_size=1, max_size=8).map(" ".join)  # noqa: SIM905
+WORDS = st.lists(
+    st.sampled_from("kettle descaled vinegar how is water boil ferry the zxqv".split()),
+    min_size=1,
+    max_size=8,
+).map(" ".join)  # noqa: SIM905
 
 
 @settings(max_examples=15, deadline=None)
 @given(foreign=st.lists(WORDS, max_size=8))
-def test_anothers_private_cubes_move_nothing(tmp_path_factory: pytest.TempPathFactory, foreign: list[str]) -> None:
+def test_anothers_private_cubes_move_nothing(
+    tmp_path_factory: pytest.TempPathFactory, foreign: list[str]
+) -> None:
     """Neither ranks nor scores nor the indexes that a search works on."""
     context = testing.context(tmp_path_factory.mktemp("cubes"))
     ada, bob = Agent(context, "ada"), Agent(context, "bob")
@@ -186,7 +219,11 @@ def test_by_words_alone_it_works_without_an_embedder(folder: Path) -> None:
     ada = Agent(context, "ada")
     cube_id = ada.publish()
     for n in range(20):
-        ada.publish(topic="ferries", essence=f"The ferry of day {n} leaves at nine.", rules="- MUST be there by eight.")
+        ada.publish(
+            topic="ferries",
+            essence=f"The ferry of day {n} leaves at nine.",
+            rules="- MUST be there by eight.",
+        )
 
     assert ada.shown_ids() == [cube_id]
     assert ada.shown("Who is the mayor?") == []
@@ -195,10 +232,26 @@ def test_by_words_alone_it_works_without_an_embedder(folder: Path) -> None:
 
 LESSONS = [
     ("kettles", "Descaling a kettle takes vinegar and ten minutes.", "- MUST boil it with water."),
-    ("python requests", "requests has no default timeout, so a call can hang for ever.", "- MUST pass timeout= to every call."),
-    ("docker layers", "COPY the requirements first, then the source.", "- MUST order the lines from stable to volatile."),
-    ("sqlite", "WAL mode lets readers and one writer work at once.", "- MUST set journal_mode=WAL."),
-    ("meetings in Japan", "A silence in a meeting is thinking, not refusal.", "- SHALL wait before asking again."),
+    (
+        "python requests",
+        "requests has no default timeout, so a call can hang for ever.",
+        "- MUST pass timeout= to every call.",
+    ),
+    (
+        "docker layers",
+        "COPY the requirements first, then the source.",
+        "- MUST order the lines from stable to volatile.",
+    ),
+    (
+        "sqlite",
+        "WAL mode lets readers and one writer work at once.",
+        "- MUST set journal_mode=WAL.",
+    ),
+    (
+        "meetings in Japan",
+        "A silence in a meeting is thinking, not refusal.",
+        "- SHALL wait before asking again.",
+    ),
 ]
 ASKED = {
     "How do I get limescale out of my kettle?": "kettles",
@@ -214,14 +267,18 @@ ASKED = {
 }
 
 
-def test_with_the_built_in_model_the_right_cube_is_shown_in_other_words_and_languages(folder: Path) -> None:
+def test_with_the_built_in_model_the_right_cube_is_shown_in_other_words_and_languages(
+    folder: Path,
+) -> None:
     """Issue: 'Search over cubes is hybrid as well'."""
     context = testing.context(folder, embedder=open_embedder("multilingual"))
     ada = Agent(context, "ada")
     for topic, essence, rules in LESSONS:
         ada.publish(topic=topic, essence=essence, rules=rules)
 
-    first = {question: next((cube.topic for cube in ada.shown(question)), None) for question in ASKED}
+    first = {
+        question: next((cube.topic for cube in ada.shown(question)), None) for question in ASKED
+    }
 
     assert first == ASKED
     context.close()
@@ -237,7 +294,9 @@ class TestRatingsOwed:
         self.ada, self.bob, self.context = ada, bob, context
 
         def make(tx: Transaction) -> None:
-            tx.run("insert into spaces (id, account_id, user_id, created_ms) values (1, :account_id, 'bob', 0)")
+            tx.run(
+                "insert into spaces (id, account_id, user_id, created_ms) values (1, :account_id, 'bob', 0)"
+            )
             for number in (7, 8):
                 tx.run(
                     "insert into sessions (account_id, id, space_id, session_id, created_ms) values (:account_id, :n, 1, :name, 0)",
@@ -251,27 +310,38 @@ class TestRatingsOwed:
     def see(self, *, step: int, session: int = 7) -> None:
         """A search that interacts."""
         cubes, account_id = self.bob.shown(), self.bob.caller.account_id
-        self.context.store.write(lambda tx: shared.note_shown(tx, session=session, step=step, cubes=cubes), account_id=account_id)
+        self.context.store.write(
+            lambda tx: shared.note_shown(tx, session=session, step=step, cubes=cubes),
+            account_id=account_id,
+        )
 
     def owed(self, before_step: int = 99, session: int = 7) -> list[str]:
         """What is not rated."""
         account_id = self.bob.caller.account_id
         return self.context.store.read(
-            lambda tx: shared.unrated(tx, account_id=account_id, session=session, before_step=before_step), account_id=account_id
+            lambda tx: shared.unrated(
+                tx, account_id=account_id, session=session, before_step=before_step
+            ),
+            account_id=account_id,
         )
 
     def close(self, session: int = 7) -> list[str]:
         """vote_nothing."""
         account_id = self.bob.caller.account_id
         return self.context.store.write(
-            lambda tx: shared.close_ratings(tx, account_id=account_id, session=session, reason="not needed", now_ms=5),
+            lambda tx: shared.close_ratings(
+                tx, account_id=account_id, session=session, reason="not needed", now_ms=5
+            ),
             account_id=account_id,
         )
 
     def test_each_is_owed_from_the_step_after_it_was_first_shown(self) -> None:
         self.see(step=4)
 
-        assert (self.owed(before_step=3), sorted(self.owed(before_step=4))) == ([], sorted(self.cubes))
+        assert (self.owed(before_step=3), sorted(self.owed(before_step=4))) == (
+            [],
+            sorted(self.cubes),
+        )
 
     def test_a_vote_pays_for_it_in_every_session(self) -> None:
         self.see(step=1, session=8)
@@ -285,15 +355,23 @@ class TestRatingsOwed:
         assert sorted(self.owed()) == sorted(self.cubes)
 
     def test_vote_nothing_rates_the_rest_zero_which_is_no_vote(self) -> None:
-        """Specification: 'Rating 0 is not a vote. It is closed by a remember call with duty = vote_nothing'."""
+        """Specification:
+
+        'Rating 0 is not a vote. It is closed by a remember call with duty = vote_nothing'.
+        """
         self.bob.vote(self.cubes[0], 1)
 
         closed = self.close()
 
         assert closed == [self.cubes[1]]
         assert (self.owed(), self.close()) == ([], [])
-        assert {cube.note.partition(" by")[0] for cube in self.bob.shown()} == {"rated +1", "rated 0, not needed"}
-        [rating] = self.context.store.read(lambda tx: tx.all("select reason, rated_ms from ratings where vote = 0"))
+        assert {cube.note.partition(" by")[0] for cube in self.bob.shown()} == {
+            "rated +1",
+            "rated 0, not needed",
+        }
+        [rating] = self.context.store.read(
+            lambda tx: tx.all("select reason, rated_ms from ratings where vote = 0")
+        )
         assert (rating.reason, rating.rated_ms) == ("not needed", 5)
         assert self.ada.vote(self.cubes[1], 1).votes.model_dump() == {"useful": 0, "useless": 0}
 
@@ -313,12 +391,20 @@ class TestRatingsOwed:
         assert self.owed() == []
 
 
-def test_ten_thousand_cubes_are_taken_in_piece_by_piece(ada: Agent, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ten_thousand_cubes_are_taken_in_piece_by_piece(
+    ada: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("remembrancer.cubes.serving.ROWS_AT_ONCE", 7)
     chance = random.Random(1)
-    made = [(ada.publish if chance.random() < 0.5 else lambda: ada.make().cube_id)() for _ in range(40)]
+    made = [
+        (ada.publish if chance.random() < 0.5 else lambda: ada.make().cube_id)() for _ in range(40)
+    ]
 
-    views = [ada.context.shelf.take(key).view() for key in (shared.ALL, (shared.ALL, ada.caller.account_id)) if ada.shown()]
+    views = [
+        ada.context.shelf.take(key).view()
+        for key in (shared.ALL, (shared.ALL, ada.caller.account_id))
+        if ada.shown()
+    ]
 
     assert sum(view.events for view in views) == len(made)
 
@@ -327,4 +413,6 @@ def test_a_pinned_key_sees_the_cubes_of_its_account(ada: Agent) -> None:
     """decisions.md, Cubes: votes and visibility are the account's."""
     cube_id = ada.make().cube_id
 
-    assert [cube.cube_id for cube in ada.shown(QUESTION, replace(ada.caller, pinned_user_id="bo"))] == [cube_id]
+    assert [
+        cube.cube_id for cube in ada.shown(QUESTION, replace(ada.caller, pinned_user_id="bo"))
+    ] == [cube_id]

@@ -50,13 +50,20 @@ def test_a_private_cube_stays_private_whatever_its_author_says(ada: Agent) -> No
 
 def test_a_cube_that_cannot_be_seen_cannot_be_voted_on(ada: Agent, bob: Agent) -> None:
     """decisions.md: 'A vote on a cube the account cannot see: 404'."""
-    for cube_id in (ada.make().cube_id, "c_0000000000000", "c_\ud800".encode("utf-8", "replace").decode(), ""):
+    for cube_id in (
+        ada.make().cube_id,
+        "c_0000000000000",
+        "c_\ud800".encode("utf-8", "replace").decode(),
+        "",
+    ):
         with pytest.raises((CubeUnknown, ValueError)):
             bob.vote(cube_id, 1)
     assert bob.context.store.read(lambda tx: tx.the("select count(*) as n from ratings")).n == 0
 
 
-def test_three_accounts_that_agree_make_it_trusted_or_retired_and_later_votes_undo_it(ada: Agent) -> None:
+def test_three_accounts_that_agree_make_it_trusted_or_retired_and_later_votes_undo_it(
+    ada: Agent,
+) -> None:
     voters = [Agent(ada.context, f"voter {n}") for n in range(6)]
     cube_id = ada.publish()
 
@@ -71,7 +78,9 @@ def test_three_accounts_that_agree_make_it_trusted_or_retired_and_later_votes_un
 
 @settings(max_examples=20, deadline=None)
 @given(cast=st.lists(st.tuples(st.integers(0, 5), st.sampled_from([1, -1])), max_size=25))
-def test_whatever_is_cast_the_latest_of_each_account_counts(tmp_path_factory: pytest.TempPathFactory, cast: list[tuple[int, int]]) -> None:
+def test_whatever_is_cast_the_latest_of_each_account_counts(
+    tmp_path_factory: pytest.TempPathFactory, cast: list[tuple[int, int]]
+) -> None:
     context = testing.context(tmp_path_factory.mktemp("votes"))
     agents = [Agent(context, f"agent {n}") for n in range(6)]
     cube_id = agents[0].publish()

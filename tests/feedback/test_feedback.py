@@ -30,7 +30,9 @@ def ada(context: Context, owner: Caller) -> Caller:
 
 def give(context: Context, caller: Caller, title: str, **more: Any) -> str:
     """Its id."""
-    return give_feedback(context, caller, Feedback(**{"type": "bug", "title": title, "description": "Told.", **more})).feedback_id
+    return give_feedback(
+        context, caller, Feedback(**{"type": "bug", "title": title, "description": "Told.", **more})
+    ).feedback_id
 
 
 def page(context: Context, owner: Caller, **asked: Any) -> FeedbackList:
@@ -41,11 +43,21 @@ def titles(found: FeedbackList) -> list[str]:
     return [one.title for one in found.feedback]
 
 
-def test_the_newest_comes_first_whoever_gave_it(context: Context, owner: Caller, ada: Caller) -> None:
-    given = [give(context, owner, "first"), give(context, ada, "second"), give(context, owner, "third")]
+def test_the_newest_comes_first_whoever_gave_it(
+    context: Context, owner: Caller, ada: Caller
+) -> None:
+    given = [
+        give(context, owner, "first"),
+        give(context, ada, "second"),
+        give(context, owner, "third"),
+    ]
     found = page(context, owner)
 
-    assert [(one.title, one.account) for one in found.feedback] == [("third", "owner"), ("second", "ada"), ("first", "owner")]
+    assert [(one.title, one.account) for one in found.feedback] == [
+        ("third", "owner"),
+        ("second", "ada"),
+        ("first", "owner"),
+    ]
     assert [one.feedback_id for one in found.feedback] == given[::-1]
     assert found.next is None
 
@@ -126,4 +138,6 @@ def test_parameters_are_checked(http: Http, query: str, status: int) -> None:
 
     assert answer.status_code == status
     if status == 422:
-        assert [fault["pointer"] for fault in answer.json()["errors"]] == ["/" + query.partition("=")[0]]
+        assert [fault["pointer"] for fault in answer.json()["errors"]] == [
+            "/" + query.partition("=")[0]
+        ]

@@ -1,4 +1,7 @@
-"""Makes and erases files until it is killed; prints what was answered, a line each: `+ NAME DIGEST` or `- NAME`."""
+"""Makes and erases files until it is killed; prints what was answered, a line each:
+
+`+ NAME DIGEST` or `- NAME`.
+"""
 
 import hashlib
 import os
@@ -21,7 +24,9 @@ def tell(thread: int) -> None:
     """Files of some size, every third erased again."""
     for n in range(1_000_000):
         content = f"{sys.argv[2]} {thread} {n} " * 5_000
-        made = create_file(context, caller, FileCreate(filename=f"f{n}", content=content, type="txt"))
+        made = create_file(
+            context, caller, FileCreate(filename=f"f{n}", content=content, type="txt")
+        )
         os.write(1, f"+ {made.filename} {hashlib.sha256(content.encode()).hexdigest()}\n".encode())
         if n % 3 == 0:
             os.write(1, f"? {made.filename}\n".encode())

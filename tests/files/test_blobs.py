@@ -1,4 +1,6 @@
-"""What every engine of blobs does, tried on a folder and on a real S3 server; and what the folder does beside it."""
+"""What every engine of blobs does, tried on a folder and on a real S3 server; and what the folder
+does beside it.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,13 @@ def s3() -> Iterator[str]:
 @pytest.fixture
 def s3_settings(s3: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     """A prefix of its own in the bucket, and the variables that S3 tools read."""
-    given = {"ACCESS_KEY_ID": "test", "SECRET_ACCESS_KEY": "test", "REGION": "us-east-1", "ENDPOINT": s3, "ALLOW_HTTP": "true"}
+    given = {
+        "ACCESS_KEY_ID": "test",
+        "SECRET_ACCESS_KEY": "test",
+        "REGION": "us-east-1",
+        "ENDPOINT": s3,
+        "ALLOW_HTTP": "true",
+    }
     for name, value in given.items():
         monkeypatch.setenv(f"AWS_{name}", value)
     return Settings(data=tmp_path, blobs=f"s3://files/{tmp_path.name}")
@@ -153,7 +161,9 @@ def test_a_place_that_is_none_is_told(tmp_path: Path, where: str) -> None:
         open_blobs(Settings(data=tmp_path, blobs=where))
 
 
-def test_without_its_library_s3_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_its_library_s3_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "obstore", None)
 
     with pytest.raises(SettingInvalid, match=r"pip install 'remembrancer\[s3\]'"):
@@ -184,7 +194,9 @@ def test_a_write_that_breaks_leaves_nothing(tmp_path: Path) -> None:
     assert files_in(tmp_path) == []
 
 
-def test_what_a_killed_process_left_half_written_is_no_blob_and_is_removed_later(tmp_path: Path) -> None:
+def test_what_a_killed_process_left_half_written_is_no_blob_and_is_removed_later(
+    tmp_path: Path,
+) -> None:
     blobs = LocalBlobs(tmp_path)
     put(blobs, b"whole")
     half = tmp_path / "new" / "0123456789abcdef.part"
@@ -199,7 +211,9 @@ def test_what_a_killed_process_left_half_written_is_no_blob_and_is_removed_later
 def test_only_its_owner_reads_the_folder(tmp_path: Path) -> None:
     put(LocalBlobs(tmp_path / "blobs"), b"private")
 
-    assert {path.stat().st_mode & 0o077 for path in (tmp_path / "blobs").rglob("*") if path.is_file()} == {0}
+    assert {
+        path.stat().st_mode & 0o077 for path in (tmp_path / "blobs").rglob("*") if path.is_file()
+    } == {0}
 
 
 def test_a_folder_that_cannot_be_written_is_unavailable(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""Files of an account: kept whole or not at all, within its quota, and swept when a crash left something."""
+"""Files of an account:
+
+kept whole or not at all, within its quota, and swept when a crash left something.
+"""
 
 from __future__ import annotations
 
@@ -20,14 +23,25 @@ from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Caller, Context
 from remembrancer.files import links
 from remembrancer.files.blobs import open_blobs
-from remembrancer.files.files import AccountFull, FileUnknown, Owner, create_file, find_file, keep_file, linked_file, sweep
+from remembrancer.files.files import (
+    AccountFull,
+    FileUnknown,
+    Owner,
+    create_file,
+    find_file,
+    keep_file,
+    linked_file,
+    sweep,
+)
 from remembrancer.protocol import limits
 from remembrancer.protocol.errors import InvalidRequest, TooLarge
 from remembrancer.protocol.files import CreatedFile, FileCreate
 from remembrancer.store import StoreUnavailable
 
 MINUTE_MS = 60_000
-YEARS_MS = 100 * 365 * 24 * 60 * MINUTE_MS  # the clock of a test stands still in the past, that of a file system does not
+YEARS_MS = (
+    100 * 365 * 24 * 60 * MINUTE_MS
+)  # the clock of a test stands still in the past, that of a file system does not
 QUOTA = 20_000
 
 
@@ -35,7 +49,9 @@ QUOTA = 20_000
 def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
     """The parts, with little room for files."""
     made = testing.context(folder, clock=clock)
-    yield replace(made, settings=replace(made.settings, account_bytes_max=QUOTA, file_bytes_max=15_000))
+    yield replace(
+        made, settings=replace(made.settings, account_bytes_max=QUOTA, file_bytes_max=15_000)
+    )
     made.close()
 
 
@@ -45,12 +61,28 @@ def owner(context: Context) -> Caller:
     return authenticate(context, new_key(context))
 
 
-def make(context: Context, caller: Caller, content: str = "text", given: Once | None = None, filename: str = "note") -> CreatedFile:
-    return create_file(context, caller, FileCreate(filename=filename, content=content, type="txt"), given)
+def make(
+    context: Context,
+    caller: Caller,
+    content: str = "text",
+    given: Once | None = None,
+    filename: str = "note",
+) -> CreatedFile:
+    return create_file(
+        context, caller, FileCreate(filename=filename, content=content, type="txt"), given
+    )
 
 
-def keep(context: Context, caller: Caller, filename: str, ext: str, content: bytes = b"x") -> CreatedFile:
-    return keep_file(context, Owner(account_id=caller.account_id, pinned_user_id=None), filename=filename, ext=ext, content=content)
+def keep(
+    context: Context, caller: Caller, filename: str, ext: str, content: bytes = b"x"
+) -> CreatedFile:
+    return keep_file(
+        context,
+        Owner(account_id=caller.account_id, pinned_user_id=None),
+        filename=filename,
+        ext=ext,
+        content=content,
+    )
 
 
 def content(context: Context, caller: Caller, filename: str) -> bytes:
@@ -70,8 +102,13 @@ def test_it_is_kept_and_found_again(context: Context, owner: Caller) -> None:
     assert made.size_bytes == 16
 
 
-def test_its_name_has_twelve_hex_digits_and_never_comes_again(context: Context, owner: Caller) -> None:
-    """decisions.md, Files: 'The stored name is `<name>-<12 hex>.<ext>` so names never collide and cannot be guessed'."""
+def test_its_name_has_twelve_hex_digits_and_never_comes_again(
+    context: Context, owner: Caller
+) -> None:
+    """decisions.md, Files:
+
+    'The stored name is `<name>-<12 hex>.<ext>` so names never collide and cannot be guessed'.
+    """
     names = {make(context, owner, filename="Ferry times").filename for _ in range(4)}
 
     assert len(names) == 4
@@ -80,7 +117,13 @@ def test_its_name_has_twelve_hex_digits_and_never_comes_again(context: Context, 
 
 @pytest.mark.parametrize(
     ("filename", "ext", "stored"),
-    [("plot", "png", "plot"), ("../../x", "GIF", "x"), ("🚀", "npy", "file"), (".bashrc", "../sh", "bashrc"), ("", "", "file")],
+    [
+        ("plot", "png", "plot"),
+        ("../../x", "GIF", "x"),
+        ("🚀", "npy", "file"),
+        (".bashrc", "../sh", "bashrc"),
+        ("", "", "file"),
+    ],
 )
 def test_what_a_program_left_is_kept_under_a_safe_name_whatever_its_own(
     context: Context, owner: Caller, filename: str, ext: str, stored: str
@@ -119,10 +162,18 @@ def test_a_read_only_key_makes_none(context: Context, owner: Caller, folder: Pat
 
 
 def once(key: str, body: bytes) -> Once:
-    return Once(account_id=1, key_id=1, path="/api/v7/tools/create-file", idempotency_key=key, body_digest=body)
+    return Once(
+        account_id=1,
+        key_id=1,
+        path="/api/v7/tools/create-file",
+        idempotency_key=key,
+        body_digest=body,
+    )
 
 
-def test_a_repeated_write_gives_the_first_file(context: Context, owner: Caller, folder: Path) -> None:
+def test_a_repeated_write_gives_the_first_file(
+    context: Context, owner: Caller, folder: Path
+) -> None:
     first, again = (make(context, owner, given=once("k", b"same")) for _ in range(2))
 
     assert first == again
@@ -130,13 +181,17 @@ def test_a_repeated_write_gives_the_first_file(context: Context, owner: Caller, 
     assert len(blobs(folder)) == 1
 
 
-def test_a_repeated_write_is_answered_also_when_the_account_is_full(context: Context, owner: Caller) -> None:
+def test_a_repeated_write_is_answered_also_when_the_account_is_full(
+    context: Context, owner: Caller
+) -> None:
     first = make(context, owner, "x" * 12_000, once("k", b"same"))
 
     assert make(context, owner, "x" * 12_000, once("k", b"same")) == first
 
 
-def test_another_body_with_the_same_key_leaves_nothing(context: Context, owner: Caller, folder: Path) -> None:
+def test_another_body_with_the_same_key_leaves_nothing(
+    context: Context, owner: Caller, folder: Path
+) -> None:
     make(context, owner, "first", once("k", b"one"))
     before = (rows(context), blobs(folder))
 
@@ -157,21 +212,31 @@ def test_a_file_beyond_the_bound_is_refused(context: Context, owner: Caller, fol
     assert (rows(context), blobs(folder)) == before
 
 
-def test_the_last_byte_of_the_quota_can_be_used_and_none_beyond(context: Context, owner: Caller, folder: Path) -> None:
+def test_the_last_byte_of_the_quota_can_be_used_and_none_beyond(
+    context: Context, owner: Caller, folder: Path
+) -> None:
     """decisions.md, Files: '1 GiB an account'."""
     make(context, owner, "x" * 10_000)
     make(context, owner, "y" * 10_000)
     before = (rows(context), blobs(folder))
 
-    with pytest.raises(AccountFull, match="take 20,000 of 20,000 bytes; this one would take 4,096 more") as refused:
+    with pytest.raises(
+        AccountFull, match="take 20,000 of 20,000 bytes; this one would take 4,096 more"
+    ) as refused:
         make(context, owner, "z")
 
-    assert (refused.value.status, refused.value.extra) == (413, {"used_bytes": 20_000, "bytes_max": 20_000})
+    assert (refused.value.status, refused.value.extra) == (
+        413,
+        {"used_bytes": 20_000, "bytes_max": 20_000},
+    )
     assert (rows(context), blobs(folder)) == before
 
 
 def test_the_first_file_of_an_account_can_be_too_much(context: Context, owner: Caller) -> None:
-    small = replace(context, settings=replace(context.settings, account_bytes_max=limits.FILE_CHARGED_BYTES_MIN - 1))
+    small = replace(
+        context,
+        settings=replace(context.settings, account_bytes_max=limits.FILE_CHARGED_BYTES_MIN - 1),
+    )
 
     with pytest.raises(AccountFull, match="take 0 of 4,095 bytes"):
         make(small, owner, "")
@@ -190,10 +255,15 @@ def test_each_account_has_a_quota_of_its_own(context: Context, owner: Caller) ->
     make(context, owner, "x" * 10_000)
     make(context, owner, "y" * 10_000)
 
-    assert make(context, authenticate(context, new_key(context, "ada")), "z" * 10_000).size_bytes == 10_000
+    assert (
+        make(context, authenticate(context, new_key(context, "ada")), "z" * 10_000).size_bytes
+        == 10_000
+    )
 
 
-def test_many_who_reach_the_quota_at_once_do_not_pass_it(context: Context, owner: Caller, folder: Path) -> None:
+def test_many_who_reach_the_quota_at_once_do_not_pass_it(
+    context: Context, owner: Caller, folder: Path
+) -> None:
     outcomes: list[object] = []
     at_once = threading.Barrier(8)
 
@@ -215,12 +285,21 @@ def test_many_who_reach_the_quota_at_once_do_not_pass_it(context: Context, owner
     assert rows(context)["files"] == len(blobs(folder)) == 2
 
 
-@pytest.mark.parametrize(("filename", "text", "kind"), [("🚀", "x", "txt"), ("..", "x", "txt"), ("a", "x", "png"), ("a", "{", "json")])
-def test_what_is_invalid_leaves_nothing(context: Context, owner: Caller, folder: Path, filename: str, text: str, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("filename", "text", "kind"),
+    [("🚀", "x", "txt"), ("..", "x", "txt"), ("a", "x", "png"), ("a", "{", "json")],
+)
+def test_what_is_invalid_leaves_nothing(
+    context: Context, owner: Caller, folder: Path, filename: str, text: str, kind: str
+) -> None:
     before = rows(context)
 
     with pytest.raises(InvalidRequest):
-        create_file(context, owner, FileCreate.model_validate({"filename": filename, "content": text, "type": kind}))
+        create_file(
+            context,
+            owner,
+            FileCreate.model_validate({"filename": filename, "content": text, "type": kind}),
+        )
 
     assert rows(context) == before
     assert blobs(folder) == []
@@ -245,7 +324,9 @@ def test_without_the_store_no_row_is_there_and_the_next_start_sweeps(
     again.close()
 
 
-def test_a_link_opens_its_file_until_its_time_is_over(context: Context, owner: Caller, clock: testing.FrozenClock) -> None:
+def test_a_link_opens_its_file_until_its_time_is_over(
+    context: Context, owner: Caller, clock: testing.FrozenClock
+) -> None:
     """decisions.md, Files: 'a signed expiring link'."""
     made = make(context, owner)
     exp, sig = link_of(made)

@@ -1,4 +1,6 @@
-"""An answered file is there and whole after the process was killed, an erased one is gone, and no content stays that no file has."""
+"""An answered file is there and whole after the process was killed, an erased one is gone, and no
+content stays that no file has.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,12 @@ YEARS_MS = 100 * 365 * 86_400_000  # beyond the time of any file here
 def killed_after(folder: Path, run: int, lines: int) -> list[str]:
     """What a teller said until it was killed."""
     environment = {**os.environ, "PYTHONPATH": str(Path(remembrancer.__file__).parents[1])}
-    process = subprocess.Popen([sys.executable, str(TELLER), str(folder), str(run)], stdout=subprocess.PIPE, text=True, env=environment)
+    process = subprocess.Popen(
+        [sys.executable, str(TELLER), str(folder), str(run)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
     assert process.stdout is not None
     said = [process.stdout.readline() for _ in range(lines)]
     process.kill()
@@ -55,17 +62,26 @@ def test_every_answered_file_is_there_and_whole_after_kills_at_any_moment(folder
 
         context = testing.context(folder, embedder=NoEmbedder())
         try:
-            assert {name: hashlib.sha256(content_of(context, name)).hexdigest() for name in there} == there
+            assert {
+                name: hashlib.sha256(content_of(context, name)).hexdigest() for name in there
+            } == there
             for name in gone:
                 with pytest.raises(FileUnknown):
                     find_file(context, name, caller_for(context))
         finally:
             context.close()
 
-    later = testing.context(folder, embedder=NoEmbedder(), clock=testing.FrozenClock(testing.START_MS + YEARS_MS))
+    later = testing.context(
+        folder, embedder=NoEmbedder(), clock=testing.FrozenClock(testing.START_MS + YEARS_MS)
+    )
     sweep(later)
-    kept = {row.blob: row.size for row in later.store.read(lambda tx: tx.all("select blob, size_bytes as size from files"))}
-    charged = later.store.read(lambda tx: tx.the("select charged_bytes from file_usage")).charged_bytes
+    kept = {
+        row.blob: row.size
+        for row in later.store.read(lambda tx: tx.all("select blob, size_bytes as size from files"))
+    }
+    charged = later.store.read(
+        lambda tx: tx.the("select charged_bytes from file_usage")
+    ).charged_bytes
     later.close()
     assert {path.name for path in (folder / "blobs").rglob("*") if path.is_file()} == set(kept)
     assert charged == sum(kept.values())

@@ -13,11 +13,23 @@ from service import new_key
 from remembrancer import testing
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Caller, Context
-from remembrancer.files.files import FileUnknown, Owner, create_file, erase_file, find_file, keep_file
+from remembrancer.files.files import (
+    FileUnknown,
+    Owner,
+    create_file,
+    erase_file,
+    find_file,
+    keep_file,
+)
 from remembrancer.files.listing import files_of, picture_size
 from remembrancer.protocol.files import FileCreate
 
-PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + (640).to_bytes(4, "big") + (480).to_bytes(4, "big") + b"\x08\x06\0\0\0"
+PNG = (
+    b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"
+    + (640).to_bytes(4, "big")
+    + (480).to_bytes(4, "big")
+    + b"\x08\x06\0\0\0"
+)
 
 
 @pytest.fixture
@@ -33,8 +45,14 @@ def owner(context: Context) -> Caller:
     return authenticate(context, new_key(context))
 
 
-def make(context: Context, caller: Caller, name: str, content: str = "text", kind: str = "txt") -> str:
-    return create_file(context, caller, FileCreate.model_validate({"filename": name, "content": content, "type": kind})).filename
+def make(
+    context: Context, caller: Caller, name: str, content: str = "text", kind: str = "txt"
+) -> str:
+    return create_file(
+        context,
+        caller,
+        FileCreate.model_validate({"filename": name, "content": content, "type": kind}),
+    ).filename
 
 
 def test_the_newest_is_first_with_who_made_it_and_how(context: Context, owner: Caller) -> None:
@@ -43,7 +61,10 @@ def test_the_newest_is_first_with_who_made_it_and_how(context: Context, owner: C
     second = keep_file(context, left, filename="plot", ext="png", content=PNG).filename
     page = files_of(context, owner)
 
-    assert [(one.filename, one.made_by, one.key_id, one.key, one.size_bytes, one.ext) for one in page.files] == [
+    assert [
+        (one.filename, one.made_by, one.key_id, one.key, one.size_bytes, one.ext)
+        for one in page.files
+    ] == [
         (second, "program", 0, None, len(PNG), "png"),
         (first, "file", 1, "for a test", 5, "txt"),
     ]
@@ -55,11 +76,16 @@ def test_pages_go_on_where_the_one_before_ended(context: Context, owner: Caller)
     first = files_of(context, owner, most=2)
     second = files_of(context, owner, first.next, most=2)
 
-    assert [[one.filename for one in page.files] for page in (first, second)] == [[names[2], names[1]], [names[0]]]
+    assert [[one.filename for one in page.files] for page in (first, second)] == [
+        [names[2], names[1]],
+        [names[0]],
+    ]
     assert second.next is None
 
 
-def test_nothing_of_another_account_is_listed_nor_a_place_to_go_on_from(context: Context, owner: Caller) -> None:
+def test_nothing_of_another_account_is_listed_nor_a_place_to_go_on_from(
+    context: Context, owner: Caller
+) -> None:
     """decisions.md: 'Nothing of another account is ever readable'."""
     ada = authenticate(context, new_key(context, "ada"))
     theirs = make(context, ada, "secret")
@@ -79,6 +105,13 @@ def test_an_erased_file_takes_no_room(context: Context, owner: Caller) -> None:
 
 def test_the_size_of_a_picture_is_in_its_head(context: Context, owner: Caller) -> None:
     picture = make(context, owner, "plot", base64.b64encode(PNG).decode(), "png")
-    rows = [find_file(context, name, owner) for name in (picture, make(context, owner, "a", "12345"), make(context, owner, "b", "1" * 50))]
+    rows = [
+        find_file(context, name, owner)
+        for name in (
+            picture,
+            make(context, owner, "a", "12345"),
+            make(context, owner, "b", "1" * 50),
+        )
+    ]
 
     assert [picture_size(context, row) for row in rows] == [(640, 480), None, None]

@@ -48,11 +48,17 @@ from remembrancer.protocol import limits
     ],
 )
 def test_what_is_kept_of_a_name(asked: str, kept: str) -> None:
-    """decisions.md, Files: 'cut to a safe base name (letters, digits, space, `-_.`; any script), never a path'."""
+    """decisions.md, Files:
+
+    'cut to a safe base name (letters, digits, space, `-_.`; any script), never a path'.
+    """
     assert safe_name(asked, "txt") == kept
 
 
-@pytest.mark.parametrize("asked", ["", "..", "../", "/", "🚀", "\u202e", "\u3164", "\u0301", " . ", "---", "\\", "/// ///"])
+@pytest.mark.parametrize(
+    "asked",
+    ["", "..", "../", "/", "🚀", "\u202e", "\u3164", "\u0301", " . ", "---", "\\", "/// ///"],
+)
 def test_of_some_names_nothing_is_kept(asked: str) -> None:
     assert safe_name(asked, "txt") == ""
 
@@ -62,7 +68,9 @@ def test_a_long_name_is_cut_between_characters(letter: str) -> None:
     kept = safe_name(letter * 300, "txt")
 
     assert set(kept) == {letter}
-    assert len(kept) == min(limits.FILENAME_CHARACTERS_MAX, limits.FILENAME_BYTES_MAX // len(letter.encode()))
+    assert len(kept) == min(
+        limits.FILENAME_CHARACTERS_MAX, limits.FILENAME_BYTES_MAX // len(letter.encode())
+    )
 
 
 @given(text())
@@ -72,7 +80,9 @@ def test_whatever_is_asked_the_name_is_safe(asked: str) -> None:
     assert not re.search(r'[/\\\x00-\x1f\x7f:*?"<>|]', kept)
     assert not kept.startswith((" ", ".", "-"))
     assert not kept.endswith((" ", "."))
-    assert {unicodedata.category(character)[0] for character in kept if character not in " -_."} <= {"L", "M", "N"}
+    assert {
+        unicodedata.category(character)[0] for character in kept if character not in " -_."
+    } <= {"L", "M", "N"}
     assert len(kept) <= limits.FILENAME_CHARACTERS_MAX
     assert len(kept.encode()) <= limits.FILENAME_BYTES_MAX
     assert safe_name(kept, "txt") in (kept, kept.removesuffix(".txt"))
@@ -80,7 +90,16 @@ def test_whatever_is_asked_the_name_is_safe(asked: str) -> None:
 
 @pytest.mark.parametrize(
     ("asked", "kept"),
-    [("png", "png"), (".PNG", "png"), ("7z", "7z"), ("", "bin"), ("tar.gz", "bin"), ("é", "bin"), ("a/b", "bin"), ("x" * 11, "bin")],
+    [
+        ("png", "png"),
+        (".PNG", "png"),
+        ("7z", "7z"),
+        ("", "bin"),
+        ("tar.gz", "bin"),
+        ("é", "bin"),
+        ("a/b", "bin"),
+        ("x" * 11, "bin"),
+    ],
 )
 def test_an_extension_of_a_program_is_made_safe(asked: str, kept: str) -> None:
     assert safe_extension(asked) == kept

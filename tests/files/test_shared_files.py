@@ -31,7 +31,12 @@ def contexts(tmp_path: Path) -> Iterator[list[Context]]:
     for name in ("one", "other"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "blobs").symlink_to(tmp_path / "files")
-        made.append(testing.context(tmp_path / name, settings=Settings(data=tmp_path / name, store=url, durability="normal")))
+        made.append(
+            testing.context(
+                tmp_path / name,
+                settings=Settings(data=tmp_path / name, store=url, durability="normal"),
+            )
+        )
     with closing(made[0]), closing(made[1]):
         yield made
 
@@ -41,13 +46,21 @@ def owner(contexts: list[Context]) -> Caller:
     return authenticate(contexts[0], new_key(contexts[0]))
 
 
-def test_a_content_is_not_removed_between_its_put_and_its_row(contexts: list[Context], owner: Caller) -> None:
-    """The last file of a content is erased at one server while another is about to keep a new file of it."""
+def test_a_content_is_not_removed_between_its_put_and_its_row(
+    contexts: list[Context], owner: Caller
+) -> None:
+    """The last file of a content is erased at one server while another is about to keep a new file
+    of it.
+    """
     keeping, erasing = contexts
     old = create_file(erasing, owner, FileCreate(filename="old", type="txt", content="the same"))
     thread = threading.Thread(target=erase_file, args=(erasing, owner, old.filename))
 
-    with held(keeping, Owner(account_id=owner.account_id, pinned_user_id=None), [("new", "txt", b"the same")]) as [file]:
+    with held(
+        keeping,
+        Owner(account_id=owner.account_id, pinned_user_id=None),
+        [("new", "txt", b"the same")],
+    ) as [file]:
         thread.start()
         while thread.is_alive() and not keeping.store.read(lambda tx: tx.the(WAITING)).n:
             pass  # until it wants to remove the content, or has done so

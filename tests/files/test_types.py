@@ -31,7 +31,9 @@ def refusal(content: str, kind: FileType) -> str:
     return str(fault["detail"])
 
 
-@pytest.mark.parametrize("kind", [kind for kind in get_args(FileType) if kind not in (*BINARY, "json")])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in get_args(FileType) if kind not in (*BINARY, "json")]
+)
 def test_text_is_kept_as_it_is(kind: FileType) -> None:
     assert content_of(" <é>\r\n\t语 ", kind) == " <é>\r\n\t语 ".encode()
 
@@ -53,7 +55,17 @@ def test_what_base64_holds_is_kept(content: bytes, kind: FileType) -> None:
 
 @pytest.mark.parametrize("kind", BINARY)
 @pytest.mark.parametrize(
-    "content", ["not base64", "iVBORw0KGgo", "iVBORw0KGgo=\n", " iVBORw0KGgo=", "iVBO-w0K_go=", "iVBOR===", "é", "data:;base64,AAAA"]
+    "content",
+    [
+        "not base64",
+        "iVBORw0KGgo",
+        "iVBORw0KGgo=\n",
+        " iVBORw0KGgo=",
+        "iVBO-w0K_go=",
+        "iVBOR===",
+        "é",
+        "data:;base64,AAAA",
+    ],
 )
 def test_what_is_not_base64_is_refused(content: str, kind: FileType) -> None:
     """decisions.md, Files: 'Binary types are checked (base64, magic bytes)'."""
@@ -77,13 +89,28 @@ def test_another_beginning_is_refused(content: bytes, kind: FileType) -> None:
     assert "base64" in refusal(coded(content), kind)
 
 
-@pytest.mark.parametrize("content", ["{}", "[]", '"é"', "1.5e3", " null\n", '{"a": [1, {"b": "\\ud83d\\ude80"}]}'])
+@pytest.mark.parametrize(
+    "content", ["{}", "[]", '"é"', "1.5e3", " null\n", '{"a": [1, {"b": "\\ud83d\\ude80"}]}']
+)
 def test_json_is_kept_as_it_was_written(content: str) -> None:
     assert content_of(content, "json") == content.encode()
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", "{'a': 1}", "[1,]", "NaN", "[Infinity]", "{} {}", '"\\ud800"', "[" * 100_000, "01", "\ufeff{}"]
+    "content",
+    [
+        "",
+        "{",
+        "{'a': 1}",
+        "[1,]",
+        "NaN",
+        "[Infinity]",
+        "{} {}",
+        '"\\ud800"',
+        "[" * 100_000,
+        "01",
+        "\ufeff{}",
+    ],
 )
 def test_what_is_not_json_is_refused(content: str) -> None:
     assert "not JSON" in refusal(content, "json")
@@ -91,7 +118,16 @@ def test_what_is_not_json_is_refused(content: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["../up.txt", "a/../../up.txt", "..", "/etc/passwd", "\\\\host\\share", "C:\\a.txt", "c:a.txt", "a\\..\\..\\b"],
+    [
+        "../up.txt",
+        "a/../../up.txt",
+        "..",
+        "/etc/passwd",
+        "\\\\host\\share",
+        "C:\\a.txt",
+        "c:a.txt",
+        "a\\..\\..\\b",
+    ],
 )
 def test_an_archive_that_unpacks_elsewhere_is_refused(name: str) -> None:
     assert "outside" in refusal(coded(archive({"good.txt": b"a", name: b"b"})), "zip")
@@ -105,7 +141,9 @@ def test_an_archive_that_says_it_is_huge_is_refused() -> None:
     noise = bytes(range(256)) * 20_000
     made = archive({"a": noise[:200_000]})
 
-    assert f"{limits.ZIP_UNPACKED_BYTES_MAX:,}" in refusal(coded(saying(made, limits.ZIP_UNPACKED_BYTES_MAX + 1)), "zip")
+    assert f"{limits.ZIP_UNPACKED_BYTES_MAX:,}" in refusal(
+        coded(saying(made, limits.ZIP_UNPACKED_BYTES_MAX + 1)), "zip"
+    )
 
 
 def test_an_archive_that_grows_a_hundredfold_is_refused() -> None:
@@ -117,7 +155,9 @@ def test_an_archive_of_too_many_entries_is_refused() -> None:
     made = archive({"a": b"a"})
     at = made.index(b"PK\x01\x02")
 
-    assert "entries" in refusal(coded(made[:at] + b"PK\x01\x02" * limits.ZIP_ENTRIES_MAX + made[at:]), "zip")
+    assert "entries" in refusal(
+        coded(made[:at] + b"PK\x01\x02" * limits.ZIP_ENTRIES_MAX + made[at:]), "zip"
+    )
 
 
 @given(data())

@@ -20,7 +20,10 @@ from remembrancer.settings import Settings
 
 openai = pytest.importorskip("openai", reason="the package `openai` is not installed")
 PATH = "/v1/chat/completions"
-ASKED = [{"role": "system", "content": "You are a pirate."}, {"role": "user", "content": "When does the ferry leave?"}]
+ASKED = [
+    {"role": "system", "content": "You are a pirate."},
+    {"role": "user", "content": "When does the ferry leave?"},
+]
 
 
 class Served:
@@ -41,14 +44,20 @@ def serve(folder: Path) -> Iterator[Callable[..., Served]]:
 
         def begin(*plays: Play) -> Served:
             model = stack.enter_context(endpoint(*plays))
-            settings = Settings(data=folder, embedder="none", durability="normal", model_chat=model.named())
+            settings = Settings(
+                data=folder, embedder="none", durability="normal", model_chat=model.named()
+            )
             context = testing.context(folder, settings=settings)
             stack.callback(context.close)
             key = new_key(context)
             with TestClient(make_app(context)) as client:
-                Http(client, context, key).remember("When does the ferry to Elba leave?", "At 9:40 from pier 3.")
+                Http(client, context, key).remember(
+                    "When does the ferry to Elba leave?", "At 9:40 from pier 3."
+                )
             port = stack.enter_context(serving(make_app(context)))
-            client = stack.enter_context(openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key=key, max_retries=0))
+            client = stack.enter_context(
+                openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key=key, max_retries=0)
+            )
             return Served(context, client, model)
 
         yield begin
@@ -61,13 +70,19 @@ def events(context: Context) -> list[tuple[str, str, str]]:
 
 
 def test_it_recalls_forwards_and_remembers(serve: Callable[..., Served]) -> None:
-    """Issue: 'it recalls, injects fenced memory, forwards to the configured model, remembers the turn, and returns the clean answer'."""
+    """Issue: 'it recalls, injects fenced memory, forwards to the configured model, remembers the
+    turn, and returns the clean answer'.
+    """
     served = serve(says("At 9:40, arr.\nTASK_DONE\nREM | #1 | READ | VERIFY | CORRECT | OUTPUT"))
 
     answer = served.ask(temperature=0.7, max_tokens=50, extra_body={"session_id": "sea"})
 
     assert answer.choices[0].message.content == "At 9:40, arr."
-    assert (answer.model, answer.choices[0].finish_reason, answer.usage.total_tokens) == ("tiny", "stop", 77)
+    assert (answer.model, answer.choices[0].finish_reason, answer.usage.total_tokens) == (
+        "tiny",
+        "stop",
+        77,
+    )
     assert events(served.context)[1] == ("sea", "When does the ferry leave?", "At 9:40, arr.")
     [body] = served.model.asked
     assert [message["role"] for message in body["messages"]] == ["system", "system", "user"]
@@ -86,14 +101,20 @@ def test_it_streams(serve: Callable[..., Served]) -> None:
 
     chunks = list(served.ask(stream=True, stream_options={"include_usage": True}))
 
-    assert [chunk.choices[0].delta.content for chunk in chunks if chunk.choices] == ["At 9:40. ", "From pier 3.", None]
+    assert [chunk.choices[0].delta.content for chunk in chunks if chunk.choices] == [
+        "At 9:40. ",
+        "From pier 3.",
+        None,
+    ]
     assert len({chunk.id for chunk in chunks}) == 1
     assert chunks[-2].choices[0].finish_reason == "stop"
     assert chunks[-1].usage.total_tokens == 77
     assert events(served.context)[1][2] == "At 9:40. From pier 3."
 
 
-def test_a_stream_that_breaks_off_is_an_error_and_keeps_nothing(serve: Callable[..., Served]) -> None:
+def test_a_stream_that_breaks_off_is_an_error_and_keeps_nothing(
+    serve: Callable[..., Served],
+) -> None:
     """What was streamed cannot be taken back, so no other model goes on in its place."""
     served = serve(streams(["At 9:40. ", "From"], done=False))
 
@@ -132,7 +153,9 @@ def test_the_same_key_gives_the_first_answer_again(serve: Callable[..., Served])
     assert len(served.model.asked) == 1
     streamed = list(served.ask(extra_headers={"Idempotency-Key": "c-2"}, stream=True))
     repeated = list(served.ask(extra_headers={"Idempotency-Key": "c-2"}, stream=True))
-    assert streamed[0].choices[0].delta.content == repeated[0].choices[0].delta.content == "At 9:40."
+    assert (
+        streamed[0].choices[0].delta.content == repeated[0].choices[0].delta.content == "At 9:40."
+    )
     assert len(served.model.asked) == 2
 
 
@@ -153,7 +176,14 @@ def test_without_a_chat_model_it_says_which_setting_is_missing(http: Http) -> No
         {"messages": [{"role": "user", "content": " "}]},
         {"messages": [{"role": "assistant", "content": "Hi"}]},
         {"messages": [{"role": "tool", "content": "Hi"}]},
-        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x"}}]}]},
+        {
+            "messages": [
+                {
+                    "role": "user",
+                    "content": [{"type": "image_url", "image_url": {"url": "http://x"}}],
+                }
+            ]
+        },
         {"messages": ASKED, "n": 2},
         {"messages": ASKED, "tools": [{"type": "function"}]},
         {"messages": ASKED, "response_format": {"type": "json_object"}},
@@ -168,13 +198,23 @@ def test_texts_in_parts_are_one_text(serve: Callable[..., Served]) -> None:
     served = serve(says("Hm."))
 
     served.ask(
-        messages=[{"role": "user", "content": [{"type": "text", "text": "When does "}, {"type": "text", "text": "the ferry leave?"}]}]
+        messages=[
+            {
+                "role": "user",
+                "content": [
+                    {"type": "text", "text": "When does "},
+                    {"type": "text", "text": "the ferry leave?"},
+                ],
+            }
+        ]
     )
 
     assert events(served.context)[1][1] == "When does the ferry leave?"
 
 
-def test_it_lists_itself_for_clients_that_ask_what_models_there_are(serve: Callable[..., Served]) -> None:
+def test_it_lists_itself_for_clients_that_ask_what_models_there_are(
+    serve: Callable[..., Served],
+) -> None:
     served = serve(says("Aye."))
 
     assert [model.id for model in served.client.models.list()] == ["memory"]

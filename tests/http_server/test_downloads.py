@@ -1,4 +1,6 @@
-"""A created file comes as an attachment that can do nothing, to those who may have it, whole or in part."""
+"""A created file comes as an attachment that can do nothing, to those who may have it, whole or in
+part.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ CREATE = "/api/v7/tools/create-file"
 CONTENT = "0123456789" * 10
 
 
-def make(http: Http, content: str = CONTENT, kind: str = "txt", filename: str = "Ferry times") -> Any:
+def make(
+    http: Http, content: str = CONTENT, kind: str = "txt", filename: str = "Ferry times"
+) -> Any:
     """The answer to a file that was made."""
     answer = http.post(CREATE, {"filename": filename, "content": content, "type": kind})
     assert answer.status_code == 200, answer.text
@@ -44,7 +48,13 @@ def test_its_headers_let_a_browser_do_nothing_with_it_but_keep_it(http: Http) ->
 
 
 @pytest.mark.parametrize(
-    ("filename", "plain"), [("Ferry times", "Ferry times"), ("Résumé", "R_sum_"), ("時刻表", "___"), ('a"; filename="b', "a filenameb")]
+    ("filename", "plain"),
+    [
+        ("Ferry times", "Ferry times"),
+        ("Résumé", "R_sum_"),
+        ("時刻表", "___"),
+        ('a"; filename="b', "a filenameb"),
+    ],
 )
 def test_the_name_is_told_to_old_readers_and_new(http: Http, filename: str, plain: str) -> None:
     """RFC 6266 and RFC 5987: `filename*`."""
@@ -57,7 +67,11 @@ def test_the_name_is_told_to_old_readers_and_new(http: Http, filename: str, plai
 
 
 def test_without_key_or_link_the_answer_is_401(http: Http) -> None:
-    """decisions.md, Files: '`/download/<filename>` needs the Bearer key of the same account, ... or a signed expiring link'."""
+    """decisions.md, Files:
+
+    '`/download/<filename>` needs the Bearer key of the same account, ... or a signed expiring
+    link'.
+    """
     answer = http.with_key(None).get(make(http)["url"])
 
     assert answer.status_code == 401
@@ -92,7 +106,9 @@ def test_a_link_that_has_ended_is_not_found(http: Http, clock: testing.FrozenClo
         (lambda url: url.replace("/Ferry", "/ferry"), 404),
     ],
 )
-def test_a_link_that_was_changed_opens_nothing(http: Http, change: Callable[[str], str], status: int) -> None:
+def test_a_link_that_was_changed_opens_nothing(
+    http: Http, change: Callable[[str], str], status: int
+) -> None:
     assert http.with_key(None).get(change(make(http)["download_url"])).status_code == status
 
 
@@ -160,7 +176,19 @@ def test_one_part_can_be_asked_for(http: Http, asked: str, part: str, told: str)
 
 
 @pytest.mark.parametrize(
-    "asked", ["bytes=0-1,4-5", "bytes=5-4", "bytes=-", "bytes=a-b", "lines=0-4", "", "0-4", "bytes=0-4-5", "bytes=--1", "bytes=٠-٤"]
+    "asked",
+    [
+        "bytes=0-1,4-5",
+        "bytes=5-4",
+        "bytes=-",
+        "bytes=a-b",
+        "lines=0-4",
+        "",
+        "0-4",
+        "bytes=0-4-5",
+        "bytes=--1",
+        "bytes=٠-٤",
+    ],
 )
 def test_a_range_that_is_none_or_many_gets_the_whole(http: Http, asked: str) -> None:
     answer = http.get(make(http)["url"], headers={"Range": asked.encode()})
@@ -169,7 +197,9 @@ def test_a_range_that_is_none_or_many_gets_the_whole(http: Http, asked: str) -> 
     assert answer.headers["accept-ranges"] == "bytes"
 
 
-@pytest.mark.parametrize("asked", ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=999999999999999999-"])
+@pytest.mark.parametrize(
+    "asked", ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=999999999999999999-"]
+)
 def test_a_part_that_is_not_there_is_416(http: Http, asked: str) -> None:
     answer = http.get(make(http)["url"], headers={"Range": asked})
 
@@ -190,17 +220,28 @@ def test_a_part_of_what_has_changed_is_the_whole(http: Http) -> None:
     made = make(http)
     etag = http.get(made["url"]).headers["etag"]
 
-    assert http.get(made["url"], headers={"Range": "bytes=0-4", "If-Range": etag}).status_code == 206
-    assert http.get(made["url"], headers={"Range": "bytes=0-4", "If-Range": '"other"'}).status_code == 200
+    assert (
+        http.get(made["url"], headers={"Range": "bytes=0-4", "If-Range": etag}).status_code == 206
+    )
+    assert (
+        http.get(made["url"], headers={"Range": "bytes=0-4", "If-Range": '"other"'}).status_code
+        == 200
+    )
 
 
-@pytest.mark.parametrize(("known", "status"), [("{}", 304), ("W/{}", 304), ('"x", {}', 304), ("*", 304), ('"x"', 200), ("", 200)])
+@pytest.mark.parametrize(
+    ("known", "status"),
+    [("{}", 304), ("W/{}", 304), ('"x", {}', 304), ("*", 304), ('"x"', 200), ("", 200)],
+)
 def test_what_one_has_is_not_sent_again(http: Http, known: str, status: int) -> None:
     """RFC 9110, 13.1.2: If-None-Match."""
     made = make(http)
     etag = http.get(made["url"]).headers["etag"]
     answer = http.get(
-        made["url"], headers={"If-None-Match": known.format(etag), "Range": "bytes=0-"} if status == 304 else {"If-None-Match": known}
+        made["url"],
+        headers={"If-None-Match": known.format(etag), "Range": "bytes=0-"}
+        if status == 304
+        else {"If-None-Match": known},
     )
 
     assert answer.status_code == status
@@ -230,12 +271,16 @@ def test_a_content_that_is_gone_is_503_and_not_an_empty_file(http: Http, folder:
     assert str(folder) not in http.get(made["url"]).text
 
 
-def test_a_large_file_comes_whole_over_a_real_connection(http: Http, connect: Callable[[], socket.socket]) -> None:
+def test_a_large_file_comes_whole_over_a_real_connection(
+    http: Http, connect: Callable[[], socket.socket]
+) -> None:
     """In pieces: no more than one of them is in memory."""
     content = PNG + os.urandom(3_000_000)
     made = make(http, base64.b64encode(content).decode(), "png")
     connection = connect()
-    connection.sendall(f"GET {made['download_url']} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode())
+    connection.sendall(
+        f"GET {made['download_url']} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
+    )
     received = b"".join(iter(lambda: connection.recv(1 << 20), b""))
     head, _, body = received.partition(b"\r\n\r\n")
 
@@ -255,7 +300,13 @@ def test_its_answers_are_in_the_document(http: Http) -> None:
     operation = http.get("/openapi.json").json()["paths"]["/download/{filename}"]["get"]
 
     assert operation["responses"].keys() >= {"200", "206", "304", "401", "404", "416", "422"}
-    assert {row["name"] for row in operation["parameters"]} == {"filename", "exp", "sig", "Range", "If-None-Match"}
+    assert {row["name"] for row in operation["parameters"]} == {
+        "filename",
+        "exp",
+        "sig",
+        "Range",
+        "If-None-Match",
+    }
     assert operation["security"] == [{}, {"key": []}]
 
 
@@ -266,9 +317,14 @@ def make_orphan(context: Context) -> None:
 
 
 class TestAfterAKill:
-    """The content is durable before its row: a server that was killed in between removes it at its next start."""
+    """The content is durable before its row:
 
-    def test_an_orphan_is_swept_at_the_start(self, folder: Path, clock: testing.FrozenClock) -> None:
+    a server that was killed in between removes it at its next start.
+    """
+
+    def test_an_orphan_is_swept_at_the_start(
+        self, folder: Path, clock: testing.FrozenClock
+    ) -> None:
         clock.advance(100 * 365 * 24 * 3_600_000)
         context = testing.context(folder, clock=clock)
         make_orphan(context)

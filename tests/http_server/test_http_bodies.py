@@ -44,7 +44,13 @@ NOT_JSON = {
     "100,000 deep beside a lone surrogate": b'["\\ud800",' + b"[" * 100_000,
     "a number of 5,000 digits": b'{"top_k": ' + b"9" * 5_000 + b"}",
 }
-NOT_AN_OBJECT = {"null": b"null", "a list": b"[]", "a text": b'"a"', "a number": b"1", "true": b"true"}
+NOT_AN_OBJECT = {
+    "null": b"null",
+    "a list": b"[]",
+    "a text": b'"a"',
+    "a number": b"1",
+    "true": b"true",
+}
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -114,7 +120,9 @@ INVALID: list[tuple[str, dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("path", "wrong", "pointer"), INVALID)
-def test_a_value_that_breaks_the_model_is_422_and_says_where(http: Http, path: str, wrong: dict[str, Any], pointer: str) -> None:
+def test_a_value_that_breaks_the_model_is_422_and_says_where(
+    http: Http, path: str, wrong: dict[str, Any], pointer: str
+) -> None:
     """decisions.md, Errors: 'Validation errors add errors: [{pointer, detail}]'."""
     before = http.rows()
     answer = http.post(path, {**GOOD[path], **wrong})
@@ -131,7 +139,9 @@ def test_a_missing_member_is_422_and_named(http: Http, path: str, name: str) -> 
     answer = http.post(path, body)
 
     assert answer.status_code == 422
-    assert [f["detail"].partition(":")[0] for f in answer.json()["errors"] if f["pointer"] == f"/{name}"] == ["Field required"]
+    assert [
+        f["detail"].partition(":")[0] for f in answer.json()["errors"] if f["pointer"] == f"/{name}"
+    ] == ["Field required"]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +149,10 @@ def test_a_missing_member_is_422_and_named(http: Http, path: str, name: str) -> 
     [
         (b'{"query_text": "\\ud800", "user_id": "owner"}', "/query_text"),
         (b'{"query_text": "a \\udfff b", "user_id": "owner"}', "/query_text"),
-        (b'{"query_text": "a", "user_id": "owner", "focus_words": ["b", "\\ud83d\\ud83d"]}', "/focus_words/1"),
+        (
+            b'{"query_text": "a", "user_id": "owner", "focus_words": ["b", "\\ud83d\\ud83d"]}',
+            "/focus_words/1",
+        ),
         (b'{"query_text": "a", "user_id": "owner", "unknown": "\\ud800"}', "/unknown"),
         (b'{"query_text": "a", "user_id": "owner", "\\ud800": 1}', ""),
     ],
@@ -153,14 +166,25 @@ def test_a_lone_surrogate_is_422_and_says_where(http: Http, body: bytes, pointer
 
 
 def test_a_surrogate_pair_is_a_character_like_any_other(http: Http) -> None:
-    answer = http.post_bytes("/api/v7/remember", b'{"query": "\\ud83e\\udd94?", "response": "a hedgehog"}')
+    answer = http.post_bytes(
+        "/api/v7/remember", b'{"query": "\\ud83e\\udd94?", "response": "a hedgehog"}'
+    )
 
     assert http.get(f"/api/v7/event/{answer.json()['event_id']}").json()["query"] == "🦔?"
 
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
-    "kind", [None, "", "text/plain", "application/xml", "application/jsonx", "application/json; charset=utf-16", "text/json"]
+    "kind",
+    [
+        None,
+        "",
+        "text/plain",
+        "application/xml",
+        "application/jsonx",
+        "application/json; charset=utf-16",
+        "text/json",
+    ],
 )
 def test_another_content_type_or_none_is_415(http: Http, path: str, kind: str | None) -> None:
     headers = {} if kind is None else {"Content-Type": kind}
@@ -170,20 +194,34 @@ def test_another_content_type_or_none_is_415(http: Http, path: str, kind: str | 
 
 
 def test_a_compressed_body_is_415(http: Http) -> None:
-    assert http.post_bytes("/api/v7/memory", b"\x1f\x8b", **{"content-encoding": "gzip"}).status_code == 415
+    assert (
+        http.post_bytes("/api/v7/memory", b"\x1f\x8b", **{"content-encoding": "gzip"}).status_code
+        == 415
+    )
 
 
 @pytest.mark.parametrize(
-    "kind", ["application/json", "Application/JSON", "application/json; charset=UTF-8", 'application/json;charset="utf-8"']
+    "kind",
+    [
+        "application/json",
+        "Application/JSON",
+        "application/json; charset=UTF-8",
+        'application/json;charset="utf-8"',
+    ],
 )
 def test_json_is_announced_in_several_ways(http: Http, kind: str) -> None:
     body = json.dumps(GOOD["/api/v7/memory"]).encode()
 
-    assert http.ask("POST", "/api/v7/memory", content=body, headers={"Content-Type": kind}).status_code == 200
+    assert (
+        http.ask("POST", "/api/v7/memory", content=body, headers={"Content-Type": kind}).status_code
+        == 200
+    )
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_unknown_members_are_ignored_and_of_two_of_a_name_the_last_counts(http: Http, path: str) -> None:
+def test_unknown_members_are_ignored_and_of_two_of_a_name_the_last_counts(
+    http: Http, path: str
+) -> None:
     """decisions.md, Errors: 'Unknown body fields are ignored'."""
     body = json.dumps({**GOOD[path], "new_in_8.9": 5, "new_in_9.0": {"a": [None]}})
     doubled = body[:-1] + ', "session_id": 5, "session_id": "s"}'
@@ -195,7 +233,16 @@ def test_unknown_members_are_ignored_and_of_two_of_a_name_the_last_counts(http: 
 @pytest.mark.parametrize(
     "body",
     [
-        json.dumps({"query_text": 5, "user_id": MARK, MARK: 1, "top_k": MARK, "after": MARK, "focus_words": [{MARK: MARK}]}).encode(),
+        json.dumps(
+            {
+                "query_text": 5,
+                "user_id": MARK,
+                MARK: 1,
+                "top_k": MARK,
+                "after": MARK,
+                "focus_words": [{MARK: MARK}],
+            }
+        ).encode(),
         json.dumps({"query_text": MARK + "\x00", "user_id": [MARK]}).encode(),
         b'{"query_text": "\\ud800 ' + MARK.encode() + b'", "user_id": "a"}',
         b'{"' + MARK.encode() + b'": "\\ud800"}',
@@ -225,17 +272,26 @@ def test_a_body_of_the_largest_size_is_read_and_one_byte_more_is_not(http: Http,
 def test_an_idempotency_key_that_cannot_be_one_is_422(http: Http, given: str | bytes) -> None:
     before = http.rows()
 
-    assert http.post("/api/v7/remember", GOOD["/api/v7/remember"], headers={"Idempotency-Key": given}).status_code == 422
+    assert (
+        http.post(
+            "/api/v7/remember", GOOD["/api/v7/remember"], headers={"Idempotency-Key": given}
+        ).status_code
+        == 422
+    )
     assert http.rows() == before
 
 
 ANY_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 NAMES = st.sampled_from(sorted({*MemoryQuery.model_fields, *Turn.model_fields, "x/y", "~"}))
 
 
-@given(st.binary() | st.dictionaries(NAMES | st.text(), ANY_JSON).map(lambda body: json.dumps(body).encode()))
+@given(
+    st.binary()
+    | st.dictionaries(NAMES | st.text(), ANY_JSON).map(lambda body: json.dumps(body).encode())
+)
 def test_any_bytes_are_read_or_refused_with_a_problem(raw: bytes) -> None:
     for model in (MemoryQuery, Turn):
         try:

@@ -25,7 +25,9 @@ TURN = json.dumps({"query": "When?", "response": "At 9:40."}).encode()
 
 def head(method: str, path: str, *headers: str) -> bytes:
     """The head of a request."""
-    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode("latin-1")
+    return "\r\n".join([f"{method} {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode(
+        "latin-1"
+    )
 
 
 def read_answer(connection: socket.socket) -> tuple[int, dict[str, str], bytes]:
@@ -51,11 +53,19 @@ def key(context: Context) -> str:
     return new_key(context)
 
 
-def test_ten_megabytes_in_chunks_are_refused_once_they_are_too_many(connect: Connect, context: Context, key: str) -> None:
+def test_ten_megabytes_in_chunks_are_refused_once_they_are_too_many(
+    connect: Connect, context: Context, key: str
+) -> None:
     """Issue, Bad input: '10 MB bodies (chunked too)'."""
     connection, before = connect(), rows(context)
     connection.sendall(
-        head("POST", "/api/v7/remember", f"Authorization: Bearer {key}", "Content-Type: application/json", "Transfer-Encoding: chunked")
+        head(
+            "POST",
+            "/api/v7/remember",
+            f"Authorization: Bearer {key}",
+            "Content-Type: application/json",
+            "Transfer-Encoding: chunked",
+        )
     )
     for chunk in chunks(10 * MIB):
         connection.sendall(chunk)
@@ -63,7 +73,11 @@ def test_ten_megabytes_in_chunks_are_refused_once_they_are_too_many(connect: Con
 
     status, headers, body = read_answer(connection)
 
-    assert (status, headers["content-type"], json.loads(body)["error"]) == (413, "application/problem+json", "too_large")
+    assert (status, headers["content-type"], json.loads(body)["error"]) == (
+        413,
+        "application/problem+json",
+        "too_large",
+    )
     assert rows(context) == before
 
 
@@ -77,10 +91,18 @@ def test_too_many_bytes_without_a_key_are_too_many_bytes(connect: Connect) -> No
     assert read_answer(connection)[0] == 413
 
 
-def test_an_announced_ten_megabytes_are_refused_before_one_is_sent(connect: Connect, key: str) -> None:
+def test_an_announced_ten_megabytes_are_refused_before_one_is_sent(
+    connect: Connect, key: str
+) -> None:
     connection = connect()
     connection.sendall(
-        head("POST", "/api/v7/remember", f"Authorization: Bearer {key}", f"Content-Length: {10 * MIB}", "Expect: 100-continue")
+        head(
+            "POST",
+            "/api/v7/remember",
+            f"Authorization: Bearer {key}",
+            f"Content-Length: {10 * MIB}",
+            "Expect: 100-continue",
+        )
     )
 
     assert read_answer(connection)[0] == 413
@@ -88,7 +110,9 @@ def test_an_announced_ten_megabytes_are_refused_before_one_is_sent(connect: Conn
 
 def test_after_a_refused_body_the_same_connection_still_serves(connect: Connect) -> None:
     connection = connect()
-    connection.sendall(head("POST", "/api/v7/remember", f"Content-Length: {2 * MIB}") + b" " * (2 * MIB))
+    connection.sendall(
+        head("POST", "/api/v7/remember", f"Content-Length: {2 * MIB}") + b" " * (2 * MIB)
+    )
     refused = read_answer(connection)[0]
     connection.sendall(head("GET", "/healthz"))
 
@@ -98,7 +122,13 @@ def test_after_a_refused_body_the_same_connection_still_serves(connect: Connect)
 def test_a_body_in_small_chunks_is_one_body(connect: Connect, key: str) -> None:
     connection = connect()
     connection.sendall(
-        head("POST", "/api/v7/remember", f"Authorization: Bearer {key}", "Content-Type: application/json", "Transfer-Encoding: chunked")
+        head(
+            "POST",
+            "/api/v7/remember",
+            f"Authorization: Bearer {key}",
+            "Content-Type: application/json",
+            "Transfer-Encoding: chunked",
+        )
     )
     for byte in TURN:
         connection.sendall(b"1\r\n" + bytes([byte]) + b"\r\n")
@@ -114,7 +144,13 @@ def test_json_100_000_deep_is_400(connect: Connect, key: str) -> None:
     body = b'{"query":' * 100_000 + b"1" + b"}" * 100_000
     connection = connect()
     connection.sendall(
-        head("POST", "/api/v7/remember", f"Authorization: Bearer {key}", "Content-Type: application/json", f"Content-Length: {len(body)}")
+        head(
+            "POST",
+            "/api/v7/remember",
+            f"Authorization: Bearer {key}",
+            "Content-Type: application/json",
+            f"Content-Length: {len(body)}",
+        )
         + body
     )
 
@@ -125,7 +161,9 @@ def test_json_100_000_deep_is_400(connect: Connect, key: str) -> None:
 
 @pytest.mark.parametrize("second", ["Bearer sk_00", "Basic YTpi", ""])
 @pytest.mark.parametrize("good_first", [True, False])
-def test_doubled_keys_are_401_even_when_one_is_good(connect: Connect, key: str, second: str, good_first: bool) -> None:
+def test_doubled_keys_are_401_even_when_one_is_good(
+    connect: Connect, key: str, second: str, good_first: bool
+) -> None:
     """Issue, Bad input: 'doubled keys'."""
     both = [f"Authorization: Bearer {key}", f"Authorization: {second}"]
     connection = connect()
@@ -162,17 +200,25 @@ def test_head_sends_no_body_and_the_connection_goes_on(connect: Connect) -> None
         b"GET / HTTP/1.1\r\n" + b"X: a\r\n" * wire.HEAD_BYTES_MAX,
     ],
 )
-def test_what_is_not_http_is_a_problem_too_and_the_end_of_the_connection(connect: Connect, sent: bytes) -> None:
+def test_what_is_not_http_is_a_problem_too_and_the_end_of_the_connection(
+    connect: Connect, sent: bytes
+) -> None:
     connection = connect()
     connection.sendall(sent)
 
     status, headers, body = read_answer(connection)
 
-    assert (status, headers["content-type"], json.loads(body)["error"]) == (400, "application/problem+json", "malformed_request")
+    assert (status, headers["content-type"], json.loads(body)["error"]) == (
+        400,
+        "application/problem+json",
+        "malformed_request",
+    )
     assert connection.recv(1) == b""
 
 
-def test_a_head_that_never_ends_is_hung_up_on(monkeypatch: pytest.MonkeyPatch, connect: Connect) -> None:
+def test_a_head_that_never_ends_is_hung_up_on(
+    monkeypatch: pytest.MonkeyPatch, connect: Connect
+) -> None:
     monkeypatch.setattr(wire, "HEAD_SECONDS_MAX", 0.05)
     slow, idle = connect(), connect()
     slow.sendall(b"GET / HTTP/1.1\r\nHost:")
@@ -180,7 +226,9 @@ def test_a_head_that_never_ends_is_hung_up_on(monkeypatch: pytest.MonkeyPatch, c
     assert (slow.recv(1), idle.recv(1)) == (b"", b"")
 
 
-def test_a_further_request_on_a_connection_has_as_little_time(monkeypatch: pytest.MonkeyPatch, connect: Connect) -> None:
+def test_a_further_request_on_a_connection_has_as_little_time(
+    monkeypatch: pytest.MonkeyPatch, connect: Connect
+) -> None:
     connection = connect()
     connection.sendall(head("GET", "/healthz"))
     status = read_answer(connection)[0]
@@ -196,10 +244,16 @@ def test_a_body_that_never_ends_is_given_up() -> None:
         raise AssertionError
 
     with pytest.raises(TooSlow):
-        asyncio.run(bodies.receive(Request({"type": "http", "headers": []}, nothing_comes), 100, seconds_max=0.01))
+        asyncio.run(
+            bodies.receive(
+                Request({"type": "http", "headers": []}, nothing_comes), 100, seconds_max=0.01
+            )
+        )
 
 
-def test_the_same_write_sent_eight_times_at_once_is_done_once(connect: Connect, context: Context, key: str) -> None:
+def test_the_same_write_sent_eight_times_at_once_is_done_once(
+    connect: Connect, context: Context, key: str
+) -> None:
     """decisions.md, Errors: 'the same key and body gives the first answer again'."""
     request = head(
         "POST",
@@ -224,10 +278,18 @@ def test_the_same_write_sent_eight_times_at_once_is_done_once(connect: Connect, 
     assert rows(context)["events"] == 1
 
 
-def test_a_client_that_hangs_up_in_the_middle_of_a_body_leaves_nothing(connect: Connect, context: Context, key: str) -> None:
+def test_a_client_that_hangs_up_in_the_middle_of_a_body_leaves_nothing(
+    connect: Connect, context: Context, key: str
+) -> None:
     before, connection = rows(context), connect()
     connection.sendall(
-        head("POST", "/api/v7/remember", f"Authorization: Bearer {key}", "Content-Type: application/json", "Content-Length: 500")
+        head(
+            "POST",
+            "/api/v7/remember",
+            f"Authorization: Bearer {key}",
+            "Content-Type: application/json",
+            "Content-Length: 500",
+        )
     )
     connection.sendall(TURN)
     connection.close()

@@ -1,4 +1,6 @@
-"""OpenAPI says what is served and nothing else, its examples work, and the pages need nothing from outside."""
+"""OpenAPI says what is served and nothing else, its examples work, and the pages need nothing from
+outside.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +48,15 @@ def methods() -> set[str]:
 
 def test_what_is_documented_is_what_is_served(app: Starlette, methods: set[str]) -> None:
     """Issue: 'OpenAPI says what is served and nothing else'."""
-    documented = {(method.upper(), path) for path, item in app.state.document["paths"].items() for method in item.keys() & methods}
+    documented = {
+        (method.upper(), path)
+        for path, item in app.state.document["paths"].items()
+        for method in item.keys() & methods
+    }
     routes = [r for r in app.routes if isinstance(r, Route)]
-    served = {(m, r.path) for r in routes for m in r.methods or () if r.path not in {*CONSOLE, MCP}}  # pages for people; another protocol
+    served = {
+        (m, r.path) for r in routes for m in r.methods or () if r.path not in {*CONSOLE, MCP}
+    }  # pages for people; another protocol
 
     assert documented == {(m, p) for m, p in served if m != "HEAD"}
     assert {r.path for r in routes} == {path for _, path in served} | {*CONSOLE, MCP}
@@ -64,14 +72,20 @@ def test_it_is_openapi_3_1_labelled_8_3_for_everyone(http: Http) -> None:
 
 
 def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]]:
-    return [(method, path, operation) for path, item in document["paths"].items() for method, operation in item.items()]
+    return [
+        (method, path, operation)
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+    ]
 
 
 def test_each_operation_has_an_id_of_its_own_and_says_what_it_does(app: Starlette) -> None:
     every = operations(app.state.document)
 
     assert len({operation["operationId"] for _, _, operation in every}) == len(every)
-    assert all(operation["summary"] and operation["description"].endswith(".") for _, _, operation in every)
+    assert all(
+        operation["summary"] and operation["description"].endswith(".") for _, _, operation in every
+    )
 
 
 def test_every_reference_leads_somewhere(app: Starlette) -> None:
@@ -90,13 +104,19 @@ def test_every_reference_leads_somewhere(app: Starlette) -> None:
                 follow(value)
 
     follow(document)
-    assert document["components"]["schemas"].keys() >= {"MemoryQuery", "MemoryAnswer", "ProblemBody"}
+    assert document["components"]["schemas"].keys() >= {
+        "MemoryQuery",
+        "MemoryAnswer",
+        "ProblemBody",
+    }
 
 
 def test_a_key_is_asked_for_exactly_where_the_document_says_so(http: Http, app: Starlette) -> None:
     for method, path, operation in operations(app.state.document):
         open_to_all = not operation["security"] or {} in operation["security"]
-        status = http.with_key(None).ask(method.upper(), path.replace("{event_id}", "ev_1")).status_code
+        status = (
+            http.with_key(None).ask(method.upper(), path.replace("{event_id}", "ev_1")).status_code
+        )
 
         assert (status != 401) == open_to_all or path in ("/metrics", "/download/{filename}"), path
 
@@ -105,7 +125,9 @@ EXAMPLES = [
     (endpoint, example)
     for endpoint in ROUTES
     if endpoint.request
-    for example in (endpoint.request.model_config.get("json_schema_extra") or {}).get("examples", [])  # type: ignore[union-attr]
+    for example in (endpoint.request.model_config.get("json_schema_extra") or {}).get(
+        "examples", []
+    )  # type: ignore[union-attr]
 ]
 
 
@@ -118,10 +140,19 @@ def context(folder: Path) -> Iterator[Context]:
 
 
 def make_mentioned(context: Context) -> None:
-    """What examples speak of: the turns that one summarises, the draft that one looks at, the cube that one votes on."""
-    remember(context, caller_for(context, "owner"), Turn(query="When?", response="At nine.", session_id="summer-trip"))
+    """What examples speak of:
+
+    the turns that one summarises, the draft that one looks at, the cube that one votes on.
+    """
     remember(
-        context, caller_for(context, "owner"), Turn(query="And the ferry?", response="The ferry leaves at 9:40 (ref: e_7k2m9x0v4t8qz).")
+        context,
+        caller_for(context, "owner"),
+        Turn(query="When?", response="At nine.", session_id="summer-trip"),
+    )
+    remember(
+        context,
+        caller_for(context, "owner"),
+        Turn(query="And the ferry?", response="The ferry leaves at 9:40 (ref: e_7k2m9x0v4t8qz)."),
     )
     make_granted(context, caller_for(context, "owner"))
     published = Agent(context, "somebody").publish()
@@ -132,7 +163,11 @@ def make_mentioned(context: Context) -> None:
 def make_granted(context: Context, owner: Caller) -> None:
     """The grant that one logs an action under, and revokes."""
     nginx = {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "deployer"}
-    made = grant(context, owner, GrantRequest(scope="/etc/nginx/*.conf", ttl_minutes=5, actions=["write"], agent="deployer"))
+    made = grant(
+        context,
+        owner,
+        GrantRequest(scope="/etc/nginx/*.conf", ttl_minutes=5, actions=["write"], agent="deployer"),
+    )
     rename = "update grants set grant_id = 'g_5v0n8k2m4t6wz' where grant_id = :made"
     context.store.write(lambda tx: tx.run(rename, made=made.grant_id))
     assert check(context, owner, PermissionCheck.model_validate(nginx)).allowed
@@ -153,7 +188,9 @@ def test_every_request_has_an_example() -> None:
     assert {endpoint.path for endpoint, _ in EXAMPLES} == {e.path for e in ROUTES if e.request}
 
 
-@pytest.mark.parametrize("path", [e.path for e in ROUTES if e.method == "GET" and e.answer and "{" not in e.path])
+@pytest.mark.parametrize(
+    "path", [e.path for e in ROUTES if e.method == "GET" and e.answer and "{" not in e.path]
+)
 def test_every_record_is_what_the_document_says(http: Http, path: str) -> None:
     endpoint = next(e for e in ROUTES if e.path == path and e.method == "GET")
     http.remember("When?", "At nine.", l1_summary="It was at nine.", l2_map="Nine.", user_id="ada")
@@ -246,7 +283,9 @@ def test_the_documentation_has_every_endpoint_and_every_error(http: Http) -> Non
     assert "`" not in text
 
 
-@pytest.mark.parametrize("host", ["evil.example'; rm -rf ~; '", '"><script>', "a b.example", "$(reboot)", "`x`"])
+@pytest.mark.parametrize(
+    "host", ["evil.example'; rm -rf ~; '", '"><script>', "a b.example", "$(reboot)", "`x`"]
+)
 def test_the_lines_to_paste_hold_no_host_but_a_real_one(http: Http, host: str) -> None:
     text = http.get("/docs", headers={"Host": host}).text
 
@@ -258,7 +297,12 @@ def test_the_lines_to_paste_work_when_pasted(context: Context) -> None:
     key, ran = new_key(context), 0
     make_mentioned(context)
     with serving(make_app(context)) as port:
-        page = subprocess.run(["curl", "-sS", f"http://127.0.0.1:{port}/docs"], capture_output=True, text=True, check=True).stdout
+        page = subprocess.run(
+            ["curl", "-sS", f"http://127.0.0.1:{port}/docs"],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
         for block in re.findall(r"<pre><code>(curl.*?)</code></pre>", page, re.DOTALL):
             line = Unescaped.of(block)
             if "$EVENT_ID" in line or "$FILENAME" in line:
@@ -278,7 +322,10 @@ def test_the_lines_to_paste_work_when_pasted(context: Context) -> None:
 
 def test_the_command_on_the_home_page_makes_a_key(http: Http, folder: Path) -> None:
     page = http.get("/", headers={"Accept": "text/html"}).text
-    (line,) = [Unescaped.of(block) for block in re.findall(r"<pre><code>(.*?)</code></pre>", page, re.DOTALL)]
+    (line,) = [
+        Unescaped.of(block)
+        for block in re.findall(r"<pre><code>(.*?)</code></pre>", page, re.DOTALL)
+    ]
     program, *words = shlex.split(line)
 
     done = subprocess.run(
@@ -290,7 +337,12 @@ def test_the_command_on_the_home_page_makes_a_key(http: Http, folder: Path) -> N
     )
 
     assert done.returncode == 0, done.stderr
-    assert http.with_key(done.stdout.strip()).post("/api/v7/memory", {"query_text": "a", "user_id": "ada"}).status_code == 200
+    assert (
+        http.with_key(done.stdout.strip())
+        .post("/api/v7/memory", {"query_text": "a", "user_id": "ada"})
+        .status_code
+        == 200
+    )
 
 
 class Unescaped(HTMLParser):
@@ -322,7 +374,9 @@ class Unescaped(HTMLParser):
         ("application/json, text/plain, */*", "application/json"),
     ],
 )
-def test_home_is_a_page_for_people_and_the_record_for_machines(http: Http, accept: str, kind: str) -> None:
+def test_home_is_a_page_for_people_and_the_record_for_machines(
+    http: Http, accept: str, kind: str
+) -> None:
     """decisions.md: '/ shows people a page and machines (Accept: application/json) the record'."""
     answer = http.with_key(None).get("/", headers={"Accept": accept})
 

@@ -1,4 +1,7 @@
-"""Many requests made from the OpenAPI document, good and bad: every answer is one the document foresees."""
+"""Many requests made from the OpenAPI document, good and bad:
+
+every answer is one the document foresees.
+"""
 
 from __future__ import annotations
 
@@ -31,15 +34,24 @@ def context(folder: Path) -> Iterator[Context]:
 
 
 def is_a_file(body: dict[str, str]) -> bool:
-    """Whether a body that fits the schema also is of its type and has a name to keep: no schema can say that."""
+    """Whether a body that fits the schema also is of its type and has a name to keep:
+
+    no schema can say that.
+    """
     try:
-        return bool(safe_name(body["filename"], body["type"]) and content_of(body["content"], cast(FileType, body["type"])) is not None)
+        return bool(
+            safe_name(body["filename"], body["type"])
+            and content_of(body["content"], cast(FileType, body["type"])) is not None
+        )
     except ContentInvalid:
         return False
 
 
 def user_speaks_last(body: dict[str, Any]) -> bool:
-    """Whether the last message of a conversation is the user's and says something: no schema can speak of the last of a list."""
+    """Whether the last message of a conversation is the user's and says something:
+
+    no schema can speak of the last of a list.
+    """
     last = body["messages"][-1]
     parts = [{"text": last["content"]}] if isinstance(last["content"], str) else last["content"]
     return last["role"] == "user" and any(part["text"].strip() for part in parts)
@@ -47,17 +59,39 @@ def user_speaks_last(body: dict[str, Any]) -> bool:
 
 @pytest.mark.parametrize("mode", list(GenerationMode))
 @pytest.mark.parametrize(("method", "path"), [(e.method, e.path) for e in ROUTES])
-def test_every_answer_is_one_the_document_foresees(http: Http, method: str, path: str, mode: GenerationMode) -> None:
-    """Issue: 'Errors, limits and status codes exactly as in decisions.md, on every path'; never a 500, nothing kept of what was refused."""
+def test_every_answer_is_one_the_document_foresees(
+    http: Http, method: str, path: str, mode: GenerationMode
+) -> None:
+    """Issue: 'Errors, limits and status codes exactly as in decisions.md, on every path'; never a
+    500, nothing kept of what was refused.
+    """
     operation = schemathesis.openapi.from_asgi("/openapi.json", http.client.app)[path][method]
 
-    @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
+    @settings(
+        max_examples=EXAMPLES,
+        deadline=None,
+        derandomize=True,
+        phases=[Phase.generate],
+        suppress_health_check=list(HealthCheck),
+    )
     @given(operation.as_strategy(generation_mode=mode))
     def check(case: Any) -> None:
-        # for JSON Schema 5.0 is an integer, for us it is not (decisions.md, Errors: 'Numbers and booleans are strict')
-        assume(not isinstance(case.body, dict) or not any(isinstance(value, float) for value in case.body.values()))
-        assume(mode is GenerationMode.NEGATIVE or path != "/api/v7/tools/create-file" or is_a_file(case.body))
-        assume(mode is GenerationMode.NEGATIVE or path != "/v1/chat/completions" or user_speaks_last(case.body))
+        # for JSON Schema 5.0 is an integer, for us it is not (decisions.md, Errors: 'Numbers and
+        # booleans are strict')
+        assume(
+            not isinstance(case.body, dict)
+            or not any(isinstance(value, float) for value in case.body.values())
+        )
+        assume(
+            mode is GenerationMode.NEGATIVE
+            or path != "/api/v7/tools/create-file"
+            or is_a_file(case.body)
+        )
+        assume(
+            mode is GenerationMode.NEGATIVE
+            or path != "/v1/chat/completions"
+            or user_speaks_last(case.body)
+        )
         before = http.rows()
         answer = case.call_and_validate(headers={"Authorization": f"Bearer {http.key}"})
         assert answer.status_code < 400 or http.rows() == before

@@ -36,8 +36,12 @@ def problem(answer: Any) -> dict[str, Any]:
     return body
 
 
-@pytest.mark.parametrize(("method", "path"), [*EVERYWHERE, ("GET", "/nothing"), ("DELETE", "/docs")])
-def test_every_answer_has_an_id_and_the_headers_that_keep_browsers_honest(http: Http, method: str, path: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "path"), [*EVERYWHERE, ("GET", "/nothing"), ("DELETE", "/docs")]
+)
+def test_every_answer_has_an_id_and_the_headers_that_keep_browsers_honest(
+    http: Http, method: str, path: str
+) -> None:
     """decisions.md, Errors: 'Every response carries X-Request-Id'."""
     answer = http.ask(method, path)
 
@@ -63,7 +67,17 @@ def test_any_other_request_id_is_replaced(http: Http, given: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/nothing", "/api", "/api/v7/", "/api/v8/memory", "/%00", "/%ff%fe", "/" + "a" * 5000, "/api//v7/memory", "/api/v7/event/a%2Fb"],
+    [
+        "/nothing",
+        "/api",
+        "/api/v7/",
+        "/api/v8/memory",
+        "/%00",
+        "/%ff%fe",
+        "/" + "a" * 5000,
+        "/api//v7/memory",
+        "/api/v7/event/a%2Fb",
+    ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE", "OPTIONS", "PROPFIND"])
 def test_an_unknown_path_is_not_found_with_any_method(http: Http, method: str, path: str) -> None:
@@ -84,13 +98,18 @@ def test_a_trailing_slash_is_another_path_and_nothing_is_redirected(http: Http, 
 @pytest.mark.parametrize("other", ["PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND"])
 def test_another_method_is_answered_with_those_there_are(http: Http, path: str, other: str) -> None:
     there = {e.method for e in ROUTES if e.path == path}
-    if other in there or (other, path) == ("DELETE", "/api/v7/event/write"):  # `write` could be an event's id
+    if other in there or (other, path) == (
+        "DELETE",
+        "/api/v7/event/write",
+    ):  # `write` could be an event's id
         return
     answer = http.ask(other, path)
 
     assert answer.status_code == 405
     assert problem(answer)["error"] == "method_not_allowed"
-    assert set(answer.headers["allow"].split(", ")) == there | ({"HEAD"} if "GET" in there else set())
+    assert set(answer.headers["allow"].split(", ")) == there | (
+        {"HEAD"} if "GET" in there else set()
+    )
 
 
 @pytest.mark.parametrize("path", [e.path for e in ROUTES if e.method == "GET"])
@@ -109,7 +128,16 @@ def test_what_was_not_foreseen_is_a_500_without_a_trace_and_with_an_id_the_log_k
         """Break."""
         raise ZeroDivisionError("secret inner matter")
 
-    routes = (Endpoint(method="GET", path="/break", handle=break_down, summary="Break", page="text/plain", needs_key=False),)
+    routes = (
+        Endpoint(
+            method="GET",
+            path="/break",
+            handle=break_down,
+            summary="Break",
+            page="text/plain",
+            needs_key=False,
+        ),
+    )
     with TestClient(make_app(context, routes)) as client, caplog.at_level(logging.ERROR):
         answer = client.get("/break")
 
@@ -121,12 +149,22 @@ def test_what_was_not_foreseen_is_a_500_without_a_trace_and_with_an_id_the_log_k
     assert "ZeroDivisionError" in caplog.text
 
 
-@pytest.mark.parametrize(("method", "path"), [("POST", "/api/v7/memory"), ("POST", "/api/v7/remember"), ("GET", "/api/v7/event/ev_1")])
-def test_without_the_store_the_answer_is_503_and_says_the_store(http: Http, context: Context, method: str, path: str) -> None:
-    """decisions.md, Errors: '503 a needed part (model, sandbox, store) is not available, saying which'."""
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [("POST", "/api/v7/memory"), ("POST", "/api/v7/remember"), ("GET", "/api/v7/event/ev_1")],
+)
+def test_without_the_store_the_answer_is_503_and_says_the_store(
+    http: Http, context: Context, method: str, path: str
+) -> None:
+    """decisions.md, Errors:
+
+    '503 a needed part (model, sandbox, store) is not available, saying which'.
+    """
     context.store.close()
 
-    answer = http.ask(method, path, json={"query": "a", "response": "b", "query_text": "a", "user_id": "owner"})
+    answer = http.ask(
+        method, path, json={"query": "a", "response": "b", "query_text": "a", "user_id": "owner"}
+    )
 
     assert answer.status_code == 503
     assert problem(answer)["error"] == "unavailable"
@@ -152,7 +190,10 @@ def test_without_the_embedder_readiness_is_503_and_says_the_embedder(folder: Pat
 
     assert answer.status_code == 503
     assert "embedder" in problem(answer)["detail"]
-    assert (answer.json()["store"], answer.json()["embedder"]) == ("ok", "the embedder does not work")
+    assert (answer.json()["store"], answer.json()["embedder"]) == (
+        "ok",
+        "the embedder does not work",
+    )
     assert "/secret" not in answer.text
 
 
@@ -167,30 +208,42 @@ def test_more_requests_than_it_can_answer_are_told_so(context: Context) -> None:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/nothing", "/api/v7/remember", "/api/v7/status"])
-def test_a_body_announced_as_too_large_is_refused_before_anything_else(http: Http, path: str) -> None:
+def test_a_body_announced_as_too_large_is_refused_before_anything_else(
+    http: Http, path: str
+) -> None:
     """decisions.md, Errors: 'Order of checks: 413, 401, 429, 415, 400, 422, 403/404'."""
-    answer = http.with_key(None).ask("POST", path, content=b"x", headers={"Content-Length": "99999999999"})
+    answer = http.with_key(None).ask(
+        "POST", path, content=b"x", headers={"Content-Length": "99999999999"}
+    )
 
     assert answer.status_code == 413
     assert problem(answer)["error"] == "too_large"
 
 
-def test_the_access_log_has_path_and_status_and_no_query_string(http: Http, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_access_log_has_path_and_status_and_no_query_string(
+    http: Http, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.INFO, "remembrancer.access"):
         http.get(f"/healthz?key={KEY}&user_id=ada", headers={"X-Request-Id": "r-1"})
 
-    lines = [record.getMessage() for record in caplog.records if record.name == "remembrancer.access"]  # the client logs too
+    lines = [
+        record.getMessage() for record in caplog.records if record.name == "remembrancer.access"
+    ]  # the client logs too
     assert len(lines) == 1
     assert lines[0].startswith("r-1 GET /healthz 200 ")
     assert "ada" not in lines[0]
     assert KEY not in lines[0]
 
 
-def test_a_path_cannot_forge_a_line_of_the_log(http: Http, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_path_cannot_forge_a_line_of_the_log(
+    http: Http, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.INFO, "remembrancer.access"):
         http.get("/a%0Ar-2%20GET%20/healthz%20200")
 
-    lines = [record.getMessage() for record in caplog.records if record.name == "remembrancer.access"]
+    lines = [
+        record.getMessage() for record in caplog.records if record.name == "remembrancer.access"
+    ]
     assert len(lines) == 1
     assert "\n" not in lines[0]
 
@@ -210,15 +263,24 @@ class TestMetrics:
         assert answer.headers["content-type"].startswith("text/plain")
 
     @pytest.mark.parametrize("header", ["Forwarded", "X-Forwarded-For"])
-    def test_what_a_proxy_on_this_machine_passes_on_is_not_from_this_machine(self, http: Http, header: str) -> None:
-        assert self.client(http, "127.0.0.1").get("/metrics", headers={header: "for=10.1.1.1"}).status_code == 401
+    def test_what_a_proxy_on_this_machine_passes_on_is_not_from_this_machine(
+        self, http: Http, header: str
+    ) -> None:
+        assert (
+            self.client(http, "127.0.0.1")
+            .get("/metrics", headers={header: "for=10.1.1.1"})
+            .status_code
+            == 401
+        )
 
     def test_another_machine_needs_the_owners_key(self, http: Http) -> None:
         far, member = self.client(http, "10.1.1.1"), http.as_account("bob").key
 
         assert far.get("/metrics").status_code == 401
         assert far.get("/metrics", headers={"Authorization": f"Bearer {member}"}).status_code == 403
-        assert far.get("/metrics", headers={"Authorization": f"Bearer {http.key}"}).status_code == 200
+        assert (
+            far.get("/metrics", headers={"Authorization": f"Bearer {http.key}"}).status_code == 200
+        )
 
     def test_they_count_by_template_and_never_say_who(self, http: Http) -> None:
         for path in ("/api/v7/event/ev_secret", "/unknown-ada", "/healthz"):
@@ -226,7 +288,10 @@ class TestMetrics:
 
         text = http.get("/metrics").text
 
-        assert 'remembrancer_requests_total{method="GET",route="/api/v7/event/{event_id}",status="404"} 1.0' in text
+        assert (
+            'remembrancer_requests_total{method="GET",route="/api/v7/event/{event_id}",status="404"} 1.0'
+            in text
+        )
         assert 'remembrancer_requests_total{method="GET",route="none",status="404"} 1.0' in text
         assert 'remembrancer_request_seconds_count{method="GET",route="/healthz"} 1.0' in text
         assert "remembrancer_requests_in_flight 1.0" in text
@@ -240,7 +305,10 @@ class TestMetrics:
 
 
 class TestRateLimits:
-    """decisions.md: 'Rate limits per key are settings ... 429 with Retry-After and the RateLimit headers'."""
+    """decisions.md:
+
+    'Rate limits per key are settings ... 429 with Retry-After and the RateLimit headers'.
+    """
 
     @pytest.fixture
     def context(self, folder: Path) -> Any:

@@ -1,4 +1,7 @@
-"""Parameters in the query string: read as strictly as a body, each wrong one named, nothing echoed; and in the document, as they are."""
+"""Parameters in the query string:
+
+read as strictly as a body, each wrong one named, nothing echoed; and in the document, as they are.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,11 @@ def ask_back(call: Call) -> Asked:
     return cast(Asked, call.parameters)
 
 
-ROUTES = (Endpoint(method="GET", path="/asked", handle=ask_back, query=Asked, answer=Asked, summary="Ask"),)
+ROUTES = (
+    Endpoint(
+        method="GET", path="/asked", handle=ask_back, query=Asked, answer=Asked, summary="Ask"
+    ),
+)
 
 
 @pytest.fixture
@@ -136,7 +143,10 @@ WRONG = [
 
 @pytest.mark.parametrize(("query", "name"), WRONG)
 def test_a_wrong_parameter_is_422_and_named(http: Http, query: str, name: str) -> None:
-    """decisions.md, Errors: 'Numbers and booleans are strict', 'Text is valid UTF-8 without NUL; lone surrogates are 422'."""
+    """decisions.md, Errors:
+
+    'Numbers and booleans are strict', 'Text is valid UTF-8 without NUL; lone surrogates are 422'.
+    """
     answer = http.get(f"/asked?{query}")
 
     assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
@@ -150,13 +160,24 @@ def test_every_wrong_parameter_is_named_at_once(http: Http) -> None:
     assert {fault["pointer"] for fault in faults} == {"/who", "/most", "/whole"}
 
 
-@pytest.mark.parametrize("unknown", ["new=5", "new=1&new=2", "new=%FF", "%FF=1", "who[]=x", "=x", "who%00=x"])
+@pytest.mark.parametrize(
+    "unknown", ["new=5", "new=1&new=2", "new=%FF", "%FF=1", "who[]=x", "=x", "who%00=x"]
+)
 def test_an_unknown_parameter_is_passed_over(http: Http, unknown: str) -> None:
     """decisions.md, Errors: 'Unknown body fields are ignored'."""
     assert understood(http, f"who=ada&{unknown}")["who"] == "ada"
 
 
-@pytest.mark.parametrize("query", [f"who={MARK}%00", f"who={MARK}&most={MARK}", f"who={MARK}%FF", f"who={MARK}&who={MARK}", f"{MARK}=1"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"who={MARK}%00",
+        f"who={MARK}&most={MARK}",
+        f"who={MARK}%FF",
+        f"who={MARK}&who={MARK}",
+        f"{MARK}=1",
+    ],
+)
 def test_what_was_sent_is_never_echoed(http: Http, query: str) -> None:
     """decisions.md, Errors: 'Never echo the input'."""
     answer = http.get(f"/asked?{query}")
@@ -176,7 +197,9 @@ def test_any_bytes_are_read_or_refused(query: bytes) -> None:
         try:
             read = parse_query(Asked, raw)
         except InvalidRequest as refused:
-            assert {fault["pointer"] for fault in refused.extra["errors"]} <= {f"/{name}" for name in Asked.model_fields}
+            assert {fault["pointer"] for fault in refused.extra["errors"]} <= {
+                f"/{name}" for name in Asked.model_fields
+            }
         else:
             assert "\0" not in (read.about or "")
 
@@ -188,7 +211,12 @@ def test_the_document_says_what_each_parameter_takes(http: Http) -> None:
     assert all(row["in"] == "query" and row["description"] for row in rows.values())
     assert [name for name, row in rows.items() if row["required"]] == ["who"]
     assert rows["who"]["example"] == "ada & bo"
-    assert rows["who"]["schema"] == {"type": "string", "minLength": 1, "maxLength": 256, "pattern": r"^[^\x00]*$"}
+    assert rows["who"]["schema"] == {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": 256,
+        "pattern": r"^[^\x00]*$",
+    }
     assert rows["most"]["schema"] == {"type": "integer", "minimum": 1, "maximum": 100, "default": 5}
     assert rows["kind"]["schema"] == {"type": "string", "enum": ["fact", "code"]}
     assert "422" in operation["responses"]

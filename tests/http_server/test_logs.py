@@ -25,7 +25,9 @@ def written() -> Iterator[io.StringIO]:
     logging.root.handlers[:], logging.root.level = before
 
 
-@pytest.mark.parametrize("logger", ["remembrancer.http", "uvicorn.error", "uvicorn.access", "anything.else"])
+@pytest.mark.parametrize(
+    "logger", ["remembrancer.http", "uvicorn.error", "uvicorn.access", "anything.else"]
+)
 def test_a_key_in_a_message_or_its_values_is_not_written(written: io.StringIO, logger: str) -> None:
     logging.getLogger(logger).warning(f"key %s and {KEY}", KEY)  # noqa: G004 - a careless message is what this is about
 

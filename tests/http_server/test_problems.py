@@ -16,11 +16,16 @@ from remembrancer.store import OutcomeUnknown, StoreUnavailable, StoreUnreachabl
     [
         (StoreUnavailable("down at db:5432"), "Nothing of this request was kept"),
         (StoreUnreachable("down at db:5432"), "Nothing of this request was kept"),
-        (OutcomeUnknown("down at db:5432"), "all of it is kept, or nothing. Send it again with the same Idempotency-Key"),
+        (
+            OutcomeUnknown("down at db:5432"),
+            "all of it is kept, or nothing. Send it again with the same Idempotency-Key",
+        ),
         (EmbedderUnavailable("down at db:5432"), "embedder"),
     ],
 )
-def test_a_part_that_is_away_is_503_with_when_to_come_again_and_what_became_of_the_request(error: Exception, told: str) -> None:
+def test_a_part_that_is_away_is_503_with_when_to_come_again_and_what_became_of_the_request(
+    error: Exception, told: str
+) -> None:
     answer = respond(error, "r1")
 
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")

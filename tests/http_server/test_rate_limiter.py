@@ -60,11 +60,16 @@ def test_the_headers_say_what_is_left() -> None:
     allowance = Limiter("memory", 60, Clock()).take(1)
 
     assert allowance is not None
-    assert allowance.headers() == {"RateLimit-Policy": '"memory";q=60;w=60', "RateLimit": '"memory";r=59;t=1'}
+    assert allowance.headers() == {
+        "RateLimit-Policy": '"memory";q=60;w=60',
+        "RateLimit": '"memory";r=59;t=1',
+    }
 
 
 @given(st.integers(1, 200), st.lists(st.integers(0, 5 * SECOND), max_size=300))
-def test_in_no_two_minutes_are_more_than_twice_the_minutes_worth_let_through(per_minute: int, waits: list[int]) -> None:
+def test_in_no_two_minutes_are_more_than_twice_the_minutes_worth_let_through(
+    per_minute: int, waits: list[int]
+) -> None:
     clock, passed = Clock(), []
     limiter = Limiter("memory", per_minute, clock)
     for wait in waits:

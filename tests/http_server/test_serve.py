@@ -1,4 +1,7 @@
-"""`serve`, from an empty folder to the end: another process, real sockets, the lines it prints pasted into a shell."""
+"""`serve`, from an empty folder to the end:
+
+another process, real sockets, the lines it prints pasted into a shell.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +37,20 @@ def start(folder: Path) -> Iterator[Start]:
     """Starts a server on the folder, on a free port."""
     started: list[subprocess.Popen[str]] = []
     settings = {"DATA": str(folder), "PORT": "0", "EMBEDDER": "none", "DURABILITY": "normal"}
-    environment = {**os.environ, **{f"REMEMBRANCER_{name}": value for name, value in settings.items()}}
+    environment = {
+        **os.environ,
+        **{f"REMEMBRANCER_{name}": value for name, value in settings.items()},
+    }
 
     def one() -> subprocess.Popen[str]:
         started.append(
-            subprocess.Popen([sys.executable, "-c", SERVE], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+            subprocess.Popen(
+                [sys.executable, "-c", SERVE],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment,
+            )
         )
         return started[-1]
 
@@ -56,7 +68,9 @@ def said_until(process: subprocess.Popen[str], last: str) -> str:
         said += line
         if last in line:
             return said
-    pytest.fail(f"it ended without saying {last!r}: {said} {process.stderr.read() if process.stderr else ''}")
+    pytest.fail(
+        f"it ended without saying {last!r}: {said} {process.stderr.read() if process.stderr else ''}"
+    )
 
 
 def stop(process: subprocess.Popen[str], how: int) -> tuple[int, str]:
@@ -67,7 +81,9 @@ def stop(process: subprocess.Popen[str], how: int) -> tuple[int, str]:
 
 
 def test_a_new_folder_gets_an_owner_whose_key_and_lines_work_when_pasted(start: Start) -> None:
-    """Issue: 'printing the address, the owner's first key (once, when the data folder is new) and a curl line that works when pasted'."""
+    """Issue: 'printing the address, the owner's first key (once, when the data folder is new) and a
+    curl line that works when pasted'.
+    """
     said = said_until(start(), "/api/v7/memory")
 
     shown = set(re.findall(r"sk_[0-9a-f]{64}", said))
@@ -95,13 +111,20 @@ def test_it_stops_cleanly_and_says_no_key_the_second_time(start: Start, how: int
     assert stop(again, how)[0] == 0
 
 
-def test_it_derives_anew_what_another_embedder_left_and_says_how_much_is_pending(folder: Path, start: Start) -> None:
-    """Issue: 'changing the embedder re-embeds in the background while search goes on ... and says so in /readyz and status'."""
+def test_it_derives_anew_what_another_embedder_left_and_says_how_much_is_pending(
+    folder: Path, start: Start
+) -> None:
+    """Issue: 'changing the embedder re-embeds in the background while search goes on ...
+
+    and says so in /readyz and status'.
+    """
     context = testing.context(folder)
     keys.create(context, account="owner")
     caller = caller_for(context)
     for n in range(50):
-        remember(context, caller, Turn(query=f"What opens locker {n}?", response=f"The word zx{n}qv."))
+        remember(
+            context, caller, Turn(query=f"What opens locker {n}?", response=f"The word zx{n}qv.")
+        )
     before = status.readiness(context).embedding
     context.close()
     server = start()
@@ -116,7 +139,9 @@ def test_it_derives_anew_what_another_embedder_left_and_says_how_much_is_pending
     assert told == sorted(told, reverse=True)
     assert stop(server, signal.SIGTERM)[0] == 0
     with sqlite3.connect(folder / "remembrancer.sqlite3") as rows:
-        derived_by = rows.execute("select distinct name from event_index join embedders on embedders.id = embedder").fetchall()
+        derived_by = rows.execute(
+            "select distinct name from event_index join embedders on embedders.id = embedder"
+        ).fetchall()
     assert [name.split(" ")[0] for (name,) in derived_by] == ["none"]
 
 
@@ -131,7 +156,10 @@ def test_a_port_in_use_is_refused_before_a_key_is_made(folder: Path) -> None:
     port = taken.getsockname()[1]
 
     with taken, pytest.raises(AddressUnusable, match=f"port {port}"):
-        run(Settings(data=folder, port=port, embedder="none"), lambda _: pytest.fail("it was started"))
+        run(
+            Settings(data=folder, port=port, embedder="none"),
+            lambda _: pytest.fail("it was started"),
+        )
     assert not (folder / "remembrancer.sqlite3").exists()
 
 

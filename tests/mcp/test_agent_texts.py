@@ -1,4 +1,7 @@
-"""What agents are told of the tools, in every form: made of the tools and the constitution, so that none says what is not so."""
+"""What agents are told of the tools, in every form:
+
+made of the tools and the constitution, so that none says what is not so.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,10 @@ def test_llms_txt_names_every_tool_and_where_to_read_on(http: Http) -> None:
 
 @pytest.mark.parametrize("name", sorted(files()))
 def test_the_files_of_the_repository_are_as_they_are_made(name: str) -> None:
-    """Issue: 'all generated and checked by a test'. To write them: python -m remembrancer.http.agent_instructions."""
+    """Issue: 'all generated and checked by a test'.
+
+    To write them: python -m remembrancer.http.agent_instructions.
+    """
     assert (ROOT / name).read_text("utf-8") == files()[name]
 
 
@@ -60,5 +66,8 @@ def test_the_skill_has_every_rule_and_every_tool() -> None:
 
 
 def test_a_tool_that_is_not_there_is_an_error_before_anything_is_sent() -> None:
-    with Client("http://127.0.0.1:9", "sk_0") as client, pytest.raises(ArgumentsUnfit, match="there is no tool 'drop'"):
+    with (
+        Client("http://127.0.0.1:9", "sk_0") as client,
+        pytest.raises(ArgumentsUnfit, match="there is no tool 'drop'"),
+    ):
         call_tool(client, "drop", {})

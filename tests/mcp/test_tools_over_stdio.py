@@ -1,4 +1,7 @@
-"""The same tools over standard input and output, as agents start them: a process of its own beside a running service."""
+"""The same tools over standard input and output, as agents start them:
+
+a process of its own beside a running service.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,24 @@ def test_a_turn_is_remembered_recalled_and_read(context: Context, app: Starlette
     """Issue: '`remembrancer mcp` over stdio'."""
 
     async def whole(port: int) -> tuple[Any, Any, list[str]]:
-        environment = {"REMEMBRANCER_URL": f"http://127.0.0.1:{port}", "REMEMBRANCER_KEY": new_key(context)}
-        started = StdioServerParameters(command=sys.executable, args=["-m", "remembrancer", "mcp"], env=environment)
+        environment = {
+            "REMEMBRANCER_URL": f"http://127.0.0.1:{port}",
+            "REMEMBRANCER_KEY": new_key(context),
+        }
+        started = StdioServerParameters(
+            command=sys.executable, args=["-m", "remembrancer", "mcp"], env=environment
+        )
         async with Client(stdio_client(started)) as client:
-            await client.call_tool("remember", {"query": "When does the ferry leave?", "response": "At 9:40."})
+            await client.call_tool(
+                "remember", {"query": "When does the ferry leave?", "response": "At 9:40."}
+            )
             found = await client.call_tool("recall", {"query_text": "ferry"})
             start: Any = (await client.read_resource("memory://start")).contents[0]
-            return found.structured_content, start.text, [tool.name for tool in (await client.list_tools()).tools]
+            return (
+                found.structured_content,
+                start.text,
+                [tool.name for tool in (await client.list_tools()).tools],
+            )
 
     with serving(app) as port:
         found, start, tools = asyncio.run(whole(port))
@@ -38,7 +52,9 @@ def test_a_turn_is_remembered_recalled_and_read(context: Context, app: Starlette
 def test_a_service_that_is_down_is_told_to_the_model_in_the_result() -> None:
     async def whole() -> Any:
         environment = {"REMEMBRANCER_URL": "http://127.0.0.1:9", "REMEMBRANCER_KEY": "sk_0"}
-        started = StdioServerParameters(command=sys.executable, args=["-m", "remembrancer", "mcp"], env=environment)
+        started = StdioServerParameters(
+            command=sys.executable, args=["-m", "remembrancer", "mcp"], env=environment
+        )
         async with Client(stdio_client(started)) as client:
             return await client.call_tool("recall", {"query_text": "ferry"})
 
@@ -49,7 +65,14 @@ def test_a_service_that_is_down_is_told_to_the_model_in_the_result() -> None:
 
 
 def test_without_a_key_it_says_what_to_set() -> None:
-    done = subprocess.run([sys.executable, "-m", "remembrancer", "mcp"], capture_output=True, text=True, env={}, check=False, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-m", "remembrancer", "mcp"],
+        capture_output=True,
+        text=True,
+        env={},
+        check=False,
+        timeout=60,
+    )
 
     assert done.returncode == 2
     assert "REMEMBRANCER_KEY must be set" in done.stderr

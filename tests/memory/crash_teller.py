@@ -25,7 +25,12 @@ def tell(thread: int) -> None:
     """Turns with a word of their own each."""
     for n in range(1_000_000):
         word = f"zx{what}q{thread}q{n}v"
-        turn = Turn(query=f"What opens locker {n}?", response=f"The word {word}.", user_id="ada", session_id=f"s{thread}")
+        turn = Turn(
+            query=f"What opens locker {n}?",
+            response=f"The word {word}.",
+            user_id="ada",
+            session_id=f"s{thread}",
+        )
         event_id = remember(context, caller, turn).event_id
         os.write(1, f"{word} {event_id}\n".encode())
 

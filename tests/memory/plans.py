@@ -13,4 +13,7 @@ def plan(context: Context, sql: str) -> str:
     """What SQLite says it will do, a line a step; every value is bound to 1."""
     only_sqlite()
     values = dict.fromkeys(re.findall(r":([a-z_]+)", sql), 1)
-    return "\n".join(str(row.detail) for row in context.store.read(lambda tx: tx.all(f"explain query plan {sql}", **values)))
+    return "\n".join(
+        str(row.detail)
+        for row in context.store.read(lambda tx: tx.all(f"explain query plan {sql}", **values))
+    )

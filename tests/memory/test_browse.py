@@ -54,7 +54,10 @@ def test_what_is_kept_of_a_user_is_counted(memory: Memory) -> None:
 
 
 def test_events_come_page_by_page_by_the_time_they_belong_to(memory: Memory) -> None:
-    told = [memory.tell(f"q{n}", f"r{n}", occurred_at=f"2026-01-{1 + n % 28:02}T00:00:00Z") for n in range(60)]
+    told = [
+        memory.tell(f"q{n}", f"r{n}", occurred_at=f"2026-01-{1 + n % 28:02}T00:00:00Z")
+        for n in range(60)
+    ]
     expected = sorted(range(60), key=lambda n: (n % 28, n), reverse=True)
     shown, behind = [], None
     for _ in range(3):
@@ -66,10 +69,14 @@ def test_events_come_page_by_page_by_the_time_they_belong_to(memory: Memory) -> 
     assert shown == [told[n] for n in expected]
 
 
-def test_events_of_a_time_are_those_at_or_after_its_beginning_and_before_its_end(memory: Memory) -> None:
+def test_events_of_a_time_are_those_at_or_after_its_beginning_and_before_its_end(
+    memory: Memory,
+) -> None:
     told = [memory.tell(f"q{n}", "r", occurred_at=f"2026-01-0{n}T00:00:00Z") for n in range(1, 6)]
     day = 86_400_000
-    page = browse.newest(memory.context, memory.caller, "ada", after_ms=START_MS + day, before_ms=START_MS + 3 * day)
+    page = browse.newest(
+        memory.context, memory.caller, "ada", after_ms=START_MS + day, before_ms=START_MS + 3 * day
+    )
 
     assert [event.event_id for event in page.events] == [told[2], told[1]]
 
@@ -79,7 +86,10 @@ def test_an_event_in_a_list_is_cut_and_says_so(memory: Memory) -> None:
     memory.tell("q", "x" * TOLD_CHARACTERS_MAX)
     page = browse.newest(memory.context, memory.caller, "ada")
 
-    assert [(event.response[-1], len(event.response)) for event in page.events] == [("x", TOLD_CHARACTERS_MAX), ("…", TOLD_CHARACTERS_MAX)]
+    assert [(event.response[-1], len(event.response)) for event in page.events] == [
+        ("x", TOLD_CHARACTERS_MAX),
+        ("…", TOLD_CHARACTERS_MAX),
+    ]
 
 
 def test_events_in_which_something_was_noticed_are_a_list_of_their_own(memory: Memory) -> None:
@@ -102,12 +112,18 @@ def test_all_that_hangs_on_an_event_is_with_it(memory: Memory) -> None:
     made = create_file(context, caller, FileCreate(filename="plot", content="x", type="txt"))
     first = memory.tell("q1", "r1")
     clock(memory).advance(1)
-    told = memory.tell("q2", f"files: plot.txt ({made.filename}), other-0123456789ab.txt", critical="a fact")
+    told = memory.tell(
+        "q2", f"files: plot.txt ({made.filename}), other-0123456789ab.txt", critical="a fact"
+    )
     memory.ask("files plot", interact=True, session_id="later")
     clock(memory).advance(1)
     last = memory.tell("q3", "r3")
-    l1 = summarize(context, caller, Summary(user_id="ada", session_id="default", summary_text="all of it")).l1_id
-    cube = create(context, caller, CubeCreate(topic="t", essence="e", rules_markdown="- MUST", evidence=told))
+    l1 = summarize(
+        context, caller, Summary(user_id="ada", session_id="default", summary_text="all of it")
+    ).l1_id
+    cube = create(
+        context, caller, CubeCreate(topic="t", essence="e", rules_markdown="- MUST", evidence=told)
+    )
 
     found = browse.around(context, caller, told)
 
@@ -157,17 +173,28 @@ def test_a_dry_run_says_what_erasing_a_turn_would_take_and_takes_nothing(memory:
 def test_long_lists_are_read_by_an_index_in_their_order(memory: Memory) -> None:
     """However many events there are, a page costs a page."""
     plans = {
-        name: plan(memory.context, getattr(browse.SQL, name)) for name in ("newest_events", "noticed_events", "users", "facts_of_event")
+        name: plan(memory.context, getattr(browse.SQL, name))
+        for name in ("newest_events", "noticed_events", "users", "facts_of_event")
     }
 
     assert "events USING INDEX events_occurred (<expr>=? AND" in plans["newest_events"]
     assert "events USING INDEX events_noticed (" in plans["noticed_events"]
-    assert not [name for name, told in plans.items() if "SCAN" in told.replace("SCAN 1", "") or "TEMP B-TREE" in told]
+    assert not [
+        name
+        for name, told in plans.items()
+        if "SCAN" in told.replace("SCAN 1", "") or "TEMP B-TREE" in told
+    ]
 
 
 def test_a_place_behind_the_end_of_a_time_begins_at_its_end(memory: Memory) -> None:
     told = memory.tell("q", "r", occurred_at="2026-01-02T00:00:00Z")
     memory.tell("q", "r2", occurred_at="2026-01-04T00:00:00Z")
-    page = browse.newest(memory.context, memory.caller, "ada", before_ms=START_MS + 2 * 86_400_000, behind=Place(1 << 61, 1 << 61))
+    page = browse.newest(
+        memory.context,
+        memory.caller,
+        "ada",
+        before_ms=START_MS + 2 * 86_400_000,
+        behind=Place(1 << 61, 1 << 61),
+    )
 
     assert [event.event_id for event in page.events] == [told]

@@ -1,4 +1,6 @@
-"""An answered turn is found and whole after the process was killed, and an import goes on where it was."""
+"""An answered turn is found and whole after the process was killed, and an import goes on where it
+was.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def _processes_find_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def started(folder: Path, what: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, str(TELLER), str(folder), testing.store_url(Settings(data=folder)), what], stdout=subprocess.PIPE, text=True
+        [sys.executable, str(TELLER), str(folder), testing.store_url(Settings(data=folder)), what],
+        stdout=subprocess.PIPE,
+        text=True,
     )
 
 
@@ -64,18 +68,30 @@ def test_every_answered_turn_is_found_and_whole_after_kills_at_any_moment(folder
             assert halves(memory) == []
             for word, event_id in answered.items():
                 assert memory.found(word, top_k=1) == [event_id]
-                assert event_detail(memory.context, memory.caller, event_id).response == f"The word {word}."
+                assert (
+                    event_detail(memory.context, memory.caller, event_id).response
+                    == f"The word {word}."
+                )
 
     assert len(answered) > 40
 
 
-def test_a_killed_import_is_run_again_and_nothing_is_lost_or_there_twice(folder: Path, tmp_path: Path) -> None:
+def test_a_killed_import_is_run_again_and_nothing_is_lost_or_there_twice(
+    folder: Path, tmp_path: Path
+) -> None:
     total, file = 8 * BATCH, tmp_path / "turns.jsonl"
-    file.write_text("".join(json.dumps({"query": f"Locker {n}?", "response": f"zx{n}qv", "user_id": "ada"}) + "\n" for n in range(total)))
+    file.write_text(
+        "".join(
+            json.dumps({"query": f"Locker {n}?", "response": f"zx{n}qv", "user_id": "ada"}) + "\n"
+            for n in range(total)
+        )
+    )
     for run in range(2):
         dealt_with = int(killed_after(started(folder, str(file)), 2 + run)[-1])
         with opened(folder, embedder=NoEmbedder()) as memory:
-            kept = memory.context.store.read(lambda tx: tx.the("select count(*) as n from events")).n
+            kept = memory.context.store.read(
+                lambda tx: tx.the("select count(*) as n from events")
+            ).n
             assert halves(memory) == []
             assert dealt_with <= kept <= total
 
@@ -85,4 +101,9 @@ def test_a_killed_import_is_run_again_and_nothing_is_lost_or_there_twice(folder:
         assert (done.stored, done.known) == (total - kept, kept)
         assert halves(memory) == []
         assert all(len(memory.found(f"zx{n}qv", top_k=1)) == 1 for n in range(0, total, 37))
-        assert memory.context.store.read(lambda tx: tx.the("select count(distinct response) as n from events")).n == total
+        assert (
+            memory.context.store.read(
+                lambda tx: tx.the("select count(distinct response) as n from events")
+            ).n
+            == total
+        )

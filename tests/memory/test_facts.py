@@ -10,13 +10,20 @@ from remembrancer.protocol.summaries import StartQuery
 
 def facts(memory: Memory) -> list[str]:
     """The facts as a start pack has them."""
-    parts = start_pack(memory.context, memory.caller, StartQuery(user_id=memory.user_id, format="json")).parts
+    parts = start_pack(
+        memory.context, memory.caller, StartQuery(user_id=memory.user_id, format="json")
+    ).parts
     assert parts is not None
     return parts.facts
 
 
 def test_the_newest_comes_first_and_each_but_once(memory: Memory) -> None:
-    for said in ("Ada gets seasick.", "Ada lives in Oslo.", "  Ada gets seasick.\n", "ada gets seasick."):
+    for said in (
+        "Ada gets seasick.",
+        "Ada lives in Oslo.",
+        "  Ada gets seasick.\n",
+        "ada gets seasick.",
+    ):
         memory.tell(said, "Noted.", critical=said)
 
     assert facts(memory) == ["ada gets seasick.", "Ada lives in Oslo.", "Ada gets seasick."]

@@ -16,7 +16,9 @@ TEXTS = st.lists(st.text("ab C1.!?,;\n-。字", max_size=120), max_size=5)
 
 
 @given(texts=TEXTS, characters=st.integers(0, 200), each=st.integers(0, 40))
-def test_every_headline_stands_in_its_text_and_all_keep_to_their_length(texts: list[str], characters: int, each: int) -> None:
+def test_every_headline_stands_in_its_text_and_all_keep_to_their_length(
+    texts: list[str], characters: int, each: int
+) -> None:
     """Issue: 'never invent'."""
     chosen = headlines(texts, characters, each)
 
@@ -28,9 +30,16 @@ def test_every_headline_stands_in_its_text_and_all_keep_to_their_length(texts: l
 
 
 def test_they_come_in_the_order_they_stand_in() -> None:
-    texts = ["Ada moved to Oslo in May. The boat cost 4,000 euros.", "Bob repaired the roof of the barn."]
+    texts = [
+        "Ada moved to Oslo in May. The boat cost 4,000 euros.",
+        "Bob repaired the roof of the barn.",
+    ]
 
-    assert headlines(texts, 200) == [(0, 0, "Ada moved to Oslo in May."), (0, 1, "The boat cost 4,000 euros."), (1, 0, texts[1])]
+    assert headlines(texts, 200) == [
+        (0, 0, "Ada moved to Oslo in May."),
+        (0, 1, "The boat cost 4,000 euros."),
+        (1, 0, texts[1]),
+    ]
 
 
 def test_what_is_said_already_gives_way_to_what_is_new() -> None:
@@ -55,7 +64,10 @@ def test_a_statement_goes_before_a_question() -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("It leaves at 9.40 from pier 3. Be there!", ["It leaves at 9.40 from pier 3.", "Be there!"]),
+        (
+            "It leaves at 9.40 from pier 3. Be there!",
+            ["It leaves at 9.40 from pier 3.", "Be there!"],
+        ),
         ("- one thing\n* another\n2) a third", ["one thing", "another", "a third"]),
         ("船は九時に出る。岸壁は三番。", ["船は九時に出る。", "岸壁は三番。"]),
         ("जहाज़ नौ बजे निकलता है। घाट तीन।", ["जहाज़ नौ बजे निकलता है।", "घाट तीन।"]),
@@ -68,7 +80,9 @@ def test_sentences_of_many_writings(text: str, found: list[str]) -> None:
     assert sentences(text) == found
 
 
-@pytest.mark.parametrize("text", ["first the harbour, then the mill, " * 60, "word " * 500, "字" * 2_000, "x" * 2_000])
+@pytest.mark.parametrize(
+    "text", ["first the harbour, then the mill, " * 60, "word " * 500, "字" * 2_000, "x" * 2_000]
+)
 def test_a_text_without_an_end_is_taken_in_pieces(text: str) -> None:
     """A single sentence of 20,000 characters would otherwise be all of a map."""
     pieces = sentences(text)
@@ -86,7 +100,11 @@ def test_they_are_the_same_in_every_process() -> None:
     )
     said = {
         subprocess.run(
-            [sys.executable, "-c", program], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for seed in ("1", "2")
     }
@@ -97,4 +115,7 @@ def test_they_are_the_same_in_every_process() -> None:
 @pytest.mark.parametrize("piece", [". ", "a, ", "- ", "1) ", "a.b", "字", ", ", "a"])
 def test_much_hostile_text_takes_no_more_than_its_length(piece: str) -> None:
     """Ends at all: a pattern that goes back and forth would run for hours."""
-    assert sum(len(one.sentence) for one in headlines([piece * (100_000 // len(piece))], 1_000)) <= 1_000
+    assert (
+        sum(len(one.sentence) for one in headlines([piece * (100_000 // len(piece))], 1_000))
+        <= 1_000
+    )

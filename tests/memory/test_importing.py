@@ -15,8 +15,18 @@ from remembrancer.context import Context
 from remembrancer.memory.exchange import importer as importing
 from remembrancer.memory.exchange.importer import Imported, ImportRefused
 
-GARLIC = {"id": "g1", "query": "How deep do I plant garlic?", "response": "About 5 cm, tip up.", "session_id": "garden"}
-BEANS = {"query": "And beans?", "response": "Three fingers deep.", "topic": "plants", "occurred_at": "2025-10-12T18:20:00+02:00"}
+GARLIC = {
+    "id": "g1",
+    "query": "How deep do I plant garlic?",
+    "response": "About 5 cm, tip up.",
+    "session_id": "garden",
+}
+BEANS = {
+    "query": "And beans?",
+    "response": "Three fingers deep.",
+    "topic": "plants",
+    "occurred_at": "2025-10-12T18:20:00+02:00",
+}
 KEEPERS = {
     "sample_id": "keepers",
     "conversation": {
@@ -25,7 +35,12 @@ KEEPERS = {
         "session_1_date_time": "9:05 am on 3 June, 2021",
         "session_1": [
             {"speaker": "Nell", "dia_id": "D1:1", "text": "The lamp is lit at dusk."},
-            {"speaker": "Osip", "dia_id": "D1:2", "text": "And the fog horn?", "blip_caption": "a red horn on a rock"},
+            {
+                "speaker": "Osip",
+                "dia_id": "D1:2",
+                "text": "And the fog horn?",
+                "blip_caption": "a red horn on a rock",
+            },
             {"speaker": "Nell", "dia_id": "D1:3", "text": "Only below two miles of sight."},
         ],
         "session_10_date_time": "12:30 pm on 15 July, 2021",
@@ -48,7 +63,9 @@ class Files:
         return path
 
     def imported(self, content: str | bytes, user_id: str | None = "ada") -> Imported:
-        source = importing.read(self.context, self.memory.caller, self.written(content), user_id=user_id)
+        source = importing.read(
+            self.context, self.memory.caller, self.written(content), user_id=user_id
+        )
         return importing.store(self.context, self.memory.caller, source)
 
     def refused(self, content: str | bytes) -> str:
@@ -78,7 +95,9 @@ def lines(*events: Any) -> str:
     return "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)
 
 
-def test_each_line_is_an_event_kept_as_it_was_said_and_found(files: Files, context: Context) -> None:
+def test_each_line_is_an_event_kept_as_it_was_said_and_found(
+    files: Files, context: Context
+) -> None:
     assert files.imported(lines(GARLIC, BEANS)) == Imported(stored=2, known=0)
 
     assert files.kept() == [
@@ -93,12 +112,17 @@ def test_run_again_it_stores_nothing_and_with_more_lines_only_those(files: Files
     files.imported(lines(GARLIC, BEANS))
 
     assert files.imported(lines(GARLIC, BEANS)) == Imported(stored=0, known=2)
-    assert files.imported(lines(BEANS, {"query": "And peas?", "response": "Two."}, GARLIC)) == Imported(stored=1, known=2)
+    assert files.imported(
+        lines(BEANS, {"query": "And peas?", "response": "Two."}, GARLIC)
+    ) == Imported(stored=1, known=2)
 
 
 def test_without_an_id_an_event_is_known_by_what_it_says_and_when(files: Files) -> None:
     same = {**BEANS, "occurred_at": "2025-10-12T16:20:00Z"}
-    others = [{**BEANS, key: "2025-10-12T16:21:00Z"} for key in ("query", "response", "topic", "session_id", "occurred_at")]
+    others = [
+        {**BEANS, key: "2025-10-12T16:21:00Z"}
+        for key in ("query", "response", "topic", "session_id", "occurred_at")
+    ]
 
     assert files.imported(lines(BEANS, same)) == Imported(stored=1, known=1)
     assert files.imported(lines(*others)) == Imported(stored=5, known=0)
@@ -107,11 +131,15 @@ def test_without_an_id_an_event_is_known_by_what_it_says_and_when(files: Files) 
 def test_an_event_twice_in_one_file_is_kept_once_however_far_apart(files: Files) -> None:
     between = [{"query": f"q{n}", "response": "r"} for n in range(importing.BATCH)]
 
-    assert files.imported(lines(GARLIC, GARLIC, *between, GARLIC)) == Imported(stored=1 + len(between), known=2)
+    assert files.imported(lines(GARLIC, GARLIC, *between, GARLIC)) == Imported(
+        stored=1 + len(between), known=2
+    )
 
 
 def test_each_space_knows_its_own_origins(files: Files) -> None:
-    assert files.imported(lines(GARLIC, {**GARLIC, "user_id": "bob"}), user_id=None) == Imported(stored=2, known=0)
+    assert files.imported(lines(GARLIC, {**GARLIC, "user_id": "bob"}), user_id=None) == Imported(
+        stored=2, known=0
+    )
     assert [kept[0] for kept in files.kept()] == ["owner", "bob"]
     assert files.imported(lines({**GARLIC, "user_id": "bob"}), user_id="cleo").stored == 1
 
@@ -150,9 +178,15 @@ def test_line_separators_inside_a_text_end_no_line(files: Files) -> None:
         ("hello", "Invalid JSON: expected value, at character 1"),
         ('{"query": "a"}', "response: Field required"),
         ('{"query": 7, "response": "b"}', "query: Input should be a valid string"),
-        ('{"query": " ", "response": ""}', "Value error, query and response are both empty: there is nothing to keep"),
+        (
+            '{"query": " ", "response": ""}',
+            "Value error, query and response are both empty: there is nothing to keep",
+        ),
         ('{"query": "a", "response": "b", "occurred_at": "yesterday"}', "occurred_at: "),
-        ('{"query": "a", "response": "b", "id": ""}', "id: String should have at least 1 character"),
+        (
+            '{"query": "a", "response": "b", "id": ""}',
+            "id: String should have at least 1 character",
+        ),
         ('{"query": "a", "response": "b", "user_id": ""}', "user_id: "),
         ('{"query": "a\\u0000", "response": "b"}', "query: "),
         ('{"query": "\\ud800", "response": "b"}', "Invalid JSON: "),
@@ -163,9 +197,13 @@ def test_line_separators_inside_a_text_end_no_line(files: Files) -> None:
     ],
 )
 @pytest.mark.parametrize("place", [1, 2, 200])
-def test_a_line_that_is_wrong_is_named_and_nothing_is_stored(files: Files, bad: str | bytes, why: str, place: int) -> None:
+def test_a_line_that_is_wrong_is_named_and_nothing_is_stored(
+    files: Files, bad: str | bytes, why: str, place: int
+) -> None:
     good = lines(*({"query": f"q{n}", "response": "r"} for n in range(place - 1))).encode()
-    content = good + (bad if isinstance(bad, bytes) else bad.encode()) + b"\n" + lines(GARLIC).encode()
+    content = (
+        good + (bad if isinstance(bad, bytes) else bad.encode()) + b"\n" + lines(GARLIC).encode()
+    )
 
     told = files.refused(content)
 
@@ -188,34 +226,61 @@ def test_a_json_text_of_another_shape_is_refused(files: Files, content: str, why
 
 
 def test_a_file_that_is_none_is_refused(files: Files, folder: Path) -> None:
-    for path, why in ((folder / "no.jsonl", "there is no such file"), (folder, "it is no regular file")):
+    for path, why in (
+        (folder / "no.jsonl", "there is no such file"),
+        (folder, "it is no regular file"),
+    ):
         with pytest.raises(ImportRefused, match=why):
             importing.read(files.context, files.memory.caller, path)
 
 
 class TestConversations:
-    def test_two_consecutive_turns_of_a_session_are_one_event_at_its_time(self, files: Files) -> None:
+    def test_two_consecutive_turns_of_a_session_are_one_event_at_its_time(
+        self, files: Files
+    ) -> None:
         assert files.imported(json.dumps([KEEPERS]), user_id=None) == Imported(stored=3, known=0)
 
         june, july = 1_622_711_100_000, 1_626_352_200_000
         assert files.kept() == [
-            ("keepers", "session_1", None, "Nell: The lamp is lit at dusk.", "Osip: And the fog horn? [image: a red horn on a rock]", june),
+            (
+                "keepers",
+                "session_1",
+                None,
+                "Nell: The lamp is lit at dusk.",
+                "Osip: And the fog horn? [image: a red horn on a rock]",
+                june,
+            ),
             ("keepers", "session_1", None, "Nell: Only below two miles of sight.", "", june + 2),
             ("keepers", "session_10", None, "Osip: The supply boat came.", "", july),
         ]
 
-    @pytest.mark.parametrize("content", [json.dumps(KEEPERS), json.dumps(KEEPERS, indent=1), "\ufeff" + json.dumps([KEEPERS], indent=2)])
-    def test_one_object_or_a_list_however_it_is_spaced_is_the_same_and_known_again(self, files: Files, content: str) -> None:
+    @pytest.mark.parametrize(
+        "content",
+        [
+            json.dumps(KEEPERS),
+            json.dumps(KEEPERS, indent=1),
+            "\ufeff" + json.dumps([KEEPERS], indent=2),
+        ],
+    )
+    def test_one_object_or_a_list_however_it_is_spaced_is_the_same_and_known_again(
+        self, files: Files, content: str
+    ) -> None:
         files.imported(json.dumps([KEEPERS]))
 
         assert files.imported(content) == Imported(stored=0, known=3)
 
-    def test_conversations_in_one_users_memory_keep_their_sessions_apart(self, files: Files) -> None:
+    def test_conversations_in_one_users_memory_keep_their_sessions_apart(
+        self, files: Files
+    ) -> None:
         files.imported(json.dumps([KEEPERS, {**KEEPERS, "sample_id": "others"}]))
 
-        assert {kept[:2] for kept in files.kept()} == {("ada", f"{name}/session_{n}") for name in ("keepers", "others") for n in (1, 10)}
+        assert {kept[:2] for kept in files.kept()} == {
+            ("ada", f"{name}/session_{n}") for name in ("keepers", "others") for n in (1, 10)
+        }
 
-    def test_without_names_conversations_of_other_files_are_not_taken_for_each_other(self, files: Files) -> None:
+    def test_without_names_conversations_of_other_files_are_not_taken_for_each_other(
+        self, files: Files
+    ) -> None:
         said = json.loads(json.dumps(KEEPERS["conversation"]))
         files.imported(json.dumps({"conversation": said}))
         said["session_1"][0]["text"] = "The lamp is out."
@@ -225,27 +290,49 @@ class TestConversations:
     @pytest.mark.parametrize(
         ("change", "why"),
         [
-            ({"session_1_date_time": "yesterday"}, "conversation 1, session_1_date_time: time data 'yesterday' does not match"),
-            ({"session_1_date_time": None}, "conversation 1, session_1_date_time: time data 'None'"),
-            ({"session_1": [{"speaker": "Nell"}]}, "conversation 1, session_1: 0.text: Field required"),
-            ({"session_10": [{"speaker": "Nell", "text": 7}]}, "conversation 1, session_10: 0.text: Input should be a valid string"),
+            (
+                {"session_1_date_time": "yesterday"},
+                "conversation 1, session_1_date_time: time data 'yesterday' does not match",
+            ),
+            (
+                {"session_1_date_time": None},
+                "conversation 1, session_1_date_time: time data 'None'",
+            ),
+            (
+                {"session_1": [{"speaker": "Nell"}]},
+                "conversation 1, session_1: 0.text: Field required",
+            ),
+            (
+                {"session_10": [{"speaker": "Nell", "text": 7}]},
+                "conversation 1, session_10: 0.text: Input should be a valid string",
+            ),
             ({"session_1": "Nell"}, "conversation 1, session_1: Input should be a valid list"),
         ],
     )
-    def test_what_is_wrong_is_named_by_its_place_and_nothing_is_stored(self, files: Files, change: dict[str, Any], why: str) -> None:
-        told = files.refused(json.dumps({**KEEPERS, "conversation": {**KEEPERS["conversation"], **change}}))  # type: ignore[dict-item]
+    def test_what_is_wrong_is_named_by_its_place_and_nothing_is_stored(
+        self, files: Files, change: dict[str, Any], why: str
+    ) -> None:
+        told = files.refused(
+            json.dumps({**KEEPERS, "conversation": {**KEEPERS["conversation"], **change}})
+        )  # type: ignore[dict-item]
 
         assert why in told
 
     @pytest.mark.parametrize("said", [{}, [], None, "text", {"session_x": []}])
     def test_a_conversation_without_a_session_is_refused(self, files: Files, said: Any) -> None:
-        assert "conversation 2: there is no session_1" in files.refused(json.dumps([KEEPERS, {"conversation": said}]))
+        assert "conversation 2: there is no session_1" in files.refused(
+            json.dumps([KEEPERS, {"conversation": said}])
+        )
 
 
 class TestWhoImports:
     def test_a_read_only_or_pinned_key_may_not(self, files: Files, context: Context) -> None:
-        reader = keys.authenticate(context, keys.create(context, account="owner", read_only=True).key.reveal())
-        pinned = keys.authenticate(context, keys.create(context, account="owner", user_id="bob").key.reveal())
+        reader = keys.authenticate(
+            context, keys.create(context, account="owner", read_only=True).key.reveal()
+        )
+        pinned = keys.authenticate(
+            context, keys.create(context, account="owner", user_id="bob").key.reveal()
+        )
         path = files.written(lines({**GARLIC, "user_id": "ada"}))
 
         with pytest.raises(ReadOnly):
@@ -254,11 +341,16 @@ class TestWhoImports:
             importing.read(context, pinned, path)
         assert rows(context)["events"] == 0
 
-    def test_on_the_machine_it_is_the_owner_unless_an_account_is_named(self, files: Files, context: Context) -> None:
+    def test_on_the_machine_it_is_the_owner_unless_an_account_is_named(
+        self, files: Files, context: Context
+    ) -> None:
         keys.create(context, account="zoe")
 
         assert (caller_for(context).account_name, caller_for(context).is_owner) == ("owner", True)
-        assert (caller_for(context, "zoe").account_name, caller_for(context, "zoe").is_owner) == ("zoe", False)
+        assert (caller_for(context, "zoe").account_name, caller_for(context, "zoe").is_owner) == (
+            "zoe",
+            False,
+        )
         with pytest.raises(AccountUnknown):
             caller_for(context, "nobody")
 
@@ -269,7 +361,9 @@ class TestWhoImports:
 
 def test_progress_is_told_of_every_event(files: Files) -> None:
     steps: list[int] = []
-    path = files.written(lines(*({"query": f"q{n}", "response": "r"} for n in range(importing.BATCH + 5))))
+    path = files.written(
+        lines(*({"query": f"q{n}", "response": "r"} for n in range(importing.BATCH + 5)))
+    )
     source = importing.read(files.context, files.memory.caller, path, user_id="ada")
 
     importing.store(files.context, files.memory.caller, source, progress=steps.append)

@@ -8,7 +8,12 @@ import pytest
 from memory.asking import Memory
 
 from remembrancer.memory.spaces import SQL
-from remembrancer.memory.summaries.maps import MAP_CHARACTERS_LEAST, keep_map, map_version, update_map
+from remembrancer.memory.summaries.maps import (
+    MAP_CHARACTERS_LEAST,
+    keep_map,
+    map_version,
+    update_map,
+)
 from remembrancer.protocol.summaries import MapQuery, MapRequest, MapUpdated, MapVersion
 
 
@@ -19,13 +24,18 @@ def made(memory: Memory) -> MapUpdated:
 
 def version(memory: Memory, number: int | None = None) -> MapVersion:
     """Read one."""
-    return map_version(memory.context, memory.caller, MapQuery(user_id=memory.user_id, version=number))
+    return map_version(
+        memory.context, memory.caller, MapQuery(user_id=memory.user_id, version=number)
+    )
 
 
 def test_a_map_of_much_text_is_about_five_percent_of_it(memory: Memory) -> None:
     """'L2 length is about 5% of the L1 text.'"""
     l1s = [
-        " ".join(f"On day {n} of stage {stage} the crew of boat {n * 7 + stage} repaired {n} planks in harbour {stage}." for n in range(40))
+        " ".join(
+            f"On day {n} of stage {stage} the crew of boat {n * 7 + stage} repaired {n} planks in harbour {stage}."
+            for n in range(40)
+        )
         for stage in range(20)
     ]
     for number, text in enumerate(l1s):
@@ -43,11 +53,14 @@ def test_a_map_of_little_text_has_room_to_say_something(memory: Memory) -> None:
 
 def test_a_map_that_says_the_same_is_the_version_it_was(memory: Memory) -> None:
     memory.tell("q", "r")
-    space = memory.context.store.read(lambda tx: tx.the(SQL.space_of, account_id=memory.caller.account_id, user_id="ada"))
+    space = memory.context.store.read(
+        lambda tx: tx.the(SQL.space_of, account_id=memory.caller.account_id, user_id="ada")
+    )
 
     def keep(text: str) -> int:
         return memory.context.store.write(
-            lambda tx: keep_map(memory.context, tx, space_id=space.id, text=text, made_by="agent"), account_id=memory.caller.account_id
+            lambda tx: keep_map(memory.context, tx, space_id=space.id, text=text, made_by="agent"),
+            account_id=memory.caller.account_id,
         )
 
     assert [keep(text) for text in ("Oslo.", " Oslo.\n", "Oslo, boat.", "Oslo.")] == [1, 1, 2, 3]
@@ -55,14 +68,22 @@ def test_a_map_that_says_the_same_is_the_version_it_was(memory: Memory) -> None:
 
 
 def test_what_the_agent_wrote_is_in_every_later_map_whoever_writes_at_once(memory: Memory) -> None:
-    """Else a map made of headlines would silently take the place of one that its agent wrote a moment before."""
+    """Else a map made of headlines would silently take the place of one that its agent wrote a
+    moment before.
+    """
     gate = threading.Barrier(6)
     agents_left = [3]
 
     def agent(name: str) -> None:
         gate.wait()
         for n in range(20):
-            memory.tell(f"{name} {n}", "r", session_id=name, l1_summary=f"Agent {name} finished stage {n}.", l2_map=f"Map {n} of {name}.")
+            memory.tell(
+                f"{name} {n}",
+                "r",
+                session_id=name,
+                l1_summary=f"Agent {name} finished stage {n}.",
+                l2_map=f"Map {n} of {name}.",
+            )
         agents_left[0] -= 1
 
     def service() -> None:
@@ -70,7 +91,9 @@ def test_what_the_agent_wrote_is_in_every_later_map_whoever_writes_at_once(memor
         while agents_left[0]:
             made(memory)
 
-    threads = [threading.Thread(target=agent, args=(name,)) for name in "abc"] + [threading.Thread(target=service) for _ in range(3)]
+    threads = [threading.Thread(target=agent, args=(name,)) for name in "abc"] + [
+        threading.Thread(target=service) for _ in range(3)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:

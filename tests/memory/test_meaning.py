@@ -11,9 +11,15 @@ from memory.asking import Memory, opened
 from remembrancer.search import Embedder, open_embedder
 
 SAID = [
-    ("Wann ist die Schlüsselübergabe?", "Am 28. Mai mit Herrn Brandstätter, um zehn Uhr vor dem Haus."),
+    (
+        "Wann ist die Schlüsselübergabe?",
+        "Am 28. Mai mit Herrn Brandstätter, um zehn Uhr vor dem Haus.",
+    ),
     ("母は何を食べられませんか。", "そばアレルギーがあるので、そばは食べられません。"),
-    ("How much soil do the two raised beds need?", "About 2.3 cubic metres; order two and a half, it settles."),
+    (
+        "How much soil do the two raised beds need?",
+        "About 2.3 cubic metres; order two and a half, it settles.",
+    ),
     ("Where is the spare key?", "Under the blue flower pot by the back door."),
     ("Какой пароль у насоса?", "Пароль насоса записан на внутренней стороне крышки."),
     ("Who fixed the violin?", "Marta in the old mill, for forty euros."),
@@ -53,14 +59,22 @@ def test_what_was_said_is_found_in_another_language(memory: Memory, asked: str, 
     assert next(signal.rank for signal in hit.why if signal.signal == "dense") is not None
 
 
-@pytest.mark.parametrize("asked", ["quarterly revenue forecast of the shipping company", "zxqvkj wbnmp"])
+@pytest.mark.parametrize(
+    "asked", ["quarterly revenue forecast of the shipping company", "zxqvkj wbnmp"]
+)
 def test_what_was_never_spoken_of_is_not_found(memory: Memory, asked: str) -> None:
     assert memory.ask(asked).hits == []
 
 
-def test_the_passage_of_a_long_answer_that_means_it_is_shown(embedder: Embedder, tmp_path: Path) -> None:
+def test_the_passage_of_a_long_answer_that_means_it_is_shown(
+    embedder: Embedder, tmp_path: Path
+) -> None:
     filler = "The committee thanked the treasurer and moved on to the next point of the agenda. "
-    said = filler * 20 + "The cat has to take half a tablet against worms every morning. " + filler * 20
+    said = (
+        filler * 20
+        + "The cat has to take half a tablet against worms every morning. "
+        + filler * 20
+    )
     with opened(tmp_path, embedder=embedder) as memory:
         memory.tell("Read me the minutes.", said)
 

@@ -58,8 +58,18 @@ def test_what_another_process_told_is_in_the_very_next_search(folder: Path, memo
     memory.tell("What opens the shed?", "The rusty key.")
     memory.ask("shed")
     source = str(Path(remembrancer.__file__).parents[1])
-    command = [sys.executable, "-c", TELL, str(folder), testing.store_url(Settings(data=folder)), "zxqv", "kjwb"]
-    said = subprocess.run(command, env={"PYTHONPATH": source}, capture_output=True, text=True, check=True).stdout.split()
+    command = [
+        sys.executable,
+        "-c",
+        TELL,
+        str(folder),
+        testing.store_url(Settings(data=folder)),
+        "zxqv",
+        "kjwb",
+    ]
+    said = subprocess.run(
+        command, env={"PYTHONPATH": source}, capture_output=True, text=True, check=True
+    ).stdout.split()
 
     assert [memory.found(word)[0] for word in ("zxqv", "kjwb")] == said
 
@@ -80,7 +90,12 @@ def test_as_many_matched_as_are_shown_or_more(memory: Memory) -> None:
 
     answers = [memory.ask("ferry", top_k=k) for k in (1, 5, 12, 100)]
 
-    assert [(len(answer.hits), answer.total_hits) for answer in answers] == [(1, 12), (5, 12), (12, 12), (12, 12)]
+    assert [(len(answer.hits), answer.total_hits) for answer in answers] == [
+        (1, 12),
+        (5, 12),
+        (12, 12),
+        (12, 12),
+    ]
 
 
 def test_a_hit_names_the_signals_that_found_it(memory: Memory) -> None:
@@ -97,16 +112,25 @@ def test_a_hit_names_the_signals_that_found_it(memory: Memory) -> None:
 
 class TestSteps:
     def test_a_search_counts_only_when_it_interacts(self, memory: Memory) -> None:
-        steps = [memory.ask("a", interact=interact).step for interact in (True, True, False, True, False)]
+        steps = [
+            memory.ask("a", interact=interact).step for interact in (True, True, False, True, False)
+        ]
 
         assert steps == [1, 2, 2, 3, 3]
 
     def test_each_session_of_each_user_counts_for_itself(self, memory: Memory) -> None:
         asked = [(memory, "s"), (memory, "t"), (memory.of("bob"), "s"), (memory, "s")]
 
-        assert [who.ask("a", interact=True, session_id=session).step for who, session in asked] == [1, 1, 1, 2]
+        assert [who.ask("a", interact=True, session_id=session).step for who, session in asked] == [
+            1,
+            1,
+            1,
+            2,
+        ]
 
-    def test_telling_a_turn_says_the_step_of_its_session_and_counts_none(self, memory: Memory) -> None:
+    def test_telling_a_turn_says_the_step_of_its_session_and_counts_none(
+        self, memory: Memory
+    ) -> None:
         memory.ask("a", interact=True)
         memory.tell("q", "r")
 
@@ -114,9 +138,16 @@ class TestSteps:
 
     def test_two_contexts_count_one_session(self, folder: Path) -> None:
         with opened(folder) as mine, opened(folder) as yours:
-            assert [who.ask("a", interact=True).step for who in (mine, yours, yours, mine)] == [1, 2, 3, 4]
+            assert [who.ask("a", interact=True).step for who in (mine, yours, yours, mine)] == [
+                1,
+                2,
+                3,
+                4,
+            ]
 
-    def test_a_read_only_key_reads_the_step_and_counts_none(self, context: Context, memory: Memory) -> None:
+    def test_a_read_only_key_reads_the_step_and_counts_none(
+        self, context: Context, memory: Memory
+    ) -> None:
         memory.ask("a", interact=True)
         key = keys.create(context, account="owner", read_only=True).key.reveal()
         reader = Memory(context, keys.authenticate(context, key), "ada")
@@ -130,8 +161,13 @@ class TestFocus:
     @pytest.fixture
     def memory(self, memory: Memory) -> Memory:
         for n in range(10):
-            memory.tell(f"When does the ferry to island {n} leave?", f"The ferry to island {n} leaves at {n + 8} o'clock.")
-        memory.tell("What is the cat called?", "To be or not to be, the vet asked; she is Minnie now.")
+            memory.tell(
+                f"When does the ferry to island {n} leave?",
+                f"The ferry to island {n} leaves at {n + 8} o'clock.",
+            )
+        memory.tell(
+            "What is the cat called?", "To be or not to be, the vet asked; she is Minnie now."
+        )
         return memory
 
     def test_a_focus_word_lifts_what_holds_it(self, memory: Memory) -> None:
@@ -157,8 +193,12 @@ class TestFocus:
         assert len(without) >= 10
         assert set(without) <= set(lifted)
 
-    @pytest.mark.parametrize("phrase", ["not to be", "To BE or Not", "to", "vet", "MINNIE", "she is minnie", "is the"])
-    def test_a_phrase_and_even_a_stop_word_is_looked_for_as_it_is(self, memory: Memory, phrase: str) -> None:
+    @pytest.mark.parametrize(
+        "phrase", ["not to be", "To BE or Not", "to", "vet", "MINNIE", "she is minnie", "is the"]
+    )
+    def test_a_phrase_and_even_a_stop_word_is_looked_for_as_it_is(
+        self, memory: Memory, phrase: str
+    ) -> None:
         answer = memory.ask("the vet", focus_words=[phrase], top_k=20)
         lifted = [hit for hit in answer.hits if "focus" in [signal.signal for signal in hit.why]]
 
@@ -167,7 +207,19 @@ class TestFocus:
         assert all(phrase.casefold() in f"{hit.query} {hit.response}".casefold() for hit in lifted)
 
     @pytest.mark.parametrize(
-        "phrase", ["xyzzy", "minn", "be to not", "ferr", "islands", "Minnie the vet", "!!!", '"Minnie"', "Min*", "NOT Minnie"]
+        "phrase",
+        [
+            "xyzzy",
+            "minn",
+            "be to not",
+            "ferr",
+            "islands",
+            "Minnie the vet",
+            "!!!",
+            '"Minnie"',
+            "Min*",
+            "NOT Minnie",
+        ],
     )
     def test_what_stands_nowhere_is_missing(self, memory: Memory, phrase: str) -> None:
         answer = memory.ask("When does the ferry leave?", focus_words=[phrase])
@@ -176,7 +228,9 @@ class TestFocus:
         assert answer.hits
 
     @given(st.text("\"'*^:(){}-+~AND OR NOT NEAR/3,;%_\\", min_size=1, max_size=30))
-    def test_operators_and_quotes_are_text(self, tmp_path_factory: pytest.TempPathFactory, phrase: str) -> None:
+    def test_operators_and_quotes_are_text(
+        self, tmp_path_factory: pytest.TempPathFactory, phrase: str
+    ) -> None:
         with opened(tmp_path_factory.mktemp("focus")) as memory:
             told = memory.tell("What is written on the wall?", f"It says: {phrase} :end")
             answer = memory.ask("What is written on the wall?", focus_words=[phrase])
@@ -202,7 +256,9 @@ class TestFocus:
 
         assert (answer.hits[0].event_id, answer.focus_missing) == (told, None)
 
-    def test_a_phrase_of_common_words_is_found_among_hundreds_that_have_the_words(self, folder: Path) -> None:
+    def test_a_phrase_of_common_words_is_found_among_hundreds_that_have_the_words(
+        self, folder: Path
+    ) -> None:
         with opened(folder) as memory:
             told = memory.tell("Where?", "A york of the new kind, said nobody, but New York it is.")
             for n in range(300):
@@ -217,14 +273,19 @@ class TestFocus:
 
 class TestBounds:
     def test_after_is_inclusive_and_before_is_not(self, memory: Memory) -> None:
-        told = [memory.tell("Ferry?", f"Ferry {day}.", occurred_at=f"2026-02-{day:02}T00:00:00Z") for day in (1, 2, 3)]
+        told = [
+            memory.tell("Ferry?", f"Ferry {day}.", occurred_at=f"2026-02-{day:02}T00:00:00Z")
+            for day in (1, 2, 3)
+        ]
 
         def between(**bounds: str) -> list[str]:
             return sorted(memory.found("ferry", **bounds))
 
         assert between(after="2026-02-02T00:00:00Z") == told[1:]
         assert between(before="2026-02-02T00:00:00Z") == told[:1]
-        assert between(after="2026-02-02T01:00:00+01:00", before="2026-02-02T00:00:00.001Z") == [told[1]]
+        assert between(after="2026-02-02T01:00:00+01:00", before="2026-02-02T00:00:00.001Z") == [
+            told[1]
+        ]
         assert between(after="2026-02-03T00:00:01Z") == []
         assert between(after="0001-01-02T00:00:00Z", before="9999-12-30T00:00:00Z") == told
 
@@ -234,28 +295,44 @@ class TestBounds:
 
         answer = memory.ask("ferry", after="2025-01-01T00:00:00Z", focus_words=["Minnie"])
 
-        assert ([hit.event_id for hit in answer.hits], answer.total_hits, answer.focus_missing) == ([told], 1, ["Minnie"])
+        assert ([hit.event_id for hit in answer.hits], answer.total_hits, answer.focus_missing) == (
+            [told],
+            1,
+            ["Minnie"],
+        )
 
     @pytest.mark.parametrize("budget", [1, 20, 60, 100, 1_000])
-    def test_the_hits_keep_to_a_budget_of_tokens_but_the_best_is_always_shown(self, memory: Memory, budget: int) -> None:
+    def test_the_hits_keep_to_a_budget_of_tokens_but_the_best_is_always_shown(
+        self, memory: Memory, budget: int
+    ) -> None:
         for n in range(10):
             memory.tell(f"Ferry {n}?", f"The ferry {n} " + "leaves from the pier " * (n + 1))
 
-        whole, hits = memory.found("ferry", top_k=10), memory.ask("ferry", top_k=10, max_tokens=budget).hits
+        whole, hits = (
+            memory.found("ferry", top_k=10),
+            memory.ask("ferry", top_k=10, max_tokens=budget).hits,
+        )
 
         assert [hit.event_id for hit in hits] == whole[: len(hits)]
         assert hits
-        assert len(hits) == 1 or sum(tokens(hit.query) + tokens(hit.response) for hit in hits) <= budget
+        assert (
+            len(hits) == 1
+            or sum(tokens(hit.query) + tokens(hit.response) for hit in hits) <= budget
+        )
 
 
 class TestIsolation:
-    def test_accounts_and_users_of_one_account_see_their_own_only(self, context: Context, memory: Memory) -> None:
+    def test_accounts_and_users_of_one_account_see_their_own_only(
+        self, context: Context, memory: Memory
+    ) -> None:
         others = [memory.of("bob"), memory_in(context, "zoe"), memory_in(context, "zoe", "bob")]
         memory.tell("When does the ferry leave?", "At 9:40.")
 
         assert len(memory.found("ferry")) == 1
         assert [other.found("ferry") for other in others] == [[], [], []]
-        assert [other.ask("ferry", focus_words=["ferry"]).focus_missing for other in others] == [["ferry"]] * 3
+        assert [other.ask("ferry", focus_words=["ferry"]).focus_missing for other in others] == [
+            ["ferry"]
+        ] * 3
 
     def test_a_pinned_key_searches_its_user_only(self, context: Context, memory: Memory) -> None:
         memory.tell("When does the ferry leave?", "At 9:40.")

@@ -25,7 +25,10 @@ class TestMasked:
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
         """The real parts, masking."""
-        made = testing.context(folder, settings=Settings(data=folder, embedder="none", durability="normal", secrets="mask"))
+        made = testing.context(
+            folder,
+            settings=Settings(data=folder, embedder="none", durability="normal", secrets="mask"),
+        )
         yield made
         made.close()
 
@@ -35,13 +38,22 @@ class TestMasked:
         http.post("/api/v7/event/write", {"query": TOLD, "response": "", "user_id": "owner"})
         lesson = {"topic": TOLD, "essence": TOLD, "rules_markdown": TOLD, "evidence": TOLD}
         http.post("/api/v7/experience/create", lesson)
-        http.remember("q", "r", cube_topic=TOLD, cube_essence=TOLD, cube_rules=TOLD, cube_evidence=TOLD)
-        http.post("/api/v7/memory/summarize", {"user_id": "owner", "session_id": "default", "summary_text": TOLD + "!"})
+        http.remember(
+            "q", "r", cube_topic=TOLD, cube_essence=TOLD, cube_rules=TOLD, cube_evidence=TOLD
+        )
+        http.post(
+            "/api/v7/memory/summarize",
+            {"user_id": "owner", "session_id": "default", "summary_text": TOLD + "!"},
+        )
 
         assert http.get(f"/api/v7/event/{turn['event_id']}").json()["flags"] == ["secret"]
         assert "marks in its place" in turn["receipts"][0]["detail"]
         assert "[masked: " in http.get(f"/api/v7/event/{turn['event_id']}").json()["query"]
-        assert [path.name for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
+        assert [
+            path.name
+            for path in folder.rglob("*")
+            if path.is_file() and KEY.encode() in path.read_bytes()
+        ] == []
 
     def test_nor_does_it_by_an_import(self, context: Context, folder: Path) -> None:
         file = folder / "told.jsonl"
@@ -50,11 +62,17 @@ class TestMasked:
         store(context, caller, read(context, caller, file))
         file.unlink()
 
-        assert [path.name for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
+        assert [
+            path.name
+            for path in folder.rglob("*")
+            if path.is_file() and KEY.encode() in path.read_bytes()
+        ] == []
 
 
 def test_by_default_it_is_kept_word_for_word_and_marked(http: Http) -> None:
-    answer = http.post("/api/v7/event/write", {"query": TOLD, "response": "", "user_id": "owner"}).json()
+    answer = http.post(
+        "/api/v7/event/write", {"query": TOLD, "response": "", "user_id": "owner"}
+    ).json()
     event = http.get(f"/api/v7/event/{answer['event_id']}").json()
 
     assert (event["query"], event["flags"]) == (TOLD, ["secret"])

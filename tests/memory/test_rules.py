@@ -57,7 +57,9 @@ def test_at_the_borders(standing: Standing, word: str | None) -> None:
 
 
 def test_what_is_missed_and_what_is_due_are_told_apart_and_all_at_once() -> None:
-    owed = judge(replace(GOOD, remembered_step=2, last_seal=render(1), turns=15, unrated=("c_1", "c_2")))
+    owed = judge(
+        replace(GOOD, remembered_step=2, last_seal=render(1), turns=15, unrated=("c_1", "c_2"))
+    )
 
     assert owed.duty_error is not None
     assert "since step 3" in owed.duty_error
@@ -66,8 +68,13 @@ def test_what_is_missed_and_what_is_due_are_told_apart_and_all_at_once() -> None
 
 
 def test_the_documentation_shows_every_case_as_it_is() -> None:
-    """Issue: 'a table of every case in docs/reference/duties.md that a test compares with the code'. Paste what differs."""
+    """Issue: 'a table of every case in docs/reference/duties.md that a test compares with the
+    code'. Paste what differs.
+    """
     page = (ROOT / "docs" / "reference" / "duties.md").read_text("utf-8")
-    rows = [f"| `{c.word}` | `{c.kind}` | {c.when} | {c.says(OWING[c.word]).replace('|', chr(92) + '|')} |" for c in CASES]
+    rows = [
+        f"| `{c.word}` | `{c.kind}` | {c.when} | {c.says(OWING[c.word]).replace('|', chr(92) + '|')} |"
+        for c in CASES
+    ]
 
     assert re.findall(r"^\| `.*` \| `(?:duty_error|reminders)` \|.*$", page, re.MULTILINE) == rows

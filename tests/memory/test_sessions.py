@@ -43,7 +43,12 @@ def test_a_turn_is_told_step_by_step(memory: Memory, later: Any) -> None:
     cube = create(
         memory.context,
         memory.caller,
-        CubeCreate(topic="ferry", essence="The ferry is late.", rules_markdown="- MUST wait", evidence="docs"),
+        CubeCreate(
+            topic="ferry",
+            essence="The ferry is late.",
+            rules_markdown="- MUST wait",
+            evidence="docs",
+        ),
     )
     known = memory.tell("When does the ferry leave?", "At nine.", session_id="before")
     later()
@@ -68,8 +73,13 @@ def test_a_turn_is_told_step_by_step(memory: Memory, later: Any) -> None:
     assert (second.row.step, second.row.hits, second.seal) == (2, 0, "")
 
 
-@pytest.mark.parametrize(("last_seal", "seal"), [(render(1), "right"), (None, "missing"), (render(7), "wrong"), ("sealed", "wrong")])
-def test_how_a_reply_was_sealed_is_known_from_the_next_search(memory: Memory, last_seal: str | None, seal: str) -> None:
+@pytest.mark.parametrize(
+    ("last_seal", "seal"),
+    [(render(1), "right"), (None, "missing"), (render(7), "wrong"), ("sealed", "wrong")],
+)
+def test_how_a_reply_was_sealed_is_known_from_the_next_search(
+    memory: Memory, last_seal: str | None, seal: str
+) -> None:
     memory.ask("q", interact=True)
     memory.ask("q", interact=True, last_seal=last_seal)
 
@@ -99,7 +109,9 @@ def test_summaries_facts_and_lessons_stand_where_they_came(memory: Memory, later
     assert found.happened[3].row.turns == 2
 
 
-def test_a_long_session_comes_in_pages_and_nothing_is_lost_between_them(memory: Memory, later: Any) -> None:
+def test_a_long_session_comes_in_pages_and_nothing_is_lost_between_them(
+    memory: Memory, later: Any
+) -> None:
     for n in range(2 * TURNS_SHOWN_MAX + 5):
         memory.ask("zxqv", interact=True)
         later()
@@ -110,9 +122,17 @@ def test_a_long_session_comes_in_pages_and_nothing_is_lost_between_them(memory: 
         pages.append(happened(memory, until=pages[-1].earlier))
     told = [one for page in reversed(pages) for one in page.happened]
 
-    assert [len([one for one in page.happened if one.kind == "turn"]) for page in pages] == [TURNS_SHOWN_MAX, TURNS_SHOWN_MAX, 5]
-    assert [one.row.response for one in told if one.kind == "turn"] == [f"r{n}" for n in range(2 * TURNS_SHOWN_MAX + 5)]
-    assert [one.row.step for one in told if one.kind == "search"] == list(range(1, 2 * TURNS_SHOWN_MAX + 6))
+    assert [len([one for one in page.happened if one.kind == "turn"]) for page in pages] == [
+        TURNS_SHOWN_MAX,
+        TURNS_SHOWN_MAX,
+        5,
+    ]
+    assert [one.row.response for one in told if one.kind == "turn"] == [
+        f"r{n}" for n in range(2 * TURNS_SHOWN_MAX + 5)
+    ]
+    assert [one.row.step for one in told if one.kind == "search"] == list(
+        range(1, 2 * TURNS_SHOWN_MAX + 6)
+    )
     assert [one.kind for one in told] == ["search", "turn"] * (2 * TURNS_SHOWN_MAX + 5)
 
 
@@ -128,7 +148,13 @@ def test_sessions_are_listed_by_their_newest_turn_page_by_page(memory: Memory, l
     assert names == ["s0", *(f"s{n}" for n in range(SESSIONS_LISTED_MAX + 2, 0, -1))]
     assert rest.next is None
     newest = first.sessions[0]
-    assert (newest.turns, newest.query, newest.topic, newest.task_open, newest.is_l1_due) == (2, "again", None, False, False)
+    assert (newest.turns, newest.query, newest.topic, newest.task_open, newest.is_l1_due) == (
+        2,
+        "again",
+        None,
+        False,
+        False,
+    )
     assert first.sessions[1].task_open
 
 
@@ -167,4 +193,7 @@ def test_long_lists_are_read_by_an_index_in_their_order(memory: Memory) -> None:
     assert "sessions USING INDEX sessions_latest (space_id=? AND" in plans["sessions"]
     assert "events USING INDEX events_session (session=? AND" in plans["turns"]
     assert [name for name, told in plans.items() if "SCAN" in told] == []
-    assert [name for name, told in plans.items() if "TEMP B-TREE" in told] == ["shown_between", "votes_in"]  # of one session
+    assert [name for name, told in plans.items() if "TEMP B-TREE" in told] == [
+        "shown_between",
+        "votes_in",
+    ]  # of one session

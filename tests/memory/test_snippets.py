@@ -15,13 +15,15 @@ from remembrancer.protocol.text import tokens
 from remembrancer.search import normal, passages
 
 FILLER = "The meadow lay quiet under a pale sky while the mill turned slowly beside the old road. "
-LONG = st.builds(lambda unit, times: unit * times, st.text(min_size=1, max_size=60), st.integers(1, 120)) | st.text(
-    min_size=500, max_size=1500
-)
+LONG = st.builds(
+    lambda unit, times: unit * times, st.text(min_size=1, max_size=60), st.integers(1, 120)
+) | st.text(min_size=500, max_size=1500)
 
 
 @given(LONG, st.integers(0, 70), st.lists(st.text(min_size=1, max_size=12).map(normal), max_size=4))
-def test_a_snippet_is_never_too_long_and_only_marks_are_added(text: str, place: int, words: list[str]) -> None:
+def test_a_snippet_is_never_too_long_and_only_marks_are_added(
+    text: str, place: int, words: list[str]
+) -> None:
     shown = snippet(text, place, words)
 
     assert len(shown) <= SNIPPET_CHARACTERS_MAX
@@ -43,7 +45,9 @@ def test_marks_stand_where_something_is_left_out(place: int, left_out_before: bo
 
 @pytest.mark.parametrize("before", [0, 1, 3, 8, 13, 25, 60])
 def test_the_passage_found_is_shown_wherever_it_stands(memory: Memory, before: int) -> None:
-    said = FILLER * before + "The password of the greenhouse is xylograph. " + FILLER * (60 - before)
+    said = (
+        FILLER * before + "The password of the greenhouse is xylograph. " + FILLER * (60 - before)
+    )
     memory.tell("Tell me everything.", said)
 
     hit = memory.best("password of the greenhouse")
@@ -83,7 +87,11 @@ def test_the_place_is_right_where_normalising_shortens_the_text() -> None:
 
 
 def test_a_question_whose_writing_is_not_spaced_is_found_by_its_characters() -> None:
-    text = "今日はとても良い天気でした。" * 50 + "母はそばアレルギーがある。" + "明日も晴れるでしょう。" * 40
+    text = (
+        "今日はとても良い天気でした。" * 50
+        + "母はそばアレルギーがある。"
+        + "明日も晴れるでしょう。" * 40
+    )
 
     assert "そばアレルギー" in snippet(text, 0, [normal("そばアレルギーの人")])
 

@@ -42,12 +42,22 @@ WORDS = st.sampled_from(
         "zxqv",
     ]
 )
-FOREIGN = st.lists(st.tuples(st.lists(WORDS, min_size=1, max_size=12).map(" ".join), st.sampled_from(["bob", "zoe", "ada"])), max_size=12)
+FOREIGN = st.lists(
+    st.tuples(
+        st.lists(WORDS, min_size=1, max_size=12).map(" ".join),
+        st.sampled_from(["bob", "zoe", "ada"]),
+    ),
+    max_size=12,
+)
 
 
 def answers(memory: Memory, told: Sequence[str] = ()) -> list[str]:
     """Answers to some questions, to the letter; the ids of `told` by their places in it."""
-    asked: list[dict[str, Any]] = [{}, {"focus_words": ["Marta", "zxqv"]}, {"top_k": 2, "max_tokens": 30}]
+    asked: list[dict[str, Any]] = [
+        {},
+        {"focus_words": ["Marta", "zxqv"]},
+        {"top_k": 2, "max_tokens": 30},
+    ]
     texts = ("when does the ferry leave", "green paint", "Marta February", "zxqv")
     said = "\n".join(memory.ask(text, **more).model_dump_json() for text in texts for more in asked)
     for place, event_id in enumerate(told):
@@ -79,30 +89,49 @@ def test_nothing_written_elsewhere_changes_an_answer(
         assert answers(memory, told) == before == alone
 
 
-@pytest.mark.parametrize("words", [b"", b"\x00", b"\x63\x00\x01\x00", b"\x01\x00\xff\xff" + bytes(40), bytes(500)])
-def test_words_that_are_damaged_or_old_are_derived_anew_from_the_text(context: Context, memory: Memory, folder: Path, words: bytes) -> None:
+@pytest.mark.parametrize(
+    "words", [b"", b"\x00", b"\x63\x00\x01\x00", b"\x01\x00\xff\xff" + bytes(40), bytes(500)]
+)
+def test_words_that_are_damaged_or_old_are_derived_anew_from_the_text(
+    context: Context, memory: Memory, folder: Path, words: bytes
+) -> None:
     told = [memory.tell(*turn) for turn in MINE]
     whole = answers(memory)
-    context.store.write(lambda tx: tx.run("update event_index set words = :words where id & 1 = 0", words=words))
+    context.store.write(
+        lambda tx: tx.run("update event_index set words = :words where id & 1 = 0", words=words)
+    )
 
     with opened(folder) as again:
         assert again.found("when does the ferry to Elba leave")[0] == told[0]
         assert answers(again) == whole
 
 
-def test_an_index_is_dropped_and_read_anew_when_the_revision_goes_up(context: Context, memory: Memory) -> None:
+def test_an_index_is_dropped_and_read_anew_when_the_revision_goes_up(
+    context: Context, memory: Memory
+) -> None:
     told = [memory.tell(*turn) for turn in MINE]
     before = memory.found("ferry")
-    space = context.store.read(lambda tx: tx.the(SQL.space_of, account_id=memory.caller.account_id, user_id="ada"))
+    space = context.store.read(
+        lambda tx: tx.the(SQL.space_of, account_id=memory.caller.account_id, user_id="ada")
+    )
     gone = row_id(space.id, 0)
 
-    context.store.write(lambda tx: [tx.run(f"delete from {table} where id = :gone", gone=gone) for table in ("event_index", "events")])
+    context.store.write(
+        lambda tx: [
+            tx.run(f"delete from {table} where id = :gone", gone=gone)
+            for table in ("event_index", "events")
+        ]
+    )
     behind = memory.ask("ferry")
-    context.store.write(lambda tx: tx.run(SQL.revise_space, space_id=space.id), account_id=memory.caller.account_id)
+    context.store.write(
+        lambda tx: tx.run(SQL.revise_space, space_id=space.id), account_id=memory.caller.account_id
+    )
     after = memory.ask("ferry")
 
     assert told[0] in before
-    assert told[0] not in [hit.event_id for hit in behind.hits]  # its row is gone: it is not shown even by an index behind
+    assert told[0] not in [
+        hit.event_id for hit in behind.hits
+    ]  # its row is gone: it is not shown even by an index behind
     assert after.total_hits == behind.total_hits - 1
     assert context.shelf.take(space.id).revision == 1
     assert memory.found("ferry") == [event for event in before if event != told[0]]
@@ -111,7 +140,9 @@ def test_an_index_is_dropped_and_read_anew_when_the_revision_goes_up(context: Co
 def test_an_index_let_go_of_is_read_again(context: Context, memory: Memory) -> None:
     told = memory.tell(*MINE[0])
     whole = answers(memory)
-    space = context.store.read(lambda tx: tx.the(SQL.space_of, account_id=memory.caller.account_id, user_id="ada"))
+    space = context.store.read(
+        lambda tx: tx.the(SQL.space_of, account_id=memory.caller.account_id, user_id="ada")
+    )
     context.shelf.drop(space.id)
 
     assert answers(memory) == whole
@@ -142,15 +173,25 @@ def test_writers_and_searchers_at_once_never_miss_an_answered_write(folder: Path
                     missed.append(word)
 
     with opened(folder, embedder=Concepts()) as one, opened(folder, embedder=Concepts()) as two:
-        threads = [threading.Thread(target=write, args=(memory, f"{at}{side}")) for at in "ab" for side, memory in (("k", one), ("j", two))]
-        threads += [threading.Thread(target=search, args=(memory,)) for memory in (one, two, one, two)]
+        threads = [
+            threading.Thread(target=write, args=(memory, f"{at}{side}"))
+            for at in "ab"
+            for side, memory in (("k", one), ("j", two))
+        ]
+        threads += [
+            threading.Thread(target=search, args=(memory,)) for memory in (one, two, one, two)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
 
         assert (missed, len(answered), writers_left) == ([], 100, [0])
-        assert all(memory.found(word, top_k=1) == [told] for memory in (one, two) for word, told in answered)
+        assert all(
+            memory.found(word, top_k=1) == [told]
+            for memory in (one, two)
+            for word, told in answered
+        )
 
 
 @given(st.integers(-(10**13), 10**14))
@@ -163,6 +204,8 @@ def test_one_space_is_one_range_of_rows(context: Context, memory: Memory) -> Non
     for number, who in enumerate((memory, memory.of("bob"), memory, memory.of("bob"))):
         who.tell(f"q{number}", "r")
 
-    kept = [row.id for row in context.store.read(lambda tx: tx.all("select id from events order by id"))]
+    kept = [
+        row.id for row in context.store.read(lambda tx: tx.all("select id from events order by id"))
+    ]
 
     assert kept == [row_id(1, 0), row_id(1, 1), row_id(2, 0), row_id(2, 1)]

@@ -16,7 +16,9 @@ from remembrancer.protocol.fence import fenced, unfenced
 from remembrancer.protocol.summaries import StartQuery
 from remembrancer.protocol.text import tokens
 
-INJECTIONS: list[str] = tomllib.loads((Path(__file__).parent / "injections.toml").read_text("utf-8"))["turns"]
+INJECTIONS: list[str] = tomllib.loads(
+    (Path(__file__).parent / "injections.toml").read_text("utf-8")
+)["turns"]
 DELIMITER = "0123456789abcdef"
 RULES = "1 Search first.\n2 Never invent."
 OURS = re.compile(
@@ -35,10 +37,14 @@ def pack(*sections: Section, tokens_max: int = 600, unread: int = 0) -> tuple[st
 
 
 @given(
-    items=st.lists(st.lists(st.text("ab \n<字\u200b\u2028#-", max_size=400), max_size=12), max_size=3),
+    items=st.lists(
+        st.lists(st.text("ab \n<字\u200b\u2028#-", max_size=400), max_size=12), max_size=3
+    ),
     tokens_max=st.integers(250, 900),
 )
-def test_it_keeps_to_its_budget_and_counts_what_it_left_out(items: list[list[str]], tokens_max: int) -> None:
+def test_it_keeps_to_its_budget_and_counts_what_it_left_out(
+    items: list[list[str]], tokens_max: int
+) -> None:
     """Issue: 'The start pack fits a token budget'."""
     text, left_out = pack(*(section(*some, head="Facts") for some in items), tokens_max=tokens_max)
     shown = len(re.findall(r"^- ", text, re.MULTILINE))
@@ -61,7 +67,11 @@ def test_an_item_is_there_whole_or_not_at_all() -> None:
 def test_a_section_of_many_does_not_crowd_out_the_others() -> None:
     """A user with thousands of facts still gets the map, and the other way round."""
     many = [f"fact number {n} is of no great account" for n in range(500)]
-    text, _ = pack(section(*many, head="Map", share=3), section("Ada gets seasick.", "Ada lives in Oslo."), tokens_max=600)
+    text, _ = pack(
+        section(*many, head="Map", share=3),
+        section("Ada gets seasick.", "Ada lives in Oslo."),
+        tokens_max=600,
+    )
 
     assert "Ada gets seasick." in text
     assert "Ada lives in Oslo." in text
@@ -71,7 +81,9 @@ def test_a_section_of_many_does_not_crowd_out_the_others() -> None:
 def test_what_one_section_does_not_need_is_the_others() -> None:
     many = [f"fact number {n} is of no great account" for n in range(500)]
     alone = pack(section(*many, share=1), tokens_max=900)[0].count("fact number")
-    beside = pack(section(head="Map", share=9), section(*many, share=1), tokens_max=900)[0].count("fact number")
+    beside = pack(section(head="Map", share=9), section(*many, share=1), tokens_max=900)[0].count(
+        "fact number"
+    )
 
     assert alone == beside > 30
 
@@ -118,7 +130,14 @@ def test_no_stored_line_can_pass_for_one_of_the_packs_own(turn: str) -> None:
 
 def test_the_newest_lines_of_a_long_map_stay(memory: Memory) -> None:
     """Issue: 'newest and most voted first'."""
-    memory.tell("q", "r", l2_map="\n".join(f"- stage {n} of the work on the harbour of Elba is done and settled" for n in range(400)))
+    memory.tell(
+        "q",
+        "r",
+        l2_map="\n".join(
+            f"- stage {n} of the work on the harbour of Elba is done and settled"
+            for n in range(400)
+        ),
+    )
     answer = start_pack(memory.context, memory.caller, StartQuery(user_id=memory.user_id))
 
     assert "stage 399 " in answer.prompt_text

@@ -1,4 +1,6 @@
-"""An L1 tells of the turns of its own session since the last one; looking it up never reads what others keep."""
+"""An L1 tells of the turns of its own session since the last one; looking it up never reads what
+others keep.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,9 @@ def test_the_length_is_counted_in_characters_not_bytes(memory: Memory) -> None:
     assert told(memory, "字" * 6).ratio == 0.06
 
 
-def test_a_session_of_nothing_but_white_space_beside_its_words_has_a_ratio_all_the_same(memory: Memory) -> None:
+def test_a_session_of_nothing_but_white_space_beside_its_words_has_a_ratio_all_the_same(
+    memory: Memory,
+) -> None:
     memory.tell("?", "", session_id="s")
 
     assert told(memory, "Nothing came of it.").ratio == 19.0
@@ -60,8 +64,13 @@ def test_no_query_reads_a_whole_table(memory: Memory, name: str) -> None:
     only_sqlite()
     sql = STATEMENTS[name]
     values = dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", sql), 1)
-    plan = memory.context.store.read(lambda tx: [row.detail for row in tx.all(f"explain query plan {sql}", **values)])
+    plan = memory.context.store.read(
+        lambda tx: [row.detail for row in tx.all(f"explain query plan {sql}", **values)]
+    )
 
     assert [
-        step for step in plan if step.startswith("SCAN") and not re.fullmatch(r"SCAN (later|CONSTANT ROW|\d+ CONSTANT ROW.*)", step)
+        step
+        for step in plan
+        if step.startswith("SCAN")
+        and not re.fullmatch(r"SCAN (later|CONSTANT ROW|\d+ CONSTANT ROW.*)", step)
     ] == []

@@ -23,7 +23,10 @@ NEW = Concepts("concepts/2")
 
 def pending(context: Context) -> int:
     """As the status record says, which readiness must agree with."""
-    record, ready = status.record(context, connections=0, sandbox="ns").embedding, status.readiness(context).embedding
+    record, ready = (
+        status.record(context, connections=0, sandbox="ns").embedding,
+        status.readiness(context).embedding,
+    )
     assert record is not None
     assert record == ready
     return record.pending
@@ -40,7 +43,10 @@ def fill(folder: Path, *, events: int, users: tuple[str, ...] = ("ada",)) -> Non
     with opened(folder, embedder=Concepts("concepts/1")) as memory:
         for n in range(events - 1):
             for user in users:
-                memory.of(user).tell(f"When does the ferry leave on day {n}?", f"The ferry of day {n} leaves at noon.")
+                memory.of(user).tell(
+                    f"When does the ferry leave on day {n}?",
+                    f"The ferry of day {n} leaves at noon.",
+                )
         for user in users:
             memory.of(user).tell("What is he called?", "The hound is called Argos.")
 
@@ -50,7 +56,9 @@ def finds_by_meaning(memory: Memory) -> bool:
     return [hit.response for hit in memory.ask("puppy").hits][:1] == ["The hound is called Argos."]
 
 
-def test_after_the_embedder_changed_search_goes_on_by_words_until_all_is_derived_anew(folder: Path) -> None:
+def test_after_the_embedder_changed_search_goes_on_by_words_until_all_is_derived_anew(
+    folder: Path,
+) -> None:
     fill(folder, events=2 * BATCH + 3)
 
     with opened(folder, embedder=NEW) as memory:
@@ -92,16 +100,26 @@ def test_the_answers_are_those_of_a_memory_that_never_knew_another_embedder(tmp_
         with opened(folder, embedder=NEW if was_changed else Concepts("concepts/1")) as memory:
             if not was_changed:
                 for n in range(4):
-                    memory.tell(f"When does the ferry leave on day {n}?", f"The ferry of day {n} leaves at noon.")
+                    memory.tell(
+                        f"When does the ferry leave on day {n}?",
+                        f"The ferry of day {n} leaves at noon.",
+                    )
                 memory.tell("What is he called?", "The hound is called Argos.")
             while Upkeep(memory.context).step():
                 pass
-            said.append([memory.ask(text).model_dump(exclude={"hits": {"__all__": {"event_id"}}}) for text in ("puppy", "ship", "day 2")])
+            said.append(
+                [
+                    memory.ask(text).model_dump(exclude={"hits": {"__all__": {"event_id"}}})
+                    for text in ("puppy", "ship", "day 2")
+                ]
+            )
 
     assert said[0] == said[1]
 
 
-def test_stopped_halfway_it_goes_on_where_it_was_and_others_on_the_file_learn_of_it(folder: Path) -> None:
+def test_stopped_halfway_it_goes_on_where_it_was_and_others_on_the_file_learn_of_it(
+    folder: Path,
+) -> None:
     fill(folder, events=BATCH, users=("ada", "bob", "cleo"))
 
     with opened(folder, embedder=NEW) as watching:
@@ -120,7 +138,9 @@ def test_stopped_halfway_it_goes_on_where_it_was_and_others_on_the_file_learn_of
         assert [finds_by_meaning(user) for user in users] == [True] * 3
 
 
-def test_a_large_space_is_found_by_meaning_before_all_of_it_is_done(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_space_is_found_by_meaning_before_all_of_it_is_done(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("remembrancer.memory.maintenance.FIRST_LOOK", BATCH)
     fill(folder, events=4 * BATCH)
 
@@ -139,13 +159,20 @@ def test_words_wait_to_be_derived_anew_without_an_embedder_too(folder: Path) -> 
 
     with opened(folder, embedder=NoEmbedder()) as memory:
         context = memory.context
-        context.store.write(lambda tx: tx.run("update event_index set words = :nothing", nothing=b""))
+        context.store.write(
+            lambda tx: tx.run("update event_index set words = :nothing", nothing=b"")
+        )
         assert pending(context) == 3
         while Upkeep(context).step():
             pass
 
         assert pending(context) == 0
-        assert context.store.read(lambda tx: tx.the("select count(*) as n from event_index where length(words) = 0")).n == 0
+        assert (
+            context.store.read(
+                lambda tx: tx.the("select count(*) as n from event_index where length(words) = 0")
+            ).n
+            == 0
+        )
         assert memory.best("hound").response == "The hound is called Argos."
 
 
@@ -162,7 +189,12 @@ def test_an_event_erased_meanwhile_is_left_alone(folder: Path) -> None:
 
     class Erasing(Concepts):
         def encode(self, texts: Sequence[str]) -> Any:
-            context.store.write(lambda tx: [tx.run(f"delete from {table} where id & 1 = 0") for table in ("event_index", "events")])
+            context.store.write(
+                lambda tx: [
+                    tx.run(f"delete from {table} where id & 1 = 0")
+                    for table in ("event_index", "events")
+                ]
+            )
             return super().encode(texts)
 
     context = testing.context(folder, embedder=Erasing("erasing/1"))
@@ -194,7 +226,10 @@ def test_in_the_background_it_warms_up_and_renews_and_stops_when_told(folder: Pa
 def test_looking_for_what_is_stale_never_reads_a_whole_space_or_store(memory: Memory) -> None:
     """Both are asked again and again while a large memory is derived anew."""
     only_sqlite()
-    asked = ((SQL.stale, {"embedder": 1, "most": 5}), (SQL.is_stale, {"account_id": 1, "embedder": 1, "low": 0, "high": 1}))
+    asked = (
+        (SQL.stale, {"embedder": 1, "most": 5}),
+        (SQL.is_stale, {"account_id": 1, "embedder": 1, "low": 0, "high": 1}),
+    )
     plans = [memory.context.store.read(partial(_plan, sql, values)) for sql, values in asked]
 
     for plan in plans:

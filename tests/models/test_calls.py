@@ -1,4 +1,7 @@
-"""Asking a real endpoint, and every fault it can have: each becomes one error with a word for it, within the time of the request."""
+"""Asking a real endpoint, and every fault it can have:
+
+each becomes one error with a word for it, within the time of the request.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,19 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from endpoint import Play, answer_of, drips, endpoint, fails, hangs, hangs_up, nobody, says, sends, streams
+from endpoint import (
+    Play,
+    answer_of,
+    drips,
+    endpoint,
+    fails,
+    hangs,
+    hangs_up,
+    nobody,
+    says,
+    sends,
+    streams,
+)
 
 from remembrancer.context import without_secrets
 from remembrancer.models import Budget, Message, ModelFailed, Question, Reply, Try
@@ -15,7 +30,10 @@ from remembrancer.models.calls import ConfiguredModels
 from remembrancer.models.openai_endpoint import ANSWER_BYTES_MAX
 from remembrancer.settings import SettingInvalid, Settings
 
-QUESTION = Question(slot="chat", messages=(Message("system", "Be brief."), Message("user", "When does the ferry leave?")))
+QUESTION = Question(
+    slot="chat",
+    messages=(Message("system", "Be brief."), Message("user", "When does the ferry leave?")),
+)
 
 
 @pytest.fixture
@@ -24,7 +42,9 @@ def models() -> Iterator[Callable[..., ConfiguredModels]]:
     made: list[ConfiguredModels] = []
 
     def make(chat: str, key: str = "", **more: object) -> ConfiguredModels:
-        made.append(ConfiguredModels(Settings(model_chat=chat, model_chat_key=key, **more), without_secrets))  # type: ignore[arg-type]
+        made.append(
+            ConfiguredModels(Settings(model_chat=chat, model_chat_key=key, **more), without_secrets)
+        )  # type: ignore[arg-type]
         return made[-1]
 
     yield make
@@ -32,9 +52,19 @@ def models() -> Iterator[Callable[..., ConfiguredModels]]:
         one.close()
 
 
-def ask(models: ConfiguredModels, *, seconds: float = 20, calls: int = 6, streamed: list[str | None] | None = None) -> Reply:
+def ask(
+    models: ConfiguredModels,
+    *,
+    seconds: float = 20,
+    calls: int = 6,
+    streamed: list[str | None] | None = None,
+) -> Reply:
     """Ask the question."""
-    return models.ask(QUESTION, Budget(seconds=seconds, calls=calls), None if streamed is None else streamed.append)
+    return models.ask(
+        QUESTION,
+        Budget(seconds=seconds, calls=calls),
+        None if streamed is None else streamed.append,
+    )
 
 
 def test_an_answer_comes_with_what_it_took(models: Callable[..., ConfiguredModels]) -> None:
@@ -42,15 +72,22 @@ def test_an_answer_comes_with_what_it_took(models: Callable[..., ConfiguredModel
         reply = ask(models(tiny.named(), "sesame"))
 
     assert (reply.text, reply.model, reply.is_cut) == ("At 9:40.", "tiny", False)
-    assert [(t.slot, t.outcome, t.prompt_tokens, t.completion_tokens) for t in reply.tries] == [("chat", "ok", 70, 7)]
+    assert [(t.slot, t.outcome, t.prompt_tokens, t.completion_tokens) for t in reply.tries] == [
+        ("chat", "ok", 70, 7)
+    ]
     [body], [headers] = tiny.asked, tiny.headers
     assert body["model"] == "tiny"
-    assert body["messages"] == [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "When does the ferry leave?"}]
+    assert body["messages"] == [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "When does the ferry leave?"},
+    ]
     assert (body["max_tokens"], body["temperature"]) == (1024, 0.2)
     assert headers["Authorization"] == "Bearer sesame"
 
 
-def test_a_streamed_answer_comes_in_pieces_and_whole(models: Callable[..., ConfiguredModels]) -> None:
+def test_a_streamed_answer_comes_in_pieces_and_whole(
+    models: Callable[..., ConfiguredModels],
+) -> None:
     pieces: list[str | None] = []
     with endpoint(says("At 9:40 from pier 3.")) as tiny:
         reply = ask(models(tiny.named()), streamed=pieces)
@@ -69,16 +106,24 @@ def test_a_streamed_answer_comes_in_pieces_and_whole(models: Callable[..., Confi
         ["<think>" + "Hm. " * 50_000, *["and "] * 20_000, "</thinking> At 9:40."],
     ],
 )
-def test_only_the_answer_is_passed_on_however_it_is_cut(models: Callable[..., ConfiguredModels], pieces: list[str]) -> None:
+def test_only_the_answer_is_passed_on_however_it_is_cut(
+    models: Callable[..., ConfiguredModels], pieces: list[str]
+) -> None:
     told: list[str | None] = []
     with endpoint(streams(pieces, done=True)) as tiny:
         reply = ask(models(tiny.named()), streamed=told)
 
-    assert "".join(piece or "" for piece in told) == reply.text == ("<b>" if pieces[0] == "<" else "At 9:40.")
+    assert (
+        "".join(piece or "" for piece in told)
+        == reply.text
+        == ("<b>" if pieces[0] == "<" else "At 9:40.")
+    )
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_what_a_model_thinks_aloud_is_not_its_answer(models: Callable[..., ConfiguredModels], streamed: bool) -> None:
+def test_what_a_model_thinks_aloud_is_not_its_answer(
+    models: Callable[..., ConfiguredModels], streamed: bool
+) -> None:
     pieces: list[str | None] = []
     with endpoint(says("<think>The user wants a time. </think>\n\nAt 9:40.")) as tiny:
         reply = ask(models(tiny.named()), streamed=pieces if streamed else None)
@@ -130,7 +175,9 @@ def test_503_then_200_is_an_answer(models: Callable[..., ConfiguredModels]) -> N
         (sends(b" " * (ANSWER_BYTES_MAX + 1)), "too_large", 1),
     ],
 )
-def test_every_fault_is_one_error_with_a_word(models: Callable[..., ConfiguredModels], play: Play, reason: str, calls: int) -> None:
+def test_every_fault_is_one_error_with_a_word(
+    models: Callable[..., ConfiguredModels], play: Play, reason: str, calls: int
+) -> None:
     with endpoint(play) as tiny, pytest.raises(ModelFailed) as failed:
         ask(models(tiny.named()))
 
@@ -145,12 +192,17 @@ def test_every_fault_is_one_error_with_a_word(models: Callable[..., ConfiguredMo
         (streams(["At ", "9:"], done=False), "cut_off"),
         (streams([], done=True), "empty"),
         (sends(b"data: {nonsense}\n\n", kind="text/event-stream"), "garbled"),
-        (sends(b'data: {"error": {"message": "out of memory"}}\n\n', kind="text/event-stream"), "broken"),
+        (
+            sends(b'data: {"error": {"message": "out of memory"}}\n\n', kind="text/event-stream"),
+            "broken",
+        ),
         (sends(b"data: " + b" " * ANSWER_BYTES_MAX, kind="text/event-stream"), "too_large"),
         (sends(b"<html></html>", kind="text/html"), "garbled"),
     ],
 )
-def test_faults_of_a_stream_make_what_it_said_void(models: Callable[..., ConfiguredModels], play: Play, reason: str) -> None:
+def test_faults_of_a_stream_make_what_it_said_void(
+    models: Callable[..., ConfiguredModels], play: Play, reason: str
+) -> None:
     pieces: list[str | None] = []
     with endpoint(play) as tiny, pytest.raises(ModelFailed) as failed:
         ask(models(tiny.named()), streamed=pieces)
@@ -160,7 +212,9 @@ def test_faults_of_a_stream_make_what_it_said_void(models: Callable[..., Configu
 
 
 @pytest.mark.parametrize("play", [hangs, drips])
-def test_no_endpoint_takes_longer_than_the_request_has(models: Callable[..., ConfiguredModels], play: Play) -> None:
+def test_no_endpoint_takes_longer_than_the_request_has(
+    models: Callable[..., ConfiguredModels], play: Play
+) -> None:
     with endpoint(play) as tiny, pytest.raises(ModelFailed) as failed:
         ask(models(tiny.named()), seconds=0.3)
 
@@ -168,12 +222,22 @@ def test_no_endpoint_takes_longer_than_the_request_has(models: Callable[..., Con
     assert [t.outcome for t in failed.value.tries] == ["timeout"]
 
 
-def test_the_next_model_of_a_slot_answers_when_one_is_dead_and_one_hangs(models: Callable[..., ConfiguredModels]) -> None:
+def test_the_next_model_of_a_slot_answers_when_one_is_dead_and_one_hangs(
+    models: Callable[..., ConfiguredModels],
+) -> None:
     with endpoint(hangs) as slow, endpoint(says("At 9:40.")) as good:
-        reply = ask(models(f"dead@{nobody()}, slow@{slow.base_url}, good@{good.base_url}"), seconds=2, calls=6)
+        reply = ask(
+            models(f"dead@{nobody()}, slow@{slow.base_url}, good@{good.base_url}"),
+            seconds=2,
+            calls=6,
+        )
 
     assert (reply.text, reply.model) == ("At 9:40.", "good")
-    assert list(dict.fromkeys((t.model, t.outcome) for t in reply.tries)) == [("dead", "unreachable"), ("slow", "timeout"), ("good", "ok")]
+    assert list(dict.fromkeys((t.model, t.outcome) for t in reply.tries)) == [
+        ("dead", "unreachable"),
+        ("slow", "timeout"),
+        ("good", "ok"),
+    ]
 
 
 def test_the_calls_of_a_request_are_bounded(models: Callable[..., ConfiguredModels]) -> None:
@@ -186,8 +250,12 @@ def test_the_calls_of_a_request_are_bounded(models: Callable[..., ConfiguredMode
     assert failed.value.reason == "budget"
 
 
-def test_an_endpoint_that_knows_only_newer_or_older_words_is_asked_in_them(models: Callable[..., ConfiguredModels]) -> None:
-    """As OpenAI's newer models refuse `max_tokens` and a temperature, and older servers `stream_options`."""
+def test_an_endpoint_that_knows_only_newer_or_older_words_is_asked_in_them(
+    models: Callable[..., ConfiguredModels],
+) -> None:
+    """As OpenAI's newer models refuse `max_tokens` and a temperature, and older servers
+    `stream_options`.
+    """
     refusals = [
         fails(400, "Unsupported parameter: 'max_tokens' is not supported with this model."),
         fails(400, "Unsupported value: 'temperature' does not support 0.2 with this model."),
@@ -209,7 +277,10 @@ def test_every_try_is_told_to_who_watches(models: Callable[..., ConfiguredModels
         asked.watch(seen.append)
         ask(asked)
 
-    assert [(t.slot, t.model, t.outcome) for t in seen] == [("chat", "tiny", "broken"), ("chat", "tiny", "ok")]
+    assert [(t.slot, t.model, t.outcome) for t in seen] == [
+        ("chat", "tiny", "broken"),
+        ("chat", "tiny", "ok"),
+    ]
 
 
 def test_closing_breaks_off_what_is_under_way(models: Callable[..., ConfiguredModels]) -> None:
@@ -238,14 +309,20 @@ def test_closing_breaks_off_what_is_under_way(models: Callable[..., ConfiguredMo
     assert [error.reason for error in failed] == ["stopped"]
 
 
-def test_without_outside_models_only_this_machine_is_asked(models: Callable[..., ConfiguredModels]) -> None:
+def test_without_outside_models_only_this_machine_is_asked(
+    models: Callable[..., ConfiguredModels],
+) -> None:
     with endpoint(says("At 9:40.")) as tiny:
         asked = models(f"cloud@https://models.example/v1, {tiny.named()}")
         question = Question(slot="chat", messages=QUESTION.messages, outside=False)
 
         assert asked.ask(question, Budget(seconds=20, calls=6)).model == "tiny"
     only = models("cloud@https://models.example/v1")
-    assert (only.has("chat"), only.has("chat", outside=False), only.has("judge")) == (True, False, False)
+    assert (only.has("chat"), only.has("chat", outside=False), only.has("judge")) == (
+        True,
+        False,
+        False,
+    )
     with pytest.raises(ModelFailed) as failed:
         only.ask(question, Budget(seconds=20, calls=6))
     assert failed.value.reason == "none"
@@ -280,4 +357,7 @@ def test_each_model_gets_its_own_key(models: Callable[..., ConfiguredModels]) ->
     with endpoint(fails(401)) as first, endpoint(says("At 9:40.")) as second:
         ask(models(f"{first.named()},{second.named()}", "one,two"))
 
-    assert [h["Authorization"] for h in first.headers + second.headers] == ["Bearer one", "Bearer two"]
+    assert [h["Authorization"] for h in first.headers + second.headers] == [
+        "Bearer one",
+        "Bearer two",
+    ]

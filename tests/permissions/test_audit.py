@@ -1,4 +1,6 @@
-"""The trail shows what was changed, removed, added or put in another order, by whoever can write the file."""
+"""The trail shows what was changed, removed, added or put in another order, by whoever can write
+the file.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,16 @@ from service import new_key
 
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Caller, Context
-from remembrancer.permissions.audit import AuditBroken, Link, break_in, canonical, digest, exported, page, verify
+from remembrancer.permissions.audit import (
+    AuditBroken,
+    Link,
+    break_in,
+    canonical,
+    digest,
+    exported,
+    page,
+    verify,
+)
 from remembrancer.permissions.grants import check
 from remembrancer.protocol.permissions import AuditQuery, PermissionCheck
 
@@ -30,7 +41,9 @@ def owner(context: Context) -> Caller:
 
 @pytest.fixture
 def trail(context: Context, owner: Caller) -> Callable[[str], None]:
-    """Seven entries; gives a way to change them behind the program's back, which lets the guards of the store go first."""
+    """Seven entries; gives a way to change them behind the program's back, which lets the guards of
+    the store go first.
+    """
     for n in range(7):
         check(context, owner, PermissionCheck(path=f"/etc/{n}", action="read", agent="é robot"))
 
@@ -52,7 +65,9 @@ def pages(context: Context, owner: Caller, limit: int) -> list[bool]:
         after = one.next
 
 
-def test_a_whole_trail_is_verified(context: Context, owner: Caller, trail: Callable[[str], None]) -> None:
+def test_a_whole_trail_is_verified(
+    context: Context, owner: Caller, trail: Callable[[str], None]
+) -> None:
     head = verify(context)
 
     assert head.seq == 7
@@ -60,12 +75,27 @@ def test_a_whole_trail_is_verified(context: Context, owner: Caller, trail: Calla
     assert verify(context, Link()) == head
 
 
-FORGED = canonical({"seq": 4, "at": "2026-01-01T00:00:00.000Z", "kind": "revoke", "account": "owner", "key_id": 1, "prev": "0" * 64})
+FORGED = canonical(
+    {
+        "seq": 4,
+        "at": "2026-01-01T00:00:00.000Z",
+        "kind": "revoke",
+        "account": "owner",
+        "key_id": 1,
+        "prev": "0" * 64,
+    }
+)
 TAMPERINGS = {
-    "changed": ("update audit set entry = replace(entry, '/etc/3', '/etc/9') where seq = 4", "entry 4 was changed"),
+    "changed": (
+        "update audit set entry = replace(entry, '/etc/3', '/etc/9') where seq = 4",
+        "entry 4 was changed",
+    ),
     "a letter": ("update audit set entry = entry || ' ' where seq = 4", "entry 4 was changed"),
     "its hash": ("update audit set hash = upper(hash) where seq = 4", "entry 4 was changed"),
-    "no text": ("update audit set entry = x'ff', hash = x'fe' where seq = 4", "entry 4 was changed"),
+    "no text": (
+        "update audit set entry = x'ff', hash = x'fe' where seq = 4",
+        "entry 4 was changed",
+    ),
     "removed": ("delete from audit where seq = 4", "entry 4 is missing"),
     "the first": ("delete from audit where seq = 1", "entry 1 is missing"),
     "cut": ("delete from audit where seq > 3", "ends with entry 3"),
@@ -79,15 +109,22 @@ TAMPERINGS = {
         f"update audit set entry = '{FORGED}', hash = '{digest(FORGED.encode())}' where seq = 4",
         "entry 4 does not go on from the entry before",
     ),
-    "the head back": ("update audit_head set seq = 6, hash = (select hash from audit where seq = 6)", None),
+    "the head back": (
+        "update audit_head set seq = 6, hash = (select hash from audit where seq = 6)",
+        None,
+    ),
     "the head": ("update audit_head set hash = '" + "1" * 64 + "'", "of another hash"),
 }
 
 
 @pytest.mark.parametrize(
-    ("sql", "where"), [one for one in TAMPERINGS.values() if one[1]], ids=[k for k, one in TAMPERINGS.items() if one[1]]
+    ("sql", "where"),
+    [one for one in TAMPERINGS.values() if one[1]],
+    ids=[k for k, one in TAMPERINGS.items() if one[1]],
 )
-def test_what_was_done_to_it_shows_and_where(context: Context, trail: Callable[[str], None], sql: str, where: str) -> None:
+def test_what_was_done_to_it_shows_and_where(
+    context: Context, trail: Callable[[str], None], sql: str, where: str
+) -> None:
     """Issue: 'a changed, removed or reordered entry is found by `remembrancer audit verify`'."""
     if "x'ff'" in sql:
         only_sqlite()  # PostgreSQL keeps no text that is none
@@ -99,23 +136,34 @@ def test_what_was_done_to_it_shows_and_where(context: Context, trail: Callable[[
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize("sql", [one[0] for one in TAMPERINGS.values()], ids=list(TAMPERINGS))
-def test_reading_all_pages_shows_it_too(context: Context, owner: Caller, trail: Callable[[str], None], sql: str, limit: int) -> None:
+def test_reading_all_pages_shows_it_too(
+    context: Context, owner: Caller, trail: Callable[[str], None], sql: str, limit: int
+) -> None:
     """Issue: 'shown as `chain_valid: false`'; and never an error of ours."""
     trail(sql)
 
     assert not all(pages(context, owner, limit))
 
 
-def test_what_nobody_can_read_is_shown_as_that(context: Context, owner: Caller, trail: Callable[[str], None]) -> None:
+def test_what_nobody_can_read_is_shown_as_that(
+    context: Context, owner: Caller, trail: Callable[[str], None]
+) -> None:
     trail("update audit set entry = x'ff' where seq = 2")
     trail("""update audit set entry = '{"kind": 5}' where seq = 3""")
     found = page(context, owner, AuditQuery())
 
-    assert [entry.kind for entry in found.entries] == ["check", "unreadable", "unreadable", *["check"] * 4]
+    assert [entry.kind for entry in found.entries] == [
+        "check",
+        "unreadable",
+        "unreadable",
+        *["check"] * 4,
+    ]
     assert json.loads(list(exported(context))[1])["kind"] == "unreadable"
 
 
-def test_a_whole_new_chain_is_found_by_a_head_that_was_noted(context: Context, trail: Callable[[str], None]) -> None:
+def test_a_whole_new_chain_is_found_by_a_head_that_was_noted(
+    context: Context, trail: Callable[[str], None]
+) -> None:
     """Whoever writes the file can write all of it, and move the head; not what somebody else noted."""
     noted = verify(context)
     trail("delete from audit where seq > 6")
@@ -126,7 +174,9 @@ def test_a_whole_new_chain_is_found_by_a_head_that_was_noted(context: Context, t
         verify(context, noted)
 
 
-def test_a_head_noted_early_is_found_in_a_longer_trail(context: Context, owner: Caller, trail: Callable[[str], None]) -> None:
+def test_a_head_noted_early_is_found_in_a_longer_trail(
+    context: Context, owner: Caller, trail: Callable[[str], None]
+) -> None:
     noted = verify(context)
     check(context, owner, PermissionCheck(path="/etc/hosts", action="read", agent="robot"))
 
@@ -146,7 +196,9 @@ def test_a_head_noted_early_is_found_in_a_longer_trail(context: Context, owner: 
         "update audit_head set seq = null",
     ],
 )
-def test_the_store_itself_refuses_all_but_adding(context: Context, trail: Callable[[str], None], sql: str) -> None:
+def test_the_store_itself_refuses_all_but_adding(
+    context: Context, trail: Callable[[str], None], sql: str
+) -> None:
     """Issue: append-only by SQL triggers."""
     if "insert or replace" in sql:
         only_sqlite()
@@ -155,7 +207,9 @@ def test_the_store_itself_refuses_all_but_adding(context: Context, trail: Callab
     assert verify(context).seq == 7
 
 
-def test_what_is_exported_can_be_checked_by_the_rule_alone(context: Context, trail: Callable[[str], None]) -> None:
+def test_what_is_exported_can_be_checked_by_the_rule_alone(
+    context: Context, trail: Callable[[str], None]
+) -> None:
     before = "0" * 64
     for line in exported(context):
         entry = json.loads(line)
@@ -169,7 +223,9 @@ def test_what_is_exported_can_be_checked_by_the_rule_alone(context: Context, tra
 
 def test_checks_of_many_threads_make_one_chain(context: Context, owner: Caller) -> None:
     with ThreadPoolExecutor(8) as pool:
-        asked = [PermissionCheck(path=f"/etc/{n}", action="read", agent="robot") for n in range(200)]
+        asked = [
+            PermissionCheck(path=f"/etc/{n}", action="read", agent="robot") for n in range(200)
+        ]
         answers = list(pool.map(lambda one: check(context, owner, one), asked))
 
     assert len(answers) == verify(context).seq == 200
@@ -203,8 +259,12 @@ def tampered(draw: DrawFn) -> tuple[list[Row], int]:
         case "remove":
             del rows[at]
         case "reorder":
-            order = draw(permutations(range(length)).filter(lambda order: list(order) != list(range(length))))
-            rows = [Row(seq + 1, rows[place].entry, rows[place].hash) for seq, place in enumerate(order)]
+            order = draw(
+                permutations(range(length)).filter(lambda order: list(order) != list(range(length)))
+            )
+            rows = [
+                Row(seq + 1, rows[place].entry, rows[place].hash) for seq, place in enumerate(order)
+            ]
         case "change":
             flipped = bytearray(rows[at].entry)
             flipped[draw(integers(0, len(flipped) - 1))] ^= draw(integers(1, 255))

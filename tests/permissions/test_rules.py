@@ -10,18 +10,32 @@ import pytest
 from hypothesis import example, given
 from hypothesis.strategies import builds, frozensets, integers, lists, none, sampled_from
 
-from remembrancer.permissions.rules import Grant, allows, anchor, anchors, covers, examples, reach, wider
+from remembrancer.permissions.rules import (
+    Grant,
+    allows,
+    anchor,
+    anchors,
+    covers,
+    examples,
+    reach,
+    wider,
+)
 from remembrancer.protocol.paths import normal_path, normal_scope
 from remembrancer.protocol.permissions import ACTIONS
 
-PLAIN = sampled_from(["a", "b", "ab", "a.b", ".a", "A", "é", "e\u0301", "[a]", "\\", "?", "a\nb", ".."])
+PLAIN = sampled_from(
+    ["a", "b", "ab", "a.b", ".a", "A", "é", "e\u0301", "[a]", "\\", "?", "a\nb", ".."]
+)
 PATHS = lists(PLAIN, max_size=6).map(lambda names: normal_path("/" + "/".join(names)))
 WILD = PLAIN | sampled_from(["*", "**", "*.b", "a*", "?b", "*a*b*", "a**", "??", ""])
 SCOPES = lists(WILD, max_size=6).map(lambda names: normal_scope("/" + "/".join(names)))
 
 
 def reference(scope: str) -> re.Pattern[str]:
-    """The rule again, in the words of another language: as slow as it likes, and so only for tests."""
+    """The rule again, in the words of another language:
+
+    as slow as it likes, and so only for tests.
+    """
     if scope == "/.":
         return re.compile("/")
     *folders, last = scope.split("/")[1:]
@@ -30,7 +44,9 @@ def reference(scope: str) -> re.Pattern[str]:
 
 
 def _name(pattern: str) -> str:
-    letters = "".join({"*": "[^/]*", "?": "[^/]"}.get(letter, re.escape(letter)) for letter in pattern)
+    letters = "".join(
+        {"*": "[^/]*", "?": "[^/]"}.get(letter, re.escape(letter)) for letter in pattern
+    )
     return f"(?=[^/]){letters}"  # every name has a letter
 
 
@@ -65,7 +81,10 @@ def test_what_the_database_sorts_out_is_covered_by_no_scope(scope: str, path: st
     assert fits or not covers(scope, path)
 
 
-@pytest.mark.parametrize(("scope", "path"), [("/srv/a-*.conf", "/srv/b-x.conf"), ("/srv/*/b", "/srv/a/c"), ("/srv/[ab]*", "/srv/ax")])
+@pytest.mark.parametrize(
+    ("scope", "path"),
+    [("/srv/a-*.conf", "/srv/b-x.conf"), ("/srv/*/b", "/srv/a/c"), ("/srv/[ab]*", "/srv/ax")],
+)
 def test_the_database_sorts_out_what_a_pattern_cannot_fit(scope: str, path: str) -> None:
     """Else each check would read every glob of a folder."""
     assert _DATABASE.execute("select ? glob ?", (path, wider(scope))).fetchall() == [(0,)]
@@ -83,7 +102,9 @@ def test_the_examples_of_a_scope_are_true(scope: str) -> None:
 
     assert all(covers(scope, path) for path in inside)
     assert not any(covers(scope, path) for path in outside)
-    assert [normal_path(path) for path in inside + outside if "*" not in path] == [path for path in inside + outside if "*" not in path]
+    assert [normal_path(path) for path in inside + outside if "*" not in path] == [
+        path for path in inside + outside if "*" not in path
+    ]
 
 
 @pytest.mark.parametrize(
@@ -108,7 +129,9 @@ def test_nothing_outside_a_folder_is_covered_by_it(folder: str, path: str) -> No
     """Specification: 'only under an explicit ... owner grant'; `..` leads out of no scope."""
     scope = folder.replace("?", "").rstrip("/") + "/"
 
-    assert covers(normal_scope(scope), path) == (path.startswith(normal_scope(scope)) and path != normal_scope(scope))
+    assert covers(normal_scope(scope), path) == (
+        path.startswith(normal_scope(scope)) and path != normal_scope(scope)
+    )
 
 
 @pytest.mark.parametrize(
@@ -164,8 +187,16 @@ GRANTS = builds(
 )
 
 
-@given(GRANTS, PATHS, sampled_from(ACTIONS), sampled_from(["bot", "Bot", "bot ", "*"]), integers(0, 100))
-def test_all_must_fit_for_a_grant_to_allow(grant: Grant, path: str, action: Any, agent: str, now_ms: int) -> None:
+@given(
+    GRANTS,
+    PATHS,
+    sampled_from(ACTIONS),
+    sampled_from(["bot", "Bot", "bot ", "*"]),
+    integers(0, 100),
+)
+def test_all_must_fit_for_a_grant_to_allow(
+    grant: Grant, path: str, action: Any, agent: str, now_ms: int
+) -> None:
     """decisions.md: 'Only the named agent (or `*`) is allowed, only until expiry or revocation'."""
     expected = [
         covers(grant.scope, path),

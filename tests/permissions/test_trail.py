@@ -27,7 +27,11 @@ def owner(context: Context) -> Caller:
 @pytest.fixture
 def grant_id(context: Context, owner: Caller) -> str:
     """Six entries: a grant, three checks, a revocation, a check of another agent."""
-    made = grant(context, owner, GrantRequest(scope="/etc/nginx/", ttl_minutes=5, actions=["read"], agent="robot"))
+    made = grant(
+        context,
+        owner,
+        GrantRequest(scope="/etc/nginx/", ttl_minutes=5, actions=["read"], agent="robot"),
+    )
     for name in ("nginx/a", "nginx/b", "hosts"):
         check(context, owner, PermissionCheck(path=f"/etc/{name}", action="read", agent="robot"))
     revoke(context, owner, GrantRevocation(grant_id=made.grant_id))
@@ -56,7 +60,9 @@ def test_only_what_is_looked_for_is_shown(context: Context, owner: Caller, grant
     assert found(context, owner, path="NGINX") == []
 
 
-def test_pages_go_on_where_the_one_before_ended(context: Context, owner: Caller, grant_id: str) -> None:
+def test_pages_go_on_where_the_one_before_ended(
+    context: Context, owner: Caller, grant_id: str
+) -> None:
     first = looked_through(context, owner, Sought(kind="check", limit=2))
     second = looked_through(context, owner, Sought(kind="check", limit=2, before=first.next or 0))
 
@@ -74,10 +80,14 @@ def test_a_page_looks_through_so_many_entries_and_the_next_goes_on(
     assert (numbers(first), first.least, numbers(second), second.next) == ([], 3, [1], None)
 
 
-def test_what_somebody_put_in_place_of_an_entry_is_shown_and_hides_nothing(context: Context, owner: Caller, grant_id: str) -> None:
+def test_what_somebody_put_in_place_of_an_entry_is_shown_and_hides_nothing(
+    context: Context, owner: Caller, grant_id: str
+) -> None:
     def tamper(text: str) -> None:
         let_go_of_guards(context.store)
-        context.store.write(lambda tx: tx.run("update audit set entry = :text where seq = 3", text=text))
+        context.store.write(
+            lambda tx: tx.run("update audit set entry = :text where seq = 3", text=text)
+        )
 
     for text in ("no json", json.dumps([1]), "{", *(("\x00",) if KEPT_IN == "sqlite" else ())):
         tamper(text)
@@ -97,7 +107,9 @@ def test_an_empty_trail_is_an_empty_page(context: Context, owner: Caller) -> Non
     assert (leaf.entries, leaf.next, leaf.newest) == ([], None, 0)
 
 
-@pytest.mark.parametrize("sought", [{"kind": "unreadable"}, {"before": 0}, {"limit": 0}, {"path": "a" * 5_000}])
+@pytest.mark.parametrize(
+    "sought", [{"kind": "unreadable"}, {"before": 0}, {"limit": 0}, {"path": "a" * 5_000}]
+)
 def test_what_cannot_be_looked_for_is_refused(sought: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
         Sought.model_validate(sought)

@@ -12,13 +12,26 @@ from remembrancer.protocol.constitution import RULES, VERSION, compact_text, pro
 from remembrancer.protocol.seal import read_seal
 
 FILE = (CODE / "protocol" / "constitution.md").read_text("utf-8")
-LINES = ["L1: ", "L2: ", "CRITICAL: ", "CUBE: ", "CUBE_NOTHING: ", "RATE: ", "TASK_DONE", "PUBLISH", "memory: not used"]
+LINES = [
+    "L1: ",
+    "L2: ",
+    "CRITICAL: ",
+    "CUBE: ",
+    "CUBE_NOTHING: ",
+    "RATE: ",
+    "TASK_DONE",
+    "PUBLISH",
+    "memory: not used",
+]
 NOT_SERVED_YET: set[str] = set()
 
 
 def numbered(text: str, after: str) -> dict[int, str]:
     """Lines that begin with a number, by it."""
-    return {int(number): rule for number, rule in re.findall(rf"^(\d+){re.escape(after)}(.+)$", text, re.MULTILINE)}
+    return {
+        int(number): rule
+        for number, rule in re.findall(rf"^(\d+){re.escape(after)}(.+)$", text, re.MULTILINE)
+    }
 
 
 def test_rules_are_numbered_without_a_gap() -> None:
@@ -47,14 +60,21 @@ def test_the_short_form_keeps_the_numbers_of_the_rules() -> None:
     words = {n: _words(rule) for n, rule in enumerate(RULES, 1)}
 
     assert set(short) <= set(words)
-    assert [n for n, rule in short.items() if max(words, key=lambda of: len(words[of] & _words(rule))) != n] == []
+    assert [
+        n
+        for n, rule in short.items()
+        if max(words, key=lambda of: len(words[of] & _words(rule))) != n
+    ] == []
 
 
 def _words(rule: str) -> set[str]:
     return set(re.findall(r"[a-z_]{4,}", rule.lower()))
 
 
-@pytest.mark.parametrize("said", ["(ref: <event_id>)", "[general]", "[unverified]", "[assumption]", "data", "grant", "key"])
+@pytest.mark.parametrize(
+    "said",
+    ["(ref: <event_id>)", "[general]", "[unverified]", "[assumption]", "data", "grant", "key"],
+)
 def test_both_forms_say_what_must_never_be_missing(said: str) -> None:
     """Specification, 'Full protocol' and 'System files'; Authentication 4."""
     assert said in protocol_text("REM")
@@ -62,7 +82,10 @@ def test_both_forms_say_what_must_never_be_missing(said: str) -> None:
 
 
 def test_both_forms_go_through_a_turn_in_its_order() -> None:
-    """Specification, 'Per-turn agent protocol': search, draft, remember, second look, vote, only the clean answer."""
+    """Specification, 'Per-turn agent protocol':
+
+    search, draft, remember, second look, vote, only the clean answer.
+    """
     steps = ["search memory", "draft", "remember", "second look", " rate "]
 
     for text in (" ".join(RULES).lower(), compact_text("REM").lower()):
@@ -87,7 +110,9 @@ def test_the_seal_it_shows_is_one_that_is_accepted(name: str) -> None:
 
 def test_it_names_no_path_that_is_not_there() -> None:
     served = {f"{e.method} {e.path}" for e in ROUTES} | NOT_SERVED_YET
-    told = re.findall(r"(?:GET|POST|PUT) /\S+?(?=[,.)\s])", compact_text("REM") + protocol_text("REM"))
+    told = re.findall(
+        r"(?:GET|POST|PUT) /\S+?(?=[,.)\s])", compact_text("REM") + protocol_text("REM")
+    )
 
     assert told
     assert set(told) <= served

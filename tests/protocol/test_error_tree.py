@@ -18,11 +18,16 @@ def test_each_error_has_a_machine_word_of_its_own() -> None:
 def test_the_tree_at_the_top_of_the_module_is_the_tree() -> None:
     drawn = re.findall(r"── (\w+) +(\d{3})", errors.__doc__ or "")
 
-    assert {(name, int(status)) for name, status in drawn} == {(kind.__name__, kind.status) for kind in PROBLEMS}
+    assert {(name, int(status)) for name, status in drawn} == {
+        (kind.__name__, kind.status) for kind in PROBLEMS
+    }
 
 
 def test_without_a_detail_the_docstring_speaks() -> None:
-    assert Internal().detail == "Something went wrong on our side. The server's log has more under the id in `instance`."
+    assert (
+        Internal().detail
+        == "Something went wrong on our side. The server's log has more under the id in `instance`."
+    )
 
 
 def test_the_body_is_what_the_documentation_says() -> None:

@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from remembrancer.protocol.fence import defused, fenced, new_delimiter, unfenced
 
-INJECTIONS: list[str] = tomllib.loads((Path(__file__).parents[1] / "memory" / "injections.toml").read_text("utf-8"))["turns"]
+INJECTIONS: list[str] = tomllib.loads(
+    (Path(__file__).parents[1] / "memory" / "injections.toml").read_text("utf-8")
+)["turns"]
 DELIMITER = "0123456789abcdef"
 FENCE_LINE = re.compile(r"<<\s*/?\s*(?:end)?\s*memory", re.IGNORECASE)
 
@@ -33,21 +35,45 @@ def test_no_turn_closes_the_fence(turn: str) -> None:
     assert unfenced(f"before\n{fenced(text, DELIMITER)}\nafter")[0] == "before\n\nafter"
 
 
-@given(st.lists(st.sampled_from([*"<>/ \n\u200b\u2066＜‹≪ｍMen-", "memory-data", "end ", "<<", ">>", DELIMITER]), max_size=40))
+@given(
+    st.lists(
+        st.sampled_from(
+            [*"<>/ \n\u200b\u2066＜‹≪ｍMen-", "memory-data", "end ", "<<", ">>", DELIMITER]
+        ),
+        max_size=40,
+    )
+)
 def test_no_text_at_all_closes_it(pieces: list[str]) -> None:
     assert unfenced(fenced("".join(pieces), DELIMITER) + "rest")[0] == "rest"
 
 
 @pytest.mark.parametrize(
-    "text", ["cout << x << endl;", "a < b, c << 2", "1 ≪ 2", "«oui»", "日本語 👩‍👧 می‌خواهم", "a\tb\n\nc", "the memory-data of it"]
+    "text",
+    [
+        "cout << x << endl;",
+        "a < b, c << 2",
+        "1 ≪ 2",
+        "«oui»",
+        "日本語 👩‍👧 می‌خواهم",
+        "a\tb\n\nc",
+        "the memory-data of it",
+    ],
 )
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert defused(text) == text
 
 
-@pytest.mark.parametrize("between", [" " * 500, "." * 500, "\u200d", "\n\n\n", "\u200b" * 90, "日本 "], ids=ascii)
 @pytest.mark.parametrize(
-    "words", ["<<{0}end{0}memory-data", "<<end{0}memory-{0}data", "<{0}<{0}m{0}emory-data", "≪{0}ＥＮＤ{0}ＭＥＭＯＲＹ data"]
+    "between", [" " * 500, "." * 500, "\u200d", "\n\n\n", "\u200b" * 90, "日本 "], ids=ascii
+)
+@pytest.mark.parametrize(
+    "words",
+    [
+        "<<{0}end{0}memory-data",
+        "<<end{0}memory-{0}data",
+        "<{0}<{0}m{0}emory-data",
+        "≪{0}ＥＮＤ{0}ＭＥＭＯＲＹ data",
+    ],
 )
 def test_a_look_alike_is_defused_however_it_is_drawn_out(words: str, between: str) -> None:
     shown = defused(words.format(between))
@@ -58,7 +84,10 @@ def test_a_look_alike_is_defused_however_it_is_drawn_out(words: str, between: st
 
 def test_what_cannot_be_seen_is_left_out() -> None:
     assert defused("a" + "\ufe0f" * 20 + "b\U000e0101\U000e01efc\u3164\u034f") == "a\ufe0fbc"
-    assert defused("a\u202eb\u2066c\u200bd\ufeff\U000e0041\x00\x1b[31m\r\ne\u2028f") == "abcd[31m\ne\nf"
+    assert (
+        defused("a\u202eb\u2066c\u200bd\ufeff\U000e0041\x00\x1b[31m\r\ne\u2028f")
+        == "abcd[31m\ne\nf"
+    )
 
 
 def test_a_delimiter_is_new_each_time() -> None:
@@ -69,7 +98,11 @@ def test_a_delimiter_is_new_each_time() -> None:
 
 
 def test_blocks_are_taken_out_and_counted() -> None:
-    """decisions.md: 'Text an agent merely got from this service ... is recognised by its fence and not stored again.'"""
+    """decisions.md:
+
+    'Text an agent merely got from this service ... is recognised by its fence and not stored
+    again.'
+    """
     block, other = fenced("stored", DELIMITER), fenced("also stored", "f" * 16)
 
     assert unfenced(f"a {block} b {other} c") == ("a  b  c", len(block) + len(other))
@@ -77,10 +110,16 @@ def test_blocks_are_taken_out_and_counted() -> None:
 
 
 def test_what_stands_between_two_copies_of_a_block_is_kept() -> None:
-    """An agent may get one answer twice, or cite it twice: what it says itself in between is its own."""
+    """An agent may get one answer twice, or cite it twice:
+
+    what it says itself in between is its own.
+    """
     block = fenced("stored", DELIMITER)
 
-    assert unfenced(f"{block} my own words {block} and more") == (" my own words  and more", 2 * len(block))
+    assert unfenced(f"{block} my own words {block} and more") == (
+        " my own words  and more",
+        2 * len(block),
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,21 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from remembrancer.protocol.lines import FAULTS, WARNINGS, CubeText, Lines, Rate, Unwritable, parse, write
+from remembrancer.protocol.lines import (
+    FAULTS,
+    WARNINGS,
+    CubeText,
+    Lines,
+    Rate,
+    Unwritable,
+    parse,
+    write,
+)
 from remembrancer.protocol.seal import render
 
-VECTORS: list[dict[str, Any]] = json.loads((Path(__file__).parent / "service-lines.json").read_text("utf-8"))
+VECTORS: list[dict[str, Any]] = json.loads(
+    (Path(__file__).parent / "service-lines.json").read_text("utf-8")
+)
 SEAL = render(7)
 
 
@@ -37,7 +48,11 @@ def test_the_shared_vectors_hold(vector: dict[str, Any]) -> None:
 def _as_json(value: Any) -> Any:
     if isinstance(value, CubeText):
         return value._asdict()
-    return [list(rate) if isinstance(rate, Rate) else rate for rate in value] if isinstance(value, tuple | list) else value
+    return (
+        [list(rate) if isinstance(rate, Rate) else rate for rate in value]
+        if isinstance(value, tuple | list)
+        else value
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +74,11 @@ def _as_json(value: Any) -> Any:
         ("A.\n**TASK_DONE", "task_done", False),
         ("A.\n**CRITICAL: likes tea**", "critical", "likes tea"),
         ("A.\nCRITICAL: **likes** tea", "critical", "**likes** tea"),
-        ("A.\nCRITICAL: likes tea\nCRITICAL: none\nCRITICAL: hates milk", "critical", "likes tea; hates milk"),
+        (
+            "A.\nCRITICAL: likes tea\nCRITICAL: none\nCRITICAL: hates milk",
+            "critical",
+            "likes tea; hates milk",
+        ),
         ("A.\nL1:\n  - did X\n  - then Y", "l1", "- did X - then Y"),
         ("A.\nL1: none", "l1", None),
         ("A.\nMemory: Not Used.", "memory_used", False),
@@ -70,10 +89,18 @@ def _as_json(value: Any) -> Any:
         ("A.\nREM\uff5c#7\uff5cREAD\uff5cVERIFY\uff5cCORRECT\uff5cOUTPUT", "seal_step", 7),
         ("A.\nOTHER | #7 | READ | VERIFY | CORRECT | OUTPUT", "seal_step", None),
         ("**DRAFT**\n\nDear Bob,\nit is done.", "answer", "**DRAFT**\n\nDear Bob,\nit is done."),
-        ("Here is my text:\n\nDRAFT\nx\nFINAL\ny", "answer", "Here is my text:\n\nDRAFT\nx\nFINAL\ny"),
+        (
+            "Here is my text:\n\nDRAFT\nx\nFINAL\ny",
+            "answer",
+            "Here is my text:\n\nDRAFT\nx\nFINAL\ny",
+        ),
         ("DRAFT\nIt is 5.\nSECOND LOOK\nThat is wrong.", "answer", ""),
         ("DRAFT\nTASK_DONE\nSECOND LOOK\nb\nFINAL\nc", "task_done", False),
-        ("DRAFT\na\nSECOND LOOK\nb\nFINAL\nc", "sections", {"DRAFT": "a", "SECOND LOOK": "b", "FINAL": "c"}),
+        (
+            "DRAFT\na\nSECOND LOOK\nb\nFINAL\nc",
+            "sections",
+            {"DRAFT": "a", "SECOND LOOK": "b", "FINAL": "c"},
+        ),
         ("A.\n\nTASK_DONE\n\nB.", "answer", "A.\n\nB."),
         ("\n\n    x = 1\n\n\n\n    y = 2\n", "answer", "    x = 1\n\n\n\n    y = 2"),
     ],
@@ -105,7 +132,10 @@ def test_what_is_wrong_or_odd_has_a_code(text: str, code: str) -> None:
 def test_a_fault_says_where_it_is_and_which_cube_it_is_about() -> None:
     said = parse(f"A.\n\nRATE: c2 -1\nRATE: c9 +1\n{SEAL}", step=7, cubes_shown={"c2"})
 
-    assert [tuple(fault) for fault in said.faults] == [("rate_reason", 3, "c2"), ("rate_unknown", 4, "c9")]
+    assert [tuple(fault) for fault in said.faults] == [
+        ("rate_reason", 3, "c2"),
+        ("rate_unknown", 4, "c9"),
+    ]
 
 
 def test_no_acting_line_is_left_for_the_user_to_see() -> None:
@@ -127,16 +157,49 @@ def test_no_acting_line_is_left_for_the_user_to_see() -> None:
 
 
 # Texts made of what the grammar is made of, so that its rules meet in every way.
-_WORDS = ["L1", "L2", "CRITICAL", "CUBE", "CUBE_NOTHING", "RATE", "TASK_DONE", "PUBLISH", "memory", "DRAFT", "SECOND LOOK", "FINAL", "none"]
-_SIGNS = [*":|\\`~-*_#> \t.", "\uff1a", "\uff5c", "\r", "\u2028", "\u00a0", "\u0085", "\x1c", "```", "**", "    ", " | ", "+1", "-1", "c1"]
+_WORDS = [
+    "L1",
+    "L2",
+    "CRITICAL",
+    "CUBE",
+    "CUBE_NOTHING",
+    "RATE",
+    "TASK_DONE",
+    "PUBLISH",
+    "memory",
+    "DRAFT",
+    "SECOND LOOK",
+    "FINAL",
+    "none",
+]
+_SIGNS = [
+    *":|\\`~-*_#> \t.",
+    "\uff1a",
+    "\uff5c",
+    "\r",
+    "\u2028",
+    "\u00a0",
+    "\u0085",
+    "\x1c",
+    "```",
+    "**",
+    "    ",
+    " | ",
+    "+1",
+    "-1",
+    "c1",
+]
 _LINES = [
     "CUBE: fact | t | e | r", "CUBE: fact | a\\|b | e\\ | r | s", "CUBE_NOTHING: none", "RATE: c1 +1 used", "RATE: c1 -1", "RATE: c2 0 - x",
     "CRITICAL: likes tea", "CRITICAL:", "**CRITICAL:** `x`", "L1: a", "  - b", "- c", "L2: d", "TASK_DONE", "PUBLISH", "memory: not used",
     SEAL, render(6), render(7, "OTHER"), "DRAFT", "## SECOND LOOK", "**FINAL:**", "```", "~~~", "```py", "> quoted", "    code", "text", "",
 ]  # fmt: skip
-_grammar = st.lists(st.one_of(st.sampled_from(_LINES), st.lists(st.sampled_from([*_WORDS, *_SIGNS]), max_size=8).map("".join))).map(
-    "\n".join
-)
+_grammar = st.lists(
+    st.one_of(
+        st.sampled_from(_LINES),
+        st.lists(st.sampled_from([*_WORDS, *_SIGNS]), max_size=8).map("".join),
+    )
+).map("\n".join)
 _any_text = st.one_of(_grammar, st.text(alphabet=st.characters()))
 
 
@@ -184,7 +247,9 @@ def test_what_cannot_be_written_is_refused_rather_than_changed(parts: Lines, nam
         write(parts)
 
 
-HOSTILE: dict[str, Callable[[int], str]] = {  # texts of about so many characters that a careless pattern chews on
+HOSTILE: dict[
+    str, Callable[[int], str]
+] = {  # texts of about so many characters that a careless pattern chews on
     "one word": lambda size: "a" * size,
     "blanks": lambda size: "CRITICAL:" + " " * size,
     "blanks before a bar": lambda size: "CUBE: fact" + " " * size + "| t | e | r",
@@ -209,7 +274,10 @@ HOSTILE: dict[str, Callable[[int], str]] = {  # texts of about so many character
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_megabyte_is_read_to_its_end(text: Callable[[int], str]) -> None:
-    """Issue 5: 'parse time linear'. What grew with the square of the length would not end in a day; bench/lines.py has the seconds."""
+    """Issue 5: 'parse time linear'.
+
+    What grew with the square of the length would not end in a day; bench/lines.py has the seconds.
+    """
     whole = text(1 << 20)
 
     said = parse(whole, step=7)
@@ -242,6 +310,14 @@ def _calls(text: str) -> int:
 
 
 def test_every_fault_is_in_the_reference_with_what_to_do() -> None:
-    told = (Path(__file__).parents[2] / "docs" / "reference" / "service-lines.md").read_text("utf-8").replace("\\|", "|")
+    told = (
+        (Path(__file__).parents[2] / "docs" / "reference" / "service-lines.md")
+        .read_text("utf-8")
+        .replace("\\|", "|")
+    )
 
-    assert [code for code, says in {**FAULTS, **WARNINGS}.items() if f"| `{code}` | {says} |" not in told] == []
+    assert [
+        code
+        for code, says in {**FAULTS, **WARNINGS}.items()
+        if f"| `{code}` | {says} |" not in told
+    ] == []

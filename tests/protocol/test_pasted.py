@@ -1,4 +1,7 @@
-"""Keys are found where people paste them, and nowhere else. They are put together here, so that none stands in this file."""
+"""Keys are found where people paste them, and nowhere else.
+
+They are put together here, so that none stands in this file.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Paths and scopes in normal form: one text for each thing that a text can name, and nothing made larger than it was."""
+"""Paths and scopes in normal form:
+
+one text for each thing that a text can name, and nothing made larger than it was.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,31 @@ from hypothesis.strategies import lists, sampled_from, text
 from remembrancer.protocol import limits
 from remembrancer.protocol.paths import normal_path, normal_scope
 
-NAMES = sampled_from(["", ".", "..", "...", "etc", "Etc", "nginx.conf", " ", "é", "é", "a\nb", "[a]", "{a,b}", "\\", "?", "~", "-"])
+NAMES = sampled_from(
+    [
+        "",
+        ".",
+        "..",
+        "...",
+        "etc",
+        "Etc",
+        "nginx.conf",
+        " ",
+        "é",
+        "é",
+        "a\nb",
+        "[a]",
+        "{a,b}",
+        "\\",
+        "?",
+        "~",
+        "-",
+    ]
+)
 PATHS = lists(NAMES, max_size=12).map(lambda names: "/" + "/".join(names))
-SCOPES = lists(NAMES | sampled_from(["*", "**", "*.conf", "a**b"]), max_size=12).map(lambda names: "/" + "/".join(names))
+SCOPES = lists(NAMES | sampled_from(["*", "**", "*.conf", "a**b"]), max_size=12).map(
+    lambda names: "/" + "/".join(names)
+)
 
 
 @given(PATHS)
@@ -72,18 +97,25 @@ def test_paths(given_text: str, normal: str) -> None:
     ],
 )
 def test_scopes(given_text: str, normal: str) -> None:
-    """A scope that leads up to the root names the root alone, `/.`, and never becomes all that is below it."""
+    """A scope that leads up to the root names the root alone, `/.`, and never becomes all that is
+    below it.
+    """
     assert normal_scope(given_text) == normal
 
 
 @given(text(alphabet="é\u0065\u0301ÅA\u030aﬁİß", min_size=1))
 def test_letters_are_left_as_they_are(name: str) -> None:
-    """Composed in another way it is another file on Linux, so no letter is composed, folded or decomposed."""
+    """Composed in another way it is another file on Linux, so no letter is composed, folded or
+    decomposed.
+    """
     assert normal_path(f"/{name}") == normal_scope(f"/{name}") == f"/{name}"
     assert normal_path("/e\u0301") != normal_path("/" + unicodedata.normalize("NFC", "e\u0301"))
 
 
-@pytest.mark.parametrize("wrong", ["", "etc", "./etc", "~/x", "C:/x", " /etc", "/a\0b", "/a" * (limits.PATH_PARTS_MAX + 1)])
+@pytest.mark.parametrize(
+    "wrong",
+    ["", "etc", "./etc", "~/x", "C:/x", " /etc", "/a\0b", "/a" * (limits.PATH_PARTS_MAX + 1)],
+)
 @pytest.mark.parametrize("normal", [normal_path, normal_scope])
 def test_what_is_no_absolute_path_is_refused(wrong: str, normal: object) -> None:
     """decisions.md: 'absolute', 'no NUL'."""
@@ -100,6 +132,8 @@ def test_as_many_parts_as_may_be() -> None:
 
 @pytest.mark.parametrize("path", ["/etc/*", "/*", "/a*b/c", "/**"])
 def test_a_path_that_a_shell_would_make_many_of_is_refused(path: str) -> None:
-    """A `?` in a scope stands for one letter; were `*` that letter, the shell would make more of it."""
+    """A `?` in a scope stands for one letter; were `*` that letter, the shell would make more of
+    it.
+    """
     with pytest.raises(ValueError, match="one path"):
         normal_path(path)

@@ -18,7 +18,10 @@ def test_a_seal_is_written_as_the_specification_has_it() -> None:
     assert render(7) == "REM | #7 | READ | VERIFY | CORRECT | OUTPUT"
 
 
-@pytest.mark.parametrize("text", ["REM|#7|READ|VERIFY|CORRECT|OUTPUT", "  REM  | #7 |READ | VERIFY |\tCORRECT | OUTPUT \n"])
+@pytest.mark.parametrize(
+    "text",
+    ["REM|#7|READ|VERIFY|CORRECT|OUTPUT", "  REM  | #7 |READ | VERIFY |\tCORRECT | OUTPUT \n"],
+)
 def test_blanks_around_the_bars_are_free(text: str) -> None:
     assert read_seal(text) == Seal("REM", 7)
 

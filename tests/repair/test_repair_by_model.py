@@ -7,7 +7,18 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from endpoint import Endpoint, Play, answer_of, endpoint, fails, hangs, hangs_up, nobody, says, sends
+from endpoint import (
+    Endpoint,
+    Play,
+    answer_of,
+    endpoint,
+    fails,
+    hangs,
+    hangs_up,
+    nobody,
+    says,
+    sends,
+)
 from sandbox.conftest import settings
 
 from remembrancer.context import without_secrets
@@ -47,10 +58,14 @@ def fenced(code: str) -> Play:
 
 @pytest.fixture
 def repair(box: Sandbox, tmp_path: Any) -> Iterator[Repair]:
-    """Runs a program, with a list of plays for each slot, or the address of one; gives the answer and the endpoints."""
+    """Runs a program, with a list of plays for each slot, or the address of one; gives the answer
+    and the endpoints.
+    """
     with ExitStack() as stack:
 
-        def run(code: str, *slots: list[Play] | str, asked: dict[str, Any] | None = None, **more: Any) -> Told:
+        def run(
+            code: str, *slots: list[Play] | str, asked: dict[str, Any] | None = None, **more: Any
+        ) -> Told:
             outside = more.pop("outside", True)
             endpoints = []
             for number, plays in enumerate(slots, 1):
@@ -76,7 +91,13 @@ def outcomes(told: Executed) -> list[tuple[str | None, str, str | None]]:
 def test_a_model_mends_what_rules_do_not(repair: Repair) -> None:
     told, [tiny] = repair(BROKEN, [fenced(GOOD)])
 
-    assert (told.status, told.fixed, told.verified, told.stdout, told.note) == ("fixed", True, "tests", "begin\n34\n", None)
+    assert (told.status, told.fixed, told.verified, told.stdout, told.note) == (
+        "fixed",
+        True,
+        "tests",
+        "begin\n34\n",
+        None,
+    )
     assert told.code == GOOD
     assert told.diff is not None
     assert "+    return fib(n - 1) + fib(n - 2)" in told.diff
@@ -112,7 +133,9 @@ def test_a_guard_that_refused_is_named_to_the_caller_and_to_the_model(repair: Re
 
 
 def test_the_next_model_is_asked_after_two_tries(repair: Repair) -> None:
-    told, [lazy, cheating, good] = repair(BROKEN, [fenced(BROKEN)], [fenced(CHEATING)], [fenced(GOOD)])
+    told, [lazy, cheating, good] = repair(
+        BROKEN, [fenced(BROKEN)], [fenced(CHEATING)], [fenced(GOOD)]
+    )
 
     assert outcomes(told) == [
         ("model-1", "refused", "repeated"),
@@ -129,7 +152,12 @@ def test_a_program_that_nobody_mends_is_told_as_it_failed(repair: Repair) -> Non
 
     assert (told.status, told.fixed, told.code, told.diff) == ("failed", False, BROKEN, None)
     assert (told.stdout, told.error and told.error.type) == ("begin\n", "AssertionError")
-    assert [outcome for _, outcome, _ in outcomes(told)] == ["refused", "refused", "failed", "refused"]
+    assert [outcome for _, outcome, _ in outcomes(told)] == [
+        "refused",
+        "refused",
+        "failed",
+        "refused",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -150,10 +178,22 @@ def test_a_model_that_fails_gives_way_to_the_next(repair: Repair, play: Play, re
 def test_a_model_that_is_slow_or_away_leaves_time_for_the_next(repair: Repair) -> None:
     told, _ = repair(BROKEN, [hangs], f"gone@{nobody()}", [fenced(GOOD)], repair_seconds=9)
 
-    assert outcomes(told) == [("repair_1", "unanswered", "timeout"), ("repair_2", "unanswered", "unreachable"), ("model-3", "ok", None)]
+    assert outcomes(told) == [
+        ("repair_1", "unanswered", "timeout"),
+        ("repair_2", "unanswered", "unreachable"),
+        ("model-3", "ok", None),
+    ]
 
 
-@pytest.mark.parametrize("text", ["```python\nprint(1)\n```", "I cannot help with that.", "```\n```", "````\n```python\n" + "x" * 9])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```python\nprint(1)\n```",
+        "I cannot help with that.",
+        "```\n```",
+        "````\n```python\n" + "x" * 9,
+    ],
+)
 def test_an_answer_without_the_program_changes_nothing(repair: Repair, text: str) -> None:
     told, _ = repair(BROKEN, [says(text)])
 
@@ -171,30 +211,47 @@ def test_calls_are_bounded(repair: Repair) -> None:
     told, [tiny, other] = repair(BROKEN, [fenced(CHEATING)], [fenced(GOOD)], repair_calls_max=2)
 
     assert (len(tiny.asked), len(other.asked)) == (2, 0)
-    assert told.note == "Repair by model ended: the calls of models that one request may take are used up."
+    assert (
+        told.note
+        == "Repair by model ended: the calls of models that one request may take are used up."
+    )
 
 
 def test_tokens_are_bounded(repair: Repair) -> None:
-    wordy = sends(b'{"choices": [{"message": {"content": "no"}}], "usage": {"prompt_tokens": 9, "completion_tokens": 950}}')
+    wordy = sends(
+        b'{"choices": [{"message": {"content": "no"}}], "usage": {"prompt_tokens": 9, "completion_tokens": 950}}'
+    )
 
     told, [tiny] = repair(BROKEN, [wordy], repair_tokens_max=1000)
 
     assert [body["max_tokens"] for body in tiny.asked] == [1000]
-    assert told.note == "Repair by model ended: the tokens of models that one request may take are used up."
+    assert (
+        told.note
+        == "Repair by model ended: the tokens of models that one request may take are used up."
+    )
 
 
-def test_in_a_race_the_first_that_holds_wins_and_nobody_waits_for_the_others(repair: Repair) -> None:
-    told, _ = repair(BROKEN, [hangs], [fenced(GOOD)], [hangs], asked={"strategy": "race"}, repair_seconds=600)
+def test_in_a_race_the_first_that_holds_wins_and_nobody_waits_for_the_others(
+    repair: Repair,
+) -> None:
+    told, _ = repair(
+        BROKEN, [hangs], [fenced(GOOD)], [hangs], asked={"strategy": "race"}, repair_seconds=600
+    )
 
     assert (told.status, outcomes(told)) == ("fixed", [("model-2", "ok", None)])
 
 
 def test_a_race_has_a_second_round(repair: Repair) -> None:
-    told, _ = repair(BROKEN, [fenced(CHEATING)], [fenced(STILL_WRONG), fenced(GOOD)], asked={"strategy": "race"})
+    told, _ = repair(
+        BROKEN, [fenced(CHEATING)], [fenced(STILL_WRONG), fenced(GOOD)], asked={"strategy": "race"}
+    )
 
     assert told.status == "fixed"
     assert outcomes(told)[-1] == ("model-2", "ok", None)
-    assert sorted(outcomes(told)[:2]) == [("model-1", "refused", "tests_changed"), ("model-2", "failed", "AssertionError")]
+    assert sorted(outcomes(told)[:2]) == [
+        ("model-1", "refused", "tests_changed"),
+        ("model-2", "failed", "AssertionError"),
+    ]
 
 
 def test_programs_that_wait_for_models_are_bounded(repair: Repair, box: Sandbox) -> None:
@@ -213,7 +270,9 @@ def test_programs_that_wait_for_models_are_bounded(repair: Repair, box: Sandbox)
 
 def test_secrets_stay_here_and_are_in_the_program_that_runs(repair: Repair) -> None:
     """Issue: 'Text sent out is stripped of secrets'."""
-    key = "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"  # in two, so that no scanner takes it for one
+    key = (
+        "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
+    )  # in two, so that no scanner takes it for one
     code = f'KEY = "{key}"\nprint("begin")\nprint(len(KEY) + lenght)\n'
 
     def mend(body: dict[str, Any]) -> str:
@@ -239,12 +298,16 @@ def test_a_program_that_lost_a_secret_is_refused(repair: Repair) -> None:
 def test_what_was_printed_before_the_failure_is_still_printed(repair: Repair) -> None:
     code = 'for word in ["ebb", "flow"]:\n    print(word)\nprint(tide)\n'
 
-    told, _ = repair(code, [fenced(code.replace("print(word)", "print(word.upper())").replace("tide", "word"))])
+    told, _ = repair(
+        code, [fenced(code.replace("print(word)", "print(word.upper())").replace("tide", "word"))]
+    )
 
     assert [why for _, _, why in outcomes(told)] == ["drops_output", "repeated"]
 
 
-def test_a_program_that_prints_something_else_each_time_may_do_so_when_it_is_mended(repair: Repair) -> None:
+def test_a_program_that_prints_something_else_each_time_may_do_so_when_it_is_mended(
+    repair: Repair,
+) -> None:
     code = "import time\nprint(time.time_ns())\nprint(missing)\n"
 
     told, _ = repair(code, [fenced(code.replace("missing", "time.time_ns()"))])
@@ -255,7 +318,9 @@ def test_a_program_that_prints_something_else_each_time_may_do_so_when_it_is_men
 def test_a_result_written_down_is_refused_by_what_the_program_prints(repair: Repair) -> None:
     code = "def mean(values):\n    return sum(values) / lenght\n\n\nprint(mean([4711, 4713]))\n"
 
-    told, _ = repair(code, [fenced(code.replace("sum(values) / lenght", "(4712 if sum(values) else 0.5)"))])
+    told, _ = repair(
+        code, [fenced(code.replace("sum(values) / lenght", "(4712 if sum(values) else 0.5)"))]
+    )
 
     assert [why for _, _, why in outcomes(told)] == ["hard_codes", "repeated"]
 
@@ -274,9 +339,17 @@ def test_a_program_that_uses_up_the_parsers_stack_harms_nobody(repair: Repair) -
 
 
 @pytest.mark.parametrize(
-    "code", ["raise SystemExit(3)", "import no_such_library", "import subprocess\nsubprocess.run(['true'])", "input()"]
+    "code",
+    [
+        "raise SystemExit(3)",
+        "import no_such_library",
+        "import subprocess\nsubprocess.run(['true'])",
+        "input()",
+    ],
 )
-def test_what_no_change_of_the_program_can_mend_is_not_asked_about(repair: Repair, code: str) -> None:
+def test_what_no_change_of_the_program_can_mend_is_not_asked_about(
+    repair: Repair, code: str
+) -> None:
     told, [tiny] = repair(code, [fenced("print(1)\n")])
 
     assert tiny.asked == []
@@ -289,7 +362,10 @@ def test_an_account_that_forbids_outside_models_is_repaired_by_rule_only(repair:
     told, _ = repair(BROKEN, "far@https://models.example/v1", outside=False)
 
     assert outcomes(told) == []
-    assert told.note == "Only repair by rule was tried: this account lets no language model on another machine read what it sends."
+    assert (
+        told.note
+        == "Only repair by rule was tried: this account lets no language model on another machine read what it sends."
+    )
 
 
 def test_a_faster_program_with_the_same_output_is_taken(repair: Repair) -> None:
@@ -300,21 +376,35 @@ def test_a_faster_program_with_the_same_output_is_taken(repair: Repair) -> None:
     assert told.optimized is not None
     assert told.optimized.pairs_won == 4
     assert told.optimized.cpu_ms_after < told.optimized.cpu_ms_before
-    assert [(one.stage, one.outcome) for one in told.attempts] == [("run", "ok"), ("optimize", "ok")]
+    assert [(one.stage, one.outcome) for one in told.attempts] == [
+        ("run", "ok"),
+        ("optimize", "ok"),
+    ]
 
 
 @pytest.mark.parametrize(
     ("changed", "guard"),
     [
         (FAST.replace("// 6", "// 7"), "unequal"),
-        (FAST.replace("\n\n\nprint", '\n\n\nprint(end="")\nprint').replace("6))", '6), "")'), "unequal"),
+        (
+            FAST.replace("\n\n\nprint", '\n\n\nprint(end="")\nprint').replace("6))", '6), "")'),
+            "unequal",
+        ),
         (f"{FAST}open('more.txt', 'w').close()\n", "unequal"),
-        (SLOW.replace("    found = 0\n", "    if n > 10:\n        return 2666664666667000000\n    found = 0\n"), "hard_codes"),
+        (
+            SLOW.replace(
+                "    found = 0\n",
+                "    if n > 10:\n        return 2666664666667000000\n    found = 0\n",
+            ),
+            "hard_codes",
+        ),
         (SLOW.replace("i * i", "i ** 2"), "not_faster"),
         (f"import os\n{FAST}", "reaches_out"),
     ],
 )
-def test_a_faster_program_that_is_not_the_same_or_not_faster_is_refused(repair: Repair, changed: str, guard: str) -> None:
+def test_a_faster_program_that_is_not_the_same_or_not_faster_is_refused(
+    repair: Repair, changed: str, guard: str
+) -> None:
     told, _ = repair(SLOW, [fenced(changed)], asked={"mode": "optimize"})
 
     assert (told.status, told.code, told.optimized) == ("ok", SLOW, None)
@@ -322,9 +412,15 @@ def test_a_faster_program_that_is_not_the_same_or_not_faster_is_refused(repair: 
     assert told.note == "Nothing was made faster: no model proposed one that holds."
 
 
-@pytest.mark.parametrize("more", ["import time\nprint(time.time_ns())", "import random\nprint(random.random())"])
-def test_a_program_that_prints_something_else_each_time_is_left_alone(repair: Repair, more: str) -> None:
-    told, [tiny] = repair(f"{SLOW}{more}\n", [fenced(f"{FAST}{more}\n")], asked={"mode": "optimize"})
+@pytest.mark.parametrize(
+    "more", ["import time\nprint(time.time_ns())", "import random\nprint(random.random())"]
+)
+def test_a_program_that_prints_something_else_each_time_is_left_alone(
+    repair: Repair, more: str
+) -> None:
+    told, [tiny] = repair(
+        f"{SLOW}{more}\n", [fenced(f"{FAST}{more}\n")], asked={"mode": "optimize"}
+    )
 
     assert tiny.asked == []
     assert told.note == "Nothing was made faster: what it prints differs from run to run."
@@ -334,7 +430,10 @@ def test_a_program_that_takes_no_time_is_not_made_faster(repair: Repair) -> None
     told, [tiny] = repair("print(1)", [fenced("print(1)\n")], asked={"mode": "optimize"})
 
     assert tiny.asked == []
-    assert told.note == "Nothing was made faster: it takes less than 50 ms of the processor, which is too short to measure."
+    assert (
+        told.note
+        == "Nothing was made faster: it takes less than 50 ms of the processor, which is too short to measure."
+    )
 
 
 def test_all_mends_then_makes_faster_then_tidies(repair: Repair) -> None:
@@ -343,9 +442,19 @@ def test_all_mends_then_makes_faster_then_tidies(repair: Repair) -> None:
 
     told, _ = repair(broken, [fenced(SLOW), fenced(FAST), fenced(tidy)], asked={"mode": "all"})
 
-    assert (told.status, told.fixed, told.verified, told.tidied, told.code) == ("fixed", True, "runs", True, tidy)
+    assert (told.status, told.fixed, told.verified, told.tidied, told.code) == (
+        "fixed",
+        True,
+        "runs",
+        True,
+        tidy,
+    )
     assert told.optimized
-    assert [(one.stage, one.outcome) for one in told.attempts if one.model] == [("model", "ok"), ("optimize", "ok"), ("tidy", "ok")]
+    assert [(one.stage, one.outcome) for one in told.attempts if one.model] == [
+        ("model", "ok"),
+        ("optimize", "ok"),
+        ("tidy", "ok"),
+    ]
 
 
 def test_tidying_that_changes_what_is_printed_is_refused(repair: Repair) -> None:

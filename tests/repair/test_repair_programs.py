@@ -1,4 +1,7 @@
-"""Programs as they are really sent: broken by where they came from. Each is run, mended, and run again in the sandbox."""
+"""Programs as they are really sent:
+
+broken by where they came from. Each is run, mended, and run again in the sandbox.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +19,15 @@ BROKEN = json.loads((Path(__file__).parent / "broken-programs.json").read_text("
 
 
 @pytest.mark.parametrize("one", BROKEN, ids=lambda one: one["what"])
-def test_a_broken_program_is_mended_and_prints_what_it_was_to_print(box: Sandbox, one: dict[str, str]) -> None:
+def test_a_broken_program_is_mended_and_prints_what_it_was_to_print(
+    box: Sandbox, one: dict[str, str]
+) -> None:
     told = run_program(box, Execution(code=one["code"]))[0]
 
     assert (told.status, told.fixed, told.stdout) == ("fixed", True, one["prints"]), told.error
-    assert {part for attempt in told.attempts if attempt.repair for part in [attempt.repair]} >= set(one["repairs"].split(", "))
+    assert {
+        part for attempt in told.attempts if attempt.repair for part in [attempt.repair]
+    } >= set(one["repairs"].split(", "))
     assert told.diff
     assert told.attempts[-1].outcome == "ok"
 

@@ -18,7 +18,11 @@ from remembrancer.repair.rules.proposal import Failure, Proposal, Trial
 from remembrancer.repair.rules.source import Source, split_lines
 
 LIBRARY = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))[::4]
-SIGNS = st.text(st.sampled_from("\"'`“”‘’#\\()[]{}:=,.;\n\r\t >~/*%x1é，\u00a0\u200b\ufeff&") | st.characters(codec="utf-8"), max_size=60)
+SIGNS = st.text(
+    st.sampled_from("\"'`“”‘’#\\()[]{}:=,.;\n\r\t >~/*%x1é，\u00a0\u200b\ufeff&")
+    | st.characters(codec="utf-8"),
+    max_size=60,
+)
 WORDS = st.sampled_from(
     [
         "print ",
@@ -36,12 +40,28 @@ WORDS = st.sampled_from(
         " / ",
     ]
 )
-FENCE_WORDS, ENTITIES, JSON_WORDS, SLIPS = {"python"}, {"lt", "gt", "amp", "quot"}, {"true"}, {"prnt", "apend"}
+FENCE_WORDS, ENTITIES, JSON_WORDS, SLIPS = (
+    {"python"},
+    {"lt", "gt", "amp", "quot"},
+    {"true"},
+    {"prnt", "apend"},
+)
 PYTHON2_WORDS = {"has", "key"}
 PROGRAMS = st.lists(SIGNS | WORDS, max_size=12).map("".join)
 FAILURES = st.builds(
     Failure,
-    st.sampled_from(["SyntaxError", "IndentationError", "TabError", "NameError", "AttributeError", "ImportError", "TypeError", "KeyError"]),
+    st.sampled_from(
+        [
+            "SyntaxError",
+            "IndentationError",
+            "TabError",
+            "NameError",
+            "AttributeError",
+            "ImportError",
+            "TypeError",
+            "KeyError",
+        ]
+    ),
     st.sampled_from(
         [
             "invalid syntax",
@@ -72,7 +92,9 @@ def failing(code: str) -> Failure | None:
 
 
 @given(PROGRAMS, FAILURES)
-def test_any_text_gets_proposals_that_differ_from_it_and_from_each_other(code: str, failure: Failure) -> None:
+def test_any_text_gets_proposals_that_differ_from_it_and_from_each_other(
+    code: str, failure: Failure
+) -> None:
     found = [one.code for one in mend.proposals(code, failure)]
 
     assert len({code, *found}) == 1 + len(found)
@@ -80,12 +102,28 @@ def test_any_text_gets_proposals_that_differ_from_it_and_from_each_other(code: s
 
 @given(PROGRAMS, FAILURES)
 def test_no_line_of_code_is_lost(code: str, failure: Failure) -> None:
-    """Issue: 'never deleting what looks like code': what is taken for talk or output becomes a comment, so its words are still there."""
-    kept = {"fences": FENCE_WORDS, "python 2": PYTHON2_WORDS, "web page": ENTITIES, "JSON words": JSON_WORDS, "name": SLIPS}
+    """Issue: 'never deleting what looks like code':
 
-    lost = {one.name: words(SHY.sub("", code)) - words(one.code) for one in mend.proposals(code, failure)}
+    what is taken for talk or output becomes a comment, so its words are still there.
+    """
+    kept = {
+        "fences": FENCE_WORDS,
+        "python 2": PYTHON2_WORDS,
+        "web page": ENTITIES,
+        "JSON words": JSON_WORDS,
+        "name": SLIPS,
+    }
 
-    assert {name: set(gone) - kept.get(name, set()) for name, gone in lost.items() if set(gone) - kept.get(name, set())} == {}
+    lost = {
+        one.name: words(SHY.sub("", code)) - words(one.code)
+        for one in mend.proposals(code, failure)
+    }
+
+    assert {
+        name: set(gone) - kept.get(name, set())
+        for name, gone in lost.items()
+        if set(gone) - kept.get(name, set())
+    } == {}
 
 
 @given(PROGRAMS)
@@ -102,24 +140,43 @@ SHY = re.compile(
 
 
 def words(code: str) -> Counter[str]:
-    """The words of all lines, those of comments too: what no repair may lose. Numbers of lines and marks of prompts are none."""
+    """The words of all lines, those of comments too:
+
+    what no repair may lose. Numbers of lines and marks of prompts are none.
+    """
     return Counter(word for word in re.findall(r"[^\W\d_]{2,}", code))
 
 
 @pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.name)
 def test_nothing_is_proposed_for_what_a_program_raises_that_no_rule_can_mend(path: Path) -> None:
     code = path.read_text("utf-8")
-    for kind in ("ValueError", "KeyError", "SystemExit", "AssertionError", "ZeroDivisionError", "MemoryError", "Killed", "Timeout"):
+    for kind in (
+        "ValueError",
+        "KeyError",
+        "SystemExit",
+        "AssertionError",
+        "ZeroDivisionError",
+        "MemoryError",
+        "Killed",
+        "Timeout",
+    ):
         assert list(mend.proposals(code, Failure(kind, "", 1, "Traceback"))) == []
 
 
 @pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.name)
-def test_what_reads_as_a_program_has_nothing_that_a_family_of_faults_would_change(path: Path) -> None:
-    """Issue: 'never deleting what looks like code'. Here the standard library is said to be wrong, and every family is asked."""
+def test_what_reads_as_a_program_has_nothing_that_a_family_of_faults_would_change(
+    path: Path,
+) -> None:
+    """Issue: 'never deleting what looks like code'.
+
+    Here the standard library is said to be wrong, and every family is asked.
+    """
     code = path.read_text("utf-8")
     ast.parse(code)
 
-    assert [one.name for one in mend.proposals(code, Failure("SyntaxError", "invalid syntax", 1, ""))] == []
+    assert [
+        one.name for one in mend.proposals(code, Failure("SyntaxError", "invalid syntax", 1, ""))
+    ] == []
 
 
 @pytest.mark.parametrize("path", LIBRARY[:12], ids=lambda path: path.name)
@@ -143,7 +200,9 @@ def test_a_diff_says_how_many_lines_went_and_came(before: str, after: str) -> No
     lines = [line[:1] for line in told.split("\n")[2:]]
 
     assert (told == "") == (before == after)
-    assert lines.count("+") - lines.count("-") == len(mend._LINE.findall(after)) - len(mend._LINE.findall(before))
+    assert lines.count("+") - lines.count("-") == len(mend._LINE.findall(after)) - len(
+        mend._LINE.findall(before)
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,15 +210,27 @@ def test_a_diff_says_how_many_lines_went_and_came(before: str, after: str) -> No
     [
         ("a\nb\nc\n", "a\nB\nc\n"),
         ("a", "b"),
-        ("".join(f"{n}\n" for n in range(50)), "".join(f"{n}{'!' if n in (30, 31, 49) else ''}\n" for n in range(50))),
-        ("".join(f"{n}\n" for n in range(3_000)), "head\n" + "".join(f"{n}!\n" for n in range(3_000)) + "tail"),
+        (
+            "".join(f"{n}\n" for n in range(50)),
+            "".join(f"{n}{'!' if n in (30, 31, 49) else ''}\n" for n in range(50)),
+        ),
+        (
+            "".join(f"{n}\n" for n in range(3_000)),
+            "head\n" + "".join(f"{n}!\n" for n in range(3_000)) + "tail",
+        ),
     ],
 )
 def test_a_diff_can_be_applied(tmp_path: Path, before: str, after: str) -> None:
     """Issue: 'always with a diff'."""
     (tmp_path / "main.py").write_text(before, "utf-8")
 
-    subprocess.run(["patch", "-s", "main.py"], input=mend.diff(before, after), cwd=tmp_path, text=True, check=True)
+    subprocess.run(
+        ["patch", "-s", "main.py"],
+        input=mend.diff(before, after),
+        cwd=tmp_path,
+        text=True,
+        check=True,
+    )
 
     assert (tmp_path / "main.py").read_text("utf-8") == after
 
@@ -171,7 +242,11 @@ def test_no_more_than_eight_runs_are_asked_for_and_none_twice() -> None:
         asked.append(proposal.code)
         return Trial(good=False, failure=Failure("SyntaxError", f"other {len(asked)}", 99, ""))
 
-    mended = mend.mend("```python\nprint “a”\nif x = 1\n\tprint 'b', 0777\n```\n", Failure("SyntaxError", "invalid syntax", 1, ""), attempt)
+    mended = mend.mend(
+        "```python\nprint “a”\nif x = 1\n\tprint 'b', 0777\n```\n",
+        Failure("SyntaxError", "invalid syntax", 1, ""),
+        attempt,
+    )
 
     assert mended is None
     assert 1 < len(asked) == len(set(asked)) <= 8
@@ -180,31 +255,79 @@ def test_no_more_than_eight_runs_are_asked_for_and_none_twice() -> None:
 def test_who_says_that_no_more_may_be_run_is_not_asked_again() -> None:
     asked: list[Proposal] = []
 
-    assert mend.mend("```\nx\n```\n“", Failure("SyntaxError", "invalid syntax", 1, ""), asked.append) is None
+    assert (
+        mend.mend("```\nx\n```\n“", Failure("SyntaxError", "invalid syntax", 1, ""), asked.append)
+        is None
+    )
     assert len(asked) == 1
 
 
 @pytest.mark.parametrize(
     ("code", "failure"),
     [
-        ("raise NameError(\"name 'np' is not defined\")", Failure("NameError", "name 'np' is not defined", 1, "Traceback")),
-        ("exec('x =')", Failure("SyntaxError", "invalid syntax (<string>, line 1)", 1, "Traceback (most recent call last):\n")),
+        (
+            "raise NameError(\"name 'np' is not defined\")",
+            Failure("NameError", "name 'np' is not defined", 1, "Traceback"),
+        ),
+        (
+            "exec('x =')",
+            Failure(
+                "SyntaxError",
+                "invalid syntax (<string>, line 1)",
+                1,
+                "Traceback (most recent call last):\n",
+            ),
+        ),
         ("flask.run()", Failure("NameError", "name 'flask' is not defined", 1, "Traceback")),
-        ("itme = [1]\nprint(items)", Failure("NameError", "name 'items' is not defined", 2, "Traceback")),
-        ("x1 = 1\nprint(x2 + x2)", Failure("NameError", "name 'x2' is not defined", 2, "Traceback")),
-        ("value1 = 1\nprint(value2)", Failure("NameError", "name 'value2' is not defined", 2, "Traceback")),
-        ("if x:\n\ta\n\tif y:\n\t    b\n        c\n", Failure("TabError", "inconsistent use of tabs", 5, "")),
+        (
+            "itme = [1]\nprint(items)",
+            Failure("NameError", "name 'items' is not defined", 2, "Traceback"),
+        ),
+        (
+            "x1 = 1\nprint(x2 + x2)",
+            Failure("NameError", "name 'x2' is not defined", 2, "Traceback"),
+        ),
+        (
+            "value1 = 1\nprint(value2)",
+            Failure("NameError", "name 'value2' is not defined", 2, "Traceback"),
+        ),
+        (
+            "if x:\n\ta\n\tif y:\n\t    b\n        c\n",
+            Failure("TabError", "inconsistent use of tabs", 5, ""),
+        ),
         ("SyntaxErrors can be annoying!\n", Failure("SyntaxError", "invalid syntax", 1, "")),
-        ("x = 010\ny = 08\n", Failure("SyntaxError", "leading zeros in decimal integer literals are not permitted", 1, "")),
-        ("for n in range(10):\n", Failure("IndentationError", "expected an indented block after 'for' statement on line 1", 1, "")),
-        ("def f():\n    return [1, 2, 3,\n\nprint(f())\n", Failure("SyntaxError", "'[' was never closed", 2, "")),
+        (
+            "x = 010\ny = 08\n",
+            Failure(
+                "SyntaxError", "leading zeros in decimal integer literals are not permitted", 1, ""
+            ),
+        ),
+        (
+            "for n in range(10):\n",
+            Failure(
+                "IndentationError",
+                "expected an indented block after 'for' statement on line 1",
+                1,
+                "",
+            ),
+        ),
+        (
+            "def f():\n    return [1, 2, 3,\n\nprint(f())\n",
+            Failure("SyntaxError", "'[' was never closed", 2, ""),
+        ),
         ('s = "a"\n    "b"\n', Failure("IndentationError", "unexpected indent", 2, "")),
         ("f(1))\n", Failure("SyntaxError", "unmatched ')'", 1, "")),
         ("x = 1\nx +\n", Failure("SyntaxError", "invalid syntax", 2, "")),
         ("print 1 / x", Failure("SyntaxError", "invalid syntax", 1, "")),
         ("print round(x)", Failure("SyntaxError", "invalid syntax", 1, "")),
-        ('print "a"\nclass A:\n    __metaclass__ = B\n', Failure("SyntaxError", "invalid syntax", 1, "")),
-        ('"""Notes.\n\n```\nx\n```\n"""\nx = = 1\n', Failure("SyntaxError", "invalid syntax", 7, "")),
+        (
+            'print "a"\nclass A:\n    __metaclass__ = B\n',
+            Failure("SyntaxError", "invalid syntax", 1, ""),
+        ),
+        (
+            '"""Notes.\n\n```\nx\n```\n"""\nx = = 1\n',
+            Failure("SyntaxError", "invalid syntax", 7, ""),
+        ),
     ],
 )
 def test_nothing_is_proposed_where_what_was_meant_is_not_plain(code: str, failure: Failure) -> None:
@@ -236,7 +359,12 @@ HOSTILE = [
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_a_text_made_to_be_slow_is_looked_through_a_bounded_number_of_times(piece: str) -> None:
-    """What takes the square of a hundred thousand steps does not end within the time that a test may take."""
+    """What takes the square of a hundred thousand steps does not end within the time that a test
+    may take.
+    """
     code = (piece * 100_000)[:100_000]
 
-    assert all(one.code != code for one in mend.proposals(code, Failure("SyntaxError", "invalid syntax", 1, "")))
+    assert all(
+        one.code != code
+        for one in mend.proposals(code, Failure("SyntaxError", "invalid syntax", 1, ""))
+    )

@@ -1,6 +1,8 @@
-"""Run the hostile programs in the real sandbox and print, as JSON, what each came to: `python hostile.py LEVEL FOLDER [UID]`.
+"""Run the hostile programs in the real sandbox and print, as JSON, what each came to: `python
+hostile.py LEVEL FOLDER [UID]`.
 
-With a UID, root becomes that user first, in a mount namespace where any user can reach the interpreter; with 0 it stays root there.
+With a UID, root becomes that user first, in a mount namespace where any user can reach the
+interpreter; with 0 it stays root there.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from remembrancer.settings import Settings  # noqa: E402 - the same
 
 _MS_MOVE = 8192
 _PR_SET_CHILD_SUBREAPER = 36
-HARMLESS = (  # what may be run unconfined, to show that the programs bite: they touch the canaries only
+# what may be run unconfined, to show that the programs bite: they touch the canaries only
+HARMLESS = (
     "read server db (0600, server uid)",
     "read other tenant file",
     "read /proc/<server>/environ",
@@ -40,7 +43,9 @@ HARMLESS = (  # what may be run unconfined, to show that the programs bite: they
 
 
 def open_up() -> None:
-    """Let every user reach this interpreter, though it may lie in a folder that is closed to all but root: in a namespace of our own."""
+    """Let every user reach this interpreter, though it may lie in a folder that is closed to all
+    but root: in a namespace of our own.
+    """
     kernel.unshare(kernel.NEWNS)
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     prefix = Path(sys.base_prefix)
@@ -63,14 +68,17 @@ def become(uid: int) -> None:
 
 
 def outlived() -> None:
-    """Wait until nothing is left of what this process and its children started, also of those whose parent ended before them."""
+    """Wait until nothing is left of what this process and its children started, also of those whose
+    parent ended before them.
+    """
     with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
 
 
 def assault(level: Level, folder: Path) -> dict[str, Any]:
-    """Each program's name to what was wrong (an empty list: contained); and the level that was reached.
+    """Each program's name to what was wrong (an empty list: contained); and the level that was
+    reached.
 
     Nothing outlives it: what a program had left running would be waited for, for ever.
     """
@@ -78,7 +86,14 @@ def assault(level: Level, folder: Path) -> dict[str, Any]:
     sandbox.LADDER = (level,)  # no other, weaker or stronger
     place = folder / "canaries"
     place.mkdir()
-    box = sandbox.Sandbox(Settings(data=folder / "data", sandbox_min_level=level, sandbox_parallel=2, sandbox_memory_bytes=256 << 20))
+    box = sandbox.Sandbox(
+        Settings(
+            data=folder / "data",
+            sandbox_min_level=level,
+            sandbox_parallel=2,
+            sandbox_memory_bytes=256 << 20,
+        )
+    )
     found: dict[str, Any] = {"level": box.start(), "programs": {}}
     plotting = importlib.util.find_spec("matplotlib") is not None
     try:
@@ -90,12 +105,20 @@ def assault(level: Level, folder: Path) -> dict[str, Any]:
                 wrong = [line for line in run.stdout.splitlines() if line.startswith("ESCAPE")]
                 wrong += around.reached()
                 wrong += [f"file {name}" for name, content in run.files if b"canary" in content]
-                wrong += ["not ended"] if lasting and run.stopped is None and run.signal is None and run.exit_code == 0 else []
+                wrong += (
+                    ["not ended"]
+                    if lasting and run.stopped is None and run.signal is None and run.exit_code == 0
+                    else []
+                )
                 if name == "same RNG stream across runs":
                     again = box.run(around.aimed(code))
                     wrong += ["same numbers"] if again.stdout == run.stdout else []
                 if level != "unsafe":
-                    wrong += [] if box.run("print('alive')").stdout == "alive\n" else ["the sandbox is gone"]
+                    wrong += (
+                        []
+                        if box.run("print('alive')").stdout == "alive\n"
+                        else ["the sandbox is gone"]
+                    )
                 found["programs"][name] = wrong
     finally:
         box.close()

@@ -1,4 +1,7 @@
-"""Hostile programs of our own, beside those in hostile-programs.json: each prints ESCAPE when something went through."""
+"""Hostile programs of our own, beside those in hostile-programs.json:
+
+each prints ESCAPE when something went through.
+"""
 
 from __future__ import annotations
 
@@ -153,14 +156,26 @@ PLOTTING = {
     "an image too large": "import matplotlib.pyplot as plt, numpy\nplt.imshow(numpy.zeros((60000, 60000, 4)))",
     "show replaced": "import matplotlib.pyplot as plt\nplt.savefig = plt.close = None\nplt.plot([1, 2])",
 }
-SLOW = {"cpu spin in C (numpy/regex, GIL held)", "sleep tarpit ignoring SIGTERM", "infinite output no newline"}
+SLOW = {
+    "cpu spin in C (numpy/regex, GIL held)",
+    "sleep tarpit ignoring SIGTERM",
+    "infinite output no newline",
+}
 
 
 def programs(*, plotting: bool) -> list[tuple[str, str, bool]]:
-    """Name, code, and whether it runs until it is ended; those of the file first. `plotting`: also those that need matplotlib."""
-    told = json.loads((Path(__file__).parent / "hostile-programs.json").read_text("utf-8"))["snippets"]
+    """Name, code, and whether it runs until it is ended; those of the file first.
+
+    `plotting`: also those that need matplotlib.
+    """
+    told = json.loads((Path(__file__).parent / "hostile-programs.json").read_text("utf-8"))[
+        "snippets"
+    ]
     theirs = [(one["name"], one["code"], one["name"] in SLOW) for one in told]
     poison = next(place for place, (name, *_) in enumerate(theirs) if "2: check" in name)
-    ours = [(name, f"{_FIRST}{code}\nend()\n", False) for name, code in {**ENDING, **(PLOTTING if plotting else {})}.items()]
+    ours = [
+        (name, f"{_FIRST}{code}\nend()\n", False)
+        for name, code in {**ENDING, **(PLOTTING if plotting else {})}.items()
+    ]
     ours += [(name, _FIRST + code, True) for name, code in LASTING.items()]
     return [*theirs[:poison], ours[0], *theirs[poison:], *ours[1:]]

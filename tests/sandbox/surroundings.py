@@ -1,4 +1,7 @@
-"""What hostile programs are after: a server's files, sockets and processes, watched for the least sign that one was reached."""
+"""What hostile programs are after:
+
+a server's files, sockets and processes, watched for the least sign that one was reached.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ _WATCHED = ("/tmp", "/dev/shm", "/var/tmp")  # noqa: S108 - looked at, not writt
 
 
 class Surroundings:
-    """Canaries in `folder`, a victim process, and listeners. `reached()` says what has happened to them."""
+    """Canaries in `folder`, a victim process, and listeners.
+
+    `reached()` says what has happened to them.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -29,7 +35,9 @@ class Surroundings:
         self.other.write_text("sk_canary_t2", "ascii")
         self.secret.chmod(0o600)
         self.victim = subprocess.Popen(
-            [sys.executable, "-S", "-c", _VICTIM], stdin=subprocess.PIPE, env={**os.environ, "CANARY_KEY": "sk_canary_env"}
+            [sys.executable, "-S", "-c", _VICTIM],
+            stdin=subprocess.PIPE,
+            env={**os.environ, "CANARY_KEY": "sk_canary_env"},
         )
         self._abstract = f"canary-{os.getpid()}"
         self._listeners: list[socket.socket] = [
@@ -52,7 +60,14 @@ class Surroundings:
     def aimed(self, code: str) -> str:
         """The program with its targets named."""
         tcp, udp = (one.getsockname()[1] for one in self._listeners[:2])
-        names = {"C": self.folder, "PID": self.victim.pid, "SPID": os.getpid(), "TCP": tcp, "UDP": udp, "ABS": self._abstract}
+        names = {
+            "C": self.folder,
+            "PID": self.victim.pid,
+            "SPID": os.getpid(),
+            "TCP": tcp,
+            "UDP": udp,
+            "ABS": self._abstract,
+        }
         for name, value in names.items():
             code = code.replace(f"@{name}@", str(value))
         return code
@@ -115,7 +130,9 @@ def processes(first: int) -> set[int]:
 
 
 def left_on_the_host() -> set[str]:
-    """What lies in the folders that everybody may write to and has a name that the programs or the sandbox give."""
+    """What lies in the folders that everybody may write to and has a name that the programs or the
+    sandbox give.
+    """
     return {str(path) for folder in _WATCHED for name in _NAMES for path in Path(folder).glob(name)}
 
 

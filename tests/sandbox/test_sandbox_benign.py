@@ -10,7 +10,8 @@ import pytest
 
 from remembrancer.sandbox.sandbox import Sandbox
 
-# `needs` (packages beside numpy and the standard library), `code`, `prints` (null: whatever, but no failure)
+# `needs` (packages beside numpy and the standard library), `code`, `prints` (null: whatever, but no
+# failure)
 BENIGN = json.loads((Path(__file__).parent / "benign-programs.json").read_text("utf-8"))
 MODULES = {"pillow": "PIL"}  # packages whose module has another name
 
@@ -28,12 +29,16 @@ def test_there_are_as_many_as_the_issue_asks_for() -> None:
     [
         pytest.param(
             *(one["needs"], one["code"], one["prints"]),
-            marks=pytest.mark.skipif(not _installed(one["needs"]), reason=f"needs {one['needs']}: the extra `sandbox`"),
+            marks=pytest.mark.skipif(
+                not _installed(one["needs"]), reason=f"needs {one['needs']}: the extra `sandbox`"
+            ),
         )
         for one in BENIGN
     ],
 )
-def test_an_ordinary_program_runs_as_it_does_anywhere(box: Sandbox, packages: str, code: str, printed: str | None) -> None:
+def test_an_ordinary_program_runs_as_it_does_anywhere(
+    box: Sandbox, packages: str, code: str, printed: str | None
+) -> None:
     run = box.run(code, seconds=60)
 
     assert (run.exit_code, run.error) == (0, None), run.stderr
@@ -43,6 +48,11 @@ def test_an_ordinary_program_runs_as_it_does_anywhere(box: Sandbox, packages: st
 @pytest.mark.skipif(not _installed("matplotlib"), reason="needs matplotlib: the extra `sandbox`")
 def test_open_figures_come_back_as_files(box: Sandbox) -> None:
     """Decisions, Sandbox: 'open matplotlib figures come back as created files'."""
-    run = box.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nplt.figure()\nplt.bar([1], [2])\nNone")
+    run = box.run(
+        "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nplt.figure()\nplt.bar([1], [2])\nNone"
+    )
 
-    assert [(name, content[:4]) for name, content in run.files] == [("figure-1.png", b"\x89PNG"), ("figure-2.png", b"\x89PNG")]
+    assert [(name, content[:4]) for name, content in run.files] == [
+        ("figure-1.png", b"\x89PNG"),
+        ("figure-2.png", b"\x89PNG"),
+    ]

@@ -10,10 +10,24 @@ import pytest
 from remembrancer.sandbox import seccomp, syscalls
 
 ALLOW, KILL = 0x7FFF0000, 0x80000000
-EPERM, ENOSYS, ENOTSUP, NOTHING = (0x50000 | number for number in (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, 0))
+EPERM, ENOSYS, ENOTSUP, NOTHING = (
+    0x50000 | number for number in (errno.EPERM, errno.ENOSYS, errno.EOPNOTSUPP, 0)
+)
 KNOWN = {  # from the kernel's own tables
-    "x86_64": {"read": 0, "openat": 257, "clone": 56, "prlimit64": 302, "landlock_restrict_self": 446},
-    "aarch64": {"read": 63, "openat": 56, "clone": 220, "prlimit64": 261, "landlock_restrict_self": 446},
+    "x86_64": {
+        "read": 0,
+        "openat": 257,
+        "clone": 56,
+        "prlimit64": 302,
+        "landlock_restrict_self": 446,
+    },
+    "aarch64": {
+        "read": 63,
+        "openat": 56,
+        "clone": 220,
+        "prlimit64": 261,
+        "landlock_restrict_self": 446,
+    },
 }
 REFUSED = {  # calls that nobody may make: x86_64, aarch64
     "socket": (41, 198), "connect": (42, 203), "execve": (59, 221), "execveat": (322, 281), "ptrace": (101, 117), "mount": (165, 40),
@@ -23,7 +37,9 @@ REFUSED = {  # calls that nobody may make: x86_64, aarch64
 }  # fmt: skip
 
 
-def decide(machine: str, number: int, *arguments: int, alone: bool = True, audit: int | None = None) -> int:
+def decide(
+    machine: str, number: int, *arguments: int, alone: bool = True, audit: int | None = None
+) -> int:
     """What the filter answers to a call."""
     data = struct.pack("<IIQ", number, syscalls.AUDIT[machine] if audit is None else audit, 0)
     data += struct.pack("<6Q", *arguments, *([0] * (6 - len(arguments))))
@@ -55,7 +71,9 @@ def test_the_numbers_are_the_kernels(machine: str) -> None:
 def test_what_is_not_named_is_not_permitted(machine: str) -> None:
     column = syscalls.MACHINES[machine]
 
-    assert {name: decide(machine, numbers[column]) for name, numbers in REFUSED.items()} == dict.fromkeys(REFUSED, EPERM)
+    assert {
+        name: decide(machine, numbers[column]) for name, numbers in REFUSED.items()
+    } == dict.fromkeys(REFUSED, EPERM)
     assert decide(machine, 9_999) == EPERM
 
 
@@ -88,7 +106,9 @@ def test_what_is_not_named_is_not_permitted(machine: str) -> None:
         ("kill", (5,), ALLOW),
     ],
 )
-def test_some_calls_depend_on_what_is_asked(machine: str, name: str, arguments: tuple[int, ...], answer: int) -> None:
+def test_some_calls_depend_on_what_is_asked(
+    machine: str, name: str, arguments: tuple[int, ...], answer: int
+) -> None:
     assert decide(machine, syscalls.numbers(machine)[name], *arguments) == answer
 
 

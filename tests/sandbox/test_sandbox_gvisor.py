@@ -1,4 +1,8 @@
-"""Issue, 'Isolation': '`gvisor` (opt-in, when runsc is on the path)'. Its start runs the self-test's hostile programs there, too."""
+"""Issue, 'Isolation':
+
+'`gvisor` (opt-in, when runsc is on the path)'. Its start runs the self-test's hostile programs
+there, too.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,12 @@ def test_a_program_runs_in_a_kernel_of_its_own(box: Sandbox) -> None:
         "import os\nopen('a.txt', 'w').write('x')\nos.mkdir('d')\nprint(os.uname().nodename, os.getpid() > 1, os.getuid() > 0)\n6 * 7"
     )
 
-    assert (run.level, run.exit_code, run.stdout, run.result) == ("gvisor", 0, "sandbox True True\n", "42")
+    assert (run.level, run.exit_code, run.stdout, run.result) == (
+        "gvisor",
+        0,
+        "sandbox True True\n",
+        "42",
+    )
     assert run.files == [("a.txt", b"x")]
 
 
@@ -45,7 +54,9 @@ def test_a_program_that_never_ends_is_ended(box: Sandbox) -> None:
     assert (run.stopped, run.stdout) == ("timeout", "begun\n")
 
 
-def test_neither_the_server_nor_the_containers_own_files_are_reached(box: Sandbox, tmp_path: Path) -> None:
+def test_neither_the_server_nor_the_containers_own_files_are_reached(
+    box: Sandbox, tmp_path: Path
+) -> None:
     with surroundings(tmp_path) as around:
         run = box.run(
             around.aimed(
@@ -73,11 +84,15 @@ def test_no_container_outlives_its_run(box: Sandbox) -> None:
     box.run("1")
 
     state = box._settings.data_folder / "sandbox" / "root" / "state"
-    listed = subprocess.run(["runsc", f"--root={state}", "list", "--quiet"], capture_output=True, text=True, check=True)
+    listed = subprocess.run(
+        ["runsc", f"--root={state}", "list", "--quiet"], capture_output=True, text=True, check=True
+    )
     assert listed.stdout == ""
 
 
-def test_without_runsc_no_program_is_run_and_the_answer_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_runsc_no_program_is_run_and_the_answer_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", os.fspath(tmp_path))
     made = Sandbox(settings(tmp_path, sandbox_min_level="gvisor"))
 

@@ -1,4 +1,7 @@
-"""Issue, 'Hostile suite': contained as root and as an unprivileged user; a positive control must fail."""
+"""Issue, 'Hostile suite':
+
+contained as root and as an unprivileged user; a positive control must fail.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,18 @@ _STRANGER = 58461  # a user who owns nothing
 
 
 def assaulted(level: str, uid: int | None) -> dict[str, Any]:
-    """What the programs came to, run by a process of its own in a folder that any user can be given. It ends when all they started has."""
+    """What the programs came to, run by a process of its own in a folder that any user can be
+    given. It ends when all they started has.
+    """
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, str(_SCRIPT), level, folder, *([] if uid is None else [str(uid)])]
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
-        done = subprocess.run(words, capture_output=True, text=True, env=environment, check=False, timeout=110)
+        environment = {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+        }
+        done = subprocess.run(
+            words, capture_output=True, text=True, env=environment, check=False, timeout=110
+        )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -1,4 +1,8 @@
-"""Issue, 'Isolation': the ladder goes down no further than allowed, and a refusal names each missing primitive and what mends it."""
+"""Issue, 'Isolation':
+
+the ladder goes down no further than allowed, and a refusal names each missing primitive and what
+mends it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,8 @@ from typing import Any
 
 import pytest
 
-# A process under a filter like a container's: no new namespaces and no mounts (and, on the second line, no Landlock).
+# A process under a filter like a container's: no new namespaces and no mounts (and, on the second
+# line, no Landlock).
 _CONTAINER = """
 import json, struct, sys
 from pathlib import Path
@@ -50,10 +55,21 @@ def in_a_container(tmp_path: Path) -> Container:
     def run(min_level: str, refused: list[int], *words: str) -> Told:
         opened = "from sandbox.hostile import open_up; open_up()\n" if os.getuid() == 0 else ""
         done = subprocess.run(
-            [sys.executable, "-c", opened + _CONTAINER, str(tmp_path), min_level, json.dumps(refused), *words],
+            [
+                sys.executable,
+                "-c",
+                opened + _CONTAINER,
+                str(tmp_path),
+                min_level,
+                json.dumps(refused),
+                *words,
+            ],
             capture_output=True,
             text=True,
-            env={"PYTHONPATH": os.pathsep.join(one for one in sys.path if one), "PATH": "/usr/bin:/bin"},
+            env={
+                "PYTHONPATH": os.pathsep.join(one for one in sys.path if one),
+                "PATH": "/usr/bin:/bin",
+            },
             check=False,
             timeout=60,
         )
@@ -88,7 +104,9 @@ def test_unconfined_runs_are_had_only_by_name_and_say_so(in_a_container: Contain
     assert in_a_container("unsafe", NO_LANDLOCK) == {"level": "unsafe"}
 
 
-def test_the_doctor_says_what_a_container_lacks_and_what_mends_it(in_a_container: Container) -> None:
+def test_the_doctor_says_what_a_container_lacks_and_what_mends_it(
+    in_a_container: Container,
+) -> None:
     """Issue: 'status and `remembrancer doctor` show it'."""
     found = in_a_container("ns", [], "doctor")
     lacking = {part: told for part, told in found.items() if part.startswith("sandbox: ")}

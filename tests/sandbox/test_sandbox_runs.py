@@ -29,7 +29,10 @@ def at_work(made: Sandbox) -> set[int]:
 
 
 def followed(made: Sandbox) -> list[int]:
-    """A descriptor of each of the sandbox's processes. Those of a run that is over are just ending, and may be gone by now."""
+    """A descriptor of each of the sandbox's processes.
+
+    Those of a run that is over are just ending, and may be gone by now.
+    """
     found = []
     for pid in at_work(made):
         with suppress(ProcessLookupError):
@@ -40,7 +43,13 @@ def followed(made: Sandbox) -> list[int]:
 def test_a_run_tells_what_was_printed_and_the_last_expression(box: Sandbox) -> None:
     run = box.run("import sys\nprint('out')\nprint('err', file=sys.stderr)\n[1] * 2")
 
-    assert (run.stdout, run.stderr, run.result, run.exit_code, run.error) == ("out\n", "err\n", "[1, 1]", 0, None)
+    assert (run.stdout, run.stderr, run.result, run.exit_code, run.error) == (
+        "out\n",
+        "err\n",
+        "[1, 1]",
+        0,
+        None,
+    )
     assert run.level == "ns"
 
 
@@ -63,9 +72,15 @@ def test_a_syntax_error_is_told_with_its_line(box: Sandbox) -> None:
 
 @pytest.mark.parametrize(
     ("code", "status", "said"),
-    [("raise SystemExit(3)", 3, ""), ("import sys\nsys.exit('gone')", 1, "gone\n"), ("import os\nos._exit(7)", 7, "")],
+    [
+        ("raise SystemExit(3)", 3, ""),
+        ("import sys\nsys.exit('gone')", 1, "gone\n"),
+        ("import os\nos._exit(7)", 7, ""),
+    ],
 )
-def test_a_program_may_choose_its_exit_status(box: Sandbox, code: str, status: int, said: str) -> None:
+def test_a_program_may_choose_its_exit_status(
+    box: Sandbox, code: str, status: int, said: str
+) -> None:
     run = box.run(code)
 
     assert (run.exit_code, run.stderr) == (status, said)
@@ -96,7 +111,12 @@ def test_a_program_that_never_ends_is_ended_and_keeps_what_it_printed(box: Sandb
 def test_long_output_is_cut_and_said_to_be(box: Sandbox) -> None:
     run = box.run("print('x' * 1_000_000)")
 
-    assert (run.exit_code, len(run.stdout), run.stdout_truncated, run.stderr_truncated) == (0, box.bounds.output_bytes, True, False)
+    assert (run.exit_code, len(run.stdout), run.stdout_truncated, run.stderr_truncated) == (
+        0,
+        box.bounds.output_bytes,
+        True,
+        False,
+    )
 
 
 def test_output_without_end_ends_the_program(box: Sandbox) -> None:
@@ -112,13 +132,17 @@ def test_a_long_result_is_cut_and_said_to_be(box: Sandbox) -> None:
 
 
 def test_too_much_memory_is_an_error_that_the_program_sees(box: Sandbox) -> None:
-    run = box.run(f"try:\n    bytearray({box.bounds.memory_bytes + (64 << 20)})\nexcept MemoryError:\n    print('no')")
+    run = box.run(
+        f"try:\n    bytearray({box.bounds.memory_bytes + (64 << 20)})\nexcept MemoryError:\n    print('no')"
+    )
 
     assert run.stdout == "no\n"
 
 
 def test_a_full_disk_is_an_error_that_the_program_sees(box: Sandbox) -> None:
-    run = box.run(f"with open('a', 'wb') as f:\n    for _ in range({2 * box.bounds.disk_bytes >> 20}): f.write(bytes(1 << 20))")
+    run = box.run(
+        f"with open('a', 'wb') as f:\n    for _ in range({2 * box.bounds.disk_bytes >> 20}): f.write(bytes(1 << 20))"
+    )
 
     assert run.error is not None
     assert run.error["type"] == "OSError"
@@ -183,7 +207,10 @@ def _memory(pid: int) -> bytes:
     """All that a process can write to, as far as we may look."""
     found = b""
     try:
-        with Path(f"/proc/{pid}/maps").open() as maps, Path(f"/proc/{pid}/mem").open("rb", 0) as memory:
+        with (
+            Path(f"/proc/{pid}/maps").open() as maps,
+            Path(f"/proc/{pid}/mem").open("rb", 0) as memory,
+        ):
             for line in maps:
                 span, rights, *_ = line.split()
                 if rights.startswith("rw"):
@@ -210,7 +237,10 @@ def test_a_sandbox_whose_zygote_died_starts_anew(tmp_path: Path) -> None:
 
 
 def test_quick_programs_one_after_another_wear_nothing_out(tmp_path: Path) -> None:
-    """A worker that has ended before anybody heard that it began was not lost: no worker too many, no new zygote, no run made twice."""
+    """A worker that has ended before anybody heard that it began was not lost:
+
+    no worker too many, no new zygote, no run made twice.
+    """
     made = Sandbox(settings(tmp_path, sandbox_parallel=2))
     made.start()
     zygote, before = made._runner, at_work(made)
@@ -225,7 +255,9 @@ def test_quick_programs_one_after_another_wear_nothing_out(tmp_path: Path) -> No
     assert same
 
 
-def test_a_zygote_that_has_done_its_share_is_replaced_without_a_run_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zygote_that_has_done_its_share_is_replaced_without_a_run_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sandbox, "_RUNS_MAX", 5)
     made = Sandbox(settings(tmp_path))
     first = made.run("import os\nos.getpid()")
@@ -289,10 +321,14 @@ def test_who_finds_no_place_is_told_at_once_when_to_come_again(tmp_path: Path) -
     made.close()
 
     assert 1 <= len(refused) <= 4
-    assert all(isinstance(error, SandboxBusy) and error.extra["retry_after"] >= 1 for error in refused)
+    assert all(
+        isinstance(error, SandboxBusy) and error.extra["retry_after"] >= 1 for error in refused
+    )
 
 
-def test_a_data_folder_that_programs_could_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_data_folder_that_programs_could_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(sandbox, "_SHOWN", (*sandbox._SHOWN, str(tmp_path)))
     made = Sandbox(settings(tmp_path))
 

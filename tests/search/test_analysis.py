@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remembrancer.search.index.encoding import WordsDamaged, pack, unpack
-from remembrancer.search.text.analysis import QUESTION, TIME, Moment, ask, contains, take_apart, term
+from remembrancer.search.text.analysis import (
+    QUESTION,
+    TIME,
+    Moment,
+    ask,
+    contains,
+    take_apart,
+    term,
+)
 from remembrancer.search.text.passages import PASSAGE_CHARACTERS, PASSAGES_MAX, passages
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)
@@ -82,7 +90,12 @@ def test_a_question_names_its_time(question, moment):
 
 
 def test_a_part_knows_its_date_speaker_and_whether_it_asks():
-    told, asked = take_apart(query="Ada: I moved here last week.", response="Bob: Really? Where from?", topic=None, occurred_ms=NOON_MS)
+    told, asked = take_apart(
+        query="Ada: I moved here last week.",
+        response="Bob: Really? Where from?",
+        topic=None,
+        occurred_ms=NOON_MS,
+    )
 
     assert told.speaker == term("ada")
     assert asked.speaker == term("bob")
@@ -92,7 +105,9 @@ def test_a_part_knows_its_date_speaker_and_whether_it_asks():
 
 
 def test_a_topic_is_found_with_the_first_part():
-    first, second = take_apart(query="shall we?", response="yes", topic="Budget review", occurred_ms=NOON_MS)
+    first, second = take_apart(
+        query="shall we?", response="yes", topic="Budget review", occurred_ms=NOON_MS
+    )
 
     assert term("budget") in first.terms
     assert term("budget") not in second.terms
@@ -112,7 +127,9 @@ def test_a_huge_text_is_cut_into_a_bounded_number_of_passages():
 
 
 def test_a_long_answer_is_several_parts_of_one_side():
-    parts = take_apart(query="q", response="One sentence here. " * 200, topic=None, occurred_ms=NOON_MS)
+    parts = take_apart(
+        query="q", response="One sentence here. " * 200, topic=None, occurred_ms=NOON_MS
+    )
 
     assert len(parts) > 3
     assert [part.side for part in parts] == [0] + [1] * (len(parts) - 1)

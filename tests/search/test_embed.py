@@ -16,7 +16,11 @@ def multilingual():
 
 def test_the_same_thing_said_in_another_language_is_nearest(multilingual):
     asked = multilingual.encode(["Where is the train station?"])[0]
-    said = ["¿Dónde está la estación de tren?", "Me gusta el helado de chocolate.", "El informe vence el viernes."]
+    said = [
+        "¿Dónde está la estación de tren?",
+        "Me gusta el helado de chocolate.",
+        "El informe vence el viernes.",
+    ]
 
     assert int(np.argmax(multilingual.encode(said) @ asked)) == 0
 

@@ -16,7 +16,11 @@ from remembrancer.search.index.postings import merged, sealed
 from remembrancer.search.text.analysis import term
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
-EVENTS = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS), st.integers(1, 3)), min_size=1, max_size=40)
+EVENTS = st.lists(
+    st.tuples(st.sampled_from(WORDS), st.sampled_from(WORDS), st.integers(1, 3)),
+    min_size=1,
+    max_size=40,
+)
 
 
 def grown(events, cuts):
@@ -25,19 +29,30 @@ def grown(events, cuts):
     places = [0, *sorted(set(cuts)), len(events)]
     for low, high in pairwise(places):
         some = events[low:high]
-        index.add(batch([(a, b) for a, b, _ in some], first=low, sessions=[s for _, _, s in some]), high)
+        index.add(
+            batch([(a, b) for a, b, _ in some], first=low, sessions=[s for _, _, s in some]), high
+        )
     return index
 
 
 @given(EVENTS, st.lists(st.integers(0, 40), max_size=5))
 def test_growing_bit_by_bit_is_growing_at_once(events, cuts):
-    whole, pieces = grown(events, []).view(), grown(events, [cut for cut in cuts if cut < len(events)]).view()
+    whole, pieces = (
+        grown(events, []).view(),
+        grown(events, [cut for cut in cuts if cut < len(events)]).view(),
+    )
 
     for column in whole.columns:
         assert whole[column].tolist() == pieces[column].tolist(), column
     for word in WORDS:
-        assert [a.tolist() for a in whole.find(term(word))] == [a.tolist() for a in pieces.find(term(word))]
-    assert (whole.events, whole.words, whole.languages) == (pieces.events, pieces.words, pieces.languages)
+        assert [a.tolist() for a in whole.find(term(word))] == [
+            a.tolist() for a in pieces.find(term(word))
+        ]
+    assert (whole.events, whole.words, whole.languages) == (
+        pieces.events,
+        pieces.words,
+        pieces.languages,
+    )
     assert np.allclose(whole.log_length, pieces.log_length)
 
 
@@ -64,16 +79,30 @@ def test_sealing_the_tail_loses_no_posting(events, most):
         index_module.TAIL_POSTINGS_MAX = before
 
     for word in WORDS:
-        assert [a.tolist() for a in plain.find(term(word))] == [a.tolist() for a in sealing.find(term(word))]
+        assert [a.tolist() for a in plain.find(term(word))] == [
+            a.tolist() for a in sealing.find(term(word))
+        ]
 
 
-@given(st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9)), max_size=20), min_size=1, max_size=4))
+@given(
+    st.lists(
+        st.lists(st.tuples(st.integers(0, 5), st.integers(1, 9)), max_size=20),
+        min_size=1,
+        max_size=4,
+    )
+)
 def test_merged_runs_hold_what_each_held(groups):
     wanted, runs, part = defaultdict(list), [], 0
     for group in groups:
         parts = list(range(part, part + len(group)))
         part += len(group)
-        runs.append(sealed(np.array([t for t, _ in group], "u4"), np.array(parts, "u4"), np.array([c for _, c in group], "u1")))
+        runs.append(
+            sealed(
+                np.array([t for t, _ in group], "u4"),
+                np.array(parts, "u4"),
+                np.array([c for _, c in group], "u1"),
+            )
+        )
         for (one, count), place in zip(group, parts, strict=True):
             wanted[one].append((place, count))
 
@@ -126,7 +155,10 @@ def test_vectors_keep_their_places_when_many_come_at_once():
     for size in sizes:
         some = batch([("alpha", "")] * size, first=number)
         vectors = rng.integers(-127, 127, (size, 8)).astype("i1")
-        index.add(type(some)(**{**{f: getattr(some, f) for f in some.__slots__}, "vectors": vectors}), number + size)
+        index.add(
+            type(some)(**{**{f: getattr(some, f) for f in some.__slots__}, "vectors": vectors}),
+            number + size,
+        )
         expected.append(vectors)
         number += size
 

@@ -29,18 +29,38 @@ SENTENCES = {
         "Mi abuela cocina lentejas los domingos.",
         "El proyecto termina la próxima semana.",
     ),
-    "ru": ("Вчера мы ходили в книжный магазин на Арбате.", "Моя кошка боится грозы.", "Отчёт нужно сдать до пятницы."),
-    "ar": ("ذهبت أمس إلى المكتبة الكبيرة في وسط المدينة", "أختي تدرس الطب في القاهرة", "نحتاج إلى شراء جهاز كمبيوتر جديد"),
-    "zh": ("我们昨天在北京烤鸭店吃了晚饭。", "她的妹妹在上海学习法律。", "会议改到星期四下午三点。"),
+    "ru": (
+        "Вчера мы ходили в книжный магазин на Арбате.",
+        "Моя кошка боится грозы.",
+        "Отчёт нужно сдать до пятницы.",
+    ),
+    "ar": (
+        "ذهبت أمس إلى المكتبة الكبيرة في وسط المدينة",
+        "أختي تدرس الطب في القاهرة",
+        "نحتاج إلى شراء جهاز كمبيوتر جديد",
+    ),
+    "zh": (
+        "我们昨天在北京烤鸭店吃了晚饭。",
+        "她的妹妹在上海学习法律。",
+        "会议改到星期四下午三点。",
+    ),
     "ja": (
         "昨日、東京タワーの近くで寿司を食べました。",
         "妹は京都大学で物理を勉強しています。",
         "会議は木曜日の午後三時に変更されました。",
     ),
-    "ko": ("어제 서울역에서 친구를 만났습니다.", "여동생은 부산에서 의학을 공부해요.", "회의는 목요일 오후 세 시로 바뀌었습니다."),
+    "ko": (
+        "어제 서울역에서 친구를 만났습니다.",
+        "여동생은 부산에서 의학을 공부해요.",
+        "회의는 목요일 오후 세 시로 바뀌었습니다.",
+    ),
     "hi": ("कल हम पुराने किले देखने गए थे।", "मेरी बहन दिल्ली में पढ़ाती है।", "बैठक गुरुवार को होगी।"),
     "th": ("เมื่อวานเราไปกินก๋วยเตี๋ยวที่เชียงใหม่", "น้องสาวของฉันเรียนกฎหมาย", "การประชุมเลื่อนเป็นวันพฤหัสบดี"),
-    "tr": ("Dün akşam bir balık restoranına gittik.", "Kız kardeşim Ankara'da öğretmen.", "Toplantı ve yemek perşembe gününe ertelendi."),
+    "tr": (
+        "Dün akşam bir balık restoranına gittik.",
+        "Kız kardeşim Ankara'da öğretmen.",
+        "Toplantı ve yemek perşembe gününe ertelendi.",
+    ),
 }
 
 QUESTIONS = [
@@ -99,7 +119,10 @@ def test_a_compound_and_what_it_is_joined_from_find_each_other(said, asked):
 
 
 def test_the_language_is_told_by_writing_and_stop_words():
-    told = {code: detect(words(" ".join(texts)), " ".join(texts)).code for code, texts in SENTENCES.items()}
+    told = {
+        code: detect(words(" ".join(texts)), " ".join(texts)).code
+        for code, texts in SENTENCES.items()
+    }
 
     assert told == {code: code for code in SENTENCES}
 

@@ -22,7 +22,10 @@ def test_bm25_is_the_textbook_formula():
     scores = lexical(view, ask("fox").words).score
     lengths = view["length"].astype(float)
     idf = math.log(1 + (4 - 2 + 0.5) / (2 + 0.5))
-    wanted = [idf * n * (K1 + 1) / (n + K1 * (1 - B + B * lengths[i] / lengths.mean())) if n else 0.0 for i, n in enumerate((1, 2, 0, 0))]
+    wanted = [
+        idf * n * (K1 + 1) / (n + K1 * (1 - B + B * lengths[i] / lengths.mean())) if n else 0.0
+        for i, n in enumerate((1, 2, 0, 0))
+    ]
     assert scores.tolist() == pytest.approx(wanted, rel=1e-5)
 
 
@@ -72,14 +75,30 @@ def test_an_event_is_found_for_its_focus_word_alone():
 
 
 def test_the_month_a_question_names_lifts_what_was_said_then():
-    view = space("we went swimming", "we went swimming", "we went swimming", sessions=[1, 2, 3], days=[10, 190, 300])
+    view = space(
+        "we went swimming",
+        "we went swimming",
+        "we went swimming",
+        sessions=[1, 2, 3],
+        days=[10, 190, 300],
+    )
 
     assert order(view, "swimming in July")[0] == 1
 
 
 def test_a_session_about_the_subject_lifts_its_other_events():
-    sailing = ["sailing lessons start", "the sailing boat is red", "sailing club fees", "it was windy and we laughed about the fees"]
-    other = ["cooking class", "pasta with tomato", "the oven broke", "it was windy and we laughed about the bees"]
+    sailing = [
+        "sailing lessons start",
+        "the sailing boat is red",
+        "sailing club fees",
+        "it was windy and we laughed about the fees",
+    ]
+    other = [
+        "cooking class",
+        "pasta with tomato",
+        "the oven broke",
+        "it was windy and we laughed about the bees",
+    ]
     view = space(*sailing, *other, sessions=[1] * 4 + [2] * 4)
 
     ranked = order(view, "sailing windy laughed")
@@ -89,7 +108,10 @@ def test_a_session_about_the_subject_lifts_its_other_events():
 def test_words_that_stand_nearly_everywhere_do_not_steer_the_vector():
     view = space(*(f"Caroline: message number {n} about topic{n}" for n in range(60)))
 
-    assert steering_text(view, ask("What did Caroline say about topic7?", view.languages)) == "What did say about topic7"
+    assert (
+        steering_text(view, ask("What did Caroline say about topic7?", view.languages))
+        == "What did say about topic7"
+    )
 
 
 def test_in_a_small_space_every_word_steers():

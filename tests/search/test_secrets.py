@@ -1,4 +1,6 @@
-"""Secrets are found wherever they stand in a text, and what only looks a little like one is left alone."""
+"""Secrets are found wherever they stand in a text, and what only looks a little like one is left
+alone.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,10 @@ SECRETS = {
     "GitHub, fine-grained": ("{}", f"github_pat_{drawn(22)}_{drawn(59)}"),
     "GitLab": ("{}", f"glpat-{drawn(20)}"),
     "Slack": ("{}", f"xoxb-{drawn(12, string.digits)}-{drawn(12, string.digits)}-{drawn(24)}"),
-    "Slack webhook": ("{}", f"https://hooks.slack.com/services/T{drawn(8, HEX.upper())}/B{drawn(10, HEX.upper())}/{drawn(24)}"),
+    "Slack webhook": (
+        "{}",
+        f"https://hooks.slack.com/services/T{drawn(8, HEX.upper())}/B{drawn(10, HEX.upper())}/{drawn(24)}",
+    ),
     "Stripe": ("{}", f"sk_live_{drawn(24)}"),
     "Stripe, test mode": ("{}", f"sk_test_{drawn(24)}"),
     "Google": ("{}", f"AIza{drawn(35)}"),
@@ -59,7 +64,16 @@ SECRETS = {
     "SendGrid": ("{}", f"SG.{drawn(22)}.{drawn(43)}"),
     "Telegram": ("{}", f"{drawn(10, '123456789')}:AA{drawn(33)}"),
     "a key of this service": ("{}", mint()),
-    "JSON web token": ("{}", ".".join((token_part('{"alg":"HS256","typ":"JWT"}'), token_part('{"sub":"1234567890"}'), drawn(43)))),
+    "JSON web token": (
+        "{}",
+        ".".join(
+            (
+                token_part('{"alg":"HS256","typ":"JWT"}'),
+                token_part('{"sub":"1234567890"}'),
+                drawn(43),
+            )
+        ),
+    ),
     "private key": ("{}", key_block("RSA ", 12)),
     "private key, newer": ("{}", key_block("", 3)),
     "private key, cut short": ("{}", key_block("EC ", 4).partition("-----END")[0].rstrip()),
@@ -118,7 +132,17 @@ PLAIN = {
 
 @pytest.mark.parametrize("name", SECRETS)
 @pytest.mark.parametrize(
-    "around", ["{}", "Use {}, please.", "it is {}.", "Ünï ({}) — und so", "密钥在这里\n{}\n。", 'as "{}"!', "`{}`", "first\r\n{}\r\nlast"]
+    "around",
+    [
+        "{}",
+        "Use {}, please.",
+        "it is {}.",
+        "Ünï ({}) — und so",
+        "密钥在这里\n{}\n。",
+        'as "{}"!',
+        "`{}`",
+        "first\r\n{}\r\nlast",
+    ],
 )
 def test_a_secret_is_found_and_masked_wherever_it_stands(name: str, around: str) -> None:
     """Issue: 'secrets are found at write and, by setting, masked'."""
@@ -152,17 +176,35 @@ def test_each_is_told_once_with_its_kind_and_place() -> None:
 
     found = secrets_in(text)
 
-    assert [(secret.kind, text[secret.start : secret.end]) for secret in found] == [("github-pat", one), ("generic-credential-uri", two)]
-    assert masked(text, found) == "é [masked: github-pat] and postgresql://app:[masked: generic-credential-uri]@db.internal/app"
+    assert [(secret.kind, text[secret.start : secret.end]) for secret in found] == [
+        ("github-pat", one),
+        ("generic-credential-uri", two),
+    ]
+    assert (
+        masked(text, found)
+        == "é [masked: github-pat] and postgresql://app:[masked: generic-credential-uri]@db.internal/app"
+    )
 
 
 def test_a_secret_wrapped_in_base64_is_found() -> None:
     wrapped = base64.b64encode(f"token {SECRETS['GitHub'][1]} of the robot".encode()).decode()
 
-    assert masked(f"data: {wrapped} end", secrets_in(f"data: {wrapped} end")) == "data: [masked: github-pat] end"
+    assert (
+        masked(f"data: {wrapped} end", secrets_in(f"data: {wrapped} end"))
+        == "data: [masked: github-pat] end"
+    )
 
 
-@pytest.mark.parametrize("remark", ["kingfisher:ignore", "gitleaks:allow", "betterleaks:allow", "pragma: allowlist secret", "nosec"])
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "kingfisher:ignore",
+        "gitleaks:allow",
+        "betterleaks:allow",
+        "pragma: allowlist secret",
+        "nosec",
+    ],
+)
 def test_no_remark_beside_it_hides_a_secret(remark: str) -> None:
     assert secrets_in(f"{SECRETS['GitHub'][1]}  # {remark}")
 
@@ -174,7 +216,9 @@ def test_any_text_at_all_can_be_looked_through(text: str) -> None:
     found = secrets_in(text)
 
     assert all(0 <= secret.start < secret.end <= len(text) for secret in found)
-    assert len(masked(text, found)) >= len(text) - sum(secret.end - secret.start for secret in found)
+    assert len(masked(text, found)) >= len(text) - sum(
+        secret.end - secret.start for secret in found
+    )
 
 
 def test_nothing_found_is_nothing_masked() -> None:
@@ -184,10 +228,19 @@ def test_nothing_found_is_nothing_masked() -> None:
 
 @pytest.mark.parametrize(
     "piece",
-    ["password = ", "password: hunter2xyz9 ", "-----BEGIN RSA PRIVATE KEY-----\n" + "QUJD" * 16 + "\n", "http://a:", "eyJhbGciOi.", "sk-"],
+    [
+        "password = ",
+        "password: hunter2xyz9 ",
+        "-----BEGIN RSA PRIVATE KEY-----\n" + "QUJD" * 16 + "\n",
+        "http://a:",
+        "eyJhbGciOi.",
+        "sk-",
+    ],
 )
 def test_a_hostile_text_of_a_megabyte_comes_to_an_end(piece: str) -> None:
-    """Within the time limit of a test; a pattern without bounds took a minute for the first of these."""
+    """Within the time limit of a test; a pattern without bounds took a minute for the first of
+    these.
+    """
     secrets_in(piece * (1_000_000 // len(piece)))
 
 
@@ -204,7 +257,11 @@ def test_many_threads_may_look_at_once() -> None:
 def test_the_detector_is_loaded_only_when_it_is_needed() -> None:
     """A command that only lists keys must not wait for it."""
     told = subprocess.run(
-        [sys.executable, "-c", "import sys, remembrancer.search.text.secrets; print('kingfisher_sdk' in sys.modules)"],
+        [
+            sys.executable,
+            "-c",
+            "import sys, remembrancer.search.text.secrets; print('kingfisher_sdk' in sys.modules)",
+        ],
         capture_output=True,
         text=True,
         check=True,

@@ -15,13 +15,16 @@ from remembrancer.testing.servers import Answer, Server
 CLIENTS = 50
 SETTINGS = {
     "REMEMBRANCER_EMBEDDER": "none",
-    "REMEMBRANCER_SANDBOX_MIN_LEVEL": "gvisor",  # which is not there: no program is run here, and none is tried
+    # which is not there: no program is run here, and none is tried
+    "REMEMBRANCER_SANDBOX_MIN_LEVEL": "gvisor",
     "REMEMBRANCER_STORE_CONNECTIONS": "8",
 }
 
 
 def start(url: str, folder: Path, files: Path, **settings: str) -> Server:
-    """A server on this store with a data folder of its own; contents of files are in a folder that others have too."""
+    """A server on this store with a data folder of its own; contents of files are in a folder that
+    others have too.
+    """
     for place in (folder, files):
         place.mkdir(parents=True, exist_ok=True)
     (folder / "blobs").symlink_to(files)
@@ -31,10 +34,14 @@ def start(url: str, folder: Path, files: Path, **settings: str) -> Server:
 def within(url: str, folder: Path) -> Context:
     """The same store without a server, to make accounts and keys in it."""
     settings = Settings(data=folder, store=url, embedder="none", durability="normal")
-    return testing.context(folder, settings=settings, store=open_store(url, pool=Pool(connections=4)))
+    return testing.context(
+        folder, settings=settings, store=open_store(url, pool=Pool(connections=4))
+    )
 
 
 def hammer(calls: Sequence[Callable[[], Answer]]) -> list[Answer]:
-    """Make these calls, as many at a time as there are clients; the answers in the order of the calls."""
+    """Make these calls, as many at a time as there are clients; the answers in the order of the
+    calls.
+    """
     with ThreadPoolExecutor(CLIENTS) as clients:
         return list(clients.map(lambda call: call(), calls))

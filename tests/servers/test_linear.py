@@ -1,4 +1,7 @@
-"""The checker of answers: what it must find, and that it finds nothing in what one counter answered."""
+"""The checker of answers:
+
+what it must find, and that it finds nothing in what one counter answered.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ def test_a_number_given_twice_is_found() -> None:
 
 
 def test_a_number_given_to_nobody_is_found() -> None:
-    assert not_one_counter([Counted(0, 1, 1), Counted(2, 3, 3)]) == ["1 numbers are missing, 0 answers were lost: [2]"]
+    assert not_one_counter([Counted(0, 1, 1), Counted(2, 3, 3)]) == [
+        "1 numbers are missing, 0 answers were lost: [2]"
+    ]
 
 
 def test_a_call_whose_answer_was_lost_may_have_had_it() -> None:
@@ -29,16 +34,26 @@ def test_a_call_whose_answer_was_lost_may_have_had_it() -> None:
 
 
 def test_a_call_that_began_after_a_greater_number_was_given_is_found() -> None:
-    assert not_one_counter([Counted(0, 1, 2), Counted(2, 3, 1)]) == ["1 was asked for after 2 had been given"]
+    assert not_one_counter([Counted(0, 1, 2), Counted(2, 3, 1)]) == [
+        "1 was asked for after 2 had been given"
+    ]
 
 
 def test_counting_from_elsewhere_is_found() -> None:
     assert not_one_counter([Counted(0, 1, 0), Counted(2, 3, 1)]) == ["0 is not counted from 1"]
 
 
-@given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 5), st.floats(0, 5), st.booleans()), max_size=60))
-def test_what_one_counter_answered_is_never_objected_to(moments: list[tuple[float, float, float, bool]]) -> None:
-    """Each call counts at its moment, began some time before and ended some time after; some answers are lost."""
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 100), st.floats(0, 5), st.floats(0, 5), st.booleans()), max_size=60
+    )
+)
+def test_what_one_counter_answered_is_never_objected_to(
+    moments: list[tuple[float, float, float, bool]],
+) -> None:
+    """Each call counts at its moment, began some time before and ended some time after; some
+    answers are lost.
+    """
     calls = [
         Counted(at - before, at + after, None if is_lost else value)
         for value, (at, before, after, is_lost) in enumerate(sorted(moments), start=1)
@@ -48,17 +63,29 @@ def test_what_one_counter_answered_is_never_objected_to(moments: list[tuple[floa
 
 
 @given(st.lists(st.floats(0, 100), min_size=2, max_size=30, unique=True), st.data())
-def test_two_answers_of_calls_far_apart_that_are_swapped_are_found(moments: list[float], data: st.DataObject) -> None:
+def test_two_answers_of_calls_far_apart_that_are_swapped_are_found(
+    moments: list[float], data: st.DataObject
+) -> None:
     calls = [Counted(at, at, value) for value, at in enumerate(sorted(moments), start=1)]
-    one, other = sorted(data.draw(st.lists(st.sampled_from(range(len(calls))), min_size=2, max_size=2, unique=True)))
+    one, other = sorted(
+        data.draw(st.lists(st.sampled_from(range(len(calls))), min_size=2, max_size=2, unique=True))
+    )
     values = [call.value for call in calls]
     values[one], values[other] = values[other], values[one]
 
-    assert not_one_counter([Counted(call.began, call.ended, value) for call, value in zip(calls, values, strict=True)])
+    assert not_one_counter(
+        [Counted(call.began, call.ended, value) for call, value in zip(calls, values, strict=True)]
+    )
 
 
 def test_a_switch_may_be_seen_either_way_while_it_is_turned() -> None:
-    assert not_one_switch([Looked(0, 1, True), Looked(2, 5, True), Looked(2, 5, False), Looked(6, 7, False)], turned_off=(3, 4)) == []
+    assert (
+        not_one_switch(
+            [Looked(0, 1, True), Looked(2, 5, True), Looked(2, 5, False), Looked(6, 7, False)],
+            turned_off=(3, 4),
+        )
+        == []
+    )
 
 
 def test_a_switch_that_is_on_after_it_was_turned_off_is_found() -> None:
@@ -70,4 +97,6 @@ def test_a_switch_that_is_off_before_anybody_turned_it_is_found() -> None:
 
 
 def test_a_switch_that_was_seen_off_does_not_go_on_again() -> None:
-    assert len(not_one_switch([Looked(3, 3.2, False), Looked(3.5, 3.8, True)], turned_off=(3, 4))) == 1
+    assert (
+        len(not_one_switch([Looked(3, 3.2, False), Looked(3.5, 3.8, True)], turned_off=(3, 4))) == 1
+    )

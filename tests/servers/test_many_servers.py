@@ -1,4 +1,5 @@
-"""Three servers on one PostgreSQL and fifty clients at once: whichever server answers, it is as if there were one.
+"""Three servers on one PostgreSQL and fifty clients at once: whichever server answers, it is as if
+there were one.
 
 Each test has sessions, keys and paths of its own; the servers are started once for all of them.
 """
@@ -40,11 +41,20 @@ def context(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cont
 
 
 @pytest.fixture(scope="module")
-def servers(url: str, context: Context, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Server]]:
-    """Servers with a data folder each, but one for the contents of files, all started at the same time."""
+def servers(
+    url: str, context: Context, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[list[Server]]:
+    """Servers with a data folder each, but one for the contents of files, all started at the same
+    time.
+    """
     new_key(context)
     with ExitStack() as opened:
-        started = [opened.enter_context(start(url, tmp_path_factory.mktemp("server"), context.settings.data)) for _ in range(SERVERS)]
+        started = [
+            opened.enter_context(
+                start(url, tmp_path_factory.mktemp("server"), context.settings.data)
+            )
+            for _ in range(SERVERS)
+        ]
         assert [one.get("/readyz").status for one in started] == [200] * SERVERS
         yield started
 
@@ -60,26 +70,48 @@ def each_by_the_next(servers: Sequence[Server], times: int) -> Iterator[Server]:
     return itertools.islice(itertools.cycle(servers), times)
 
 
-def test_steps_are_given_once_each_without_a_gap_and_in_the_order_of_time(servers: list[Server], key: str) -> None:
+def test_steps_are_given_once_each_without_a_gap_and_in_the_order_of_time(
+    servers: list[Server], key: str
+) -> None:
     asked = {"query_text": "ferry", "session_id": "steps", "user_id": "ada"}
 
-    answers = hammer([partial(one.post, "/api/v7/memory", asked, key=key) for one in each_by_the_next(servers, 100)])
+    answers = hammer(
+        [
+            partial(one.post, "/api/v7/memory", asked, key=key)
+            for one in each_by_the_next(servers, 100)
+        ]
+    )
 
     assert {answer.status for answer in answers} == {200}
-    assert not_one_counter([Counted(answer.began, answer.ended, answer.body["step"]) for answer in answers]) == []
+    assert (
+        not_one_counter(
+            [Counted(answer.began, answer.ended, answer.body["step"]) for answer in answers]
+        )
+        == []
+    )
     assert sorted(answer.body["step"] for answer in answers) == list(range(1, 101))
 
 
 def test_what_is_owed_is_the_same_wherever_one_asks(servers: list[Server], key: str) -> None:
-    """A step is taken at one server, its turn is remembered at another, its seal is shown to a third."""
+    """A step is taken at one server, its turn is remembered at another, its seal is shown to a
+    third.
+    """
     told = []
     for sessions, is_remembered in (("kept", True), ("missed", False)):
         first, second, third = servers
         where = {"session_id": sessions, "user_id": "ada"}
         first.post("/api/v7/memory", {"query_text": "ferry", **where}, key=key)
         if is_remembered:
-            second.post("/api/v7/remember", {"query": "When?", "response": f"At nine, {sessions}.", **where}, key=key)
-        told.append(third.post("/api/v7/memory", {"query_text": "ferry", "last_seal": render(1), **where}, key=key).body)
+            second.post(
+                "/api/v7/remember",
+                {"query": "When?", "response": f"At nine, {sessions}.", **where},
+                key=key,
+            )
+        told.append(
+            third.post(
+                "/api/v7/memory", {"query_text": "ferry", "last_seal": render(1), **where}, key=key
+            ).body
+        )
 
     kept, missed = told
     assert "duty_error" not in kept
@@ -87,43 +119,81 @@ def test_what_is_owed_is_the_same_wherever_one_asks(servers: list[Server], key: 
     assert [answer["step"] for answer in told] == [2, 2]
 
 
-def test_the_turn_that_one_server_answered_is_in_the_very_next_search_at_any_other(servers: list[Server], key: str) -> None:
+def test_the_turn_that_one_server_answered_is_in_the_very_next_search_at_any_other(
+    servers: list[Server], key: str
+) -> None:
     for number, (wrote, searched) in enumerate(itertools.permutations(servers, 2)):
         word = f"zx{number}qv"
-        event = wrote.post("/api/v7/remember", {"query": "Which word?", "response": f"It is {word}.", "user_id": "bob"}, key=key).body
-        found = searched.post("/api/v7/memory", {"query_text": word, "user_id": "bob", "interact": False, "top_k": 1}, key=key).body
+        event = wrote.post(
+            "/api/v7/remember",
+            {"query": "Which word?", "response": f"It is {word}.", "user_id": "bob"},
+            key=key,
+        ).body
+        found = searched.post(
+            "/api/v7/memory",
+            {"query_text": word, "user_id": "bob", "interact": False, "top_k": 1},
+            key=key,
+        ).body
 
         assert [hit["event_id"] for hit in found["hits"]] == [event["event_id"]]
 
 
-def test_a_write_that_is_sent_to_every_server_at_once_is_done_once_and_answered_alike(servers: list[Server], key: str) -> None:
+def test_a_write_that_is_sent_to_every_server_at_once_is_done_once_and_answered_alike(
+    servers: list[Server], key: str
+) -> None:
     def body(number: int) -> dict[str, str]:
         return {"query": f"Locker {number}?", "response": f"Code {number}.", "user_id": "once"}
 
     sent = [(number, one) for number in range(10) for one in servers for _ in range(2)]
-    answers = hammer([partial(one.post, "/api/v7/event/write", body(n), key=key, once=f"w{n}") for n, one in sent])
+    answers = hammer(
+        [
+            partial(one.post, "/api/v7/event/write", body(n), key=key, once=f"w{n}")
+            for n, one in sent
+        ]
+    )
 
-    by_number = [{str(answer.body) for (sent_number, _), answer in zip(sent, answers, strict=True) if sent_number == n} for n in range(10)]
+    by_number = [
+        {
+            str(answer.body)
+            for (sent_number, _), answer in zip(sent, answers, strict=True)
+            if sent_number == n
+        }
+        for n in range(10)
+    ]
     assert {answer.status for answer in answers} == {200}
     assert [len(told) for told in by_number] == [1] * 10
     assert len(set.union(*by_number)) == 10
     assert sum("idempotent-replayed" in answer.headers for answer in answers) == len(sent) - 10
 
 
-def test_votes_end_with_what_each_account_said_last(servers: list[Server], context: Context) -> None:
+def test_votes_end_with_what_each_account_said_last(
+    servers: list[Server], context: Context
+) -> None:
     cube_id = Agent(context, "author").publish()
     voters = [new_key(context, f"voter-{number}") for number in range(12)]
 
     def vote(number: int) -> Answer:
-        """Two votes one after the other, each at another server; every third account changes its mind."""
+        """Two votes one after the other, each at another server; every third account changes its
+        mind.
+        """
         said = {"cube_id": cube_id, "user_id": "agent", "reason": "It did not help."}
         last = -1 if number % 3 == 0 else 1
-        servers[number % SERVERS].post("/api/v7/experience/vote", {**said, "vote": 1}, key=voters[number])
-        return servers[(number + 1) % SERVERS].post("/api/v7/experience/vote", {**said, "vote": last}, key=voters[number])
+        servers[number % SERVERS].post(
+            "/api/v7/experience/vote", {**said, "vote": 1}, key=voters[number]
+        )
+        return servers[(number + 1) % SERVERS].post(
+            "/api/v7/experience/vote", {**said, "vote": last}, key=voters[number]
+        )
 
     answers = hammer([partial(vote, number) for number in range(12)])
     [votes] = {
-        str(one.post("/api/v7/experience/vote", {"cube_id": cube_id, "user_id": "agent", "vote": 1}, key=voters[1]).body["votes"])
+        str(
+            one.post(
+                "/api/v7/experience/vote",
+                {"cube_id": cube_id, "user_id": "agent", "vote": 1},
+                key=voters[1],
+            ).body["votes"]
+        )
         for one in servers
     }
 
@@ -131,19 +201,31 @@ def test_votes_end_with_what_each_account_said_last(servers: list[Server], conte
     assert votes == str({"useful": 8, "useless": 4})
 
 
-def test_a_grant_that_is_revoked_at_one_server_is_refused_by_all_from_that_moment_on(servers: list[Server], key: str) -> None:
+def test_a_grant_that_is_revoked_at_one_server_is_refused_by_all_from_that_moment_on(
+    servers: list[Server], key: str
+) -> None:
     """And every check, grant and revocation is in the audit trail once, at its place."""
-    allowed = {"scope": "/srv/switch/", "ttl_minutes": 30, "actions": ["write"], "agent": "deployer"}
+    allowed = {
+        "scope": "/srv/switch/",
+        "ttl_minutes": 30,
+        "actions": ["write"],
+        "agent": "deployer",
+    }
     asked = {"path": "/srv/switch/a", "action": "write", "agent": "deployer"}
     before = servers[0].get("/api/v7/sysperm/audit?limit=1", key=key).body["head"]["seq"]
     grant = servers[0].post("/api/v7/sysperm/grant", allowed, key=key).body["grant_id"]
-    calls = [partial(one.post, "/api/v7/sysperm/check", asked, key=key) for one in each_by_the_next(servers, 60)]
+    calls = [
+        partial(one.post, "/api/v7/sysperm/check", asked, key=key)
+        for one in each_by_the_next(servers, 60)
+    ]
 
     revoke = partial(servers[1].post, "/api/v7/sysperm/revoke", {"grant_id": grant}, key=key)
 
     answers = [calls[0](), *hammer([*calls[1:30], revoke, *calls[30:59]]), calls[59]()]
     revoked = answers.pop(30)
-    looks = [Looked(answer.began, answer.ended, was_on=answer.body["allowed"]) for answer in answers]
+    looks = [
+        Looked(answer.began, answer.ended, was_on=answer.body["allowed"]) for answer in answers
+    ]
     entries, valid = _audit(servers[2], key, before)
 
     assert {answer.status for answer in answers} == {200}
@@ -167,11 +249,20 @@ def _audit(one: Server, key: str, after: int) -> tuple[list[dict[str, Any]], boo
 
 
 def test_a_rate_limit_holds_over_all_of_them(servers: list[Server], context: Context) -> None:
-    """Feedback: ten at once, and one more each six seconds. Three more are allowed for, should this take eighteen."""
-    key = new_key(context, "talkative")
-    bodies = [{"type": "bug", "title": f"Bug {number}", "description": "It does not work."} for number in range(36)]
+    """Feedback: ten at once, and one more each six seconds.
 
-    calls = [partial(one.post, "/api/v7/feedback", body, key=key) for one, body in zip(each_by_the_next(servers, 36), bodies, strict=True)]
+    Three more are allowed for, should this take eighteen.
+    """
+    key = new_key(context, "talkative")
+    bodies = [
+        {"type": "bug", "title": f"Bug {number}", "description": "It does not work."}
+        for number in range(36)
+    ]
+
+    calls = [
+        partial(one.post, "/api/v7/feedback", body, key=key)
+        for one, body in zip(each_by_the_next(servers, 36), bodies, strict=True)
+    ]
     answers = hammer(calls)
     refused = [answer for answer in answers if answer.status == 429]
 
@@ -180,16 +271,31 @@ def test_a_rate_limit_holds_over_all_of_them(servers: list[Server], context: Con
     assert all(1 <= int(answer.headers["retry-after"]) <= 6 for answer in refused)
 
 
-def test_a_signed_link_that_one_server_gave_is_good_at_every_other(servers: list[Server], key: str) -> None:
-    made = servers[0].post("/api/v7/tools/create-file", {"filename": "note", "type": "txt", "content": "The ferry."}, key=key).body
+def test_a_signed_link_that_one_server_gave_is_good_at_every_other(
+    servers: list[Server], key: str
+) -> None:
+    made = (
+        servers[0]
+        .post(
+            "/api/v7/tools/create-file",
+            {"filename": "note", "type": "txt", "content": "The ferry."},
+            key=key,
+        )
+        .body
+    )
 
     answers = [one.get(made["download_url"]) for one in servers]
 
     assert [(answer.status, answer.body) for answer in answers] == [(200, b"The ferry.")] * SERVERS
 
 
-def test_a_content_that_one_server_keeps_is_never_removed_by_another_that_erases_it(servers: list[Server], key: str) -> None:
-    """The same content again and again: a file of it is made at one server just when the last one is erased at another."""
+def test_a_content_that_one_server_keeps_is_never_removed_by_another_that_erases_it(
+    servers: list[Server], key: str
+) -> None:
+    """The same content again and again:
+
+    a file of it is made at one server just when the last one is erased at another.
+    """
 
     def make_and_erase(number: int) -> Answer:
         asked = {"filename": "same", "type": "txt", "content": "Always the same."}

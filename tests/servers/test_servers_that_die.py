@@ -1,4 +1,7 @@
-"""Servers and a database that are killed while clients write: what was answered is there, what was not is told, and it goes on."""
+"""Servers and a database that are killed while clients write:
+
+what was answered is there, what was not is told, and it goes on.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,9 @@ def begin(database: Postgres, tmp_path: Path) -> Iterator[Callable[..., Server]]
     with ExitStack() as opened:
 
         def one(**settings: str) -> Server:
-            return opened.enter_context(start(url, tmp_path / f"server-{next(numbers)}", tmp_path / "files", **settings))
+            return opened.enter_context(
+                start(url, tmp_path / f"server-{next(numbers)}", tmp_path / "files", **settings)
+            )
 
         one.url = url  # type: ignore[attr-defined]
         yield one
@@ -50,7 +55,9 @@ def key(begin: Callable[..., Server], tmp_path: Path) -> str:
 
 
 class Load:
-    """Clients that remember turns and take steps, at one server after the other, until they are told to end; what they were answered."""
+    """Clients that remember turns and take steps, at one server after the other, until they are
+    told to end; what they were answered.
+    """
 
     def __init__(self, servers: list[Server], key: str) -> None:
         self.servers, self.key = servers, key
@@ -80,12 +87,18 @@ class Load:
             if self._ends.is_set():
                 return
             word = f"zq{client}x{number}"
-            turn = one.post("/api/v7/remember", {"query": f"Note {word}", "response": "Kept.", "user_id": "ada"}, key=self.key)
+            turn = one.post(
+                "/api/v7/remember",
+                {"query": f"Note {word}", "response": "Kept.", "user_id": "ada"},
+                key=self.key,
+            )
             if turn.status == 200:
                 self.turns[turn.body["event_id"]] = word
             asked = {"query_text": "note", "user_id": "ada", "session_id": "steps", "top_k": 1}
             step = one.post("/api/v7/memory", asked, key=self.key)
-            self.steps.append(Counted(step.began, step.ended, step.body["step"] if step.status == 200 else None))
+            self.steps.append(
+                Counted(step.began, step.ended, step.body["step"] if step.status == 200 else None)
+            )
             for answer in (turn, step):
                 if answer.status == 200:
                     self._answered.release()
@@ -100,12 +113,18 @@ def lost(one: Server, load: Load) -> list[str]:
         told = one.get(f"/api/v7/event/{event_id}", key=load.key)
         asked = {"query_text": word, "user_id": "ada", "interact": False, "top_k": 1}
         hits = one.post("/api/v7/memory", asked, key=load.key).body["hits"]
-        if told.status != 200 or told.body["query"] != f"Note {word}" or [hit["event_id"] for hit in hits] != [event_id]:
+        if (
+            told.status != 200
+            or told.body["query"] != f"Note {word}"
+            or [hit["event_id"] for hit in hits] != [event_id]
+        ):
             missing.append(word)
     return missing
 
 
-def test_a_server_that_is_killed_loses_nothing_it_answered_and_the_others_go_on(begin: Callable[..., Server], key: str) -> None:
+def test_a_server_that_is_killed_loses_nothing_it_answered_and_the_others_go_on(
+    begin: Callable[..., Server], key: str
+) -> None:
     killed, other = begin(), begin()
     load = Load([killed, other], key)
     load.wait_for(40)
@@ -121,9 +140,11 @@ def test_a_server_that_is_killed_loses_nothing_it_answered_and_the_others_go_on(
 def test_a_database_that_is_killed_loses_nothing_answered_and_service_resumes_when_it_is_back(
     begin: Callable[..., Server], database: Postgres, key: str
 ) -> None:
-    """Meanwhile every answer is 503 and says when to come again; the servers are alive and not ready, and need no restart.
+    """Meanwhile every answer is 503 and says when to come again; the servers are alive and not
+    ready, and need no restart.
 
-    Steps are not flushed: as after a power cut, the last ones before the crash may be counted again (docs/ideas/durability.md).
+    Steps are not flushed: as after a power cut, the last ones before the crash may be counted again
+    (docs/ideas/durability.md).
     """
     servers = [begin(), begin()]
     load = Load(servers, key)
@@ -137,25 +158,46 @@ def test_a_database_that_is_killed_loses_nothing_answered_and_service_resumes_wh
     before = [step for step in load.steps if step.ended < away[0].began]
     since = back[-1].ended
     later = [step for step in load.steps if step.began > since]
-    around = [Counted(step.began, step.ended, None) for step in load.steps if step.began <= since < step.ended]
+    around = [
+        Counted(step.began, step.ended, None)
+        for step in load.steps
+        if step.began <= since < step.ended
+    ]
 
     assert {answer.status for answer in load.others} == {503}
     assert {answer.headers["retry-after"] for answer in load.others} == {"1"}
     assert [answer.status for answer in away] == [200, 503] * 2
     assert [answer.status for answer in back] == [200] * 2
     assert not_one_counter(before) == []
-    assert not_one_counter([*later, *around], first=min(step.value for step in later if step.value is not None)) == []
+    assert (
+        not_one_counter(
+            [*later, *around], first=min(step.value for step in later if step.value is not None)
+        )
+        == []
+    )
     assert lost(servers[0], load) == []
 
 
-def test_when_a_standby_takes_the_place_of_the_database_nothing_answered_is_lost_and_no_server_is_started_anew(tmp_path: Path) -> None:
-    """A fail-over as docs/guides/deploy.md describes it: both machines are in the URL, and the standby is synchronous."""
+def test_when_a_standby_takes_the_place_of_the_database_nothing_answered_is_lost_and_no_server_is_started_anew(
+    tmp_path: Path,
+) -> None:
+    """A fail-over as docs/guides/deploy.md describes it:
+
+    both machines are in the URL, and the standby is synchronous.
+    """
     of_this_process()
-    with Postgres(wal_level="replica", max_wal_senders="4") as primary, primary.standby() as standby, ExitStack() as opened:
+    with (
+        Postgres(wal_level="replica", max_wal_senders="4") as primary,
+        primary.standby() as standby,
+        ExitStack() as opened,
+    ):
         url = f"{primary.database()},{standby.folder}&target_session_attrs=read-write"
         with closing(within(url, tmp_path / "within")) as made:
             key = new_key(made)
-        servers = [opened.enter_context(start(url, tmp_path / name, tmp_path / "files")) for name in ("one", "other")]
+        servers = [
+            opened.enter_context(start(url, tmp_path / name, tmp_path / "files"))
+            for name in ("one", "other")
+        ]
         load = Load(servers, key)
         load.wait_for(40)
         primary.kill()

@@ -21,16 +21,23 @@ SAME = "the same model"
 
 @pytest.fixture
 def start_with(folder: Path) -> Iterator[Callable[..., tuple[Http, Endpoint]]]:
-    """Starts the service with a model that plays these in a slot, and wherever SAME is given; gives a client and the endpoint."""
+    """Starts the service with a model that plays these in a slot, and wherever SAME is given; gives
+    a client and the endpoint.
+    """
     with ExitStack() as stack:
 
         def begin(slot: str, *plays: Play, **more: Any) -> tuple[Http, Endpoint]:
             tiny = stack.enter_context(endpoint(*plays))
-            given: dict[str, Any] = {name: tiny.named() if value == SAME else value for name, value in {slot: SAME, **more}.items()}
+            given: dict[str, Any] = {
+                name: tiny.named() if value == SAME else value
+                for name, value in {slot: SAME, **more}.items()
+            }
             settings = Settings(data=folder, embedder="none", durability="normal", **given)
             context = testing.context(folder, settings=settings)
             stack.callback(context.close)
-            client = stack.enter_context(TestClient(make_app(context), base_url="http://127.0.0.1:8460"))
+            client = stack.enter_context(
+                TestClient(make_app(context), base_url="http://127.0.0.1:8460")
+            )
             return Http(client, context, new_key(context)), tiny
 
         yield begin

@@ -1,4 +1,7 @@
-"""Specification, 'Other paths': GET /api/v7/agent/memory, 'used with a key by an agent that cannot follow the standard flow'."""
+"""Specification, 'Other paths':
+
+GET /api/v7/agent/memory, 'used with a key by an agent that cannot follow the standard flow'.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,19 @@ def ask(http: Http, **parameters: str) -> Any:
     return answer.json()
 
 
-@pytest.mark.parametrize("query", ["ferry", " ", "?", "nothing like it was ever said", "how do I publish a cube?"])
+@pytest.mark.parametrize(
+    "query", ["ferry", " ", "?", "nothing like it was ever said", "how do I publish a cube?"]
+)
 def test_with_a_query_it_is_a_search_that_does_not_count(http: Http, query: str) -> None:
     """decisions.md: 'with a query the same answer as a non-interacting search'."""
-    http.remember("When does the ferry leave?", "At 9:40 from Piombino.", session_id="trip", user_id="ada")
+    http.remember(
+        "When does the ferry leave?", "At 9:40 from Piombino.", session_id="trip", user_id="ada"
+    )
     before = http.rows()
 
-    assert ask(http, query=query, user_id="ada", top_k="3") == http.memory(query, user_id="ada", interact=False, top_k=3)
+    assert ask(http, query=query, user_id="ada", top_k="3") == http.memory(
+        query, user_id="ada", interact=False, top_k=3
+    )
     assert http.rows() == before
 
 
@@ -44,19 +53,29 @@ def test_without_a_user_it_is_the_keys_own(http: Http) -> None:
     http.remember("When does the ferry leave?", "At 7:15.", user_id="owner")
 
     assert [hit["response"] for hit in ask(http, query="ferry")["hits"]] == ["At 7:15."]
-    assert [hit["response"] for hit in ask(http.as_account("owner", user_id="ada"), query="ferry")["hits"]] == ["At 9:40."]
+    assert [
+        hit["response"]
+        for hit in ask(http.as_account("owner", user_id="ada"), query="ferry")["hits"]
+    ] == ["At 9:40."]
 
 
 @pytest.mark.parametrize("query", ["", "&query=ferry"])
 def test_nobody_reads_what_is_not_theirs(http: Http, query: str) -> None:
-    http.remember("When does the ferry leave?", "At 9:40.", user_id="ada", critical="Ada gets seasick.")
+    http.remember(
+        "When does the ferry leave?", "At 9:40.", user_id="ada", critical="Ada gets seasick."
+    )
 
     assert http.with_key(None).get(f"{PATH}?user_id=ada{query}").status_code == 401
-    assert http.as_account("owner", user_id="bob").get(f"{PATH}?user_id=ada{query}").status_code == 403
+    assert (
+        http.as_account("owner", user_id="bob").get(f"{PATH}?user_id=ada{query}").status_code == 403
+    )
     foreign = http.as_account("bob").get(f"{PATH}?user_id=ada{query}").text
     assert "9:40" not in foreign
     assert "seasick" not in foreign
-    assert http.as_account("owner", read_only=True).get(f"{PATH}?user_id=ada{query}").status_code == 200
+    assert (
+        http.as_account("owner", read_only=True).get(f"{PATH}?user_id=ada{query}").status_code
+        == 200
+    )
 
 
 @pytest.mark.parametrize(
@@ -79,7 +98,10 @@ def test_nobody_reads_what_is_not_theirs(http: Http, query: str) -> None:
 def test_a_parameter_that_is_wrong_is_named(http: Http, query: str, pointer: str) -> None:
     answer = http.get(f"{PATH}?{query}")
 
-    assert (answer.status_code, [fault["pointer"] for fault in answer.json()["errors"]]) == (422, [pointer])
+    assert (answer.status_code, [fault["pointer"] for fault in answer.json()["errors"]]) == (
+        422,
+        [pointer],
+    )
 
 
 def test_a_query_that_is_no_text_is_refused(http: Http) -> None:

@@ -15,7 +15,11 @@ from remembrancer.accounts import keys
 from remembrancer.context import Context
 from remembrancer.http.routes import ROUTES
 
-COVERED = [(e.method, e.path.replace("{event_id}", "e_1")) for e in ROUTES if e.path.startswith("/api/v7/") and e.path != "/api/v7/status"]
+COVERED = [
+    (e.method, e.path.replace("{event_id}", "e_1"))
+    for e in ROUTES
+    if e.path.startswith("/api/v7/") and e.path != "/api/v7/status"
+]
 
 
 def refused(answer: Any) -> bool:
@@ -26,7 +30,10 @@ def refused(answer: Any) -> bool:
 
 @pytest.mark.parametrize(("method", "path"), COVERED)
 def test_every_endpoint_is_covered(http: Http, method: str, path: str) -> None:
-    """1: 'Every endpoint is covered by HTTP Bearer authentication'. (decisions.md: the status record needs no key.)"""
+    """1: 'Every endpoint is covered by HTTP Bearer authentication'.
+
+    (decisions.md: the status record needs no key.)
+    """
     before = http.rows()
 
     assert refused(http.with_key(None).ask(method, path))
@@ -71,8 +78,17 @@ WRONG = {
 def test_anything_but_a_good_bearer_key_is_401(http: Http, written: str) -> None:
     """decisions.md: '401 no/bad/expired key (with WWW-Authenticate: Bearer)'."""
     key = str(http.key)
-    header = written.format(key=key, upper=key.upper(), mistyped=mistyped(key), short=key[:-1], bare=key[3:], unknown=unknown())
-    answer = http.ask("GET", "/api/v7/event/e_1", headers={"Authorization": header.encode("latin-1")})
+    header = written.format(
+        key=key,
+        upper=key.upper(),
+        mistyped=mistyped(key),
+        short=key[:-1],
+        bare=key[3:],
+        unknown=unknown(),
+    )
+    answer = http.ask(
+        "GET", "/api/v7/event/e_1", headers={"Authorization": header.encode("latin-1")}
+    )
 
     assert refused(answer)
     assert key not in answer.text
@@ -86,16 +102,22 @@ def test_the_scheme_is_read_in_any_case(http: Http, scheme: str) -> None:
     assert answer.status_code == 404
 
 
-@pytest.mark.parametrize("query", ["key={key}", "api_key={key}", "authorization=Bearer%20{key}", "access_token={key}"])
+@pytest.mark.parametrize(
+    "query", ["key={key}", "api_key={key}", "authorization=Bearer%20{key}", "access_token={key}"]
+)
 def test_a_key_in_the_address_is_no_key(http: Http, query: str) -> None:
     assert refused(http.with_key(None).get("/api/v7/event/e_1?" + query.format(key=http.key)))
 
 
 def test_all_wrong_keys_get_the_same_kind_of_answer(http: Http) -> None:
     """decisions.md: '401 no/bad/expired key'."""
-    answers = [http.with_key(key).get("/api/v7/event/e_1") for key in (unknown(), mistyped(str(http.key)))]
+    answers = [
+        http.with_key(key).get("/api/v7/event/e_1") for key in (unknown(), mistyped(str(http.key)))
+    ]
 
-    assert {(a.status_code, a.json()["error"], a.json()["title"]) for a in answers} == {(401, "unauthorized", "Key needed")}
+    assert {(a.status_code, a.json()["error"], a.json()["title"]) for a in answers} == {
+        (401, "unauthorized", "Key needed")
+    }
 
 
 def test_a_key_opens_its_own_account_only(http: Http) -> None:
@@ -132,7 +154,9 @@ class TestKeysThatEnd:
         assert refused(brief.get("/api/v7/event/e_1"))
         assert http.get("/api/v7/event/e_1").status_code == 404
 
-    def test_a_revoked_key_is_401_from_the_next_request_on(self, http: Http, context: Context) -> None:
+    def test_a_revoked_key_is_401_from_the_next_request_on(
+        self, http: Http, context: Context
+    ) -> None:
         other = http.as_account("owner")
         before = other.get("/api/v7/event/e_1").status_code
         keys.revoke(context, keys.listed(context)[-1].id)

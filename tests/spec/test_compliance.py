@@ -1,4 +1,8 @@
-"""Issue: 'Compliance: per agent and session, how often it searched, remembered, sealed, rated, passed second look; endpoint [...]'."""
+"""Issue: 'Compliance:
+
+per agent and session, how often it searched, remembered, sealed, rated, passed second look;
+endpoint [...]'.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,11 @@ def asked(http: Http, **parameters: Any) -> Any:
 
 def parts(figures: dict[str, Any]) -> dict[str, tuple[int, int]]:
     """What was done of what was due, those aside that never were."""
-    return {name: (part["done"], part["of"]) for name, part in figures.items() if isinstance(part, dict) and part["of"]}
+    return {
+        name: (part["done"], part["of"])
+        for name, part in figures.items()
+        if isinstance(part, dict) and part["of"]
+    }
 
 
 def look(http: Http, draft: str) -> str:
@@ -51,13 +59,21 @@ def test_an_agent_that_keeps_to_everything_has_all_of_it(http: Http) -> None:
 
     total = asked(http)["total"]
 
-    assert parts(total) == {"searched": (2, 2), "remembered": (2, 2), "sealed": (1, 1), "looked": (2, 2), "passed": (2, 2)}
+    assert parts(total) == {
+        "searched": (2, 2),
+        "remembered": (2, 2),
+        "sealed": (1, 1),
+        "looked": (2, 2),
+        "passed": (2, 2),
+    }
     assert (total["searches"], total["turns"], total["looks"]) == (2, 2, 2)
 
 
 def test_a_search_without_its_turn_and_a_turn_without_its_search_show(http: Http) -> None:
     http.memory("one", session_id="s")
-    http.memory("two", session_id="s", last_seal=render(1))  # what was found for the first was never remembered
+    http.memory(
+        "two", session_id="s", last_seal=render(1)
+    )  # what was found for the first was never remembered
     http.remember("q", "r", session_id="s")
     http.remember("q2", "r2", session_id="t")
 
@@ -72,9 +88,16 @@ def test_the_turn_of_the_latest_search_is_not_due_yet(http: Http) -> None:
     assert parts(asked(http)["total"]) == {}
 
 
-@pytest.mark.parametrize(("seal", "done"), [(render(1), 1), (render(9), 0), ("", 0), ("sealed!", 0)])
-def test_a_seal_counts_when_the_next_search_brings_the_right_one(http: Http, seal: str, done: int) -> None:
-    """Specification, 'Seal line': '`<step>` is the integer `step` returned by the memory search'."""
+@pytest.mark.parametrize(
+    ("seal", "done"), [(render(1), 1), (render(9), 0), ("", 0), ("sealed!", 0)]
+)
+def test_a_seal_counts_when_the_next_search_brings_the_right_one(
+    http: Http, seal: str, done: int
+) -> None:
+    """Specification, 'Seal line':
+
+    '`<step>` is the integer `step` returned by the memory search'.
+    """
     http.memory("one", session_id="s")
     http.remember("q", "r", session_id="s")
     http.memory("two", session_id="s", last_seal=seal)
@@ -85,10 +108,17 @@ def test_a_seal_counts_when_the_next_search_brings_the_right_one(http: Http, sea
 def test_cubes_that_were_shown_as_new_and_rated_count(http: Http) -> None:
     """Specification, RATE: 'Required for each cube marked new and for each cube used'."""
     for topic in ("boats", "harbours"):
-        body = {"topic": topic, "essence": f"Ask about {topic} early.", "rules_markdown": "- MUST ask", "evidence": "a trip"}
+        body = {
+            "topic": topic,
+            "essence": f"Ask about {topic} early.",
+            "rules_markdown": "- MUST ask",
+            "evidence": "a trip",
+        }
         made = http.post("/api/v7/experience/create", body).json()
     shown = http.memory("boats and harbours", session_id="s")["shared_cubes"]
-    http.post("/api/v7/experience/vote", {"cube_id": made["cube_id"], "user_id": "owner", "vote": 1})
+    http.post(
+        "/api/v7/experience/vote", {"cube_id": made["cube_id"], "user_id": "owner", "vote": 1}
+    )
 
     assert parts(asked(http)["total"])["rated"] == (1, len(shown)) == (1, 2)
 
@@ -96,7 +126,9 @@ def test_cubes_that_were_shown_as_new_and_rated_count(http: Http) -> None:
 def test_the_last_look_at_a_turn_says_whether_it_passed(http: Http) -> None:
     http.remember("When?", "It leaves at 9:40.", session_id="s")
     first = look(http, "It leaves at 9:40.")
-    http.remember("When?", "It leaves at 9:40 [general].", session_id="s", replaces=asked_event(http))
+    http.remember(
+        "When?", "It leaves at 9:40 [general].", session_id="s", replaces=asked_event(http)
+    )
     second = look(http, "It leaves at 9:40 [general].")
 
     total = asked(http)["total"]
@@ -135,9 +167,15 @@ def test_each_key_is_an_agent(http: Http) -> None:
 
     told = asked(http)["agents"]
 
-    assert [(one["figures"]["searches"], one["account"]) for one in told] == [(3, "owner"), (1, "owner")]
+    assert [(one["figures"]["searches"], one["account"]) for one in told] == [
+        (3, "owner"),
+        (1, "owner"),
+    ]
     assert [one["hint"] for one in told] == [(agent.key or "")[3:11] for agent in (http, other)]
-    assert [parts(one["figures"]) for one in told] == [{"remembered": (0, 2), "sealed": (0, 2)}, {"remembered": (1, 1), "passed": (1, 1)}]
+    assert [parts(one["figures"]) for one in told] == [
+        {"remembered": (0, 2), "sealed": (0, 2)},
+        {"remembered": (1, 1), "passed": (1, 1)},
+    ]
     assert "turns" not in told[0]["figures"]
 
 
@@ -160,7 +198,10 @@ def test_what_was_done_before_is_left_out(http: Http) -> None:
     look(http, "r")
     http.context.clock.advance(2 * DAY_MS)  # type: ignore[attr-defined]
 
-    assert (parts(asked(http, days=1)["total"]), asked(http, days=3)["total"]["searches"]) == ({}, 1)
+    assert (parts(asked(http, days=1)["total"]), asked(http, days=3)["total"]["searches"]) == (
+        {},
+        1,
+    )
 
 
 def test_another_accounts_figures_are_not_in_it(http: Http) -> None:
@@ -184,7 +225,10 @@ def test_a_pinned_key_is_told_of_its_user_and_itself(http: Http) -> None:
 
     told = asked(pinned)
 
-    assert ({one["session_id"] for one in told["sessions"]}, len(told["agents"])) == ({"of-ada", "pinned"}, 1)
+    assert ({one["session_id"] for one in told["sessions"]}, len(told["agents"])) == (
+        {"of-ada", "pinned"},
+        1,
+    )
     assert pinned.get(COMPLIANCE, params={"user_id": "bob"}).status_code == 403
     assert pinned.get(COMPLIANCE, params={"all": "true"}).status_code == 403
 
@@ -203,7 +247,10 @@ def test_what_is_forgotten_is_counted_no_longer(http: Http) -> None:
     assert (one_left, http.rows()["looks"], asked(http)["sessions"]) == (1, 0, [])
 
 
-@pytest.mark.parametrize("wrong", [{"days": 0}, {"days": limits.COMPLIANCE_DAYS_MAX + 1}, {"days": "x"}, {"all": "maybe"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [{"days": 0}, {"days": limits.COMPLIANCE_DAYS_MAX + 1}, {"days": "x"}, {"all": "maybe"}],
+)
 def test_what_it_does_not_take_is_refused(http: Http, wrong: dict[str, Any]) -> None:
     assert http.get(COMPLIANCE, params=wrong).status_code == 422
 
@@ -217,14 +264,22 @@ def test_metrics_tell_the_duties_of_the_last_day(http: Http) -> None:
 
     told = {
         (name, duty): float(value)
-        for name, duty, value in re.findall(r'^remembrancer_duties_(\w+)\{duty="(\w+)"\} (\S+)$', text, re.MULTILINE)
+        for name, duty, value in re.findall(
+            r'^remembrancer_duties_(\w+)\{duty="(\w+)"\} (\S+)$', text, re.MULTILINE
+        )
     }
     assert (told["done", "searched"], told["due", "searched"]) == (1, 2)
-    assert (told["done", "remembered"], told["due", "remembered"], told["due", "passed"]) == (1, 1, 0)
+    assert (told["done", "remembered"], told["due", "remembered"], told["due", "passed"]) == (
+        1,
+        1,
+        0,
+    )
 
 
 def test_a_store_that_fails_takes_no_metric_along(http: Http) -> None:
-    here = TestClient(http.client.app, client=("127.0.0.1", 50_000))  # this machine needs no key, which is in the store
+    here = TestClient(
+        http.client.app, client=("127.0.0.1", 50_000)
+    )  # this machine needs no key, which is in the store
     http.context.store.close()
 
     answer = here.get("/metrics")

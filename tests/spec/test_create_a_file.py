@@ -28,18 +28,29 @@ def sample(kind: str) -> tuple[str, bytes]:
 
 
 def test_the_answer_is_a_created_file(http: Http) -> None:
-    """'On HTTP 200 the body is the Created file shape (status, filename, url, size_bytes)'; two more are ours."""
+    """'On HTTP 200 the body is the Created file shape (status, filename, url, size_bytes)'; two
+    more are ours.
+    """
     answer = http.post(PATH, CSV)
 
     assert answer.status_code == 200
-    assert answer.json().keys() == {"status", "filename", "url", "size_bytes", "download_url", "expires_at"}
+    assert answer.json().keys() == {
+        "status",
+        "filename",
+        "url",
+        "size_bytes",
+        "download_url",
+        "expires_at",
+    }
     assert answer.json()["status"] == "created"
     assert answer.json()["size_bytes"] == len(CSV["content"])
     assert answer.json()["expires_at"] == "2026-01-01T00:15:00.000Z"
 
 
 def test_the_url_is_a_relative_path_with_the_name(http: Http) -> None:
-    """'url | string (relative path of the form `/download/<filename>`)', 'filename | string (name with extension)'."""
+    """'url | string (relative path of the form `/download/<filename>`)', 'filename | string (name
+    with extension)'.
+    """
     made = http.post(PATH, CSV).json()
 
     assert re.fullmatch(r"Ferry times-[0-9a-f]{12}\.csv", made["filename"])
@@ -47,9 +58,15 @@ def test_the_url_is_a_relative_path_with_the_name(http: Http) -> None:
     assert made["download_url"].startswith(made["url"] + "?exp=1767226500&sig=")
 
 
-@pytest.mark.parametrize("kind", ["html", "txt", "json", "csv", "md", "svg", "pdf", "png", "zip", "py", "css", "js"])
+@pytest.mark.parametrize(
+    "kind", ["html", "txt", "json", "csv", "md", "svg", "pdf", "png", "zip", "py", "css", "js"]
+)
 def test_each_of_twelve_types_is_downloaded_as_it_was(http: Http, kind: str) -> None:
-    """'type ... One of: html, txt, json, csv, md, svg, pdf, png, zip, py, css, js'; 'For pdf, png and zip it must be base64'."""
+    """'type ... One of:
+
+    html, txt, json, csv, md, svg, pdf, png, zip, py, css, js'; 'For pdf, png and zip it must be
+    base64'.
+    """
     sent, whole = sample(kind)
     made = http.post(PATH, {"filename": "a", "content": sent, "type": kind}).json()
 
@@ -67,15 +84,31 @@ def test_text_is_kept_byte_by_byte(http: Http, content: str) -> None:
 
 
 WRONG: dict[str, list[Any]] = {
-    "filename": [None, "", " \n", "..", "../", "🚀", "\u202e", 5, ["a"], "a\0b", "x" * (limits.FILENAME_GIVEN_CHARACTERS_MAX + 1)],
+    "filename": [
+        None,
+        "",
+        " \n",
+        "..",
+        "../",
+        "🚀",
+        "\u202e",
+        5,
+        ["a"],
+        "a\0b",
+        "x" * (limits.FILENAME_GIVEN_CHARACTERS_MAX + 1),
+    ],
     "content": [None, 5, {}, ["a"], "a\0b"],
     "type": [None, "", "exe", "CSV", "csv ", ".csv", 1, ["csv"]],
 }
 WRONG_ONES = [(name, value) for name, values in WRONG.items() for value in values]
 
 
-@pytest.mark.parametrize(("name", "value"), WRONG_ONES, ids=[f"{name} {ascii(value)[:9]}" for name, value in WRONG_ONES])
-def test_a_wrong_value_is_refused_and_named(http: Http, folder: Path, name: str, value: Any) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"), WRONG_ONES, ids=[f"{name} {ascii(value)[:9]}" for name, value in WRONG_ONES]
+)
+def test_a_wrong_value_is_refused_and_named(
+    http: Http, folder: Path, name: str, value: Any
+) -> None:
     """decisions.md, Errors: '422 well-formed but invalid'."""
     before = http.rows()
     answer = http.post(PATH, {**CSV, name: value})
@@ -107,7 +140,9 @@ def test_all_three_are_required(http: Http, name: str) -> None:
         ("{'a': 1}", "json"),
     ],
 )
-def test_a_content_that_is_not_of_its_type_is_refused_and_nothing_is_kept(http: Http, folder: Path, content: str, kind: str) -> None:
+def test_a_content_that_is_not_of_its_type_is_refused_and_nothing_is_kept(
+    http: Http, folder: Path, content: str, kind: str
+) -> None:
     """decisions.md, Files: 'Binary types are checked (base64, magic bytes)'."""
     before = http.rows()
     answer = http.post(PATH, {"filename": "a", "content": content, "type": kind})
@@ -140,7 +175,13 @@ def test_a_name_is_kept_as_far_as_it_is_safe(http: Http, asked: str, kept: str) 
 
 def test_a_body_may_be_larger_here_than_elsewhere(http: Http) -> None:
     """decisions.md, Errors: '413 body too large (1 MiB; create-file 32 MiB)'."""
-    large = {"filename": "a", "content": "x" * (4 << 20), "type": "txt", "query_text": "q", "user_id": "owner"}
+    large = {
+        "filename": "a",
+        "content": "x" * (4 << 20),
+        "type": "txt",
+        "query_text": "q",
+        "user_id": "owner",
+    }
 
     assert http.post(PATH, large).status_code == 200
     assert http.post("/api/v7/memory", large).status_code == 413
@@ -149,14 +190,19 @@ def test_a_body_may_be_larger_here_than_elsewhere(http: Http) -> None:
 
 
 @pytest.mark.parametrize("key", [True, False])
-def test_a_body_announced_as_too_large_is_refused_before_anything_else(http: Http, key: bool) -> None:
+def test_a_body_announced_as_too_large_is_refused_before_anything_else(
+    http: Http, key: bool
+) -> None:
     """decisions.md, Errors: 'Order of checks: 413, 401, ...'."""
     asking = http if key else http.with_key(None)
     answer = asking.ask("POST", PATH, content=b"x", headers={"Content-Length": str((32 << 20) + 1)})
 
     assert answer.status_code == 413
     assert "33,554,432" in answer.json()["detail"]
-    assert asking.ask("PUT", PATH, content=b"x", headers={"Content-Length": str(2 << 20)}).status_code == 413
+    assert (
+        asking.ask("PUT", PATH, content=b"x", headers={"Content-Length": str(2 << 20)}).status_code
+        == 413
+    )
 
 
 def test_without_a_key_none_is_made(http: Http) -> None:
@@ -174,15 +220,27 @@ def test_a_read_only_key_makes_none(http: Http) -> None:
 
 def test_a_large_body_is_text_and_no_heap_of_brackets(http: Http) -> None:
     """Each of them takes a hundred times its size of memory to read."""
-    body = b'{"filename": "a", "content": "x", "type": "txt", "more": [' + b"[]," * (1 << 19) + b"[]]}"
+    body = (
+        b'{"filename": "a", "content": "x", "type": "txt", "more": [' + b"[]," * (1 << 19) + b"[]]}"
+    )
     answer = http.post_bytes(PATH, body)
 
     assert answer.status_code == 413
     assert "outside its texts" in answer.json()["detail"]
-    assert http.post(PATH, {**CSV, "content": '[]"\\,' * (1 << 19), "type": "txt"}).status_code == 200
+    assert (
+        http.post(PATH, {**CSV, "content": '[]"\\,' * (1 << 19), "type": "txt"}).status_code == 200
+    )
 
 
-@pytest.mark.parametrize("body", [b'"\\' * (1 << 20), b'{"x": "' + b"\\\\" * (1 << 20), b"\\" * (1 << 20) + b'"', b'"' * (1 << 20) + b'"a'])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'"\\' * (1 << 20),
+        b'{"x": "' + b"\\\\" * (1 << 20),
+        b"\\" * (1 << 20) + b'"',
+        b'"' * (1 << 20) + b'"a',
+    ],
+)
 def test_a_large_body_of_texts_that_never_end_is_refused_at_once(http: Http, body: bytes) -> None:
     """Looked through once, not once for each quote in it: that would not end."""
     assert http.post_bytes(PATH, body).status_code == 400

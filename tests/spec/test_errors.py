@@ -15,7 +15,9 @@ def ask(http: Http, body: bytes, headers: dict[str, str], path: str = "/api/v7/m
     return http.ask("POST", path, content=body, headers=headers)
 
 
-def test_a_failed_call_has_an_error_status_and_says_what_is_wrong_early_in_its_body(http: Http) -> None:
+def test_a_failed_call_has_an_error_status_and_says_what_is_wrong_early_in_its_body(
+    http: Http,
+) -> None:
     """1: 'Clients read the status code and the first part of the body text'."""
     answer = http.post("/api/v7/memory", {"query_text": "a", "user_id": "u", "top_k": 0})
 
@@ -40,7 +42,13 @@ def test_the_order_of_checks(http: Http) -> None:
     ("status", "word", "method", "path", "given"),
     [
         (400, "invalid_json", "POST", "/api/v7/memory", {"content": b"{", "headers": JSON}),
-        (401, "unauthorized", "GET", "/api/v7/event/e_1", {"headers": {"Authorization": "Bearer sk_no"}}),
+        (
+            401,
+            "unauthorized",
+            "GET",
+            "/api/v7/event/e_1",
+            {"headers": {"Authorization": "Bearer sk_no"}},
+        ),
         (404, "not_found", "GET", "/api/v7/event/e_1", {}),
         (404, "not_found", "GET", "/api/v7/nothing", {}),
         (405, "method_not_allowed", "GET", "/api/v7/memory", {}),
@@ -49,7 +57,9 @@ def test_the_order_of_checks(http: Http) -> None:
         (422, "invalid_request", "POST", "/api/v7/memory", {"json": {}}),
     ],
 )
-def test_each_status_has_its_word_in_one_shape(http: Http, status: int, word: str, method: str, path: str, given: Any) -> None:
+def test_each_status_has_its_word_in_one_shape(
+    http: Http, status: int, word: str, method: str, path: str, given: Any
+) -> None:
     """decisions.md: 'Every error body is RFC 9457 application/problem+json'."""
     answer = http.ask(method, path, **given)
     body = answer.json()

@@ -17,7 +17,13 @@ def test_it_gives_the_whole_dialogue(http: Http) -> None:
     assert event["event_id"] == event_id
     assert QUESTION in event["raw_dialogue"]
     assert ANSWER in event["raw_dialogue"]
-    assert (event["user_id"], event["session_id"], event["topic"], event["query"], event["response"]) == (
+    assert (
+        event["user_id"],
+        event["session_id"],
+        event["topic"],
+        event["query"],
+        event["response"],
+    ) == (
         "owner",
         "default",
         "home",
@@ -26,7 +32,10 @@ def test_it_gives_the_whole_dialogue(http: Http) -> None:
     )
 
 
-@pytest.mark.parametrize("event_id", ["e_none", "x", "%00", "e_%00", "..", "a" * 257, "'; --", "%F0%9F%A6%94", "%ff", "*", "%25"])
+@pytest.mark.parametrize(
+    "event_id",
+    ["e_none", "x", "%00", "e_%00", "..", "a" * 257, "'; --", "%F0%9F%A6%94", "%ff", "*", "%25"],
+)
 def test_an_unknown_id_is_not_found(http: Http, event_id: str) -> None:
     """decisions.md: '404 unknown id or not yours'."""
     answer = http.get(f"/api/v7/event/{event_id}")
@@ -48,11 +57,17 @@ def test_another_accounts_event_is_answered_like_one_that_does_not_exist(http: H
 def test_a_pinned_key_sees_the_events_of_its_user_only(http: Http) -> None:
     event_id = http.remember(QUESTION, ANSWER, user_id="ada")["event_id"]
 
-    assert http.as_account("owner", user_id="ada").get(f"/api/v7/event/{event_id}").status_code == 200
-    assert http.as_account("owner", user_id="bob").get(f"/api/v7/event/{event_id}").status_code == 404
+    assert (
+        http.as_account("owner", user_id="ada").get(f"/api/v7/event/{event_id}").status_code == 200
+    )
+    assert (
+        http.as_account("owner", user_id="bob").get(f"/api/v7/event/{event_id}").status_code == 404
+    )
 
 
 def test_a_read_only_key_may_read(http: Http) -> None:
     event_id = http.remember(QUESTION, ANSWER)["event_id"]
 
-    assert http.as_account("owner", read_only=True).get(f"/api/v7/event/{event_id}").status_code == 200
+    assert (
+        http.as_account("owner", read_only=True).get(f"/api/v7/event/{event_id}").status_code == 200
+    )

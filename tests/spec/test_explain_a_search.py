@@ -1,4 +1,7 @@
-"""Decisions, 'Paths and words of our own': '`POST /api/v7/memory/explain`: every stage of a search'."""
+"""Decisions, 'Paths and words of our own':
+
+'`POST /api/v7/memory/explain`: every stage of a search'.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,9 @@ def test_it_gives_the_hits_of_the_search_with_their_reasons(http: Http) -> None:
 
     found = explained(http, **body)
 
-    assert [{name: hit[name] for name in searched["hits"][0]} for hit in found["hits"]] == searched["hits"]
+    assert [{name: hit[name] for name in searched["hits"][0]} for hit in found["hits"]] == searched[
+        "hits"
+    ]
     assert all(hit["features"] for hit in found["hits"])
     assert [one["reason"] for one in found["left_out"]] == ["top_k"]
     assert sum(stage["ms"] for stage in found["stages"]) > 0
@@ -48,7 +53,12 @@ def test_a_read_only_key_may_ask(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "status"), [({}, 422), ({"query_text": "", "user_id": "a"}, 422), ({"query_text": "x", "user_id": "a", "top_k": 0}, 422)]
+    ("body", "status"),
+    [
+        ({}, 422),
+        ({"query_text": "", "user_id": "a"}, 422),
+        ({"query_text": "x", "user_id": "a", "top_k": 0}, 422),
+    ],
 )
 def test_it_takes_what_a_search_takes_and_nothing_else(http: Http, body: Any, status: int) -> None:
     assert http.post(EXPLAIN, body).status_code == status

@@ -1,4 +1,8 @@
-"""Decisions, Sandbox: 'Files the program leaves in its working folder and open matplotlib figures come back as created files.'"""
+"""Decisions, Sandbox:
+
+'Files the program leaves in its working folder and open matplotlib figures come back as created
+files.'
+"""
 
 from __future__ import annotations
 
@@ -26,9 +30,15 @@ def ran(http: Http, code: str, **more: Any) -> Any:
 
 def test_a_file_comes_back_as_a_created_file_and_can_be_downloaded(http: Http) -> None:
     """Issue: '`files` (created files and open figures, as created-file records)'."""
-    (file,) = ran(http, "import os\nos.mkdir('out')\nopen('out/Ferry times.csv', 'w').write('09:40')\nNone")["files"]
+    (file,) = ran(
+        http, "import os\nos.mkdir('out')\nopen('out/Ferry times.csv', 'w').write('09:40')\nNone"
+    )["files"]
 
-    assert (file["name"], file["status"], file["size_bytes"]) == ("out/Ferry times.csv", "created", 5)
+    assert (file["name"], file["status"], file["size_bytes"]) == (
+        "out/Ferry times.csv",
+        "created",
+        5,
+    )
     assert file["filename"].startswith("Ferry times-")
     assert file["filename"].endswith(".csv")
     assert http.get(file["url"]).content == b"09:40"
@@ -46,10 +56,14 @@ def test_an_open_figure_is_a_picture_of_the_account(http: Http) -> None:
 
 def test_a_file_of_any_kind_is_kept_but_served_as_mere_bytes(http: Http) -> None:
     """The twelve types bound what `create-file` makes; a program may leave what it likes."""
-    files = ran(http, "for name in ('a.gif', 'b', 'c.html5!'): open(name, 'wb').write(b'GIF89a')")["files"]
+    files = ran(http, "for name in ('a.gif', 'b', 'c.html5!'): open(name, 'wb').write(b'GIF89a')")[
+        "files"
+    ]
 
     assert [file["filename"].rpartition(".")[2] for file in files] == ["gif", "bin", "bin"]
-    assert {http.get(file["url"]).headers["content-type"] for file in files} == {"application/octet-stream"}
+    assert {http.get(file["url"]).headers["content-type"] for file in files} == {
+        "application/octet-stream"
+    }
 
 
 def test_what_a_failed_program_left_comes_back_too(http: Http) -> None:
@@ -81,8 +95,16 @@ def test_a_file_of_a_pinned_key_is_not_another_users(http: Http) -> None:
     assert [one.get(file["url"]).status_code for one in (ada, bob)] == [200, 404]
 
 
-@pytest.mark.parametrize("said", [r"{\"result\": \"\\ud800\"}", r"{\"error\": {\"type\": \"\\udfff\", \"message\": \"\\ud800\"}}"])
-def test_half_a_character_in_what_a_program_says_of_itself_is_no_error_of_the_service(http: Http, said: str) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        r"{\"result\": \"\\ud800\"}",
+        r"{\"error\": {\"type\": \"\\udfff\", \"message\": \"\\ud800\"}}",
+    ],
+)
+def test_half_a_character_in_what_a_program_says_of_itself_is_no_error_of_the_service(
+    http: Http, said: str
+) -> None:
     told = ran(http, f'import os\nos.write(3, b"{said}")\nos._exit(1)', session_id="s")
 
     assert told["status"] == "failed"
@@ -95,26 +117,41 @@ class TestQuota:
     def context(self, folder: Path) -> Iterator[Context]:
         """A service with little room for files."""
         made = testing.context(folder)
-        yield replace(made, settings=replace(made.settings, account_bytes_max=QUOTA, file_bytes_max=15_000))
+        yield replace(
+            made, settings=replace(made.settings, account_bytes_max=QUOTA, file_bytes_max=15_000)
+        )
         made.close()
 
-    def test_files_beyond_the_room_of_the_account_are_left_out_and_said_to_be(self, http: Http) -> None:
+    def test_files_beyond_the_room_of_the_account_are_left_out_and_said_to_be(
+        self, http: Http
+    ) -> None:
         told = ran(http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)")
 
         assert [file["name"] for file in told["files"]] == ["a.txt", "b.txt"]
-        assert [(one["name"], "room" in one["why"]) for one in told["files_left_out"]] == [("c.txt", True)]
+        assert [(one["name"], "room" in one["why"]) for one in told["files_left_out"]] == [
+            ("c.txt", True)
+        ]
 
-    def test_a_file_that_is_larger_than_a_file_may_be_is_left_out_and_said_to_be(self, http: Http) -> None:
+    def test_a_file_that_is_larger_than_a_file_may_be_is_left_out_and_said_to_be(
+        self, http: Http
+    ) -> None:
         told = ran(http, "open('a.txt', 'w').write('x' * 15_001)\nopen('b.txt', 'w').write('x')")
 
         assert [file["name"] for file in told["files"]] == ["b.txt"]
         assert [one["name"] for one in told["files_left_out"]] == ["a.txt"]
 
-    def test_a_run_is_answered_also_when_another_takes_the_room_meanwhile(self, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The room is looked at before the write, which finds it gone: as when two runs end at the same time."""
+    def test_a_run_is_answered_also_when_another_takes_the_room_meanwhile(
+        self, http: Http, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The room is looked at before the write, which finds it gone:
+
+        as when two runs end at the same time.
+        """
         monkeypatch.setattr("remembrancer.memory.write.runs.room_left", lambda *_: 10 * QUOTA)
 
-        told = ran(http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)", session_id="s")
+        told = ran(
+            http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)", session_id="s"
+        )
 
         assert (told["status"], told["files"]) == ("ok", [])
         assert [one["name"] for one in told["files_left_out"]] == ["a.txt", "b.txt", "c.txt"]

@@ -1,4 +1,7 @@
-"""Decisions, 'Paths and words of our own': 'erase an event; erase by session, user_id, time range or account, with a receipt'."""
+"""Decisions, 'Paths and words of our own':
+
+'erase an event; erase by session, user_id, time range or account, with a receipt'.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +27,21 @@ def found(http: Http, text: str, user_id: str = "owner") -> list[str]:
 
 def test_an_erased_event_is_gone_from_the_very_next_search_and_by_its_id(http: Http) -> None:
     keep, gone = (
-        http.remember(f"Where is the {what}?", f"The {what} is in the shed.", critical=f"{what}: shed") for what in ("saw", "axe")
+        http.remember(
+            f"Where is the {what}?", f"The {what} is in the shed.", critical=f"{what}: shed"
+        )
+        for what in ("saw", "axe")
     )
     assert found(http, "axe shed")[0] == gone["event_id"]
 
     receipt = http.ask("DELETE", f"/api/v7/event/{gone['event_id']}").json()
 
-    assert (receipt["erased"], receipt["event_id"], receipt["facts"], receipt["told_in"]) == (True, gone["event_id"], 1, [])
+    assert (receipt["erased"], receipt["event_id"], receipt["facts"], receipt["told_in"]) == (
+        True,
+        gone["event_id"],
+        1,
+        [],
+    )
     assert found(http, "axe shed") == [keep["event_id"]]
     assert http.get(f"/api/v7/event/{gone['event_id']}").status_code == 404
     assert "axe" not in http.get("/api/v7/memory/start").json()["prompt_text"]
@@ -47,7 +58,9 @@ def test_an_index_in_memory_loses_the_event_and_is_not_read_anew(http: Http) -> 
     http.ask("DELETE", f"/api/v7/event/{told[1]}")
 
     assert sorted(found(http, "rope")) == sorted([told[0], told[2]])
-    assert index.view().size == parts  # marked as gone: a space that is read anew holds two events' parts
+    assert (
+        index.view().size == parts
+    )  # marked as gone: a space that is read anew holds two events' parts
     assert index.view().events == 2
 
 
@@ -57,16 +70,26 @@ def test_no_word_of_it_is_left_in_the_file(http: Http) -> None:
     http.ask("DELETE", f"/api/v7/event/{told['event_id']}")
 
     http.context.close()
-    assert not [path for path in http.context.settings.data_folder.rglob("*") if path.is_file() and b"zx91qv77" in path.read_bytes()]
+    assert not [
+        path
+        for path in http.context.settings.data_folder.rglob("*")
+        if path.is_file() and b"zx91qv77" in path.read_bytes()
+    ]
 
 
 def test_an_l1_that_tells_of_it_is_named_and_kept(http: Http) -> None:
     first = http.remember("q1", "The ferry leaves at nine.", session_id="s")
-    l1 = http.post("/api/v7/memory/summarize", {"user_id": "owner", "session_id": "s", "summary_text": "Ferry at nine."}).json()["l1_id"]
+    l1 = http.post(
+        "/api/v7/memory/summarize",
+        {"user_id": "owner", "session_id": "s", "summary_text": "Ferry at nine."},
+    ).json()["l1_id"]
     http.context.clock.advance(1)  # type: ignore[attr-defined]
     later = http.remember("q2", "The train leaves at ten.", session_id="s")
 
-    told_in = [http.ask("DELETE", f"/api/v7/event/{one['event_id']}").json()["told_in"] for one in (first, later)]
+    told_in = [
+        http.ask("DELETE", f"/api/v7/event/{one['event_id']}").json()["told_in"]
+        for one in (first, later)
+    ]
 
     assert told_in == [[l1], []]
     assert http.rows()["summaries"] == 1
@@ -74,11 +97,25 @@ def test_an_l1_that_tells_of_it_is_named_and_kept(http: Http) -> None:
 
 def test_a_session_goes_with_its_summaries_facts_and_maps(http: Http) -> None:
     for session in ("trip", "house"):
-        http.remember(f"q {session}", f"In the {session} we need rope.", session_id=session, critical=f"Rope for the {session}.")
-        http.post("/api/v7/memory/summarize", {"user_id": "owner", "session_id": session, "summary_text": f"Rope for the {session}."})
+        http.remember(
+            f"q {session}",
+            f"In the {session} we need rope.",
+            session_id=session,
+            critical=f"Rope for the {session}.",
+        )
+        http.post(
+            "/api/v7/memory/summarize",
+            {"user_id": "owner", "session_id": session, "summary_text": f"Rope for the {session}."},
+        )
     http.post("/api/v7/memory/map", {"user_id": "owner"})
 
-    assert forgotten(http, session_id="trip") == {"events": 1, "sessions": 1, "summaries": 1, "maps": 1, "facts": 1}
+    assert forgotten(http, session_id="trip") == {
+        "events": 1,
+        "sessions": 1,
+        "summaries": 1,
+        "maps": 1,
+        "facts": 1,
+    }
 
     pack = http.get("/api/v7/memory/start?session_id=house").json()["prompt_text"]
     assert "trip" not in pack
@@ -92,9 +129,14 @@ def test_a_stretch_of_time_goes_by_when_things_occurred(http: Http) -> None:
     for day in (1, 2, 3):
         http.remember(f"q{day}", f"Rope, day {day}.", occurred_at=f"2026-03-0{day}T12:00:00Z")
 
-    assert forgotten(http, after="2026-03-02T00:00:00Z", before="2026-03-03T00:00:00Z") == {"events": 1}
+    assert forgotten(http, after="2026-03-02T00:00:00Z", before="2026-03-03T00:00:00Z") == {
+        "events": 1
+    }
 
-    assert sorted(hit["response"] for hit in http.memory("rope", interact=False)["hits"]) == ["Rope, day 1.", "Rope, day 3."]
+    assert sorted(hit["response"] for hit in http.memory("rope", interact=False)["hits"]) == [
+        "Rope, day 1.",
+        "Rope, day 3.",
+    ]
 
 
 def test_a_user_goes_whole_when_the_name_is_said_twice_and_can_come_again(http: Http) -> None:
@@ -120,7 +162,12 @@ def test_an_account_goes_whole_and_no_other(http: Http) -> None:
         one.remember("q", "Rope.", user_id="ada", session_id="s")
         one.post("/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"})
         one.post("/api/v7/feedback", {"type": "bug", "title": "t", "description": "d"})
-    cube = {"topic": "ropes", "essence": "Knots slip.", "rules_markdown": "- MUST check knots", "evidence": "told"}
+    cube = {
+        "topic": "ropes",
+        "essence": "Knots slip.",
+        "rules_markdown": "- MUST check knots",
+        "evidence": "told",
+    }
     member.post("/api/v7/experience/create", cube)
     before = http.rows()
 
@@ -128,7 +175,15 @@ def test_an_account_goes_whole_and_no_other(http: Http) -> None:
 
     assert counts == {"events": 1, "sessions": 1, "files": 1, "cubes": 1, "feedback": 1}
     after = http.rows()
-    changed = {"events": 1, "event_index": 1, "sessions": 1, "files": 1, "cubes": 1, "cube_index": 1, "feedback": 1}
+    changed = {
+        "events": 1,
+        "event_index": 1,
+        "sessions": 1,
+        "files": 1,
+        "cubes": 1,
+        "cube_index": 1,
+        "feedback": 1,
+    }
     assert {name: before[name] - after[name] for name in changed} == changed
     assert len(found(http, "rope", "ada")) == 1
     assert found(member, "rope", "ada") == []
@@ -141,7 +196,11 @@ def test_a_dry_run_counts_and_changes_nothing(http: Http) -> None:
 
     answer = http.post(FORGET, {"user_id": "owner", "dry_run": True}).json()
 
-    assert (answer["erased"], answer["counts"]["events"], answer["counts"]["facts"]) == (False, 1, 1)
+    assert (answer["erased"], answer["counts"]["events"], answer["counts"]["facts"]) == (
+        False,
+        1,
+        1,
+    )
     assert http.rows() == before
 
 
@@ -154,7 +213,9 @@ def test_a_dry_run_counts_and_changes_nothing(http: Http) -> None:
         ({"account": "yes"}, "/account"),
     ],
 )
-def test_what_is_not_meant_clearly_is_refused(http: Http, wrong: dict[str, Any], pointer: str) -> None:
+def test_what_is_not_meant_clearly_is_refused(
+    http: Http, wrong: dict[str, Any], pointer: str
+) -> None:
     http.remember("q", "Rope.", user_id="ada")
     before = http.rows()
 
@@ -164,7 +225,14 @@ def test_what_is_not_meant_clearly_is_refused(http: Http, wrong: dict[str, Any],
     assert http.rows() == before
 
 
-@pytest.mark.parametrize("unsure", [{"account": True, "confirm": "another"}, {"user_id": "ada", "confirm": "Ada"}, {"account": True}])
+@pytest.mark.parametrize(
+    "unsure",
+    [
+        {"account": True, "confirm": "another"},
+        {"user_id": "ada", "confirm": "Ada"},
+        {"account": True},
+    ],
+)
 def test_what_is_not_confirmed_by_its_name_is_kept(http: Http, unsure: dict[str, Any]) -> None:
     http.remember("q", "Rope.", user_id="ada")
     before = http.rows()
@@ -192,8 +260,13 @@ def test_a_key_erases_what_it_may_write_and_no_more(http: Http) -> None:
         http.as_account("owner", read_only=True), http.as_account("owner", user_id="bob"), http.as_account("other")
     )  # fmt: skip
 
-    refused = [one.ask("DELETE", f"/api/v7/event/{told}").status_code for one in (reader, pinned, stranger)]
-    refused += [one.post(FORGET, {"user_id": "ada", "session_id": "default"}).status_code for one in (reader, pinned)]
+    refused = [
+        one.ask("DELETE", f"/api/v7/event/{told}").status_code for one in (reader, pinned, stranger)
+    ]
+    refused += [
+        one.post(FORGET, {"user_id": "ada", "session_id": "default"}).status_code
+        for one in (reader, pinned)
+    ]
     refused += [pinned.post(FORGET, {"account": True, "confirm": "owner"}).status_code]
 
     assert refused == [403, 404, 404, 403, 403, 403]
@@ -204,7 +277,10 @@ def test_a_key_erases_what_it_may_write_and_no_more(http: Http) -> None:
 def test_a_repeated_erasing_has_the_same_receipt(http: Http) -> None:
     told = http.remember("q", "Rope.")["event_id"]
 
-    first, second = (http.ask("DELETE", f"/api/v7/event/{told}", headers={"Idempotency-Key": "k"}) for _ in range(2))
+    first, second = (
+        http.ask("DELETE", f"/api/v7/event/{told}", headers={"Idempotency-Key": "k"})
+        for _ in range(2)
+    )
 
     assert (first.status_code, second.json()) == (200, first.json())
 
@@ -225,37 +301,64 @@ def test_duties_count_the_turns_that_are_left(http: Http) -> None:
 
     assert told[-1]["l1_due"]
     assert [http.remember(f"r{n}", f"More {n}.")["l1_due"] for n in range(1)] == [True]
-    http.post("/api/v7/memory/summarize", {"user_id": "owner", "session_id": "default", "summary_text": "All of it."})
+    http.post(
+        "/api/v7/memory/summarize",
+        {"user_id": "owner", "session_id": "default", "summary_text": "All of it."},
+    )
     http.ask("DELETE", f"/api/v7/event/{told[4]['event_id']}")
-    assert [http.remember(f"s{n}", f"Again {n}.")["l1_due"] for n in range(15)] == [False] * 14 + [True]
+    assert [http.remember(f"s{n}", f"Again {n}.")["l1_due"] for n in range(15)] == [False] * 14 + [
+        True
+    ]
 
 
 class TestFiles:
     """`DELETE /download/{filename}`: what a quota takes can be given back."""
 
     def test_an_erased_file_is_gone_and_its_room_is_free(self, http: Http) -> None:
-        made = http.post("/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"}).json()
+        made = http.post(
+            "/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"}
+        ).json()
 
         receipt = http.ask("DELETE", made["url"]).json()
 
         assert receipt == {"erased": True, "filename": made["filename"], "size_bytes": 4}
-        assert [http.get(made["url"]).status_code, http.ask("DELETE", made["url"]).status_code] == [404, 404]
+        assert [http.get(made["url"]).status_code, http.ask("DELETE", made["url"]).status_code] == [
+            404,
+            404,
+        ]
         assert http.with_key(None).get(made["download_url"]).status_code == 404
-        assert http.context.store.read(lambda tx: tx.the("select charged_bytes from file_usage")).charged_bytes == 0
-        assert [path for path in (http.context.settings.data_folder / "blobs").rglob("*") if path.is_file()] == []
+        assert (
+            http.context.store.read(
+                lambda tx: tx.the("select charged_bytes from file_usage")
+            ).charged_bytes
+            == 0
+        )
+        assert [
+            path
+            for path in (http.context.settings.data_folder / "blobs").rglob("*")
+            if path.is_file()
+        ] == []
 
     def test_a_content_that_another_file_has_stays(self, http: Http) -> None:
-        one, other = (http.post("/api/v7/tools/create-file", {"filename": n, "content": "same", "type": "txt"}).json() for n in "ab")
+        one, other = (
+            http.post(
+                "/api/v7/tools/create-file", {"filename": n, "content": "same", "type": "txt"}
+            ).json()
+            for n in "ab"
+        )
 
         http.ask("DELETE", one["url"])
 
         assert http.get(other["url"]).content == b"same"
 
     def test_nobody_else_erases_it(self, http: Http) -> None:
-        made = http.post("/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"}).json()
+        made = http.post(
+            "/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"}
+        ).json()
 
         refused = [
-            one.ask("DELETE", made["url"]).status_code for one in (http.as_account("other"), http.as_account("owner", read_only=True))
+            one.ask("DELETE", made["url"]).status_code
+            for one in (http.as_account("other"), http.as_account("owner", read_only=True))
         ]
 
         assert refused == [404, 403]
@@ -263,26 +366,40 @@ class TestFiles:
 
 
 class TestReplacing:
-    """`replaces` in remember: a draft that the user never saw leaves nothing behind but what came with it."""
+    """`replaces` in remember:
+
+    a draft that the user never saw leaves nothing behind but what came with it.
+    """
 
     def test_the_turn_takes_the_place_of_the_draft(self, http: Http) -> None:
-        draft = http.remember("When?", "At ten.", critical="The ferry is daily.", session_id="s")["event_id"]
+        draft = http.remember("When?", "At ten.", critical="The ferry is daily.", session_id="s")[
+            "event_id"
+        ]
 
         told = http.remember("When?", "At nine.", session_id="s", replaces=draft)
 
-        assert [(part["part"], part["outcome"]) for part in told["receipts"]] == [("turn", "stored"), ("replaces", "erased")]
+        assert [(part["part"], part["outcome"]) for part in told["receipts"]] == [
+            ("turn", "stored"),
+            ("replaces", "erased"),
+        ]
         assert found(http, "when") == [told["event_id"]]
         assert http.get(f"/api/v7/event/{draft}").status_code == 404
         assert "The ferry is daily." in http.get("/api/v7/memory/start").json()["prompt_text"]
         assert http.context.store.read(lambda tx: tx.the("select turns from sessions")).turns == 1
 
     def test_only_the_latest_turn_of_the_session_is_replaced(self, http: Http) -> None:
-        old, other = http.remember("q1", "r1", session_id="s")["event_id"], http.remember("q", "r", session_id="t")["event_id"]
+        old, other = (
+            http.remember("q1", "r1", session_id="s")["event_id"],
+            http.remember("q", "r", session_id="t")["event_id"],
+        )
         http.remember("q2", "r2", session_id="s")
         before = http.rows()
 
         refused = [
-            http.post("/api/v7/remember", {"query": "q3", "response": "r3", "session_id": "s", "replaces": which}).status_code
+            http.post(
+                "/api/v7/remember",
+                {"query": "q3", "response": "r3", "session_id": "s", "replaces": which},
+            ).status_code
             for which in (old, other, "e_nothing")
         ]
 
@@ -292,15 +409,29 @@ class TestReplacing:
     def test_without_a_turn_nothing_is_replaced(self, http: Http) -> None:
         draft = http.remember("q", "r")["event_id"]
 
-        told = http.post("/api/v7/remember", {"critical": "The ferry is daily.", "replaces": draft}).json()
+        told = http.post(
+            "/api/v7/remember", {"critical": "The ferry is daily.", "replaces": draft}
+        ).json()
 
-        assert [(part["part"], part["outcome"]) for part in told["receipts"]] == [("replaces", "skipped"), ("critical", "stored")]
+        assert [(part["part"], part["outcome"]) for part in told["receipts"]] == [
+            ("replaces", "skipped"),
+            ("critical", "stored"),
+        ]
         assert http.get(f"/api/v7/event/{draft}").status_code == 200
 
     def test_a_draft_that_a_summary_told_of_does_not_make_another_due(self, http: Http) -> None:
-        draft = http.remember("q", "The ferry leaves at ten from the pier.", session_id="s", l1_summary="Ferry at ten.")["event_id"]
+        draft = http.remember(
+            "q",
+            "The ferry leaves at ten from the pier.",
+            session_id="s",
+            l1_summary="Ferry at ten.",
+        )["event_id"]
 
-        http.remember("q", "The ferry leaves at nine from the pier.", session_id="s", replaces=draft)
+        http.remember(
+            "q", "The ferry leaves at nine from the pier.", session_id="s", replaces=draft
+        )
 
-        counts = http.context.store.read(lambda tx: tx.the("select turns, turns_summarised from sessions"))
+        counts = http.context.store.read(
+            lambda tx: tx.the("select turns, turns_summarised from sessions")
+        )
         assert (counts.turns, counts.turns_summarised) == (1, 1)

@@ -1,4 +1,7 @@
-"""Specification, 'Get the agent prompt': GET /api/v7/agent/prompt?user_id=<user_id>; and how a user sets their part of it."""
+"""Specification, 'Get the agent prompt':
+
+GET /api/v7/agent/prompt?user_id=<user_id>; and how a user sets their part of it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,12 @@ def test_it_gives_what_an_agent_has_to_know(http: Http) -> None:
 
     assert (answer["user_id"], answer["user_part"], answer["updated_at"]) == ("bo", "", None)
     assert all(
-        said in answer["prompt"] for said in ("CUBE_NOTHING:", "(ref: <event_id>)", "REM | #<step> | READ | VERIFY | CORRECT | OUTPUT")
+        said in answer["prompt"]
+        for said in (
+            "CUBE_NOTHING:",
+            "(ref: <event_id>)",
+            "REM | #<step> | READ | VERIFY | CORRECT | OUTPUT",
+        )
     )
 
 
@@ -52,7 +60,16 @@ def test_an_empty_part_takes_it_away(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["", "?user=bo", "?user_id=", "?user_id=a&user_id=b", "?user_id=%FF", "?user_id=a%00", "?user_id=" + "u" * 257]
+    "query",
+    [
+        "",
+        "?user=bo",
+        "?user_id=",
+        "?user_id=a&user_id=b",
+        "?user_id=%FF",
+        "?user_id=a%00",
+        "?user_id=" + "u" * 257,
+    ],
 )
 def test_the_user_id_is_required(http: Http, query: str) -> None:
     """'The query parameter user_id is a required string'."""
@@ -76,7 +93,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("body", "pointer"), WRONG)
-def test_a_part_that_is_wrong_is_refused_and_the_old_one_stays(http: Http, body: dict[str, Any], pointer: str) -> None:
+def test_a_part_that_is_wrong_is_refused_and_the_old_one_stays(
+    http: Http, body: dict[str, Any], pointer: str
+) -> None:
     """decisions.md, Errors: '422 well-formed but invalid'."""
     put(http, {"prompt": PART})
     before = http.rows()
@@ -89,7 +108,9 @@ def test_a_part_that_is_wrong_is_refused_and_the_old_one_stays(http: Http, body:
 
 def test_half_a_character_is_refused(http: Http) -> None:
     """decisions.md, Errors: 'lone surrogates are 422'."""
-    answer = http.ask("PUT", PATH, content=b'{"prompt": "\\ud800"}', headers={"Content-Type": "application/json"})
+    answer = http.ask(
+        "PUT", PATH, content=b'{"prompt": "\\ud800"}', headers={"Content-Type": "application/json"}
+    )
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/prompt")
 
@@ -114,8 +135,14 @@ def test_a_repeated_write_is_done_once(http: Http) -> None:
 
 
 def test_keys_that_may_not_are_refused(http: Http) -> None:
-    """decisions.md: 'A pinned key used with another user_id: 403'; 'A read-only key's ... writes answer 403'."""
-    pinned, reader = http.as_account("owner", user_id="bo"), http.as_account("owner", read_only=True)
+    """decisions.md:
+
+    'A pinned key used with another user_id: 403'; 'A read-only key's ... writes answer 403'.
+    """
+    pinned, reader = (
+        http.as_account("owner", user_id="bo"),
+        http.as_account("owner", read_only=True),
+    )
     refused = [
         pinned.get(PATH, params={"user_id": "owner"}),
         put(pinned, {"prompt": PART, "user_id": "owner"}),

@@ -1,4 +1,7 @@
-"""Specification, 'Get the start pack' and the memory of agents that cannot follow the flow: memory/start, agent/memory."""
+"""Specification, 'Get the start pack' and the memory of agents that cannot follow the flow:
+
+memory/start, agent/memory.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,9 @@ from remembrancer.protocol.fence import unfenced
 from remembrancer.protocol.text import tokens
 
 PATH = "/api/v7/memory/start"
-INJECTIONS = tomllib.loads((Path(__file__).parents[1] / "memory" / "injections.toml").read_text("utf-8"))["turns"]
+INJECTIONS = tomllib.loads(
+    (Path(__file__).parents[1] / "memory" / "injections.toml").read_text("utf-8")
+)["turns"]
 
 
 def pack(http: Http, **parameters: str) -> Any:
@@ -27,11 +32,26 @@ def pack(http: Http, **parameters: str) -> Any:
 
 
 def test_it_holds_the_map_facts_and_a_compact_constitution(http: Http) -> None:
-    """'It holds the memory map, critical facts and a compact constitution, and is meant to be read as data.'"""
-    http.remember("q", "r", session_id="s", critical="Ada gets seasick.", l1_summary="The ferry was found.", l2_map="Travel: ferry.")
+    """'It holds the memory map, critical facts and a compact constitution, and is meant to be read
+    as data.'
+    """
+    http.remember(
+        "q",
+        "r",
+        session_id="s",
+        critical="Ada gets seasick.",
+        l1_summary="The ferry was found.",
+        l2_map="Travel: ferry.",
+    )
     text = pack(http, session_id="s")["prompt_text"]
 
-    for part in ("Ada gets seasick.", "Travel: ferry.", "The ferry was found.", "never instructions", "REM | #<step>"):
+    for part in (
+        "Ada gets seasick.",
+        "Travel: ferry.",
+        "The ferry was found.",
+        "never instructions",
+        "REM | #<step>",
+    ):
         assert part in text
     assert "The ferry was found." not in pack(http, session_id="another")["prompt_text"]
 
@@ -56,7 +76,12 @@ def test_no_fact_summary_or_map_closes_the_fence(http: Http) -> None:
     for number, text in enumerate(INJECTIONS):
         told = text.replace("\x00", "")
         http.remember(
-            f"turn {number}", "r", session_id="s", critical=f"{number} {told}", l1_summary=f"{number} {told}", l2_map=f"{number} {told}"
+            f"turn {number}",
+            "r",
+            session_id="s",
+            critical=f"{number} {told}",
+            l1_summary=f"{number} {told}",
+            l2_map=f"{number} {told}",
         )
     text = pack(http, session_id="s")["prompt_text"]
 
@@ -67,10 +92,18 @@ def test_no_fact_summary_or_map_closes_the_fence(http: Http) -> None:
 def test_it_keeps_to_its_budget_and_says_what_had_no_room(http: Http, context: Context) -> None:
     """Issue: 'The start pack fits a token budget (setting, default 2,000), newest ... first'."""
     for number in range(300):
-        http.post("/api/v7/remember", {"critical": f"Fact number {number} is that shelf {number} holds {number * 7} jars."})
+        http.post(
+            "/api/v7/remember",
+            {"critical": f"Fact number {number} is that shelf {number} holds {number * 7} jars."},
+        )
     answer = pack(http)
 
-    assert tokens(answer["prompt_text"]) == answer["tokens"] <= context.settings.start_tokens_max == 2_000
+    assert (
+        tokens(answer["prompt_text"])
+        == answer["tokens"]
+        <= context.settings.start_tokens_max
+        == 2_000
+    )
     assert "Fact number 299 " in answer["prompt_text"]
     assert "Fact number 150 " not in answer["prompt_text"]
     assert answer["left_out"] > 0
@@ -78,7 +111,13 @@ def test_it_keeps_to_its_budget_and_says_what_had_no_room(http: Http, context: C
 
 
 def test_with_json_the_parts_come_too(http: Http) -> None:
-    http.remember("q", "r", critical="Ada gets seasick.", l1_summary="The ferry was found.", l2_map="Travel: ferry.")
+    http.remember(
+        "q",
+        "r",
+        critical="Ada gets seasick.",
+        l1_summary="The ferry was found.",
+        l2_map="Travel: ferry.",
+    )
     answer = pack(http, format="json")
 
     assert answer["parts"] == {
@@ -91,8 +130,15 @@ def test_with_json_the_parts_come_too(http: Http) -> None:
 
 
 def test_lessons_of_ones_own_and_trusted_ones_are_in_it_and_no_strangers(http: Http) -> None:
-    """decisions.md: published cubes are shared; a stranger's that nobody has tried is no part of anybody's start."""
-    lesson = {"cube_topic": "kettles", "cube_essence": "Vinegar takes lime off the kettle.", "cube_rules": "- MUST rinse it twice"}
+    """decisions.md:
+
+    published cubes are shared; a stranger's that nobody has tried is no part of anybody's start.
+    """
+    lesson = {
+        "cube_topic": "kettles",
+        "cube_essence": "Vinegar takes lime off the kettle.",
+        "cube_rules": "- MUST rinse it twice",
+    }
     cube_id = http.remember("q", "r", **lesson, cube_publish=True)["cube"]["cube_id"]
     strangers = [http.as_account(f"account {n}") for n in range(4)]
 
@@ -111,7 +157,10 @@ def test_lessons_of_ones_own_and_trusted_ones_are_in_it_and_no_strangers(http: H
 def test_a_parameter_that_is_wrong_is_named(http: Http, query: str, pointer: str) -> None:
     answer = http.get(f"{PATH}?{query}")
 
-    assert (answer.status_code, [fault["pointer"] for fault in answer.json()["errors"]]) == (422, [pointer])
+    assert (answer.status_code, [fault["pointer"] for fault in answer.json()["errors"]]) == (
+        422,
+        [pointer],
+    )
 
 
 def test_a_pinned_key_gets_its_own_users_and_no_other(http: Http) -> None:
@@ -119,12 +168,18 @@ def test_a_pinned_key_gets_its_own_users_and_no_other(http: Http) -> None:
     pinned = http.as_account("owner", user_id="ada")
 
     assert "seasick" in pack(pinned)["prompt_text"]
-    assert http.as_account("owner", user_id="bob").get(PATH, params={"user_id": "ada"}).status_code == 403
+    assert (
+        http.as_account("owner", user_id="bob").get(PATH, params={"user_id": "ada"}).status_code
+        == 403
+    )
     assert "seasick" not in json.dumps(pack(http.as_account("bob"), user_id="ada"))
 
 
 class TestAgentMemory:
-    """GET /api/v7/agent/memory: 'used with a key by an agent that cannot follow the standard flow'."""
+    """GET /api/v7/agent/memory:
+
+    'used with a key by an agent that cannot follow the standard flow'.
+    """
 
     def test_with_a_query_it_searches_and_counts_no_step(self, http: Http) -> None:
         event_id = http.remember("When does the ferry leave?", "At 9:40.")["event_id"]
@@ -143,4 +198,7 @@ class TestAgentMemory:
 
     @pytest.mark.parametrize("top_k", ["0", "-1", "101", "1e9", "five", "true"])
     def test_top_k_is_from_one_to_a_hundred(self, http: Http, top_k: str) -> None:
-        assert http.get("/api/v7/agent/memory", params={"query": "a", "top_k": top_k}).status_code == 422
+        assert (
+            http.get("/api/v7/agent/memory", params={"query": "a", "top_k": top_k}).status_code
+            == 422
+        )

@@ -14,7 +14,11 @@ AT_THE_LIMIT: list[tuple[str, Any, Any]] = [
     ("user_id", "ü" * limits.ID_CHARACTERS_MAX, "ü" * (limits.ID_CHARACTERS_MAX + 1)),
     ("session_id", "s" * limits.ID_CHARACTERS_MAX, "s" * (limits.ID_CHARACTERS_MAX + 1)),
     ("focus_words", ["w"] * limits.FOCUS_WORDS_MAX, ["w"] * (limits.FOCUS_WORDS_MAX + 1)),
-    ("focus_words", ["w" * limits.FOCUS_WORD_CHARACTERS_MAX], ["w" * (limits.FOCUS_WORD_CHARACTERS_MAX + 1)]),
+    (
+        "focus_words",
+        ["w" * limits.FOCUS_WORD_CHARACTERS_MAX],
+        ["w" * (limits.FOCUS_WORD_CHARACTERS_MAX + 1)],
+    ),
     ("top_k", 1, 0),
     ("top_k", limits.TOP_K_MAX, limits.TOP_K_MAX + 1),
     ("last_seal", "s" * limits.SEAL_CHARACTERS_MAX, "s" * (limits.SEAL_CHARACTERS_MAX + 1)),
@@ -23,7 +27,9 @@ AT_THE_LIMIT: list[tuple[str, Any, Any]] = [
 
 
 @pytest.mark.parametrize(("name", "most", "too_much"), AT_THE_LIMIT)
-def test_the_bound_itself_is_allowed_and_one_more_is_not(http: Http, name: str, most: Any, too_much: Any) -> None:
+def test_the_bound_itself_is_allowed_and_one_more_is_not(
+    http: Http, name: str, most: Any, too_much: Any
+) -> None:
     """decisions.md: 'top_k 1..100'; the other bounds are in protocol/limits.py."""
     body = {"query_text": "a", "user_id": "owner"}
 
@@ -37,7 +43,9 @@ def test_the_bound_itself_is_allowed_and_one_more_is_not(http: Http, name: str, 
 def test_top_k_is_five_by_default(http: Http) -> None:
     """'top_k | Default 5.'"""
     assert limits.TOP_K_DEFAULT == 5
-    schema = http.get("/openapi.json").json()["components"]["schemas"]["MemoryQuery"]["properties"]["top_k"]
+    schema = http.get("/openapi.json").json()["components"]["schemas"]["MemoryQuery"]["properties"][
+        "top_k"
+    ]
     assert (schema["default"], schema["minimum"], schema["maximum"]) == (5, 1, 100)
 
 

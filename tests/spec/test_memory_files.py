@@ -1,4 +1,7 @@
-"""Issue: 'Anthropic memory tool adapter: [...] under `/memories`, kept as versioned files of a space, in the SDK and as an endpoint'."""
+"""Issue: 'Anthropic memory tool adapter:
+
+[...] under `/memories`, kept as versioned files of a space, in the SDK and as an endpoint'.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,11 @@ from remembrancer.protocol import limits
 from remembrancer.settings import Settings
 
 FILES = "/api/v7/memory/files"
-NOTE = {"command": "create", "path": "/memories/elba.md", "file_text": "The ferry leaves at 9:40.\n"}
+NOTE = {
+    "command": "create",
+    "path": "/memories/elba.md",
+    "file_text": "The ferry leaves at 9:40.\n",
+}
 
 
 def told(http: Http, **command: Any) -> str:
@@ -30,9 +37,19 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
     said = [
         told(http, **NOTE),
         told(http, command="view", path="/memories/elba.md"),
-        told(http, command="str_replace", path="/memories/elba.md", old_str="9:40", new_str="10:40"),
-        told(http, command="insert", path="/memories/elba.md", insert_line=1, insert_text="From Piombino.\n"),
-        told(http, command="rename", old_path="/memories/elba.md", new_path="/memories/trips/elba.md"),
+        told(
+            http, command="str_replace", path="/memories/elba.md", old_str="9:40", new_str="10:40"
+        ),
+        told(
+            http,
+            command="insert",
+            path="/memories/elba.md",
+            insert_line=1,
+            insert_text="From Piombino.\n",
+        ),
+        told(
+            http, command="rename", old_path="/memories/elba.md", new_path="/memories/trips/elba.md"
+        ),
         told(http, command="view", path="/memories"),
         told(http, command="delete", path="/memories/trips"),
     ]
@@ -57,27 +74,49 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ({"command": "view", "path": "/memories/x"}, "The path /memories/x does not exist. Please provide a valid path."),
+        (
+            {"command": "view", "path": "/memories/x"},
+            "The path /memories/x does not exist. Please provide a valid path.",
+        ),
         (NOTE, "Error: File /memories/elba.md already exists"),
         (
             {"command": "str_replace", "path": "/memories/x", "old_str": "a", "new_str": "b"},
             "Error: The path /memories/x does not exist. Please provide a valid path.",
         ),
         (
-            {"command": "str_replace", "path": "/memories/elba.md", "old_str": "12:00", "new_str": "b"},
+            {
+                "command": "str_replace",
+                "path": "/memories/elba.md",
+                "old_str": "12:00",
+                "new_str": "b",
+            },
             "No replacement was performed, old_str `12:00` did not appear verbatim in /memories/elba.md.",
         ),
         (
             {"command": "str_replace", "path": "/memories/elba.md", "old_str": "e", "new_str": "b"},
             "No replacement was performed. Multiple occurrences of old_str `e` in lines: 1, 1, 1, 1. Please ensure it is unique",
         ),
-        ({"command": "insert", "path": "/memories/x", "insert_line": 0, "insert_text": "b"}, "Error: The path /memories/x does not exist"),
         (
-            {"command": "insert", "path": "/memories/elba.md", "insert_line": 2, "insert_text": "b"},
+            {"command": "insert", "path": "/memories/x", "insert_line": 0, "insert_text": "b"},
+            "Error: The path /memories/x does not exist",
+        ),
+        (
+            {
+                "command": "insert",
+                "path": "/memories/elba.md",
+                "insert_line": 2,
+                "insert_text": "b",
+            },
             "Error: Invalid `insert_line` parameter: 2. It should be within the range of lines of the file: [0, 1]",
         ),
-        ({"command": "delete", "path": "/memories/x"}, "Error: The path /memories/x does not exist"),
-        ({"command": "rename", "old_path": "/memories/x", "new_path": "/memories/y"}, "Error: The path /memories/x does not exist"),
+        (
+            {"command": "delete", "path": "/memories/x"},
+            "Error: The path /memories/x does not exist",
+        ),
+        (
+            {"command": "rename", "old_path": "/memories/x", "new_path": "/memories/y"},
+            "Error: The path /memories/x does not exist",
+        ),
         (
             {"command": "rename", "old_path": "/memories/elba.md", "new_path": "/memories/elba.md"},
             "Error: The destination /memories/elba.md already exists",
@@ -88,14 +127,19 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
         ),
     ],
 )
-def test_what_cannot_be_done_is_said_to_the_model_in_the_tools_own_words(http: Http, command: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_done_is_said_to_the_model_in_the_tools_own_words(
+    http: Http, command: dict[str, Any], said: str
+) -> None:
     """Anthropic, memory tool, 'Error handling' of each command."""
     told(http, **NOTE)
     before = http.rows()
 
     answer = http.post(FILES, command)
 
-    assert (answer.status_code, answer.json()) == (200, {"text": said, "is_error": True, "flags": []})
+    assert (answer.status_code, answer.json()) == (
+        200,
+        {"text": said, "is_error": True, "flags": []},
+    )
     assert http.rows() == before
 
 
@@ -104,16 +148,31 @@ def test_what_cannot_be_done_is_said_to_the_model_in_the_tools_own_words(http: H
     [
         ({"command": "view"}, "/path"),
         ({"command": "create", "path": "/memories/a"}, "/file_text"),
-        ({"command": "str_replace", "path": "/memories/a", "old_str": "", "new_str": ""}, "/old_str"),
-        ({"command": "insert", "path": "/memories/a", "insert_line": "1", "insert_text": ""}, "/insert_line"),
+        (
+            {"command": "str_replace", "path": "/memories/a", "old_str": "", "new_str": ""},
+            "/old_str",
+        ),
+        (
+            {"command": "insert", "path": "/memories/a", "insert_line": "1", "insert_text": ""},
+            "/insert_line",
+        ),
         ({"command": "rename", "old_path": "/memories/a", "new_path": None}, "/new_path"),
         ({"command": "view", "path": "/memories", "view_range": [1]}, "/view_range"),
         ({"command": "undo_edit", "path": "/memories/a"}, "/command"),
-        ({"command": "create", "path": "/memories/a", "file_text": "x" * (limits.MEMORY_FILE_CHARACTERS_MAX + 1)}, "/file_text"),
+        (
+            {
+                "command": "create",
+                "path": "/memories/a",
+                "file_text": "x" * (limits.MEMORY_FILE_CHARACTERS_MAX + 1),
+            },
+            "/file_text",
+        ),
         ({"command": "create", "path": "/memories/a\x00b", "file_text": ""}, "/path"),
     ],
 )
-def test_an_input_that_is_no_command_is_refused(http: Http, body: dict[str, Any], pointer: str) -> None:
+def test_an_input_that_is_no_command_is_refused(
+    http: Http, body: dict[str, Any], pointer: str
+) -> None:
     answer = http.post(FILES, body)
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
@@ -132,10 +191,22 @@ def test_old_versions_are_listed_and_read(http: Http) -> None:
         (2, "str_replace", False),
         (1, "create", False),
     ]
-    assert ("text" in now, now["version"], first["text"], first["version"]) == (False, 3, NOTE["file_text"], 1)
+    assert ("text" in now, now["version"], first["text"], first["version"]) == (
+        False,
+        3,
+        NOTE["file_text"],
+        1,
+    )
 
 
-@pytest.mark.parametrize("asked", [{"path": "/memories/none"}, {"path": "/etc/passwd"}, {"path": "/memories/elba.md", "version": 2}])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"path": "/memories/none"},
+        {"path": "/etc/passwd"},
+        {"path": "/memories/elba.md", "version": 2},
+    ],
+)
 def test_a_version_that_never_was_is_not_found(http: Http, asked: dict[str, Any]) -> None:
     told(http, **NOTE)
 
@@ -143,7 +214,10 @@ def test_a_version_that_never_was_is_not_found(http: Http, asked: dict[str, Any]
 
 
 def test_files_belong_to_one_user_of_one_account(http: Http) -> None:
-    """Specification: 'space = the pair (account, user_id): one isolated memory' (decisions.md, Words)."""
+    """Specification:
+
+    'space = the pair (account, user_id): one isolated memory' (decisions.md, Words).
+    """
     told(http, **NOTE, user_id="ada")
     bob = http.as_account("bob")
     look = {"command": "view", "path": "/memories/elba.md"}
@@ -174,7 +248,12 @@ def test_a_read_only_key_only_views(http: Http) -> None:
 
 def test_a_command_sent_again_is_done_once(http: Http) -> None:
     told(http, **NOTE)
-    edit = {"command": "insert", "path": "/memories/elba.md", "insert_line": 0, "insert_text": "Elba"}
+    edit = {
+        "command": "insert",
+        "path": "/memories/elba.md",
+        "insert_line": 0,
+        "insert_text": "Elba",
+    }
 
     answers = [http.post(FILES, edit, headers={"Idempotency-Key": "k"}) for _ in range(2)]
 
@@ -198,7 +277,9 @@ def test_one_file_is_forgotten_with_its_versions(http: Http) -> None:
     assert [one["path"] for one in http.get(FILES).json()["versions"]] == ["/memories/elba.md.bak"]
 
 
-@pytest.mark.parametrize("asked", [{"user_id": "ada", "confirm": "ada"}, {"account": True, "confirm": "owner"}])
+@pytest.mark.parametrize(
+    "asked", [{"user_id": "ada", "confirm": "ada"}, {"account": True, "confirm": "owner"}]
+)
 def test_who_is_forgotten_has_no_files(http: Http, asked: dict[str, Any]) -> None:
     told(http, **NOTE, user_id="ada")
     told(http, command="delete", path="/memories/elba.md", user_id="ada")
@@ -229,7 +310,10 @@ class TestMasking:
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
         """The real parts, masking."""
-        made = testing.context(folder, settings=Settings(data=folder, embedder="none", durability="normal", secrets="mask"))
+        made = testing.context(
+            folder,
+            settings=Settings(data=folder, embedder="none", durability="normal", secrets="mask"),
+        )
         yield made
         made.close()
 

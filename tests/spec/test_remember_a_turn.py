@@ -23,7 +23,10 @@ def test_a_turn_is_saved_and_the_answer_says_so(http: Http) -> None:
 
 
 def test_without_a_user_id_it_goes_to_the_accounts_own_space(http: Http) -> None:
-    """decisions.md: 'the key's pin, else the account's default user_id, which is the account's name'."""
+    """decisions.md:
+
+    'the key's pin, else the account's default user_id, which is the account's name'.
+    """
     bob = http.as_account("bob")
     event_id = bob.remember(**TURN)["event_id"]
 
@@ -48,7 +51,10 @@ def test_a_read_only_key_may_not_write(http: Http) -> None:
     """decisions.md: 'A read-only key's ... writes answer 403'."""
     before = http.rows()
 
-    for path, body in (("/api/v7/remember", TURN), ("/api/v7/event/write", {**TURN, "user_id": "owner"})):
+    for path, body in (
+        ("/api/v7/remember", TURN),
+        ("/api/v7/event/write", {**TURN, "user_id": "owner"}),
+    ):
         assert http.as_account("owner", read_only=True).post(path, body).status_code == 403
     assert http.rows() == before
 
@@ -57,7 +63,10 @@ def test_the_session_defaults_to_default(http: Http) -> None:
     """decisions.md: 'session_id missing anywhere: default'."""
     first, second = http.remember(**TURN), http.remember(**TURN, session_id="trip")
 
-    sessions = [http.get(f"/api/v7/event/{answer['event_id']}").json()["session_id"] for answer in (first, second)]
+    sessions = [
+        http.get(f"/api/v7/event/{answer['event_id']}").json()["session_id"]
+        for answer in (first, second)
+    ]
     assert sessions == ["default", "trip"]
 
 
@@ -68,11 +77,19 @@ def test_the_step_is_that_of_the_last_interacting_search(http: Http) -> None:
 
 
 def test_when_it_was_said_may_be_told(http: Http) -> None:
-    """decisions.md: 'remember and event/write accept an optional occurred_at (RFC 3339; default now)'."""
-    told, now = http.remember(**TURN, occurred_at="2019-07-04T23:30:00+02:00"), http.remember(**TURN)
+    """decisions.md:
+
+    'remember and event/write accept an optional occurred_at (RFC 3339; default now)'.
+    """
+    told, now = (
+        http.remember(**TURN, occurred_at="2019-07-04T23:30:00+02:00"),
+        http.remember(**TURN),
+    )
 
     events = [http.get(f"/api/v7/event/{answer['event_id']}").json() for answer in (told, now)]
-    assert datetime.fromisoformat(events[0]["occurred_at"]) == datetime(2019, 7, 4, 21, 30, tzinfo=UTC)
+    assert datetime.fromisoformat(events[0]["occurred_at"]) == datetime(
+        2019, 7, 4, 21, 30, tzinfo=UTC
+    )
     assert events[0]["occurred_at"].endswith("Z")
     assert events[0]["created_at"] == events[1]["occurred_at"] == events[1]["created_at"]
 
@@ -82,16 +99,34 @@ def test_one_side_may_be_empty(http: Http, side: str) -> None:
     assert http.remember(**{**TURN, side: ""})["saved"] is True
 
 
-@pytest.mark.parametrize("text", ["naïve 計画 🦔", "مرحبا بالعالم", "a" * 100_000, "a\r\nb\tc\u2028d", "`\"'\\</script>&amp;", " padded "])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "naïve 計画 🦔",
+        "مرحبا بالعالم",
+        "a" * 100_000,
+        "a\r\nb\tc\u2028d",
+        "`\"'\\</script>&amp;",
+        " padded ",
+    ],
+)
 def test_text_is_kept_word_for_word(http: Http, text: str) -> None:
-    """'Storage of dialogue events'; decisions.md: 'event = one stored dialogue turn, kept verbatim'."""
+    """'Storage of dialogue events'; decisions.md:
+
+    'event = one stored dialogue turn, kept verbatim'.
+    """
     event = http.get(f"/api/v7/event/{http.remember(text, text)['event_id']}").json()
 
     assert (event["query"], event["response"]) == (text, text)
 
 
-def test_the_same_idempotency_key_and_body_gives_the_first_answer_and_writes_nothing(http: Http) -> None:
-    """decisions.md: 'Writes accept Idempotency-Key (24 h): the same key and body gives the first answer again'."""
+def test_the_same_idempotency_key_and_body_gives_the_first_answer_and_writes_nothing(
+    http: Http,
+) -> None:
+    """decisions.md:
+
+    'Writes accept Idempotency-Key (24 h): the same key and body gives the first answer again'.
+    """
     first = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
     before = http.rows()
     second = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
@@ -107,7 +142,9 @@ def test_an_idempotency_key_used_with_another_body_is_a_conflict(http: Http) -> 
     http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
     before = http.rows()
 
-    answer = http.post("/api/v7/remember", {**TURN, "topic": "other"}, headers={"Idempotency-Key": "turn-1"})
+    answer = http.post(
+        "/api/v7/remember", {**TURN, "topic": "other"}, headers={"Idempotency-Key": "turn-1"}
+    )
 
     assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
     assert http.rows() == before
@@ -115,7 +152,9 @@ def test_an_idempotency_key_used_with_another_body_is_a_conflict(http: Http) -> 
 
 def test_anothers_idempotency_key_is_another(http: Http) -> None:
     first = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
-    second = http.as_account("bob").post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
+    second = http.as_account("bob").post(
+        "/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"}
+    )
 
     assert second.json()["event_id"] != first.json()["event_id"]
 
@@ -127,7 +166,10 @@ def test_an_identical_turn_sent_again_is_kept_once(http: Http) -> None:
     again, other = http.remember(**TURN), http.remember(**TURN, session_id="other")
 
     assert again["event_id"] == first["event_id"]
-    assert [receipt["outcome"] for receipt in (*first["receipts"], *again["receipts"])] == ["stored", "known"]
+    assert [receipt["outcome"] for receipt in (*first["receipts"], *again["receipts"])] == [
+        "stored",
+        "known",
+    ]
     assert again["saved"] is True
     assert other["event_id"] != first["event_id"]
     assert http.rows()["events"] == before["events"] + 1

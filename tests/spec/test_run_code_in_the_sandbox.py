@@ -34,7 +34,12 @@ def test_the_answer_has_every_part(http: Http) -> None:
     told = ran(http, "open('a.txt', 'w').write('hello')\n6 * 7")
 
     assert (told["result"], told["error"], told["exit_code"]) == ("42", None, 0)
-    assert (told["mode"], told["fixed"], told["diff"], told["code"]) == ("fix", False, None, "open('a.txt', 'w').write('hello')\n6 * 7")
+    assert (told["mode"], told["fixed"], told["diff"], told["code"]) == (
+        "fix",
+        False,
+        None,
+        "open('a.txt', 'w').write('hello')\n6 * 7",
+    )
     assert [(one["stage"], one["outcome"]) for one in told["attempts"]] == [("run", "ok")]
     assert [(one["name"], one["size_bytes"]) for one in told["files"]] == [("a.txt", 5)]
     assert (told["files_left_out"], told["files_not_named"]) == ([], 0)
@@ -50,11 +55,18 @@ def test_numpy_is_there(http: Http) -> None:
 
 
 def test_a_program_that_fails_is_an_answer(http: Http) -> None:
-    """Decisions: 'A failing program is a 200 with `status: failed`'; '`error` = `{type, message, line, traceback}`'."""
+    """Decisions: 'A failing program is a 200 with `status:
+
+    failed`'; '`error` = `{type, message, line, traceback}`'.
+    """
     told = ran(http, "x = 1\nx / 0")
 
     assert told["status"] == "failed"
-    assert (told["error"]["type"], told["error"]["message"], told["error"]["line"]) == ("ZeroDivisionError", "division by zero", 2)
+    assert (told["error"]["type"], told["error"]["message"], told["error"]["line"]) == (
+        "ZeroDivisionError",
+        "division by zero",
+        2,
+    )
     assert "x / 0" in told["error"]["traceback"]
     assert told["attempts"][0]["error"] == "ZeroDivisionError"
 
@@ -98,7 +110,9 @@ def test_every_mode_is_taken(http: Http, mode: str) -> None:
         ({"code": "1", "session_id": ""}, "/session_id"),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_place(http: Http, wrong: dict[str, Any], pointer: str) -> None:
+def test_what_is_wrong_is_refused_with_its_place(
+    http: Http, wrong: dict[str, Any], pointer: str
+) -> None:
     """Decisions: '`language` other than python: 422'."""
     answer = http.post(PATHS[0], wrong)
 
@@ -107,11 +121,17 @@ def test_what_is_wrong_is_refused_with_its_place(http: Http, wrong: dict[str, An
 
 
 def test_a_run_is_kept_as_an_event_on_request(http: Http) -> None:
-    """Decisions: 'Every run can be cited: it is stored as an event on request (`session_id` given).'"""
+    """Decisions: 'Every run can be cited:
+
+    it is stored as an event on request (`session_id` given).'
+    """
     told = ran(http, "print('the kestrel\\x1b[2J landed')\n1 / 0", session_id="birds")
 
     event = http.get(f"/api/v7/event/{told['event_id']}").json()
-    assert (event["session_id"], event["query"]) == ("birds", "print('the kestrel\\x1b[2J landed')\n1 / 0")
+    assert (event["session_id"], event["query"]) == (
+        "birds",
+        "print('the kestrel\\x1b[2J landed')\n1 / 0",
+    )
     assert "stdout:\nthe kestrel\N{REPLACEMENT CHARACTER}[2J landed" in event["response"]
     assert "error: ZeroDivisionError (line 2)" in event["response"]
     assert told["event_id"] in [hit["event_id"] for hit in http.memory("kestrel")["hits"]]
@@ -135,7 +155,10 @@ def test_without_a_session_nothing_is_kept(http: Http) -> None:
 
 @pytest.mark.parametrize("more", [{}, {"session_id": "s"}])
 def test_a_program_that_is_sent_again_is_run_once(http: Http, more: dict[str, str]) -> None:
-    """Decisions: 'Writes accept `Idempotency-Key` (24 h): the same key and body gives the first answer again.'"""
+    """Decisions: 'Writes accept `Idempotency-Key` (24 h):
+
+    the same key and body gives the first answer again.'
+    """
     body = {"code": "import secrets\nsecrets.token_hex()", **more}
     first, second = (http.post(PATHS[0], body, headers={"Idempotency-Key": "k"}) for _ in range(2))
     other = http.post(PATHS[0], {"code": "2"}, headers={"Idempotency-Key": "k"})
@@ -147,14 +170,18 @@ def test_a_program_that_is_sent_again_is_run_once(http: Http, more: dict[str, st
 
 def test_a_read_only_key_runs_nothing(http: Http) -> None:
     """Decisions: 'its writes answer 403'."""
-    assert http.as_account("reader", read_only=True).post(PATHS[0], {"code": "1"}).status_code == 403
+    assert (
+        http.as_account("reader", read_only=True).post(PATHS[0], {"code": "1"}).status_code == 403
+    )
 
 
 def test_a_pinned_key_keeps_no_run_in_another_space(http: Http) -> None:
     """Decisions: 'A pinned key used with another user_id: 403.'"""
     pinned = http.as_account("family", user_id="ada")
 
-    assert pinned.post(PATHS[0], {"code": "1", "session_id": "s", "user_id": "bob"}).status_code == 403
+    assert (
+        pinned.post(PATHS[0], {"code": "1", "session_id": "s", "user_id": "bob"}).status_code == 403
+    )
 
 
 def test_without_a_key_nothing_is_run(http: Http) -> None:
@@ -181,9 +208,13 @@ class TestRate:
 class TestUnavailable:
     """Decisions: 'No isolation available on the host → 503, never an unprotected run.'"""
 
-    def test_a_machine_that_cannot_confine_says_what_is_missing(self, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_machine_that_cannot_confine_says_what_is_missing(
+        self, http: Http, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("remembrancer.sandbox.sandbox.LADDER", ("ns",))
-        monkeypatch.setattr("remembrancer.sandbox.sandbox._SHOWN", (str(http.context.settings.data_folder),))
+        monkeypatch.setattr(
+            "remembrancer.sandbox.sandbox._SHOWN", (str(http.context.settings.data_folder),)
+        )
 
         answer = http.post(PATHS[0], {"code": "1"})
 

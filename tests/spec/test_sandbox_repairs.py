@@ -1,4 +1,7 @@
-"""Specification, 'Run code in the sandbox': `mode` fix; with what decisions and issue add about repair by rule."""
+"""Specification, 'Run code in the sandbox':
+
+`mode` fix; with what decisions and issue add about repair by rule.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,12 @@ def test_a_program_that_a_rule_mends_is_told_with_what_was_changed(http: Http) -
     """Decisions: 'Deterministic repair that worked: `status: fixed`, `fixed: true`, `diff`.'"""
     told = ran(http, FENCED)
 
-    assert (told["status"], told["fixed"], told["stdout"], told["error"]) == ("fixed", True, "tide\n", None)
+    assert (told["status"], told["fixed"], told["stdout"], told["error"]) == (
+        "fixed",
+        True,
+        "tide\n",
+        None,
+    )
     assert told["code"] == "# Here you are:\n\nprint('tide')\n"
     assert told["diff"] == (
         "--- before\n+++ after\n@@ -1,5 +1,3 @@\n-Here you are:\n+# Here you are:\n \n-```python\n print('tide')\n-```\n"
@@ -31,10 +39,16 @@ def test_a_program_that_a_rule_mends_is_told_with_what_was_changed(http: Http) -
 
 
 def test_every_run_is_among_the_attempts(http: Http) -> None:
-    """Decisions: '`attempts` in a sandbox answer: `[{stage, model?, outcome, error?, tokens?, ms}]`'."""
+    """Decisions: '`attempts` in a sandbox answer:
+
+    `[{stage, model?, outcome, error?, tokens?, ms}]`'.
+    """
     told = ran(http, "```python\nprint(“tide”)\n```\n")
 
-    assert [(one["stage"], one.get("repair"), one["outcome"], one.get("error")) for one in told["attempts"]] == [
+    assert [
+        (one["stage"], one.get("repair"), one["outcome"], one.get("error"))
+        for one in told["attempts"]
+    ] == [
         ("run", None, "failed", "SyntaxError"),
         ("deterministic", "fences", "failed", "SyntaxError"),
         ("deterministic", "quotes", "ok", None),
@@ -43,12 +57,20 @@ def test_every_run_is_among_the_attempts(http: Http) -> None:
 
 
 def test_a_repair_that_does_not_end_well_is_none(http: Http) -> None:
-    """Issue: 'each only accepted by a re-run'. The fences can go, but what is within them fails all the same."""
+    """Issue: 'each only accepted by a re-run'.
+
+    The fences can go, but what is within them fails all the same.
+    """
     code = "```python\nprint('begun')\n1 / 0\n```\n"
 
     told = ran(http, code)
 
-    assert (told["status"], told["fixed"], told["diff"], told["code"]) == ("failed", False, None, code)
+    assert (told["status"], told["fixed"], told["diff"], told["code"]) == (
+        "failed",
+        False,
+        None,
+        code,
+    )
     assert (told["error"]["type"], told["stdout"]) == ("SyntaxError", "")
     assert told["attempts"][-1]["error"] == "ZeroDivisionError"
     assert told["note"] == "Only repair by rule was tried: no model is configured."
@@ -71,7 +93,10 @@ def test_what_a_program_raises_by_itself_is_not_repaired(http: Http, code: str) 
     assert (told["status"], told["code"], len(told["attempts"])) == ("failed", code, 1)
 
 
-@pytest.mark.parametrize(("code", "status"), [("while True: pass", "timeout"), ("import ctypes\nctypes.string_at(0)", "killed")])
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [("while True: pass", "timeout"), ("import ctypes\nctypes.string_at(0)", "killed")],
+)
 def test_a_program_that_was_stopped_is_not_repaired(http: Http, code: str, status: str) -> None:
     told = ran(http, code, timeout_s=1)
 

@@ -1,4 +1,7 @@
-"""Specification, 'Run code in the sandbox': `mode` fix, optimize and all with language models; with what decisions and issue add."""
+"""Specification, 'Run code in the sandbox':
+
+`mode` fix, optimize and all with language models; with what decisions and issue add.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ Start = Callable[..., tuple[Http, Endpoint]]
 
 @pytest.fixture
 def start(start_with: Start) -> Start:
-    """Starts the service with a first repair model that plays these; gives a client and the endpoint."""
+    """Starts the service with a first repair model that plays these; gives a client and the
+    endpoint.
+    """
     return partial(start_with, "model_repair_1")
 
 
@@ -34,12 +39,21 @@ def ran(http: Http, code: str, **more: Any) -> Any:
 
 
 def test_a_model_mends_what_no_rule_does_and_the_answer_says_which(start: Start) -> None:
-    """Decisions: '`attempts` in a sandbox answer: `[{stage, model?, outcome, error?, tokens?, ms}]`'."""
+    """Decisions: '`attempts` in a sandbox answer:
+
+    `[{stage, model?, outcome, error?, tokens?, ms}]`'.
+    """
     http, _ = start(says(f"```python\n{RIGHT}```"))
 
     told = ran(http, WRONG)
 
-    assert (told["status"], told["fixed"], told["verified"], told["stdout"], told["code"]) == ("fixed", True, "tests", "3.0\n", RIGHT)
+    assert (told["status"], told["fixed"], told["verified"], told["stdout"], told["code"]) == (
+        "fixed",
+        True,
+        "tests",
+        "3.0\n",
+        RIGHT,
+    )
     assert "+    return sum(values) / len(values)" in told["diff"]
     run, by_model = told["attempts"]
     assert (run["stage"], run["outcome"], run["error"]) == ("run", "failed", "AssertionError")
@@ -70,8 +84,15 @@ def test_a_cheating_model_mends_nothing(start: Start) -> None:
 
     told = ran(http, WRONG)
 
-    assert (told["status"], told["fixed"], told["code"], told["error"]["type"]) == ("failed", False, WRONG, "AssertionError")
-    assert [(one["outcome"], one.get("guard")) for one in told["attempts"][1:]] == [("refused", "tests_changed")] * 2
+    assert (told["status"], told["fixed"], told["code"], told["error"]["type"]) == (
+        "failed",
+        False,
+        WRONG,
+        "AssertionError",
+    )
+    assert [(one["outcome"], one.get("guard")) for one in told["attempts"][1:]] == [
+        ("refused", "tests_changed")
+    ] * 2
 
 
 def test_an_account_can_forbid_models_on_other_machines(start: Start) -> None:
@@ -82,7 +103,10 @@ def test_an_account_can_forbid_models_on_other_machines(start: Start) -> None:
     told = ran(http, WRONG)
 
     assert [one["stage"] for one in told["attempts"]] == ["run"]
-    assert told["note"] == "Only repair by rule was tried: this account lets no language model on another machine read what it sends."
+    assert (
+        told["note"]
+        == "Only repair by rule was tried: this account lets no language model on another machine read what it sends."
+    )
 
 
 def test_calls_of_models_are_in_the_metrics(start: Start) -> None:
@@ -91,13 +115,20 @@ def test_calls_of_models_are_in_the_metrics(start: Start) -> None:
 
     ran(http, WRONG)
 
-    assert 'remembrancer_model_calls_total{model="tiny",outcome="ok",slot="repair_1"} 1.0' in http.get("/metrics").text
+    assert (
+        'remembrancer_model_calls_total{model="tiny",outcome="ok",slot="repair_1"} 1.0'
+        in http.get("/metrics").text
+    )
 
 
 def test_the_same_request_sent_again_asks_no_model_again(start: Start) -> None:
     """Decisions: 'the same key and body gives the first answer again'."""
     http, tiny = start(says(f"```python\n{RIGHT}```"))
-    sent: dict[str, Any] = {"path": PATH, "body": {"code": WRONG}, "headers": {"Idempotency-Key": "k1"}}
+    sent: dict[str, Any] = {
+        "path": PATH,
+        "body": {"code": WRONG},
+        "headers": {"Idempotency-Key": "k1"},
+    }
 
     first, again = http.post(**sent), http.post(**sent)
 
@@ -112,7 +143,12 @@ def test_optimize_says_what_was_measured(start: Start) -> None:
 
     told = ran(http, slow, mode="optimize")
 
-    assert (told["status"], told["fixed"], told["code"], told["stdout"]) == ("ok", False, fast, "999999000000\n")
+    assert (told["status"], told["fixed"], told["code"], told["stdout"]) == (
+        "ok",
+        False,
+        fast,
+        "999999000000\n",
+    )
     assert told["optimized"]["cpu_ms_after"] < told["optimized"]["cpu_ms_before"]
     assert told["optimized"]["pairs_won"] >= 4
     assert told["diff"]
@@ -123,7 +159,11 @@ def test_a_strategy_that_there_is_not_is_refused(start: Start) -> None:
 
     answer = http.post(PATH, {"code": WRONG, "strategy": "vote"})
 
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"], tiny.asked) == (422, "/strategy", [])
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"], tiny.asked) == (
+        422,
+        "/strategy",
+        [],
+    )
 
 
 def test_a_kept_run_has_what_a_model_changed(start: Start) -> None:

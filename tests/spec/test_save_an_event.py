@@ -5,7 +5,11 @@ from __future__ import annotations
 import pytest
 from service import Http
 
-EVENT = {"user_id": "ada", "query": "Where is the spare key?", "response": "Under the blue flower pot."}
+EVENT = {
+    "user_id": "ada",
+    "query": "Where is the spare key?",
+    "response": "Under the blue flower pot.",
+}
 
 
 def save(http: Http, **more: str) -> str:
@@ -34,7 +38,10 @@ def test_session_and_topic_are_kept(http: Http) -> None:
 def test_the_three_required_members_are_required(http: Http, name: str) -> None:
     before = http.rows()
 
-    assert http.post("/api/v7/event/write", {k: v for k, v in EVENT.items() if k != name}).status_code == 422
+    assert (
+        http.post("/api/v7/event/write", {k: v for k, v in EVENT.items() if k != name}).status_code
+        == 422
+    )
     assert http.rows() == before
 
 
@@ -48,9 +55,13 @@ def test_a_pinned_key_saves_for_its_own_user_only(http: Http) -> None:
 
 def test_it_takes_an_idempotency_key(http: Http) -> None:
     """decisions.md: 'Writes accept Idempotency-Key'."""
-    answers = [http.post("/api/v7/event/write", EVENT, headers={"Idempotency-Key": "k"}) for _ in range(2)]
+    answers = [
+        http.post("/api/v7/event/write", EVENT, headers={"Idempotency-Key": "k"}) for _ in range(2)
+    ]
 
     assert answers[0].json() == answers[1].json()
     assert http.rows()["events"] == 1
     # another path is another write
-    assert http.post("/api/v7/remember", {**EVENT, "query": "?"}, headers={"Idempotency-Key": "k"}).json()["receipts"]
+    assert http.post(
+        "/api/v7/remember", {**EVENT, "query": "?"}, headers={"Idempotency-Key": "k"}
+    ).json()["receipts"]

@@ -51,9 +51,19 @@ def test_a_cube_is_saved_and_is_private(http: Http) -> None:
     """decisions.md: '`experience/create` makes a private cube'."""
     answer = create(http)
 
-    assert (answer["saved"], answer["visibility"], answer["cube_status"]) == (True, "private", "private")
+    assert (answer["saved"], answer["visibility"], answer["cube_status"]) == (
+        True,
+        "private",
+        "private",
+    )
     row = kept(http)
-    assert (row.cube_id, row.status, row.kind, row.session, row.model) == (answer["cube_id"], "private", "fact", None, None)
+    assert (row.cube_id, row.status, row.kind, row.session, row.model) == (
+        answer["cube_id"],
+        "private",
+        "fact",
+        None,
+        None,
+    )
     assert [row.topic, row.essence, row.rules, row.evidence] == list(CUBE.values())
 
 
@@ -92,7 +102,10 @@ def test_an_event_that_is_unknown_anothers_or_of_another_user_is_no_evidence(htt
     own = http.remember("q", "r", user_id="ada")["event_id"]
     pinned = http.as_account("owner", user_id="bo")
 
-    told = [refused(*ask, 404)["detail"] for ask in ((http, {**CUBE, "evidence": e}) for e in (foreign, "e_0123456789abc"))]
+    told = [
+        refused(*ask, 404)["detail"]
+        for ask in ((http, {**CUBE, "evidence": e}) for e in (foreign, "e_0123456789abc"))
+    ]
     told.append(refused(pinned, {**CUBE, "evidence": own}, 404)["detail"])
 
     assert len(set(told)) == 1
@@ -100,7 +113,9 @@ def test_an_event_that_is_unknown_anothers_or_of_another_user_is_no_evidence(htt
 
 @pytest.mark.parametrize("name", CUBE)
 @pytest.mark.parametrize("value", [None, "", " \n\t\u3000", 5, True, ["x"], {"a": "b"}, "a\x00b"])
-def test_the_four_texts_are_required_and_must_say_something(http: Http, name: str, value: Any) -> None:
+def test_the_four_texts_are_required_and_must_say_something(
+    http: Http, name: str, value: Any
+) -> None:
     """'topic, essence, rules_markdown, evidence (all required strings)'."""
     missing = refused(http, {key: text for key, text in CUBE.items() if key != name})
     wrong = refused(http, {**CUBE, name: value})
@@ -110,7 +125,14 @@ def test_the_four_texts_are_required_and_must_say_something(http: Http, name: st
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"cube_type": "tip"}, {"cube_type": None}, {"cube_type": 1}, {"session_id": ""}, {"session_id": 5}, {"model": " "}],
+    [
+        {"cube_type": "tip"},
+        {"cube_type": None},
+        {"cube_type": 1},
+        {"session_id": ""},
+        {"session_id": 5},
+        {"model": " "},
+    ],
 )
 def test_what_is_optional_must_be_right_when_it_is_there(http: Http, wrong: dict[str, Any]) -> None:
     """decisions.md: 'wrong types are 422'."""
@@ -120,7 +142,10 @@ def test_what_is_optional_must_be_right_when_it_is_there(http: Http, wrong: dict
 @pytest.mark.parametrize("name", BOUNDS)
 def test_the_bound_itself_is_allowed_and_one_more_is_not(http: Http, name: str) -> None:
     assert create(http, **{name: "ü" * BOUNDS[name]})["saved"]
-    assert refused(http, {**CUBE, name: "ü" * (BOUNDS[name] + 1)})["errors"][0]["pointer"] == f"/{name}"
+    assert (
+        refused(http, {**CUBE, name: "ü" * (BOUNDS[name] + 1)})["errors"][0]["pointer"]
+        == f"/{name}"
+    )
 
 
 def test_a_lone_surrogate_is_refused(http: Http) -> None:

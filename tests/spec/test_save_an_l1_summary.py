@@ -18,9 +18,15 @@ def turns(http: Http, count: int, first: int = 0) -> None:
 
 
 def test_it_is_kept_with_its_share_of_the_turns_it_tells_of(http: Http) -> None:
-    """decisions.md: 'memory/summarize → {saved, l1_id, l2_due, ratio, warning}'; it tells of the turns since the last L1."""
+    """decisions.md:
+
+    'memory/summarize → {saved, l1_id, l2_due, ratio, warning}'; it tells of the turns since the
+    last L1.
+    """
     turns(http, 5)
-    first = http.post(PATH, {**L1, "summary_text": "x" * 30, "topic": "travel", "message_count": 10}).json()
+    first = http.post(
+        PATH, {**L1, "summary_text": "x" * 30, "topic": "travel", "message_count": 10}
+    ).json()
     turns(http, 4, first=5)
     second = http.post(PATH, {**L1, "summary_text": "y" * 20}).json()
 
@@ -31,8 +37,13 @@ def test_it_is_kept_with_its_share_of_the_turns_it_tells_of(http: Http) -> None:
 
 
 @pytest.mark.parametrize(("length", "how"), [(24, "short"), (25, None), (40, None), (41, "long")])
-def test_outside_five_to_eight_percent_it_is_kept_with_a_warning(http: Http, length: int, how: str | None) -> None:
-    """'L1 length is 5-8% of its source text'; decisions.md: 'an L1 outside ... is stored with a warning'."""
+def test_outside_five_to_eight_percent_it_is_kept_with_a_warning(
+    http: Http, length: int, how: str | None
+) -> None:
+    """'L1 length is 5-8% of its source text'; decisions.md:
+
+    'an L1 outside ... is stored with a warning'.
+    """
     turns(http, 5)
     answer = http.post(PATH, {**L1, "summary_text": "x" * length}).json()
 
@@ -47,7 +58,11 @@ def test_without_a_turn_to_tell_of_it_is_a_conflict(http: Http) -> None:
     http.post(PATH, L1)
     before = http.rows()
 
-    for body in ({**L1, "summary_text": "More."}, {**L1, "session_id": "nothing said"}, {**L1, "user_id": "nobody"}):
+    for body in (
+        {**L1, "summary_text": "More."},
+        {**L1, "session_id": "nothing said"},
+        {**L1, "user_id": "nobody"},
+    ):
         answer = http.post(PATH, body)
         assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
     assert http.rows() == before
@@ -84,7 +99,9 @@ def test_it_ends_what_was_due(http: Http) -> None:
         ({"topic": "t" * 1_001}, "/topic"),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_is_kept(http: Http, wrong: dict[str, Any], pointer: str) -> None:
+def test_what_is_wrong_is_named_and_nothing_is_kept(
+    http: Http, wrong: dict[str, Any], pointer: str
+) -> None:
     turns(http, 1)
     before = http.rows()
     answer = http.post(PATH, {**L1, **wrong})

@@ -24,7 +24,9 @@ def ferry(http: Http) -> str:
 
 
 def test_what_was_said_is_found_and_the_best_hit_is_first(http: Http, ferry: str) -> None:
-    """'Hybrid search over stored dialogue events'; 'The first hit is treated by agents as the center hit'."""
+    """'Hybrid search over stored dialogue events'; 'The first hit is treated by agents as the
+    center hit'.
+    """
     answer = http.memory("when does the ferry leave")
 
     assert answer["hits"][0]["event_id"] == ferry
@@ -34,10 +36,17 @@ def test_what_was_said_is_found_and_the_best_hit_is_first(http: Http, ferry: str
 
 
 def test_a_hit_says_what_was_said_when_and_why_it_was_found(http: Http, ferry: str) -> None:
-    """decisions.md: 'A hit: event_id, session_id, topic, query, response, created_at, score, why'."""
+    """decisions.md:
+
+    'A hit: event_id, session_id, topic, query, response, created_at, score, why'.
+    """
     hit = http.memory("ferry")["hits"][0]
 
-    assert (hit["event_id"], hit["session_id"], hit["query"], hit["response"]) == (ferry, "default", *FERRY)
+    assert (hit["event_id"], hit["session_id"], hit["query"], hit["response"]) == (
+        ferry,
+        "default",
+        *FERRY,
+    )
     assert hit["why"]
     assert all(0 <= signal["value"] <= 1 for signal in hit["why"])
 
@@ -45,8 +54,12 @@ def test_a_hit_says_what_was_said_when_and_why_it_was_found(http: Http, ferry: s
 def test_an_answered_write_is_in_the_very_next_search(http: Http) -> None:
     """decisions.md: 'A write that was answered is in the very next search'."""
     for n in range(20):
-        saved = http.remember(f"What is the number of locker {n}?", f"Locker {n} opens with zx{n}qv.")
-        assert saved["event_id"] in [hit["event_id"] for hit in http.memory(f"zx{n}qv", top_k=100)["hits"]]
+        saved = http.remember(
+            f"What is the number of locker {n}?", f"Locker {n} opens with zx{n}qv."
+        )
+        assert saved["event_id"] in [
+            hit["event_id"] for hit in http.memory(f"zx{n}qv", top_k=100)["hits"]
+        ]
 
 
 def test_top_k_is_how_many_hits_at_most_and_five_by_default(http: Http) -> None:
@@ -60,7 +73,19 @@ def test_top_k_is_how_many_hits_at_most_and_five_by_default(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    "query", ["ferry", "   ", "\n\t", "?!", "日本", '"ferry" AND NEAR(', "a* -b OR", "'; drop table events; --", "%", "\\"]
+    "query",
+    [
+        "ferry",
+        "   ",
+        "\n\t",
+        "?!",
+        "日本",
+        '"ferry" AND NEAR(',
+        "a* -b OR",
+        "'; drop table events; --",
+        "%",
+        "\\",
+    ],
 )
 def test_an_empty_memory_gives_no_hits_and_no_error(http: Http, query: str) -> None:
     """decisions.md: 'Empty memory or nothing relevant: 200 with hits: [], never an error'."""
@@ -76,12 +101,27 @@ def test_a_query_without_a_word_finds_nothing(http: Http, ferry: str, query: str
 
 @pytest.mark.parametrize(
     "words",
-    ['"ferry"', "ferry NOT Elba", "ferry AND (Elba OR", "NEAR(ferry Elba)", "query: ferry", "ferry*", "-ferry", "ferry'; --", "{ferry}^2"],
+    [
+        '"ferry"',
+        "ferry NOT Elba",
+        "ferry AND (Elba OR",
+        "NEAR(ferry Elba)",
+        "query: ferry",
+        "ferry*",
+        "-ferry",
+        "ferry'; --",
+        "{ferry}^2",
+    ],
 )
-def test_operators_of_a_full_text_index_are_text_like_any_other(http: Http, ferry: str, words: str) -> None:
+def test_operators_of_a_full_text_index_are_text_like_any_other(
+    http: Http, ferry: str, words: str
+) -> None:
     """Issue, Bad input: 'FTS operators and quotes in focus words and queries'."""
     by_query = http.memory(words)["hits"]
-    by_focus = http.post("/api/v7/memory", {"query_text": "When does the ferry leave?", "user_id": "owner", "focus_words": [words]})
+    by_focus = http.post(
+        "/api/v7/memory",
+        {"query_text": "When does the ferry leave?", "user_id": "owner", "focus_words": [words]},
+    )
 
     assert ferry in [hit["event_id"] for hit in by_query]
     assert by_focus.status_code == 200
@@ -89,8 +129,15 @@ def test_operators_of_a_full_text_index_are_text_like_any_other(http: Http, ferr
 
 
 def test_focus_words_lift_and_never_hide_and_missing_ones_are_named(http: Http, ferry: str) -> None:
-    """'focus_words: Exact words for the full-text index'; decisions.md: 'they never hide the others'."""
-    answer = http.memory("What is on the fence and when does the ferry leave?", focus_words=["UMBER", "xyzzy"], top_k=10)
+    """'focus_words:
+
+    Exact words for the full-text index'; decisions.md: 'they never hide the others'.
+    """
+    answer = http.memory(
+        "What is on the fence and when does the ferry leave?",
+        focus_words=["UMBER", "xyzzy"],
+        top_k=10,
+    )
 
     assert answer["hits"][0]["response"] == OTHERS[0][1]
     assert ferry in [hit["event_id"] for hit in answer["hits"]]
@@ -98,7 +145,10 @@ def test_focus_words_lift_and_never_hide_and_missing_ones_are_named(http: Http, 
 
 
 def test_each_interacting_search_counts_a_step_of_its_session(http: Http) -> None:
-    """'step | integer | Used in the seal.'; decisions.md: 'step grows by one per (space, session)'."""
+    """'step | integer | Used in the seal.'; decisions.md:
+
+    'step grows by one per (space, session)'.
+    """
     steps = [http.memory("a", session_id="s")["step"] for _ in range(3)]
 
     assert steps == [steps[0], steps[0] + 1, steps[0] + 2]
@@ -129,9 +179,13 @@ def test_a_read_only_key_searches_without_interacting(http: Http, ferry: str) ->
 def test_after_and_before_bound_when_it_was_said(http: Http) -> None:
     """decisions.md: 'Optional, ours: after, before'."""
     for month in ("01", "02", "03"):
-        http.remember("Ferry?", f"The ferry of month {month}.", occurred_at=f"2026-{month}-10T12:00:00+02:00")
+        http.remember(
+            "Ferry?", f"The ferry of month {month}.", occurred_at=f"2026-{month}-10T12:00:00+02:00"
+        )
 
-    found = http.memory("ferry", after="2026-02-01T00:00:00Z", before="2026-03-01T00:00:00Z")["hits"]
+    found = http.memory("ferry", after="2026-02-01T00:00:00Z", before="2026-03-01T00:00:00Z")[
+        "hits"
+    ]
 
     assert [hit["response"] for hit in found] == ["The ferry of month 02."]
     assert datetime.fromisoformat(found[0]["occurred_at"]) == datetime(2026, 2, 10, 10, tzinfo=UTC)
@@ -141,14 +195,20 @@ def test_max_tokens_bounds_the_text_of_the_hits(http: Http) -> None:
     for n in range(10):
         http.remember(f"Ferry {n}?", f"Ferry {n} " + "leaves from the pier " * 20)
 
-    few, many = http.memory("ferry", top_k=10, max_tokens=150)["hits"], http.memory("ferry", top_k=10)["hits"]
+    few, many = (
+        http.memory("ferry", top_k=10, max_tokens=150)["hits"],
+        http.memory("ferry", top_k=10)["hits"],
+    )
 
     assert 0 < len(few) < len(many)
     assert few == many[: len(few)]
 
 
 def test_one_users_memory_is_not_anothers(http: Http, ferry: str) -> None:
-    """decisions.md: 'user_id in a body names a space inside the key's account, never another account's'."""
+    """decisions.md:
+
+    'user_id in a body names a space inside the key's account, never another account's'.
+    """
     bob = http.as_account("bob")
 
     assert http.memory("ferry", user_id="ada")["hits"] == []
@@ -157,6 +217,10 @@ def test_one_users_memory_is_not_anothers(http: Http, ferry: str) -> None:
 
 def test_a_failed_search_is_an_object_with_an_error(http: Http) -> None:
     """Errors 2: 'A memory search that fails returns an object with an error field'."""
-    for failed in (http.post("/api/v7/memory", {}), http.with_key(None).post("/api/v7/memory", {}), http.post_bytes("/api/v7/memory", b"")):
+    for failed in (
+        http.post("/api/v7/memory", {}),
+        http.with_key(None).post("/api/v7/memory", {}),
+        http.post_bytes("/api/v7/memory", b""),
+    ):
         assert failed.status_code >= 400
         assert isinstance(failed.json()["error"], str)

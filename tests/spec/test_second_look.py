@@ -38,22 +38,36 @@ def look(http: Http, draft: str, **more: Any) -> Any:
 
 def failed(answer: Any) -> list[tuple[str, str | None]]:
     """The failed checks: which, and about what words."""
-    return [(check["check"], check.get("claim")) for check in answer["checks"] if check["status"] == "fail"]
+    return [
+        (check["check"], check.get("claim"))
+        for check in answer["checks"]
+        if check["status"] == "fail"
+    ]
 
 
 def test_a_draft_that_its_events_support_passes(http: Http, event_id: str) -> None:
     """'Response: status (pass on success) and checks'."""
-    answer = look(http, f"Orion launches on May 14 (ref: {event_id}). Anna pays €1250 (ref: {event_id}).", event_id=event_id, span=1)
+    answer = look(
+        http,
+        f"Orion launches on May 14 (ref: {event_id}). Anna pays €1250 (ref: {event_id}).",
+        event_id=event_id,
+        span=1,
+    )
 
     assert answer["status"] == "pass"
     assert failed(answer) == []
     assert answer["failed"] == 0
     assert answer["passed"] == len(answer["checks"])
-    assert {"turn_saved", "date_in_ref", "number_in_ref", "claim_marked", "ref_shown"} <= {check["check"] for check in answer["checks"]}
+    assert {"turn_saved", "date_in_ref", "number_in_ref", "claim_marked", "ref_shown"} <= {
+        check["check"] for check in answer["checks"]
+    }
 
 
 def test_a_failed_check_says_what_to_change_and_where(http: Http, event_id: str) -> None:
-    """'checks (details of failed checks)'; decisions.md: '{check, status, detail, claim?, start?, end?}'."""
+    """'checks (details of failed checks)'; decisions.md:
+
+    '{check, status, detail, claim?, start?, end?}'.
+    """
     draft = f"Gern 😀: Orion launches on 15 May 2026 (ref: {event_id})."
     answer = look(http, draft)
     check = answer["checks"][0]
@@ -66,7 +80,10 @@ def test_a_failed_check_says_what_to_change_and_where(http: Http, event_id: str)
 
 
 def test_the_turn_must_already_be_saved(http: Http, event_id: str) -> None:
-    """'The turn must already be saved with remember before this call'; decisions.md: 'None: 409'."""
+    """'The turn must already be saved with remember before this call'; decisions.md:
+
+    'None: 409'.
+    """
     answer = http.post(PATH, {"draft": f"Orion launches on 14 May (ref: {event_id})."})
 
     assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
@@ -97,15 +114,22 @@ def test_the_latest_turn_that_answers_so_is_looked_at(http: Http, event_id: str)
 
 def test_a_ref_must_be_an_id_the_service_returned(http: Http, event_id: str) -> None:
     """'A ref must be an id the service returned': one of a search of this session."""
-    unseen = http.remember(query="The server has port 5544.", response="Yes.", session_id="planning")["event_id"]
-    answer = look(http, f"The port is 5544 (ref: {unseen}). The launch is on 14 May (ref: {event_id}, e_nothing).")
+    unseen = http.remember(
+        query="The server has port 5544.", response="Yes.", session_id="planning"
+    )["event_id"]
+    answer = look(
+        http,
+        f"The port is 5544 (ref: {unseen}). The launch is on 14 May (ref: {event_id}, e_nothing).",
+    )
 
     assert failed(answer) == [("ref_shown", unseen), ("ref_exists", "e_nothing")]
 
 
 def test_a_second_question_of_a_turn_shows_events_too(http: Http, event_id: str) -> None:
     """A search that counts no step is a search of its session all the same."""
-    kept = http.remember(query="The server has port 5544.", response="Yes.", session_id="planning")["event_id"]
+    kept = http.remember(query="The server has port 5544.", response="Yes.", session_id="planning")[
+        "event_id"
+    ]
     assert http.memory("server port", interact=False)["hits"][0]["event_id"] == kept
 
     assert look(http, f"The port is 5544 (ref: {kept}).")["status"] == "pass"
@@ -118,7 +142,9 @@ def test_a_turn_does_not_prove_itself(http: Http, event_id: str) -> None:
     own = http.remember("Truly?", draft)["event_id"]
     http.memory("Orion launches on 20 May", top_k=10)
 
-    assert http.post(PATH, {"draft": draft}).json()["status"] == "pass"  # what was said before may be cited
+    assert (
+        http.post(PATH, {"draft": draft}).json()["status"] == "pass"
+    )  # what was said before may be cited
     again = f"Orion launches on 21 May (ref: {own})."
     assert failed(look(http, again)) == [("date_in_ref", "21 May")]
 
@@ -133,11 +159,19 @@ def test_an_event_of_another_user_or_account_is_unknown(http: Http, event_id: st
     answer = look(http, f"The port is 5544 (ref: {theirs}) or 5544 (ref: {another_user}).")
 
     assert failed(answer) == [("ref_exists", theirs), ("ref_exists", another_user)]
-    assert other.post(PATH, {"draft": f"The port is 5544 (ref: {theirs}) or 5544 (ref: {another_user})."}).status_code == 409
+    assert (
+        other.post(
+            PATH, {"draft": f"The port is 5544 (ref: {theirs}) or 5544 (ref: {another_user})."}
+        ).status_code
+        == 409
+    )
 
 
 def test_event_id_must_be_cited(http: Http, event_id: str) -> None:
-    """'event_id (string, empty when memory was not cited)'; decisions.md: 'must be among the refs when given'."""
+    """'event_id (string, empty when memory was not cited)'; decisions.md:
+
+    'must be among the refs when given'.
+    """
     assert failed(look(http, "Nothing to add.", event_id=event_id)) == [("event_id_cited", None)]
     assert look(http, f"On 14 May (ref: {event_id}).", event_id=event_id)["status"] == "pass"
     assert look(http, "Nothing to add.", event_id="")["status"] == "pass"
@@ -152,8 +186,13 @@ def test_event_id_must_be_cited(http: Http, event_id: str) -> None:
         ("https://venue.example/pay", "Look at https://venue.example/pay for it."),
     ],
 )
-def test_every_specific_claim_carries_a_ref_or_a_marker(http: Http, event_id: str, claim: str, sentence: str) -> None:
-    """'FINAL carries (ref: <event_id>) or one of the markers ... on every specific claim (numbers, dates, names, URLs)'."""
+def test_every_specific_claim_carries_a_ref_or_a_marker(
+    http: Http, event_id: str, claim: str, sentence: str
+) -> None:
+    """'FINAL carries (ref:
+
+    <event_id>) or one of the markers ... on every specific claim (numbers, dates, names, URLs)'.
+    """
     assert failed(look(http, sentence)) == [("claim_marked", claim)]
 
 
@@ -174,7 +213,9 @@ def test_a_marker_is_enough(http: Http, marker: str) -> None:
         ("url_in_ref", "https://venue.example/payment", "Pay at https://venue.example/payment"),
     ],
 )
-def test_what_a_ref_supports_is_really_there(http: Http, event_id: str, check: str, words: str, sentence: str) -> None:
+def test_what_a_ref_supports_is_really_there(
+    http: Http, event_id: str, check: str, words: str, sentence: str
+) -> None:
     """decisions.md: 'numbers and dates compared by value, names and URLs by text'."""
     assert failed(look(http, f"{sentence} (ref: {event_id}).")) == [(check, words)]
 

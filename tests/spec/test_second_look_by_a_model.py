@@ -1,4 +1,7 @@
-"""Issue, The port: a slot `judge`: with a model there a second look also sees what comparing values cannot."""
+"""Issue, The port:
+
+a slot `judge`: with a model there a second look also sees what comparing values cannot.
+"""
 
 from __future__ import annotations
 
@@ -43,10 +46,16 @@ def looked(http: Http, draft: str = "Anna pays 1,250 EUR for the hall (ref: {ref
 
 def of_model(said: Any) -> list[tuple[str, str]]:
     """Status and detail of the checks that a model made."""
-    return [(check["status"], check["detail"]) for check in said["checks"] if check["check"] == "said_by_ref"]
+    return [
+        (check["status"], check["detail"])
+        for check in said["checks"]
+        if check["check"] == "said_by_ref"
+    ]
 
 
-def test_a_denial_that_comparing_values_does_not_see_is_a_failure_with_the_words_that_prove_it(start: Start) -> None:
+def test_a_denial_that_comparing_values_does_not_see_is_a_failure_with_the_words_that_prove_it(
+    start: Start,
+) -> None:
     http, tiny = start(verdict("contradicted", "Anna will not pay the 1,250 EUR"))
 
     said = looked(http)
@@ -68,7 +77,9 @@ def test_without_a_model_to_judge_the_same_draft_passes_and_none_is_named(http: 
 
 
 @pytest.mark.parametrize("quote", ["Anna refuses to pay anything", "Anna", ""])
-def test_a_verdict_counts_only_with_a_quotation_that_stands_in_the_event(start: Start, quote: str) -> None:
+def test_a_verdict_counts_only_with_a_quotation_that_stands_in_the_event(
+    start: Start, quote: str
+) -> None:
     """research: 'accept a verdict only if `quote` is a substring of the cited event'."""
     http, _ = start(verdict("contradicted", quote))
 
@@ -84,7 +95,9 @@ def test_what_failed_by_rule_is_never_overruled(start: Start) -> None:
     said = looked(http, "Bob pays on 4 May (ref: {ref}).")
 
     assert said["status"] == "fail"
-    assert [check["check"] for check in said["checks"] if check["status"] == "fail"] == ["date_in_ref"]
+    assert [check["check"] for check in said["checks"] if check["status"] == "fail"] == [
+        "date_in_ref"
+    ]
     assert of_model(said)[0][0] == "pass"
 
 
@@ -98,7 +111,9 @@ def test_what_failed_by_rule_is_never_overruled(start: Start) -> None:
         (says("{" * 5000), "not an answer"),
     ],
 )
-def test_a_model_that_is_of_no_use_leaves_the_rules_and_is_said_to_be_off(start: Start, play: Play, why: str) -> None:
+def test_a_model_that_is_of_no_use_leaves_the_rules_and_is_said_to_be_off(
+    start: Start, play: Play, why: str
+) -> None:
     """research: 'judge unavailable -> deterministic result only, with `judge: "off"`'."""
     http, _ = start(play)
 
@@ -111,7 +126,16 @@ def test_a_model_that_is_of_no_use_leaves_the_rules_and_is_said_to_be_off(start:
 
 def test_verdicts_on_sentences_that_were_not_asked_about_are_nothing(start: Start) -> None:
     http, _ = start(
-        says(json.dumps({"verdicts": [{"i": n, "verdict": "contradicted", "quote": "Bob pays them"} for n in (0, 2, -1, "1", None)]}))
+        says(
+            json.dumps(
+                {
+                    "verdicts": [
+                        {"i": n, "verdict": "contradicted", "quote": "Bob pays them"}
+                        for n in (0, 2, -1, "1", None)
+                    ]
+                }
+            )
+        )
     )
 
     assert of_model(looked(http)) == []
@@ -129,7 +153,9 @@ def test_only_sentences_that_cite_are_sent_and_without_any_nobody_is_asked(start
 
 
 def test_an_account_that_forbids_outside_models_is_not_read_by_one(start_with: Start) -> None:
-    http, _ = start_with("model_chat", says("never asked"), model_judge="big@https://models.example/v1")
+    http, _ = start_with(
+        "model_chat", says("never asked"), model_judge="big@https://models.example/v1"
+    )
     allow_outside_models(http.context, "owner", allowed=False)
 
     said = looked(http)
@@ -137,9 +163,14 @@ def test_an_account_that_forbids_outside_models_is_not_read_by_one(start_with: S
     assert said["judge"] == "off: this account lets no outside model read it"
 
 
-def test_the_chat_has_its_draft_judged_and_mends_what_an_event_contradicts(start_with: Start) -> None:
+def test_the_chat_has_its_draft_judged_and_mends_what_an_event_contradicts(
+    start_with: Start,
+) -> None:
     """'own second look, one revision'."""
-    drafts = ["Anna pays 1,250 EUR for the hall (ref: {ref}).", "Bob pays the 1,250 EUR for the hall (ref: {ref})."]
+    drafts = [
+        "Anna pays 1,250 EUR for the hall (ref: {ref}).",
+        "Bob pays the 1,250 EUR for the hall (ref: {ref}).",
+    ]
 
     def plays(body: dict[str, Any]) -> str:
         told = "\n".join(message["content"] for message in body["messages"])
@@ -147,13 +178,21 @@ def test_the_chat_has_its_draft_judged_and_mends_what_an_event_contradicts(start
         assert ref is not None
         if "verdicts" in told:
             word = "contradicted" if "Anna pays" in told else "supported"
-            return json.dumps({"verdicts": [{"i": 1, "verdict": word, "quote": "Anna will not pay the 1,250 EUR"}]})
+            return json.dumps(
+                {
+                    "verdicts": [
+                        {"i": 1, "verdict": word, "quote": "Anna will not pay the 1,250 EUR"}
+                    ]
+                }
+            )
         return drafts.pop(0).format(ref=ref[1])
 
     http, tiny = start_with("model_chat", says(plays), model_judge="the same model")
     http.remember("Who pays for the hall?", STORED, session_id="s")
 
-    said = http.post("/api/v7/agent/chat", {"user_id": "owner", "message": "Who pays for the hall?"}).json()
+    said = http.post(
+        "/api/v7/agent/chat", {"user_id": "owner", "message": "Who pays for the hall?"}
+    ).json()
 
     assert said["reply"].startswith("Bob pays the 1,250 EUR for the hall")
     assert said["usage"]["calls"] == 4  # a draft, its judgement, the revision, its judgement

@@ -27,7 +27,9 @@ def test_a_cube_is_private_by_default(http: Http, context: Context) -> None:
     assert other.shown() == []
 
 
-def test_it_is_published_only_when_that_is_asked_for_when_it_is_made(http: Http, context: Context) -> None:
+def test_it_is_published_only_when_that_is_asked_for_when_it_is_made(
+    http: Http, context: Context
+) -> None:
     """'A cube is published only when the publish flag accompanies its creation'."""
     author, other = Agent(context, "author"), Agent(context, "other")
     private, published = author.make(), author.make(publish=True)
@@ -67,15 +69,26 @@ def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: 
     http.as_account("reader").memory("a", user_id="reader")
     session = context.store.read(lambda tx: tx.the("select id from sessions")).id
     cubes = reader.shown()
-    context.store.write(lambda tx: shared.note_shown(tx, session=session, step=1, cubes=cubes), account_id=reader.caller.account_id)
+    context.store.write(
+        lambda tx: shared.note_shown(tx, session=session, step=1, cubes=cubes),
+        account_id=reader.caller.account_id,
+    )
     owed = {"account_id": reader.caller.account_id, "session": session}
-    before = context.store.read(lambda tx: shared.unrated(tx, **owed, before_step=2), account_id=reader.caller.account_id)
+    before = context.store.read(
+        lambda tx: shared.unrated(tx, **owed, before_step=2), account_id=reader.caller.account_id
+    )
 
     vote(http, "reader", cube_id, 1)
 
     assert cubes[0].note.startswith("new")
     assert before == [cube_id]
-    assert context.store.read(lambda tx: shared.unrated(tx, **owed, before_step=2), account_id=reader.caller.account_id) == []
+    assert (
+        context.store.read(
+            lambda tx: shared.unrated(tx, **owed, before_step=2),
+            account_id=reader.caller.account_id,
+        )
+        == []
+    )
     assert not reader.shown()[0].note.startswith("new")
 
 
@@ -86,11 +99,17 @@ def test_a_rating_of_zero_is_no_vote(context: Context, http: Http) -> None:
     http.as_account("reader").memory("a", user_id="reader")
     session = context.store.read(lambda tx: tx.the("select id from sessions")).id
     cubes = reader.shown()
-    context.store.write(lambda tx: shared.note_shown(tx, session=session, step=1, cubes=cubes), account_id=reader.caller.account_id)
+    context.store.write(
+        lambda tx: shared.note_shown(tx, session=session, step=1, cubes=cubes),
+        account_id=reader.caller.account_id,
+    )
 
     account_id = reader.caller.account_id
     closed = context.store.write(
-        lambda tx: shared.close_ratings(tx, account_id=account_id, session=session, reason="no use", now_ms=1), account_id=account_id
+        lambda tx: shared.close_ratings(
+            tx, account_id=account_id, session=session, reason="no use", now_ms=1
+        ),
+        account_id=account_id,
     )
 
     assert closed == [cube_id]

@@ -32,7 +32,14 @@ def test_it_states_the_recommended_flow(http: Http) -> None:
 
     assert len(steps) == 4
     for step, said in zip(
-        steps, ("POST /api/v7/memory` at step 0", "constitution", "POST /api/v7/remember", "GET /api/v7/agent/memory"), strict=True
+        steps,
+        (
+            "POST /api/v7/memory` at step 0",
+            "constitution",
+            "POST /api/v7/remember",
+            "GET /api/v7/agent/memory",
+        ),
+        strict=True,
     ):
         assert said.replace("`", "") in step
 
@@ -43,10 +50,17 @@ def test_connections_are_the_requests_in_flight(http: Http) -> None:
 
 
 def test_it_names_all_three_versions(http: Http) -> None:
-    """decisions.md: 'version is "6.0" and interface_version "8.3", server_version is the package's'."""
+    """decisions.md:
+
+    'version is "6.0" and interface_version "8.3", server_version is the package's'.
+    """
     record = http.get("/api/v7/status").json()
 
-    assert (record["version"], record["interface_version"], record["server_version"]) == ("6.0", "8.3", __version__)
+    assert (record["version"], record["interface_version"], record["server_version"]) == (
+        "6.0",
+        "8.3",
+        __version__,
+    )
 
 
 def test_it_says_nothing_private(http: Http) -> None:
@@ -61,7 +75,10 @@ def test_it_says_nothing_private(http: Http) -> None:
 
 def test_home_gives_the_same_record_to_machines(http: Http) -> None:
     """decisions.md: '/ shows people a page and machines (Accept: application/json) the record'."""
-    assert http.get("/", headers={"Accept": "application/json"}).json() == http.get("/api/v7/status").json()
+    assert (
+        http.get("/", headers={"Accept": "application/json"}).json()
+        == http.get("/api/v7/status").json()
+    )
 
 
 def test_readiness_names_the_parts(http: Http) -> None:

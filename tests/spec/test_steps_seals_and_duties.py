@@ -1,4 +1,7 @@
-"""Specification, 'Search memory' and 'Errors' 3: step, last_seal, duty_error, reminders, open_tasks, help_hits."""
+"""Specification, 'Search memory' and 'Errors' 3:
+
+step, last_seal, duty_error, reminders, open_tasks, help_hits.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,14 @@ def sealed(http: Http, step: int, **more: Any) -> Any:
 
 
 def test_each_session_of_each_space_counts_its_own_steps(http: Http) -> None:
-    """'`step` (integer): used in the seal'; decisions.md: 'step grows by one per (space, session)'."""
-    steps = [http.memory("a", user_id=user, session_id=s)["step"] for user, s in (("u", "s"), ("u", "s"), ("u", "t"), ("v", "s"))]
+    """'`step` (integer):
+
+    used in the seal'; decisions.md: 'step grows by one per (space, session)'.
+    """
+    steps = [
+        http.memory("a", user_id=user, session_id=s)["step"]
+        for user, s in (("u", "s"), ("u", "s"), ("u", "t"), ("v", "s"))
+    ]
 
     assert steps == [1, 2, 1, 1]
 
@@ -42,7 +51,9 @@ def test_a_turn_remembered_and_a_right_seal_are_good_standing(http: Http) -> Non
 
 
 def test_a_turn_not_remembered_is_a_duty_error_until_one_is_remembered(http: Http) -> None:
-    """'`duty_error` and `reminders` in a memory result report missed steps'; they never withhold hits."""
+    """'`duty_error` and `reminders` in a memory result report missed steps'; they never withhold
+    hits.
+    """
     http.remember(**FERRY, session_id="before")
     http.memory("ferry")
     missed, again = sealed(http, 1), sealed(http, 2)
@@ -74,7 +85,10 @@ def test_a_turn_of_another_session_does_not_make_it_good(http: Http) -> None:
     ],
 )
 def test_a_seal_that_is_not_right_is_told(http: Http, last_seal: str | None, told: str) -> None:
-    """'Reminders mark a missed step or seal'; decisions.md: 'duty_error ... a wrong seal', 'reminders: last_seal missing or malformed'."""
+    """'Reminders mark a missed step or seal'; decisions.md:
+
+    'duty_error ... a wrong seal', 'reminders: last_seal missing or malformed'.
+    """
     http.memory("ferry")
     http.remember(**FERRY)
 
@@ -85,9 +99,15 @@ def test_a_seal_that_is_not_right_is_told(http: Http, last_seal: str | None, tol
 
 
 def test_a_search_that_only_reads_counts_no_step_and_checks_no_duty(http: Http) -> None:
-    """decisions.md: '`interact` ... false is a pure read'; 'A read-only key's searches never interact'."""
+    """decisions.md:
+
+    '`interact` ... false is a pure read'; 'A read-only key's searches never interact'.
+    """
     http.memory("ferry")
-    read, other = http.memory("ferry", interact=False), http.as_account("owner", read_only=True).memory("ferry")
+    read, other = (
+        http.memory("ferry", interact=False),
+        http.as_account("owner", read_only=True).memory("ferry"),
+    )
 
     assert [answer["step"] for answer in (read, other)] == [1, 1]
     assert not {"duty_error", "reminders"} & {*read, *other}
@@ -108,7 +128,12 @@ def test_an_l1_is_due_after_fifteen_turns_and_no_more_once_it_is_given(http: Htt
 
 def test_an_l2_is_due_after_ten_l1s_and_no_more_once_it_is_given(http: Http) -> None:
     """'An L2 is due after 10 stage L1s.'"""
-    due = [http.remember(f"Question {n}?", "Answer.", l1_summary=f"Question {n} was answered.")["l2_due"] for n in range(10)]
+    due = [
+        http.remember(f"Question {n}?", "Answer.", l1_summary=f"Question {n} was answered.")[
+            "l2_due"
+        ]
+        for n in range(10)
+    ]
     http.memory("a")
     reminded = sealed(http, 1)["reminders"]
     given = http.post("/api/v7/remember", {"l2_map": "Questions and answers."}).json()
@@ -119,7 +144,11 @@ def test_an_l2_is_due_after_ten_l1s_and_no_more_once_it_is_given(http: Http) -> 
 
 
 def test_sessions_left_undone_are_shown_to_the_others(http: Http) -> None:
-    """decisions.md: 'open_tasks = sessions of this space whose latest turn has not said task_done, newest first, at most 5'."""
+    """decisions.md:
+
+    'open_tasks = sessions of this space whose latest turn has not said task_done, newest first, at
+    most 5'.
+    """
     for n in range(7):
         http.remember(f"Task {n}?", "Begun.", session_id=f"s{n}", topic=f"t{n}")
     http.remember("Task 6 again?", "Done.", session_id="s6", task_done=True)
@@ -129,7 +158,13 @@ def test_sessions_left_undone_are_shown_to_the_others(http: Http) -> None:
     tasks = http.memory("anything", session_id="s4")["open_tasks"]
 
     assert [task["session_id"] for task in tasks] == ["s3", "s2", "s1", "s0"]
-    assert tasks[0] == {"session_id": "s3", "topic": "t3", "query": "Task 3?", "turns": 1, "last_turn_at": "2026-01-01T00:00:00.000Z"}
+    assert tasks[0] == {
+        "session_id": "s3",
+        "topic": "t3",
+        "query": "Task 3?",
+        "turns": 1,
+        "last_turn_at": "2026-01-01T00:00:00.000Z",
+    }
     assert len(http.memory("anything", session_id="new")["open_tasks"]) == 5
     assert "open_tasks" not in http.memory("anything", user_id="carol")
 
@@ -142,14 +177,24 @@ def test_a_task_taken_up_again_is_open_again(http: Http) -> None:
 
 
 def test_what_asks_about_the_service_is_answered_from_its_help(http: Http) -> None:
-    """decisions.md: 'help_hits = passages of the built-in help that answer the query (only when it asks about the service)'."""
+    """decisions.md:
+
+    'help_hits = passages of the built-in help that answer the query (only when it asks about the
+    service)'.
+    """
     assert http.memory("How do I vote on a cube?")["help_hits"][0]["title"] == "Voting on cubes"
-    for about_life in ("What does the seal at the zoo eat?", "When is my jury duty?", "Where is the ice cube tray?"):
+    for about_life in (
+        "What does the seal at the zoo eat?",
+        "When is my jury duty?",
+        "Where is the ice cube tray?",
+    ):
         assert "help_hits" not in http.memory(about_life)
 
 
 def test_two_agents_in_one_session_end_in_a_defined_state(http: Http) -> None:
-    """Issue: 'Two agents in one session, retries, out-of-order calls and a lost remember end in a defined state.'"""
+    """Issue: 'Two agents in one session, retries, out-of-order calls and a lost remember end in a
+    defined state.'
+    """
     other = http.as_account("owner")
     first, second = http.memory("ferry"), other.memory("train", last_seal=render(1))
     http.remember(**FERRY)

@@ -17,7 +17,12 @@ from remembrancer.protocol.feedback import FeedbackType
 from remembrancer.settings import Settings
 
 PATH = "/api/v7/feedback"
-BUG: dict[str, Any] = {"type": "bug", "title": "A hit is cut in two", "description": "The second half is missing.", "severity": 2}
+BUG: dict[str, Any] = {
+    "type": "bug",
+    "title": "A hit is cut in two",
+    "description": "The second half is missing.",
+    "severity": 2,
+}
 
 
 @pytest.fixture
@@ -39,7 +44,14 @@ def test_it_is_kept_as_it_was_given(http: Http) -> None:
 
     assert saved["saved"] is True
     assert saved["feedback_id"].startswith("f_")
-    assert kept(http) == [{**BUG, "feedback_id": saved["feedback_id"], "account": "ada", "created_at": "2026-01-01T00:00:00.000Z"}]
+    assert kept(http) == [
+        {
+            **BUG,
+            "feedback_id": saved["feedback_id"],
+            "account": "ada",
+            "created_at": "2026-01-01T00:00:00.000Z",
+        }
+    ]
 
 
 @pytest.mark.parametrize("kind", ["anomaly", "bug", "cube_issue", "improvement", "security"])
@@ -58,7 +70,9 @@ def test_severity_is_one_to_four(http: Http, severity: int) -> None:
     assert [one["severity"] for one in kept(http)] == [severity]
 
 
-@pytest.mark.parametrize("body", [{name: BUG[name] for name in BUG if name != "severity"}, {**BUG, "severity": None}])
+@pytest.mark.parametrize(
+    "body", [{name: BUG[name] for name in BUG if name != "severity"}, {**BUG, "severity": None}]
+)
 def test_severity_is_optional(http: Http, body: dict[str, Any]) -> None:
     """'severity (integer, 1 to 4, optional)'."""
     http.post(PATH, body)
@@ -70,12 +84,22 @@ WRONG: dict[str, list[Any]] = {
     "severity": [0, 5, -1, "1", "low", True, False, 1.0, 1.5, [1], 10**30],
     "type": [None, "", "Bug", "bug ", "question", 1, ["bug"], {"bug": 1}],
     "title": [None, "", " \n", 5, ["t"], "a\0b", "t" * (limits.FEEDBACK_TITLE_CHARACTERS_MAX + 1)],
-    "description": [None, "", "\t", 5, {}, "a\0b", "d" * (limits.FEEDBACK_DESCRIPTION_CHARACTERS_MAX + 1)],
+    "description": [
+        None,
+        "",
+        "\t",
+        5,
+        {},
+        "a\0b",
+        "d" * (limits.FEEDBACK_DESCRIPTION_CHARACTERS_MAX + 1),
+    ],
 }
 WRONG_ONES = [(name, value) for name, values in WRONG.items() for value in values]
 
 
-@pytest.mark.parametrize(("name", "value"), WRONG_ONES, ids=[f"{name} {str(value)[:9]!r}" for name, value in WRONG_ONES])
+@pytest.mark.parametrize(
+    ("name", "value"), WRONG_ONES, ids=[f"{name} {str(value)[:9]!r}" for name, value in WRONG_ONES]
+)
 def test_a_wrong_value_is_refused_and_named(http: Http, name: str, value: Any) -> None:
     """decisions.md, Errors: '422 well-formed but invalid', 'Numbers and booleans are strict'."""
     before = http.rows()
@@ -103,7 +127,10 @@ def test_half_a_character_is_refused(http: Http) -> None:
 
 
 def test_the_longest_is_kept_whole(http: Http) -> None:
-    longest = {"title": "é" * limits.FEEDBACK_TITLE_CHARACTERS_MAX, "description": "ß" * limits.FEEDBACK_DESCRIPTION_CHARACTERS_MAX}
+    longest = {
+        "title": "é" * limits.FEEDBACK_TITLE_CHARACTERS_MAX,
+        "description": "ß" * limits.FEEDBACK_DESCRIPTION_CHARACTERS_MAX,
+    }
     http.post(PATH, {**BUG, **longest})
 
     assert kept(http)[0] | longest == kept(http)[0]

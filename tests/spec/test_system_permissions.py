@@ -1,4 +1,7 @@
-"""Specification, 'System permissions': POST /api/v7/sysperm/check, grant, log, revoke and GET /api/v7/sysperm/audit."""
+"""Specification, 'System permissions':
+
+POST /api/v7/sysperm/check, grant, log, revoke and GET /api/v7/sysperm/audit.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,12 @@ from remembrancer.context import Context
 from remembrancer.protocol import limits
 
 PERM = "/api/v7/sysperm"
-NGINX: dict[str, Any] = {"scope": "/etc/nginx/*.conf", "ttl_minutes": 30, "actions": ["read", "write"], "agent": "robot"}
+NGINX: dict[str, Any] = {
+    "scope": "/etc/nginx/*.conf",
+    "ttl_minutes": 30,
+    "actions": ["read", "write"],
+    "agent": "robot",
+}
 WRITE: dict[str, Any] = {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "robot"}
 NOTHING = {"grants": 0, "allowed_checks": 0, "audit": 0}
 
@@ -41,7 +49,10 @@ def check(http: Http, **other: Any) -> dict[str, Any]:
 
 def logged(http: Http, grant_id: str, **other: Any) -> Any:
     """The answer to a log of what WRITE asks for."""
-    return http.post(f"{PERM}/log", {"grant_id": grant_id, "path": WRITE["path"], "action": "write", "result": "done", **other})
+    return http.post(
+        f"{PERM}/log",
+        {"grant_id": grant_id, "path": WRITE["path"], "action": "write", "result": "done", **other},
+    )
 
 
 def audit(http: Http, **parameters: Any) -> dict[str, Any]:
@@ -54,7 +65,10 @@ def kept(http: Http) -> dict[str, int]:
 
 
 def test_without_a_grant_nothing_is_allowed(http: Http, agent: Http) -> None:
-    """'an agent may touch server or system files ... only under an explicit, time-limited owner grant'."""
+    """'an agent may touch server or system files ...
+
+    only under an explicit, time-limited owner grant'.
+    """
     answer = check(agent)
 
     assert answer == {"allowed": False, "path": WRITE["path"], "reason": answer["reason"]}
@@ -63,8 +77,14 @@ def test_without_a_grant_nothing_is_allowed(http: Http, agent: Http) -> None:
 
 
 def test_a_grant_is_answered_with_what_was_granted(http: Http) -> None:
-    """'Permission grant: scope, ttl_minutes ..., actions ..., agent (string), grant_id (string, returned)'."""
-    answer = http.post(f"{PERM}/grant", {**NGINX, "scope": "/etc//./nginx/x/../*.conf", "actions": ["write", "read", "write"]})
+    """'Permission grant:
+
+    scope, ttl_minutes ..., actions ..., agent (string), grant_id (string, returned)'.
+    """
+    answer = http.post(
+        f"{PERM}/grant",
+        {**NGINX, "scope": "/etc//./nginx/x/../*.conf", "actions": ["write", "read", "write"]},
+    )
 
     assert answer.json() == {
         "grant_id": answer.json()["grant_id"],
@@ -82,7 +102,12 @@ def test_an_agent_of_any_account_is_allowed_what_was_granted(http: Http, agent: 
     answer = check(agent, path="/etc//nginx/./nginx.conf")
 
     assert answer.pop("reason")
-    assert answer == {"allowed": True, "grant_id": grant_id, "expires_at": "2026-01-01T00:30:00.000Z", "path": "/etc/nginx/nginx.conf"}
+    assert answer == {
+        "allowed": True,
+        "grant_id": grant_id,
+        "expires_at": "2026-01-01T00:30:00.000Z",
+        "path": "/etc/nginx/nginx.conf",
+    }
 
 
 @pytest.mark.parametrize(
@@ -103,7 +128,10 @@ def test_an_agent_of_any_account_is_allowed_what_was_granted(http: Http, agent: 
     ids=str,
 )
 def test_nothing_else_is_allowed(http: Http, agent: Http, other: dict[str, Any]) -> None:
-    """'the agent performs only the checked action'; decisions.md: 'Only the named agent (or `*`) is allowed'."""
+    """'the agent performs only the checked action'; decisions.md:
+
+    'Only the named agent (or `*`) is allowed'.
+    """
     granted(http)
 
     assert check(agent, **other)["allowed"] is False
@@ -113,7 +141,11 @@ def test_a_grant_to_every_agent(http: Http, agent: Http) -> None:
     """decisions.md: 'Only the named agent (or `*`) is allowed'."""
     granted(http, agent="*")
 
-    assert [check(agent, agent=name)["allowed"] for name in ("robot", "somebody", "*")] == [True, True, True]
+    assert [check(agent, agent=name)["allowed"] for name in ("robot", "somebody", "*")] == [
+        True,
+        True,
+        True,
+    ]
 
 
 def test_of_several_grants_the_one_that_lasts_longest_is_named(http: Http, agent: Http) -> None:
@@ -125,7 +157,9 @@ def test_of_several_grants_the_one_that_lasts_longest_is_named(http: Http, agent
 
 
 @pytest.mark.parametrize("minutes", [1, 240])
-def test_at_the_moment_of_its_end_a_grant_is_over(http: Http, agent: Http, clock: testing.FrozenClock, minutes: int) -> None:
+def test_at_the_moment_of_its_end_a_grant_is_over(
+    http: Http, agent: Http, clock: testing.FrozenClock, minutes: int
+) -> None:
     """'time-limited'; decisions.md: 'only until expiry or revocation'."""
     granted(http, ttl_minutes=minutes)
     clock.advance(minutes * 60_000 - 1)
@@ -139,11 +173,31 @@ WRONG: dict[str, dict[str, list[Any]]] = {
     "grant": {
         "ttl_minutes": [0, -1, 241, 10**30, True, False, "240", 240.0, 1.5, None, [5]],
         "actions": [[], ["read", "chmod"], ["READ"], "read", None, [1], ["read"] * 5],
-        "scope": ["", "etc", "./etc", "/a\0b", 5, None, "/a" * 129, "/" + "a" * limits.SCOPE_CHARACTERS_MAX],
+        "scope": [
+            "",
+            "etc",
+            "./etc",
+            "/a\0b",
+            5,
+            None,
+            "/a" * 129,
+            "/" + "a" * limits.SCOPE_CHARACTERS_MAX,
+        ],
         "agent": ["", 5, None, "a\0b", "a" * 257],
     },
     "check": {
-        "path": ["", "etc", "~/x", "/a\0b", "/etc/*", 5, None, ["/etc"], "/a" * 129, "/" + "a" * limits.PATH_CHARACTERS_MAX],
+        "path": [
+            "",
+            "etc",
+            "~/x",
+            "/a\0b",
+            "/etc/*",
+            5,
+            None,
+            ["/etc"],
+            "/a" * 129,
+            "/" + "a" * limits.PATH_CHARACTERS_MAX,
+        ],
         "action": ["", "Read", "chmod", 1, None, ["read"]],
         "agent": ["", 5, None, "a\0b"],
     },
@@ -151,19 +205,39 @@ WRONG: dict[str, dict[str, list[Any]]] = {
         "grant_id": ["", 5, None],
         "path": ["", "etc", "/a\0b", None],
         "action": ["chmod", None],
-        "result": ["", " \n", 5, None, "a\0b", {"code": 0}, "r" * (limits.RESULT_CHARACTERS_MAX + 1)],
+        "result": [
+            "",
+            " \n",
+            5,
+            None,
+            "a\0b",
+            {"code": 0},
+            "r" * (limits.RESULT_CHARACTERS_MAX + 1),
+        ],
     },
     "revoke": {"grant_id": ["", 5, None, ["g"]]},
 }
-WRONG_ONES = [(path, name, value) for path, fields in WRONG.items() for name, values in fields.items() for value in values]
+WRONG_ONES = [
+    (path, name, value)
+    for path, fields in WRONG.items()
+    for name, values in fields.items()
+    for value in values
+]
 
 
 @pytest.mark.parametrize(
-    ("path", "name", "value"), WRONG_ONES, ids=[f"{path} {name} {str(value)[:12]!r}" for path, name, value in WRONG_ONES]
+    ("path", "name", "value"),
+    WRONG_ONES,
+    ids=[f"{path} {name} {str(value)[:12]!r}" for path, name, value in WRONG_ONES],
 )
 def test_a_wrong_value_is_refused_and_named(http: Http, path: str, name: str, value: Any) -> None:
     """'ttl_minutes (integer, at most 240)', 'actions (list drawn from read, write, exec, delete)'."""
-    good = {"grant": NGINX, "check": WRITE, "log": {"grant_id": "g_1", **WRITE, "result": "done"}, "revoke": {"grant_id": "g_1"}}[path]
+    good = {
+        "grant": NGINX,
+        "check": WRITE,
+        "log": {"grant_id": "g_1", **WRITE, "result": "done"},
+        "revoke": {"grant_id": "g_1"},
+    }[path]
     answer = http.post(f"{PERM}/{path}", {**good, name: value})
 
     assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
@@ -171,9 +245,16 @@ def test_a_wrong_value_is_refused_and_named(http: Http, path: str, name: str, va
     assert kept(http) == NOTHING
 
 
-@pytest.mark.parametrize(("path", "name"), [(path, name) for path, fields in WRONG.items() for name in fields])
+@pytest.mark.parametrize(
+    ("path", "name"), [(path, name) for path, fields in WRONG.items() for name in fields]
+)
 def test_a_missing_field_is_refused_and_named(http: Http, path: str, name: str) -> None:
-    good = {"grant": NGINX, "check": WRITE, "log": {"grant_id": "g_1", **WRITE, "result": "done"}, "revoke": {"grant_id": "g_1"}}[path]
+    good = {
+        "grant": NGINX,
+        "check": WRITE,
+        "log": {"grant_id": "g_1", **WRITE, "result": "done"},
+        "revoke": {"grant_id": "g_1"},
+    }[path]
     answer = http.post(f"{PERM}/{path}", {key: value for key, value in good.items() if key != name})
 
     assert answer.status_code == 422
@@ -185,10 +266,22 @@ class TestOwnerOnly:
 
     @pytest.mark.parametrize(
         ("account", "key"),
-        [("robots", {}), ("robots", {"read_only": True}), ("owner", {"read_only": True}), ("owner", {"user_id": "owner"})],
-        ids=["an agent", "an agent that reads", "an owner's key that reads", "an owner's key with a pin"],
+        [
+            ("robots", {}),
+            ("robots", {"read_only": True}),
+            ("owner", {"read_only": True}),
+            ("owner", {"user_id": "owner"}),
+        ],
+        ids=[
+            "an agent",
+            "an agent that reads",
+            "an owner's key that reads",
+            "an owner's key with a pin",
+        ],
     )
-    def test_others_neither_grant_nor_revoke_nor_read_the_trail(self, http: Http, account: str, key: dict[str, Any]) -> None:
+    def test_others_neither_grant_nor_revoke_nor_read_the_trail(
+        self, http: Http, account: str, key: dict[str, Any]
+    ) -> None:
         grant_id = granted(http)
         other, before = http.as_account(account, **key), kept(http)
 
@@ -200,13 +293,24 @@ class TestOwnerOnly:
         assert check(http)["allowed"] is True
 
     @pytest.mark.parametrize(
-        ("method", "path"), [("POST", "check"), ("POST", "grant"), ("POST", "log"), ("POST", "revoke"), ("GET", "audit")]
+        ("method", "path"),
+        [
+            ("POST", "check"),
+            ("POST", "grant"),
+            ("POST", "log"),
+            ("POST", "revoke"),
+            ("GET", "audit"),
+        ],
     )
     def test_nobody_does_anything_without_a_key(self, http: Http, method: str, path: str) -> None:
         assert http.with_key(None).ask(method, f"{PERM}/{path}", json={}).status_code == 401
 
     def test_a_read_only_key_neither_checks_nor_logs(self, http: Http) -> None:
-        """decisions.md: 'A read-only key's ... writes answer 403'; both write the trail, and an error is no permission."""
+        """decisions.md:
+
+        'A read-only key's ... writes answer 403'; both write the trail, and an error is no
+        permission.
+        """
         grant_id = granted(http)
         reader = http.as_account("robots", read_only=True)
 
@@ -254,17 +358,33 @@ class TestLogging:
         grant_id = granted(http)
         check(agent)
 
-        assert logged(agent, grant_id, path="/etc//nginx/nginx.conf", result="1024 now").json() == {"logged": True, "seq": 3}
+        assert logged(agent, grant_id, path="/etc//nginx/nginx.conf", result="1024 now").json() == {
+            "logged": True,
+            "seq": 3,
+        }
         assert (
-            audit(http)["entries"][-1] | {"path": WRITE["path"], "result": "1024 now", "check": 2, "agent": "robot"}
+            audit(http)["entries"][-1]
+            | {"path": WRITE["path"], "result": "1024 now", "check": 2, "agent": "robot"}
             == audit(http)["entries"][-1]
         )
 
     @pytest.mark.parametrize(
-        "other", [{"grant_id": "g_none"}, {"path": "/etc/nginx/other.conf"}, {"action": "read"}, {"path": "/etc/nginx/NGINX.conf"}], ids=str
+        "other",
+        [
+            {"grant_id": "g_none"},
+            {"path": "/etc/nginx/other.conf"},
+            {"action": "read"},
+            {"path": "/etc/nginx/NGINX.conf"},
+        ],
+        ids=str,
     )
-    def test_what_no_check_allowed_is_refused(self, http: Http, agent: Http, other: dict[str, Any]) -> None:
-        """decisions.md: '`log` is refused (409) when no check allowed that grant, path and action first'."""
+    def test_what_no_check_allowed_is_refused(
+        self, http: Http, agent: Http, other: dict[str, Any]
+    ) -> None:
+        """decisions.md:
+
+        '`log` is refused (409) when no check allowed that grant, path and action first'.
+        """
         grant_id = granted(http)
         check(agent)
         before = kept(http)
@@ -286,7 +406,9 @@ class TestLogging:
         assert logged(http.as_account("others"), grant_id).status_code == 409
         assert logged(http.as_account("robots"), grant_id).status_code == 200
 
-    def test_what_was_done_in_time_is_logged_after_the_end(self, http: Http, agent: Http, clock: testing.FrozenClock) -> None:
+    def test_what_was_done_in_time_is_logged_after_the_end(
+        self, http: Http, agent: Http, clock: testing.FrozenClock
+    ) -> None:
         grant_id = granted(http, ttl_minutes=1)
         check(agent)
         clock.advance(120_000)
@@ -304,14 +426,23 @@ class TestRepeats:
     def test_a_repeated_write_is_done_once(self, http: Http, path: str) -> None:
         grant_id = granted(http)
         check(http)
-        body = {"grant": NGINX, "log": {**WRITE, "grant_id": grant_id, "result": "done"}, "revoke": {"grant_id": grant_id}}[path]
+        body = {
+            "grant": NGINX,
+            "log": {**WRITE, "grant_id": grant_id, "result": "done"},
+            "revoke": {"grant_id": grant_id},
+        }[path]
         first = http.post(f"{PERM}/{path}", body, headers=self.KEY)
         before = kept(http)
         again = http.post(f"{PERM}/{path}", body, headers=self.KEY)
 
         assert (first.json(), again.headers["idempotent-replayed"]) == (again.json(), "true")
         assert kept(http) == before
-        assert http.post(f"{PERM}/{path}", {**body, "grant_id": "g_x", "agent": "x"}, headers=self.KEY).status_code == 409
+        assert (
+            http.post(
+                f"{PERM}/{path}", {**body, "grant_id": "g_x", "agent": "x"}, headers=self.KEY
+            ).status_code
+            == 409
+        )
 
     def test_a_check_is_never_answered_from_before(self, http: Http) -> None:
         """An answer given again would allow what was revoked meanwhile."""
@@ -319,7 +450,10 @@ class TestRepeats:
         first = http.post(f"{PERM}/check", WRITE, headers=self.KEY).json()
         http.post(f"{PERM}/revoke", {"grant_id": grant_id})
 
-        assert (first["allowed"], http.post(f"{PERM}/check", WRITE, headers=self.KEY).json()["allowed"]) == (True, False)
+        assert (
+            first["allowed"],
+            http.post(f"{PERM}/check", WRITE, headers=self.KEY).json()["allowed"],
+        ) == (True, False)
 
 
 class TestAudit:
@@ -341,7 +475,13 @@ class TestAudit:
             (4, "log", "robots"),
             (5, "revoke", "owner"),
         ]
-        assert [entry.get("allowed") for entry in found["entries"]] == [False, None, True, None, None]
+        assert [entry.get("allowed") for entry in found["entries"]] == [
+            False,
+            None,
+            True,
+            None,
+            None,
+        ]
         assert [entry.get("grant_id") for entry in found["entries"]] == [None, *[grant_id] * 4]
         assert (found["chain_valid"], found["next"]) == (True, None)
 
@@ -366,15 +506,35 @@ class TestAudit:
             audit(http, after=99),
         ]
 
-        assert [[entry["seq"] for entry in page["entries"]] for page in pages] == [[1, 2], [3, 4], [5], [], []]
+        assert [[entry["seq"] for entry in page["entries"]] for page in pages] == [
+            [1, 2],
+            [3, 4],
+            [5],
+            [],
+            [],
+        ]
         assert [page["next"] for page in pages] == [2, 4, None, None, None]
         assert [page["chain_valid"] for page in pages] == [True] * 5
 
     def test_an_empty_trail_is_whole(self, http: Http) -> None:
-        assert audit(http) == {"entries": [], "next": None, "chain_valid": True, "head": {"seq": 0, "hash": "0" * 64}}
+        assert audit(http) == {
+            "entries": [],
+            "next": None,
+            "chain_valid": True,
+            "head": {"seq": 0, "hash": "0" * 64},
+        }
 
     @pytest.mark.parametrize(
-        "wrong", ["limit=0", "limit=501", "limit=x", "after=-1", "after=true", "after=1&after=2", "after=99999999999999999"]
+        "wrong",
+        [
+            "limit=0",
+            "limit=501",
+            "limit=x",
+            "after=-1",
+            "after=true",
+            "after=1&after=2",
+            "after=99999999999999999",
+        ],
     )
     def test_a_wrong_parameter_is_refused(self, http: Http, wrong: str) -> None:
         assert http.get(f"{PERM}/audit?{wrong}").status_code == 422
@@ -389,8 +549,14 @@ class TestTheirRate:
         yield replace(made, settings=replace(made.settings, rate_sysperm_per_minute=2))
         made.close()
 
-    def test_past_its_limit_a_key_is_answered_429_and_leaves_no_entry(self, http: Http, agent: Http) -> None:
-        answers = [agent.post(f"{PERM}/check", WRITE), logged(agent, "g_none"), agent.post(f"{PERM}/check", WRITE)]
+    def test_past_its_limit_a_key_is_answered_429_and_leaves_no_entry(
+        self, http: Http, agent: Http
+    ) -> None:
+        answers = [
+            agent.post(f"{PERM}/check", WRITE),
+            logged(agent, "g_none"),
+            agent.post(f"{PERM}/check", WRITE),
+        ]
 
         assert [answer.status_code for answer in answers] == [200, 409, 429]
         assert kept(http)["audit"] == 1
@@ -407,7 +573,9 @@ class TestTheirRate:
 class TestGrantsInForce:
     """Ours: GET /api/v7/sysperm/grants."""
 
-    def test_they_are_listed_newest_first_with_the_time_they_have_left(self, http: Http, clock: testing.FrozenClock) -> None:
+    def test_they_are_listed_newest_first_with_the_time_they_have_left(
+        self, http: Http, clock: testing.FrozenClock
+    ) -> None:
         first = granted(http, ttl_minutes=240)
         clock.advance(1_500)
         second = granted(http, agent="*", actions=["exec"], scope="/opt/")
@@ -430,9 +598,15 @@ class TestGrantsInForce:
             ],
             "next": None,
         }
-        assert (found["grants"][1]["grant_id"], found["grants"][1]["seconds_left"], key_id) == (first, 4 * 3600 - 1, 1)
+        assert (found["grants"][1]["grant_id"], found["grants"][1]["seconds_left"], key_id) == (
+            first,
+            4 * 3600 - 1,
+            1,
+        )
 
-    def test_what_ended_or_was_revoked_is_not_among_them(self, http: Http, clock: testing.FrozenClock) -> None:
+    def test_what_ended_or_was_revoked_is_not_among_them(
+        self, http: Http, clock: testing.FrozenClock
+    ) -> None:
         short, revoked, kept = granted(http, ttl_minutes=1), granted(http), granted(http)
         http.post(f"{PERM}/revoke", {"grant_id": revoked})
         before = [one["grant_id"] for one in http.get(f"{PERM}/grants").json()["grants"]]
@@ -445,7 +619,9 @@ class TestGrantsInForce:
         given = [granted(http) for _ in range(5)]
         seen, before = [], None
         while True:
-            page = http.get(f"{PERM}/grants", params={"limit": 2} | ({"before": before} if before else {})).json()
+            page = http.get(
+                f"{PERM}/grants", params={"limit": 2} | ({"before": before} if before else {})
+            ).json()
             seen.append([one["grant_id"] for one in page["grants"]])
             before = page["next"]
             if before is None:
@@ -457,11 +633,21 @@ class TestGrantsInForce:
     def test_only_the_owner_reads_them(self, http: Http, agent: Http) -> None:
         """'Only the owner may grant or revoke system permissions and read the audit trail'."""
         granted(http)
-        pinned, reads = http.as_account("owner", user_id="ada"), http.as_account("owner", read_only=True)
+        pinned, reads = (
+            http.as_account("owner", user_id="ada"),
+            http.as_account("owner", read_only=True),
+        )
 
-        assert [one.get(f"{PERM}/grants").status_code for one in (agent, pinned, reads, http)] == [403, 403, 403, 200]
+        assert [one.get(f"{PERM}/grants").status_code for one in (agent, pinned, reads, http)] == [
+            403,
+            403,
+            403,
+            200,
+        ]
 
-    def test_a_grant_that_was_given_before_globs_were_noted_allows_all_the_same(self, http: Http, agent: Http) -> None:
+    def test_a_grant_that_was_given_before_globs_were_noted_allows_all_the_same(
+        self, http: Http, agent: Http
+    ) -> None:
         grant_id = granted(http)
         http.context.store.write(lambda tx: tx.run("update grants set glob = null"))
 

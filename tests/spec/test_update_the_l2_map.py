@@ -12,7 +12,9 @@ PATH = "/api/v7/memory/map"
 
 def l1(http: Http, text: str, session_id: str = "s", user_id: str = "owner") -> str:
     """An L1 of one turn; its id."""
-    receipts = http.remember(f"About {text}", "Noted.", session_id=session_id, user_id=user_id, l1_summary=text)["receipts"]
+    receipts = http.remember(
+        f"About {text}", "Noted.", session_id=session_id, user_id=user_id, l1_summary=text
+    )["receipts"]
     return str(next(receipt["id"] for receipt in receipts if receipt["part"] == "l1_summary"))
 
 
@@ -24,8 +26,14 @@ def made(http: Http, user_id: str = "owner", **more: Any) -> Any:
 
 
 def test_it_is_made_of_sentences_of_the_l1s_word_for_word(http: Http) -> None:
-    """decisions.md: 'builds the map from the stored L1s ... by headline extraction'; issue: 'never invent'."""
-    first, second = l1(http, "The roof was mended by Holm. All of the work cost 840 euros."), l1(http, "Ada moved to Oslo in May.", "t")
+    """decisions.md:
+
+    'builds the map from the stored L1s ... by headline extraction'; issue: 'never invent'.
+    """
+    first, second = (
+        l1(http, "The roof was mended by Holm. All of the work cost 840 euros."),
+        l1(http, "Ada moved to Oslo in May.", "t"),
+    )
     answer = made(http)
 
     assert (answer["updated"], answer["l1_count"], answer["version"]) == (True, 2, 1)
@@ -54,7 +62,10 @@ def test_what_the_agent_wrote_stays_in_front(http: Http) -> None:
     http.post("/api/v7/remember", {"l2_map": "Ada: Oslo since May."})
     later = l1(http, "Ada bought a boat in June.")
 
-    assert made(http)["map_text"].splitlines() == ["Ada: Oslo since May.", f"- 2026-01-01 Ada bought a boat in June. ({later})"]
+    assert made(http)["map_text"].splitlines() == [
+        "Ada: Oslo since May.",
+        f"- 2026-01-01 Ada bought a boat in June. ({later})",
+    ]
 
 
 def test_every_version_stays_readable(http: Http) -> None:
@@ -65,8 +76,18 @@ def test_every_version_stays_readable(http: Http) -> None:
     made(http)
 
     first, newest = http.get(PATH, params={"version": 1}).json(), http.get(PATH).json()
-    assert (first["map_text"], first["made_by"], first["l1_count"], first["version"]) == ("Ada: Oslo.", "agent", 1, 1)
-    assert (newest["made_by"], newest["l1_count"], newest["version"], newest["versions"]) == ("headlines", 2, 2, 2)
+    assert (first["map_text"], first["made_by"], first["l1_count"], first["version"]) == (
+        "Ada: Oslo.",
+        "agent",
+        1,
+        1,
+    )
+    assert (newest["made_by"], newest["l1_count"], newest["version"], newest["versions"]) == (
+        "headlines",
+        2,
+        2,
+        2,
+    )
     assert http.get(PATH, params={"version": 3}).status_code == 404
 
 
@@ -80,7 +101,10 @@ def test_only_so_many_of_the_latest_sessions(http: Http) -> None:
 
 
 def test_of_no_session_there_is_nothing_to_make_and_the_map_stays(http: Http) -> None:
-    """Issue, Bad input: 'nothing stored by halves': an empty map never takes the place of one that says something."""
+    """Issue, Bad input:
+
+    'nothing stored by halves': an empty map never takes the place of one that says something.
+    """
     l1(http, "Ada moved to Oslo in May.")
     first, none = made(http), made(http, session_count=0)
 
@@ -90,11 +114,19 @@ def test_of_no_session_there_is_nothing_to_make_and_the_map_stays(http: Http) ->
 def test_a_map_without_any_l1_is_the_agents_own(http: Http) -> None:
     http.post("/api/v7/remember", {"l2_map": "Ada: Oslo since May.\n"})
 
-    assert made(http) == {"updated": False, "map_text": "Ada: Oslo since May.", "l1_count": 0, "version": 1}
+    assert made(http) == {
+        "updated": False,
+        "map_text": "Ada: Oslo since May.",
+        "l1_count": 0,
+        "version": 1,
+    }
 
 
 def test_a_map_sent_again_under_one_key_is_made_once(http: Http) -> None:
-    """decisions.md: 'Writes accept `Idempotency-Key` (24 h): the same key and body gives the first answer again.'"""
+    """decisions.md:
+
+    'Writes accept `Idempotency-Key` (24 h): the same key and body gives the first answer again.'
+    """
     l1(http, "Ada moved to Oslo in May.")
     body, headers = {"user_id": "owner"}, {"Idempotency-Key": "k"}
     first = http.post(PATH, body, headers=headers).json()
@@ -107,7 +139,9 @@ def test_a_map_sent_again_under_one_key_is_made_once(http: Http) -> None:
 def test_a_map_ends_what_was_due(http: Http) -> None:
     """decisions.md: 'L2 due: 10 L1s since the last map.'"""
     for number in range(10):
-        due = http.remember(f"q{number}", "r", l1_summary=f"Part {number} of the work was done.")["l2_due"]
+        due = http.remember(f"q{number}", "r", l1_summary=f"Part {number} of the work was done.")[
+            "l2_due"
+        ]
         assert due == (number == 9)
 
     made(http)
@@ -120,18 +154,33 @@ def test_the_map_of_one_is_not_the_map_of_another(http: Http) -> None:
 
     assert made(http, "bob")["l1_count"] == 0
     assert http.as_account("bob").get(PATH, params={"user_id": "ada"}).status_code == 404
-    assert http.as_account("owner", user_id="bob").get(PATH, params={"user_id": "ada"}).status_code == 403
+    assert (
+        http.as_account("owner", user_id="bob").get(PATH, params={"user_id": "ada"}).status_code
+        == 403
+    )
     assert http.as_account("owner", user_id="bob").post(PATH, {"user_id": "ada"}).status_code == 403
-    assert http.as_account("owner", read_only=True).post(PATH, {"user_id": "ada"}).status_code == 403
+    assert (
+        http.as_account("owner", read_only=True).post(PATH, {"user_id": "ada"}).status_code == 403
+    )
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"user_id": None}, {"user_id": ""}, {"session_count": -1}, {"session_count": "2"}, {"session_count": 1.0}]
+    "wrong",
+    [
+        {"user_id": None},
+        {"user_id": ""},
+        {"session_count": -1},
+        {"session_count": "2"},
+        {"session_count": 1.0},
+    ],
 )
 def test_what_is_wrong_is_refused(http: Http, wrong: dict[str, Any]) -> None:
     answer = http.post(PATH, {"user_id": "owner", **wrong})
 
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, f"/{next(iter(wrong))}")
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (
+        422,
+        f"/{next(iter(wrong))}",
+    )
 
 
 @pytest.mark.parametrize("version", ["0", "-1", "one", "1.0", "٥", "", "9" * 30])
@@ -145,4 +194,7 @@ def test_a_version_is_a_whole_number_from_one(http: Http, version: str) -> None:
 def test_a_parameter_given_twice_is_refused(http: Http, query: str) -> None:
     answer = http.get(f"{PATH}?{query}")
 
-    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, f"/{query.partition('=')[0]}")
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (
+        422,
+        f"/{query.partition('=')[0]}",
+    )

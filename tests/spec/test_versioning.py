@@ -17,13 +17,21 @@ DOORS = {
     "/docs/style.css",
     "/llms.txt",
 }  # decisions.md, Status record and doors
-OPENAI = {"/v1/chat/completions", "/v1/models"}  # decisions.md, Paths and words of our own: the OpenAI-compatible door
+OPENAI = {
+    "/v1/chat/completions",
+    "/v1/models",
+}  # decisions.md, Paths and words of our own: the OpenAI-compatible door
 UNVERSIONED = {"/api/execute/code"}
 
 
 def test_paths_carry_the_version_prefix() -> None:
-    """'Most paths carry the prefix /api/v7/. The sandbox path /api/execute/code has no version segment.'"""
-    assert {e.path for e in ROUTES if not e.path.startswith("/api/v7/")} == DOORS | UNVERSIONED | OPENAI
+    """'Most paths carry the prefix /api/v7/.
+
+    The sandbox path /api/execute/code has no version segment.'
+    """
+    assert {
+        e.path for e in ROUTES if not e.path.startswith("/api/v7/")
+    } == DOORS | UNVERSIONED | OPENAI
 
 
 def test_the_interface_description_is_labelled_8_3(http: Http) -> None:

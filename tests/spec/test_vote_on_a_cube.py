@@ -38,17 +38,27 @@ def test_the_answer_carries_the_status_and_the_votes(http: Http, cube_id: str) -
     """'The response carries cube_status'."""
     answer = vote(http, cube_id).json()
 
-    assert answer == {"voted": True, "cube_id": cube_id, "cube_status": "published", "votes": {"useful": 1, "useless": 0}}
+    assert answer == {
+        "voted": True,
+        "cube_id": cube_id,
+        "cube_status": "published",
+        "votes": {"useful": 1, "useless": 0},
+    }
 
 
 def test_irrelevant_is_minus_one_with_a_reason(http: Http, cube_id: str) -> None:
     """'agents supply it, and it is required for -1'."""
-    assert vote(http, cube_id, -1, reason="It is about pots.").json()["votes"] == {"useful": 0, "useless": 1}
+    assert vote(http, cube_id, -1, reason="It is about pots.").json()["votes"] == {
+        "useful": 0,
+        "useless": 1,
+    }
     assert vote(http, cube_id, 1, reason=None).status_code == 200
 
 
 @pytest.mark.parametrize("reason", [{}, {"reason": None}, {"reason": ""}, {"reason": " \n"}])
-def test_minus_one_without_a_reason_is_refused(http: Http, cube_id: str, reason: dict[str, Any]) -> None:
+def test_minus_one_without_a_reason_is_refused(
+    http: Http, cube_id: str, reason: dict[str, Any]
+) -> None:
     """decisions.md: 'A vote of -1 without a reason: 422'."""
     told = refused(http, {"cube_id": cube_id, "user_id": "owner", "vote": -1, **reason})
 
@@ -58,7 +68,9 @@ def test_minus_one_without_a_reason_is_refused(http: Http, cube_id: str, reason:
 @pytest.mark.parametrize("value", [0, 2, -2, "1", "-1", True, False, 1.0, 1.5, None, [1], 10**30])
 def test_any_other_vote_is_refused(http: Http, cube_id: str, value: Any) -> None:
     """'vote | Only 1 or -1 on the vote endpoint'."""
-    told = refused(http, {"cube_id": cube_id, "user_id": "owner", "vote": value, "reason": "because"})
+    told = refused(
+        http, {"cube_id": cube_id, "user_id": "owner", "vote": value, "reason": "because"}
+    )
 
     assert told["errors"][0]["pointer"] == "/vote"
 
@@ -68,7 +80,12 @@ def test_the_three_are_required(http: Http, cube_id: str, name: str) -> None:
     """'cube_id (string, required), user_id (string, required), vote (integer ..., required)'."""
     body = {"cube_id": cube_id, "user_id": "owner", "vote": 1}
 
-    assert refused(http, {key: value for key, value in body.items() if key != name})["errors"][0]["pointer"] == f"/{name}"
+    assert (
+        refused(http, {key: value for key, value in body.items() if key != name})["errors"][0][
+            "pointer"
+        ]
+        == f"/{name}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -93,22 +110,33 @@ def test_what_is_wrong_is_named(http: Http, cube_id: str, wrong: dict[str, Any])
 
 def test_the_longest_reason_is_kept_whole(http: Http, cube_id: str) -> None:
     assert vote(http, cube_id, -1, reason="ü" * limits.REASON_CHARACTERS_MAX).status_code == 200
-    assert http.context.store.read(lambda tx: tx.the("select reason from ratings")).reason == "ü" * limits.REASON_CHARACTERS_MAX
+    assert (
+        http.context.store.read(lambda tx: tx.the("select reason from ratings")).reason
+        == "ü" * limits.REASON_CHARACTERS_MAX
+    )
 
 
 def test_a_lone_surrogate_is_refused(http: Http, cube_id: str) -> None:
     before = http.rows()
 
-    assert http.post_bytes(PATH, b'{"cube_id": "\\ud800", "user_id": "owner", "vote": 1}').status_code == 422
+    assert (
+        http.post_bytes(PATH, b'{"cube_id": "\\ud800", "user_id": "owner", "vote": 1}').status_code
+        == 422
+    )
     assert http.rows() == before
 
 
-def test_a_cube_that_is_unknown_or_anothers_private_one_is_not_found(http: Http, context: Context) -> None:
+def test_a_cube_that_is_unknown_or_anothers_private_one_is_not_found(
+    http: Http, context: Context
+) -> None:
     """decisions.md: 'A vote on a cube the account cannot see: 404'."""
     private = Agent(context, "author").make().cube_id
     body = {"user_id": "owner", "vote": 1}
 
-    told = [refused(http, {**body, "cube_id": cube_id}, 404)["detail"] for cube_id in (private, "c_0000000000zzz", "c' or 1=1 --", "💥")]
+    told = [
+        refused(http, {**body, "cube_id": cube_id}, 404)["detail"]
+        for cube_id in (private, "c_0000000000zzz", "c' or 1=1 --", "💥")
+    ]
 
     assert len(set(told)) == 1
 
@@ -124,15 +152,24 @@ def test_a_pinned_key_votes_for_its_own_user_only(http: Http, cube_id: str) -> N
 
 def test_a_read_only_key_may_not(http: Http, cube_id: str) -> None:
     """decisions.md: 'its writes answer 403'."""
-    refused(http.as_account("owner", read_only=True), {"cube_id": cube_id, "user_id": "owner", "vote": 1}, 403)
+    refused(
+        http.as_account("owner", read_only=True),
+        {"cube_id": cube_id, "user_id": "owner", "vote": 1},
+        403,
+    )
 
 
 def test_another_user_of_the_account_is_the_same_voter(http: Http, cube_id: str) -> None:
     """decisions.md: 'One vote per account and cube; voting again replaces it'."""
     first = vote(http, cube_id).json()
-    second = http.post(PATH, {"cube_id": cube_id, "user_id": "bob", "vote": -1, "reason": "no"}).json()
+    second = http.post(
+        PATH, {"cube_id": cube_id, "user_id": "bob", "vote": -1, "reason": "no"}
+    ).json()
 
-    assert (first["votes"], second["votes"]) == ({"useful": 1, "useless": 0}, {"useful": 0, "useless": 1})
+    assert (first["votes"], second["votes"]) == (
+        {"useful": 1, "useless": 0},
+        {"useful": 0, "useless": 1},
+    )
     assert http.rows()["ratings"] == 1
 
 
@@ -144,4 +181,7 @@ def test_it_takes_an_idempotency_key(http: Http, cube_id: str) -> None:
     again = http.post(PATH, body, headers={"Idempotency-Key": "k"})
 
     assert again.json() == first.json()
-    assert vote(http.as_account("bob"), cube_id, user_id="bob").json()["votes"] == {"useful": 1, "useless": 1}
+    assert vote(http.as_account("bob"), cube_id, user_id="bob").json()["votes"] == {
+        "useful": 1,
+        "useless": 1,
+    }

@@ -1,4 +1,6 @@
-"""Writes until it is killed, from several threads; prints the name of each account once its write was answered."""
+"""Writes until it is killed, from several threads; prints the name of each account once its write
+was answered.
+"""
 
 import os
 import sys
@@ -14,9 +16,16 @@ store = SqliteStore(path)
 
 def keep(tx: Transaction, name: str) -> None:
     """Four rows that belong together."""
-    (account,) = tx.all("insert into accounts (name, role, created_ms) values (:name, 'member', 1) returning id", name=name)
+    (account,) = tx.all(
+        "insert into accounts (name, role, created_ms) values (:name, 'member', 1) returning id",
+        name=name,
+    )
     for user_id in ("one", "two", "three"):
-        tx.run("insert into spaces (account_id, user_id, created_ms) values (:account, :user_id, 1)", account=account.id, user_id=user_id)
+        tx.run(
+            "insert into spaces (account_id, user_id, created_ms) values (:account, :user_id, 1)",
+            account=account.id,
+            user_id=user_id,
+        )
 
 
 def work(thread: int) -> None:

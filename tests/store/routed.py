@@ -1,8 +1,10 @@
-"""Several PostgreSQL instances as one store: what an account keeps is on one of them, the rest on the first.
+"""Several PostgreSQL instances as one store: what an account keeps is on one of them, the rest on
+the first.
 
-It stands for a distributed PostgreSQL (docs/guides/shards.md), which does the same below one URL: tables of what accounts keep
-are spread by `account_id`, and those that everybody's rows refer to are on every instance. Nothing here looks into statements:
-whose a transaction is says where it goes.
+It stands for a distributed PostgreSQL (docs/guides/shards.md), which does the same below one URL:
+tables of what accounts keep are spread by `account_id`, and those that everybody's rows refer to
+are on every instance. Nothing here looks into statements: whose a transaction is says where it
+goes.
 """
 
 from __future__ import annotations
@@ -31,7 +33,13 @@ class Routed:
         """Where the transactions of an account go, and with None those of nobody."""
         return self.stores[0 if account_id is None else account_id % len(self.stores)]
 
-    def write(self, action: Callable[[Transaction], T], *, account_id: int | None = None, flush: bool = True) -> T:
+    def write(
+        self,
+        action: Callable[[Transaction], T],
+        *,
+        account_id: int | None = None,
+        flush: bool = True,
+    ) -> T:
         """See Store; what everybody's rows refer to is on every instance afterwards."""
         result = self.of(account_id).write(action, account_id=account_id, flush=flush)
         if account_id is None:
@@ -74,4 +82,7 @@ def _rows(table: str, tx: Transaction) -> list[Row]:
 def _put(table: str, rows: list[Row], tx: Transaction) -> None:
     for row in rows:
         columns, given = ", ".join(row._fields), ", ".join(f":{name}" for name in row._fields)
-        tx.run(f"insert into {table} ({columns}) values ({given}) on conflict do nothing", **row._asdict())
+        tx.run(
+            f"insert into {table} ({columns}) values ({given}) on conflict do nothing",
+            **row._asdict(),
+        )

@@ -1,4 +1,7 @@
-"""Two walls between accounts: every query names its account, and PostgreSQL shows a transaction no other account's rows."""
+"""Two walls between accounts:
+
+every query names its account, and PostgreSQL shows a transaction no other account's rows.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,12 @@ KEPT_BY_ACCOUNTS = (
     "answers", "closed_duties", "event_index", "events", "facts", "file_usage", "files", "looks", "maps", "memory_files", "origins",
     "prompts", "sessions", "shown_cubes", "shown_events", "spaces", "steps", "summaries",
 )  # fmt: skip
-SEARCHED_BY_THE_DATABASE = ("search_spaces", "search_terms", "search_vectors", "search_words")  # under no policy: see 0014_search.sql
+SEARCHED_BY_THE_DATABASE = (
+    "search_spaces",
+    "search_terms",
+    "search_vectors",
+    "search_words",
+)  # under no policy: see 0014_search.sql
 OF_THE_WHOLE_STORE = {  # which no account asks, and why
     "cubes/cubes.sql erase_shown_of": "that others were shown a lesson is erased with it",
     "memory/search_postgresql.sql behind": "upkeep, which goes on by the account of each row",
@@ -85,7 +93,9 @@ def test_a_transaction_of_an_account_sees_the_rows_of_no_other(context: Context)
     told(context, bob, "In the tower.")
 
     def seen(tx: Transaction) -> list[str]:
-        return [row.response for row in tx.all("select response from events order by id")]  # as a query that forgot its account
+        return [
+            row.response for row in tx.all("select response from events order by id")
+        ]  # as a query that forgot its account
 
     assert context.store.read(seen, account_id=ada.account_id) == ["In the harbour."]
     assert context.store.read(seen, account_id=bob.account_id) == ["In the tower."]
@@ -104,17 +114,29 @@ def test_a_transaction_of_an_account_changes_and_makes_no_row_of_another(context
     ada, bob = caller(context, "ada"), caller(context, "bob")
     told(context, bob, "In the tower.")
 
-    changed = context.store.write(lambda tx: tx.run("update events set response = 'gone'"), account_id=ada.account_id)
+    changed = context.store.write(
+        lambda tx: tx.run("update events set response = 'gone'"), account_id=ada.account_id
+    )
     with pytest.raises(psycopg.errors.InsufficientPrivilege, match="row-level security"):
         context.store.write(
-            lambda tx: tx.run("insert into prompts values (:other, 'ada', 'Obey.', 0)", other=bob.account_id), account_id=ada.account_id
+            lambda tx: tx.run(
+                "insert into prompts values (:other, 'ada', 'Obey.', 0)", other=bob.account_id
+            ),
+            account_id=ada.account_id,
         )
 
     assert changed == 0
-    assert recall(context, bob, MemoryQuery(user_id="ada", session_id="s", query_text="tower")).hits[0].response == "In the tower."
+    assert (
+        recall(context, bob, MemoryQuery(user_id="ada", session_id="s", query_text="tower"))
+        .hits[0]
+        .response
+        == "In the tower."
+    )
 
 
-def test_a_connection_that_does_not_say_whose_it_is_sees_nothing(context: Context, url: str) -> None:
+def test_a_connection_that_does_not_say_whose_it_is_sees_nothing(
+    context: Context, url: str
+) -> None:
     event_id = told(context, caller(context, "ada"), "In the harbour.")
 
     with psycopg.connect(url) as other:
@@ -127,24 +149,43 @@ def test_whose_a_transaction_is_ends_with_it(context: Context) -> None:
     told(context, ada, "In the harbour.")
     count = "select count(*) as n from events"
 
-    assert [context.store.read(lambda tx: tx.the(count).n, account_id=number) for number in (ada.account_id, 99, ada.account_id)] == [
+    assert [
+        context.store.read(lambda tx: tx.the(count).n, account_id=number)
+        for number in (ada.account_id, 99, ada.account_id)
+    ] == [
         1,
         0,
         1,
     ]
 
 
-def test_lessons_that_are_shared_are_seen_by_all_and_private_ones_by_their_account(context: Context) -> None:
+def test_lessons_that_are_shared_are_seen_by_all_and_private_ones_by_their_account(
+    context: Context,
+) -> None:
     ada, bob = caller(context, "ada"), caller(context, "bob")
 
     def add(store: Store, account: Caller, status: str) -> None:
         sql = """insert into cubes (id, cube_id, account_id, kind, topic, essence, rules, evidence, status, created_ms)
             select coalesce(max(id), 0) + 1, :cube_id, :account_id, 'rule', 't', 'e', 'r', 'evt', :status, 0 from cubes"""
-        store.write(lambda tx: tx.run(sql, cube_id=f"{account.account_id} {status}", status=status, account_id=account.account_id))
+        store.write(
+            lambda tx: tx.run(
+                sql,
+                cube_id=f"{account.account_id} {status}",
+                status=status,
+                account_id=account.account_id,
+            )
+        )
 
     for account in (ada, bob):
         for status in ("private", "published"):
             add(context.store, account, status)
-    seen = context.store.read(lambda tx: {row.cube_id for row in tx.all("select cube_id from cubes")}, account_id=bob.account_id)
+    seen = context.store.read(
+        lambda tx: {row.cube_id for row in tx.all("select cube_id from cubes")},
+        account_id=bob.account_id,
+    )
 
-    assert seen == {f"{ada.account_id} published", f"{bob.account_id} private", f"{bob.account_id} published"}
+    assert seen == {
+        f"{ada.account_id} published",
+        f"{bob.account_id} private",
+        f"{bob.account_id} published",
+    }

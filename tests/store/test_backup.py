@@ -1,4 +1,7 @@
-"""A copy of a store taken while it is in use: SQLite's own; a database server is backed up with its own means."""
+"""A copy of a store taken while it is in use:
+
+SQLite's own; a database server is backed up with its own means.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +30,14 @@ def add(store: Store, name: str) -> int:
 
 
 def names(store: Store) -> list[str]:
-    return [row.name for row in store.read(lambda tx: tx.all("select name from accounts order by name"))]
+    return [
+        row.name for row in store.read(lambda tx: tx.all("select name from accounts order by name"))
+    ]
 
 
-def test_a_backup_is_a_store_of_its_own_with_everything_answered_so_far(store: Store, tmp_path: Path) -> None:
+def test_a_backup_is_a_store_of_its_own_with_everything_answered_so_far(
+    store: Store, tmp_path: Path
+) -> None:
     for name in ("ada", "bob"):
         add(store, name)
     (tmp_path / "elsewhere").mkdir()
@@ -62,7 +69,14 @@ def test_a_backup_taken_under_writes_holds_whole_actions_only(store: Store, tmp_
     assert len(names(store)) == 600
     for n in range(3):
         copy = open_store(f"sqlite:{tmp_path / f'{n}.copy'}")
-        assert copy.read(lambda tx: tx.all("select created_ms from accounts group by created_ms having count(*) <> 2")) == []
+        assert (
+            copy.read(
+                lambda tx: tx.all(
+                    "select created_ms from accounts group by created_ms having count(*) <> 2"
+                )
+            )
+            == []
+        )
         copy.close()
 
 
@@ -75,7 +89,9 @@ def test_a_backup_never_overwrites(store: Store, tmp_path: Path) -> None:
     assert target.read_text() == "precious"
 
 
-def test_a_backup_that_cannot_be_written_says_so_and_leaves_nothing(store: Store, tmp_path: Path) -> None:
+def test_a_backup_that_cannot_be_written_says_so_and_leaves_nothing(
+    store: Store, tmp_path: Path
+) -> None:
     with pytest.raises(StoreUnavailable, match="nowhere"):
         store.backup(str(tmp_path / "nowhere" / "copy"))
 
@@ -90,5 +106,8 @@ def test_a_store_that_is_closed_is_not_copied(store: Store, tmp_path: Path) -> N
 
 
 def test_a_database_server_is_backed_up_with_its_own_means(tmp_path: Path) -> None:
-    with closing(open_store(empty_store("postgresql", tmp_path))) as store, pytest.raises(StoreUnavailable, match="pg_dump"):
+    with (
+        closing(open_store(empty_store("postgresql", tmp_path))) as store,
+        pytest.raises(StoreUnavailable, match="pg_dump"),
+    ):
         store.backup(str(tmp_path / "copy"))

@@ -18,7 +18,13 @@ from remembrancer.permissions.audit import verify
 from remembrancer.protocol.memory import Turn
 from remembrancer.store import Store, Transaction, open_store
 from remembrancer.store.transfer.catalog import tables
-from remembrancer.store.transfer.copy import CopyRefused, CopyUnfinished, copy, finish, refuse_unfinished
+from remembrancer.store.transfer.copy import (
+    CopyRefused,
+    CopyUnfinished,
+    copy,
+    finish,
+    refuse_unfinished,
+)
 from remembrancer.store.transfer.digest import held
 
 PLACE = "where the source is"
@@ -26,7 +32,9 @@ _NAMES = itertools.count(1)  # of people who are not there
 
 
 @pytest.fixture(scope="module", params=ENGINES)
-def used(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def used(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, str]:
     """The data folder and the store of a service that was used for everything, on each engine."""
     folder = tmp_path_factory.mktemp("used")
     url = empty_store(str(request.param), folder)
@@ -57,7 +65,9 @@ class Stopped(Exception):
     """Thrown where a copy is to stop."""
 
 
-def stopping_after(rows: int) -> Callable[[str, int], AbstractContextManager[Callable[[int], None]]]:
+def stopping_after(
+    rows: int,
+) -> Callable[[str, int], AbstractContextManager[Callable[[int], None]]]:
     """A progress that ends everything once so many rows were copied."""
     left = [rows]
 
@@ -85,14 +95,20 @@ def test_a_copy_holds_every_row_of_every_table_and_no_other(source: Store, targe
     assert set(here) ^ set(there) <= {"cubes_made"}
 
 
-def test_a_copy_gives_the_same_answers(used: tuple[Path, str], source: Store, target: Store) -> None:
+def test_a_copy_gives_the_same_answers(
+    used: tuple[Path, str], source: Store, target: Store
+) -> None:
     copy(source, target, place=PLACE, progress=silent)
     finish(target)
 
-    assert answers(testing.context(used[0], store=source)) == answers(testing.context(used[0], store=target))
+    assert answers(testing.context(used[0], store=source)) == answers(
+        testing.context(used[0], store=target)
+    )
 
 
-def test_the_audit_trail_of_a_copy_verifies(used: tuple[Path, str], source: Store, target: Store) -> None:
+def test_the_audit_trail_of_a_copy_verifies(
+    used: tuple[Path, str], source: Store, target: Store
+) -> None:
     copy(source, target, place=PLACE, progress=silent)
 
     trails = [verify(testing.context(used[0], store=store), None) for store in (source, target)]
@@ -100,7 +116,9 @@ def test_the_audit_trail_of_a_copy_verifies(used: tuple[Path, str], source: Stor
     assert trails[0].seq == 3
 
 
-def test_a_copy_is_written_to_like_any_store(used: tuple[Path, str], source: Store, target: Store) -> None:
+def test_a_copy_is_written_to_like_any_store(
+    used: tuple[Path, str], source: Store, target: Store
+) -> None:
     """Numbers given from now on are new ones: of events, of sessions and of cubes."""
     copy(source, target, place=PLACE, progress=silent)
     finish(target)
@@ -117,7 +135,11 @@ def test_a_copy_is_written_to_like_any_store(used: tuple[Path, str], source: Sto
     remember(context, caller_for(context, "owner"), turn)
 
     after = {one.table: one.rows for one in held(target)}
-    assert {name: after[name] - before[name] for name in ("events", "sessions", "cubes")} == {"events": 1, "sessions": 1, "cubes": 1}
+    assert {name: after[name] - before[name] for name in ("events", "sessions", "cubes")} == {
+        "events": 1,
+        "sessions": 1,
+        "cubes": 1,
+    }
 
 
 @pytest.mark.parametrize("rows", [1, 150, 1_300, 3_000])
@@ -128,11 +150,15 @@ def test_a_copy_that_was_stopped_is_gone_on_with(source: Store, target: Store, r
     assert copy(source, target, place=PLACE, progress=silent).is_same
 
 
-def test_another_run_brings_over_what_was_added_changed_and_erased(source: Store, target: Store) -> None:
+def test_another_run_brings_over_what_was_added_changed_and_erased(
+    source: Store, target: Store
+) -> None:
     def add(tx: Transaction) -> None:
         tx.run("insert into accounts (name, role, created_ms) values ('late', 'member', 1)")
         tx.run("update accounts set outside_models = 1 - outside_models where name = 'bob'")
-        tx.run("delete from origins where origin in (select origin from origins order by origin limit 3)")
+        tx.run(
+            "delete from origins where origin in (select origin from origins order by origin limit 3)"
+        )
         tx.run("update cube_revision set revision = revision + 1")
 
     copy(source, target, place=PLACE, progress=silent)
@@ -145,7 +171,9 @@ def test_another_run_brings_over_what_was_added_changed_and_erased(source: Store
     assert copy(source, target, place=PLACE, progress=silent).is_same
 
 
-def test_what_is_written_during_a_copy_is_noticed_and_left_for_the_next_run(used: tuple[Path, str], source: Store, target: Store) -> None:
+def test_what_is_written_during_a_copy_is_noticed_and_left_for_the_next_run(
+    used: tuple[Path, str], source: Store, target: Store
+) -> None:
     """As by a server that goes on."""
     with closing(open_store(used[1], durability="normal")) as server:
 
@@ -153,7 +181,9 @@ def test_what_is_written_during_a_copy_is_noticed_and_left_for_the_next_run(used
             fail = "insert into sign_in_failures (digest, failures, last_ms) values (:digest, 1, 1)"
             server.write(lambda tx: tx.run(fail, digest=next(_NAMES).to_bytes(32, "big")))
 
-        during = copy(source, target, place=PLACE, progress=lambda _what, _rows: nullcontext(advance))
+        during = copy(
+            source, target, place=PLACE, progress=lambda _what, _rows: nullcontext(advance)
+        )
     after = copy(source, target, place=PLACE, progress=silent)
 
     assert (during.is_same, during.has_moved_on) == (True, True)
@@ -161,7 +191,11 @@ def test_what_is_written_during_a_copy_is_noticed_and_left_for_the_next_run(used
 
 
 def test_a_store_with_rows_is_not_copied_into(source: Store, target: Store) -> None:
-    target.write(lambda tx: tx.run("insert into accounts (name, role, created_ms) values ('someone', 'owner', 1)"))
+    target.write(
+        lambda tx: tx.run(
+            "insert into accounts (name, role, created_ms) values ('someone', 'owner', 1)"
+        )
+    )
 
     with pytest.raises(CopyRefused, match="not empty, there are rows in accounts"):
         copy(source, target, place=PLACE, progress=silent)
@@ -174,12 +208,17 @@ def test_the_copy_of_another_store_is_not_gone_on_with(source: Store, target: St
         copy(source, target, place=PLACE, progress=silent)
 
 
-def test_an_unfinished_copy_is_neither_served_nor_copied(source: Store, target: Store, tmp_path: Path) -> None:
+def test_an_unfinished_copy_is_neither_served_nor_copied(
+    source: Store, target: Store, tmp_path: Path
+) -> None:
     copy(source, target, place=PLACE, progress=silent)
 
     with pytest.raises(CopyUnfinished, match=PLACE):
         refuse_unfinished(target)
-    with closing(open_store(f"sqlite:{tmp_path / 'third'}")) as third, pytest.raises(CopyRefused, match="is an unfinished copy itself"):
+    with (
+        closing(open_store(f"sqlite:{tmp_path / 'third'}")) as third,
+        pytest.raises(CopyRefused, match="is an unfinished copy itself"),
+    ):
         copy(target, third, place="the copy", progress=silent)
     finish(target)
     refuse_unfinished(target)
@@ -200,7 +239,9 @@ def test_a_copy_that_another_run_finished_is_left_alone(source: Store, target: S
 def test_an_audit_trail_of_its_own_stays(source: Store, target: Store) -> None:
     """Entries are never changed or removed, not by a copy either."""
     copy(source, target, place=PLACE, progress=silent)
-    target.write(lambda tx: tx.run("insert into audit (seq, entry, hash) values (4, 'another', 'hash')"))
+    target.write(
+        lambda tx: tx.run("insert into audit (seq, entry, hash) values (4, 'another', 'hash')")
+    )
 
     with pytest.raises(CopyRefused, match="audit trail of the target"):
         copy(source, target, place=PLACE, progress=silent)
@@ -208,7 +249,10 @@ def test_an_audit_trail_of_its_own_stays(source: Store, target: Store) -> None:
 
 def test_text_that_postgresql_cannot_keep_is_named(tmp_path: Path) -> None:
     add = "insert into accounts (name, role, created_ms) values (:name, 'owner', 1)"
-    with closing(open_store(empty_store("sqlite", tmp_path))) as one, closing(open_store(empty_store("postgresql", tmp_path))) as other:
+    with (
+        closing(open_store(empty_store("sqlite", tmp_path))) as one,
+        closing(open_store(empty_store("postgresql", tmp_path))) as other,
+    ):
         one.write(lambda tx: tx.run(add, name="a\0b"))
 
         with pytest.raises(CopyRefused, match=r"accounts\.name has the character NUL, .*, at id 1"):
@@ -216,14 +260,25 @@ def test_text_that_postgresql_cannot_keep_is_named(tmp_path: Path) -> None:
 
 
 def test_a_copy_is_not_confused_by_the_order_of_columns_or_rows(tmp_path: Path) -> None:
-    """A hash is of what the rows hold: the same whatever brought them there, and another one where one value differs."""
-    add = "insert into prompts (account_id, user_id, text, updated_ms) values (1, :user_id, :text, 1)"
+    """A hash is of what the rows hold:
+
+    the same whatever brought them there, and another one where one value differs.
+    """
+    add = (
+        "insert into prompts (account_id, user_id, text, updated_ms) values (1, :user_id, :text, 1)"
+    )
 
     def hashed(*rows: tuple[str, str]) -> str:
         name = f"{len(list(tmp_path.iterdir()))}.sqlite3"
         with closing(open_store(f"sqlite:{tmp_path / name}")) as store:
-            store.write(lambda tx: tx.run("insert into accounts (id, name, role, created_ms) values (1, 'a', 'owner', 1)"))
-            store.write(lambda tx: [tx.run(add, user_id=user_id, text=text) for user_id, text in rows])
+            store.write(
+                lambda tx: tx.run(
+                    "insert into accounts (id, name, role, created_ms) values (1, 'a', 'owner', 1)"
+                )
+            )
+            store.write(
+                lambda tx: [tx.run(add, user_id=user_id, text=text) for user_id, text in rows]
+            )
             return next(one.hash for one in held(store) if one.table == "prompts")
 
     assert hashed(("a", "x"), ("b", "y")) == hashed(("b", "y"), ("a", "x"))
@@ -235,5 +290,6 @@ def test_tables_come_after_those_that_their_rows_name(store: Store) -> None:
     names = [table.name for table in store.read(tables)]
 
     assert all(
-        names.index(first) < names.index(then) for first, then in (("accounts", "spaces"), ("sessions", "events"), ("cubes", "ratings"))
+        names.index(first) < names.index(then)
+        for first, then in (("accounts", "spaces"), ("sessions", "events"), ("cubes", "ratings"))
     )

@@ -13,20 +13,36 @@ from remembrancer.store.sqlite.store import SqliteStore
 WRITER = Path(__file__).with_name("crash_writer.py")
 
 
-def test_no_answered_write_is_lost_and_none_is_half_there_over_several_kills(tmp_path: Path) -> None:
+def test_no_answered_write_is_lost_and_none_is_half_there_over_several_kills(
+    tmp_path: Path,
+) -> None:
     moments, path, answered = random.Random(8460), tmp_path / "store.sqlite3", set[str]()
     for run in range(6):
-        writer = subprocess.Popen([sys.executable, str(WRITER), str(path), str(run)], stdout=subprocess.PIPE, text=True)
+        writer = subprocess.Popen(
+            [sys.executable, str(WRITER), str(path), str(run)], stdout=subprocess.PIPE, text=True
+        )
         assert writer.stdout is not None
         for _ in range(moments.randrange(1, 300)):
             answered.add(writer.stdout.readline().strip())
         writer.kill()
-        answered.update(line.strip() for line in writer.communicate()[0].splitlines(keepends=True) if line.endswith("\n"))
+        answered.update(
+            line.strip()
+            for line in writer.communicate()[0].splitlines(keepends=True)
+            if line.endswith("\n")
+        )
 
         with closing(SqliteStore(path)) as store:
             kept = {row.name for row in store.read(lambda tx: tx.all("select name from accounts"))}
-            halves = store.read(lambda tx: tx.all("select account_id from spaces group by account_id having count(*) <> 3"))
-            orphans = store.read(lambda tx: tx.all("select id from accounts where id not in (select account_id from spaces)"))
+            halves = store.read(
+                lambda tx: tx.all(
+                    "select account_id from spaces group by account_id having count(*) <> 3"
+                )
+            )
+            orphans = store.read(
+                lambda tx: tx.all(
+                    "select id from accounts where id not in (select account_id from spaces)"
+                )
+            )
             assert answered - kept == set()
             assert (halves, orphans) == ([], [])
             assert store.read(lambda tx: tx.all("pragma integrity_check"))[0][0] == "ok"

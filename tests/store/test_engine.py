@@ -165,8 +165,12 @@ def test_a_read_cannot_write(store: Store) -> None:
     assert names(store) == []
 
 
-@pytest.mark.parametrize(("outer", "inner"), [("write", "write"), ("write", "read"), ("read", "write"), ("read", "read")])
-def test_a_transaction_within_a_transaction_is_refused_at_once(store: Store, outer: str, inner: str) -> None:
+@pytest.mark.parametrize(
+    ("outer", "inner"), [("write", "write"), ("write", "read"), ("read", "write"), ("read", "read")]
+)
+def test_a_transaction_within_a_transaction_is_refused_at_once(
+    store: Store, outer: str, inner: str
+) -> None:
     """It would otherwise wait for itself."""
     with pytest.raises(RuntimeError, match="inside an action"):
         getattr(store, outer)(lambda _: getattr(store, inner)(lambda tx: tx.one(COUNT)))
@@ -184,10 +188,19 @@ def test_a_transaction_kept_after_its_action_is_refused(store: Store) -> None:
     assert names(store) == []
 
 
-COLUMNS = {type(None): "bigint", int: "bigint", float: "double precision", str: "text", bytes: "bytea"}
+COLUMNS = {
+    type(None): "bigint",
+    int: "bigint",
+    float: "double precision",
+    str: "text",
+    bytes: "bytea",
+}
 
 
-@pytest.mark.parametrize("value", [None, 0, -(2**63), 2**63 - 1, 0.5, "", "naïve 東京 🦉 ' ; --", b"", b"\x00\xff" * 1000])
+@pytest.mark.parametrize(
+    "value",
+    [None, 0, -(2**63), 2**63 - 1, 0.5, "", "naïve 東京 🦉 ' ; --", b"", b"\x00\xff" * 1000],
+)
 def test_a_value_comes_back_as_it_went(store: Store, value: Any) -> None:
     def keep(tx: Transaction) -> None:
         tx.run(f"create table anything (value {COLUMNS[type(value)]})")
@@ -208,7 +221,11 @@ def test_rows_are_tuples_with_names_in_the_order_of_the_query(store: Store) -> N
 
 
 def test_columns_without_a_usable_name_are_still_there(store: Store) -> None:
-    row = store.read(lambda tx: tx.one('select 1 as "class", 2 as "a b", count(*), 4 as twice, 5 as twice, 6 as good from accounts'))
+    row = store.read(
+        lambda tx: tx.one(
+            'select 1 as "class", 2 as "a b", count(*), 4 as twice, 5 as twice, 6 as good from accounts'
+        )
+    )
 
     assert row == (1, 2, 0, 4, 5, 6)
     assert row.good == 6
@@ -244,12 +261,18 @@ def test_one_row_of_many_does_not_hold_up_the_commit(store: Store) -> None:
         return "".join(first or ())
 
     assert store.write(act) in ("ada", "bob", "cyd")
-    assert store.read(lambda tx: tx.one("select count(*) from accounts where role = 'owner'")) == (3,)
+    assert store.read(lambda tx: tx.one("select count(*) from accounts where role = 'owner'")) == (
+        3,
+    )
 
 
 def test_a_reference_to_nothing_is_refused(store: Store) -> None:
     with pytest.raises(Exception, match=r"(?i)foreign key"):
-        store.write(lambda tx: tx.run("insert into spaces (account_id, user_id, created_ms) values (77, 'ada', 1)"))
+        store.write(
+            lambda tx: tx.run(
+                "insert into spaces (account_id, user_id, created_ms) values (77, 'ada', 1)"
+            )
+        )
 
     assert store.read(lambda tx: tx.all("select * from spaces")) == []
 

@@ -23,8 +23,15 @@ sys.stdin.read()
 """
 
 
-def test_a_second_server_is_told_which_process_holds_which_folder_until_that_one_dies(tmp_path: Path) -> None:
-    server = subprocess.Popen([sys.executable, "-c", SERVER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def test_a_second_server_is_told_which_process_holds_which_folder_until_that_one_dies(
+    tmp_path: Path,
+) -> None:
+    server = subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     assert server.stdout is not None
     assert server.stdout.readline() == "held\n"
 

@@ -25,7 +25,9 @@ insert into origins values (1, 'chat.jsonl:1', 4294967297);
 insert into embedders values (1, 'hash/1');
 insert into event_index values (4294967297, 1, 900, x'01', 1, x'7f80');
 insert into answers values (1, '/api/v7/remember', 'again', x'02', '{"saved": true}', 1000);
-"""  # one row at least in every table of schema 1, the oldest released; a later schema may add to it, never change it
+# one row at least in every table of schema 1, the oldest released; a later schema may add to it,
+# never change it
+"""
 
 
 def store_of_schema(path: Path, number: int) -> None:
@@ -42,7 +44,9 @@ def store_of_schema(path: Path, number: int) -> None:
 def shape(path: Path) -> list[tuple[object, ...]]:
     """Every table's columns and indexes."""
     with closing(apsw.Connection(str(path))) as db:
-        tables = db.execute("select name from sqlite_schema where type = 'table' order by name").fetchall()
+        tables = db.execute(
+            "select name from sqlite_schema where type = 'table' order by name"
+        ).fetchall()
         return [
             (table, row)
             for (table,) in tables
@@ -54,13 +58,21 @@ def shape(path: Path) -> list[tuple[object, ...]]:
 @pytest.mark.parametrize("number", range(len(STEPS) + 1))
 def test_a_store_of_any_earlier_schema_becomes_one_of_today(tmp_path: Path, number: int) -> None:
     store_of_schema(tmp_path / "old", number)
-    with closing(SqliteStore(tmp_path / "old")) as old, closing(SqliteStore(tmp_path / "new")) as new:
+    with (
+        closing(SqliteStore(tmp_path / "old")) as old,
+        closing(SqliteStore(tmp_path / "new")) as new,
+    ):
         assert old.schema_version() == new.schema_version() == len(STEPS)
         assert [tuple(row) for row in old.read(lambda tx: tx.all("pragma foreign_key_check"))] == []
         assert old.read(lambda tx: tx.all("pragma integrity_check"))[0][0] == "ok"
         if number:
-            assert old.read(lambda tx: tx.all("select name, role from accounts order by id")) == [("ada", "owner"), ("bob", "member")]
-            assert old.read(lambda tx: tx.all("select hint, label, user_id, read_only from keys order by id")) == [
+            assert old.read(lambda tx: tx.all("select name, role from accounts order by id")) == [
+                ("ada", "owner"),
+                ("bob", "member"),
+            ]
+            assert old.read(
+                lambda tx: tx.all("select hint, label, user_id, read_only from keys order by id")
+            ) == [
                 ("abcdef01", "laptop", None, 0),
                 ("abcdef02", "", "pinned", 1),
             ]
@@ -75,8 +87,15 @@ def test_the_rows_of_the_first_schema_fill_every_table_of_it(tmp_path: Path) -> 
     store_of_schema(tmp_path / "first", 1)
 
     with closing(apsw.Connection(str(tmp_path / "first"))) as db:
-        tables = [name for (name,) in db.execute("select name from sqlite_schema where type = 'table'").fetchall()]
-        assert [table for table in tables if not db.execute(f"select 1 from {table}").fetchall()] == []
+        tables = [
+            name
+            for (name,) in db.execute(
+                "select name from sqlite_schema where type = 'table'"
+            ).fetchall()
+        ]
+        assert [
+            table for table in tables if not db.execute(f"select 1 from {table}").fetchall()
+        ] == []
 
 
 def test_steps_are_numbered_from_one_without_a_gap() -> None:
@@ -85,7 +104,10 @@ def test_steps_are_numbered_from_one_without_a_gap() -> None:
 
 
 def test_a_step_that_fails_leaves_the_schema_before_it(tmp_path: Path) -> None:
-    """A file that already has, half made, what the first step makes: as if that step broke in the middle."""
+    """A file that already has, half made, what the first step makes:
+
+    as if that step broke in the middle.
+    """
     with closing(apsw.Connection(str(tmp_path / "half"))) as db:
         db.pragma("application_id", 0x52454D42)
         db.execute("create table events (a)").fetchall()
@@ -102,7 +124,12 @@ def test_sessions_from_before_the_protocol_owe_nothing_and_know_their_turns(tmp_
     with closing(SqliteStore(tmp_path / "old")) as store:
         session = store.read(lambda tx: tx.the("select * from sessions"))
 
-    assert (session.step, session.remembered_step, session.turns, session.last_turn_ms) == (3, 3, 1, 1000)
+    assert (session.step, session.remembered_step, session.turns, session.last_turn_ms) == (
+        3,
+        3,
+        1,
+        1000,
+    )
     assert (session.turns_summarised, session.task_open, session.cube_turn) == (0, 0, None)
 
 
@@ -137,8 +164,15 @@ def test_rows_from_before_accounts_led_know_whose_they_are(tmp_path: Path) -> No
         before = {name for (name,) in db.execute(columns.format("account_id")).fetchall()}
 
     with closing(SqliteStore(tmp_path / "old")) as store:
-        came = {row.name for row in store.read(lambda tx: tx.all(columns.format("account_id")))} - before
-        whose = {table: store.read(lambda tx, table=table: [row.account_id for row in tx.all(f"select * from {table}")]) for table in came}  # type: ignore[misc]
+        came = {
+            row.name for row in store.read(lambda tx: tx.all(columns.format("account_id")))
+        } - before
+        whose = {
+            table: store.read(
+                lambda tx, table=table: [row.account_id for row in tx.all(f"select * from {table}")]
+            )
+            for table in came
+        }  # type: ignore[misc]
 
     assert whose.pop("events") == whose.pop("event_index") == whose.pop("sessions") == [1, 2]
     assert whose.pop("origins") == whose.pop("answers") == [1, 2]
@@ -162,7 +196,12 @@ for file in range(40):
 def test_processes_that_open_a_new_file_at_the_same_time_all_succeed(tmp_path: Path) -> None:
     """They meet at each of many new files, as a race is not lost every time."""
     racers = [
-        subprocess.Popen([sys.executable, "-c", RACER, str(tmp_path), f"{n}"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", RACER, str(tmp_path), f"{n}"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         for n in range(3)
     ]
     for _ in range(40):
@@ -177,8 +216,14 @@ def test_processes_that_open_a_new_file_at_the_same_time_all_succeed(tmp_path: P
         racer.communicate(timeout=60)
 
     assert [racer.returncode for racer in racers] == [0, 0, 0]
-    stores = [file for file in tmp_path.iterdir() if not file.name.endswith(("-wal", "-shm"))]  # two that close at once may leave their log
+    stores = [
+        file for file in tmp_path.iterdir() if not file.name.endswith(("-wal", "-shm"))
+    ]  # two that close at once may leave their log
     assert len(stores) == 40
     for file in stores:
         with closing(SqliteStore(file)) as store:
-            assert store.read(lambda tx: tx.all("select name from accounts order by name")) == [("0",), ("1",), ("2",)]
+            assert store.read(lambda tx: tx.all("select name from accounts order by name")) == [
+                ("0",),
+                ("1",),
+                ("2",),
+            ]

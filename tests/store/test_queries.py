@@ -11,14 +11,28 @@ from remembrancer.store.queries import Statement
 
 
 def test_every_engine_understands_every_named_query(store: Store, engine: str) -> None:
-    """Without the types of the values: as when each of them is null. A file may be one engine's alone, and says so in its name."""
+    """Without the types of the values:
+
+    as when each of them is null. A file may be one engine's alone, and says so in its name.
+    """
     others = tuple(f"_{other}.sql" for other in ENGINES if other != engine)
-    ours = {name: statement for name, statement in named_queries().items() if not name.partition(" ")[0].endswith(others)}
-    asked = {name: prepare(statement, engine, number) for number, (name, statement) in enumerate(ours.items())}
+    ours = {
+        name: statement
+        for name, statement in named_queries().items()
+        if not name.partition(" ")[0].endswith(others)
+    }
+    asked = {
+        name: prepare(statement, engine, number)
+        for number, (name, statement) in enumerate(ours.items())
+    }
     failed = {}
     for name, statement in asked.items():
         try:
-            store.write(lambda tx, statement=statement: tx.all(statement, **dict.fromkeys(re.findall(r":([a-z][a-z0-9_]*)", statement))))  # type: ignore[misc]
+            store.write(
+                lambda tx, statement=statement: tx.all(
+                    statement, **dict.fromkeys(re.findall(r":([a-z][a-z0-9_]*)", statement))
+                )
+            )  # type: ignore[misc]
         except Exception as error:  # noqa: BLE001  told below, all of them
             failed[name] = str(error)
 

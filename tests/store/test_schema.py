@@ -40,7 +40,10 @@ def columns(store: Store, sql: str) -> dict[tuple[str, str], bool]:
 
 
 def test_every_engine_has_the_same_tables_with_the_same_columns(tmp_path: Path) -> None:
-    with closing(open_store(empty_store("sqlite", tmp_path))) as one, closing(open_store(empty_store("postgresql", tmp_path))) as other:
+    with (
+        closing(open_store(empty_store("sqlite", tmp_path))) as one,
+        closing(open_store(empty_store("postgresql", tmp_path))) as other,
+    ):
         here, there = columns(one, _SQLITE), columns(other, _POSTGRESQL)
 
     assert sorted(here) == sorted(there)
@@ -52,14 +55,24 @@ def test_a_step_has_the_same_number_and_name_on_every_engine_from_the_baseline_o
     baseline, *later = migrations("postgresql")
 
     assert baseline.number in sqlite
-    assert {step.number: step.name for step in later} == {number: name for number, name in sqlite.items() if number > baseline.number}
+    assert {step.number: step.name for step in later} == {
+        number: name for number, name in sqlite.items() if number > baseline.number
+    }
 
 
 def test_the_schema_has_the_same_number_on_every_engine(opened: Callable[[], Store]) -> None:
     assert opened().schema_version() == len(migrations("sqlite"))
 
 
-@pytest.mark.parametrize("change", ["update audit set entry = 'x'", "delete from audit", "truncate audit", "update audit_head set seq = 7"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        "update audit set entry = 'x'",
+        "delete from audit",
+        "truncate audit",
+        "update audit_head set seq = 7",
+    ],
+)
 def test_postgresql_keeps_the_audit_trail_as_sqlite_does(tmp_path: Path, change: str) -> None:
     add = "insert into audit (seq, entry, hash) values (:seq, 'x', 'x')"
     with closing(open_store(empty_store("postgresql", tmp_path))) as store:

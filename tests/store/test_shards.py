@@ -1,4 +1,7 @@
-"""An account's transactions need the rows of one instance alone: several PostgreSQL servers, and each account on one of them."""
+"""An account's transactions need the rows of one instance alone:
+
+several PostgreSQL servers, and each account on one of them.
+"""
 
 from __future__ import annotations
 
@@ -41,14 +44,18 @@ def serve(tmp_path: Path) -> Iterator[Any]:
         def begin(store: Store) -> Http:
             context = testing.context(tmp_path, store=store, ids=testing.CountingIds())
             stack.callback(context.close)
-            client = stack.enter_context(TestClient(make_app(context), base_url="http://127.0.0.1:8460"))
+            client = stack.enter_context(
+                TestClient(make_app(context), base_url="http://127.0.0.1:8460")
+            )
             return Http(client, context, None)
 
         yield begin
 
 
 def talk(service: Http, account: str) -> list[Any]:
-    """A session of an account's agent, with every kind of thing that is kept of it; gives the answers."""
+    """A session of an account's agent, with every kind of thing that is kept of it; gives the
+    answers.
+    """
     agent, whose = service.as_account(account), {"user_id": "u", "session_id": "s"}
 
     def post(path: str, body: dict[str, Any], **headers: str) -> Any:
@@ -67,9 +74,16 @@ def talk(service: Http, account: str) -> list[Any]:
     answers.append(post("remember", {**turn, **whose}, **{"idempotency-key": "k"}))
     answers.append(post("remember", {**turn, **whose}, **{"idempotency-key": "k"}))
     answers.append(post("agent/second-look", {"draft": turn["response"], **whose}))
-    answers.append(post("memory/summarize", {"summary_text": f"{account} told where it is.", **whose}))
+    answers.append(
+        post("memory/summarize", {"summary_text": f"{account} told where it is.", **whose})
+    )
     answers.append(post("memory/map", {"map_text": f"{account}: below a tree.", "user_id": "u"}))
-    answers.append(post("memory/files", {"command": "create", "path": "/memories/a", "file_text": account, "user_id": "u"}))
+    answers.append(
+        post(
+            "memory/files",
+            {"command": "create", "path": "/memories/a", "file_text": account, "user_id": "u"},
+        )
+    )
     prompt = agent.ask("PUT", "/api/v7/agent/prompt", json={"prompt": account, "user_id": "u"})
     assert prompt.status_code == 200, prompt.text
     answers.append(prompt.json())
@@ -81,14 +95,22 @@ def accounts_in(store: Store) -> dict[str, set[int]]:
     """Of each table, whose rows an instance holds."""
 
     def read(tx: Transaction) -> dict[str, set[int]]:
-        return {table: {row.account_id for row in tx.all(f"select distinct account_id from {table}")} for table in KEPT}
+        return {
+            table: {row.account_id for row in tx.all(f"select distinct account_id from {table}")}
+            for table in KEPT
+        }
 
     return store.read(read)
 
 
-def test_what_an_account_keeps_is_on_one_instance_and_the_answers_are_those_of_a_single_one(instances: list[Postgres], serve: Any) -> None:
+def test_what_an_account_keeps_is_on_one_instance_and_the_answers_are_those_of_a_single_one(
+    instances: list[Postgres], serve: Any
+) -> None:
     stores = [open_store(instance.database(), durability="normal") for instance in instances]
-    spread, single = serve(Routed(stores)), serve(open_store(instances[0].database(), durability="normal"))
+    spread, single = (
+        serve(Routed(stores)),
+        serve(open_store(instances[0].database(), durability="normal")),
+    )
     answers = [talk(spread, account) for account in ACCOUNTS]
     expected = [talk(single, account) for account in ACCOUNTS]
     held = [accounts_in(store) for store in stores]
@@ -98,7 +120,9 @@ def test_what_an_account_keeps_is_on_one_instance_and_the_answers_are_those_of_a
         assert [of[table] for of in held] == [{3}, {1, 4}, {2}], table
 
 
-def test_an_instance_that_is_down_is_missed_by_its_accounts_alone(instances: list[Postgres], serve: Any) -> None:
+def test_an_instance_that_is_down_is_missed_by_its_accounts_alone(
+    instances: list[Postgres], serve: Any
+) -> None:
     spread = serve(Routed([open_store(instance.database()) for instance in instances]))
     agents = [spread.as_account(account) for account in ACCOUNTS]
     question = {"query_text": "tree", "user_id": "u", "session_id": "s"}

@@ -1,4 +1,7 @@
-"""What servers that share a store do together: names that one holds at a time, and counters that many change at once."""
+"""What servers that share a store do together:
+
+names that one holds at a time, and counters that many change at once.
+"""
 
 from __future__ import annotations
 

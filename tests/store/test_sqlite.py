@@ -31,12 +31,19 @@ def store(path: Path) -> Iterator[SqliteStore]:
 
 
 def names(store: SqliteStore) -> list[str]:
-    return [row.name for row in store.read(lambda tx: tx.all("select name from accounts order by name"))]
+    return [
+        row.name for row in store.read(lambda tx: tx.all("select name from accounts order by name"))
+    ]
 
 
 @pytest.mark.parametrize(("durability", "synchronous"), [("full", 2), ("normal", 1)])
 def test_every_pragma_took(path: Path, durability: str, synchronous: int) -> None:
-    wanted = {"journal_mode": "wal", "synchronous": synchronous, "foreign_keys": 1, "busy_timeout": 5000}
+    wanted = {
+        "journal_mode": "wal",
+        "synchronous": synchronous,
+        "foreign_keys": 1,
+        "busy_timeout": 5000,
+    }
     with closing(SqliteStore(path, durability=durability)) as store:
         found = store.write(lambda tx: {name: tx.all(f"pragma {name}")[0][0] for name in wanted})
 
@@ -51,7 +58,9 @@ def test_an_unknown_durability_is_refused(path: Path) -> None:
 def test_nobody_else_on_the_machine_may_read_the_files(store: SqliteStore, path: Path) -> None:
     store.write(lambda tx: tx.run(ADD, name="ada"))
 
-    assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.glob(path.name + "*")} == {0o600}
+    assert {stat.S_IMODE(file.stat().st_mode) for file in path.parent.glob(path.name + "*")} == {
+        0o600
+    }
 
 
 def test_closing_folds_the_log_into_the_one_file(store: SqliteStore, path: Path) -> None:
@@ -75,7 +84,10 @@ def test_writes_that_wait_together_share_one_flush(store: SqliteStore, path: Pat
     first = threading.Thread(target=lambda: store.write(slow))
     first.start()
     assert inside.wait(10)
-    others = [threading.Thread(target=lambda n=n: store.write(lambda tx: tx.run(ADD, name=f"{n}"))) for n in range(20)]
+    others = [
+        threading.Thread(target=lambda n=n: store.write(lambda tx: tx.run(ADD, name=f"{n}")))
+        for n in range(20)
+    ]
     for thread in others:
         thread.start()
     await_waiting(store, len(others))
@@ -118,7 +130,10 @@ def test_a_commit_that_fails_fails_everyone_in_it_and_leaves_nothing(store: Sqli
     threads = [threading.Thread(target=attempt, args=(breaks_late,))]
     threads[0].start()
     assert inside.wait(10)
-    threads += [threading.Thread(target=attempt, args=(lambda tx, n=n: tx.run(ADD, name=f"{n}"),)) for n in range(5)]
+    threads += [
+        threading.Thread(target=attempt, args=(lambda tx, n=n: tx.run(ADD, name=f"{n}"),))
+        for n in range(5)
+    ]
     for thread in threads[1:]:
         thread.start()
     await_waiting(store, 5)
@@ -133,8 +148,12 @@ def test_a_commit_that_fails_fails_everyone_in_it_and_leaves_nothing(store: Sqli
     assert names(store) == ["after"]
 
 
-def test_a_full_disk_refuses_the_write_and_the_next_one_that_fits_succeeds(store: SqliteStore) -> None:
-    store.write(lambda tx: tx.all("pragma max_page_count = 60"))  # the same error as a disk without space
+def test_a_full_disk_refuses_the_write_and_the_next_one_that_fits_succeeds(
+    store: SqliteStore,
+) -> None:
+    store.write(
+        lambda tx: tx.all("pragma max_page_count = 60")
+    )  # the same error as a disk without space
 
     def too_much(tx: Transaction) -> None:
         tx.run(ADD, name="before")
@@ -163,7 +182,11 @@ def test_an_action_that_swallows_a_full_disk_still_leaves_nothing(store: SqliteS
 
 
 def test_a_disk_that_fails_refuses_the_write_and_the_writer_lives_on(path: Path) -> None:
-    """A real failing write: the process may not let files grow. In a process of its own, as the limit holds for all its files."""
+    """A real failing write:
+
+    the process may not let files grow. In a process of its own, as the limit holds for all its
+    files.
+    """
     program = f"""
 import resource
 from remembrancer.store import StoreUnavailable
@@ -183,12 +206,16 @@ add("after")
 print([row.name for row in store.read(lambda tx: tx.all("select name from embedders order by id"))])
 store.close()
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
 
     assert done.stdout.splitlines() == ["IOError", "['before', 'after']"]
 
 
-def test_another_process_that_writes_for_long_makes_a_write_fail_not_hang(store: SqliteStore, path: Path) -> None:
+def test_another_process_that_writes_for_long_makes_a_write_fail_not_hang(
+    store: SqliteStore, path: Path
+) -> None:
     store.write(lambda tx: tx.all("pragma busy_timeout = 50"))  # instead of seconds
     with closing(apsw.Connection(str(path))) as other:
         other.execute("begin immediate")
@@ -201,7 +228,9 @@ def test_another_process_that_writes_for_long_makes_a_write_fail_not_hang(store:
     assert names(store) == ["bob"]
 
 
-def test_a_write_waits_for_another_process_that_writes_briefly(store: SqliteStore, path: Path) -> None:
+def test_a_write_waits_for_another_process_that_writes_briefly(
+    store: SqliteStore, path: Path
+) -> None:
     with closing(apsw.Connection(str(path))) as other:
         other.execute("begin immediate")
         other.execute("insert into accounts (name, role, created_ms) values ('cli', 'member', 1)")
@@ -222,7 +251,9 @@ def test_an_action_may_not_end_the_transaction_it_was_given(store: SqliteStore) 
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, MemoryError])
-def test_not_even_an_interrupt_inside_an_action_ends_the_writer(store: SqliteStore, raised: type[BaseException]) -> None:
+def test_not_even_an_interrupt_inside_an_action_ends_the_writer(
+    store: SqliteStore, raised: type[BaseException]
+) -> None:
     def interrupted(_: Transaction) -> None:
         raise raised
 
@@ -232,7 +263,9 @@ def test_not_even_an_interrupt_inside_an_action_ends_the_writer(store: SqliteSto
     assert names(store) == ["ada"]
 
 
-def test_an_action_that_raises_while_reading_leaves_its_connection_usable(store: SqliteStore) -> None:
+def test_an_action_that_raises_while_reading_leaves_its_connection_usable(
+    store: SqliteStore,
+) -> None:
     def fails(tx: Transaction) -> None:
         tx.all("select * from accounts")
         raise LookupError
@@ -257,7 +290,9 @@ def test_a_file_that_is_no_database_is_named(path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [0, 1])
-def test_a_database_of_another_program_is_refused_and_left_as_it_is(path: Path, version: int) -> None:
+def test_a_database_of_another_program_is_refused_and_left_as_it_is(
+    path: Path, version: int
+) -> None:
     with closing(apsw.Connection(str(path))) as other:
         other.execute("create table theirs (a)")
         other.execute(f"pragma user_version = {version}")
@@ -293,7 +328,9 @@ def test_only_a_write_that_asks_for_it_is_answered_before_it_is_flushed(store: S
 
 
 def test_a_write_to_be_flushed_never_rides_with_those_that_need_not(store: SqliteStore) -> None:
-    """All wait at once behind an unflushed one; whatever the order, none is lost and each flushed one found `full`."""
+    """All wait at once behind an unflushed one; whatever the order, none is lost and each flushed
+    one found `full`.
+    """
     inside, go_on, found = threading.Event(), threading.Event(), []
 
     def slow(_: Transaction) -> None:
@@ -303,7 +340,10 @@ def test_a_write_to_be_flushed_never_rides_with_those_that_need_not(store: Sqlit
     first = threading.Thread(target=lambda: store.write(slow, flush=False))
     first.start()
     assert inside.wait(10)
-    flushed = [threading.Thread(target=lambda: found.append(synchronous(store, flush=True))) for _ in range(5)]
+    flushed = [
+        threading.Thread(target=lambda: found.append(synchronous(store, flush=True)))
+        for _ in range(5)
+    ]
     others = [threading.Thread(target=lambda: synchronous(store, flush=False)) for _ in range(5)]
     for pair in zip(others, flushed, strict=True):
         for thread in pair:

@@ -11,13 +11,19 @@ from ..store import Row, Transaction, named
 
 SQL = named("remembrancer.accounts", "accounts.sql")
 NAME_CHARACTERS_MAX = 200
-OWNER = "owner"  # the name of the first account where nobody gave another, and so of its default user_id
+# the name of the first account where nobody gave another, and so of its default user_id
+OWNER = "owner"
 NO_KEY = 0  # the key_id of a caller on the machine itself; keys are numbered from 1
-_UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, lone surrogates, line and paragraph separators
+_UNPRINTABLE = frozenset(
+    {"Cc", "Cs", "Zl", "Zp"}
+)  # control characters, lone surrogates, line and paragraph separators
 
 
 class Pinned(Forbidden):
-    """This key is for one user_id only, and that is another one. Leave user_id out, or use another key."""
+    """This key is for one user_id only, and that is another one.
+
+    Leave user_id out, or use another key.
+    """
 
 
 class ReadOnly(Forbidden):
@@ -45,17 +51,23 @@ class Account(NamedTuple):
 def listed(records: Records) -> list[Account]:
     """Every account, oldest first."""
     now_ms = records.clock()
-    return records.store.read(lambda tx: [Account(*row) for row in tx.all(SQL.accounts, now_ms=now_ms)])
+    return records.store.read(
+        lambda tx: [Account(*row) for row in tx.all(SQL.accounts, now_ms=now_ms)]
+    )
 
 
 def account_named(tx: Transaction, name: str, now_ms: int) -> Row:
-    """The account of a checked name (id, name, role), made when there is none. The first of all is the owner."""
+    """The account of a checked name (id, name, role), made when there is none.
+
+    The first of all is the owner.
+    """
     tx.run(SQL.add_account, name=name, now_ms=now_ms)
     return tx.the(SQL.account_named, name=name)
 
 
 def caller_for(records: Records, account: str | None = None) -> Caller:
-    """Who works on the machine itself, without a key: an account by its name, else the owner, made when there is none.
+    """Who works on the machine itself, without a key: an account by its name, else the owner, made
+    when there is none.
 
     Raises AccountUnknown, and StoreUnavailable.
     """
@@ -69,22 +81,39 @@ def caller_for(records: Records, account: str | None = None) -> Caller:
         return row
 
     row = records.store.write(find)
-    return Caller(account_id=row.id, account_name=row.name, is_owner=row.role == "owner", key_id=NO_KEY)
+    return Caller(
+        account_id=row.id, account_name=row.name, is_owner=row.role == "owner", key_id=NO_KEY
+    )
 
 
 def allow_outside_models(records: Records, account: str, *, allowed: bool) -> None:
-    """Whether language models on other machines may read what this account keeps. Raises AccountUnknown, StoreUnavailable."""
-    if not records.store.write(lambda tx: tx.run(SQL.set_outside_models, name=account.strip(), allowed=int(allowed))):
+    """Whether language models on other machines may read what this account keeps.
+
+    Raises AccountUnknown, StoreUnavailable.
+    """
+    if not records.store.write(
+        lambda tx: tx.run(SQL.set_outside_models, name=account.strip(), allowed=int(allowed))
+    ):
         raise AccountUnknown
 
 
 def may_use_outside_models(records: Records, caller: Caller) -> bool:
-    """Whether they may read what the caller's account keeps: yes, until someone forbids it. Raises StoreUnavailable."""
-    return bool(records.store.read(lambda tx: tx.the(SQL.outside_models, account_id=caller.account_id)).outside_models)
+    """Whether they may read what the caller's account keeps:
+
+    yes, until someone forbids it. Raises StoreUnavailable.
+    """
+    return bool(
+        records.store.read(
+            lambda tx: tx.the(SQL.outside_models, account_id=caller.account_id)
+        ).outside_models
+    )
 
 
 def default_user_id(caller: Caller) -> str:
-    """Whose memory is meant where a request names none: the key's pin, else the account's own name."""
+    """Whose memory is meant where a request names none:
+
+    the key's pin, else the account's own name.
+    """
     return caller.account_name if caller.pinned_user_id is None else caller.pinned_user_id
 
 
@@ -110,7 +139,10 @@ def must_own(caller: Caller) -> None:
 
 
 def checked_line(text: str, what: str, *, least: int = 0, most: int = NAME_CHARACTERS_MAX) -> str:
-    """One printable line of `least` to `most` characters, trimmed. Raises InvalidRequest; `what` names it there."""
+    """One printable line of `least` to `most` characters, trimmed.
+
+    Raises InvalidRequest; `what` names it there.
+    """
     line = text.strip()
     if not least <= len(line) <= most:
         raise InvalidRequest(f"{what} must have {least} to {most} characters")

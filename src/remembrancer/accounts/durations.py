@@ -9,10 +9,15 @@ DURATION_MS_MAX = 36_500 * _UNIT_MS["d"]  # a century: longer is a slip of the h
 
 
 def duration(text: str) -> int:
-    """Milliseconds of one whole number and one unit. Raises ValueError for anything else, for nothing, and past a century."""
+    """Milliseconds of one whole number and one unit.
+
+    Raises ValueError for anything else, for nothing, and past a century.
+    """
     match = re.fullmatch(r"([0-9]{1,12})([smhd])", text)
     if match is None:
-        raise ValueError(f"{text!r} is no length of time; write a whole number and s, m, h or d, such as 30d")
+        raise ValueError(
+            f"{text!r} is no length of time; write a whole number and s, m, h or d, such as 30d"
+        )
     length_ms = int(match[1]) * _UNIT_MS[match[2]]
     if not 0 < length_ms <= DURATION_MS_MAX:
         raise ValueError(f"{text!r} is out of bounds; a length of time is 1s to 36500d")

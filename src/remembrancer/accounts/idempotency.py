@@ -1,4 +1,6 @@
-"""A write that is sent again, because its answer was lost on the way, gets the first answer and is done once."""
+"""A write that is sent again, because its answer was lost on the way, gets the first answer and is
+done once.
+"""
 
 from __future__ import annotations
 
@@ -23,40 +25,60 @@ def _nothing() -> None: ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Once:
-    """The Idempotency-Key of a write: unique for one API key and path. `body_digest` tells bodies apart."""
+    """The Idempotency-Key of a write:
+
+    unique for one API key and path. `body_digest` tells bodies apart.
+    """
 
     account_id: int
     key_id: int
     path: str
     idempotency_key: str
     body_digest: bytes
-    on_replay: Callable[[], None] = field(default=_nothing, compare=False, repr=False)  # called when the first answer is given again
+    on_replay: Callable[[], None] = field(
+        default=_nothing, compare=False, repr=False
+    )  # called when the first answer is given again
 
 
 def once(tx: Transaction, given: Once | None, now_ms: int, make: Callable[[], str]) -> str:
-    """The answer (JSON) of `make()`, or the one it gave within the last 24 hours for the same key, path and body.
+    """The answer (JSON) of `make()`, or the one it gave within the last 24 hours for the same key,
+    path and body.
 
-    Belongs into the transaction of the write, so that the write and its answer are kept together or not at all.
-    Raises IdempotencyKeyReused when the body was another one.
+    Belongs into the transaction of the write, so that the write and its answer are kept together or
+    not at all. Raises IdempotencyKeyReused when the body was another one.
     """
     if given is None:
         return make()
     if (first := _first_answer(tx, given, now_ms)) is not None:
         return first
     answer = make()
-    tx.run(SQL.forget_old_answers, account_id=given.account_id, key_id=given.key_id, kept_since_ms=now_ms - _KEPT_MS)
-    tx.run(SQL.keep_answer, **_which(given), body_digest=given.body_digest, answer=answer, now_ms=now_ms)
+    tx.run(
+        SQL.forget_old_answers,
+        account_id=given.account_id,
+        key_id=given.key_id,
+        kept_since_ms=now_ms - _KEPT_MS,
+    )
+    tx.run(
+        SQL.keep_answer,
+        **_which(given),
+        body_digest=given.body_digest,
+        answer=answer,
+        now_ms=now_ms,
+    )
     return answer
 
 
 def answered_before(records: Records, given: Once | None) -> str | None:
-    """The answer (JSON) that was given for the same key, path and body before, for work too long to be done in a transaction.
+    """The answer (JSON) that was given for the same key, path and body before, for work too long to
+    be done in a transaction.
 
     Raises IdempotencyKeyReused when the body was another one, StoreUnavailable.
     """
     if given is None:
         return None
-    answer: str | None = records.store.read(lambda tx: _first_answer(tx, given, records.clock()), account_id=given.account_id)
+    answer: str | None = records.store.read(
+        lambda tx: _first_answer(tx, given, records.clock()), account_id=given.account_id
+    )
     return answer
 
 
@@ -71,11 +93,19 @@ def _first_answer(tx: Transaction, given: Once, now_ms: int) -> str | None:
 
 
 def _which(given: Once) -> dict[str, str | int]:
-    return {"account_id": given.account_id, "key_id": given.key_id, "path": given.path, "idempotency_key": given.idempotency_key}
+    return {
+        "account_id": given.account_id,
+        "key_id": given.key_id,
+        "path": given.path,
+        "idempotency_key": given.idempotency_key,
+    }
 
 
 def forget_answers(tx: Transaction, account_id: int, naming: str | None = None) -> None:
-    """Keep the first answers of an account's keys no longer, or only those that do not name an id: they may repeat what was erased."""
+    """Keep the first answers of an account's keys no longer, or only those that do not name an id:
+
+    they may repeat what was erased.
+    """
     if naming is None:
         tx.run(SQL.forget_answers_of, account_id=account_id)
     else:

@@ -1,4 +1,7 @@
-"""Links that set the password of an account: for the owner at the first start, for those the owner invites, for who forgot theirs."""
+"""Links that set the password of an account:
+
+for the owner at the first start, for those the owner invites, for who forgot theirs.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,18 @@ _HOUR_MS = 3_600_000
 
 
 class InvitationUnknown(NotFound):
-    """This link does not work: it was used, has ended, or was replaced by a newer one. Ask the owner for another."""
+    """This link does not work:
+
+    it was used, has ended, or was replaced by a newer one. Ask the owner for another.
+    """
 
 
 def invite(records: Records, name: str) -> Secret:
-    """The token of a link for an account, which is made when there is none of that name; earlier links for it stop working.
+    """The token of a link for an account, which is made when there is none of that name; earlier
+    links for it stop working.
 
-    Who may ask for it is for the caller to see to. Raises InvalidRequest for a name out of bounds, StoreUnavailable.
+    Who may ask for it is for the caller to see to. Raises InvalidRequest for a name out of bounds,
+    StoreUnavailable.
     """
     name, token = checked_line(name, "The account's name", least=1), secrets.token_urlsafe(32)
 
@@ -32,7 +40,9 @@ def invite(records: Records, name: str) -> Secret:
         account = account_named(tx, name, now_ms)
         tx.run(SQL.drop_invitations, account_id=account.id, now_ms=now_ms)
         expires_ms = now_ms + limits.INVITATION_HOURS * _HOUR_MS
-        tx.run(SQL.add_invitation, digest=digest(token), account_id=account.id, expires_ms=expires_ms)
+        tx.run(
+            SQL.add_invitation, digest=digest(token), account_id=account.id, expires_ms=expires_ms
+        )
 
     records.store.write(keep)
     return Secret(token)
@@ -44,7 +54,8 @@ def invited(records: Records, token: str) -> str:
 
 
 def accept(records: Records, token: str, password: str) -> int:
-    """Set the password, use up the link, sign every browser of the account out; gives the account's id.
+    """Set the password, use up the link, sign every browser of the account out; gives the account's
+    id.
 
     Raises InvitationUnknown, PasswordUnfit (the link then still works), StoreUnavailable.
     """

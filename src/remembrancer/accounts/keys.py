@@ -1,7 +1,8 @@
 """API keys: made, listed, revoked, and recognised when they come back.
 
-A key is `sk_`, 56 random hex digits, and the CRC32 of all that as 8 more: a slip of the hand is refused without a
-look-up, and a scanner of leaked text can tell a real one. Only its SHA-256 is kept; with 224 random bits it needs no salt.
+A key is `sk_`, 56 random hex digits, and the CRC32 of all that as 8 more: a slip of the hand is
+refused without a look-up, and a scanner of leaked text can tell a real one. Only its SHA-256 is
+kept; with 224 random bits it needs no salt.
 """
 
 from __future__ import annotations
@@ -33,16 +34,24 @@ Reason = Literal["malformed", "unknown", "revoked", "expired"]
 
 
 class KeyRefused(Unauthorized):
-    """This key is not good: it is mistyped, unknown, or no longer in force. Check it, or ask for a new one."""
+    """This key is not good:
+
+    it is mistyped, unknown, or no longer in force. Check it, or ask for a new one.
+    """
 
     def __init__(self, reason: Reason) -> None:
         """`reason` is for the log alone: who tries keys must not learn which of them exist."""
-        super().__init__("This key has expired. Ask for a new one." if reason == "expired" else None)
+        super().__init__(
+            "This key has expired. Ask for a new one." if reason == "expired" else None
+        )
         self.reason = reason
 
 
 class Secret:
-    """A text that shows itself only when asked to: neither `repr`, formatting nor pickling gives it away."""
+    """A text that shows itself only when asked to:
+
+    neither `repr`, formatting nor pickling gives it away.
+    """
 
     __slots__ = ("_text",)
 
@@ -101,7 +110,9 @@ def mint() -> str:
 
 def is_well_formed(text: str) -> bool:
     """Whether this can be a key at all: its shape and its checksum. Looks nothing up."""
-    return _KEY.fullmatch(text) is not None and text[-_CHECK_CHARACTERS:] == _check(text[:-_CHECK_CHARACTERS])
+    return _KEY.fullmatch(text) is not None and text[-_CHECK_CHARACTERS:] == _check(
+        text[:-_CHECK_CHARACTERS]
+    )
 
 
 def create(
@@ -113,28 +124,48 @@ def create(
     read_only: bool = False,
     expires_in_ms: int | None = None,
 ) -> NewKey:
-    """Make a key, and its account when there is none of that name; the first account of all is the owner.
+    """Make a key, and its account when there is none of that name; the first account of all is the
+    owner.
 
-    `user_id` pins the key to one user_id. Raises InvalidRequest for a name, label, user_id or expiry out of bounds.
+    `user_id` pins the key to one user_id. Raises InvalidRequest for a name, label, user_id or
+    expiry out of bounds.
     """
     account = checked_line(account, "The account's name", least=1)
     label = checked_line(label, "The label")
-    if user_id is not None and checked_line(user_id, "user_id", least=1, most=limits.ID_CHARACTERS_MAX) != user_id:
+    if (
+        user_id is not None
+        and checked_line(user_id, "user_id", least=1, most=limits.ID_CHARACTERS_MAX) != user_id
+    ):
         raise InvalidRequest("user_id must not begin or end with white space")
     if expires_in_ms is not None and not 0 < expires_in_ms <= DURATION_MS_MAX:
         raise InvalidRequest("The expiry must be 1 ms to 100 years from now")
     key, now_ms = mint(), records.clock()
     expires_ms = None if expires_in_ms is None else now_ms + expires_in_ms
     hint = key[len(PREFIX) : len(PREFIX) + HINT_CHARACTERS]
-    known = {"digest": _digest(key), "hint": hint, "label": label, "user_id": user_id, "read_only": int(read_only)}
+    known = {
+        "digest": _digest(key),
+        "hint": hint,
+        "label": label,
+        "user_id": user_id,
+        "read_only": int(read_only),
+    }
 
     def keep(tx: Transaction) -> tuple[int, bool]:
         owner = account_named(tx, account, now_ms)
-        row = tx.the(SQL.add_key, account_id=owner.id, now_ms=now_ms, expires_ms=expires_ms, **known)
+        row = tx.the(
+            SQL.add_key, account_id=owner.id, now_ms=now_ms, expires_ms=expires_ms, **known
+        )
         return row.id, owner.role == "owner"
 
     key_id, is_owner = records.store.write(keep)
-    return NewKey(id=key_id, key=Secret(key), hint=hint, account=account, is_owner=is_owner, expires_ms=expires_ms)
+    return NewKey(
+        id=key_id,
+        key=Secret(key),
+        hint=hint,
+        account=account,
+        is_owner=is_owner,
+        expires_ms=expires_ms,
+    )
 
 
 def listed(records: Records, account: str | None = None) -> list[Key]:
@@ -144,20 +175,32 @@ def listed(records: Records, account: str | None = None) -> list[Key]:
 
 
 def revoke(records: Records, key_id: int) -> bool:
-    """Refuse a key from the next request on, in every process. False when there is no such key or it is revoked already."""
+    """Refuse a key from the next request on, in every process.
+
+    False when there is no such key or it is revoked already.
+    """
     now_ms = records.clock()
     return records.store.write(lambda tx: tx.run(SQL.revoke_key, key_id=key_id, now_ms=now_ms)) == 1
 
 
 def revoke_own(records: Records, caller: Caller, key_id: int) -> bool:
-    """The same of a key of the caller's account; False for one of another, as for one that does not exist."""
+    """The same of a key of the caller's account; False for one of another, as for one that does not
+    exist.
+    """
     whose = {"account_id": caller.account_id, "key_id": key_id, "now_ms": records.clock()}
     return records.store.write(lambda tx: tx.run(SQL.revoke_own_key, **whose)) == 1
 
 
 def relabel_own(records: Records, caller: Caller, key_id: int, label: str) -> bool:
-    """Give a key of the caller's account another label; False for one of another account. Raises InvalidRequest for one out of bounds."""
-    whose = {"account_id": caller.account_id, "key_id": key_id, "label": checked_line(label, "The label")}
+    """Give a key of the caller's account another label; False for one of another account.
+
+    Raises InvalidRequest for one out of bounds.
+    """
+    whose = {
+        "account_id": caller.account_id,
+        "key_id": key_id,
+        "label": checked_line(label, "The label"),
+    }
     return records.store.write(lambda tx: tx.run(SQL.relabel_own_key, **whose)) == 1
 
 
@@ -191,7 +234,12 @@ def _note_use(records: Records, key_id: int, now_ms: int) -> None:
     noted_before_ms = now_ms - USE_NOTED_EVERY_MS
     with suppress(StoreUnavailable):  # a full disk must not lock out those who only read
         # not flushed: no request waits for the disk so that people see when a key was last used
-        records.store.write(lambda tx: tx.run(SQL.note_use, key_id=key_id, now_ms=now_ms, noted_before_ms=noted_before_ms), flush=False)
+        records.store.write(
+            lambda tx: tx.run(
+                SQL.note_use, key_id=key_id, now_ms=now_ms, noted_before_ms=noted_before_ms
+            ),
+            flush=False,
+        )
 
 
 def _is_over(expires_ms: int | None, now_ms: int) -> bool:

@@ -39,13 +39,18 @@ def hashed(password: str) -> str:
     """What is kept of a password. Raises PasswordUnfit for one out of bounds."""
     text = _normal(password)
     if not limits.PASSWORD_CHARACTERS_MIN <= len(text) <= limits.PASSWORD_CHARACTERS_MAX:
-        raise PasswordUnfit(f"A password has {limits.PASSWORD_CHARACTERS_MIN} to {limits.PASSWORD_CHARACTERS_MAX} characters.")
+        raise PasswordUnfit(
+            f"A password has {limits.PASSWORD_CHARACTERS_MIN} to {limits.PASSWORD_CHARACTERS_MAX} characters."
+        )
     with _AT_ONCE:
         return _HASHER.hash(text)
 
 
 def set_password(tx: Transaction, account_id: int, hashed_password: str, now_ms: int) -> None:
-    """Keep it, end every invitation of the account and sign all its browsers out: whoever had the old one is out."""
+    """Keep it, end every invitation of the account and sign all its browsers out:
+
+    whoever had the old one is out.
+    """
     tx.run(SQL.set_password, account_id=account_id, hash=hashed_password, now_ms=now_ms)
     tx.run(SQL.drop_invitations, account_id=account_id, now_ms=now_ms)
     tx.run(SQL.end_sessions, account_id=account_id)
@@ -54,8 +59,9 @@ def set_password(tx: Transaction, account_id: int, hashed_password: str, now_ms:
 def account_of(records: Records, name: str, password: str) -> int:
     """The id of the account with this name and password.
 
-    A name that does not exist takes as long, fails in the same words and is held up in the same way as one that does.
-    Raises SignInRefused; SignInTooOften after some failures, whatever the password; StoreUnavailable.
+    A name that does not exist takes as long, fails in the same words and is held up in the same way
+    as one that does. Raises SignInRefused; SignInTooOften after some failures, whatever the
+    password; StoreUnavailable.
     """
     digest = hashlib.sha256(name.strip().encode("utf-8", "replace")).digest()
 
@@ -69,7 +75,8 @@ def account_of(records: Records, name: str, password: str) -> int:
 def change_password(records: Records, name: str, old: str, new: str) -> None:
     """Set a new password for who knows the old one, and sign all browsers of the account out.
 
-    A wrong old one counts as a failed sign-in does. Raises SignInRefused, SignInTooOften, PasswordUnfit, StoreUnavailable.
+    A wrong old one counts as a failed sign-in does. Raises SignInRefused, SignInTooOften,
+    PasswordUnfit, StoreUnavailable.
     """
     kept = hashed(new)
     try:
@@ -80,18 +87,26 @@ def change_password(records: Records, name: str, old: str, new: str) -> None:
 
 
 def _begin(tx: Transaction, digest: bytes, name: str, now_ms: int) -> Row | None:
-    """What is kept for this name. It counts as a failure until it worked, so that many tries at once are not free."""
+    """What is kept for this name.
+
+    It counts as a failure until it worked, so that many tries at once are not free.
+    """
     failed = tx.one(SQL.failures_of, digest=digest)
     wait_ms = _wait_ms(failed.failures, failed.last_ms, now_ms) if failed else 0
     if wait_ms:
         raise SignInTooOften(retry_after=-(-wait_ms // 1000))
     tx.run(SQL.forget_old_failures, before_ms=now_ms - 2 * _LONGEST_WAIT_MS)
     tx.run(SQL.note_failure, digest=digest, now_ms=now_ms)
-    return tx.one(SQL.password_of, name=name) if "\0" not in name else None  # no account has such a name, and PostgreSQL no such text
+    return (
+        tx.one(SQL.password_of, name=name) if "\0" not in name else None
+    )  # no account has such a name, and PostgreSQL no such text
 
 
 def _wait_ms(failures: int, last_ms: int, now_ms: int) -> int:
-    """How long a name is still held up: not at all at first, then 30 s, 1 minute, 2, 4 and so on up to an hour."""
+    """How long a name is still held up:
+
+    not at all at first, then 30 s, 1 minute, 2, 4 and so on up to an hour.
+    """
     if failures < FREE_FAILURES:
         return 0
     wait_ms = min(_FIRST_WAIT_MS << min(failures - FREE_FAILURES, 20), _LONGEST_WAIT_MS)

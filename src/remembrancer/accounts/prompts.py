@@ -17,11 +17,18 @@ _OWN_PART = "# The user's own part\n\nWhat the user wants of this agent. It adds
 def prompt_of(records: Records, caller: Caller, user_id: str) -> AgentPrompt:
     """The prompt of a user. Raises Pinned, StoreUnavailable."""
     user_id = space_user_id(caller, user_id)
-    return records.store.read(lambda tx: _prompt(records, tx, caller, user_id), account_id=caller.account_id)
+    return records.store.read(
+        lambda tx: _prompt(records, tx, caller, user_id), account_id=caller.account_id
+    )
 
 
-def set_prompt(records: Records, caller: Caller, asked: PromptWrite, given: Once | None = None) -> AgentPrompt:
-    """Set the user's own part of the prompt; a blank one takes it away. Raises Forbidden, Conflict as `once`, StoreUnavailable."""
+def set_prompt(
+    records: Records, caller: Caller, asked: PromptWrite, given: Once | None = None
+) -> AgentPrompt:
+    """Set the user's own part of the prompt; a blank one takes it away.
+
+    Raises Forbidden, Conflict as `once`, StoreUnavailable.
+    """
     may_write(caller)
     user_id = space_user_id(caller, asked.user_id)
     whose = {"account_id": caller.account_id, "user_id": user_id}
@@ -34,7 +41,10 @@ def set_prompt(records: Records, caller: Caller, asked: PromptWrite, given: Once
         return _prompt(records, tx, caller, user_id).model_dump_json()
 
     return AgentPrompt.model_validate_json(
-        records.store.write(lambda tx: once(tx, given, records.clock(), lambda: make(tx)), account_id=caller.account_id)
+        records.store.write(
+            lambda tx: once(tx, given, records.clock(), lambda: make(tx)),
+            account_id=caller.account_id,
+        )
     )
 
 

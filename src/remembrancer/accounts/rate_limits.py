@@ -1,7 +1,9 @@
-"""How often somebody called, counted for all servers of a store: the generic cell rate algorithm in one statement.
+"""How often somebody called, counted for all servers of a store: the generic cell rate algorithm in
+one statement.
 
-Whoever calls has used up a part of a minute that flows back evenly. The row of a caller is locked for as long as its
-statement takes, so that calls are counted one after the other, at whichever server they arrive.
+Whoever calls has used up a part of a minute that flows back evenly. The row of a caller is locked
+for as long as its statement takes, so that calls are counted one after the other, at whichever
+server they arrive.
 """
 
 from __future__ import annotations
@@ -15,14 +17,19 @@ SQL = named("remembrancer.accounts", "rate_limits.sql")
 
 
 class Counted(NamedTuple):
-    """Whether a call is allowed, and how much of a minute the caller has used up, this call included when it is allowed."""
+    """Whether a call is allowed, and how much of a minute the caller has used up, this call
+    included when it is allowed.
+    """
 
     is_allowed: bool
     owed_us: int
 
 
 def take_call(store: Store, kind: str, who: str, *, every_us: int) -> Counted:
-    """Count a call, each of which uses up `every_us` of a minute, where the minute holds it. Raises StoreUnavailable."""
+    """Count a call, each of which uses up `every_us` of a minute, where the minute holds it.
+
+    Raises StoreUnavailable.
+    """
     whose = {"kind": kind, "who": who, "now_us": _now_us()}
     taken = store.count(SQL.take_call, **whose, every_us=every_us)
     if taken is not None:

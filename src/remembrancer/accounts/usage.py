@@ -1,6 +1,8 @@
-"""What is done in a day, by account and key: counted in memory, and added to the store once a minute.
+"""What is done in a day, by account and key: counted in memory, and added to the store once a
+minute.
 
-A killed process loses the counts of its last minute. They are for people to see how the service is used, not for bills.
+A killed process loses the counts of its last minute. They are for people to see how the service is
+used, not for bills.
 """
 
 from __future__ import annotations
@@ -15,7 +17,17 @@ from ..context import Caller, Records
 from ..store import Row, StoreUnavailable, Transaction, named
 
 SQL = named("remembrancer.accounts", "usage.sql")
-Kind: TypeAlias = Literal["turn", "search", "chat", "run", "check", "model_call", "model_failure", "tokens_read", "tokens_written"]
+Kind: TypeAlias = Literal[
+    "turn",
+    "search",
+    "chat",
+    "run",
+    "check",
+    "model_call",
+    "model_failure",
+    "tokens_read",
+    "tokens_written",
+]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 DAYS_SHOWN = 30
 THE_SERVICE = 0  # the account of what is not known by account, such as calls of models
@@ -25,7 +37,10 @@ _log = logging.getLogger(__name__)
 
 
 class Tally:
-    """Counts until they are in the store. Safe to use from many threads; nobody who counts waits for the store."""
+    """Counts until they are in the store.
+
+    Safe to use from many threads; nobody who counts waits for the store.
+    """
 
     def __init__(self, records: Records, every_s: float = ADDED_EVERY_S) -> None:
         self._records, self._every_s = records, every_s
@@ -34,7 +49,9 @@ class Tally:
         self._timer: threading.Timer | None = None
         self._closed = False
 
-    def count(self, kind: Kind, *, account_id: int = THE_SERVICE, key_id: int = 0, times: int = 1) -> None:
+    def count(
+        self, kind: Kind, *, account_id: int = THE_SERVICE, key_id: int = 0, times: int = 1
+    ) -> None:
         """So many more, today."""
         if times < 1:
             return
@@ -43,7 +60,9 @@ class Tally:
             self._counts[day, account_id, key_id, kind] += times
             if self._timer is None and not self._closed:
                 self._timer = threading.Timer(self._every_s, self.add)
-                self._timer.daemon = True  # a process that forgot to close must not hang for a minute
+                self._timer.daemon = (
+                    True  # a process that forgot to close must not hang for a minute
+                )
                 self._timer.start()
 
     def add(self) -> None:
@@ -69,7 +88,9 @@ class Tally:
 
 def _add(tx: Transaction, counts: Counter[tuple[int, int, int, Kind]]) -> None:
     for (day, account_id, key_id, kind), count in counts.items():
-        tx.run(SQL.count_usage, day=day, account_id=account_id, key_id=key_id, kind=kind, count=count)
+        tx.run(
+            SQL.count_usage, day=day, account_id=account_id, key_id=key_id, kind=kind, count=count
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +106,10 @@ class KeyUse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """The last days, oldest first, today the last: `days` counted from 1970, and of each kind one count a day."""
+    """The last days, oldest first, today the last:
+
+    `days` counted from 1970, and of each kind one count a day.
+    """
 
     days: list[int]
     by_day: dict[str, list[int]]

@@ -1,4 +1,7 @@
-"""Chat with the service's own agent: search, answer from what was found, look at the answer again, seal it, and remember the turn."""
+"""Chat with the service's own agent:
+
+search, answer from what was found, look at the answer again, seal it, and remember the turn.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ NOTHING = "Nothing that is stored matches."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Begun:
-    """A message whose search is done: nothing can be wrong with it any more, and it can be answered."""
+    """A message whose search is done:
+
+    nothing can be wrong with it any more, and it can be answered.
+    """
 
     context: Context
     caller: Caller
@@ -62,15 +68,22 @@ class Answered:
 
 
 def chat(context: Context, caller: Caller, asked: Chat, given: Once | None = None) -> ChatAnswer:
-    """Answer one message; the turn is durable and searchable when it returns. Raises as `begin` and `finish`."""
+    """Answer one message; the turn is durable and searchable when it returns.
+
+    Raises as `begin` and `finish`.
+    """
     begun = begin(context, caller, asked, given)
     return begun if isinstance(begun, ChatAnswer) else finish(begun)
 
 
-def begin(context: Context, caller: Caller, asked: Chat, given: Once | None = None) -> Begun | ChatAnswer:
-    """Search for what a message needs, which counts a step; or give the answer it had before, when it was sent again.
+def begin(
+    context: Context, caller: Caller, asked: Chat, given: Once | None = None
+) -> Begun | ChatAnswer:
+    """Search for what a message needs, which counts a step; or give the answer it had before, when
+    it was sent again.
 
-    Raises ReadOnly, Pinned, NothingOfItsOwn, Conflict as `once`, StoreUnavailable, EmbedderUnavailable.
+    Raises ReadOnly, Pinned, NothingOfItsOwn, Conflict as `once`, StoreUnavailable,
+    EmbedderUnavailable.
     """
     may_write(caller)
     user_id = space_user_id(caller, asked.user_id)
@@ -86,13 +99,26 @@ def begin(context: Context, caller: Caller, asked: Chat, given: Once | None = No
         last_seal=asked.last_seal,
     )
     own_part = prompt_of(context, caller, user_id).user_part
-    return Begun(context=context, caller=caller, asked=asked, given=given, found=recall(context, caller, query), own_part=own_part)
+    return Begun(
+        context=context,
+        caller=caller,
+        asked=asked,
+        given=given,
+        found=recall(context, caller, query),
+        own_part=own_part,
+    )
 
 
 def finish(begun: Begun, tell: Tell | None = None) -> ChatAnswer:
-    """Answer the message and remember the turn; `tell` is told how it comes along. Raises as `keep_once`."""
+    """Answer the message and remember the turn; `tell` is told how it comes along.
+
+    Raises as `keep_once`.
+    """
     if tell is not None:
-        tell("hits", {"step": begun.found.step, "hits": [hit.model_dump() for hit in begun.found.hits]})
+        tell(
+            "hits",
+            {"step": begun.found.step, "hits": [hit.model_dump() for hit in begun.found.hits]},
+        )
     answered = _answered(begun, tell)
     seal = render(begun.found.step, begun.context.settings.seal_name)
     place = Place(user_id=begun.asked.user_id, session_id=begun.asked.session_id)
@@ -103,10 +129,14 @@ def finish(begun: Begun, tell: Tell | None = None) -> ChatAnswer:
         tx.run(SPACES.note_remembered, session=kept.session.id, task_open=1)
         return _told(begun, answered, seal, kept.event_id, noticed).model_dump_json()
 
-    return ChatAnswer.model_validate_json(keep_once(begun.context, begun.caller, place, turn, begun.given, answer))
+    return ChatAnswer.model_validate_json(
+        keep_once(begun.context, begun.caller, place, turn, begun.given, answer)
+    )
 
 
-def _told(begun: Begun, answered: Answered, seal: str, event_id: str, noticed: str | None) -> ChatAnswer:
+def _told(
+    begun: Begun, answered: Answered, seal: str, event_id: str, noticed: str | None
+) -> ChatAnswer:
     found = begun.found
     return ChatAnswer(
         reply=f"{answered.text}\n\n{seal}",
@@ -138,7 +168,10 @@ def _answered(begun: Begun, tell: Tell | None) -> Answered:
         message=begun.asked.message,
         events=events_of(context, begun.caller, begun.found.hits, begun.asked.message),
         history=history,
-        lessons=[f"{cube.topic}: {cube.essence}\n{cube.rules_markdown}" for cube in begun.found.shared_cubes],
+        lessons=[
+            f"{cube.topic}: {cube.essence}\n{cube.rules_markdown}"
+            for cube in begun.found.shared_cubes
+        ],
         help=[f"{passage.title}: {passage.text}" for passage in begun.found.help_hits or ()],
         own_part=begun.own_part,
         delimiter=new_delimiter(),
@@ -150,9 +183,18 @@ def _answered(begun: Begun, tell: Tell | None) -> Answered:
     except ModelFailed as error:
         if tell is not None:
             tell("again", {})
-        return _quoted(begun, "fallback", NO_ANSWER.format(why=WHY[error.reason]), error.tries, tell)
+        return _quoted(
+            begun, "fallback", NO_ANSWER.format(why=WHY[error.reason]), error.tries, tell
+        )
     used = len(history) if begun.asked.chat_history else None
-    return Answered(text=draft.text, mode="model", kept=draft.text, tries=draft.tries, failed=draft.failed, history_used=used)
+    return Answered(
+        text=draft.text,
+        mode="model",
+        kept=draft.text,
+        tries=draft.tries,
+        failed=draft.failed,
+        history_used=used,
+    )
 
 
 def events_of(context: Context, caller: Caller, hits: Sequence[Hit], message: str) -> list[Found]:
@@ -169,13 +211,22 @@ def events_of(context: Context, caller: Caller, hits: Sequence[Hit], message: st
     return events
 
 
-def _quoted(begun: Begun, mode: AnswerMode, why: str, tries: Sequence[Try], tell: Tell | None) -> Answered:
-    """The answer that needs no model. Of it only its refs are remembered: what it quotes is there already."""
+def _quoted(
+    begun: Begun, mode: AnswerMode, why: str, tries: Sequence[Try], tell: Tell | None
+) -> Answered:
+    """The answer that needs no model.
+
+    Of it only its refs are remembered: what it quotes is there already.
+    """
     found = quotes(begun.found.hits, begun.asked.message)
     lines = [f"{why} {BEST}", "", *map(str, found)] if found else [f"{why} {NOTHING}"]
     if begun.found.help_hits:
         lines += ["", *(f"The help says: {passage.text}" for passage in begun.found.help_hits[:1])]
-    kept = f"{why} {BEST} (ref: {', '.join(quote.event_id for quote in found)})" if found else f"{why} {NOTHING}"
+    kept = (
+        f"{why} {BEST} (ref: {', '.join(quote.event_id for quote in found)})"
+        if found
+        else f"{why} {NOTHING}"
+    )
     text = "\n".join(lines)
     if tell is not None:
         tell("delta", {"text": text})

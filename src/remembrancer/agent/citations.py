@@ -1,4 +1,7 @@
-"""Refs that a model left out. A sentence that makes claims and carries no tag gets the ref of an event that says all of it."""
+"""Refs that a model left out.
+
+A sentence that makes claims and carries no tag gets the ref of an event that says all of it.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,17 @@ from datetime import date
 from ..claims.evidence import Evidence, terms
 from ..claims.review import take_apart
 
-SHARED_LEAST = 0.5  # of a sentence's words, stop words aside, that the event must have too: a name alone is in many
+# of a sentence's words, stop words aside, that the event must have too: a name alone is in many
+SHARED_LEAST = 0.5
 _ENDS = ".!?…。！？\"'”’»)*_ \t\n"
 
 
 def with_refs(text: str, events: Sequence[Evidence], day: date) -> str:
-    """The text with those refs. `day` is when it is said; of several events that hold every claim, the one with most of the words."""
+    """The text with those refs.
+
+    `day` is when it is said; of several events that hold every claim, the one with most of the
+    words.
+    """
     draft = take_apart(text, day)
     kept, at = [], 0
     for sentence in draft.sentences:
@@ -25,7 +33,9 @@ def with_refs(text: str, events: Sequence[Evidence], day: date) -> str:
         best = max(holding, key=lambda event: len(said & event.terms), default=None)
         if best is None or len(said & best.terms) < SHARED_LEAST * len(said):
             continue
-        end = max(sentence.start + len(text[sentence.start : sentence.end].rstrip(_ENDS)), claims[-1].end)
+        end = max(
+            sentence.start + len(text[sentence.start : sentence.end].rstrip(_ENDS)), claims[-1].end
+        )
         kept.append(f"{text[at:end]} (ref: {best.event_id})")
         at = end
     return "".join(kept) + text[at:]

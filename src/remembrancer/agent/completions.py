@@ -1,4 +1,8 @@
-"""The OpenAI-compatible door: a model's answer to a conversation, with what memory knows put before the last message, and remembered."""
+"""The OpenAI-compatible door:
+
+a model's answer to a conversation, with what memory knows put before the last message, and
+remembered.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,15 @@ from ..memory.write.turns import Kept, Place, keep_once
 from ..models import Budget, Message, ModelFailed, Question, Reply
 from ..models.port import WHY
 from ..protocol import limits
-from ..protocol.completions import Choice, Completed, Completion, CompletionMessage, CompletionUsage, ServedModel, ServedModels
+from ..protocol.completions import (
+    Choice,
+    Completed,
+    Completion,
+    CompletionMessage,
+    CompletionUsage,
+    ServedModel,
+    ServedModels,
+)
 from ..protocol.errors import Unavailable
 from ..protocol.fence import defused, new_delimiter
 from ..protocol.memory import MemoryQuery, TurnText
@@ -33,11 +45,16 @@ Write = Callable[[str], None]  # the next piece of the answer
 
 
 class NoChatModel(Unavailable):
-    """No chat model is configured, and this path needs one: the operator names it in the setting REMEMBRANCER_MODEL_CHAT."""
+    """No chat model is configured, and this path needs one:
+
+    the operator names it in the setting REMEMBRANCER_MODEL_CHAT.
+    """
 
 
 class NotOnThisMachine(Unavailable):
-    """This account lets no language model on another machine read its memory, and no other is configured."""
+    """This account lets no language model on another machine read its memory, and no other is
+    configured.
+    """
 
 
 class NoAnswer(Unavailable):
@@ -57,15 +74,22 @@ class Asked:
 
 
 def served(context: Context, caller: Caller) -> ServedModels:
-    """The one model that there is at this door, where a chat model may answer. Raises StoreUnavailable."""
+    """The one model that there is at this door, where a chat model may answer.
+
+    Raises StoreUnavailable.
+    """
     is_open = context.models.has("chat", outside=may_use_outside_models(context, caller))
     return ServedModels(data=[ServedModel(id=NAME)] if is_open else [])
 
 
-def ready(context: Context, caller: Caller, asked: Completion, given: Once | None = None) -> Asked | Completed:
-    """Search for what the last message needs, which counts a step; or give the first answer when it was sent again.
+def ready(
+    context: Context, caller: Caller, asked: Completion, given: Once | None = None
+) -> Asked | Completed:
+    """Search for what the last message needs, which counts a step; or give the first answer when it
+    was sent again.
 
-    Raises ReadOnly, Pinned, NoChatModel, NotOnThisMachine, NothingOfItsOwn, Conflict as `once`, StoreUnavailable, EmbedderUnavailable.
+    Raises ReadOnly, Pinned, NoChatModel, NotOnThisMachine, NothingOfItsOwn, Conflict as `once`,
+    StoreUnavailable, EmbedderUnavailable.
     """
     may_write(caller)
     user_id = space_user_id(caller, asked.user)
@@ -80,10 +104,16 @@ def ready(context: Context, caller: Caller, asked: Completion, given: Once | Non
     if not Intake(settings=context.settings).take(said).strip():
         raise NothingOfItsOwn
     query = MemoryQuery(
-        query_text=said[: limits.QUERY_CHARACTERS_MAX], user_id=user_id, session_id=asked.session_id, top_k=limits.CHAT_HITS_MAX
+        query_text=said[: limits.QUERY_CHARACTERS_MAX],
+        user_id=user_id,
+        session_id=asked.session_id,
+        top_k=limits.CHAT_HITS_MAX,
     )
     events = events_of(context, caller, recall(context, caller, query).hits, said)
-    told = [Message("system" if one.role == "developer" else one.role, one.text) for one in asked.messages[:-1]]
+    told = [
+        Message("system" if one.role == "developer" else one.role, one.text)
+        for one in asked.messages[:-1]
+    ]
     data = f"{data_of(events, new_delimiter())}\n\n" if events else ""
     question = Question(
         slot="chat",
@@ -92,18 +122,32 @@ def ready(context: Context, caller: Caller, asked: Completion, given: Once | Non
         temperature=asked.temperature,
         outside=outside,
     )
-    return Asked(context=context, caller=caller, asked=asked, given=given, question=question, ids=frozenset(one.event_id for one in events))
+    return Asked(
+        context=context,
+        caller=caller,
+        asked=asked,
+        given=given,
+        question=question,
+        ids=frozenset(one.event_id for one in events),
+    )
 
 
 def complete(ready: Asked, write: Write | None = None) -> Completed:
-    """Ask the model and remember the turn; `write` is told the answer in sentences. Raises NoAnswer, and as `keep_once`."""
+    """Ask the model and remember the turn; `write` is told the answer in sentences.
+
+    Raises NoAnswer, and as `keep_once`.
+    """
     settings = ready.context.settings
     budget = Budget.of(settings)
-    gate = None if write is None else Gate(_only_forward(write), lambda text: clean(text, ready.ids))
+    gate = (
+        None if write is None else Gate(_only_forward(write), lambda text: clean(text, ready.ids))
+    )
     try:
         reply = ready.context.models.ask(ready.question, budget, gate)
     except ModelFailed as error:
-        raise NoAnswer(f"No language model answered: {WHY[error.reason]}. The turn is not kept.") from error
+        raise NoAnswer(
+            f"No language model answered: {WHY[error.reason]}. The turn is not kept."
+        ) from error
     text = clean(reply.text, ready.ids).strip()
     if not text:
         raise NoAnswer(f"No language model answered: {WHY['empty']}. The turn is not kept.")
@@ -113,7 +157,10 @@ def complete(ready: Asked, write: Write | None = None) -> Completed:
 
 
 def _only_forward(write: Write) -> Callable[[str, object], None]:
-    """What this protocol streams cannot be taken back: a model that breaks off in the middle has failed, and no other goes on."""
+    """What this protocol streams cannot be taken back:
+
+    a model that breaks off in the middle has failed, and no other goes on.
+    """
 
     def tell(name: str, data: object) -> None:
         if name == "again":
@@ -134,7 +181,12 @@ def _kept(ready: Asked, reply: Reply, text: str) -> Completed:
             id=kept.event_id,
             created=now_s,
             model=reply.model,
-            choices=[Choice(message=CompletionMessage(content=text), finish_reason="length" if reply.is_cut else "stop")],
+            choices=[
+                Choice(
+                    message=CompletionMessage(content=text),
+                    finish_reason="length" if reply.is_cut else "stop",
+                )
+            ],
             usage=CompletionUsage(
                 prompt_tokens=used.prompt_tokens,
                 completion_tokens=used.completion_tokens,
@@ -146,4 +198,6 @@ def _kept(ready: Asked, reply: Reply, text: str) -> Completed:
 
     place = Place(user_id=ready.asked.user, session_id=ready.asked.session_id)
     turn = TurnText(query=ready.asked.messages[-1].text, response=text)
-    return Completed.model_validate_json(keep_once(ready.context, ready.caller, place, turn, ready.given, answer))
+    return Completed.model_validate_json(
+        keep_once(ready.context, ready.caller, place, turn, ready.given, answer)
+    )

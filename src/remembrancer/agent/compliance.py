@@ -1,7 +1,9 @@
-"""How often agents searched, remembered, sealed, rated and passed a second look, of all the times that this was due.
+"""How often agents searched, remembered, sealed, rated and passed a second look, of all the times
+that this was due.
 
-Counted from rows that are there anyway: the searches of a session with what was owed at each, cubes shown and rated, turns, and one small
-row of each turn that was looked at. docs/guides/compliance.md says what each figure means, and what it cannot know.
+Counted from rows that are there anyway: the searches of a session with what was owed at each, cubes
+shown and rated, turns, and one small row of each turn that was looked at. docs/guides/compliance.md
+says what each figure means, and what it cannot know.
 """
 
 from __future__ import annotations
@@ -16,7 +18,14 @@ from ..accounts.usage import DAY_MS
 from ..context import Caller, Records
 from ..memory.spaces import SQL as SPACES
 from ..protocol import limits
-from ..protocol.compliance import AgentFigures, Compliance, ComplianceQuery, Figures, Part, SessionFigures
+from ..protocol.compliance import (
+    AgentFigures,
+    Compliance,
+    ComplianceQuery,
+    Figures,
+    Part,
+    SessionFigures,
+)
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction, named
 
@@ -39,13 +48,17 @@ class _Counted:
     """What the rows come to, by agent (account and key, None where it is not known) and by session."""
 
     total: Counter[str] = field(default_factory=Counter)
-    agents: defaultdict[tuple[int, int | None], Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    agents: defaultdict[tuple[int, int | None], Counter[str]] = field(
+        default_factory=lambda: defaultdict(Counter)
+    )
     sessions: dict[int, _Session] = field(default_factory=dict)
 
     def add(self, row: Row, counts: Mapping[str, int], *, by_key: bool = True) -> None:
         """So many more. Rows without the names of their session come after one that has them."""
         if row.session not in self.sessions:
-            self.sessions[row.session] = _Session(user_id=row.user_id, session_id=row.session_id, account_id=row.account_id)
+            self.sessions[row.session] = _Session(
+                user_id=row.user_id, session_id=row.session_id, account_id=row.account_id
+            )
         session = self.sessions[row.session]
         session.last_ms = max(session.last_ms, getattr(row, "last_ms", 0))
         session.counts.update(counts)
@@ -76,17 +89,34 @@ def compliance(records: Records, caller: Caller, asked: ComplianceQuery) -> Comp
     }
 
     def read(tx: Transaction) -> tuple[_Counted, list[Row], list[Row]]:
-        return _counted(tx, whose), tx.all(SQL.keys_named, account_id=account_id), tx.all(SQL.accounts_named, account_id=account_id)
+        return (
+            _counted(tx, whose),
+            tx.all(SQL.keys_named, account_id=account_id),
+            tx.all(SQL.accounts_named, account_id=account_id),
+        )
 
     counted, keys, accounts = records.store.read(read, account_id=account_id)
-    own = sorted((one for one in counted.sessions.values() if one.account_id == caller.account_id), key=lambda one: -one.last_ms)
+    own = sorted(
+        (one for one in counted.sessions.values() if one.account_id == caller.account_id),
+        key=lambda one: -one.last_ms,
+    )
     listed = own[: limits.COMPLIANCE_SESSIONS_MAX]
     return Compliance(
         since=rfc3339(since_ms),
         total=_figures(counted.total),
-        agents=_agents(counted, keys, accounts, only=caller.key_id if caller.pinned_user_id is not None else None),
+        agents=_agents(
+            counted,
+            keys,
+            accounts,
+            only=caller.key_id if caller.pinned_user_id is not None else None,
+        ),
         sessions=[
-            SessionFigures(user_id=one.user_id, session_id=one.session_id, last_at=rfc3339(one.last_ms), figures=_figures(one.counts))
+            SessionFigures(
+                user_id=one.user_id,
+                session_id=one.session_id,
+                last_at=rfc3339(one.last_ms),
+                figures=_figures(one.counts),
+            )
             for one in listed
         ],
         sessions_left_out=len(own) - len(listed),
@@ -102,7 +132,9 @@ def of_session(records: Records, caller: Caller, user_id: str, session_id: str) 
         session = space and tx.one(SPACES.session_of, space_id=space.id, session_id=session_id)
         if session is None:
             return Counter()
-        return Counter(tx.the(SQL.of_session, session=session.id, account_id=caller.account_id)._asdict())
+        return Counter(
+            tx.the(SQL.of_session, session=session.id, account_id=caller.account_id)._asdict()
+        )
 
     counts = records.store.read(read, account_id=caller.account_id)
     counts["searched"] = min(counts["remembered"], counts["turns"])
@@ -110,8 +142,16 @@ def of_session(records: Records, caller: Caller, user_id: str, session_id: str) 
 
 
 def of_service(records: Records) -> Figures:
-    """The figures of the last day, of all accounts together: for an operator, never who. Raises StoreUnavailable."""
-    whose: dict[str, int | str | None] = {"account_id": None, "user_id": None, "session_id": None, "since_ms": records.clock() - DAY_MS}
+    """The figures of the last day, of all accounts together:
+
+    for an operator, never who. Raises StoreUnavailable.
+    """
+    whose: dict[str, int | str | None] = {
+        "account_id": None,
+        "user_id": None,
+        "session_id": None,
+        "since_ms": records.clock() - DAY_MS,
+    }
     return _figures(records.store.read(lambda tx: _counted(tx, whose)).total)
 
 
@@ -126,22 +166,35 @@ def _counted(tx: Transaction, whose: Mapping[str, int | str | None]) -> _Counted
         counted.add(row, {"looks": row.looks, "turns_looked": row.turns, "passed": row.passed})
     for row in tx.all(SQL.turns_since, **whose):
         counted.add(row, {"turns": row.turns, "looked": row.looked}, by_key=False)
-    for session in counted.sessions.values():  # a session at a time: where one searches too often, another's turns without a search show
+    for session in (
+        counted.sessions.values()
+    ):  # a session at a time: where one searches too often, another's turns without a search show
         session.counts["searched"] = min(session.counts["remembered"], session.counts["turns"])
         counted.total["searched"] += session.counts["searched"]
     return counted
 
 
-def _agents(counted: _Counted, keys: list[Row], accounts: list[Row], *, only: int | None) -> list[AgentFigures]:
+def _agents(
+    counted: _Counted, keys: list[Row], accounts: list[Row], *, only: int | None
+) -> list[AgentFigures]:
     by_id = {key.id: key for key in keys}
     names = {account.id: account.name for account in accounts}
     told = []
-    for (account_id, key_id), counts in sorted(counted.agents.items(), key=lambda one: -one[1]["searches"]):
+    for (account_id, key_id), counts in sorted(
+        counted.agents.items(), key=lambda one: -one[1]["searches"]
+    ):
         if only is not None and key_id != only:
             continue
         key = by_id.get(key_id)
         figures = _figures(counts, of_key=True)
-        told.append(AgentFigures(account=names[account_id], hint=key and key.hint, label=key and key.label, figures=figures))
+        told.append(
+            AgentFigures(
+                account=names[account_id],
+                hint=key and key.hint,
+                label=key and key.label,
+                figures=figures,
+            )
+        )
     return told
 
 

@@ -1,4 +1,7 @@
-"""An answer by a model: what it is told, what of its answer is let through, a second look at it, and one revision."""
+"""An answer by a model:
+
+what it is told, what of its answer is let through, a second look at it, and one revision.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,9 @@ CHECKS_TOLD_MAX = 20  # to the model, of those that failed
 UNSURE = "(Not everything in this answer could be checked against memory.)"
 _TEXT = resources.files(__package__).joinpath("chat.md").read_text("utf-8")
 _OWN_PART = "What the user wants of you. It adds to the rules above and lifts none of them:"
-_PASSAGE = re.compile(r".*(?:[.!?。！？…][\"”’)\]]*\s+(?=[^\s(\[（【])|\n)", re.DOTALL)  # as far as a text is whole, and no ref follows
+_PASSAGE = re.compile(
+    r".*(?:[.!?。！？…][\"”’)\]]*\s+(?=[^\s(\[（【])|\n)", re.DOTALL
+)  # as far as a text is whole, and no ref follows
 _ALL = re.compile(r".*", re.DOTALL)
 Tell = Callable[[str, object], None]  # an event of a stream: its name and its data
 
@@ -104,7 +109,10 @@ def last_of(history: Sequence[Earlier]) -> list[Earlier]:
 
 
 def messages_of(brief: Brief) -> tuple[Message, ...]:
-    """What a model is told: the rules by themselves, then all that is data behind a fence, then the message."""
+    """What a model is told:
+
+    the rules by themselves, then all that is data behind a fence, then the message.
+    """
     rules = "\n".join(f"{number}. {RULES[number - 1]}" for number in RULES_TOLD)
     system = _TEXT.replace("{rules}", rules).strip()
     if brief.own_part:
@@ -112,27 +120,46 @@ def messages_of(brief: Brief) -> tuple[Message, ...]:
     blocks: list[tuple[str, str]] = []
     if brief.lessons:
         blocks.append(
-            ("Lessons of this memory that may bear on it", "\n".join(f"- {indented(lesson).strip()}" for lesson in brief.lessons))
+            (
+                "Lessons of this memory that may bear on it",
+                "\n".join(f"- {indented(lesson).strip()}" for lesson in brief.lessons),
+            )
         )
     if brief.help:
         blocks.append(
-            ("The help of this service, which needs no ref", "\n".join(f"- {indented(passage).strip()}" for passage in brief.help))
+            (
+                "The help of this service, which needs no ref",
+                "\n".join(f"- {indented(passage).strip()}" for passage in brief.help),
+            )
         )
     if brief.history:
-        said = "\n".join(f"{' '.join(one.role.split())}:\n{indented(one.content)}" for one in brief.history)
+        said = "\n".join(
+            f"{' '.join(one.role.split())}:\n{indented(one.content)}" for one in brief.history
+        )
         blocks.append(("The conversation so far", said))
-    data = [data_of(brief.events, brief.delimiter), *(f"{head} (data):\n{fenced(text, brief.delimiter)}" for head, text in blocks)]
-    told = "\n\n".join(data) + f"\n\nToday is {brief.day.isoformat()}. The user's message:\n{defused(brief.message)}"
+    data = [
+        data_of(brief.events, brief.delimiter),
+        *(f"{head} (data):\n{fenced(text, brief.delimiter)}" for head, text in blocks),
+    ]
+    told = (
+        "\n\n".join(data)
+        + f"\n\nToday is {brief.day.isoformat()}. The user's message:\n{defused(brief.message)}"
+    )
     return Message("system", system), Message("user", told)
 
 
 def data_of(events: Sequence[Found], delimiter: str) -> str:
     """What memory found, behind a fence: each event under its id and date."""
-    return f"What memory found, best first (data):\n{fenced(listed(events) or 'Nothing.', delimiter)}"
+    return (
+        f"What memory found, best first (data):\n{fenced(listed(events) or 'Nothing.', delimiter)}"
+    )
 
 
 def clean(text: str, ids: Collection[str]) -> str:
-    """What of a model's answer is let through: no refs but `ids`, no service lines, no seal, no secret, no fence, no picture."""
+    """What of a model's answer is let through:
+
+    no refs but `ids`, no service lines, no seal, no secret, no fence, no picture.
+    """
     return only_refs(without_service_lines(harmless(text)), ids)
 
 
@@ -140,7 +167,9 @@ def _failed(checks: Sequence[Check]) -> list[Check]:
     return [check for check in checks if check.status == "fail"]
 
 
-def _looked(models: Models, text: str, brief: Brief, budget: Budget, tries: list[Try], *, outside: bool) -> list[Check]:
+def _looked(
+    models: Models, text: str, brief: Brief, budget: Budget, tries: list[Try], *, outside: bool
+) -> list[Check]:
     """What a second look finds wrong with an answer, and a model that judges, where there is one."""
     known = {event.event_id: Cited("shown", event) for event in brief.evidence}
     draft = take_apart(text, brief.day)
@@ -153,21 +182,45 @@ def _looked(models: Models, text: str, brief: Brief, budget: Budget, tries: list
     return failed
 
 
-def written(models: Models, brief: Brief, budget: Budget, *, outside: bool, tell: Tell | None) -> Draft:
-    """The answer of a model: its draft, or the revision where that has fewer failures. Raises ModelFailed when there is no draft."""
+def written(
+    models: Models, brief: Brief, budget: Budget, *, outside: bool, tell: Tell | None
+) -> Draft:
+    """The answer of a model:
+
+    its draft, or the revision where that has fewer failures. Raises ModelFailed when there is no
+    draft.
+    """
     messages = messages_of(brief)
     tries: list[Try] = []
-    text = _said(models, Question(slot="chat", messages=messages, outside=outside), budget, brief, tell, tries)
+    text = _said(
+        models,
+        Question(slot="chat", messages=messages, outside=outside),
+        budget,
+        brief,
+        tell,
+        tries,
+    )
     failed = _looked(models, text, brief, budget, tries, outside=outside)
     if tell is not None:
         tell("look", {"status": "fail" if failed else "pass", "failed": len(failed)})
     if not failed:
         return Draft(text=text, failed=[], tries=tries)
-    mended = (*messages, Message("assistant", text), Message("user", _complaint(failed, brief.delimiter)))
+    mended = (
+        *messages,
+        Message("assistant", text),
+        Message("user", _complaint(failed, brief.delimiter)),
+    )
     if tell is not None:
         tell("again", {})
     try:
-        revised = _said(models, Question(slot="chat", messages=mended, outside=outside), budget, brief, tell, tries)
+        revised = _said(
+            models,
+            Question(slot="chat", messages=mended, outside=outside),
+            budget,
+            brief,
+            tell,
+            tries,
+        )
     except ModelFailed as error:
         tries[:] = list(error.tries)
     else:
@@ -177,7 +230,14 @@ def written(models: Models, brief: Brief, budget: Budget, *, outside: bool, tell
     return Draft(text=f"{text}\n\n{UNSURE}" if failed else text, failed=failed, tries=tries)
 
 
-def _said(models: Models, question: Question, budget: Budget, brief: Brief, tell: Tell | None, tries: list[Try]) -> str:
+def _said(
+    models: Models,
+    question: Question,
+    budget: Budget,
+    brief: Brief,
+    tell: Tell | None,
+    tries: list[Try],
+) -> str:
     """One answer, cleaned. Adds to `tries`, and raises ModelFailed with all of them."""
     gate = None if tell is None else Gate(tell, brief.let_through)
     try:
@@ -194,13 +254,18 @@ def _said(models: Models, question: Question, budget: Budget, brief: Brief, tell
 
 
 def _complaint(failed: Sequence[Check], delimiter: str) -> str:
-    lines = [f"- {check.claim}: {check.detail}" if check.claim else f"- {check.detail}" for check in failed[:CHECKS_TOLD_MAX]]
+    lines = [
+        f"- {check.claim}: {check.detail}" if check.claim else f"- {check.detail}"
+        for check in failed[:CHECKS_TOLD_MAX]
+    ]
     told = fenced("\n".join(lines), delimiter)
     return f"A check of your answer found this wrong (data):\n{told}\n\nWrite the whole answer again, mended. Write the answer alone."
 
 
 class Gate:
-    """Passes an answer on, what of it `let_through` gives, sentence by sentence; `passed` is all of it."""
+    """Passes an answer on, what of it `let_through` gives, sentence by sentence; `passed` is all of
+    it.
+    """
 
     def __init__(self, tell: Tell, let_through: Callable[[str], str]) -> None:
         self._tell, self._let_through, self._held, self.passed = tell, let_through, "", ""
@@ -214,8 +279,14 @@ class Gate:
                 self.passed = ""
             return
         self._held += piece
-        whole = _PASSAGE.match(self._held) if len(self._held) < PASSAGE_CHARACTERS_MAX else _ALL.match(self._held)
-        if whole is not None and (whole[0].count("(") <= whole[0].count(")") or len(whole[0]) >= PASSAGE_CHARACTERS_MAX):
+        whole = (
+            _PASSAGE.match(self._held)
+            if len(self._held) < PASSAGE_CHARACTERS_MAX
+            else _ALL.match(self._held)
+        )
+        if whole is not None and (
+            whole[0].count("(") <= whole[0].count(")") or len(whole[0]) >= PASSAGE_CHARACTERS_MAX
+        ):
             self._pass_on(whole[0])
             self._held = self._held[whole.end() :]
 

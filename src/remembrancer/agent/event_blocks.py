@@ -1,4 +1,7 @@
-"""Events as language models read them: each under its id and date, in lines that cannot pass for the head of another."""
+"""Events as language models read them:
+
+each under its id and date, in lines that cannot pass for the head of another.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ class Listable(Protocol):
 
 def listed(events: Iterable[Listable]) -> str:
     """The events, one after another, to stand behind a fence."""
-    return "\n\n".join(f"[{event.event_id}] {event.day.isoformat()}\n{indented(event.text)}" for event in events)
+    return "\n\n".join(
+        f"[{event.event_id}] {event.day.isoformat()}\n{indented(event.text)}" for event in events
+    )
 
 
 def indented(text: str) -> str:

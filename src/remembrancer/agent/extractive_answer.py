@@ -1,4 +1,8 @@
-"""An answer without a model: the turns that match best, quoted word for word with their refs. Nothing is added, merged or reworded."""
+"""An answer without a model:
+
+the turns that match best, quoted word for word with their refs. Nothing is added, merged or
+reworded.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,8 @@ from ..protocol.fence import defused
 from ..protocol.memory import Hit
 from ..search.text.secrets import masked, secrets_in
 
-QUOTED_TOPIC = "chat, quoted from memory"  # of turns that were answered so: their answers are no evidence of anything
+# of turns that were answered so: their answers are no evidence of anything
+QUOTED_TOPIC = "chat, quoted from memory"
 _ASKS = re.compile(r"[?？؟]\W*$")
 
 
@@ -29,7 +34,11 @@ class Quote:
     response: str
 
     def __str__(self) -> str:
-        sides = [f"{who}: “{text}”" for who, text in (("user", self.query), ("assistant", self.response)) if text]
+        sides = [
+            f"{who}: “{text}”"
+            for who, text in (("user", self.query), ("assistant", self.response))
+            if text
+        ]
         return f"- {self.date}, {'; '.join(sides)} (ref: {self.event_id})"
 
 
@@ -53,16 +62,24 @@ def tells(hit: Hit, question: str) -> bool:
 
 
 def _quotable(hit: Hit, question: str) -> tuple[str, str]:
-    """Both sides; of a turn that was itself answered with quotes only what the user told, not what the user asked."""
+    """Both sides; of a turn that was itself answered with quotes only what the user told, not what
+    the user asked.
+    """
     if hit.topic != QUOTED_TOPIC:
         return hit.query, hit.response
-    told = hit.query if not _ASKS.search(hit.query) and hit.query.strip() != question.strip() else ""
+    told = (
+        hit.query if not _ASKS.search(hit.query) and hit.query.strip() != question.strip() else ""
+    )
     return told, ""
 
 
 def _excerpt(text: str, asked: set[int]) -> str:
-    """The sentences side by side that hold most of what was asked, on one line that nothing can be hidden in."""
-    clean = " ".join(only_refs(harmless(text), ()).split())  # what an earlier answer cited is not what this one cites
+    """The sentences side by side that hold most of what was asked, on one line that nothing can be
+    hidden in.
+    """
+    clean = " ".join(
+        only_refs(harmless(text), ()).split()
+    )  # what an earlier answer cited is not what this one cites
     most = limits.CHAT_QUOTE_CHARACTERS_MAX
     if len(clean) <= most:
         return clean
@@ -79,6 +96,10 @@ def _excerpt(text: str, asked: set[int]) -> str:
 
 
 def harmless(text: str) -> str:
-    """Text that can be shown: no line of a fence, nothing hidden, no secret, and no picture that would be fetched from somewhere."""
+    """Text that can be shown:
+
+    no line of a fence, nothing hidden, no secret, and no picture that would be fetched from
+    somewhere.
+    """
     plain = defused(text).replace("![", "[")
     return masked(plain, secrets_in(plain))

@@ -1,7 +1,9 @@
-"""What a language model says of cited sentences, where one is configured to judge: whether the event says so, or the contrary.
+"""What a language model says of cited sentences, where one is configured to judge: whether the
+event says so, or the contrary.
 
-It sees what comparing values cannot: a denial, a thing called off, who did what to whom. It adds checks and takes none away. Its word
-counts only with a quotation that stands in the cited event, word for word, so that it cannot make one up.
+It sees what comparing values cannot: a denial, a thing called off, who did what to whom. It adds
+checks and takes none away. Its word counts only with a quotation that stands in the cited event,
+word for word, so that it cannot make one up.
 """
 
 from __future__ import annotations
@@ -58,25 +60,39 @@ class _Citing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What came of it: checks to add, the calls it took, and why nothing was judged where that is so."""
+    """What came of it:
+
+    checks to add, the calls it took, and why nothing was judged where that is so.
+    """
 
     checks: Sequence[Check] = ()
     tries: Sequence[Try] = ()
     failed: str | None = None
 
 
-def judged(models: Models, draft: Draft, cited: Mapping[str, Cited], budget: Budget, *, outside: bool) -> Judged:
-    """Ask the models of the slot `judge` about the sentences that cite events, as many as there is room for."""
+def judged(
+    models: Models, draft: Draft, cited: Mapping[str, Cited], budget: Budget, *, outside: bool
+) -> Judged:
+    """Ask the models of the slot `judge` about the sentences that cite events, as many as there is
+    room for.
+    """
     sentences = list(_citing(draft, cited))
     if not sentences:
         return Judged()
     events = {event.event_id: event for one in sentences for event in one.events}
     stored = listed(events.values())
-    asked = "\n".join(f"{n}. {one.text} [{', '.join(event.event_id for event in one.events)}]" for n, one in enumerate(sentences, 1))
+    asked = "\n".join(
+        f"{n}. {one.text} [{', '.join(event.event_id for event in one.events)}]"
+        for n, one in enumerate(sentences, 1)
+    )
     delimiter = new_delimiter()
     told = f"The events (data):\n{fenced(stored, delimiter)}\n\nThe sentences (data):\n{fenced(defused(asked), delimiter)}"
     question = Question(
-        slot="judge", messages=(Message("system", _RULES), Message("user", told)), temperature=0.0, schema=_SCHEMA, outside=outside
+        slot="judge",
+        messages=(Message("system", _RULES), Message("user", told)),
+        temperature=0.0,
+        schema=_SCHEMA,
+        outside=outside,
     )
     try:
         reply = models.ask(question, budget)
@@ -114,9 +130,17 @@ def _verdicts(said: str) -> list[tuple[int, str, str]] | None:
         return None
 
 
-def _checks(sentences: Sequence[_Citing], verdicts: Sequence[tuple[int, str, str]]) -> Iterator[Check]:
-    for number, verdict, quote in {one[0]: one for one in verdicts if isinstance(one[0], int)}.values():
-        if not 1 <= number <= len(sentences) or verdict not in ("supported", "contradicted") or not isinstance(quote, str):
+def _checks(
+    sentences: Sequence[_Citing], verdicts: Sequence[tuple[int, str, str]]
+) -> Iterator[Check]:
+    for number, verdict, quote in {
+        one[0]: one for one in verdicts if isinstance(one[0], int)
+    }.values():
+        if (
+            not 1 <= number <= len(sentences)
+            or verdict not in ("supported", "contradicted")
+            or not isinstance(quote, str)
+        ):
             continue
         sentence = sentences[number - 1]
         event = next((event for event in sentence.events if _stands_in(quote, event.text)), None)

@@ -1,4 +1,7 @@
-"""Look at a saved answer a second time: is every specific claim in it marked, and really in the events it cites?"""
+"""Look at a saved answer a second time:
+
+is every specific claim in it marked, and really in the events it cites?
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,10 @@ _BEGINNING = 40  # characters of a response that its `reply` column holds (migra
 
 
 class TurnNotSaved(Conflict):
-    """No saved turn answers with this draft: send it with POST /api/v7/remember first, word for word, then look again."""
+    """No saved turn answers with this draft:
+
+    send it with POST /api/v7/remember first, word for word, then look again.
+    """
 
 
 class CitesTooMuch(InvalidRequest):
@@ -32,7 +38,8 @@ class CitesTooMuch(InvalidRequest):
 
 
 def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLooked:
-    """Check a draft that was saved as a turn; that it was is counted, and nothing else is written. An empty draft fails without one.
+    """Check a draft that was saved as a turn; that it was is counted, and nothing else is written.
+    An empty draft fails without one.
 
     Raises TurnNotSaved, CitesTooMuch, StoreUnavailable.
     """
@@ -45,10 +52,18 @@ def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLook
         raise TurnNotSaved
     draft = take_apart(ask.draft, day_of(turn.occurred_ms))
     if len(draft.refs) > limits.CITED_EVENTS_MAX:
-        raise CitesTooMuch(f"The draft cites {len(draft.refs):,} events, and {limits.CITED_EVENTS_MAX} are read at most: cite fewer.")
-    saved = Check(check="turn_saved", status="pass", detail="The draft is saved.", ref=turn.event_id)
-    cited = context.store.read(lambda tx: _cited(tx, turn, draft.refs), account_id=caller.account_id)
-    checks = look(draft, cited, ask.event_id)  # after the reading: a long draft keeps no reader waiting
+        raise CitesTooMuch(
+            f"The draft cites {len(draft.refs):,} events, and {limits.CITED_EVENTS_MAX} are read at most: cite fewer."
+        )
+    saved = Check(
+        check="turn_saved", status="pass", detail="The draft is saved.", ref=turn.event_id
+    )
+    cited = context.store.read(
+        lambda tx: _cited(tx, turn, draft.refs), account_id=caller.account_id
+    )
+    checks = look(
+        draft, cited, ask.event_id
+    )  # after the reading: a long draft keeps no reader waiting
     heard = _judged(context, caller, draft, cited)
     if heard is not None:
         checks = sorted([*checks, *heard.checks], key=in_order)
@@ -58,18 +73,30 @@ def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLook
 
 
 def _count(context: Context, caller: Caller, turn: Row, *, passed: bool) -> None:
-    """Count a look by an agent, for compliance.py; people who look, and keys that only read, leave no trace."""
+    """Count a look by an agent, for compliance.py; people who look, and keys that only read, leave
+    no trace.
+    """
     if caller.read_only or caller.key_id == NO_KEY:
         return
-    values = {"event": turn.id, "key_id": caller.key_id, "passed": int(passed), "now_ms": context.clock()}
+    values = {
+        "event": turn.id,
+        "key_id": caller.key_id,
+        "passed": int(passed),
+        "now_ms": context.clock(),
+    }
     try:
-        # Not flushed: after a power cut a look may be missing from a count, and none waits for the disk.
-        context.store.write(lambda tx: tx.run(SQL.count_look, **values), account_id=caller.account_id, flush=False)
+        # Not flushed: after a power cut a look may be missing from a count, and none waits for the
+        # disk.
+        context.store.write(
+            lambda tx: tx.run(SQL.count_look, **values), account_id=caller.account_id, flush=False
+        )
     except StoreUnavailable as error:
         _log.warning("a second look is not counted: %s", error)
 
 
-def _judged(context: Context, caller: Caller, draft: Draft, cited: dict[str, Cited]) -> Judged | None:
+def _judged(
+    context: Context, caller: Caller, draft: Draft, cited: dict[str, Cited]
+) -> Judged | None:
     """What a model says of it; None where none is configured to judge."""
     if not context.models.has("judge"):
         return None
@@ -84,7 +111,13 @@ def _turn(tx: Transaction, caller: Caller, texts: list[str]) -> Row | None:
     """The latest turn that was kept of this answer: as it is, or else as `remember` keeps it."""
     for said in texts:
         reply = f"{len(said)} {said[:_BEGINNING]}"
-        row = tx.one(SQL.turn_of_reply, reply=reply, draft=said, account_id=caller.account_id, user_id=caller.pinned_user_id)
+        row = tx.one(
+            SQL.turn_of_reply,
+            reply=reply,
+            draft=said,
+            account_id=caller.account_id,
+            user_id=caller.pinned_user_id,
+        )
         if row is not None:
             return row
     return None
@@ -106,7 +139,9 @@ def _cited(tx: Transaction, turn: Row, refs: list[str]) -> dict[str, Cited]:
             text = "\n\n".join(part for part in (row.topic, row.query, row.response) if part)
             characters += len(text)
             if characters > limits.CITED_CHARACTERS_MAX:
-                raise CitesTooMuch(f"The cited events hold more than {limits.CITED_CHARACTERS_MAX:,} characters together: cite fewer.")
+                raise CitesTooMuch(
+                    f"The cited events hold more than {limits.CITED_CHARACTERS_MAX:,} characters together: cite fewer."
+                )
             found[ref] = Cited("shown", Evidence(row.event_id, text, day_of(row.occurred_ms)))
     return found
 

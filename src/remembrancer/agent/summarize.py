@@ -1,7 +1,9 @@
-"""Summaries by a model: the draft of an L1, the lines of a map. What a model writes is checked sentence by sentence against its source.
+"""Summaries by a model: the draft of an L1, the lines of a map. What a model writes is checked
+sentence by sentence against its source.
 
-A sentence stays when each number, date and name of it, each address too, is in the source: the code of the second look says so. What a
-negation or a word such as "cancelled" turns round is not seen. The rest is headlines of the source, word for word, as without a model.
+A sentence stays when each number, date and name of it, each address too, is in the source: the code
+of the second look says so. What a negation or a word such as "cancelled" turns round is not seen.
+The rest is headlines of the source, word for word, as without a model.
 """
 
 from __future__ import annotations
@@ -21,7 +23,16 @@ from ..claims.review import SHOWN_CHARACTERS_MAX, take_apart
 from ..context import Caller, Context
 from ..memory.summaries.extractive import headlines, sentences
 from ..memory.summaries.l1 import RATIO_LEAST, RATIO_MOST, Source, off_length, turns_to_summarise
-from ..memory.summaries.maps import HEADLINES, MODEL, Told, by_headlines, headlines_of, line_of, room_for, update_map
+from ..memory.summaries.maps import (
+    HEADLINES,
+    MODEL,
+    Told,
+    by_headlines,
+    headlines_of,
+    line_of,
+    room_for,
+    update_map,
+)
 from ..memory.write.events import raw_dialogue
 from ..models import Budget, Message, ModelFailed, Question, Try
 from ..models.port import WHY
@@ -48,10 +59,15 @@ _NOT_ALLOWED = "This account lets no outside model read it, and none is configur
 _NO_ANSWER = "No language model answered: {why}."
 _NOTHING_HELD = "Nothing of what the model wrote could be used."
 _ADDED = "What the model left out was added from the source, word for word."
-_LATEST = "It tells of the latest {told:,} turns; {earlier:,} earlier ones are too much for one draft."
+_LATEST = (
+    "It tells of the latest {told:,} turns; {earlier:,} earlier ones are too much for one draft."
+)
 _ASKS = re.compile(r"[?？؟]\W*$")
 _INTRODUCES = re.compile(r"[:：]\W*$")  # "Here is the summary:"
-_LINE = re.compile(r"^[ \t]*[-*•][ \t]*(?P<said>\S.*?)[ \t]*[(\[](?P<ids>(?:l1_\w+)(?:[ \t]*[,;][ \t]*l1_\w+)*)[)\]][ \t.]*$", re.MULTILINE)
+_LINE = re.compile(
+    r"^[ \t]*[-*•][ \t]*(?P<said>\S.*?)[ \t]*[(\[](?P<ids>(?:l1_\w+)(?:[ \t]*[,;][ \t]*l1_\w+)*)[)\]][ \t.]*$",
+    re.MULTILINE,
+)
 _CHARACTERS_PER_WORD = 6  # to say it in words, which models count better
 
 
@@ -70,9 +86,17 @@ class Spent:
 
 
 def draft_summary(context: Context, caller: Caller, asked: SummaryAsked) -> SummaryDraft:
-    """What an L1 of a session's turns since its last one could say; nothing is kept. Raises NothingToSummarise, Forbidden."""
-    source = turns_to_summarise(context, caller, space_user_id(caller, asked.user_id), asked.session_id)
-    texts = [_found(row.event_id, row.occurred_ms, row.topic, raw_dialogue(row.query, row.response)) for row in source.turns]
+    """What an L1 of a session's turns since its last one could say; nothing is kept.
+
+    Raises NothingToSummarise, Forbidden.
+    """
+    source = turns_to_summarise(
+        context, caller, space_user_id(caller, asked.user_id), asked.session_id
+    )
+    texts = [
+        _found(row.event_id, row.occurred_ms, row.topic, raw_dialogue(row.query, row.response))
+        for row in source.turns
+    ]
     least, most = _room(source)
     spent = Spent()
     kept: list[str] = []
@@ -91,7 +115,10 @@ def draft_summary(context: Context, caller: Caller, asked: SummaryAsked) -> Summ
     ratio = round(len(text) / max(source.characters, 1), 4)
     off = off_length(ratio)
     earlier = source.count - len(source.turns)
-    notes = [spent.detail, _LATEST.format(told=len(source.turns), earlier=earlier) if earlier else None]
+    notes = [
+        spent.detail,
+        _LATEST.format(told=len(source.turns), earlier=earlier) if earlier else None,
+    ]
     return SummaryDraft(
         summary_text=text,
         made_by=made_by,
@@ -104,15 +131,24 @@ def draft_summary(context: Context, caller: Caller, asked: SummaryAsked) -> Summ
     )
 
 
-def make_map(context: Context, caller: Caller, asked: MapRequest, given: Once | None = None) -> MapUpdated:
-    """Make the map anew, with a model where one is configured that may read the L1s. Raises as `update_map`."""
+def make_map(
+    context: Context, caller: Caller, asked: MapRequest, given: Once | None = None
+) -> MapUpdated:
+    """Make the map anew, with a model where one is configured that may read the L1s.
+
+    Raises as `update_map`.
+    """
     if not context.models.has("summarize"):
         return update_map(context, caller, asked, given)
     may_write(caller)
     if (first := answered_before(context, given)) is not None:
         return MapUpdated.model_validate_json(first)
-    budget = Budget.of(context.settings)  # of all that is asked for this map, however often it is made anew
-    return update_map(context, caller, asked, given, lambda l1s: _told(context, caller, l1s, budget))
+    budget = Budget.of(
+        context.settings
+    )  # of all that is asked for this map, however often it is made anew
+    return update_map(
+        context, caller, asked, given, lambda l1s: _told(context, caller, l1s, budget)
+    )
 
 
 def _told(context: Context, caller: Caller, l1s: Sequence[Row], budget: Budget) -> Told:
@@ -120,7 +156,18 @@ def _told(context: Context, caller: Caller, l1s: Sequence[Row], budget: Budget) 
     spent = Spent()
     room = room_for(l1s)
     texts = {row.l1_id: _found(row.l1_id, row.created_ms, row.topic, row.text) for row in l1s}
-    said = _said(context, caller, list(texts.values()), _MAP.format(characters=room), spent, budget=budget) if l1s else None
+    said = (
+        _said(
+            context,
+            caller,
+            list(texts.values()),
+            _MAP.format(characters=room),
+            spent,
+            budget=budget,
+        )
+        if l1s
+        else None
+    )
     by_id = {row.l1_id: row for row in l1s}
     lines: list[str] = []
     named: set[str] = set()
@@ -138,12 +185,24 @@ def _told(context: Context, caller: Caller, l1s: Sequence[Row], budget: Budget) 
             named.update(ids)
     if said and not lines:
         spent.detail = _NOTHING_HELD
-    made = Told(lines=[*lines, *_rest([row for row in l1s if row.l1_id not in named], room)], made_by=MODEL) if lines else by_headlines(l1s)
+    made = (
+        Told(
+            lines=[*lines, *_rest([row for row in l1s if row.l1_id not in named], room)],
+            made_by=MODEL,
+        )
+        if lines
+        else by_headlines(l1s)
+    )
     return Told(lines=made.lines, made_by=made.made_by, beside=_beside(made, spent))
 
 
 def _beside(made: Told, spent: Spent) -> Mapping[str, Any]:
-    return {"made_by": made.made_by, "dropped": spent.dropped, "usage": usage_of(spent.tries), "detail": spent.detail}
+    return {
+        "made_by": made.made_by,
+        "dropped": spent.dropped,
+        "usage": usage_of(spent.tries),
+        "detail": spent.detail,
+    }
 
 
 def _rest(l1s: Sequence[Row], room: int) -> list[str]:
@@ -163,7 +222,15 @@ def _room(source: Source) -> tuple[int, int]:
     return min(ceil(RATIO_LEAST * source.characters), most), most
 
 
-def _said(context: Context, caller: Caller, texts: Sequence[Found], task: str, spent: Spent, *, budget: Budget) -> str | None:
+def _said(
+    context: Context,
+    caller: Caller,
+    texts: Sequence[Found],
+    task: str,
+    spent: Spent,
+    *,
+    budget: Budget,
+) -> str | None:
     """What a model says of these texts, cleaned; None when there is no answer, see `spent.detail`."""
     if not context.models.has("summarize"):
         spent.detail = _NO_MODEL
@@ -175,7 +242,9 @@ def _said(context: Context, caller: Caller, texts: Sequence[Found], task: str, s
     told = fenced(listed(_readable(texts)), new_delimiter())
     messages = (Message("system", _RULES), Message("user", f"The source (data):\n{told}\n\n{task}"))
     try:
-        reply = context.models.ask(Question(slot="summarize", messages=messages, outside=outside), budget)
+        reply = context.models.ask(
+            Question(slot="summarize", messages=messages, outside=outside), budget
+        )
     except ModelFailed as error:
         spent.tries += error.tries
         spent.detail = _NO_ANSWER.format(why=WHY[error.reason])
@@ -188,13 +257,19 @@ def _said(context: Context, caller: Caller, texts: Sequence[Found], task: str, s
 
 
 def _readable(texts: Sequence[Found]) -> Sequence[Found]:
-    """The texts as a model reads them: whole where there is room, else the sentences that say most."""
+    """The texts as a model reads them:
+
+    whole where there is room, else the sentences that say most.
+    """
     if sum(len(one.text) for one in texts) <= limits.SUMMARY_MODEL_CHARACTERS_MAX:
         return texts
     chosen: dict[int, list[str]] = {}
     for one in headlines([one.text for one in texts], limits.SUMMARY_MODEL_CHARACTERS_MAX):
         chosen.setdefault(one.text, []).append(one.sentence)
-    return [Found(event_id=texts[at].event_id, day=texts[at].day, text=" ".join(said)) for at, said in chosen.items()]
+    return [
+        Found(event_id=texts[at].event_id, day=texts[at].day, text=" ".join(said))
+        for at, said in chosen.items()
+    ]
 
 
 def _held(said: str, texts: Sequence[Found], spent: Spent) -> list[str]:
@@ -204,19 +279,31 @@ def _held(said: str, texts: Sequence[Found], spent: Spent) -> list[str]:
     kept: list[str] = []
     for sentence in draft.sentences:
         text = " ".join(draft.text[sentence.start : sentence.end].split()).lstrip("-*•# ")
-        if not any(character.isalnum() for character in text) or sentence.heads or _INTRODUCES.search(text):
+        if (
+            not any(character.isalnum() for character in text)
+            or sentence.heads
+            or _INTRODUCES.search(text)
+        ):
             continue
         claims = [claim for claim in draft.claims if sentence.start <= claim.start < sentence.end]
-        missing = next((claim for claim in claims if not any(one.holds(claim) for one in evidence)), None)
+        missing = next(
+            (claim for claim in claims if not any(one.holds(claim) for one in evidence)), None
+        )
         if missing is not None:
-            spent.drop(text, f"The source does not say {draft.text[missing.start : missing.end][:SHOWN_CHARACTERS_MAX]!r}.")
+            spent.drop(
+                text,
+                f"The source does not say {draft.text[missing.start : missing.end][:SHOWN_CHARACTERS_MAX]!r}.",
+            )
         elif text not in kept:
             kept.append(text)
     return kept
 
 
 def _fitting(sentences: Sequence[str], most: int) -> list[str]:
-    """As many of the sentences, in their order, as there is room for: those that say most; at least one."""
+    """As many of the sentences, in their order, as there is room for:
+
+    those that say most; at least one.
+    """
     if len(" ".join(sentences)) <= most:
         return list(sentences)
     chosen = {one.text for one in headlines(sentences, most, each=1)}
@@ -225,15 +312,27 @@ def _fitting(sentences: Sequence[str], most: int) -> list[str]:
 
 
 def _added(source: Source, kept: Sequence[str], least: int, most: int) -> list[str]:
-    """Sentences of the turns that fill the room that is left; where nothing is kept, at least one. Questions only where all are."""
-    said = [sentence for row in source.turns for side in (row.query, row.response) for sentence in sentences(side)]
+    """Sentences of the turns that fill the room that is left; where nothing is kept, at least one.
+
+    Questions only where all are.
+    """
+    said = [
+        sentence
+        for row in source.turns
+        for side in (row.query, row.response)
+        for sentence in sentences(side)
+    ]
     said = [sentence for sentence in said if not _ASKS.search(sentence)] or said
     taken = len(" ".join(kept)) if kept else -1  # no blank stands before the first
     chosen = {one.text for one in headlines(said, most - taken, each=1, told=kept)}
-    if kept and taken + sum(len(said[at]) + 1 for at in chosen) > most:  # one that is longer than the room
+    if (
+        kept and taken + sum(len(said[at]) + 1 for at in chosen) > most
+    ):  # one that is longer than the room
         chosen = set()
     taken += sum(len(said[at]) + 1 for at in chosen)
-    for at in sorted(set(range(len(said))) - chosen, key=lambda at: -len(said[at])):  # short ones are no headlines, but they fill
+    for at in sorted(
+        set(range(len(said))) - chosen, key=lambda at: -len(said[at])
+    ):  # short ones are no headlines, but they fill
         if taken >= least:
             break
         if taken + len(said[at]) + 1 <= most:

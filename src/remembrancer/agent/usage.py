@@ -17,7 +17,11 @@ def usage_of(tries: Sequence[Try]) -> Usage:
         ms=round(sum(one.ms for one in tries), 1),
         tries=[
             ModelTry(
-                model=one.model, outcome=one.outcome, ms=one.ms, prompt_tokens=one.prompt_tokens, completion_tokens=one.completion_tokens
+                model=one.model,
+                outcome=one.outcome,
+                ms=one.ms,
+                prompt_tokens=one.prompt_tokens,
+                completion_tokens=one.completion_tokens,
             )
             for one in tries
         ],

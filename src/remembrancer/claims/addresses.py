@@ -1,4 +1,7 @@
-"""Addresses and other texts that are compared letter by letter: URLs, e-mail, IP addresses, versions, telephone and document numbers."""
+"""Addresses and other texts that are compared letter by letter:
+
+URLs, e-mail, IP addresses, versions, telephone and document numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,27 @@ from collections.abc import Iterator
 from .values import Claim, Kind, Verbatim
 
 _STOP = r"\s<>()\[\]{}\"'`|\\\x00\u3000-\u303f\uff00-\uffef\u4e00-\u9fff"
-_URL = re.compile(rf"(?<![a-z0-9_@])(?:[a-z][a-z0-9+.-]{{1,15}}://|www\.)[^{_STOP}]{{1,2000}}", re.IGNORECASE)
+_URL = re.compile(
+    rf"(?<![a-z0-9_@])(?:[a-z][a-z0-9+.-]{{1,15}}://|www\.)[^{_STOP}]{{1,2000}}", re.IGNORECASE
+)
 _MAIL = re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}", re.ASCII)
 _IP = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2}|:\d{1,5})?(?![\w.]*\d)", re.ASCII)
 _IP_6 = re.compile(r"(?<![\w:])(?:[0-9a-f]{1,4}:){2,7}[0-9a-f:]{1,40}(?:/\d{1,3})?", re.IGNORECASE)
 _PHONE = re.compile(r"(?<![\w+])\+\d{1,3}(?:[ ()/-]{1,2}\d{1,12}){1,6}", re.ASCII)
 _VERSION = re.compile(
-    r"(?<![\w.])v?\d{1,9}(?:\.\d{1,9}){2,6}(?:[-+][0-9a-z.]{1,40})?(?![\w.]*\d)|(?<![\w.])v\d{1,9}(?:\.\d{1,9}){0,1}(?![\w.]*\d)", re.ASCII
+    r"(?<![\w.])v?\d{1,9}(?:\.\d{1,9}){2,6}(?:[-+][0-9a-z.]{1,40})?(?![\w.]*\d)|(?<![\w.])v\d{1,9}(?:\.\d{1,9}){0,1}(?![\w.]*\d)",
+    re.ASCII,
 )
 _LONG = re.compile(r"(?<!\d)\d{41,}(?!\d)", re.ASCII)  # no amount of anything
 _DAY = re.compile(r"\d{1,2}\.\d{1,2}\.(?:\d{4}|\d\d)|\d{4}\.\d{1,2}\.\d{1,2}")
 _THOUSANDS = re.compile(r"\d{1,3}(?:\.\d{3})+")
 _CODE = re.compile(  # letters and digits in one word: QX7T2M, RTX-4090, G17
-    r"(?<![\w./-])(?=[a-z_/-]{0,30}\d)(?=\d{0,30}[-_/]?[a-z])[a-z0-9]+(?:[-_/][a-z0-9]+){0,12}(?![\w])", re.IGNORECASE | re.ASCII
+    r"(?<![\w./-])(?=[a-z_/-]{0,30}\d)(?=\d{0,30}[-_/]?[a-z])[a-z0-9]+(?:[-_/][a-z0-9]+){0,12}(?![\w])",
+    re.IGNORECASE | re.ASCII,
 )
-_COUNTED = re.compile(r"\d+(?:[-_/]?[a-z]+(?:-[a-z]+)*|[-/]\d+[a-z]*|h\d+)", re.IGNORECASE)  # 5km, 3rd, 4-year-old, 5-7km, 14h15: numbers
+_COUNTED = re.compile(
+    r"\d+(?:[-_/]?[a-z]+(?:-[a-z]+)*|[-/]\d+[a-z]*|h\d+)", re.IGNORECASE
+)  # 5km, 3rd, 4-year-old, 5-7km, 14h15: numbers
 _END = ".,;:!?*_~"
 
 
@@ -46,7 +55,9 @@ def numbered(text: str) -> Iterator[Claim]:
     """IP addresses, telephone numbers and versions."""
     for pattern in (_IP, _IP_6, _PHONE, _LONG):
         for match in pattern.finditer(text):
-            yield _verbatim("number", match, re.sub(r"[ ()-]", "", match[0]) if pattern is _PHONE else match[0])
+            yield _verbatim(
+                "number", match, re.sub(r"[ ()-]", "", match[0]) if pattern is _PHONE else match[0]
+            )
     for match in _VERSION.finditer(text):
         if not _DAY.fullmatch(match[0]) and not _THOUSANDS.fullmatch(match[0]):
             yield _verbatim("number", match, match[0].removeprefix("v"))

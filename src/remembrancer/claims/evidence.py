@@ -65,12 +65,21 @@ class Evidence:
 
     @cached_property
     def _facets(self) -> set[When]:
-        """Everything that the dates of the event tell, in whole or in part, so that a date asked for is one look."""
-        return {facet for when in {on(self.day), *self._dates} for facet in facets(when, self.day.year)}
+        """Everything that the dates of the event tell, in whole or in part, so that a date asked
+        for is one look.
+        """
+        return {
+            facet for when in {on(self.day), *self._dates} for facet in facets(when, self.day.year)
+        }
 
     @cached_property
     def _numbers_of_dates(self) -> set[Fraction]:
-        return {Fraction(part) for when in self._dates for part in (when.year, when.month, when.day) if part is not None}
+        return {
+            Fraction(part)
+            for when in self._dates
+            for part in (when.year, when.month, when.day)
+            if part is not None
+        }
 
     @cached_property
     def _words(self) -> set[str]:
@@ -93,7 +102,11 @@ class Evidence:
 
     @cached_property
     def _urls(self) -> set[str]:
-        return {claim.value.text for claim in self._claims if claim.kind == "url" and isinstance(claim.value, Verbatim)}
+        return {
+            claim.value.text
+            for claim in self._claims
+            if claim.kind == "url" and isinstance(claim.value, Verbatim)
+        }
 
     @cached_property
     def _verbatim(self) -> set[str]:
@@ -103,16 +116,24 @@ class Evidence:
         return (claim.value for claim in self._claims if isinstance(claim.value, Quantity))
 
     def holds(self, claim: Claim) -> bool:
-        """Whether the event says what the claim says: numbers and dates by value, names and addresses by text."""
+        """Whether the event says what the claim says:
+
+        numbers and dates by value, names and addresses by text.
+        """
         value = claim.value
         if isinstance(value, Quantity):
-            return self._holds_quantity(value) or (claim.also is not None and self._holds_dates(claim.also))
+            return self._holds_quantity(value) or (
+                claim.also is not None and self._holds_dates(claim.also)
+            )
         if isinstance(value, Clock):
             return self._holds_clock(value)
         if isinstance(value, Dates):
             return self._holds_dates(value)
         if isinstance(value, Name):
-            return all(word in self.text if value.unspaced else self._has_word(word) for word in value.words)
+            return all(
+                word in self.text if value.unspaced else self._has_word(word)
+                for word in value.words
+            )
         if claim.kind == "url":
             return value.text in self._urls or self._has_address(value.text)
         return value.text in self._verbatim or self._has_text(value.text)
@@ -124,15 +145,21 @@ class Evidence:
             if value.dimension == "time" and not value.amounts.isdisjoint(self._seconds):
                 return True
             # "1,200 litres, and we used 90": the unit is told elsewhere in the event
-            return value.dimension in self._dimensions and any((None, reading) in self._amounts for reading in value.readings)
-        return not value.readings.isdisjoint(self._bare) or not value.readings.isdisjoint(self._numbers_of_dates)
+            return value.dimension in self._dimensions and any(
+                (None, reading) in self._amounts for reading in value.readings
+            )
+        return not value.readings.isdisjoint(self._bare) or not value.readings.isdisjoint(
+            self._numbers_of_dates
+        )
 
     def _holds_clock(self, value: Clock) -> bool:
         if any(not value.minutes.isdisjoint(other.minutes) for other in self._clocks):
             return True
         hours = {Fraction(minutes, 60) for minutes in value.minutes}  # "at 9" tells no unit
         bare = {q for dimension, q in self._amounts if dimension is None}
-        return (value.seconds is not None and value.seconds in self._seconds) or not hours.isdisjoint(bare)
+        return (
+            value.seconds is not None and value.seconds in self._seconds
+        ) or not hours.isdisjoint(bare)
 
     def _holds_dates(self, value: Dates) -> bool:
         if any(self._tells(option) for option in value.options):
@@ -143,18 +170,24 @@ class Evidence:
     def _tells(self, wanted: When) -> bool:
         if wanted in self._facets:
             return True
-        return wanted.stretch is not None and any(on(shifted(wanted.stretch[0], days)) in self._facets for days in range(7))
+        return wanted.stretch is not None and any(
+            on(shifted(wanted.stretch[0], days)) in self._facets for days in range(7)
+        )
 
     def _has_word(self, word: str) -> bool:
         """The word itself, with or without an ending of possession; Russian in any case."""
-        if word in self._words or (len(word) > 3 and (word.removesuffix("s") in self._words or f"{word}s" in self._words)):
+        if word in self._words or (
+            len(word) > 3 and (word.removesuffix("s") in self._words or f"{word}s" in self._words)
+        ):
             return True
         return bool(_CYRILLIC.match(word)) and stem(word, RUSSIAN) in self._words
 
     def _has_text(self, text: str) -> bool:
         at = self._lower.find(text)
         while at >= 0:
-            around = self._lower[max(0, at - 1) : at] + self._lower[at + len(text) : at + len(text) + 1]
+            around = (
+                self._lower[max(0, at - 1) : at] + self._lower[at + len(text) : at + len(text) + 1]
+            )
             if not any(c.isascii() and c.isalnum() for c in around):
                 return True
             at = self._lower.find(text, at + 1)
@@ -171,21 +204,31 @@ class Evidence:
         return False
 
     def says_instead(self, claim: Claim) -> list[str]:
-        """What the event says of that kind, in its own words: for numbers of the same unit, and dates."""
+        """What the event says of that kind, in its own words:
+
+        for numbers of the same unit, and dates.
+        """
         value = claim.value
         if isinstance(value, Dates):
             alike = [one for one in self._claims if isinstance(one.value, Dates)]
         elif isinstance(value, Clock):
             alike = [one for one in self._claims if isinstance(one.value, Clock)]
         elif isinstance(value, Quantity):
-            alike = [one for one in self._claims if isinstance(one.value, Quantity) and one.value.dimension == value.dimension]
+            alike = [
+                one
+                for one in self._claims
+                if isinstance(one.value, Quantity) and one.value.dimension == value.dimension
+            ]
         else:
             return []
         return list(dict.fromkeys(self.text[one.start : one.end] for one in alike))[:_SHOWN_MAX]
 
 
 def facets(said: When, year_said: int) -> Iterator[When]:
-    """All that a date tells, in whole or in part. Without a year it is of the year in which it was said, or of one beside it."""
+    """All that a date tells, in whole or in part.
+
+    Without a year it is of the year in which it was said, or of one beside it.
+    """
     if said.stretch is not None:
         yield said
         return

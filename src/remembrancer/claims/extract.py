@@ -1,7 +1,8 @@
 """The specific claims of a text: numbers with units, dates, names, URLs.
 
-Each finder takes its share out of the text before the next one looks, so that nothing is found twice: URLs, then addresses and versions,
-dates, times of day, words of letters and digits, numbers, names. Time grows with the text and no faster.
+Each finder takes its share out of the text before the next one looks, so that nothing is found
+twice: URLs, then addresses and versions, dates, times of day, words of letters and digits, numbers,
+names. Time grows with the text and no faster.
 """
 
 from __future__ import annotations
@@ -25,7 +26,11 @@ _SAMPLE_CHARACTERS = 4_000  # of a text that its language is told by
 _PLAIN = str.maketrans(
     dict.fromkeys("\xa0\u2007\u2009\u202f\u3000\t", " ")
     | dict.fromkeys("‐‑−", "-")
-    | {chr(0xFF01 + n): chr(0x21 + n) for n in range(94) if chr(0x21 + n) in "%()+-./0123456789:@" or chr(0x21 + n).isalpha()}
+    | {
+        chr(0xFF01 + n): chr(0x21 + n)
+        for n in range(94)
+        if chr(0x21 + n) in "%()+-./0123456789:@" or chr(0x21 + n).isalpha()
+    }
     | {"\u066b": ".", "\u2024": "."}
 )
 
@@ -44,7 +49,8 @@ def language_of(text: str) -> str:
 def claims_in(text: str, day: date, language: str, *, generous: bool = False) -> list[Claim]:
     """The claims of a text that was made `plain`, in order.
 
-    `day` is when it was said. `generous` is for texts in which a value is looked for: what may be a number is taken for one.
+    `day` is when it was said. `generous` is for texts in which a value is looked for: what may be a
+    number is taken for one.
     """
     found: list[Claim] = []
 
@@ -52,7 +58,10 @@ def claims_in(text: str, day: date, language: str, *, generous: bool = False) ->
         nonlocal text
         new: list[Claim] = []
         for claim in sorted(claims, key=lambda one: (one.start, -one.end)):
-            same = bool(new) and (claim.start, claim.end) == (new[-1].start, new[-1].end)  # both ends of a range
+            same = bool(new) and (claim.start, claim.end) == (
+                new[-1].start,
+                new[-1].end,
+            )  # both ends of a range
             if same or not new or claim.start >= new[-1].end:
                 new.append(claim)
         found.extend(new)

@@ -1,4 +1,7 @@
-"""Names of people, places and things: capitalised words where a language capitalises names alone, and what stands for that in others."""
+"""Names of people, places and things:
+
+capitalised words where a language capitalises names alone, and what stands for that in others.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,15 @@ _BEGINS = re.compile(r"(?:^|[.!?:;¡¿\n\u2026。！？：；|>\"“„«(*_#]|[
 _TABLE = tomllib.loads(resources.files(__package__).joinpath("names.toml").read_text("utf-8"))
 _TITLES, _COMMON = frozenset(_TABLE["titles"].split()), frozenset(_TABLE["common"].split())
 _MONTHS = frozenset(name for language in LANGUAGES for name in language.months)
-_NO_NAMES = _COMMON | _MONTHS | weekday_words() | frozenset(word.lower().rstrip("*") for word in UNITS if len(word) > 1)
-_STOP = frozenset(word for code in ("en", "de", "fr", "es", "ru", "it", "pt", "nl") for word in BY_CODE[code].stop)
+_NO_NAMES = (
+    _COMMON
+    | _MONTHS
+    | weekday_words()
+    | frozenset(word.lower().rstrip("*") for word in UNITS if len(word) > 1)
+)
+_STOP = frozenset(
+    word for code in ("en", "de", "fr", "es", "ru", "it", "pt", "nl") for word in BY_CODE[code].stop
+)
 _SURNAMES = "".join(_TABLE["surnames"].split())
 _HAN = re.compile(
     rf"(?P<one>[{_SURNAMES}][\u4e00-\u9fff]{{0,2}}?)(?=先生|女士|小姐|老师|医生|教授|经理|律师|师傅|阿姨|叔叔)"
@@ -34,7 +44,10 @@ WORDS_MAX = 8  # of one name: more is a headline
 
 
 def names(text: str, language: str) -> Iterator[Claim]:
-    """The names of a text, in order. German writes every noun as a name: there only two in a row, or inner capitals, are one."""
+    """The names of a text, in order.
+
+    German writes every noun as a name: there only two in a row, or inner capitals, are one.
+    """
     run: list[re.Match[str]] = []
     for match in _WORD.finditer(text):
         if run and (not _is_capital(match[0]) or not _goes_on(text, run[-1], match)):
@@ -45,7 +58,9 @@ def names(text: str, language: str) -> Iterator[Claim]:
     yield from _named(text, run, language)
     for match in _HAN.finditer(text):
         group = match.lastgroup or "one"
-        yield Claim("name", match.start(group), match.end(group), Name((match[group],), unspaced=True))
+        yield Claim(
+            "name", match.start(group), match.end(group), Name((match[group],), unspaced=True)
+        )
 
 
 def _goes_on(text: str, last: re.Match[str], following: re.Match[str]) -> bool:
@@ -60,7 +75,9 @@ def _is_capital(word: str) -> bool:
 
 
 def _named(text: str, run: list[re.Match[str]], language: str) -> Iterator[Claim]:
-    begins = bool(run) and _BEGINS.search(text[max(0, run[0].start() - 12) : run[0].start()]) is not None
+    begins = (
+        bool(run) and _BEGINS.search(text[max(0, run[0].start() - 12) : run[0].start()]) is not None
+    )
     before, greets = text[max(0, run[0].start() - 2) : run[0].start()] if run else "", begins
     titled = False
     first, last = 0, len(run)
@@ -77,7 +94,12 @@ def _named(text: str, run: list[re.Match[str]], language: str) -> Iterator[Claim
     if greets and behind in {",", "!", ".", ""}:
         return
     marked = [any(c.isupper() for c in match[0][1:]) and not match[0].isupper() for match in run]
-    if len(run) == 1 and not marked[0] and not titled and (begins or language == "de" or run[0][0].isupper()):
+    if (
+        len(run) == 1
+        and not marked[0]
+        and not titled
+        and (begins or language == "de" or run[0][0].isupper())
+    ):
         return
     shown = run
     if begins and not marked[0] and not titled:
@@ -86,12 +108,23 @@ def _named(text: str, run: list[re.Match[str]], language: str) -> Iterator[Claim
             return
     words = [part for match in shown for part in plain_word(match[0]).split("-") if len(part) > 1]
     if words:
-        yield Claim("name", run[0].start(), run[-1].end(), Name(tuple(words)), weak=before == ", " and behind in {"!", "?", "."})
+        yield Claim(
+            "name",
+            run[0].start(),
+            run[-1].end(),
+            Name(tuple(words)),
+            weak=before == ", " and behind in {"!", "?", "."},
+        )
 
 
 def _is_no_name(word: str) -> bool:
     plain = normal(word)
-    return plain in _TITLES or plain in _NO_NAMES or plain in _STOP or re.split("['’]", plain)[0] in _STOP
+    return (
+        plain in _TITLES
+        or plain in _NO_NAMES
+        or plain in _STOP
+        or re.split("['’]", plain)[0] in _STOP
+    )
 
 
 def plain_word(word: str) -> str:

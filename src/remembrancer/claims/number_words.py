@@ -1,4 +1,7 @@
-"""Numbers written in words: English, German, French, Spanish and Russian words, and Chinese numerals."""
+"""Numbers written in words:
+
+English, German, French, Spanish and Russian words, and Chinese numerals.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from functools import cache
 from typing import NamedTuple
 
 _HALF, _ONE_AND_A_HALF = Fraction(1, 2), Fraction(3, 2)
-# Each language: 0, 1, 2 … up to where its words begin to be joined, then tens, then the rest by name.
+# Each language: 0, 1, 2 … up to where its words begin to be joined, then tens, then the rest by
+# name.
 _COUNTING = {
     "en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
     "nineteen",
@@ -55,10 +59,44 @@ _MORE: dict[str, dict[str, int | Fraction]] = {
     },
 }  # fmt: skip
 ARTICLES = frozenset(
-    {"one", "a", "an", "ein", "eine", "einen", "einer", "einem", "eins", "un", "une", "una", "uno", "один", "одна", "одно", "одну"}
+    {
+        "one",
+        "a",
+        "an",
+        "ein",
+        "eine",
+        "einen",
+        "einer",
+        "einem",
+        "eins",
+        "un",
+        "une",
+        "una",
+        "uno",
+        "один",
+        "одна",
+        "одно",
+        "одну",
+    }
 )
 # Words of another language, too: they are numbers only in a text of their own.
-_MIXED = frozenset({"sept", "cent", "cents", "once", "elf", "mille", "mil", "neuf", "dos", "seize", "null", "pol", "cero"})
+_MIXED = frozenset(
+    {
+        "sept",
+        "cent",
+        "cents",
+        "once",
+        "elf",
+        "mille",
+        "mil",
+        "neuf",
+        "dos",
+        "seize",
+        "null",
+        "pol",
+        "cero",
+    }
+)
 _JOINS = frozenset({"and", "und", "et", "y"})
 _WORD = re.compile(r"[^\W\d_\u3400-\u9fff]+")
 _GAP = re.compile(r"[ \u2011-]")
@@ -80,8 +118,14 @@ def _german() -> dict[str, int | Fraction]:
     for unit in range(1, 10):
         stem = "ein" if unit == 1 else ones[unit]
         low |= {f"{stem}und{ten}": 10 * n + unit for n, ten in enumerate(tens, 2)}
-    hundreds = {"hundert": 100} | {f"{'ein' if n == 1 else ones[n]}hundert": 100 * n for n in range(1, 10)}
-    below = low | hundreds | {f"{word}{rest}": n + m for word, n in hundreds.items() for rest, m in low.items() if m}
+    hundreds = {"hundert": 100} | {
+        f"{'ein' if n == 1 else ones[n]}hundert": 100 * n for n in range(1, 10)
+    }
+    below = (
+        low
+        | hundreds
+        | {f"{word}{rest}": n + m for word, n in hundreds.items() for rest, m in low.items() if m}
+    )
     return dict(below)
 
 
@@ -110,7 +154,10 @@ def number_word(word: str, words: Mapping[str, int | Fraction]) -> int | Fractio
 
 
 def spelled(text: str, language: str | None = None) -> Iterator[Spelled]:
-    """The numbers in words of a text, in order. In a text of a known language words that are others there are left out."""
+    """The numbers in words of a text, in order.
+
+    In a text of a known language words that are others there are left out.
+    """
     words = EVERY if language is None else _words_in(language)
     begun: _Composed | None = None
     for match in _WORD.finditer(text):
@@ -124,7 +171,9 @@ def spelled(text: str, language: str | None = None) -> Iterator[Spelled]:
                 continue
         if begun is not None:
             yield begun.spelled()
-        begun = None if value is None else _Composed(Fraction(value), word, match.start(), match.end())
+        begun = (
+            None if value is None else _Composed(Fraction(value), word, match.start(), match.end())
+        )
     if begun is not None:
         yield begun.spelled()
 
@@ -136,13 +185,24 @@ def _words_in(language: str) -> dict[str, int | Fraction]:
 
 
 class _Composed:
-    """A number that is being read, word by word: whole thousands, and what stands before the next of them."""
+    """A number that is being read, word by word:
+
+    whole thousands, and what stands before the next of them.
+    """
 
     def __init__(self, value: Fraction, word: str, start: int, end: int) -> None:
-        self.whole, self.rest, self.last, self.start, self.end = Fraction(0), value, value, start, end
+        self.whole, self.rest, self.last, self.start, self.end = (
+            Fraction(0),
+            value,
+            value,
+            start,
+            end,
+        )
         self.words = 1
         self.article = word in ARTICLES
-        self.joined: int | None = None  # where an "and" ends that is part of the number only if more follows
+        self.joined: int | None = (
+            None  # where an "and" ends that is part of the number only if more follows
+        )
         if value >= 1000 and value in (1000, 10**6):
             self.whole, self.rest = value, Fraction(0)
 
@@ -203,7 +263,11 @@ def chinese(written: str) -> Fraction:
                 section += (digit or 1) * _PLACES[c]
                 digit = 0
             else:
-                total = (total + section + digit) * (10**4 if c == "万" else 10**8) or (10**4 if c == "万" else 10**8)
+                total = (total + section + digit) * (10**4 if c == "万" else 10**8) or (
+                    10**4 if c == "万" else 10**8
+                )
                 section = digit = 0
         value = Fraction(total + section + digit)
-    return value + (Fraction(int("".join(str(_DIGITS[c]) for c in after)), 10 ** len(after)) if after else 0)
+    return value + (
+        Fraction(int("".join(str(_DIGITS[c]) for c in after)), 10 ** len(after)) if after else 0
+    )

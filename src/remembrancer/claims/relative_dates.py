@@ -1,4 +1,7 @@
-"""Dates that depend on the day they are said: yesterday, next Friday, last month, in three days, 下周三."""
+"""Dates that depend on the day they are said:
+
+yesterday, next Friday, last month, in three days, 下周三.
+"""
 
 from __future__ import annotations
 
@@ -13,29 +16,58 @@ from ..search.text.languages import normal
 from .values import Claim, Dates, Quantity, When, on, shifted
 
 _TABLE = tomllib.loads(resources.files(__package__).joinpath("dates.toml").read_text("utf-8"))
-_DAYS = {normal(word.strip()): int(days) for days, words in _TABLE["days"].items() for word in words.split(",")}
-_WEEKDAYS = {normal(word): int(day) for day, words in _TABLE["weekdays"].items() for word in words.split()}
-_TURNS = {normal(word): int(turn) for turn, words in _TABLE["turns"].items() for word in words.split()}
-_STRETCHES = {normal(word): kind for kind, words in _TABLE["stretches"].items() for word in words.split()}
+_DAYS = {
+    normal(word.strip()): int(days)
+    for days, words in _TABLE["days"].items()
+    for word in words.split(",")
+}
+_WEEKDAYS = {
+    normal(word): int(day) for day, words in _TABLE["weekdays"].items() for word in words.split()
+}
+_TURNS = {
+    normal(word): int(turn) for turn, words in _TABLE["turns"].items() for word in words.split()
+}
+_STRETCHES = {
+    normal(word): kind for kind, words in _TABLE["stretches"].items() for word in words.split()
+}
 
 
 def _one_of(words: Sequence[str]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
-_SPACED = {kind: [word for word in table if ord(word[0]) < 0x3400] for kind, table in (("t", _TURNS), ("w", _WEEKDAYS), ("s", _STRETCHES))}
+_SPACED = {
+    kind: [word for word in table if ord(word[0]) < 0x3400]
+    for kind, table in (("t", _TURNS), ("w", _WEEKDAYS), ("s", _STRETCHES))
+}
 _TURN, _WEEKDAY, _STRETCH = (_one_of(_SPACED[kind]) for kind in "tws")
 _DAY_WORD = re.compile(
     rf"(?<![^\W\d_])(?:{_one_of([word for word in _DAYS if ord(word[0]) < 0x3400])})(?![^\W\d_])"
     rf"|{_one_of([word for word in _DAYS if ord(word[0]) >= 0x3400])}",
     re.IGNORECASE,
 )
-_NAMED = re.compile(rf"\b(?:(?P<turn>{_TURN})[ ])?(?P<weekday>{_WEEKDAY})s?(?:[ ](?:que viene|(?P<after>{_TURN})))?\b", re.IGNORECASE)
-_STRETCHED = re.compile(rf"\b(?:(?P<turn>{_TURN})[ ](?P<what>{_STRETCH})|(?P<what_2>{_STRETCH})[ ](?P<after>{_TURN}))\b", re.IGNORECASE)
+_NAMED = re.compile(
+    rf"\b(?:(?P<turn>{_TURN})[ ])?(?P<weekday>{_WEEKDAY})s?(?:[ ](?:que viene|(?P<after>{_TURN})))?\b",
+    re.IGNORECASE,
+)
+_STRETCHED = re.compile(
+    rf"\b(?:(?P<turn>{_TURN})[ ](?P<what>{_STRETCH})|(?P<what_2>{_STRETCH})[ ](?P<after>{_TURN}))\b",
+    re.IGNORECASE,
+)
 _HAN = re.compile(
     r"(?P<turn>上上|下下|上个?|下个?|这个?|本)?(?:周|星期|礼拜)(?P<day>[一二三四五六日天])|(?P<turn_2>上个?|下个?|这个?|本)(?P<what>周|星期|月)|(?P<year>去|今|明)年"
 )
-_HAN_TURNS = {"上上": -2, "上": -1, "上个": -1, "这": 0, "这个": 0, "本": 0, "下": 1, "下个": 1, "下下": 2}
+_HAN_TURNS = {
+    "上上": -2,
+    "上": -1,
+    "上个": -1,
+    "这": 0,
+    "这个": 0,
+    "本": 0,
+    "下": 1,
+    "下个": 1,
+    "下下": 2,
+}
 _AGO_BEFORE = re.compile(r"(?:\bvor|\bil y a|\bhace)[ ]$", re.IGNORECASE)
 _AGO_BEHIND = re.compile(r"[ ](?:ago|earlier|назад|атрас)\b|(?:以?前)", re.IGNORECASE)
 _IN_BEFORE = re.compile(r"(?:\bin|\bdans|\ben|\bчерез)[ ]$", re.IGNORECASE)
@@ -55,13 +87,17 @@ def relative_dates(text: str, day: date) -> Iterator[Claim]:
         yield _claim(match, day, *_weekday(day, _WEEKDAYS[normal(match["weekday"])], turn))
     for match in _STRETCHED.finditer(text):
         what = _STRETCHES[normal(match["what"] or match["what_2"])]
-        yield _claim(match, day, _stretch(day, what, _TURNS[normal(match["turn"] or match["after"])]))
+        yield _claim(
+            match, day, _stretch(day, what, _TURNS[normal(match["turn"] or match["after"])])
+        )
     for match in _HAN.finditer(text):
         if match["day"]:
             wanted = "一二三四五六日".find(match["day"].replace("天", "日"))
             yield _claim(match, day, *_han_weekday(day, wanted, match["turn"]))
         elif match["year"]:
-            yield _claim(match, day, When(year=day.year + {"去": -1, "今": 0, "明": 1}[match["year"]]))
+            yield _claim(
+                match, day, When(year=day.year + {"去": -1, "今": 0, "明": 1}[match["year"]])
+            )
         else:
             what = "month" if match["what"] == "月" else "week"
             yield _claim(match, day, _stretch(day, what, _HAN_TURNS[match["turn_2"]]))
@@ -76,9 +112,17 @@ def _weekday(day: date, wanted: int, turn: int | None) -> list[When]:
     ahead, behind = (wanted - day.weekday()) % 7, (day.weekday() - wanted) % 7
     coming, past = shifted(day, ahead or 7), shifted(day, -(behind or 7))
     if turn == 1:
-        days = [coming] if ahead == 0 or coming.isocalendar()[1] != day.isocalendar()[1] else [coming, shifted(coming, 7)]
+        days = (
+            [coming]
+            if ahead == 0 or coming.isocalendar()[1] != day.isocalendar()[1]
+            else [coming, shifted(coming, 7)]
+        )
     elif turn == -1:
-        days = [past] if behind == 0 or past.isocalendar()[1] != day.isocalendar()[1] else [past, shifted(past, -7)]
+        days = (
+            [past]
+            if behind == 0 or past.isocalendar()[1] != day.isocalendar()[1]
+            else [past, shifted(past, -7)]
+        )
     else:
         return [When(weekday=wanted), *(on(one) for one in ([coming, past] if ahead else [day]))]
     return [on(one) for one in days]
@@ -102,13 +146,24 @@ def _stretch(day: date, what: str, turn: int) -> When:
 
 
 def counted_from(text: str, claim: Claim, day: date) -> Claim:
-    """A number of days, weeks, months or years with what it says as a date: in three days, vor zwei Wochen."""
+    """A number of days, weeks, months or years with what it says as a date:
+
+    in three days, vor zwei Wochen.
+    """
     value = claim.value
-    if not isinstance(value, Quantity) or value.dimension not in {"time", "months"} or len(value.readings) != 1:
+    if (
+        not isinstance(value, Quantity)
+        or value.dimension not in {"time", "months"}
+        or len(value.readings) != 1
+    ):
         return claim
     before, behind = text[max(0, claim.start - 8) : claim.start], text[claim.end : claim.end + 10]
     sign = (
-        -1 if _AGO_BEFORE.search(before) or _AGO_BEHIND.match(behind) else 1 if _IN_BEFORE.search(before) or _IN_BEHIND.match(behind) else 0
+        -1
+        if _AGO_BEFORE.search(before) or _AGO_BEHIND.match(behind)
+        else 1
+        if _IN_BEFORE.search(before) or _IN_BEHIND.match(behind)
+        else 0
     )
     amount = next(iter(value.amounts))
     if not sign or abs(amount) > 10**9:

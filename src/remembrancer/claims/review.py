@@ -1,4 +1,7 @@
-"""Look at a draft: what it claims, what it cites, and whether the one is in the other. Pure: no store, no clock."""
+"""Look at a draft:
+
+what it claims, what it cites, and whether the one is in the other. Pure: no store, no clock.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,12 @@ from .extract import claims_in, language_of, plain
 from .tags import Sentence, Tag, bullets, fenced_code, sentences, tag_of, tags_in, without
 from .values import Claim, Kind
 
-IN_REF: dict[Kind, CheckName] = {"number": "number_in_ref", "date": "date_in_ref", "name": "name_in_ref", "url": "url_in_ref"}
+IN_REF: dict[Kind, CheckName] = {
+    "number": "number_in_ref",
+    "date": "date_in_ref",
+    "name": "name_in_ref",
+    "url": "url_in_ref",
+}
 SHOWN_CHARACTERS_MAX = 200  # of a claim or an id that an answer repeats
 _SERVICE_LINE = re.compile(
     r"^[ \t]*(?:(?:L1|L2|CRITICAL|CUBE_NOTHING):[ \t]*\S|CUBE:[^|\n]*\|[^|\n]*\|"
@@ -60,14 +68,28 @@ def take_apart(text: str, day: date) -> Draft:
     tags = tags_in(clear)
     bare = without(clear, [(tag.start, tag.end) for tag in tags] + bullets(clear))
     claims = claims_in(bare, day, language_of(text))
-    closed = sorted([(c.start, c.end) for c in claims if c.kind != "name"] + [(tag.start, tag.end) for tag in tags])
-    return Draft(shown, tuple(secrets), tuple(tags), tuple(sentences(clear, tags, closed)), tuple(claims))
+    closed = sorted(
+        [(c.start, c.end) for c in claims if c.kind != "name"]
+        + [(tag.start, tag.end) for tag in tags]
+    )
+    return Draft(
+        shown, tuple(secrets), tuple(tags), tuple(sentences(clear, tags, closed)), tuple(claims)
+    )
 
 
 def look(draft: Draft, cited: Mapping[str, Cited], event_id: str) -> list[Check]:
-    """Every check of a draft, failures first, each in the order of the draft. `cited` has an entry for each of its refs."""
+    """Every check of a draft, failures first, each in the order of the draft.
+
+    `cited` has an entry for each of its refs.
+    """
     if not draft.text.strip():
-        return [Check(check="draft_not_empty", status="fail", detail="The draft is empty: write an answer, remember it and look again.")]
+        return [
+            Check(
+                check="draft_not_empty",
+                status="fail",
+                detail="The draft is empty: write an answer, remember it and look again.",
+            )
+        ]
     checks = [
         Check(check="draft_not_empty", status="pass", detail="The draft says something."),
         *_service_lines(draft.text),
@@ -106,17 +128,21 @@ def _service_lines(text: str) -> Iterator[Check]:
         detail = "This is a hidden service line: take it out of the answer and send what it says with remember."
         yield _about(text, start, end, check="no_service_line", status="fail", detail=detail)
     if not found:
-        yield Check(check="no_service_line", status="pass", detail="No hidden service line is in it.")
+        yield Check(
+            check="no_service_line", status="pass", detail="No hidden service line is in it."
+        )
 
 
 def _secrets(found: Sequence[Secret]) -> Iterator[Check]:
     for secret in found:  # told by its place alone: a secret is not repeated
-        detail = (
-            f"This is a secret ({secret.kind}): take it out. Tell the user to revoke it and to keep the new one in an environment variable."
+        detail = f"This is a secret ({secret.kind}): take it out. Tell the user to revoke it and to keep the new one in an environment variable."
+        yield Check(
+            check="no_secret", status="fail", detail=detail, start=secret.start, end=secret.end
         )
-        yield Check(check="no_secret", status="fail", detail=detail, start=secret.start, end=secret.end)
     if not found:
-        yield Check(check="no_secret", status="pass", detail="No key, token or password was found in it.")
+        yield Check(
+            check="no_secret", status="pass", detail="No key, token or password was found in it."
+        )
 
 
 def _center(draft: Draft, event_id: str) -> Iterator[Check]:
@@ -124,13 +150,19 @@ def _center(draft: Draft, event_id: str) -> Iterator[Check]:
         return
     if event_id in draft.refs:
         yield Check(
-            check="event_id_cited", status="pass", detail="The event named in event_id is cited.", ref=event_id[:SHOWN_CHARACTERS_MAX]
+            check="event_id_cited",
+            status="pass",
+            detail="The event named in event_id is cited.",
+            ref=event_id[:SHOWN_CHARACTERS_MAX],
         )
     else:
-        detail = (
-            "The draft does not cite the event named in event_id: put (ref: …) with it behind what rests on it, or send an empty event_id."
+        detail = "The draft does not cite the event named in event_id: put (ref: …) with it behind what rests on it, or send an empty event_id."
+        yield Check(
+            check="event_id_cited",
+            status="fail",
+            detail=detail,
+            ref=event_id[:SHOWN_CHARACTERS_MAX],
         )
-        yield Check(check="event_id_cited", status="fail", detail=detail, ref=event_id[:SHOWN_CHARACTERS_MAX])
 
 
 def _refs(draft: Draft, cited: Mapping[str, Cited]) -> Iterator[Check]:
@@ -139,17 +171,25 @@ def _refs(draft: Draft, cited: Mapping[str, Cited]) -> Iterator[Check]:
             yield _ref(draft, ref, start, end, cited[ref])
         if not tag.refs and not tag.marked:
             detail = "This ref names no event: put the id of an event that a search returned behind `ref:`."
-            yield _about(draft.text, tag.start, tag.end, check="ref_exists", status="fail", detail=detail)
+            yield _about(
+                draft.text, tag.start, tag.end, check="ref_exists", status="fail", detail=detail
+            )
 
 
 def _ref(draft: Draft, ref: str, start: int, end: int, found: Cited) -> Check:
     said: dict[str, tuple[CheckName, str]] = {
-        "unknown": ("ref_exists", "There is no such event in this memory: cite an event_id that a search of this session returned."),
+        "unknown": (
+            "ref_exists",
+            "There is no such event in this memory: cite an event_id that a search of this session returned.",
+        ),
         "own": (
             "ref_shown",
             "This is the turn that is looked at: an answer cannot prove itself. Cite the event it rests on, or mark the claim.",
         ),
-        "not_shown": ("ref_shown", "No search of this session returned this event: search for it before you cite it."),
+        "not_shown": (
+            "ref_shown",
+            "No search of this session returned this event: search for it before you cite it.",
+        ),
         "shown": ("ref_shown", "A search of this session returned it."),
     }
     check, detail = said[found.standing]
@@ -166,7 +206,9 @@ def _claims(draft: Draft, cited: Mapping[str, Cited]) -> Iterator[Check]:
             own.append(claim)
             claim = next(claims, None)
         for one in own:
-            tags = [tag for tag in tag_of(sentence, one.end, own[0].start) if tag.refs or tag.marked]
+            tags = [
+                tag for tag in tag_of(sentence, one.end, own[0].start) if tag.refs or tag.marked
+            ]
             if tags:
                 yield from _supported(draft, one, tags, cited)
             elif not (one.weak or sentence.asks or sentence.heads):
@@ -176,9 +218,18 @@ def _claims(draft: Draft, cited: Mapping[str, Cited]) -> Iterator[Check]:
                 )  # fmt: skip
 
 
-def _supported(draft: Draft, claim: Claim, tags: Sequence[Tag], cited: Mapping[str, Cited]) -> Iterator[Check]:
+def _supported(
+    draft: Draft, claim: Claim, tags: Sequence[Tag], cited: Mapping[str, Cited]
+) -> Iterator[Check]:
     if not claim.weak:
-        yield _about(draft.text, claim.start, claim.end, check="claim_marked", status="pass", detail="It carries a ref or a marker.")
+        yield _about(
+            draft.text,
+            claim.start,
+            claim.end,
+            check="claim_marked",
+            status="pass",
+            detail="It carries a ref or a marker.",
+        )
     refs = list(dict.fromkeys(ref for tag in tags for ref, _, _ in tag.refs))
     evidence = [known for ref in refs if (known := cited[ref].evidence) is not None]
     if any(tag.marked for tag in tags) or not evidence:
@@ -186,16 +237,41 @@ def _supported(draft: Draft, claim: Claim, tags: Sequence[Tag], cited: Mapping[s
     check = IN_REF[claim.kind]
     holding = next((event for event in evidence if event.holds(claim)), None)
     if holding is not None:
-        yield _about(draft.text, claim.start, claim.end, check=check, status="pass", detail="The event says so.", ref=holding.event_id)
+        yield _about(
+            draft.text,
+            claim.start,
+            claim.end,
+            check=check,
+            status="pass",
+            detail="The event says so.",
+            ref=holding.event_id,
+        )
         return
     instead = list(dict.fromkeys(said for event in evidence for said in event.says_instead(claim)))
     told = f"What is there instead: {'; '.join(instead[:3])}. " if instead else ""
     detail = f"The cited event does not say this. {told}Correct it, cite the event that says it, or mark it {_MARKERS}."
     where = ", ".join(event.event_id for event in evidence)[:SHOWN_CHARACTERS_MAX]
-    yield _about(draft.text, claim.start, claim.end, check=check, status="fail", detail=detail, ref=where)
+    yield _about(
+        draft.text, claim.start, claim.end, check=check, status="fail", detail=detail, ref=where
+    )
 
 
 def _about(
-    text: str, start: int, end: int, *, check: CheckName, status: Literal["pass", "fail"], detail: str, ref: str | None = None
+    text: str,
+    start: int,
+    end: int,
+    *,
+    check: CheckName,
+    status: Literal["pass", "fail"],
+    detail: str,
+    ref: str | None = None,
 ) -> Check:
-    return Check(check=check, status=status, detail=detail, claim=text[start:end][:SHOWN_CHARACTERS_MAX], start=start, end=end, ref=ref)
+    return Check(
+        check=check,
+        status=status,
+        detail=detail,
+        claim=text[start:end][:SHOWN_CHARACTERS_MAX],
+        start=start,
+        end=end,
+        ref=ref,
+    )

@@ -40,16 +40,26 @@ def clocks(text: str) -> Iterator[Claim]:
     for match in _COLON.finditer(text):
         minute = int(match["h"]) * 60 + int(match["m"])
         duration = minute * 60 if "h" in match["mark"].lower() and not match["half"] else None
-        yield _clock(match.start(), match.end(), minute, _half_day(match["half"], match["part"]), duration)
+        yield _clock(
+            match.start(), match.end(), minute, _half_day(match["half"], match["part"]), duration
+        )
     for match in _HOUR.finditer(text):
         minute = int(match["h"]) * 60 + int(match["m"] or 0)
-        if match["part_2"] == "дня" and not text[max(0, match.start() - 6) : match.start()].endswith(_AT):
+        if match["part_2"] == "дня" and not text[
+            max(0, match.start() - 6) : match.start()
+        ].endswith(_AT):
             continue  # three days
         half = _half_day(match["half"] or match["half_2"], match["part"] or match["part_2"])
         yield _clock(match.start(), match.end(), minute, half, None)
     for match in _HAN.finditer(text):
         hour = _number(match["h"])
-        more = 30 if match["half"] else 15 * int(chinese(match["quarter"])) if match["quarter"] else _number(match["m"] or "0")
+        more = (
+            30
+            if match["half"]
+            else 15 * int(chinese(match["quarter"]))
+            if match["quarter"]
+            else _number(match["m"] or "0")
+        )
         if hour <= 24 and more < 60 and not (match["part"] is None and "点" in match["h"]):
             half = None if match["part"] is None else 12 if match["part"] in _LATE else 0
             yield _clock(match.start(), match.end(), hour * 60 + more, half, None)

@@ -1,4 +1,7 @@
-"""Units of measure and money: what is written behind a number, and how many of its dimension's base unit that is (units.toml)."""
+"""Units of measure and money:
+
+what is written behind a number, and how many of its dimension's base unit that is (units.toml).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ from typing import NamedTuple
 
 ENDING_CHARACTERS_MAX = 3  # what a star of the table stands for
 _UNSPACED_CHARACTERS_MAX = 4  # of the longest unit of a language without spaces
-_WORD = re.compile(r"(?:°\s?[CFcf]?(?![^\W\d_])|[%‰℃℉€$£¥₽₹]|[^\W\d_\u3400-\u9fff]+(?:[²³23](?![\d.]))?(?:/[^\W\d_\u3400-\u9fff]+)?)")
+_WORD = re.compile(
+    r"(?:°\s?[CFcf]?(?![^\W\d_])|[%‰℃℉€$£¥₽₹]|[^\W\d_\u3400-\u9fff]+(?:[²³23](?![\d.]))?(?:/[^\W\d_\u3400-\u9fff]+)?)"
+)
 _NEXT_WORD = re.compile(r"[ ]([^\W\d_\u3400-\u9fff]+)")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
@@ -33,7 +38,26 @@ def _load() -> dict[str, Unit]:
 
 
 UNITS = _load()
-SIGNS = "|".join(re.escape(sign) for sign in ("US$", "€", "$", "£", "¥", "₽", "₹", "EUR", "USD", "GBP", "CHF", "CNY", "RUB", "INR", "JPY"))
+SIGNS = "|".join(
+    re.escape(sign)
+    for sign in (
+        "US$",
+        "€",
+        "$",
+        "£",
+        "¥",
+        "₽",
+        "₹",
+        "EUR",
+        "USD",
+        "GBP",
+        "CHF",
+        "CNY",
+        "RUB",
+        "INR",
+        "JPY",
+    )
+)
 
 
 def unit_word(word: str) -> Unit | None:
@@ -48,7 +72,9 @@ def unit_word(word: str) -> Unit | None:
 
 
 def unit_at(text: str, place: int) -> tuple[Unit, int] | None:
-    """The unit that is written at a place of a text, and where it ends; one blank or hyphen may stand before it."""
+    """The unit that is written at a place of a text, and where it ends; one blank or hyphen may
+    stand before it.
+    """
     if text[place : place + 1] in {" ", "-", "\u2011"}:
         place += 1
     if _HAN.match(text, place):
@@ -73,5 +99,8 @@ def _unspaced(text: str, place: int) -> tuple[Unit, int] | None:
 
 def _two_words(first: str, second: str) -> Unit | None:
     firsts = [first, *(f"{first[: len(first) - cut]}*" for cut in range(ENDING_CHARACTERS_MAX + 1))]
-    seconds = [second, *(f"{second[: len(second) - cut]}*" for cut in range(ENDING_CHARACTERS_MAX + 1))]
+    seconds = [
+        second,
+        *(f"{second[: len(second) - cut]}*" for cut in range(ENDING_CHARACTERS_MAX + 1)),
+    ]
     return next((UNITS[f"{a} {b}"] for a in firsts for b in seconds if f"{a} {b}" in UNITS), None)

@@ -1,4 +1,7 @@
-"""What a claim can say, as values that compare: a number with its unit, a time of day, a date, a text."""
+"""What a claim can say, as values that compare:
+
+a number with its unit, a time of day, a date, a text.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,11 @@ Kind = Literal["number", "date", "name", "url"]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number and its unit. More than one reading where the writing leaves it open: 1,250 may be 1.25 where commas are decimal."""
+    """A number and its unit.
+
+    More than one reading where the writing leaves it open: 1,250 may be 1.25 where commas are
+    decimal.
+    """
 
     readings: frozenset[Fraction]  # as written, before the unit
     dimension: str | None = None
@@ -26,7 +33,11 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A time of day: minutes since midnight, two where nothing tells morning from evening. Written as 1h30 it may be a duration."""
+    """A time of day:
+
+    minutes since midnight, two where nothing tells morning from evening. Written as 1h30 it may be
+    a duration.
+    """
 
     minutes: frozenset[int]
     seconds: int | None = None  # as a duration
@@ -54,19 +65,26 @@ class Dates:
     """A date: all it may mean. `next Friday` said on a Wednesday may be either of two."""
 
     options: tuple[When, ...]
-    year_said: int | None = None  # of the moment it was said: what has no year is of this one or a neighbour
+    year_said: int | None = (
+        None  # of the moment it was said: what has no year is of this one or a neighbour
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """A text that is the same or is not: an address, a version, a number of a document; normalised."""
+    """A text that is the same or is not:
+
+    an address, a version, a number of a document; normalised.
+    """
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name: the words that must be there, normalised; those at the beginning of a sentence are left out."""
+    """A name: the words that must be there, normalised; those at the beginning of a sentence are
+    left out.
+    """
 
     words: tuple[str, ...]
     unspaced: bool = False  # in a writing without spaces: found anywhere in the text
@@ -84,7 +102,9 @@ class Claim:
     end: int
     value: Value
     also: Dates | None = None  # what "in three days" says besides
-    weak: bool = False  # is compared where a ref stands, but needs none: two options, today, 1. in a list
+    weak: bool = (
+        False  # is compared where a ref stands, but needs none: two options, today, 1. in a list
+    )
 
 
 def day_of(year: int, month: int, day: int) -> date | None:

@@ -1,4 +1,5 @@
-"""The command line. Answers go to stdout, all else to stderr. Exit status: 0 good, 1 a finding or failure, 2 wrong use.
+"""The command line. Answers go to stdout, all else to stderr. Exit status: 0 good, 1 a finding or
+failure, 2 wrong use.
 
 A command imports what it needs when it runs, so that none waits for the parts of another.
 """
@@ -22,22 +23,40 @@ if TYPE_CHECKING:
     from ..context import Context, Records
     from ..settings import Settings
 
-app = typer.Typer(name="remembrancer", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
-keys_app = typer.Typer(no_args_is_help=True, help="Make, list and revoke API keys. Works beside a running server.")
+app = typer.Typer(
+    name="remembrancer",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+keys_app = typer.Typer(
+    no_args_is_help=True, help="Make, list and revoke API keys. Works beside a running server."
+)
 accounts_app = typer.Typer(no_args_is_help=True, help="See who has an account.")
 models_app = typer.Typer(no_args_is_help=True, help="Language models, where the settings name any.")
 app.add_typer(keys_app, name="keys")
 app.add_typer(accounts_app, name="accounts")
 audit_app = typer.Typer(
-    no_args_is_help=True, help="Verify and export the audit trail of system permissions. Works beside a running server."
+    no_args_is_help=True,
+    help="Verify and export the audit trail of system permissions. Works beside a running server.",
 )
 app.add_typer(audit_app, name="audit")
 app.add_typer(models_app, name="models")
-store_app = typer.Typer(no_args_is_help=True, help="Copy a whole store to another place or engine, and say what one holds.")
+store_app = typer.Typer(
+    no_args_is_help=True,
+    help="Copy a whole store to another place or engine, and say what one holds.",
+)
 app.add_typer(store_app, name="store")
 
 DataFolder = Annotated[
-    Path | None, typer.Option("--data", metavar="DIR", help="Folder that holds everything the service keeps.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Folder that holds everything the service keeps.",
+        show_default=False,
+    ),
 ]
 
 
@@ -65,7 +84,12 @@ def _version(wanted: bool) -> None:
 def front(
     context: typer.Context,
     data: DataFolder = None,
-    _: Annotated[bool, typer.Option("--version", help="Print the version and end.", is_eager=True, callback=_version)] = False,
+    _: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version and end.", is_eager=True, callback=_version
+        ),
+    ] = False,
 ) -> None:
     """A shared memory and a set of tools for AI agents."""
     context.obj = data
@@ -74,8 +98,12 @@ def front(
 @app.command()
 def serve(
     context: typer.Context,
-    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default=False)] = None,
-    port: Annotated[int | None, typer.Option(help="TCP port to listen on; 0: any free one.", show_default=False)] = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on.", show_default=False)
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(help="TCP port to listen on; 0: any free one.", show_default=False)
+    ] = None,
     data: DataFolder = None,
 ) -> None:
     """Serve over HTTP until told to stop."""
@@ -87,11 +115,25 @@ def serve(
 @keys_app.command("create")
 def keys_create(
     context: typer.Context,
-    account: Annotated[str, typer.Option(help="Whose key; the account is made when there is none. The first one is the owner.")],
+    account: Annotated[
+        str,
+        typer.Option(
+            help="Whose key; the account is made when there is none. The first one is the owner."
+        ),
+    ],
     label: Annotated[str, typer.Option(help="What people will know the key by.")] = "",
-    user_id: Annotated[str | None, typer.Option(help="Pin the key to this one user_id.", show_default=False)] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="A key that cannot write.")] = False,
-    expires_in: Annotated[str | None, typer.Option(metavar="TIME", help="When it ends: 30d, 12h, 45m or 90s.", show_default=False)] = None,
+    user_id: Annotated[
+        str | None, typer.Option(help="Pin the key to this one user_id.", show_default=False)
+    ] = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="A key that cannot write.")
+    ] = False,
+    expires_in: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="When it ends: 30d, 12h, 45m or 90s.", show_default=False
+        ),
+    ] = None,
     data: DataFolder = None,
 ) -> None:
     """Make a key. It is shown once, as the last line of stdout."""
@@ -103,7 +145,14 @@ def keys_create(
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--expires-in") from error
     with records_of(context, data) as records:
-        new = keys.create(records, account=account, label=label, user_id=user_id, read_only=read_only, expires_in_ms=expires_in_ms)
+        new = keys.create(
+            records,
+            account=account,
+            label=label,
+            user_id=user_id,
+            read_only=read_only,
+            expires_in_ms=expires_in_ms,
+        )
     whose = f"{new.account} (the owner)" if new.is_owner else new.account
     ends = "" if new.expires_ms is None else f", good until {moment(new.expires_ms)}"
     print(f"Key {new.id} of account {whose}{ends}. It will not be shown again.", file=sys.stderr)
@@ -113,7 +162,9 @@ def keys_create(
 @keys_app.command("list")
 def keys_list(
     context: typer.Context,
-    account: Annotated[str | None, typer.Option(help="Only the keys of this account.", show_default=False)] = None,
+    account: Annotated[
+        str | None, typer.Option(help="Only the keys of this account.", show_default=False)
+    ] = None,
     data: DataFolder = None,
 ) -> None:
     """List keys; of a key itself only the beginning is known."""
@@ -121,12 +172,33 @@ def keys_list(
 
     with records_of(context, data) as records:
         found, now_ms = keys.listed(records, account), records.clock()
-    columns = ("id", "key", "account", "label", "user_id", "may", "state", "created", "expires", "last used")
+    columns = (
+        "id",
+        "key",
+        "account",
+        "label",
+        "user_id",
+        "may",
+        "state",
+        "created",
+        "expires",
+        "last used",
+    )
     rows = []
     for key in found:
         may = "read" if key.read_only else "write"
-        what = (str(key.id), f"{keys.PREFIX}{key.hint}…", key.account, key.label, key.user_id or "any", may, key.state(now_ms))
-        rows.append((*what, moment(key.created_ms), moment(key.expires_ms), moment(key.last_used_ms)))
+        what = (
+            str(key.id),
+            f"{keys.PREFIX}{key.hint}…",
+            key.account,
+            key.label,
+            key.user_id or "any",
+            may,
+            key.state(now_ms),
+        )
+        rows.append(
+            (*what, moment(key.created_ms), moment(key.expires_ms), moment(key.last_used_ms))
+        )
     table(columns, rows)
 
 
@@ -153,31 +225,53 @@ def accounts_list(context: typer.Context, data: DataFolder = None) -> None:
 
     with records_of(context, data) as records:
         found = accounts.listed(records)
-    rows = [(str(account.id), account.name, account.role, str(account.keys), moment(account.created_ms)) for account in found]
+    rows = [
+        (str(account.id), account.name, account.role, str(account.keys), moment(account.created_ms))
+        for account in found
+    ]
     table(("id", "account", "role", "keys in force", "created"), rows)
 
 
 @accounts_app.command("invite")
 def accounts_invite(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose password; the account is made when there is none of that name.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="Whose password; the account is made when there is none of that name.",
+        ),
+    ],
     data: DataFolder = None,
 ) -> None:
-    """Print a link that sets an account's password, once, within a day. Earlier links for it stop working."""
+    """Print a link that sets an account's password, once, within a day.
+
+    Earlier links for it stop working.
+    """
     from ..accounts.invitations import invite
     from ..console.sign_in import link
 
     settings = settings_of(context, data)
     with records_of(context, data) as records:
         token = invite(records, name)
-    print(link(settings.public_url.rstrip("/") or f"http://{settings.host}:{settings.port}", token.reveal()))
+    print(
+        link(
+            settings.public_url.rstrip("/") or f"http://{settings.host}:{settings.port}",
+            token.reveal(),
+        )
+    )
 
 
 @audit_app.command("verify")
 def audit_verify(
     context: typer.Context,
     head: Annotated[
-        str | None, typer.Option(metavar="SEQ:HASH", help="A head noted before, which must still be there.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="SEQ:HASH",
+            help="A head noted before, which must still be there.",
+            show_default=False,
+        ),
     ] = None,
     data: DataFolder = None,
 ) -> None:
@@ -187,8 +281,16 @@ def audit_verify(
     known = None
     if head is not None:
         seq, _, digest = head.partition(":")
-        if not (seq.isascii() and seq.isdigit() and len(seq) <= 15 and re.fullmatch(r"[0-9a-f]{64}", digest)):
-            raise typer.BadParameter("it is what this command printed: a number, a colon and 64 hex digits", param_hint="--head")
+        if not (
+            seq.isascii()
+            and seq.isdigit()
+            and len(seq) <= 15
+            and re.fullmatch(r"[0-9a-f]{64}", digest)
+        ):
+            raise typer.BadParameter(
+                "it is what this command printed: a number, a colon and 64 hex digits",
+                param_hint="--head",
+            )
         known = Link(seq=int(seq), hash=digest)
     with records_of(context, data) as records:
         found = verify(records, known)
@@ -209,26 +311,48 @@ def audit_export(context: typer.Context, data: DataFolder = None) -> None:
 def accounts_models(
     context: typer.Context,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The account.")],
-    allowed: Annotated[bool, typer.Option("--allow/--forbid", help="Whether they may.", show_default=False)],
+    allowed: Annotated[
+        bool, typer.Option("--allow/--forbid", help="Whether they may.", show_default=False)
+    ],
     data: DataFolder = None,
 ) -> None:
-    """Let language models on other machines read an account's memory, or not. One on this machine always may."""
+    """Let language models on other machines read an account's memory, or not.
+
+    One on this machine always may.
+    """
     from .. import accounts
 
     with records_of(context, data) as records:
         accounts.allow_outside_models(records, name, allowed=allowed)
-    print(f"Models on other machines {'may' if allowed else 'may not'} read the memory of {name.strip()}.", file=sys.stderr)
+    print(
+        f"Models on other machines {'may' if allowed else 'may not'} read the memory of {name.strip()}.",
+        file=sys.stderr,
+    )
 
 
 @models_app.command("check")
 def models_check(context: typer.Context, data: DataFolder = None) -> None:
-    """Ask each model of each slot, and say how fast it is and what it can do. Works beside a running server."""
+    """Ask each model of each slot, and say how fast it is and what it can do.
+
+    Works beside a running server.
+    """
     from .models import examine_models
 
     found = list(examine_models(settings_of(context, data)))
     if not found:
-        print("No language model is configured; docs/reference/settings.md says how.", file=sys.stderr)
-    rows = [("ok" if one.is_good else "wrong", one.slot, one.target.model, one.target.base_url, one.seen) for one in found]
+        print(
+            "No language model is configured; docs/reference/settings.md says how.", file=sys.stderr
+        )
+    rows = [
+        (
+            "ok" if one.is_good else "wrong",
+            one.slot,
+            one.target.model,
+            one.target.base_url,
+            one.seen,
+        )
+        for one in found
+    ]
     table(("state", "slot", "model", "address", "seen"), rows)
     if not all(one.is_good for one in found):
         sys.exit(1)
@@ -237,12 +361,26 @@ def models_check(context: typer.Context, data: DataFolder = None) -> None:
 @app.command("import")
 def import_file(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="JSON lines, one event each, or conversations in the shape of LoCoMo.")],
-    user_id: Annotated[str | None, typer.Option(help="Whose memory, whatever the file says.", show_default=False)] = None,
-    account: Annotated[str | None, typer.Option(help="Into whose account; the owner's by default.", show_default=False)] = None,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="JSON lines, one event each, or conversations in the shape of LoCoMo.",
+        ),
+    ],
+    user_id: Annotated[
+        str | None, typer.Option(help="Whose memory, whatever the file says.", show_default=False)
+    ] = None,
+    account: Annotated[
+        str | None,
+        typer.Option(help="Into whose account; the owner's by default.", show_default=False),
+    ] = None,
     data: DataFolder = None,
 ) -> None:
-    """Import what was said elsewhere. Works beside a running server; run again, it goes on where it was stopped."""
+    """Import what was said elsewhere.
+
+    Works beside a running server; run again, it goes on where it was stopped.
+    """
     from .memory import import_into
 
     with closing(assemble_of(context, data)) as opened:
@@ -253,15 +391,34 @@ def import_file(
 def store_copy(
     context: typer.Context,
     source: Annotated[
-        str, typer.Option("--from", metavar="URL", help="The store to copy: sqlite:PATH or postgresql://USER@HOST/DATABASE.")
+        str,
+        typer.Option(
+            "--from",
+            metavar="URL",
+            help="The store to copy: sqlite:PATH or postgresql://USER@HOST/DATABASE.",
+        ),
     ],
-    target: Annotated[str, typer.Option("--to", metavar="URL", help="Where to: an empty place, or the copy that was begun there.")],
+    target: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="URL",
+            help="Where to: an empty place, or the copy that was begun there.",
+        ),
+    ],
     finish: Annotated[
-        bool, typer.Option("--finish", help="The last run, with the servers stopped: the copy becomes a store to use.")
+        bool,
+        typer.Option(
+            "--finish",
+            help="The last run, with the servers stopped: the copy becomes a store to use.",
+        ),
     ] = False,
     data: DataFolder = None,
 ) -> None:
-    """Copy a store and compare every table. Works beside a running server; run again, it brings over the rest."""
+    """Copy a store and compare every table.
+
+    Works beside a running server; run again, it brings over the rest.
+    """
     from .store import COPIED, copy_store
 
     outcome = copy_store(settings_of(context, data), source, target, finish=finish)
@@ -275,11 +432,20 @@ def store_copy(
 def store_check(
     context: typer.Context,
     url: Annotated[
-        str | None, typer.Option("--store", metavar="URL", help="Which store; the settings' by default.", show_default=False)
+        str | None,
+        typer.Option(
+            "--store",
+            metavar="URL",
+            help="Which store; the settings' by default.",
+            show_default=False,
+        ),
     ] = None,
     data: DataFolder = None,
 ) -> None:
-    """Print how many rows each table holds, and a hash of them: the same before a backup and after it was restored."""
+    """Print how many rows each table holds, and a hash of them:
+
+    the same before a backup and after it was restored.
+    """
     from .store import HELD, held_by
 
     table(HELD, held_by(url or settings_of(context, data).store_url))
@@ -288,7 +454,9 @@ def store_check(
 @store_app.command("backup")
 def store_backup(
     context: typer.Context,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file, which is whole or not there.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A new file, which is whole or not there.")
+    ],
     data: DataFolder = None,
 ) -> None:
     """Write a copy of a SQLite store to a new file. Works beside a running server."""
@@ -298,24 +466,46 @@ def store_backup(
 
 @app.command()
 def doctor(context: typer.Context, data: DataFolder = None) -> None:
-    """Try every part that the service needs, and say what is wrong and what mends it. Works beside a running server."""
+    """Try every part that the service needs, and say what is wrong and what mends it.
+
+    Works beside a running server.
+    """
     from .doctor import examine
 
     found = list(examine(settings_of(context, data)))
-    table(("state", "part", "seen", "what to do"), [(one.state, one.part, one.seen, one.remedy) for one in found])
+    table(
+        ("state", "part", "seen", "what to do"),
+        [(one.state, one.part, one.seen, one.remedy) for one in found],
+    )
     if any(one.state == "wrong" for one in found):
         sys.exit(1)
 
 
 @app.command()
 def chat(
-    url: Annotated[str | None, typer.Option(help="Address of the service; else REMEMBRANCER_URL.", show_default=False)] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(help="Address of the service; else REMEMBRANCER_URL.", show_default=False),
+    ] = None,
     user_id: Annotated[str, typer.Option(help="Whose memory.")] = "owner",
     session_id: Annotated[str, typer.Option(help="The session to go on with.")] = "default",
-    model: Annotated[str | None, typer.Option(help="The model's name; without one, memory is quoted.", show_default=False)] = None,
-    base_url: Annotated[str | None, typer.Option(help="Where the model is: an OpenAI-compatible address.", show_default=False)] = None,
-    key_env: Annotated[str | None, typer.Option(help="Name of the environment variable with the model's key.", show_default=False)] = None,
-    show: Annotated[str, typer.Option(help="Any of hits,checks,votes: shown below each answer.")] = "none",
+    model: Annotated[
+        str | None,
+        typer.Option(help="The model's name; without one, memory is quoted.", show_default=False),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(help="Where the model is: an OpenAI-compatible address.", show_default=False),
+    ] = None,
+    key_env: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the environment variable with the model's key.", show_default=False
+        ),
+    ] = None,
+    show: Annotated[
+        str, typer.Option(help="Any of hits,checks,votes: shown below each answer.")
+    ] = "none",
 ) -> None:
     """Talk with a model that has memory. The service's key is read from REMEMBRANCER_KEY."""
     from ..client.api import KEY_NAME, URL_NAME
@@ -324,13 +514,22 @@ def chat(
 
     key = from_environment(KEY_NAME)
     if key is None:
-        raise SettingInvalid(f"{KEY_NAME} must be set: the service's key, which never stands on a command line.")
+        raise SettingInvalid(
+            f"{KEY_NAME} must be set: the service's key, which never stands on a command line."
+        )
     model_key = from_environment(key_env) if key_env else None
     if key_env and model_key is None:
         raise SettingInvalid(f"--key-env names {key_env}, which is not set.")
     try:
         endpoint = model_of(model, base_url, model_key)
-        chat = chat_of(url or from_environment(URL_NAME) or SERVICE_URL, key, endpoint, user_id=user_id, session_id=session_id, show=show)
+        chat = chat_of(
+            url or from_environment(URL_NAME) or SERVICE_URL,
+            key,
+            endpoint,
+            user_id=user_id,
+            session_id=session_id,
+            show=show,
+        )
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
     sys.exit(talk(chat))
@@ -338,9 +537,14 @@ def chat(
 
 @app.command("mcp")
 def speak_mcp(
-    url: Annotated[str | None, typer.Option(help="Address of the service; else REMEMBRANCER_URL.", show_default=False)] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(help="Address of the service; else REMEMBRANCER_URL.", show_default=False),
+    ] = None,
 ) -> None:
-    """Speak the Model Context Protocol on standard input and output, for agents that start their tools themselves."""
+    """Speak the Model Context Protocol on standard input and output, for agents that start their
+    tools themselves.
+    """
     import asyncio
 
     from ..client import AsyncClient
@@ -351,7 +555,9 @@ def speak_mcp(
 
     base, key = url or from_environment(URL_NAME) or SERVICE_URL, from_environment(KEY_NAME)
     if key is None:
-        raise SettingInvalid(f"{KEY_NAME} must be set: the service's key, which never stands on a command line.")
+        raise SettingInvalid(
+            f"{KEY_NAME} must be set: the service's key, which never stands on a command line."
+        )
     try:
         client = AsyncClient(base, key, timeout_s=900.0)
     except ValueError as error:
@@ -363,11 +569,17 @@ def speak_mcp(
 def install(
     agent: Annotated[str, typer.Argument(metavar="AGENT", help="claude-code, codex or cursor.")],
     scope: Annotated[str, typer.Option(help="user: everywhere; project: in this folder.")] = "user",
-    url: Annotated[str | None, typer.Option(help="Address of the service; else REMEMBRANCER_URL.", show_default=False)] = None,
+    url: Annotated[
+        str | None,
+        typer.Option(help="Address of the service; else REMEMBRANCER_URL.", show_default=False),
+    ] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Take everything out again.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Write without asking.")] = False,
 ) -> None:
-    """Set an agent up to use this memory: hooks and tools in its own files. Shows the changes and asks before it writes."""
+    """Set an agent up to use this memory:
+
+    hooks and tools in its own files. Shows the changes and asks before it writes.
+    """
     from .install import plan, put
 
     changes, diff = plan(agent, scope, url, remove=remove)
@@ -382,7 +594,10 @@ def install(
 
 @app.command()
 def demo(
-    keep: Annotated[Path | None, typer.Option(metavar="DIR", help="Keep the memory in this new folder.", show_default=False)] = None,
+    keep: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep the memory in this new folder.", show_default=False),
+    ] = None,
 ) -> None:
     """Import a small conversation into a fresh memory and ask it three questions."""
     from .demo import tour
@@ -398,7 +613,10 @@ def assemble_of(context: typer.Context, data: Path | None) -> Context:
 
 
 def settings_of(context: typer.Context, data: Path | None, **said: Any) -> Settings:
-    """The settings in force; what the command line said wins. `--data` may stand before or after the command."""
+    """The settings in force; what the command line said wins.
+
+    `--data` may stand before or after the command.
+    """
     from ..settings import read
 
     return read(data=data or context.obj, **said)
@@ -437,11 +655,18 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def moment(ms: int | None) -> str:
     """A time for people to read, in UTC; `never` for none."""
-    return "never" if ms is None else datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%MZ")
+    return (
+        "never"
+        if ms is None
+        else datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%MZ")
+    )
 
 
 def _told(error: Exception) -> tuple[str, int]:
-    """What to say of an error, and the exit status. Our own errors are written for people; any other is a mistake of ours."""
+    """What to say of an error, and the exit status.
+
+    Our own errors are written for people; any other is a mistake of ours.
+    """
     from ..protocol.errors import InvalidRequest
     from ..settings import SettingInvalid
 
@@ -450,6 +675,10 @@ def _told(error: Exception) -> tuple[str, int]:
     if isinstance(error, OSError) or type(error).__module__.startswith("remembrancer."):
         return str(error) or (type(error).__doc__ or "").partition("\n")[0], 1
     ours = Path(__file__).parents[1]
-    places = [place for place in traceback.extract_tb(error.__traceback__) if Path(place.filename).is_relative_to(ours)]
+    places = [
+        place
+        for place in traceback.extract_tb(error.__traceback__)
+        if Path(place.filename).is_relative_to(ours)
+    ]
     where = f"{Path(places[-1].filename).relative_to(ours)}, line {places[-1].lineno}"
     return f"internal error: {type(error).__name__}: {error} ({where})", 1

@@ -1,6 +1,8 @@
-"""A chat on the terminal, or through pipes, that the agent runtime leads. docs/guides/terminal-chat.md shows it.
+"""A chat on the terminal, or through pipes, that the agent runtime leads.
+docs/guides/terminal-chat.md shows it.
 
-Answers go to stdout, what `--show` asks for below them. What went wrong, and answers to words such as /show, go to stderr.
+Answers go to stdout, what `--show` asks for below them. What went wrong, and answers to words such
+as /show, go to stderr.
 """
 
 from __future__ import annotations
@@ -21,7 +23,9 @@ from ..client.runtime_standing import Habits
 from ..client.runtime_steps import Call, Draft, Failed, Reply, Step
 from ..protocol.memory import Hit, MemoryAnswer
 
-SERVICE_URL = "http://127.0.0.1:8460"  # where `remembrancer serve` listens when nobody says otherwise
+SERVICE_URL = (
+    "http://127.0.0.1:8460"  # where `remembrancer serve` listens when nobody says otherwise
+)
 PARTS = ("hits", "checks", "votes")
 SNIPPET_CHARACTERS_MAX = 100
 INSTRUCTIONS = "You answer questions and help with tasks. Be brief and plain."
@@ -77,17 +81,33 @@ class Terminal:
 
 def printable(text: str) -> str:
     """The text without what would steer a terminal: memory and models may say anything."""
-    return "".join(character if character in "\n\t" or character.isprintable() else "\ufffd" for character in text)
+    return "".join(
+        character if character in "\n\t" or character.isprintable() else "\ufffd"
+        for character in text
+    )
 
 
 class Chat:
     """One chat: a conversation for each session of it, and what is to be shown."""
 
     def __init__(
-        self, client: Client, model: Endpoint | None, terminal: Terminal, *, user_id: str, session_id: str, show: Sequence[str]
+        self,
+        client: Client,
+        model: Endpoint | None,
+        terminal: Terminal,
+        *,
+        user_id: str,
+        session_id: str,
+        show: Sequence[str],
     ) -> None:
         """Raises ValueError for ids that the service would not take."""
-        self.client, self.model, self.terminal, self.user_id, self.show = client, model, terminal, user_id, tuple(show)
+        self.client, self.model, self.terminal, self.user_id, self.show = (
+            client,
+            model,
+            terminal,
+            user_id,
+            tuple(show),
+        )
         self.sessions: dict[str, Conversation] = {}
         self.conversation = self._session(session_id)
 
@@ -181,12 +201,17 @@ class Chat:
 
 
 def parts_of(said: str) -> tuple[str, ...]:
-    """The parts to show, from words with commas or blanks between them; `none` is none. Raises ValueError."""
+    """The parts to show, from words with commas or blanks between them; `none` is none.
+
+    Raises ValueError.
+    """
     words = said.replace(",", " ").split()
     if words == ["none"]:
         return ()
     if wrong := [word for word in words if word not in PARTS]:
-        raise ValueError(f"there is no `{wrong[0]}` to show: it is any of {','.join(PARTS)}, or none")
+        raise ValueError(
+            f"there is no `{wrong[0]}` to show: it is any of {','.join(PARTS)}, or none"
+        )
     return tuple(part for part in PARTS if part in words)
 
 
@@ -195,7 +220,11 @@ def shown(reply: Reply, parts: Sequence[str]) -> Iterator[str]:
     if "hits" in parts:
         for hit in reply.hits:
             said = " ".join(f"{hit.query} / {hit.response}".split())
-            said = said if len(said) <= SNIPPET_CHARACTERS_MAX else f"{said[:SNIPPET_CHARACTERS_MAX]}\u2026"
+            said = (
+                said
+                if len(said) <= SNIPPET_CHARACTERS_MAX
+                else f"{said[:SNIPPET_CHARACTERS_MAX]}\u2026"
+            )
             yield f"hit    {hit.event_id}  {hit.score:.2f}  {hit.occurred_at[:10]}  {said}"
         if not reply.hits:
             yield "hit    none"
@@ -208,7 +237,13 @@ def shown(reply: Reply, parts: Sequence[str]) -> Iterator[str]:
         rates = {rate.cube_id: rate for rate in reply.lines.rates} if reply.lines else {}
         for cube in reply.cubes:
             rate = rates.get(cube.cube_id)
-            said = f"{rate.vote:+d} {rate.reason}".strip() if rate and rate.vote else "not rated now" if not rate else "0"
+            said = (
+                f"{rate.vote:+d} {rate.reason}".strip()
+                if rate and rate.vote
+                else "not rated now"
+                if not rate
+                else "0"
+            )
             yield f"vote   {cube.cube_id} ({cube.topic}): {said}"
         if not reply.cubes:
             yield "vote   none: no lesson was shown"
@@ -219,23 +254,33 @@ def model_of(name: str | None, base_url: str | None, key: str | None) -> Endpoin
     if name and base_url:
         return Endpoint(base_url, name, key)
     if name or base_url or key:
-        raise ValueError("a model needs both --model and --base-url; --key-env names the variable with its key where it needs one")
+        raise ValueError(
+            "a model needs both --model and --base-url; --key-env names the variable with its key where it needs one"
+        )
     return None
 
 
-def chat_of(url: str, key: str, model: Endpoint | None, *, user_id: str, session_id: str, show: str) -> Chat:
+def chat_of(
+    url: str, key: str, model: Endpoint | None, *, user_id: str, session_id: str, show: str
+) -> Chat:
     """A chat with the service at `url`. Raises ValueError for words that cannot be right."""
     client = Client(url, key, timeout_s=10.0, retry=Retry(times=1))
-    return Chat(client, model, Terminal(), user_id=user_id, session_id=session_id, show=parts_of(show))
+    return Chat(
+        client, model, Terminal(), user_id=user_id, session_id=session_id, show=parts_of(show)
+    )
 
 
 def talk(chat: Chat) -> int:
     """Hold a chat to its end; the exit status."""
     if chat.terminal.is_talk:
         who = f"model {chat.model.model}" if chat.model else "no model: memory is quoted"
-        chat.terminal.aside(f"Session {chat.conversation.habits.session_id}, {who}. /help lists what else can be said.")
+        chat.terminal.aside(
+            f"Session {chat.conversation.habits.session_id}, {who}. /help lists what else can be said."
+        )
     try:
         return 0 if chat.hold() else 1
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that the interpreter's last flush has somewhere to go
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # so that the interpreter's last flush has somewhere to go
         return 1

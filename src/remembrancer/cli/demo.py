@@ -1,4 +1,6 @@
-"""The demo: the real service over a fresh folder, a small conversation imported, three questions asked over HTTP."""
+"""The demo: the real service over a fresh folder, a small conversation imported, three questions
+asked over HTTP.
+"""
 
 from __future__ import annotations
 
@@ -60,12 +62,16 @@ QUESTIONS = (
         "A vague question, made sharp by a focus word: what holds that exact word is lifted.",
         ("Tomasz",),
     ),
-    Asked("What food must my mother avoid?", "Asked in English, and it was said in Japanese: 'Mother is allergic to buckwheat'."),
+    Asked(
+        "What food must my mother avoid?",
+        "Asked in English, and it was said in Japanese: 'Mother is allergic to buckwheat'.",
+    ),
 )
 
 
 def tour(say: Callable[[str], None], keep: Path | None = None) -> None:
-    """Give the demo, line by line to `say`; the memory is kept in the folder `keep`, else it is deleted.
+    """Give the demo, line by line to `say`; the memory is kept in the folder `keep`, else it is
+    deleted.
 
     Raises FolderInUse, and what opening the store or the embedder raises.
     """
@@ -95,7 +101,9 @@ def _tour(say: Callable[[str], None], folder: Path) -> None:
             done = _import(context)
             say(f"   {done.stored} turns are stored: {_LANGUAGES}\n")
             say("3. Ask, as an agent would, with POST /api/v7/memory.")
-            say("   'why' says which signals found a turn, and which place it has by that signal alone.\n")
+            say(
+                "   'why' says which signals found a turn, and which place it has by that signal alone.\n"
+            )
             for asked in QUESTIONS:
                 say(_told(asked, _answer(f"{address}/api/v7/memory", key, asked)))
 
@@ -108,9 +116,13 @@ def _import(context: Context) -> Imported:
 @contextmanager
 def serving(context: Context) -> Iterator[str]:
     """Serve from a thread on a free port, as `serve` does; gives the address."""
-    listener = socket.create_server(("127.0.0.1", 0))  # listens from here on: who asks early is served a little later
+    listener = socket.create_server(
+        ("127.0.0.1", 0)
+    )  # listens from here on: who asks early is served a little later
     server = uvicorn_server(make_app(context))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="remembrancer-demo")
+    thread = threading.Thread(
+        target=server.run, kwargs={"sockets": [listener]}, name="remembrancer-demo"
+    )
     thread.start()
     try:
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -121,8 +133,17 @@ def serving(context: Context) -> Iterator[str]:
 
 
 def _answer(url: str, key: str, asked: Asked) -> list[dict[str, Any]]:
-    body: dict[str, Any] = {"query_text": asked.text, "user_id": OWNER, "top_k": HITS, "focus_words": asked.focus_words}
-    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Connection": "close"}
+    body: dict[str, Any] = {
+        "query_text": asked.text,
+        "user_id": OWNER,
+        "top_k": HITS,
+        "focus_words": asked.focus_words,
+    }
+    headers = {
+        "Authorization": f"Bearer {key}",
+        "Content-Type": "application/json",
+        "Connection": "close",
+    }
     direct = build_opener(ProxyHandler({}))  # a proxy of this machine is not for its own addresses
     with direct.open(Request(url, json.dumps(body).encode(), headers)) as answer:  # noqa: S310 - our own address
         hits: list[dict[str, Any]] = json.load(answer)["hits"]
@@ -139,7 +160,9 @@ def _hit(place: int, hit: dict[str, Any]) -> str:
     sides = (("said", hit["query"]), ("answered", hit["response"]))
     told = [_wrapped(f"{who + ':':<10}", text) for who, text in sides if text]
     head = f"   {place}. {hit['occurred_at'][:10]}, session {hit['session_id']}, score {hit['score']:.2f}"
-    return "\n".join([head, *told, _wrapped(f"{'why:':<10}", "; ".join(map(_reason, hit["why"]))), ""])
+    return "\n".join(
+        [head, *told, _wrapped(f"{'why:':<10}", "; ".join(map(_reason, hit["why"]))), ""]
+    )
 
 
 def _reason(signal: dict[str, Any]) -> str:

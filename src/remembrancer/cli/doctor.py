@@ -1,4 +1,7 @@
-"""What `remembrancer doctor` finds: each part that the service needs, tried as the service would use it, and what to do where it fails."""
+"""What `remembrancer doctor` finds:
+
+each part that the service needs, tried as the service would use it, and what to do where it fails.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,9 @@ State = Literal["ok", "notice", "wrong"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One part: `ok`, a `notice` (works, but the owner should know), or `wrong`; what was seen; and what mends it."""
+    """One part: `ok`, a `notice` (works, but the owner should know), or `wrong`; what was seen; and
+    what mends it.
+    """
 
     part: str
     state: State
@@ -36,13 +41,19 @@ class Finding:
 
 
 def examine(settings: Settings) -> Iterator[Finding]:
-    """Try every part. Works beside a running server, and changes nothing. Raises nothing of its own."""
+    """Try every part.
+
+    Works beside a running server, and changes nothing. Raises nothing of its own.
+    """
     yield _data_folder(settings)
     try:
         context = assemble(settings)
     except (OSError, SettingInvalid, StoreUnavailable) as error:
         yield Finding(
-            part="store", state="wrong", seen=str(error), remedy="see what it says; a copy made before is put back with the server stopped"
+            part="store",
+            state="wrong",
+            seen=str(error),
+            remedy="see what it says; a copy made before is put back with the server stopped",
         )
     else:
         try:
@@ -60,12 +71,27 @@ def _data_folder(settings: Settings) -> Finding:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free
     except OSError as error:
-        return Finding(part="data folder", state="wrong", seen=str(error), remedy="name another with REMEMBRANCER_DATA or --data")
+        return Finding(
+            part="data folder",
+            state="wrong",
+            seen=str(error),
+            remedy="name another with REMEMBRANCER_DATA or --data",
+        )
     seen = f"{folder}, {free >> 20:,} MiB free"
     if not os.access(folder, os.W_OK):
-        return Finding(part="data folder", state="wrong", seen=f"{seen}, not writable", remedy=f"chown it to the user {os.getuid()}")
+        return Finding(
+            part="data folder",
+            state="wrong",
+            seen=f"{seen}, not writable",
+            remedy=f"chown it to the user {os.getuid()}",
+        )
     if free < _FREE_BYTES_MIN:
-        return Finding(part="data folder", state="notice", seen=seen, remedy="make room: without it writes are refused")
+        return Finding(
+            part="data folder",
+            state="notice",
+            seen=seen,
+            remedy="make room: without it writes are refused",
+        )
     return Finding(part="data folder", state="ok", seen=seen)
 
 
@@ -77,7 +103,12 @@ def _records(context: Context) -> Iterator[Finding]:
     seen = context.embedder.name if embedder else found.embedder
     if waiting:
         remedy = "serve: it is done in the background"
-        yield Finding(part="embedder", state="notice", seen=f"{seen}, {waiting:,} events wait for its vectors", remedy=remedy)
+        yield Finding(
+            part="embedder",
+            state="notice",
+            seen=f"{seen}, {waiting:,} events wait for its vectors",
+            remedy=remedy,
+        )
     else:
         yield Finding(part="embedder", state="ok" if embedder else "wrong", seen=seen)
     if store and is_new(context):
@@ -89,11 +120,23 @@ def _store(context: Context) -> Finding:
     seen = context.settings.store_shown
     if is_above_policies(context):
         remedy = "connect as an ordinary role that owns the database or the schema"
-        return Finding(part="store", state="notice", seen=f"{seen}, as a role that policies on rows do not bind", remedy=remedy)
+        return Finding(
+            part="store",
+            state="notice",
+            seen=f"{seen}, as a role that policies on rows do not bind",
+            remedy=remedy,
+        )
     if not context.store.is_shared or context.store.searches:
         return Finding(part="store", state="ok", seen=seen)
-    remedy = "install pgvector on the database's server, then as its superuser: create extension vector"
-    return Finding(part="store", state="notice", seen=f"{seen}, searched in memory: no extension `vector`", remedy=remedy)
+    remedy = (
+        "install pgvector on the database's server, then as its superuser: create extension vector"
+    )
+    return Finding(
+        part="store",
+        state="notice",
+        seen=f"{seen}, searched in memory: no extension `vector`",
+        remedy=remedy,
+    )
 
 
 def _files(settings: Settings) -> Finding:
@@ -101,11 +144,18 @@ def _files(settings: Settings) -> Finding:
         blobs = open_blobs(settings)
         next(iter(blobs.names(before_ms=0)), None)
     except (SettingInvalid, Problem, StoreUnavailable) as error:
-        return Finding(part="files", state="wrong", seen=str(error), remedy="see REMEMBRANCER_BLOBS")
-    if settings.blobs == "local" and engine_of(settings.store_url) != "sqlite":
-        seen = f"in {settings.data_folder / 'blobs'}, rows in a database that other servers can share"
         return Finding(
-            part="files", state="notice", seen=seen, remedy="with several servers: REMEMBRANCER_BLOBS=s3://…, or one folder for all"
+            part="files", state="wrong", seen=str(error), remedy="see REMEMBRANCER_BLOBS"
+        )
+    if settings.blobs == "local" and engine_of(settings.store_url) != "sqlite":
+        seen = (
+            f"in {settings.data_folder / 'blobs'}, rows in a database that other servers can share"
+        )
+        return Finding(
+            part="files",
+            state="notice",
+            seen=seen,
+            remedy="with several servers: REMEMBRANCER_BLOBS=s3://…, or one folder for all",
         )
     return Finding(part="files", state="ok", seen=settings.blobs)
 
@@ -118,11 +168,23 @@ def _models(settings: Settings) -> Iterator[Finding]:
         yield Finding(part="models", state="wrong", seen=str(error), remedy="mend the setting")
         return
     if not any(named.values()):
-        yield Finding(part="models", state="ok", seen="none: chat quotes, summaries are headlines, programs are repaired by rule")
+        yield Finding(
+            part="models",
+            state="ok",
+            seen="none: chat quotes, summaries are headlines, programs are repaired by rule",
+        )
     for slot, targets in named.items():
         if targets:
-            seen = ", ".join(f"{target}{', on another machine' if target.is_outside else ''}" for target in targets)
-            yield Finding(part=f"models: {slot}", state="ok", seen=seen, remedy="to try them: remembrancer models check")
+            seen = ", ".join(
+                f"{target}{', on another machine' if target.is_outside else ''}"
+                for target in targets
+            )
+            yield Finding(
+                part=f"models: {slot}",
+                state="ok",
+                seen=seen,
+                remedy="to try them: remembrancer models check",
+            )
 
 
 def _sandbox(settings: Settings) -> Iterator[Finding]:
@@ -132,19 +194,36 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
     try:
         level = sandbox.start()
     except SandboxUnavailable as refused:
-        yield Finding(part="sandbox", state="wrong", seen="no program can be run safely, so none is run")
+        yield Finding(
+            part="sandbox", state="wrong", seen="no program can be run safely, so none is run"
+        )
         for one in refused.extra["missing"]:
-            yield Finding(part=f"sandbox: {one['primitive']}", state="wrong", seen=one["why"], remedy=one["remedy"])
+            yield Finding(
+                part=f"sandbox: {one['primitive']}",
+                state="wrong",
+                seen=one["why"],
+                remedy=one["remedy"],
+            )
         return
     finally:
         sandbox.close()
         shutil.rmtree(folder, ignore_errors=True)
     if level == UNSAFE:
         yield Finding(
-            part="sandbox", state="notice", seen="level unsafe: programs are NOT confined", remedy="unset REMEMBRANCER_SANDBOX_MIN_LEVEL"
+            part="sandbox",
+            state="notice",
+            seen="level unsafe: programs are NOT confined",
+            remedy="unset REMEMBRANCER_SANDBOX_MIN_LEVEL",
         )
     else:
-        yield Finding(part="sandbox", state="ok", seen=f"level {level}, tried with hostile programs")
+        yield Finding(
+            part="sandbox", state="ok", seen=f"level {level}, tried with hostile programs"
+        )
     if level not in (NS, UNSAFE):
         for lacking in missing(NS):
-            yield Finding(part=f"sandbox: {lacking.primitive}", state="notice", seen=lacking.why, remedy=lacking.remedy)
+            yield Finding(
+                part=f"sandbox: {lacking.primitive}",
+                state="notice",
+                seen=lacking.why,
+                remedy=lacking.remedy,
+            )

@@ -13,7 +13,10 @@ from ..settings import SettingInvalid, from_environment
 
 
 def plan(agent: str, scope: str, url: str | None, *, remove: bool) -> tuple[list[Change], str]:
-    """The changes, and how they are shown. Raises SettingInvalid for wrong words, NotUnderstood for files that cannot be read."""
+    """The changes, and how they are shown.
+
+    Raises SettingInvalid for wrong words, NotUnderstood for files that cannot be read.
+    """
     if agent not in AGENTS:
         raise SettingInvalid(f"AGENT is one of {', '.join(AGENTS)}.")
     if scope not in ("user", "project"):

@@ -16,10 +16,21 @@ class ImportStopped(Exception):
     """Stopped. What was stored stays; run the same command again to go on."""
 
 
-def import_into(context: Context, path: Path, *, user_id: str | None = None, account: str | None = None) -> str:
-    """Import a file; what to say of it in the end. Raises ImportRefused, AccountUnknown, InvalidRequest, ImportStopped."""
-    if user_id is not None and (not 1 <= len(user_id) <= limits.ID_CHARACTERS_MAX or "\0" in user_id or not user_id.isprintable()):
-        raise InvalidRequest(f"--user-id must be one line of 1 to {limits.ID_CHARACTERS_MAX} characters")
+def import_into(
+    context: Context, path: Path, *, user_id: str | None = None, account: str | None = None
+) -> str:
+    """Import a file; what to say of it in the end.
+
+    Raises ImportRefused, AccountUnknown, InvalidRequest, ImportStopped.
+    """
+    if user_id is not None and (
+        not 1 <= len(user_id) <= limits.ID_CHARACTERS_MAX
+        or "\0" in user_id
+        or not user_id.isprintable()
+    ):
+        raise InvalidRequest(
+            f"--user-id must be one line of 1 to {limits.ID_CHARACTERS_MAX} characters"
+        )
     caller = caller_for(context, account)
     try:
         source = read(context, caller, path, user_id=user_id)

@@ -16,7 +16,12 @@ from ..models.port import WHY
 from ..settings import Settings
 
 _TOKENS_MAX = 300  # one that thinks aloud needs more than one word
-_ASKED = Question(slot="chat", messages=(Message("user", "Answer with the single word: ready"),), tokens_max=_TOKENS_MAX, temperature=0.0)
+_ASKED = Question(
+    slot="chat",
+    messages=(Message("user", "Answer with the single word: ready"),),
+    tokens_max=_TOKENS_MAX,
+    temperature=0.0,
+)
 _SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {"ready": {"type": "boolean"}},
@@ -37,7 +42,10 @@ class Examined:
 
 
 def examine_models(settings: Settings) -> Iterator[Examined]:
-    """Ask each model of each slot for a word, for the same in a stream, and for JSON. Raises SettingInvalid."""
+    """Ask each model of each slot for a word, for the same in a stream, and for JSON.
+
+    Raises SettingInvalid.
+    """
     with closing(ConfiguredModels(settings, without_secrets)) as models:
         for slot in SLOTS:
             for target in models.targets[slot]:
@@ -49,18 +57,32 @@ def _examined(models: ConfiguredModels, slot: Slot, target: Target, seconds: flo
     said, tried = models.check(target, question, seconds)
     if said is None:
         why = WHY.get(tried.outcome, tried.outcome)
-        return Examined(slot=slot, target=target, is_good=False, seen=f"{tried.outcome}: {why} ({tried.detail})")
+        return Examined(
+            slot=slot, target=target, is_good=False, seen=f"{tried.outcome}: {why} ({tried.detail})"
+        )
     started, first = time.perf_counter(), [0.0]
 
     def note(_: str | None) -> None:
         first[0] = first[0] or (time.perf_counter() - started) * 1000
 
     streamed, tried_stream = models.check(target, question, seconds, note)
-    fitting, _ = models.check(target, replace(question, messages=(_ASKED_JSON,), schema=_SCHEMA), seconds)
-    stream = f"streams, first words after {first[0]:,.0f} ms" if streamed else f"does not stream ({tried_stream.outcome})"
-    shape = "keeps to a JSON schema" if fitting and _is_ready(fitting.text) else "does not keep to a JSON schema"
+    fitting, _ = models.check(
+        target, replace(question, messages=(_ASKED_JSON,), schema=_SCHEMA), seconds
+    )
+    stream = (
+        f"streams, first words after {first[0]:,.0f} ms"
+        if streamed
+        else f"does not stream ({tried_stream.outcome})"
+    )
+    shape = (
+        "keeps to a JSON schema"
+        if fitting and _is_ready(fitting.text)
+        else "does not keep to a JSON schema"
+    )
     seen = f"answered in {tried.ms:,.0f} ms, {tried.completion_tokens} tokens; {stream}; {shape}"
-    return Examined(slot=slot, target=target, is_good=streamed is not None or slot != "chat", seen=seen)
+    return Examined(
+        slot=slot, target=target, is_good=streamed is not None or slot != "chat", seen=seen
+    )
 
 
 def _is_ready(text: str) -> bool:

@@ -11,12 +11,21 @@ LINES_MAX = 20  # where no bar can be drawn
 
 @contextmanager
 def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Shows how much of `total` is done: a bar on a terminal, else a line now and then. Gives what is to be told each step."""
+    """Shows how much of `total` is done:
+
+    a bar on a terminal, else a line now and then. Gives what is to be told each step.
+    """
     if not sys.stderr.isatty():
         yield _lines(what, total)
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

@@ -35,7 +35,11 @@ HELD = ("table", "rows", "hash")
 
 
 def copy_store(settings: Settings, source_url: str, target_url: str, *, finish: bool) -> Outcome:
-    """Copy a store. Raises InvalidRequest, CopyRefused, CopyStopped, DataFolderBusy, and what opening a store raises."""
+    """Copy a store.
+
+    Raises InvalidRequest, CopyRefused, CopyStopped, DataFolderBusy, and what opening a store
+    raises.
+    """
     place = place_of(source_url)
     if place == place_of(target_url):
         raise InvalidRequest(f"--from and --to are the same store: {place}")
@@ -43,7 +47,9 @@ def copy_store(settings: Settings, source_url: str, target_url: str, *, finish: 
     with ExitStack() as opened:
         if finish:
             is_ours = place == place_of(settings.store_url)
-            opened.enter_context(without_server(source_url, settings.data_folder if is_ours else None))
+            opened.enter_context(
+                without_server(source_url, settings.data_folder if is_ours else None)
+            )
         source = opened.enter_context(closing(open_store(source_url)))
         target = opened.enter_context(closing(open_store(target_url)))
         try:
@@ -53,28 +59,47 @@ def copy_store(settings: Settings, source_url: str, target_url: str, *, finish: 
         is_finished = finish and copied.is_same and not copied.has_moved_on
         if is_finished:
             copying.finish(target)
-    return Outcome([_row(one) for one in copied.compared], _said(copied, is_finished=is_finished), copied.is_same and finish == is_finished)
+    return Outcome(
+        [_row(one) for one in copied.compared],
+        _said(copied, is_finished=is_finished),
+        copied.is_same and finish == is_finished,
+    )
 
 
 def held_by(url: str) -> list[tuple[str, ...]]:
-    """What each table of a store holds, as rows of HELD. Raises CopyRefused where there is no store of this version."""
+    """What each table of a store holds, as rows of HELD.
+
+    Raises CopyRefused where there is no store of this version.
+    """
     _refuse_another_schema(url)
     with closing(open_store(url)) as store:
         return [(one.table, f"{one.rows:,}", one.hash) for one in held(store)]
 
 
 def _refuse_another_schema(url: str) -> None:
-    """Opening an older store would bring its schema forward, under a server of an older version that may have it open."""
+    """Opening an older store would bring its schema forward, under a server of an older version
+    that may have it open.
+    """
     place, schema, known = place_of(url), schema_at(url), migrations(engine_of(url))[-1].number
     if not schema:
         raise CopyRefused(f"there is no store at {place}")
     if schema < known:
-        raise CopyRefused(f"{place} has schema {schema}, this version has {known}: start this version on it once, which brings it forward")
+        raise CopyRefused(
+            f"{place} has schema {schema}, this version has {known}: start this version on it once, which brings it forward"
+        )
 
 
 def _row(one: Compared) -> tuple[str, ...]:
-    hashes = one.source.hash[:_HASH_SHOWN] + ("" if one.is_same else f" is not {one.target.hash[:_HASH_SHOWN]}")
-    return "same" if one.is_same else "differs", one.source.table, f"{one.source.rows:,}", f"{one.target.rows:,}", hashes
+    hashes = one.source.hash[:_HASH_SHOWN] + (
+        "" if one.is_same else f" is not {one.target.hash[:_HASH_SHOWN]}"
+    )
+    return (
+        "same" if one.is_same else "differs",
+        one.source.table,
+        f"{one.source.rows:,}",
+        f"{one.target.rows:,}",
+        hashes,
+    )
 
 
 def _said(copied: Copied, *, is_finished: bool) -> str:

@@ -32,7 +32,9 @@ class ChainState:
 
 
 def show(visit: Visit) -> Response:
-    """A page of the trail, with what came of looking at all of it when that is asked; for a script only the part it wants."""
+    """A page of the trail, with what came of looking at all of it when that is asked; for a script
+    only the part it wants.
+    """
     asked = visit.request.query_params
     chain = look_at_all(visit) if asked.get("verify") else None
     if visit.is_swap and chain:
@@ -50,7 +52,11 @@ def show(visit: Visit) -> Response:
         "is_newest": not asked.get("before"),
         "is_filtered": bool(filters),
     }
-    return visit.fragment("_audit_entries.html", **values) if visit.is_swap else visit.page("audit.html", **values, chain=chain)
+    return (
+        visit.fragment("_audit_entries.html", **values)
+        if visit.is_swap
+        else visit.page("audit.html", **values, chain=chain)
+    )
 
 
 def look_at_all(visit: Visit) -> ChainState:
@@ -71,7 +77,10 @@ def _since(begin: float) -> float:
 def take_away(visit: Visit) -> Response:
     """Every entry as a line of JSON, in order, as a file."""
     must_govern(visit.caller())
-    headers = {"Content-Disposition": 'attachment; filename="audit.jsonl"', "X-Content-Type-Options": "nosniff"}
+    headers = {
+        "Content-Disposition": 'attachment; filename="audit.jsonl"',
+        "X-Content-Type-Options": "nosniff",
+    }
     headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
     return StreamingResponse(_lines(visit), headers=headers, media_type="application/x-ndjson")
 

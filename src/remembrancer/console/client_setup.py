@@ -1,4 +1,7 @@
-"""What to paste where, so that a program or an agent has this memory: it works with the server as it is today."""
+"""What to paste where, so that a program or an agent has this memory:
+
+it works with the server as it is today.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +22,21 @@ class Way:
 
 
 def set_up(base: str, user_id: str, key: str | None) -> list[Way]:
-    """The ways, with the address people reach the service at. `key` stands where it must; without one there is a place for it."""
+    """The ways, with the address people reach the service at.
+
+    `key` stands where it must; without one there is a place for it.
+    """
     whose = json.dumps(user_id, ensure_ascii=False)
     in_quotes = whose.replace("'", "'\\''")  # within '…' of a shell
     agent = _text("agent.md").replace("USER_ID", in_quotes)
-    servers = {"mcpServers": {"remembrancer": {"url": f"{base}/mcp", "headers": {"Authorization": f"Bearer {key or 'sk_...'}"}}}}
+    servers = {
+        "mcpServers": {
+            "remembrancer": {
+                "url": f"{base}/mcp",
+                "headers": {"Authorization": f"Bearer {key or 'sk_...'}"},
+            }
+        }
+    }
     return [
         Way(
             name="Address and key",
@@ -31,7 +44,12 @@ def set_up(base: str, user_id: str, key: str | None) -> list[Way]:
             about="Once, in the shell that programs start from. Most shells leave a line that begins with a space out of their history.",
             text=f" export REMEMBRANCER_URL={shlex.quote(base)}\n export REMEMBRANCER_KEY={key or 'sk_...'}",
         ),
-        Way(name="curl", word="curl", about="Keeps a turn, then finds it.", text=_text("curl.txt").replace("USER_ID", in_quotes)),
+        Way(
+            name="curl",
+            word="curl",
+            about="Keeps a turn, then finds it.",
+            text=_text("curl.txt").replace("USER_ID", in_quotes),
+        ),
         Way(
             name="Python",
             word="python",
@@ -60,4 +78,9 @@ def set_up(base: str, user_id: str, key: str | None) -> list[Way]:
 
 
 def _text(name: str) -> str:
-    return resources.files("remembrancer.console").joinpath("templates", "client_setup", name).read_text("utf-8").rstrip("\n")
+    return (
+        resources.files("remembrancer.console")
+        .joinpath("templates", "client_setup", name)
+        .read_text("utf-8")
+        .rstrip("\n")
+    )

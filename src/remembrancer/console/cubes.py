@@ -26,16 +26,37 @@ def show(visit: Visit) -> Response:
     asked, context, caller = visit.request.query_params, visit.context, visit.caller()
     if cube_id := given.ident(asked, "cube_id"):
         return _one(visit, cube_id)
-    kind, standing = _one_of(asked.get("kind", ""), KINDS), _one_of(asked.get("status", ""), STANDINGS)
+    kind, standing = (
+        _one_of(asked.get("kind", ""), KINDS),
+        _one_of(asked.get("status", ""), STANDINGS),
+    )
     own, below = asked.get("own") == "yes", given.number(asked, "below")
     sections = []
     for status in [cast(CubeStatus, standing)] if standing else STANDINGS:
-        page = board.page(context, caller, status, kind=cast(CubeKind, kind) if kind else None, own=own, below=below)
-        more = link_to(HERE, status=status, kind=kind, own="yes" if own else "", below=page.next) if page.next else None
+        page = board.page(
+            context,
+            caller,
+            status,
+            kind=cast(CubeKind, kind) if kind else None,
+            own=own,
+            below=below,
+        )
+        more = (
+            link_to(HERE, status=status, kind=kind, own="yes" if own else "", below=page.next)
+            if page.next
+            else None
+        )
         sections.append((status, page.cards, more))
     counts = board.counts(context, caller)
     chosen = {"kind": kind, "status": standing, "own": own}
-    return visit.page("cubes.html", sections=sections, counts=counts, kinds=KINDS, standings=STANDINGS, chosen=chosen)
+    return visit.page(
+        "cubes.html",
+        sections=sections,
+        counts=counts,
+        kinds=KINDS,
+        standings=STANDINGS,
+        chosen=chosen,
+    )
 
 
 def _one_of(word: str, words: tuple[Any, ...]) -> str:
@@ -47,14 +68,26 @@ def _one_of(word: str, words: tuple[Any, ...]) -> str:
 def _one(visit: Visit, cube_id: str, *, status: int = 200, error: str | None = None) -> Response:
     whole = board.whole(visit.context, visit.caller(), cube_id)
     bar = _bar(whole.card)
-    return visit.page("cube.html", status=status, whole=whole, card=whole.card, bar=bar, error=error, reason=visit.form.get("reason", ""))
+    return visit.page(
+        "cube.html",
+        status=status,
+        whole=whole,
+        card=whole.card,
+        bar=bar,
+        error=error,
+        reason=visit.form.get("reason", ""),
+    )
 
 
 def _bar(card: Card) -> tuple[float, float, float]:
     """Where on a bar of 200 units the bounds of the useful share are, and the share itself."""
     low, high = card.bounds
     votes = card.useful + card.useless
-    return round(200 * low, 1), round(200 * (high - low), 1), round(200 * card.useful / votes, 1) if votes else -10
+    return (
+        round(200 * low, 1),
+        round(200 * (high - low), 1),
+        round(200 * card.useful / votes, 1) if votes else -10,
+    )
 
 
 def rate(visit: Visit) -> Response:
@@ -72,7 +105,9 @@ def rate(visit: Visit) -> Response:
     except InvalidRequest as error:
         return _one(visit, cube_id, status=422, error=error.detail)
     done = vote(visit.context, caller, asked)
-    return visit.go(link_to(HERE, cube_id=cube_id), told=f"Voted. The lesson is {done.cube_status}.")
+    return visit.go(
+        link_to(HERE, cube_id=cube_id), told=f"Voted. The lesson is {done.cube_status}."
+    )
 
 
 PAGES = {HERE: Page(get=show), f"{HERE}/vote": Page(post=rate)}

@@ -25,7 +25,10 @@ def show(visit: Visit) -> Response:
 def give(visit: Visit) -> Response:
     """Report something."""
     visit.session()
-    form = {name: visit.form.get(name, "").replace("\r\n", "\n") for name in ("type", "title", "description", "severity")}
+    form = {
+        name: visit.form.get(name, "").replace("\r\n", "\n")
+        for name in ("type", "title", "description", "severity")
+    }
     severity = number(form["severity"]) if form["severity"].strip() else None
     asked = typed(Feedback, {**form, "severity": severity})
     if isinstance(asked, dict):
@@ -44,9 +47,19 @@ def give(visit: Visit) -> Response:
 
 def _page(visit: Visit, form: dict[str, str], wrong: dict[str, str], status: int = 200) -> Response:
     params, caller = visit.request.query_params, visit.caller()
-    query, _ = sought(FeedbackQuery, {"type": params.get("type"), "before": params.get("before"), "limit": _LISTED})
+    query, _ = sought(
+        FeedbackQuery,
+        {"type": params.get("type"), "before": params.get("before"), "limit": _LISTED},
+    )
     found = (listed if caller.is_owner else own)(visit.context, caller, query)
-    values = {"found": found, "types": TYPES, "chosen": query.type, "is_first": query.before is None, "form": form, "wrong": wrong}
+    values = {
+        "found": found,
+        "types": TYPES,
+        "chosen": query.type,
+        "is_first": query.before is None,
+        "form": form,
+        "wrong": wrong,
+    }
     return visit.page("feedback.html", status=status, **values)
 
 

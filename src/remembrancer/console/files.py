@@ -1,4 +1,7 @@
-"""Created files of the account: what there is, how much room it takes; downloaded, looked at and erased."""
+"""Created files of the account:
+
+what there is, how much room it takes; downloaded, looked at and erased.
+"""
 
 from __future__ import annotations
 
@@ -31,19 +34,29 @@ def show(visit: Visit) -> Response:
     caller = visit.caller()
     page = files_of(visit.context, caller, before)
     others = rooms(visit.context, caller) if caller.is_owner else []
-    pictures = {one.filename for one in page.files if one.ext == "png" and one.size_bytes <= SHOWN_BYTES_MAX}
-    return visit.page("files.html", page=page, pictures=pictures, rooms=others, is_first=before is None)
+    pictures = {
+        one.filename for one in page.files if one.ext == "png" and one.size_bytes <= SHOWN_BYTES_MAX
+    }
+    return visit.page(
+        "files.html", page=page, pictures=pictures, rooms=others, is_first=before is None
+    )
 
 
 def download(visit: Visit) -> Response:
-    """A file as an attachment, just as `/download/` sends it, for the cookie of this origin's own pages."""
+    """A file as an attachment, just as `/download/` sends it, for the cookie of this origin's own
+    pages.
+    """
     return sent(visit.context, visit.request, _file(visit))
 
 
 def picture(visit: Visit) -> Response:
     """A PNG, to be shown by an `<img>`: no other type is ever sent but as an attachment."""
     row = _file(visit)
-    if not row.filename.endswith(".png") or row.size_bytes > SHOWN_BYTES_MAX or picture_size(visit.context, row) is None:
+    if (
+        not row.filename.endswith(".png")
+        or row.size_bytes > SHOWN_BYTES_MAX
+        or picture_size(visit.context, row) is None
+    ):
         raise NoPicture
     return sent(visit.context, visit.request, row, is_shown=True)
 
@@ -59,7 +72,9 @@ def _file(visit: Visit) -> Row:
     # the cookie is SameSite=Strict already; this holds also where a browser would not keep to that
     if visit.request.headers.get("sec-fetch-site", "none") not in _SITES:
         raise NotFromHere
-    return find_file(visit.context, _name(visit.request.query_params.get("filename", "")), visit.caller())
+    return find_file(
+        visit.context, _name(visit.request.query_params.get("filename", "")), visit.caller()
+    )
 
 
 def _name(given: str) -> str:

@@ -51,6 +51,8 @@ def _told(fault: ErrorDetails) -> str:
 
 
 def sought(model: type[M], values: Mapping[str, Any]) -> tuple[M, dict[str, str]]:
-    """What the fields of a search ask for, those left empty left out; where they cannot be read, all there is, and what is wrong."""
+    """What the fields of a search ask for, those left empty left out; where they cannot be read,
+    all there is, and what is wrong.
+    """
     found = typed(model, {name: value for name, value in values.items() if value not in ("", None)})
     return (model(), found) if isinstance(found, dict) else (found, {})

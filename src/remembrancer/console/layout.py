@@ -40,7 +40,10 @@ SECTIONS = (
 
 
 def sections(there: Container[str], *, is_owner: bool) -> dict[str, list[Section]]:
-    """The navigation by its groups: of the pages that are there, those that this reader may open."""
+    """The navigation by its groups:
+
+    of the pages that are there, those that this reader may open.
+    """
     groups: dict[str, list[Section]] = {}
     for section in SECTIONS:
         if section.path in there and (is_owner or not section.owner_only):
@@ -50,23 +53,37 @@ def sections(there: Container[str], *, is_owner: bool) -> dict[str, list[Section
 
 def section_of(path: str) -> str:
     """The path of the section that a page belongs to; empty for one of none."""
-    below = [section.path for section in SECTIONS if path == section.path or path.startswith(f"{section.path}/")]
+    below = [
+        section.path
+        for section in SECTIONS
+        if path == section.path or path.startswith(f"{section.path}/")
+    ]
     return max(below, key=len, default="") if path != "/console" else path
 
 
 def within(address: str, otherwise: str) -> str:
-    """`address` when it is one of a page of ours, else `otherwise`: nobody is sent on to another origin."""
+    """`address` when it is one of a page of ours, else `otherwise`:
+
+    nobody is sent on to another origin.
+    """
     return address if _WITHIN.fullmatch(address) else otherwise
 
 
 def sign_in_for(path: str, query: str) -> str:
     """The address of the sign-in that leads back to a page."""
     back = within(f"{path}?{query}" if query else path, "")
-    return f"/console/sign-in?next={quote(back, safe='/')}" if back and back != "/console" else "/console/sign-in"
+    return (
+        f"/console/sign-in?next={quote(back, safe='/')}"
+        if back and back != "/console"
+        else "/console/sign-in"
+    )
 
 
 def seal(text: str, token: str) -> str:
-    """A sentence for the next page as a cookie holds it: readable by all, made only by who knows the session's token."""
+    """A sentence for the next page as a cookie holds it:
+
+    readable by all, made only by who knows the session's token.
+    """
     words = base64.urlsafe_b64encode(text[:TOLD_CHARACTERS_MAX].encode()).decode().rstrip("=")
     return f"{words}.{_sign(words, token)}"
 
@@ -74,10 +91,14 @@ def seal(text: str, token: str) -> str:
 def unseal(sealed: str, token: str) -> str:
     """The sentence; empty when it was not sealed by this session."""
     words, _, sign = sealed.partition(".")
-    if not token or not hmac.compare_digest(sign.encode("utf-8", "replace"), _sign(words, token).encode()):
+    if not token or not hmac.compare_digest(
+        sign.encode("utf-8", "replace"), _sign(words, token).encode()
+    ):
         return ""
     return base64.urlsafe_b64decode(words + "=" * (-len(words) % 4)).decode()
 
 
 def _sign(words: str, token: str) -> str:
-    return hmac.digest(token.encode("utf-8", "replace"), f"told {words}".encode("utf-8", "replace"), "sha256").hex()
+    return hmac.digest(
+        token.encode("utf-8", "replace"), f"told {words}".encode("utf-8", "replace"), "sha256"
+    ).hex()

@@ -1,4 +1,7 @@
-"""The memory explorer: search with every reason, the newest turns, one turn with all that hangs on it, and forgetting."""
+"""The memory explorer:
+
+search with every reason, the newest turns, one turn with all that hangs on it, and forgetting.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +101,11 @@ def show(visit: Visit) -> Response:
         "top_k": given.number(asked, "top_k") or FOUND_MAX[1],
         "noticed": "yes" if asked.get("noticed") == "yes" else "",
     }
-    values = _found(visit, users.chosen, fields) if fields["query"] else _newest(visit, users.chosen, fields)
+    values = (
+        _found(visit, users.chosen, fields)
+        if fields["query"]
+        else _newest(visit, users.chosen, fields)
+    )
     values |= {"users": users, "fields": fields, "counts": FOUND_MAX, "swapped": visit.is_swap}
     if visit.is_swap:
         return visit.fragment("_found.html", **values)
@@ -108,7 +115,10 @@ def show(visit: Visit) -> Response:
 def _found(visit: Visit, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     focus = [one.strip() for one in fields["focus"].split(",") if one.strip()]
     values = {name: fields[name] for name in ("after", "before", "top_k")}
-    query = given.message(MemoryQuery, {"query_text": fields["query"], "user_id": user_id, "focus_words": focus, **values})
+    query = given.message(
+        MemoryQuery,
+        {"query_text": fields["query"], "user_id": user_id, "focus_words": focus, **values},
+    )
     found = explain(visit.context, visit.caller(), query)
     slowest = max((stage.ms for stage in found.stages), default=1.0) or 1.0
     return {
@@ -125,9 +135,17 @@ def _newest(visit: Visit, user_id: str, fields: Mapping[str, Any]) -> dict[str, 
         page = browse.noticed(visit.context, visit.caller(), user_id, behind=behind)
     else:
         after, before = (given.milliseconds(fields[name]) for name in ("after", "before"))
-        page = browse.newest(visit.context, visit.caller(), user_id, after_ms=after, before_ms=before, behind=behind)
-    days = {name: f"{fields[name]:%Y-%m-%d}" if fields[name] else None for name in ("after", "before")}
-    more = link_to(HERE, user_id=user_id, noticed=fields["noticed"], behind=page.next, **days) if page.next else None
+        page = browse.newest(
+            visit.context, visit.caller(), user_id, after_ms=after, before_ms=before, behind=behind
+        )
+    days = {
+        name: f"{fields[name]:%Y-%m-%d}" if fields[name] else None for name in ("after", "before")
+    }
+    more = (
+        link_to(HERE, user_id=user_id, noticed=fields["noticed"], behind=page.next, **days)
+        if page.next
+        else None
+    )
     return {"found": None, "events": page.events, "more": more, "is_first": behind is None}
 
 
@@ -139,8 +157,13 @@ def _told(found: Explanation) -> Iterator[Told]:
         yield Told(
             hit=hit,
             query=list(pieces(hit.query, [mark for mark in hit.marks if mark.side == "query"])),
-            response=list(pieces(hit.response, [mark for mark in hit.marks if mark.side == "response"])),
-            reasons=[Reason(signal, said, rank, adds, *scale.bar(adds)) for signal, said, rank, adds in lines],
+            response=list(
+                pieces(hit.response, [mark for mark in hit.marks if mark.side == "response"])
+            ),
+            reasons=[
+                Reason(signal, said, rank, adds, *scale.bar(adds))
+                for signal, said, rank, adds in lines
+            ],
             noticed=[one.signal for one in hit.why if one.signal in ("instruction_like", "secret")],
             zero=scale.zero,
         )
@@ -148,14 +171,22 @@ def _told(found: Explanation) -> Iterator[Told]:
 
 def _reasons(hit: ExplainedHit) -> Iterator[tuple[str, str, int | None, float]]:
     ranks = {one.feature: one.rank for one in hit.features}
-    said = _SAID | {"text": f"{hit.coverage:.0%} of the words, BM25 {hit.bm25:.1f}", "dense": f"cosine {hit.cosine:.2f}"}
+    said = _SAID | {
+        "text": f"{hit.coverage:.0%} of the words, BM25 {hit.bm25:.1f}",
+        "dense": f"cosine {hit.cosine:.2f}",
+    }
     rest = 0.0
     for signal in dict.fromkeys(one.signal for one in hit.features):
         adds = sum(one.adds for one in hit.features if one.signal == signal)
         if abs(adds) < ADDS_MIN:
             rest += adds
         else:
-            yield signal, said[signal], ranks.get(signal) if signal in ("text", "dense") else None, adds
+            yield (
+                signal,
+                said[signal],
+                ranks.get(signal) if signal in ("text", "dense") else None,
+                adds,
+            )
     if hit.focus_lift:
         yield "focus", "holds exact words", None, hit.focus_lift
     if hit.order_cost:
@@ -181,7 +212,11 @@ def _turn(visit: Visit, event_id: str) -> Response:
     looked, refused = None, None
     if visit.request.query_params.get("look") == "again":
         try:
-            looked = second_look(visit.context, visit.caller(), given.message(SecondLook, {"draft": found.event.response}))
+            looked = second_look(
+                visit.context,
+                visit.caller(),
+                given.message(SecondLook, {"draft": found.event.response}),
+            )
         except Problem as error:
             refused = error.detail
     return visit.page("turn.html", found=found, looked=looked, refused=refused)
@@ -196,17 +231,31 @@ def ask_to_forget(visit: Visit) -> Response:
         back = link_to(HERE, user_id=given.ident(form, "user_id"))
         if sure:
             return visit.go(back, told=_erased({"events": 1, "facts": told.facts}))
-        values: dict[str, Any] = {"what": "this turn", "name": None, "told_in": told.told_in, "leave": back}
-        counts, fields = {"events": 1, "facts": told.facts}, {"event_id": event_id, "user_id": form.get("user_id", "")}
+        values: dict[str, Any] = {
+            "what": "this turn",
+            "name": None,
+            "told_in": told.told_in,
+            "leave": back,
+        }
+        counts, fields = (
+            {"events": 1, "facts": told.facts},
+            {"event_id": event_id, "user_id": form.get("user_id", "")},
+        )
         return visit.page("forget.html", counts=counts, fields=fields, **values)
     users = given.users(visit.context, caller, form)
     days = {name: given.day(form, name) for name in ("after", "before")}
     session_id = given.ident(form, "session_id") or None
-    asked = given.message(Forget, {"user_id": users.chosen, "session_id": session_id, **days, "dry_run": True})
+    asked = given.message(
+        Forget, {"user_id": users.chosen, "session_id": session_id, **days, "dry_run": True}
+    )
     values = {
         "what": _what(asked),
         "name": None if asked.is_narrowed else users.chosen,
-        "fields": {name: form[name] for name in ("user_id", "session_id", "after", "before") if form.get(name)},
+        "fields": {
+            name: form[name]
+            for name in ("user_id", "session_id", "after", "before")
+            if form.get(name)
+        },
         "counts": forget(visit.context, caller, asked).counts.model_dump(),
         "told_in": [],
         "leave": link_to(HERE, user_id=users.chosen),
@@ -215,10 +264,17 @@ def ask_to_forget(visit: Visit) -> Response:
         return visit.page("forget.html", **values)
     try:
         confirm = given.ident(form, "confirm") or None
-        done = forget(visit.context, caller, asked.model_copy(update={"dry_run": False, "confirm": confirm}))
+        done = forget(
+            visit.context, caller, asked.model_copy(update={"dry_run": False, "confirm": confirm})
+        )
     except NotConfirmed:
-        return visit.page("forget.html", status=422, **values, error="This is not the name. Nothing was erased.")
-    return visit.go(link_to(HERE, user_id=users.chosen if asked.is_narrowed else None), told=_erased(done.counts.model_dump()))
+        return visit.page(
+            "forget.html", status=422, **values, error="This is not the name. Nothing was erased."
+        )
+    return visit.go(
+        link_to(HERE, user_id=users.chosen if asked.is_narrowed else None),
+        told=_erased(done.counts.model_dump()),
+    )
 
 
 def _what(asked: Forget) -> str:
@@ -237,7 +293,9 @@ def _erased(counts: Mapping[str, int]) -> str:
         "prompts": "prompts",
         "memory_files": "versions of memory files",
     }
-    said = ", ".join(f"{count:,} {words.get(name, name)}" for name, count in counts.items() if count)
+    said = ", ".join(
+        f"{count:,} {words.get(name, name)}" for name, count in counts.items() if count
+    )
     return f"Erased: {said}." if said else "There was nothing to erase."
 
 

@@ -1,4 +1,8 @@
-"""The first page: who is signed in, the first steps, what is kept, how the service is doing; for the owner, invitations."""
+"""The first page:
+
+who is signed in, the first steps, what is kept, how the service is doing; for the owner,
+invitations.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,10 @@ _SANDBOX = {
     "ns": ("good", "programs run in namespaces of their own, without a network"),
     "landlock": ("good", "programs run under Landlock, without a network"),
     "unsafe": ("bad", "programs run unconfined: they may do whatever the server may"),
-    "unavailable": ("warm", "this machine cannot confine programs, so none is run; remembrancer doctor says what is missing"),
+    "unavailable": (
+        "warm",
+        "this machine cannot confine programs, so none is run; remembrancer doctor says what is missing",
+    ),
     "not started": ("idle", "starts with the first program"),
 }
 
@@ -54,7 +61,10 @@ def show(visit: Visit, *, invitation: str | None = None, error: str | None = Non
     who, caller = visit.entered(), visit.caller()
     own = status.kept(visit.context, caller)
     service = status.kept(visit.context, None) if who.is_owner else None
-    rows = [(name, getattr(own, field), getattr(service, field) if service else None, path) for field, name, path in _KEPT]
+    rows = [
+        (name, getattr(own, field), getattr(service, field) if service else None, path)
+        for field, name, path in _KEPT
+    ]
     steps = [status.has_key(visit.context, caller), own.turns > 0]
     kept_to = compliance(visit.context, caller, ComplianceQuery(days=COMPLIANCE_DAYS))
     values = {
@@ -66,21 +76,39 @@ def show(visit: Visit, *, invitation: str | None = None, error: str | None = Non
         "kept_to": kept_to,
         "days": COMPLIANCE_DAYS,
     }
-    return visit.page("overview.html", status=422 if error else 200, **values, invitation=invitation, error=error)
+    return visit.page(
+        "overview.html", status=422 if error else 200, **values, invitation=invitation, error=error
+    )
 
 
 def parts(visit: Visit) -> list[Part]:
     """How store, embedder, models and sandbox are doing, tried now."""
     found = status.readiness(visit.context)
     waiting = found.embedding.pending if found.embedding else 0
-    by = visit.context.embedder.name + (f"; {waiting:,} events are found by their words only until it has read them" if waiting else "")
+    by = visit.context.embedder.name + (
+        f"; {waiting:,} events are found by their words only until it has read them"
+        if waiting
+        else ""
+    )
     slots = [slot.replace("_", " ") for slot in SLOTS if visit.context.models.has(slot)]
     confined = visit.door.sandbox.state
     return [
-        Part(name="Store", state=_state(found.store), said="reads and writes" if found.store == "ok" else found.store),
-        Part(name="Embedder", state=_state(found.embedder, waiting), said=by if found.embedder == "ok" else found.embedder),
+        Part(
+            name="Store",
+            state=_state(found.store),
+            said="reads and writes" if found.store == "ok" else found.store,
+        ),
+        Part(
+            name="Embedder",
+            state=_state(found.embedder, waiting),
+            said=by if found.embedder == "ok" else found.embedder,
+        ),
         Part(name="Models", state="good" if slots else "idle", said=", ".join(slots) or _NO_MODELS),
-        Part(name="Sandbox", state=_SANDBOX.get(confined, ("good", ""))[0], said=_SANDBOX.get(confined, ("", confined))[1]),
+        Part(
+            name="Sandbox",
+            state=_SANDBOX.get(confined, ("good", ""))[0],
+            said=_SANDBOX.get(confined, ("", confined))[1],
+        ),
     ]
 
 

@@ -1,4 +1,7 @@
-"""What an address or a form of a page says: texts, days, places in lists. Whatever cannot be read is refused by its name."""
+"""What an address or a form of a page says:
+
+texts, days, places in lists. Whatever cannot be read is refused by its name.
+"""
 
 from __future__ import annotations
 
@@ -38,10 +41,15 @@ class Users:
 
 
 def text(given: Mapping[str, str], name: str, most: int) -> str:
-    """A text of at most `most` characters, trimmed; empty when it is not there. Raises InvalidRequest."""
+    """A text of at most `most` characters, trimmed; empty when it is not there.
+
+    Raises InvalidRequest.
+    """
     found = given.get(name, "").strip()
     if len(found) > most:
-        raise InvalidRequest(f"{name} has {len(found):,} characters, and {most:,} are read at most.")
+        raise InvalidRequest(
+            f"{name} has {len(found):,} characters, and {most:,} are read at most."
+        )
     if "\0" in found:
         raise InvalidRequest(f"{name} holds what is not text.")
     return found
@@ -53,7 +61,10 @@ def ident(given: Mapping[str, str], name: str) -> str:
 
 
 def users(context: Context, caller: Caller, given: Mapping[str, str]) -> Users:
-    """The user that `user_id` names, else the account's own, and the others of the account. Raises InvalidRequest."""
+    """The user that `user_id` names, else the account's own, and the others of the account.
+
+    Raises InvalidRequest.
+    """
     chosen = ident(given, "user_id") or default_user_id(caller)
     names = browse.users(context, caller)
     return Users(chosen, sorted({chosen, *names}))
@@ -79,7 +90,10 @@ def milliseconds(moment: datetime | None) -> int | None:
 
 
 def place(given: Mapping[str, str], name: str) -> Place | None:
-    """A place in a list, as `link_to` writes it; None when it is not there. Raises InvalidRequest."""
+    """A place in a list, as `link_to` writes it; None when it is not there.
+
+    Raises InvalidRequest.
+    """
     found = text(given, name, 40)
     if not found:
         return None
@@ -110,8 +124,12 @@ def message(kind: type[M], values: Mapping[str, Any]) -> M:
 
 
 def link_to(path: str, **values: object) -> str:
-    """The address of a page with parameters; those that are None or empty are left out, places are written as `place` reads them."""
+    """The address of a page with parameters; those that are None or empty are left out, places are
+    written as `place` reads them.
+    """
     told = {
-        name: f"{value.ms}.{value.id}" if isinstance(value, Place) else value for name, value in values.items() if value not in (None, "")
+        name: f"{value.ms}.{value.id}" if isinstance(value, Place) else value
+        for name, value in values.items()
+        if value not in (None, "")
     }
     return f"{path}?{urlencode(told)}" if told else path

@@ -21,7 +21,9 @@ _NOTHING_TYPED = {"scope": "", "agent": "", "ttl_minutes": "30", "action_read": 
 
 
 def show(visit: Visit) -> Response:
-    """The grants in force, and the form for one more; for a script, what the scope that is being typed covers."""
+    """The grants in force, and the form for one more; for a script, what the scope that is being
+    typed covers.
+    """
     scope = visit.request.query_params.get("scope")
     if visit.is_swap and scope is not None:
         return visit.fragment("_scope.html", covered=_covered(scope), wrong={})
@@ -32,18 +34,27 @@ def give(visit: Visit) -> Response:
     """Grant what was typed; or say what it would cover, when only that is asked."""
     form = visit.form
     actions = [action for action in ACTIONS if f"action_{action}" in form]
-    values = {"scope": form.get("scope", ""), "agent": form.get("agent", "").strip(), "actions": actions}
+    values = {
+        "scope": form.get("scope", ""),
+        "agent": form.get("agent", "").strip(),
+        "actions": actions,
+    }
     asked = typed(GrantRequest, {**values, "ttl_minutes": number(form.get("ttl_minutes", ""))})
     wrong = asked if isinstance(asked, dict) else {}
     if form.get("do") == "look":
-        return _page(visit, form, wrong={name: said for name, said in wrong.items() if name == "scope"})
+        return _page(
+            visit, form, wrong={name: said for name, said in wrong.items() if name == "scope"}
+        )
     if not wrong and (refused := step_up.refusal(visit)):
         wrong = {"password": refused}
     if wrong or isinstance(asked, dict):
         return _page(visit, form, status=422, wrong=wrong)
     made = grant(visit.context, visit.caller(), asked)
     whom = "Every agent" if made.agent == "*" else made.agent
-    return visit.go(PATH, told=f"{whom} may {_listed(made.actions)} {made.scope} for {asked.ttl_minutes} minutes.")
+    return visit.go(
+        PATH,
+        told=f"{whom} may {_listed(made.actions)} {made.scope} for {asked.ttl_minutes} minutes.",
+    )
 
 
 def take_back(visit: Visit) -> Response:
@@ -53,7 +64,12 @@ def take_back(visit: Visit) -> Response:
         return _page(visit, _NOTHING_TYPED, status=422, unrevoked={grant_id: refused})
     asked = typed(GrantRevocation, {"grant_id": grant_id})
     if isinstance(asked, dict):
-        return _page(visit, _NOTHING_TYPED, status=422, unrevoked={grant_id: asked.get("grant_id", "There is no such grant.")})
+        return _page(
+            visit,
+            _NOTHING_TYPED,
+            status=422,
+            unrevoked={grant_id: asked.get("grant_id", "There is no such grant.")},
+        )
     revoke(visit.context, visit.caller(), asked)
     return visit.go(PATH, told=f"Revoked: {grant_id} allows nothing any more.")
 
@@ -66,7 +82,9 @@ def _page(
     wrong: dict[str, str] | None = None,
     unrevoked: dict[str, str] | None = None,
 ) -> Response:
-    query, _ = sought(GrantsQuery, {"before": visit.request.query_params.get("before"), "limit": _LISTED})
+    query, _ = sought(
+        GrantsQuery, {"before": visit.request.query_params.get("before"), "limit": _LISTED}
+    )
     return visit.page(
         "permissions.html",
         status=status,

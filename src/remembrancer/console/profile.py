@@ -1,4 +1,6 @@
-"""Keys, the set-up of programs, the own part of agent prompts, the password, and the browsers that are signed in."""
+"""Keys, the set-up of programs, the own part of agent prompts, the password, and the browsers that
+are signed in.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,17 @@ from .client_setup import set_up
 from .sign_in import begin
 
 PATH = "/profile"
-LASTING = {"": "until it is revoked", "1d": "a day", "30d": "30 days", "90d": "90 days", "365d": "a year"}
+LASTING = {
+    "": "until it is revoked",
+    "1d": "a day",
+    "30d": "30 days",
+    "90d": "90 days",
+    "365d": "a year",
+}
 ENDED_SHOWN = 20  # keys that are no longer good; the rest is in `remembrancer keys list`
-_PROMPT_FORM_BYTES_MAX = 12 * limits.PROMPT_CHARACTERS_MAX + 4_096  # a letter of four bytes is sent as twelve
+_PROMPT_FORM_BYTES_MAX = (
+    12 * limits.PROMPT_CHARACTERS_MAX + 4_096
+)  # a letter of four bytes is sent as twelve
 
 
 class KeyUnknown(NotFound):
@@ -55,8 +65,12 @@ def make_key(visit: Visit) -> Response:
     caller, form = visit.caller(), visit.form
     lasts = form.get("lasts", "")
     if lasts not in LASTING:
-        return _page(visit, Refusal(form="key", said="Choose how long the key is good.", typed=form))
-    if refused := step_up.refusal(visit):  # a key outlives the session, and may do what asks for the password here
+        return _page(
+            visit, Refusal(form="key", said="Choose how long the key is good.", typed=form)
+        )
+    if refused := step_up.refusal(
+        visit
+    ):  # a key outlives the session, and may do what asks for the password here
         return _page(visit, Refusal(form="key", said=refused, typed=form))
     try:
         made = keys.create(
@@ -82,7 +96,9 @@ def revoke_key(visit: Visit) -> Response:
 def relabel_key(visit: Visit) -> Response:
     """Another label, to tell keys apart by."""
     try:
-        found = keys.relabel_own(visit.context, visit.caller(), _key_id(visit), visit.form.get("label", ""))
+        found = keys.relabel_own(
+            visit.context, visit.caller(), _key_id(visit), visit.form.get("label", "")
+        )
     except InvalidRequest as error:
         return _page(visit, Refusal(form="label", said=error.detail, typed=visit.form))
     if not found:
@@ -95,38 +111,70 @@ def write_prompt(visit: Visit) -> Response:
     # a browser sends the end of a line as two characters; the prompt holds it as it was typed
     typed = visit.form | {"prompt": visit.form.get("prompt", "").replace("\r\n", "\n")}
     try:
-        asked = PromptWrite.model_validate({"prompt": typed["prompt"], "user_id": typed.get("user_id") or None})
+        asked = PromptWrite.model_validate(
+            {"prompt": typed["prompt"], "user_id": typed.get("user_id") or None}
+        )
     except ValidationError as error:
-        said = invalid(fault(one) for one in error.errors(include_url=False, include_input=False)).detail
+        said = invalid(
+            fault(one) for one in error.errors(include_url=False, include_input=False)
+        ).detail
         return _page(visit, Refusal(form="prompt", said=said, typed=typed))
     kept = set_prompt(visit.context, visit.caller(), asked)
-    told = "The prompt is kept: agents have it when they ask for it next." if kept.user_part else "Nothing is added to the prompt any more."
+    told = (
+        "The prompt is kept: agents have it when they ask for it next."
+        if kept.user_part
+        else "Nothing is added to the prompt any more."
+    )
     return visit.go(f"{PATH}?{urlencode({'user_id': kept.user_id})}#prompt", told=told)
 
 
 def change_password(visit: Visit) -> Response:
-    """A new password for who knows the old one. This browser stays signed in, in a new session; all others are out."""
+    """A new password for who knows the old one.
+
+    This browser stays signed in, in a new session; all others are out.
+    """
     who, form = visit.session(), visit.form
     if form.get("new") != form.get("again"):
-        return _page(visit, Refusal(form="password", said="The two new ones are not the same.", typed={}))
+        return _page(
+            visit, Refusal(form="password", said="The two new ones are not the same.", typed={})
+        )
     try:
-        passwords.change_password(visit.context, who.account_name, form.get("old", ""), form.get("new", ""))
+        passwords.change_password(
+            visit.context, who.account_name, form.get("old", ""), form.get("new", "")
+        )
     except SignInRefused:
-        return _page(visit, Refusal(form="password", said="The old password is not this.", typed={}, status=403))
+        return _page(
+            visit,
+            Refusal(form="password", said="The old password is not this.", typed={}, status=403),
+        )
     except SignInTooOften as error:
         wait_s = int(error.extra["retry_after"])
-        return _page(visit, Refusal(form="password", said=error.detail, typed={}, status=429, retry_after_s=wait_s))
+        return _page(
+            visit,
+            Refusal(form="password", said=error.detail, typed={}, status=429, retry_after_s=wait_s),
+        )
     except PasswordUnfit as error:
         return _page(visit, Refusal(form="password", said=error.detail, typed={}))
-    return visit.go(PATH, token=begin(visit, who.account_id), told="The password is changed. Every other browser is signed out.")
+    return visit.go(
+        PATH,
+        token=begin(visit, who.account_id),
+        told="The password is changed. Every other browser is signed out.",
+    )
 
 
 def _page(visit: Visit, refusal: Refusal | None = None, made: NewKey | None = None) -> Response:
     who, caller, now_ms = visit.entered(), visit.caller(), visit.context.clock()
-    asked = visit.form.get("user_id") if refusal and refusal.form == "prompt" else visit.request.query_params.get("user_id")
+    asked = (
+        visit.form.get("user_id")
+        if refusal and refusal.form == "prompt"
+        else visit.request.query_params.get("user_id")
+    )
     if refusal is None and asked:
         asked = parse_query(PromptQuery, visit.request.scope["query_string"]).user_id
-    known = [(key, key.state(now_ms)) for key in reversed(keys.listed(visit.context, caller.account_name))]
+    known = [
+        (key, key.state(now_ms))
+        for key in reversed(keys.listed(visit.context, caller.account_name))
+    ]
     ended = [one for one in known if one[1] != "good"]
     answer = visit.page(
         "profile.html",
@@ -149,9 +197,19 @@ def _page(visit: Visit, refusal: Refusal | None = None, made: NewKey | None = No
 
 def _prompt(visit: Visit, refusal: Refusal | None, user_id: str) -> dict[str, str | None]:
     if refusal and refusal.form == "prompt":
-        return {"user_id": refusal.typed.get("user_id", ""), "part": refusal.typed["prompt"], "whole": None, "updated_at": None}
+        return {
+            "user_id": refusal.typed.get("user_id", ""),
+            "part": refusal.typed["prompt"],
+            "whole": None,
+            "updated_at": None,
+        }
     found = prompt_of(visit.context, visit.caller(), user_id)
-    return {"user_id": found.user_id, "part": found.user_part, "whole": found.prompt, "updated_at": found.updated_at}
+    return {
+        "user_id": found.user_id,
+        "part": found.user_part,
+        "whole": found.prompt,
+        "updated_at": found.updated_at,
+    }
 
 
 def _key_id(visit: Visit) -> int:

@@ -1,4 +1,7 @@
-"""Which page is at which path. None is part of the interface for programs: no key opens a page, no cookie the interface."""
+"""Which page is at which path.
+
+None is part of the interface for programs: no key opens a page, no cookie the interface.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +57,13 @@ PAGES: dict[str, Page] = {
 
 def routes(door: Door) -> list[Route]:
     """The routes of all pages."""
-    limiter = Limiter("sign_in", door.context.settings.rate_sign_in_per_minute, store=door.context.store)
-    return [Route(assets.PATH, assets.send, methods=["GET", "HEAD"]), *(_route(door, limiter, path, page) for path, page in PAGES.items())]
+    limiter = Limiter(
+        "sign_in", door.context.settings.rate_sign_in_per_minute, store=door.context.store
+    )
+    return [
+        Route(assets.PATH, assets.send, methods=["GET", "HEAD"]),
+        *(_route(door, limiter, path, page) for path, page in PAGES.items()),
+    ]
 
 
 def _route(door: Door, limiter: Limiter, path: str, page: Page) -> Route:
@@ -113,7 +121,9 @@ def _refused(visit: Visit, error: Exception) -> Response:
     if visit.is_swap:
         answer = visit.fragment("_refused.html", status=status, who=who, **said)
     else:
-        answer = visit.page("refused_within.html" if who else "refused.html", status=status, who=who, **said)
+        answer = visit.page(
+            "refused_within.html" if who else "refused.html", status=status, who=who, **said
+        )
     if "retry_after" in problem.extra:
         answer.headers["Retry-After"] = str(problem.extra["retry_after"])
     return answer

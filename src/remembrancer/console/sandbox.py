@@ -1,4 +1,7 @@
-"""A playground for programs: what `POST /api/execute/code` does, by the same functions and within the same limits."""
+"""A playground for programs:
+
+what `POST /api/execute/code` does, by the same functions and within the same limits.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,12 @@ from .forms import typed
 
 PATH = "/console/sandbox"
 _AS_IS = "run"  # this page's own mode: neither mended nor improved
-MODES = {_AS_IS: "Run", "fix": "Run, and mend what fails", "optimize": "Run, and make it faster", "all": "All of it"}
+MODES = {
+    _AS_IS: "Run",
+    "fix": "Run, and mend what fails",
+    "optimize": "Run, and make it faster",
+    "all": "All of it",
+}
 _LINES_AROUND = 3  # of the one where it failed
 
 _PRINT = """\
@@ -56,7 +64,12 @@ from pathlib import Path
 rows = [f"{n},{n * n}" for n in range(10)]
 Path("squares.csv").write_text("n,square\\n" + "\\n".join(rows))
 """
-EXAMPLES = {"print": ("Print", _PRINT), "plot": ("Plot", _PLOT), "broken": ("Mend a broken one", _BROKEN), "file": ("Leave a file", _FILE)}
+EXAMPLES = {
+    "print": ("Print", _PRINT),
+    "plot": ("Plot", _PLOT),
+    "broken": ("Mend a broken one", _BROKEN),
+    "file": ("Leave a file", _FILE),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +96,11 @@ def run(visit: Visit) -> Response:
     as_is = form["mode"] == _AS_IS
     asked = typed(
         Execution,
-        {"code": form["code"], "mode": "fix" if as_is else form["mode"], "session_id": form["session_id"].strip() or None},
+        {
+            "code": form["code"],
+            "mode": "fix" if as_is else form["mode"],
+            "session_id": form["session_id"].strip() or None,
+        },
     )
     if isinstance(asked, dict):
         return _page(visit, form, status=422, wrong=asked)
@@ -91,7 +108,9 @@ def run(visit: Visit) -> Response:
     try:
         visit.door.take("sandbox", ("account", caller.account_id))
         done = execute(visit.context, visit.door.sandbox, caller, asked, as_is=as_is)
-    except Problem as error:  # no place, no room, no confinement: said beside the program, which is not lost
+    except (
+        Problem
+    ) as error:  # no place, no room, no confinement: said beside the program, which is not lost
         answer = _page(visit, form, status=error.status, refused=_said(error))
         if "retry_after" in error.extra:
             answer.headers["Retry-After"] = str(error.extra["retry_after"])
@@ -119,7 +138,11 @@ def _page(
         "is_part": visit.is_swap,
     }
     if done is not None:
-        values |= {"marked": _marked(done), "changes": _changes(done.diff or ""), "pictures": _pictures(visit, done)}
+        values |= {
+            "marked": _marked(done),
+            "changes": _changes(done.diff or ""),
+            "pictures": _pictures(visit, done),
+        }
     if visit.is_swap:
         return visit.fragment("_outcome.html", status=status, **values)
     fixed = {
@@ -137,7 +160,9 @@ def _said(error: Problem) -> str:
     if isinstance(error, SandboxBusy):
         return f"All places of the sandbox are taken, and its queue is full. Try again in {wait_s} seconds."
     if isinstance(error, RateExceeded):
-        return f"These were as many runs as an account has in a minute. Try again in {wait_s} seconds."
+        return (
+            f"These were as many runs as an account has in a minute. Try again in {wait_s} seconds."
+        )
     return error.detail
 
 
@@ -152,7 +177,10 @@ def _marked(done: Executed) -> list[tuple[int, str, bool]]:
 
 
 def _changes(diff: str) -> list[tuple[str, str]]:
-    """The lines of a diff, each with what it is: added, removed, place or kept; the names of the files are left out."""
+    """The lines of a diff, each with what it is:
+
+    added, removed, place or kept; the names of the files are left out.
+    """
     kinds = {"+": "added", "-": "removed", "@": "place"}
     lines = [line for line in diff.splitlines() if not re.match(r"(---|\+\+\+) ", line)]
     return [(kinds.get(line[:1], "kept"), line) for line in lines]
@@ -164,11 +192,15 @@ def _pictures(visit: Visit, done: Executed) -> list[Picture]:
         if not file.filename.endswith(".png") or file.size_bytes > SHOWN_BYTES_MAX:
             continue
         try:
-            size = picture_size(visit.context, find_file(visit.context, file.filename, visit.caller()))
+            size = picture_size(
+                visit.context, find_file(visit.context, file.filename, visit.caller())
+            )
         except FileUnknown:  # erased by another of the account meanwhile
             continue
         if size is not None:
-            found.append(Picture(name=file.name, filename=file.filename, width=size[0], height=size[1]))
+            found.append(
+                Picture(name=file.name, filename=file.filename, width=size[0], height=size[1])
+            )
     return found
 
 

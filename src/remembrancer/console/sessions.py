@@ -20,18 +20,37 @@ def show(visit: Visit) -> Response:
     users = given.users(visit.context, visit.caller(), asked)
     if session_id := given.ident(asked, "session_id"):
         return _one(visit, users.chosen, session_id)
-    page = sessions.listed(visit.context, visit.caller(), users.chosen, behind=given.place(asked, "behind"))
+    page = sessions.listed(
+        visit.context, visit.caller(), users.chosen, behind=given.place(asked, "behind")
+    )
     more = link_to(HERE, user_id=users.chosen, behind=page.next) if page.next else None
-    return visit.page("sessions.html", users=users, sessions=page.sessions, more=more, is_first=not asked.get("behind"), l1_turns=L1_TURNS)
+    return visit.page(
+        "sessions.html",
+        users=users,
+        sessions=page.sessions,
+        more=more,
+        is_first=not asked.get("behind"),
+        l1_turns=L1_TURNS,
+    )
 
 
 def _one(visit: Visit, user_id: str, session_id: str) -> Response:
     until = given.place(visit.request.query_params, "until")
     found = sessions.timeline(visit.context, visit.caller(), user_id, session_id, until=until)
-    earlier = link_to(HERE, user_id=user_id, session_id=session_id, until=found.earlier) if found.earlier else None
+    earlier = (
+        link_to(HERE, user_id=user_id, session_id=session_id, until=found.earlier)
+        if found.earlier
+        else None
+    )
     kept_to = of_session(visit.context, visit.caller(), user_id, session_id)
     return visit.page(
-        "session.html", kept_to=kept_to, user_id=user_id, found=found, earlier=earlier, is_latest=until is None, l1_turns=L1_TURNS
+        "session.html",
+        kept_to=kept_to,
+        user_id=user_id,
+        found=found,
+        earlier=earlier,
+        is_latest=until is None,
+        l1_turns=L1_TURNS,
     )
 
 

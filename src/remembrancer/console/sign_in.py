@@ -24,14 +24,18 @@ def link(base: str, token: str) -> str:
 def show_sign_in(visit: Visit) -> Response:
     """The form for name and password."""
     back = frame.within(visit.request.query_params.get("next", ""), HOME)
-    return visit.go(back) if visit.signed_in() else visit.page("sign_in.html", error=None, next=back)
+    return (
+        visit.go(back) if visit.signed_in() else visit.page("sign_in.html", error=None, next=back)
+    )
 
 
 def sign_in(visit: Visit) -> Response:
     """A new session for who knows the password; one that the browser had ends."""
     back = frame.within(visit.form.get("next", ""), HOME)
     try:
-        account_id = account_of(visit.context, visit.form.get("name", ""), visit.form.get("password", ""))
+        account_id = account_of(
+            visit.context, visit.form.get("name", ""), visit.form.get("password", "")
+        )
     except (SignInRefused, PasswordUnfit):
         return visit.page("sign_in.html", status=403, error=str(SignInRefused()), next=back)
     except SignInTooOften as error:
@@ -44,7 +48,13 @@ def sign_in(visit: Visit) -> Response:
 def show_password(visit: Visit) -> Response:
     """The form that a link leads to."""
     token = visit.request.query_params.get("token", "")
-    return visit.page("password.html", name=invited(visit.context, token), token=token, least=limits.PASSWORD_CHARACTERS_MIN, error=None)
+    return visit.page(
+        "password.html",
+        name=invited(visit.context, token),
+        token=token,
+        least=limits.PASSWORD_CHARACTERS_MIN,
+        error=None,
+    )
 
 
 def set_password(visit: Visit) -> Response:
@@ -73,7 +83,11 @@ def sign_out(visit: Visit) -> Response:
 
 def begin(visit: Visit, account_id: int) -> str:
     """A new session of the browser that asks; gives what its cookie holds."""
-    return sessions.sign_in(visit.context, account_id, sessions.browser_named(visit.request.headers.get("user-agent", "")))
+    return sessions.sign_in(
+        visit.context,
+        account_id,
+        sessions.browser_named(visit.request.headers.get("user-agent", "")),
+    )
 
 
 def _begin(visit: Visit, account_id: int, back: str) -> Response:

@@ -11,7 +11,8 @@ WRONG = "This is not the password of your account."
 
 
 def refusal(visit: Visit) -> str:
-    """Why the form of a signed-in session is not enough; empty when its password was typed lately, or comes with it and is right.
+    """Why the form of a signed-in session is not enough; empty when its password was typed lately,
+    or comes with it and is right.
 
     Failures count as those of signing in do. Raises Unauthorized, ForeignForm, StoreUnavailable.
     """

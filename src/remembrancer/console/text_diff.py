@@ -1,4 +1,7 @@
-"""What changed from one text to another: line by line, and within lines that changed word by word. Made here, for pages without scripts."""
+"""What changed from one text to another:
+
+line by line, and within lines that changed word by word. Made here, for pages without scripts.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,12 @@ from ..protocol.text import day_of
 from .browser_session import Page, Visit
 
 PATH = "/console/usage"
-WIDTH, HEIGHT, _FLOOR, _TOP = 600, 140, 118, 20  # of a chart: bars stand on the floor, labels below it
+WIDTH, HEIGHT, _FLOOR, _TOP = (
+    600,
+    140,
+    118,
+    20,
+)  # of a chart: bars stand on the floor, labels below it
 _CHARTS: tuple[tuple[str, tuple[tuple[Kind, str], ...]], ...] = (
     ("Turns kept", (("turn", "turns"),)),
     ("Searches", (("search", "searches"),)),
@@ -58,13 +63,30 @@ def show(visit: Visit) -> Response:
     found = usage_of(visit.context, caller)
     days = [day_of(day * DAY_MS) for day in found.days]
     shown = (*_CHARTS, *_OF_MODELS) if caller.is_owner else _CHARTS
-    charts = [chart(title, [(name, found.by_day[kind]) for kind, name in series], days) for title, series in shown]
+    charts = [
+        chart(title, [(name, found.by_day[kind]) for kind, name in series], days)
+        for title, series in shown
+    ]
     kinds = [kind for kind in KINDS if any(kind in one.counts for one in found.by_key)]
     by_key = sorted(found.by_key, key=lambda one: -sum(one.counts.values()))
     is_empty = not any(sum(chart.totals) for chart in charts)
     names = {kind: name for _, series in _CHARTS for kind, name in series}
-    values: dict[str, Any] = {"charts": charts, "by_key": by_key, "kinds": kinds, "names": names, "is_empty": is_empty}
-    return visit.page("usage.html", **values, days_shown=DAYS_SHOWN, width=WIDTH, height=HEIGHT, floor=_FLOOR, top=_TOP)
+    values: dict[str, Any] = {
+        "charts": charts,
+        "by_key": by_key,
+        "kinds": kinds,
+        "names": names,
+        "is_empty": is_empty,
+    }
+    return visit.page(
+        "usage.html",
+        **values,
+        days_shown=DAYS_SHOWN,
+        width=WIDTH,
+        height=HEIGHT,
+        floor=_FLOOR,
+        top=_TOP,
+    )
 
 
 def chart(title: str, series: list[tuple[str, list[int]]], days: list[date]) -> Chart:
@@ -80,11 +102,32 @@ def chart(title: str, series: list[tuple[str, list[int]]], days: list[date]) -> 
                 height = round(max(count / top * (_FLOOR - _TOP), 1.0), 2)
                 y = round(y - height, 2)
                 said = f"{day:%d %B}: {count:,} {name}"
-                bars.append(Bar(x=round(at * slot + 1, 2), y=y, width=round(slot - 2, 2), height=height, series=which, said=said))
+                bars.append(
+                    Bar(
+                        x=round(at * slot + 1, 2),
+                        y=y,
+                        width=round(slot - 2, 2),
+                        height=height,
+                        series=which,
+                        said=said,
+                    )
+                )
     named = [(round(at * slot, 2), f"{days[at]:%d %b}") for at in range(0, len(days), 7)]
-    rows = [(f"{day:%Y-%m-%d}", counts) for day, counts in zip(reversed(days), reversed(daily), strict=True) if sum(counts)]
+    rows = [
+        (f"{day:%Y-%m-%d}", counts)
+        for day, counts in zip(reversed(days), reversed(daily), strict=True)
+        if sum(counts)
+    ]
     names = [name for name, _ in series]
-    return Chart(title=title, names=names, totals=[sum(counts) for _, counts in series], bars=bars, top=top, days=named, rows=rows)
+    return Chart(
+        title=title,
+        names=names,
+        totals=[sum(counts) for _, counts in series],
+        bars=bars,
+        top=top,
+        days=named,
+        rows=rows,
+    )
 
 
 PAGES = {PATH: Page(get=show)}

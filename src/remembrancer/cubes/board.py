@@ -69,24 +69,44 @@ class Whole:
 
 def counts(records: Records, caller: Caller) -> dict[CubeStatus, int]:
     """How many lessons the account sees, by where they stand."""
-    rows = records.store.read(lambda tx: tx.all(SQL.counts, account_id=caller.account_id), account_id=caller.account_id)
+    rows = records.store.read(
+        lambda tx: tx.all(SQL.counts, account_id=caller.account_id), account_id=caller.account_id
+    )
     none: dict[CubeStatus, int] = {"private": 0, "published": 0, "trusted": 0, "retired": 0}
     return none | {row.status: row.n for row in rows}
 
 
 def page(
-    records: Records, caller: Caller, status: CubeStatus, *, kind: CubeKind | None = None, own: bool = False, below: int | None = None
+    records: Records,
+    caller: Caller,
+    status: CubeStatus,
+    *,
+    kind: CubeKind | None = None,
+    own: bool = False,
+    below: int | None = None,
 ) -> CardsPage:
-    """Lessons of one standing, the newest first: the account's own private ones, or shared ones of all accounts or (`own`) its own."""
+    """Lessons of one standing, the newest first:
+
+    the account's own private ones, or shared ones of all accounts or (`own`) its own.
+    """
     sql = SQL.own_page if own or status == "private" else SQL.shared_page
-    values = {"account_id": caller.account_id, "status": status, "kind": kind, "below": below or 1 << 62, "most": CARDS_LISTED_MAX + 1}
+    values = {
+        "account_id": caller.account_id,
+        "status": status,
+        "kind": kind,
+        "below": below or 1 << 62,
+        "most": CARDS_LISTED_MAX + 1,
+    }
     rows = records.store.read(lambda tx: tx.all(sql, **values), account_id=caller.account_id)
     shown = rows[:CARDS_LISTED_MAX]
-    return CardsPage([_card(row) for row in shown], shown[-1].id if len(rows) > len(shown) else None)
+    return CardsPage(
+        [_card(row) for row in shown], shown[-1].id if len(rows) > len(shown) else None
+    )
 
 
 def whole(records: Records, caller: Caller, cube_id: str) -> Whole:
-    """A lesson with its votes. Reasons are told to its author's account, to owners, and to whoever gave them; never who voted.
+    """A lesson with its votes. Reasons are told to its author's account, to owners, and to whoever
+    gave them; never who voted.
 
     Raises CubeUnknown for another account's private one, too.
     """
@@ -98,11 +118,23 @@ def whole(records: Records, caller: Caller, cube_id: str) -> Whole:
         votes = tx.all(SQL.votes, cube=row.id, account_id=caller.account_id, most=VOTES_LISTED_MAX)
         if not (row.own or caller.is_owner):
             votes = [vote for vote in votes if vote.own]
-        made = tx.one(SQL.made_in, session=row.session) if row.own and row.session is not None else None
+        made = (
+            tx.one(SQL.made_in, session=row.session)
+            if row.own and row.session is not None
+            else None
+        )
         if made is not None and caller.pinned_user_id not in (None, made.user_id):
             made = None
         rests = row.own and EVENT_ID.fullmatch(row.evidence.strip())
-        event = tx.one(LESSONS.event_of_account, event_id=row.evidence.strip(), account_id=caller.account_id) if rests else None
+        event = (
+            tx.one(
+                LESSONS.event_of_account,
+                event_id=row.evidence.strip(),
+                account_id=caller.account_id,
+            )
+            if rests
+            else None
+        )
         return Whole(
             card=_card(row),
             votes=votes,
@@ -116,9 +148,24 @@ def whole(records: Records, caller: Caller, cube_id: str) -> Whole:
 
 def resting_on(tx: Transaction, caller: Caller, event_id: str) -> list[Card]:
     """The account's lessons whose evidence is an event, at most RESTING_MAX."""
-    return [_card(row) for row in tx.all(SQL.resting_on, account_id=caller.account_id, event_id=event_id, most=RESTING_MAX)]
+    return [
+        _card(row)
+        for row in tx.all(
+            SQL.resting_on, account_id=caller.account_id, event_id=event_id, most=RESTING_MAX
+        )
+    ]
 
 
 def _card(row: Row) -> Card:
-    told = {name: getattr(row, name) for name in ("cube_id", "kind", "topic", "essence", "rules", "evidence", "model", "status")}
-    return Card(useful=row.useful, useless=row.useless, created_ms=row.created_ms, own=bool(row.own), vote=row.vote, **told)
+    told = {
+        name: getattr(row, name)
+        for name in ("cube_id", "kind", "topic", "essence", "rules", "evidence", "model", "status")
+    }
+    return Card(
+        useful=row.useful,
+        useless=row.useless,
+        created_ms=row.created_ms,
+        own=bool(row.own),
+        vote=row.vote,
+        **told,
+    )

@@ -1,4 +1,7 @@
-"""Whether a text is English: by its letters, and by the little words that every language has of its own."""
+"""Whether a text is English:
+
+by its letters, and by the little words that every language has of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,15 @@ from collections import Counter
 from ..search.text.analysis import words
 from ..search.text.languages import BY_CODE, LANGUAGES
 
-ENGLISH_SHARE_MIN = 0.08  # of a text's words; English prose has 0.3 to 0.5, the tersest rule of the tests 0.12
+ENGLISH_SHARE_MIN = (
+    0.08  # of a text's words; English prose has 0.3 to 0.5, the tersest rule of the tests 0.12
+)
 ACCENTED_SHARE_MAX = 0.1  # of a text's words: names and loan words such as naïve
 ACCENTED_ANYWAY = 3  # so many may stand in a text however short
 _GREEK = re.compile("[\u0370-\u03ff]")
 _LETTERS = ("LATIN ", "GREEK ", "MICRO ")  # Greek for units and formulas
-# Words of instructions that no other language of the table writes so. MUST and SHALL stand in rules of any language.
+# Words of instructions that no other language of the table writes so. MUST and SHALL stand in rules
+# of any language.
 _INSTRUCTING = frozenset(
     words(
         "add after again against all always any avoid because before below between both call change check clear close create each "
@@ -26,7 +32,11 @@ _INSTRUCTING = frozenset(
     )
 )
 _ENGLISH = BY_CODE["en"].stop | _INSTRUCTING
-_OTHERS = [language.stop - _ENGLISH for language in LANGUAGES if language.script == "latin" and language.code != "en"]
+_OTHERS = [
+    language.stop - _ENGLISH
+    for language in LANGUAGES
+    if language.script == "latin" and language.code != "en"
+]
 
 
 def is_english(text: str) -> bool:
@@ -37,7 +47,10 @@ def is_english(text: str) -> bool:
 
 def may_be_english(text: str) -> bool:
     """Whether nothing shows that a text, perhaps of a word or two, is in another language."""
-    if any(character.isalpha() and not unicodedata.name(character, "").startswith(_LETTERS) for character in text):
+    if any(
+        character.isalpha() and not unicodedata.name(character, "").startswith(_LETTERS)
+        for character in text
+    ):
         return False
     told, english, other = _counted(text)
     accented = sum(1 for word in words(text) if not word.isascii() and not _GREEK.match(word))
@@ -45,7 +58,9 @@ def may_be_english(text: str) -> bool:
 
 
 def _counted(text: str) -> tuple[int, int, int]:
-    """How many words a text has, how many of them English alone has, and how many the likeliest other language has."""
+    """How many words a text has, how many of them English alone has, and how many the likeliest
+    other language has.
+    """
     spoken = Counter(word for word in words(text) if len(word) > 1 and not word.isdigit())
     english = sum(count for word, count in spoken.items() if word in _ENGLISH)
     other = max(sum(count for word, count in spoken.items() if word in stop) for stop in _OTHERS)

@@ -21,7 +21,10 @@ EVENT_ID = re.compile(r"e_[0-9a-z]{13}")
 
 
 class EvidenceUnknown(NotFound):
-    """The evidence looks like an event_id, but there is no such event in your account. Use one that a search or a write returned."""
+    """The evidence looks like an event_id, but there is no such event in your account.
+
+    Use one that a search or a write returned.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,8 +60,11 @@ class MadeCube:
     refused: str | None
 
 
-def create(context: Context, caller: Caller, asked: CubeCreate, given: Once | None = None) -> CubeCreated:
-    """Keep a private lesson; durable, and shown by the account's next search that it bears on, when this returns.
+def create(
+    context: Context, caller: Caller, asked: CubeCreate, given: Once | None = None
+) -> CubeCreated:
+    """Keep a private lesson; durable, and shown by the account's next search that it bears on, when
+    this returns.
 
     Raises ReadOnly, EvidenceUnknown, IdempotencyKeyReused, StoreUnavailable, EmbedderUnavailable.
     """
@@ -76,8 +82,12 @@ def create(context: Context, caller: Caller, asked: CubeCreate, given: Once | No
     def keep(tx: Transaction) -> str:
         check_evidence(tx, caller, asked.evidence)
         session = _session(tx, caller, asked.session_id)
-        made = keep_lesson(context, tx, account_id=caller.account_id, session=session, prepared=prepared)
-        return CubeCreated(saved=True, cube_id=made.cube_id, visibility="private", cube_status="private").model_dump_json()
+        made = keep_lesson(
+            context, tx, account_id=caller.account_id, session=session, prepared=prepared
+        )
+        return CubeCreated(
+            saved=True, cube_id=made.cube_id, visibility="private", cube_status="private"
+        ).model_dump_json()
 
     def write(tx: Transaction) -> str:
         return once(tx, given, context.clock(), lambda: keep(tx))
@@ -86,14 +96,21 @@ def create(context: Context, caller: Caller, asked: CubeCreate, given: Once | No
 
 
 def prepare(context: Context, lesson: Lesson) -> Prepared:
-    """Derive what search needs of a lesson and decide whether it may be published. Not for a transaction: both take time.
+    """Derive what search needs of a lesson and decide whether it may be published. Not for a
+    transaction: both take time.
 
     Raises EmbedderUnavailable.
     """
     refused = publishing.refusal(_texts(lesson)) if lesson.publish else None
     if context.settings.secrets == "mask":
         told = {name: masked(text, secrets_in(text)) for name, text in _texts(lesson).items()}
-        lesson = replace(lesson, topic=told["topic"], essence=told["essence"], rules=told["rules"], evidence=told["evidence"])
+        lesson = replace(
+            lesson,
+            topic=told["topic"],
+            essence=told["essence"],
+            rules=told["rules"],
+            evidence=told["evidence"],
+        )
     return Prepared(
         lesson=lesson,
         cube_id=context.ids("c_"),
@@ -103,8 +120,13 @@ def prepare(context: Context, lesson: Lesson) -> Prepared:
     )
 
 
-def keep_lesson(context: Context, tx: Transaction, *, account_id: int, session: int | None, prepared: Prepared) -> MadeCube:
-    """Write a prepared lesson. `session` is the row id of the session it was learned in, if that is known."""
+def keep_lesson(
+    context: Context, tx: Transaction, *, account_id: int, session: int | None, prepared: Prepared
+) -> MadeCube:
+    """Write a prepared lesson.
+
+    `session` is the row id of the session it was learned in, if that is known.
+    """
     lesson, derived = prepared.lesson, prepared.derived
     row = tx.the(
         SQL.add_cube,
@@ -122,20 +144,30 @@ def keep_lesson(context: Context, tx: Transaction, *, account_id: int, session: 
     )
     by = embedder_id(tx, derived.by, make=True)
     tx.run(SQL.add_index, id=row.id, words=derived.words, vectors=derived.vectors, embedder=by)
-    return MadeCube(cube_id=prepared.cube_id, visibility=prepared.visibility, refused=prepared.refused)
+    return MadeCube(
+        cube_id=prepared.cube_id, visibility=prepared.visibility, refused=prepared.refused
+    )
 
 
-def known_lesson(tx: Transaction, *, account_id: int, session: int, lesson: Lesson) -> MadeCube | None:
+def known_lesson(
+    tx: Transaction, *, account_id: int, session: int, lesson: Lesson
+) -> MadeCube | None:
     """The cube that the session made of the same lesson before, if it did."""
     texts = {"topic": lesson.topic, "essence": lesson.essence, "rules": lesson.rules}
     row = tx.one(SQL.same_cube, account_id=account_id, session=session, **texts)
-    return None if row is None else MadeCube(cube_id=row.cube_id, visibility=_visibility(row.status), refused=None)
+    return (
+        None
+        if row is None
+        else MadeCube(cube_id=row.cube_id, visibility=_visibility(row.status), refused=None)
+    )
 
 
 def best_lessons(tx: Transaction, *, account_id: int, most: int) -> list[str]:
-    """Lessons that every session of an account may begin with, each as one text, most useful first, then newest.
+    """Lessons that every session of an account may begin with, each as one text, most useful first,
+    then newest.
 
-    The account's own, those it voted for, and trusted ones; none of a stranger's that nobody has tried.
+    The account's own, those it voted for, and trusted ones; none of a stranger's that nobody has
+    tried.
     """
     rows = tx.all(SQL.best_lessons, account_id=account_id, most=most)
     return [f"{row.topic}: {row.essence}\n{row.rules}" for row in rows]
@@ -146,7 +178,9 @@ def _visibility(status: str) -> Visibility:
 
 
 def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:
-    """Raises EvidenceUnknown for an event_id that is not of the caller's account, or not of the one user a key is pinned to."""
+    """Raises EvidenceUnknown for an event_id that is not of the caller's account, or not of the one
+    user a key is pinned to.
+    """
     named_id = evidence.strip()
     if not EVENT_ID.fullmatch(named_id):
         return
@@ -156,25 +190,42 @@ def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:
 
 
 def said(topic: str, essence: str, rules: str) -> Said:
-    """A lesson as search takes it in: what it says on one side, its rules on the other. Its time is of no account."""
+    """A lesson as search takes it in:
+
+    what it says on one side, its rules on the other. Its time is of no account.
+    """
     return Said(query=f"{topic}. {essence}", response=rules, topic=None, occurred_ms=0)
 
 
 def _texts(lesson: Lesson) -> dict[str, str]:
-    texts = {"topic": lesson.topic, "essence": lesson.essence, "rules": lesson.rules, "evidence": lesson.evidence}
+    texts = {
+        "topic": lesson.topic,
+        "essence": lesson.essence,
+        "rules": lesson.rules,
+        "evidence": lesson.evidence,
+    }
     return texts if lesson.model is None else {**texts, "model": lesson.model}
 
 
 def _session(tx: Transaction, caller: Caller, session_id: str | None) -> int | None:
-    """The row id of a session of the caller's own space; None when it was not named, or nothing ever happened in it."""
+    """The row id of a session of the caller's own space; None when it was not named, or nothing
+    ever happened in it.
+    """
     if session_id is None:
         return None
-    row = tx.one(SQL.session_of, account_id=caller.account_id, user_id=default_user_id(caller), session_id=session_id)
+    row = tx.one(
+        SQL.session_of,
+        account_id=caller.account_id,
+        user_id=default_user_id(caller),
+        session_id=session_id,
+    )
     return None if row is None else int(row.id)
 
 
 def erase_all(tx: Transaction, account_id: int) -> int:
-    """Erase the lessons of an account, shared ones too, and the words of its votes; how many lessons there were."""
+    """Erase the lessons of an account, shared ones too, and the words of its votes; how many
+    lessons there were.
+    """
     for statement in (SQL.erase_ratings_of, SQL.erase_shown_of, SQL.erase_index_of):
         tx.run(statement, account_id=account_id)
     erased = tx.run(SQL.erase_cubes_of, account_id=account_id)

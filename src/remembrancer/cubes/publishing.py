@@ -1,6 +1,8 @@
-"""Whether a lesson may be shown to other accounts: plain English of bounded length, without secrets and without tricks.
+"""Whether a lesson may be shown to other accounts: plain English of bounded length, without secrets
+and without tricks.
 
-What an agent publishes is read by other people's agents, so that a cube is a way into them. Whatever is doubtful stays private.
+What an agent publishes is read by other people's agents, so that a cube is a way into them.
+Whatever is doubtful stays private.
 """
 
 from __future__ import annotations
@@ -22,42 +24,67 @@ BOUNDS = {
     "model": limits.CUBE_MODEL_CHARACTERS_MAX,
 }
 PROSE = ("topic", "essence", "rules")  # what must be English; evidence is an id or a label
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # control, format (zero width, direction, tags), unassigned, separators
+_UNSEEN = frozenset(
+    {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+)  # control, format (zero width, direction, tags), unassigned, separators
 _SEEN = frozenset("\t\n\r\N{VARIATION SELECTOR-16}")  # the last one makes a symbol an emoji
 _BLANK = re.compile("[\u2800\u3164\u115f\u1160\uffa0\u034f]")  # letters and marks that show nothing
-_SELECTORS = re.compile("[\ufe00-\ufe0e\U000e0100-\U000e01ef]|\ufe0f\ufe0f")  # can carry bytes behind any character
-_PILED = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{3}")  # marks that cover the lines around
+_SELECTORS = re.compile(
+    "[\ufe00-\ufe0e\U000e0100-\U000e01ef]|\ufe0f\ufe0f"
+)  # can carry bytes behind any character
+_PILED = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{3}"
+)  # marks that cover the lines around
 _LINE = r"^[\s>*#|`_~\-+.\d)]{0,20}"  # how a line may begin that a reader still takes for ours
-_LOOK_ALIKE = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυχ"  # Greek letters; those of other scripts are no English at all
-_ENDINGS = "com|org|net|info|biz|edu|gov|xyz|top|club|online|site|shop"  # of addresses that are no file names
+_LOOK_ALIKE = (
+    "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυχ"  # Greek letters; those of other scripts are no English at all
+)
+# of addresses that are no file names
+_ENDINGS = "com|org|net|info|biz|edu|gov|xyz|top|club|online|site|shop"
 TRICKS: dict[str, tuple[re.Pattern[str], ...]] = {
     "a link or an address": (
         re.compile(
-            r"[a-z][a-z0-9+.-]{1,20}:/{2}|\bwww\.|\b(?:mailto|javascript|vbscript|blob):\S|\b(?:data:[a-z]{1,20}|file:)/", re.IGNORECASE
+            r"[a-z][a-z0-9+.-]{1,20}:/{2}|\bwww\.|\b(?:mailto|javascript|vbscript|blob):\S|\b(?:data:[a-z]{1,20}|file:)/",
+            re.IGNORECASE,
         ),
-        re.compile(rf"\b[a-z0-9-]{{1,63}}\.(?:{_ENDINGS})\b|\b[a-z0-9-]{{1,63}}\.[a-z]{{2,12}}/\S", re.IGNORECASE),
+        re.compile(
+            rf"\b[a-z0-9-]{{1,63}}\.(?:{_ENDINGS})\b|\b[a-z0-9-]{{1,63}}\.[a-z]{{2,12}}/\S",
+            re.IGNORECASE,
+        ),
         re.compile(r"\]\(|^\s{0,8}\[[^\]\n]{1,200}\]:", re.MULTILINE),
     ),
     "an image": (re.compile(r"!\["),),
-    "HTML": (re.compile(r"<\s{0,4}[/!?a-z]|&(?:#\d{1,8}|#x[0-9a-f]{1,8}|[a-z]{2,32});", re.IGNORECASE),),
+    "HTML": (
+        re.compile(r"<\s{0,4}[/!?a-z]|&(?:#\d{1,8}|#x[0-9a-f]{1,8}|[a-z]{2,32});", re.IGNORECASE),
+    ),
     "a code fence": (re.compile(r"`{3}|~{3}"),),
     "a service line": (
         re.compile(_LINE + r"(?:L1|L2|CRITICAL|CUBE|CUBE_NOTHING|RATE)[\s*_`]{0,8}:", re.MULTILINE),
-        re.compile(_LINE + r"(?:TASK_DONE|PUBLISH|DRAFT|SECOND LOOK|FINAL)[\s*_`:.]{0,8}$", re.MULTILINE),
+        re.compile(
+            _LINE + r"(?:TASK_DONE|PUBLISH|DRAFT|SECOND LOOK|FINAL)[\s*_`:.]{0,8}$", re.MULTILINE
+        ),
         re.compile(_LINE + r"memory\s{0,4}:\s{0,8}not\b", re.MULTILINE | re.IGNORECASE),
     ),
-    "a letter that looks like another": (re.compile(f"[a-zA-Z][{_LOOK_ALIKE}]|[{_LOOK_ALIKE}][a-zA-Z]"),),
+    "a letter that looks like another": (
+        re.compile(f"[a-zA-Z][{_LOOK_ALIKE}]|[{_LOOK_ALIKE}][a-zA-Z]"),
+    ),
     "a seal": (re.compile(r"\|\s{0,8}#\s{0,8}\d|READ\s{0,8}\|\s{0,8}VERIFY", re.IGNORECASE),),
     "a fence of ours": (re.compile(r"<{2}\s{0,8}/?\s{0,8}memory|memory-data", re.IGNORECASE),),
     "a turn of a conversation": (
-        re.compile(_LINE + r"(?:system|assistant|user|developer|human|tool)[\s*_`]{0,8}:", re.MULTILINE | re.IGNORECASE),
+        re.compile(
+            _LINE + r"(?:system|assistant|user|developer|human|tool)[\s*_`]{0,8}:",
+            re.MULTILINE | re.IGNORECASE,
+        ),
         re.compile(r"<\||\|>|\[/?INST\]", re.IGNORECASE),
     ),
 }
 
 
 def refusal(texts: Mapping[str, str]) -> str | None:
-    """Why a lesson cannot be published, in one sentence; None: it can. `texts` are its texts by the names of BOUNDS."""
+    """Why a lesson cannot be published, in one sentence; None:
+
+    it can. `texts` are its texts by the names of BOUNDS.
+    """
     for name, text in texts.items():
         if len(text) > BOUNDS[name]:
             return f"Kept private: there are {len(text)} characters in its {name}, and {BOUNDS[name]} can be published."
@@ -75,12 +102,25 @@ def refusal(texts: Mapping[str, str]) -> str | None:
 
 
 def _trick(text: str) -> str | None:
-    if any(unicodedata.category(character) in _UNSEEN and character not in _SEEN for character in text):
+    if any(
+        unicodedata.category(character) in _UNSEEN and character not in _SEEN for character in text
+    ):
         return "a character that nobody sees"
     if _BLANK.search(text) or _SELECTORS.search(text):
         return "a character that nobody sees"
     if _PILED.search(text):
         return "a pile of marks"
-    plain = unicodedata.normalize("NFKC", text)  # full-width letters and the like read as the plain ones
-    trick = next((name for name, patterns in TRICKS.items() if any(p.search(text) or p.search(plain) for p in patterns)), None)
-    return trick or ("a sentence that gives orders to whoever reads it" if instruction_like(text) else None)
+    plain = unicodedata.normalize(
+        "NFKC", text
+    )  # full-width letters and the like read as the plain ones
+    trick = next(
+        (
+            name
+            for name, patterns in TRICKS.items()
+            if any(p.search(text) or p.search(plain) for p in patterns)
+        ),
+        None,
+    )
+    return trick or (
+        "a sentence that gives orders to whoever reads it" if instruction_like(text) else None
+    )

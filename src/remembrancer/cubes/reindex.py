@@ -1,4 +1,7 @@
-"""Derive cubes anew after the embedder or the analysis of words changed. Until then they are found by their words."""
+"""Derive cubes anew after the embedder or the analysis of words changed.
+
+Until then they are found by their words.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,15 @@ from ..search import derive, derived_by
 from ..store import Row, Transaction, embedder_id
 from .lessons import SQL, said
 
-BATCH = 16  # cubes derived anew at a time: a search waits for their embedding, tens of milliseconds at most
+# cubes derived anew at a time: a search waits for their embedding, tens of milliseconds at most
+BATCH = 16
 
 
 def renew(context: Context) -> bool:
-    """Derive one batch of stale cubes anew; False when there was none. Raises StoreUnavailable, EmbedderUnavailable."""
+    """Derive one batch of stale cubes anew; False when there was none.
+
+    Raises StoreUnavailable, EmbedderUnavailable.
+    """
     by = derived_by(context.embedder)
 
     def find(tx: Transaction) -> list[Row]:
@@ -26,7 +33,9 @@ def renew(context: Context) -> bool:
         number = embedder_id(tx, by, make=True)
         for row, new in zip(stale, derived, strict=True):
             tx.run(SQL.set_index, id=row.id, words=new.words, vectors=new.vectors, embedder=number)
-        if not tx.all(SQL.stale, embedder=number, most=1):  # the last: in this very transaction, so that no index stays behind the rows
+        if not tx.all(
+            SQL.stale, embedder=number, most=1
+        ):  # the last: in this very transaction, so that no index stays behind the rows
             tx.run(SQL.revise)
 
     context.store.write(write, flush=False)  # what a power cut takes is derived once more

@@ -15,16 +15,18 @@ USEFUL_SHARE = 0.5  # decisions.md, Cubes: more than half find it useful, or few
 def may_make(turns: int, last_cube_turn: int | None) -> bool:
     """Whether a session that has so many turns, the present one among them, may make a cube.
 
-    `last_cube_turn` is how many it had when its last cube was made; None: it made none. A session with
-    a cube at turn 1 may make the next at turn 4.
+    `last_cube_turn` is how many it had when its last cube was made; None: it made none. A session
+    with a cube at turn 1 may make the next at turn 4.
     """
     return last_cube_turn is None or turns - last_cube_turn >= TURNS_PER_CUBE_MIN
 
 
 def wilson(useful: int, votes: int) -> tuple[float, float]:
-    """Between which shares the true share of useful votes lies: (lower, upper), each wrong in 5 % of cases. (0, 1) without votes.
+    """Between which shares the true share of useful votes lies: (lower, upper), each wrong in 5 %
+    of cases. (0, 1) without votes.
 
-    Source: Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22, 1927.
+    Source: Wilson, "Probable inference, the law of succession, and statistical inference", JASA 22,
+    1927.
     """
     if not votes:
         return 0.0, 1.0
@@ -36,10 +38,12 @@ def wilson(useful: int, votes: int) -> tuple[float, float]:
 
 
 def status_of(useful: int, useless: int) -> CubeStatus:
-    """Where a published cube stands after so many votes of distinct accounts, the author's left out.
+    """Where a published cube stands after so many votes of distinct accounts, the author's left
+    out.
 
-    With one-sided bounds three accounts that agree decide: 3 of 3 have the bounds (0.53, 1), 0 of 3 (0, 0.47).
-    Two-sided 95 % would ask for four. Nothing is for good: later votes may change it in any direction.
+    With one-sided bounds three accounts that agree decide: 3 of 3 have the bounds (0.53, 1), 0 of 3
+    (0, 0.47). Two-sided 95 % would ask for four. Nothing is for good: later votes may change it in
+    any direction.
     """
     votes = useful + useless
     lower, upper = wilson(useful, votes)

@@ -1,7 +1,9 @@
-"""The cubes that bear on a search, and what an agent owes for having been shown them: a rating each.
+"""The cubes that bear on a search, and what an agent owes for having been shown them: a rating
+each.
 
-Shared cubes have one index for everybody, private ones one for each account: nobody's private cubes slow another's
-search or move its ranks. Both follow the rows before each search, as the index of a space does.
+Shared cubes have one index for everybody, private ones one for each account: nobody's private cubes
+slow another's search or move its ranks. Both follow the rows before each search, as the index of a
+space does.
 """
 
 from __future__ import annotations
@@ -20,7 +22,9 @@ from ..search.ranking import COSINE_RANGE
 from ..store import Row, Transaction, embedder_id
 from .lessons import SQL, said
 
-RELEVANT_MIN = 0.35  # below it a cube is left out: better none than one that the agent must rate for nothing
+RELEVANT_MIN = (
+    0.35  # below it a cube is left out: better none than one that the agent must rate for nothing
+)
 RELEVANT_BY_WORDS_MIN = 0.25  # the same where there are no vectors
 TRUSTED_LIFT = 0.03  # a trusted cube goes before others that fit as well
 LOOKED_AT_MAX = 24  # the best of each index, should some be retired
@@ -41,8 +45,15 @@ class Scored(NamedTuple):
     number: int
 
 
-def relevant(context: Context, tx: Transaction, caller: Caller, question: Question, vector: npt.NDArray[np.float32]) -> list[SharedCube]:
-    """At most CUBES_SHOWN_MAX cubes that bear on a question, best first: the account's own private ones and all shared, none retired.
+def relevant(
+    context: Context,
+    tx: Transaction,
+    caller: Caller,
+    question: Question,
+    vector: npt.NDArray[np.float32],
+) -> list[SharedCube]:
+    """At most CUBES_SHOWN_MAX cubes that bear on a question, best first: the account's own private
+    ones and all shared, none retired.
 
     `vector` is the question's, shape (dimensions,), or empty where there is no embedder.
     """
@@ -51,13 +62,21 @@ def relevant(context: Context, tx: Transaction, caller: Caller, question: Questi
     if newest.shared is not None:
         scored += _best(_view(context, tx, newest.revision, newest.shared, None), question, vector)
     if newest.own is not None:
-        scored += _best(_view(context, tx, newest.revision, newest.own, caller.account_id), question, vector)
-    served = [(one, row) for one in scored if (row := tx.one(SQL.served, id=one.number, account_id=caller.account_id)) is not None]
+        scored += _best(
+            _view(context, tx, newest.revision, newest.own, caller.account_id), question, vector
+        )
+    served = [
+        (one, row)
+        for one in scored
+        if (row := tx.one(SQL.served, id=one.number, account_id=caller.account_id)) is not None
+    ]
     served.sort(key=lambda one: (_lifted(*one), one[0].cosine, one[0].number), reverse=True)
     return [_shown(row, min(_lifted(one, row), 1.0)) for one, row in served[:CUBES_SHOWN_MAX]]
 
 
-def _view(context: Context, tx: Transaction, revision: int, newest: int, account_id: int | None) -> View:
+def _view(
+    context: Context, tx: Transaction, revision: int, newest: int, account_id: int | None
+) -> View:
     def fill(index: SpaceIndex) -> None:
         _fill(context, tx, index, account_id)
 
@@ -70,11 +89,20 @@ def _fill(context: Context, tx: Transaction, index: SpaceIndex, account_id: int 
     embedder = embedder_id(tx, derived_by(context.embedder), make=False)
     while True:
         span = {"embedder": embedder, "low": index.next_event, "most": ROWS_AT_ONCE}
-        rows = tx.all(SQL.shared_rows, **span) if account_id is None else tx.all(SQL.own_rows, account_id=account_id, **span)
+        rows = (
+            tx.all(SQL.shared_rows, **span)
+            if account_id is None
+            else tx.all(SQL.own_rows, account_id=account_id, **span)
+        )
         if not rows:
             return
-        coded = [(row.id, row.id, 0, row.words, row.vectors) for row in rows]  # a session each: no cube is another's neighbour
-        index.add(unpack_mended(coded, context.embedder.dimensions, lambda number: _text(tx, number)), rows[-1].id + 1)
+        coded = [
+            (row.id, row.id, 0, row.words, row.vectors) for row in rows
+        ]  # a session each: no cube is another's neighbour
+        index.add(
+            unpack_mended(coded, context.embedder.dimensions, lambda number: _text(tx, number)),
+            rows[-1].id + 1,
+        )
 
 
 def _text(tx: Transaction, number: int) -> Said:
@@ -85,13 +113,16 @@ def _text(tx: Transaction, number: int) -> Said:
 def _best(view: View, question: Question, vector: npt.NDArray[np.float32]) -> list[Scored]:
     """The cubes of an index that are relevant, the best LOOKED_AT_MAX of them.
 
-    A score is how sure words and vector together make it that the cube bears on the question: the share of the
-    question's meaning that it holds, and how near it is. It does not depend on how well others fit.
+    A score is how sure words and vector together make it that the cube bears on the question: the
+    share of the question's meaning that it holds, and how near it is. It does not depend on how
+    well others fit.
     """
     if not view.size:
         return []
     event = view["event"]
-    firsts = np.flatnonzero(np.r_[True, event[1:] != event[:-1]])  # the parts of a cube stand side by side
+    firsts = np.flatnonzero(
+        np.r_[True, event[1:] != event[:-1]]
+    )  # the parts of a cube stand side by side
     coverage = np.maximum.reduceat(np.minimum(lexical(view, question.words).coverage, 1), firsts)
     cosine = np.maximum.reduceat(cosines(view, vector), firsts)
     near = np.clip((cosine - COSINE_RANGE[0]) / (COSINE_RANGE[1] - COSINE_RANGE[0]), 0, 1)
@@ -128,19 +159,33 @@ def _note(row: Row) -> str:
 
 
 def note_shown(tx: Transaction, *, session: int, step: int, cubes: Sequence[SharedCube]) -> None:
-    """Remember which of these cubes a session was shown as new at a step, and so owes a rating. `session` is a row id."""
+    """Remember which of these cubes a session was shown as new at a step, and so owes a rating.
+
+    `session` is a row id.
+    """
     for cube in cubes:
         if cube.note.startswith("new"):
             tx.run(SQL.note_shown, session=session, cube_id=cube.cube_id, step=step)
 
 
 def unrated(tx: Transaction, *, account_id: int, session: int, before_step: int) -> list[str]:
-    """Ids of the cubes that a session was shown as new before a step and its account has not rated since."""
-    return [row.cube_id for row in tx.all(SQL.unrated, account_id=account_id, session=session, before_step=before_step)]
+    """Ids of the cubes that a session was shown as new before a step and its account has not rated
+    since.
+    """
+    return [
+        row.cube_id
+        for row in tx.all(
+            SQL.unrated, account_id=account_id, session=session, before_step=before_step
+        )
+    ]
 
 
-def close_ratings(tx: Transaction, *, account_id: int, session: int, reason: str, now_ms: int) -> list[str]:
-    """Rate 0 every cube that a session was shown as new and its account has not rated; gives their ids. 0 is no vote."""
+def close_ratings(
+    tx: Transaction, *, account_id: int, session: int, reason: str, now_ms: int
+) -> list[str]:
+    """Rate 0 every cube that a session was shown as new and its account has not rated; gives their
+    ids. 0 is no vote.
+    """
     owed = tx.all(SQL.unrated, account_id=account_id, session=session, before_step=EVER)
     for row in owed:
         tx.run(SQL.rate, cube=row.id, account_id=account_id, vote=0, reason=reason, now_ms=now_ms)

@@ -1,7 +1,7 @@
 """Where the contents of files are kept: under their SHA-256, so that the same content is kept once.
 
-A row refers to a blob only after the blob is durable. What no row refers to is an orphan: a write that failed half-way
-leaves one at most, never half a file.
+A row refers to a blob only after the blob is durable. What no row refers to is an orphan: a write
+that failed half-way leaves one at most, never half a file.
 """
 
 from __future__ import annotations
@@ -32,24 +32,36 @@ class Blobs(Protocol):
     """An engine. Safe to use from many threads. Every method raises BlobsUnavailable."""
 
     def hold(self, content: bytes | Iterable[bytes]) -> AbstractContextManager[str]:
-        """Keep a content durably and give its name, the SHA-256 in hex. Until the block ends nothing in this process removes it."""
+        """Keep a content durably and give its name, the SHA-256 in hex.
+
+        Until the block ends nothing in this process removes it.
+        """
 
     def read(self, name: str, start: int, end: int) -> Iterator[bytes]:
-        """The bytes from `start` to before `end`, in pieces. What is wrong is raised by the call itself where it can be known then."""
+        """The bytes from `start` to before `end`, in pieces.
+
+        What is wrong is raised by the call itself where it can be known then.
+        """
 
     def delete(self, name: str, *, unless: Callable[[], bool]) -> bool:
-        """Remove a blob that nobody holds and of which `unless()`, asked last of all, is false; whether it is gone."""
+        """Remove a blob that nobody holds and of which `unless()`, asked last of all, is false;
+        whether it is gone.
+        """
 
     def names(self, *, before_ms: int) -> Iterator[str]:
         """The names of all blobs that were last put before that time (ms since 1970, UTC)."""
 
 
 def open_blobs(settings: Settings) -> Blobs:
-    """The engine that the setting `blobs` names, one for all who ask. Raises SettingInvalid where there is no such engine."""
+    """The engine that the setting `blobs` names, one for all who ask.
+
+    Raises SettingInvalid where there is no such engine.
+    """
     return _opened(settings.blobs, settings.data_folder / "blobs", settings.durability == "full")
 
 
-@cache  # what is held is known to the engine alone, so that there must be one of each place in a process
+# what is held is known to the engine alone, so that there must be one of each place in a process
+@cache
 def _opened(where: str, folder: Path, flush: bool) -> Blobs:  # noqa: FBT001 - a key of the cache
     if where == "local":
         return LocalBlobs(folder, flush=flush)
@@ -57,7 +69,9 @@ def _opened(where: str, folder: Path, flush: bool) -> Blobs:  # noqa: FBT001 - a
         from .s3_blobs import S3Blobs  # here, so that its library is needed only where it is used
 
         return S3Blobs(where)
-    raise SettingInvalid(f"`blobs`: there is no place {where!r} for files; use local or s3://BUCKET/PREFIX")
+    raise SettingInvalid(
+        f"`blobs`: there is no place {where!r} for files; use local or s3://BUCKET/PREFIX"
+    )
 
 
 class Holds:
@@ -123,7 +137,9 @@ class LocalBlobs:
         return True
 
     def names(self, *, before_ms: int) -> Iterator[str]:
-        """See Blobs. What a process that was killed left half written before that time is removed on the way."""
+        """See Blobs. What a process that was killed left half written before that time is removed
+        on the way.
+        """
         if not self._folder.is_dir():
             return
         for path in self._folder.glob("*/*"):
@@ -144,7 +160,9 @@ class LocalBlobs:
         part = aside / (secrets.token_hex(8) + _PART)
         digest = hashlib.sha256()
         try:
-            with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb") as file:
+            with os.fdopen(
+                os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb"
+            ) as file:
                 for piece in pieces:
                     digest.update(piece)
                     file.write(piece)
@@ -161,7 +179,9 @@ class LocalBlobs:
             path.parent.mkdir(mode=0o700, exist_ok=True)
             self._flush_folder(self._folder)
         with self._holds.lock:
-            part.rename(path)  # over the same content, if it is there: its time is then that of its last put
+            part.rename(
+                path
+            )  # over the same content, if it is there: its time is then that of its last put
             self._holds.take(name)
         try:
             self._flush_folder(path.parent)
@@ -184,6 +204,8 @@ class LocalBlobs:
             while start < end:
                 piece = file.read(min(CHUNK_BYTES, end - start))
                 if not piece:
-                    raise BlobsUnavailable(f"blob {name} ends at {start:,} bytes, {end:,} were expected")
+                    raise BlobsUnavailable(
+                        f"blob {name} ends at {start:,} bytes, {end:,} were expected"
+                    )
                 start += len(piece)
                 yield piece

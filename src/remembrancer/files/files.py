@@ -1,6 +1,7 @@
 """Created files: kept for an account, downloaded by its keys or by a signed link.
 
-The content is durable first, then the row: a crash in between leaves a blob that nothing refers to, and `sweep` removes it.
+The content is durable first, then the row: a crash in between leaves a blob that nothing refers to,
+and `sweep` removes it.
 """
 
 from __future__ import annotations
@@ -42,43 +43,72 @@ class NameInvalid(InvalidRequest):
 
     def __init__(self) -> None:
         detail = "nothing of this can be a name: it needs a letter or a digit that can be seen"
-        super().__init__(f"filename: {detail}.", errors=[{"pointer": "/filename", "detail": detail}])
+        super().__init__(
+            f"filename: {detail}.", errors=[{"pointer": "/filename", "detail": detail}]
+        )
 
 
 class AccountFull(TooLarge):
     """The files of the account take all the room it has."""
 
 
-def create_file(records: Records, caller: Caller, asked: FileCreate, given: Once | None = None) -> CreatedFile:
-    """Keep a file for the caller's account. Raises NameInvalid, ContentInvalid, ReadOnly and what `keep_file` raises."""
+def create_file(
+    records: Records, caller: Caller, asked: FileCreate, given: Once | None = None
+) -> CreatedFile:
+    """Keep a file for the caller's account.
+
+    Raises NameInvalid, ContentInvalid, ReadOnly and what `keep_file` raises.
+    """
     if not safe_name(asked.filename, asked.type):
         raise NameInvalid
     content = content_of(asked.content, asked.type)
     may_write(caller)
-    owner = Owner(account_id=caller.account_id, pinned_user_id=caller.pinned_user_id, key_id=caller.key_id, made_by="file")
-    return keep_file(records, owner, filename=asked.filename, ext=asked.type, content=content, given=given)
+    owner = Owner(
+        account_id=caller.account_id,
+        pinned_user_id=caller.pinned_user_id,
+        key_id=caller.key_id,
+        made_by="file",
+    )
+    return keep_file(
+        records, owner, filename=asked.filename, ext=asked.type, content=content, given=given
+    )
 
 
-def keep_file(records: Records, owner: Owner, *, filename: str, ext: str, content: bytes, given: Once | None = None) -> CreatedFile:
-    """Keep any content as a file of the account, durable at the return. Not to be called within a transaction.
+def keep_file(
+    records: Records,
+    owner: Owner,
+    *,
+    filename: str,
+    ext: str,
+    content: bytes,
+    given: Once | None = None,
+) -> CreatedFile:
+    """Keep any content as a file of the account, durable at the return. Not to be called within a
+    transaction.
 
-    Whatever the name and the extension hold, the stored ones are safe. Raises TooLarge (beyond `file_bytes_max`), AccountFull,
-    Conflict as `once`, StoreUnavailable. Nothing is kept then.
+    Whatever the name and the extension hold, the stored ones are safe. Raises TooLarge (beyond
+    `file_bytes_max`), AccountFull, Conflict as `once`, StoreUnavailable. Nothing is kept then.
     """
     with held(records, owner, [(filename, ext, content)]) as files:
         answer = records.store.write(
-            lambda tx: once(tx, given, records.clock(), lambda: files[0].add(tx).model_dump_json()), account_id=owner.account_id
+            lambda tx: once(tx, given, records.clock(), lambda: files[0].add(tx).model_dump_json()),
+            account_id=owner.account_id,
         )
     return CreatedFile.model_validate_json(answer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owner:
-    """Whose files: an account's, and where `pinned_user_id` is not None also only those of keys with this pin."""
+    """Whose files:
+
+    an account's, and where `pinned_user_id` is not None also only those of keys with this pin.
+    """
 
     account_id: int
     pinned_user_id: str | None
-    key_id: int | None = None  # that it is made with; 0 = a signed-in browser, or the machine itself
+    key_id: int | None = (
+        None  # that it is made with; 0 = a signed-in browser, or the machine itself
+    )
     made_by: Literal["file", "program"] | None = None
 
 
@@ -98,31 +128,54 @@ class HeldFile:
         _charge(tx, self.owner.account_id, self.size_bytes, settings.account_bytes_max)
         whose = {"account_id": self.owner.account_id, "user_id": self.owner.pinned_user_id}
         whose |= {"key_id": self.owner.key_id, "made_by": self.owner.made_by}
-        tx.run(SQL.add_file, filename=self.filename, blob=self.blob, size_bytes=self.size_bytes, now_ms=now_ms, **whose)
+        tx.run(
+            SQL.add_file,
+            filename=self.filename,
+            blob=self.blob,
+            size_bytes=self.size_bytes,
+            now_ms=now_ms,
+            **whose,
+        )
         return _created(self.filename, self.size_bytes, links.secret_for(tx, now_ms), now_ms)
 
 
 @contextmanager
-def held(records: Records, owner: Owner, files: Sequence[tuple[str, str, bytes]]) -> Iterator[list[HeldFile]]:
-    """Files (name, extension, content) that can be added in any transaction within the block; what was not added is an orphan.
+def held(
+    records: Records, owner: Owner, files: Sequence[tuple[str, str, bytes]]
+) -> Iterator[list[HeldFile]]:
+    """Files (name, extension, content) that can be added in any transaction within the block; what
+    was not added is an orphan.
 
-    Not to be entered within a transaction: it waits for the disk. Raises TooLarge (beyond `file_bytes_max`), BlobsUnavailable.
+    Not to be entered within a transaction: it waits for the disk. Raises TooLarge (beyond
+    `file_bytes_max`), BlobsUnavailable.
     """
     bytes_max, blobs = records.settings.file_bytes_max, open_blobs(records.settings)
     for _, _, content in files:
         if len(content) > bytes_max:
-            raise TooLarge(f"The file has {len(content):,} bytes; a file has {bytes_max:,} at most.")
+            raise TooLarge(
+                f"The file has {len(content):,} bytes; a file has {bytes_max:,} at most."
+            )
     held_files: list[HeldFile] = []
     names = [_lock_of(hashlib.sha256(content).hexdigest()) for _, _, content in files]
     try:
         with ExitStack() as holds:
             if names:
-                holds.enter_context(records.store.alone(*names))  # no other server removes such a content before our rows are there
+                holds.enter_context(
+                    records.store.alone(*names)
+                )  # no other server removes such a content before our rows are there
             for filename, ext, content in files:
                 extension = safe_extension(ext)
                 name = f"{safe_name(filename, extension) or NAMELESS}-{secrets.token_hex(6)}.{extension}"
                 blob = holds.enter_context(blobs.hold(content))
-                held_files.append(HeldFile(records=records, owner=owner, filename=name, blob=blob, size_bytes=len(content)))
+                held_files.append(
+                    HeldFile(
+                        records=records,
+                        owner=owner,
+                        filename=name,
+                        blob=blob,
+                        size_bytes=len(content),
+                    )
+                )
             yield held_files
     except Problem:
         _let_go(records, blobs, held_files)
@@ -130,14 +183,19 @@ def held(records: Records, owner: Owner, files: Sequence[tuple[str, str, bytes]]
 
 
 def _let_go(records: Records, blobs: Blobs, files: Sequence[HeldFile]) -> None:
-    """Remove the contents at once, not at the next start: who is refused again and again must not fill the disk."""
+    """Remove the contents at once, not at the next start:
+
+    who is refused again and again must not fill the disk.
+    """
     for file in files:
         _delete(records, blobs, file.blob)
 
 
 def room_left(records: Records, account_id: int) -> int:
     """How many bytes the account may still add; a small file counts for FILE_CHARGED_BYTES_MIN."""
-    used: int = records.store.read(lambda tx: tx.the(SQL.usage_of, account_id=account_id), account_id=account_id).charged_bytes
+    used: int = records.store.read(
+        lambda tx: tx.the(SQL.usage_of, account_id=account_id), account_id=account_id
+    ).charged_bytes
     return max(records.settings.account_bytes_max - used, 0)
 
 
@@ -147,8 +205,13 @@ def charged(size_bytes: int) -> int:
 
 
 def find_file(records: Records, filename: str, caller: Caller) -> Row:
-    """A file that the caller may read: filename, blob, size_bytes. Raises FileUnknown, StoreUnavailable."""
-    row: Row = records.store.read(lambda tx: own_file(tx, caller, filename), account_id=caller.account_id)
+    """A file that the caller may read:
+
+    filename, blob, size_bytes. Raises FileUnknown, StoreUnavailable.
+    """
+    row: Row = records.store.read(
+        lambda tx: own_file(tx, caller, filename), account_id=caller.account_id
+    )
     return row
 
 
@@ -162,7 +225,11 @@ def own_file(tx: Transaction, caller: Caller, filename: str) -> Row:
 
 def _file(tx: Transaction, caller: Caller, filename: str) -> Row | None:
     row = tx.one(SQL.file_named, filename=filename)
-    is_own = row is not None and row.account_id == caller.account_id and caller.pinned_user_id in (None, row.user_id)
+    is_own = (
+        row is not None
+        and row.account_id == caller.account_id
+        and caller.pinned_user_id in (None, row.user_id)
+    )
     return row if is_own else None
 
 
@@ -173,7 +240,10 @@ def known(tx: Transaction, caller: Caller, filenames: Sequence[str]) -> list[Row
 
 
 def linked_file(records: Records, filename: str, *, exp: int, sig: str) -> Row:
-    """A file by the signature of its link. Raises FileUnknown where it is not ours or has ended, and StoreUnavailable."""
+    """A file by the signature of its link.
+
+    Raises FileUnknown where it is not ours or has ended, and StoreUnavailable.
+    """
 
     def read(tx: Transaction) -> Row | None:
         secret = links.secret_of(tx)
@@ -186,23 +256,37 @@ def linked_file(records: Records, filename: str, *, exp: int, sig: str) -> Row:
     return row
 
 
-def erase_file(records: Records, caller: Caller, filename: str, given: Once | None = None) -> FileErased:
-    """Erase a file and free its room. Raises ReadOnly, FileUnknown, Conflict as `once`, StoreUnavailable."""
+def erase_file(
+    records: Records, caller: Caller, filename: str, given: Once | None = None
+) -> FileErased:
+    """Erase a file and free its room.
+
+    Raises ReadOnly, FileUnknown, Conflict as `once`, StoreUnavailable.
+    """
     may_write(caller)
     blobs: list[str] = []
 
     def make(tx: Transaction) -> str:
         row = own_file(tx, caller, filename)
         _erase(tx, caller.account_id, row, blobs)
-        return FileErased(erased=True, filename=filename, size_bytes=row.size_bytes).model_dump_json()
+        return FileErased(
+            erased=True, filename=filename, size_bytes=row.size_bytes
+        ).model_dump_json()
 
-    answer = records.store.write(lambda tx: once(tx, given, records.clock(), lambda: make(tx)), account_id=caller.account_id)
+    answer = records.store.write(
+        lambda tx: once(tx, given, records.clock(), lambda: make(tx)), account_id=caller.account_id
+    )
     remove_blobs(records, blobs)
     return FileErased.model_validate_json(answer)
 
 
-def erase_all(tx: Transaction, account_id: int, blobs: list[str], pinned_to: str | None = None) -> int:
-    """Erase the files of an account, or those that keys with a pin made; how many. Their blobs are added to `blobs`, for `remove_blobs`."""
+def erase_all(
+    tx: Transaction, account_id: int, blobs: list[str], pinned_to: str | None = None
+) -> int:
+    """Erase the files of an account, or those that keys with a pin made; how many.
+
+    Their blobs are added to `blobs`, for `remove_blobs`.
+    """
     rows = tx.all(SQL.files_of, account_id=account_id, user_id=pinned_to)
     for row in rows:
         _erase(tx, account_id, row, blobs)
@@ -210,7 +294,10 @@ def erase_all(tx: Transaction, account_id: int, blobs: list[str], pinned_to: str
 
 
 def remove_blobs(records: Records, blobs: Sequence[str]) -> None:
-    """Remove contents that no file has any longer. What cannot be removed now is left to `sweep`."""
+    """Remove contents that no file has any longer.
+
+    What cannot be removed now is left to `sweep`.
+    """
     if blobs:
         engine = open_blobs(records.settings)
         for blob in dict.fromkeys(blobs):
@@ -225,7 +312,10 @@ def _erase(tx: Transaction, account_id: int, row: Row, blobs: list[str]) -> None
 
 
 def sweep(records: Records) -> int:
-    """Remove the contents that no file has, left by crashes; how many there were. Raises StoreUnavailable."""
+    """Remove the contents that no file has, left by crashes; how many there were.
+
+    Raises StoreUnavailable.
+    """
     blobs = open_blobs(records.settings)
     before_ms = records.clock() - ORPHAN_HOURS * 3_600_000
     return sum(_delete(records, blobs, name) for name in blobs.names(before_ms=before_ms))
@@ -233,7 +323,9 @@ def sweep(records: Records) -> int:
 
 def _charge(tx: Transaction, account_id: int, size_bytes: int, bytes_max: int) -> None:
     charged_bytes = charged(size_bytes)
-    if not tx.run(SQL.charge, account_id=account_id, charged_bytes=charged_bytes, bytes_max=bytes_max):
+    if not tx.run(
+        SQL.charge, account_id=account_id, charged_bytes=charged_bytes, bytes_max=bytes_max
+    ):
         used = tx.the(SQL.usage_of, account_id=account_id).charged_bytes
         raise AccountFull(
             f"The files of this account take {used:,} of {bytes_max:,} bytes; this one would take {charged_bytes:,} more.",

@@ -27,7 +27,9 @@ def sign(secret: bytes, filename: str, exp: int) -> str:
 def is_good(secret: bytes, filename: str, exp: int, sig: str, now_ms: int) -> bool:
     """Whether the signature is ours for this file and its time is not over."""
     ours = sign(secret, filename, exp)
-    return hmac.compare_digest(ours.encode(), sig.encode("utf-8", "replace")) and now_ms < exp * 1000
+    return (
+        hmac.compare_digest(ours.encode(), sig.encode("utf-8", "replace")) and now_ms < exp * 1000
+    )
 
 
 def secret_of(tx: Transaction) -> bytes | None:
@@ -38,4 +40,8 @@ def secret_of(tx: Transaction) -> bytes | None:
 
 def secret_for(tx: Transaction, now_ms: int) -> bytes:
     """The same, made the first time."""
-    return secret_of(tx) or bytes(tx.the(SQL.keep_secret, name=_NAME, secret=secrets.token_bytes(_SECRET_BYTES), now_ms=now_ms).secret)
+    return secret_of(tx) or bytes(
+        tx.the(
+            SQL.keep_secret, name=_NAME, secret=secrets.token_bytes(_SECRET_BYTES), now_ms=now_ms
+        ).secret
+    )

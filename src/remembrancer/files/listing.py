@@ -35,7 +35,10 @@ class KeptFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePage:
-    """Newest first; `next` is for `before` of the page after it. Bytes as they count against the quota."""
+    """Newest first; `next` is for `before` of the page after it.
+
+    Bytes as they count against the quota.
+    """
 
     files: list[KeptFile]
     next: str | None
@@ -53,15 +56,22 @@ class Room:
     used_bytes: int
 
 
-def files_of(records: Records, caller: Caller, before: str | None = None, most: int = LISTED) -> FilePage:
-    """A page of the caller's files. Raises FileUnknown where `before` is none of them, StoreUnavailable."""
+def files_of(
+    records: Records, caller: Caller, before: str | None = None, most: int = LISTED
+) -> FilePage:
+    """A page of the caller's files.
+
+    Raises FileUnknown where `before` is none of them, StoreUnavailable.
+    """
     whose = {"account_id": caller.account_id, "user_id": caller.pinned_user_id}
 
     def read(tx: Transaction) -> tuple[list[Row], Row]:
         at = _AFTER_ALL
         if before is not None:
             at = own_file(tx, caller, before).id
-        return tx.all(SQL.page_of_files, before=at, most=most + 1, **whose), tx.the(SQL.room_of, account_id=caller.account_id)
+        return tx.all(SQL.page_of_files, before=at, most=most + 1, **whose), tx.the(
+            SQL.room_of, account_id=caller.account_id
+        )
 
     rows, room = records.store.read(read, account_id=caller.account_id)
     files = [_kept(row) for row in rows[:most]]
@@ -75,10 +85,15 @@ def files_of(records: Records, caller: Caller, before: str | None = None, most: 
 
 
 def rooms(records: Records, caller: Caller, most: int = LISTED) -> list[Room]:
-    """How much the files of each account take, the most first; nothing else of them. Raises NotOwner, StoreUnavailable."""
+    """How much the files of each account take, the most first; nothing else of them.
+
+    Raises NotOwner, StoreUnavailable.
+    """
     must_own(caller)
     rows = records.store.read(lambda tx: tx.all(SQL.rooms, most=most))
-    return [Room(account=row.account, count=row.files, used_bytes=row.charged_bytes) for row in rows]
+    return [
+        Room(account=row.account, count=row.files, used_bytes=row.charged_bytes) for row in rows
+    ]
 
 
 def picture_size(records: Records, row: Row) -> tuple[int, int] | None:

@@ -7,9 +7,14 @@ import unicodedata
 
 from ..protocol import limits
 
-# Letters and marks that show nothing, so that two names would look alike: fillers, inherent vowels, variation selectors.
-_BLANK = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
-_DEVICES = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(\.|$)", re.IGNORECASE)  # files that Windows does not open
+# Letters and marks that show nothing, so that two names would look alike: fillers, inherent vowels,
+# variation selectors.
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+_DEVICES = re.compile(
+    r"(con|prn|aux|nul|(com|lpt)[0-9\u00b9\u00b2\u00b3])\s*(\.|$)", re.IGNORECASE
+)  # files that Windows does not open
 _MARKS_MAX = 3  # on one letter: more than any script needs, fewer than a tower
 _EXTENSION = re.compile(r"[a-z0-9]{1,10}")
 
@@ -17,8 +22,9 @@ _EXTENSION = re.compile(r"[a-z0-9]{1,10}")
 def safe_name(given: str, extension: str) -> str:
     """What of a given name is kept, without the extension; empty when nothing is.
 
-    The last part of a path: letters of any script, digits, single spaces and `-_.`; at most FILENAME_CHARACTERS_MAX
-    characters and FILENAME_BYTES_MAX bytes of UTF-8. It begins with none of ` .-`, so it is neither hidden nor an option.
+    The last part of a path: letters of any script, digits, single spaces and `-_.`; at most
+    FILENAME_CHARACTERS_MAX characters and FILENAME_BYTES_MAX bytes of UTF-8. It begins with none of
+    ` .-`, so it is neither hidden nor an option.
     """
     text = unicodedata.normalize("NFC", re.split(r"[/\\]", given)[-1])
     kept = _clean(_BLANK.sub("", text))
@@ -56,5 +62,7 @@ def _clean(text: str) -> str:
 
 def _cut(name: str) -> str:
     name = name[: limits.FILENAME_CHARACTERS_MAX]
-    name = name.encode()[: limits.FILENAME_BYTES_MAX].decode("utf-8", "ignore")  # only a character that the cut went through
+    name = name.encode()[: limits.FILENAME_BYTES_MAX].decode(
+        "utf-8", "ignore"
+    )  # only a character that the cut went through
     return name.rstrip(" .")

@@ -1,6 +1,8 @@
-"""Blobs in a bucket of any S3-compatible store, which several servers can share (docs/decisions/0006-obstore.md).
+"""Blobs in a bucket of any S3-compatible store, which several servers can share
+(docs/decisions/0006-obstore.md).
 
-Keys, region and address come from the `AWS_…` variables that S3 tools read; the library reads them, not we.
+Keys, region and address come from the `AWS_…` variables that S3 tools read; the library reads them,
+not we.
 """
 
 from __future__ import annotations
@@ -14,24 +16,32 @@ from typing import Any
 from ..settings import SettingInvalid
 from .blobs import BlobsUnavailable, Holds
 
-REQUEST_BYTES = 4 << 20  # read with one request: a stream that a slow reader holds open would be cut
+REQUEST_BYTES = (
+    4 << 20
+)  # read with one request: a stream that a slow reader holds open would be cut
 
 
 class S3Blobs:
     """Blobs at `s3://BUCKET/PREFIX`, by their names."""
 
     def __init__(self, where: str) -> None:
-        """Raises SettingInvalid for an address that is none, and where the library is not installed."""
+        """Raises SettingInvalid for an address that is none, and where the library is not
+        installed.
+        """
         try:
             import obstore  # here: an extra that only this engine needs
             from obstore.exceptions import BaseError
             from obstore.store import S3Store
         except ImportError as error:
-            raise SettingInvalid("`blobs`: files in S3 need a library: pip install 'remembrancer[s3]'") from error
+            raise SettingInvalid(
+                "`blobs`: files in S3 need a library: pip install 'remembrancer[s3]'"
+            ) from error
         try:
             self._store = S3Store.from_url(where, retry_config={"max_retries": 3})
         except BaseError as error:
-            raise SettingInvalid(f"`blobs`: {where!r} is no address such as s3://BUCKET/PREFIX, or an AWS_… variable is wrong") from error
+            raise SettingInvalid(
+                f"`blobs`: {where!r} is no address such as s3://BUCKET/PREFIX, or an AWS_… variable is wrong"
+            ) from error
         self._library: Any = obstore
         self._failures = (BaseError, OSError)  # what is not found is a FileNotFoundError
         self._where = where
@@ -39,7 +49,10 @@ class S3Blobs:
 
     @contextmanager
     def hold(self, content: bytes | Iterable[bytes]) -> Iterator[str]:
-        """See Blobs. The content is put even if it is there: its time is then that of its last put."""
+        """See Blobs. The content is put even if it is there:
+
+        its time is then that of its last put.
+        """
         whole = content if isinstance(content, bytes) else b"".join(content)
         name = hashlib.sha256(whole).hexdigest()
         with self._holds.lock:
@@ -88,7 +101,11 @@ class S3Blobs:
     def _pieces(self, name: str, start: int, end: int) -> Iterator[bytes]:
         for at in range(start, end, REQUEST_BYTES):
             try:
-                yield bytes(self._library.get_range(self._store, name, start=at, end=min(at + REQUEST_BYTES, end)))
+                yield bytes(
+                    self._library.get_range(
+                        self._store, name, start=at, end=min(at + REQUEST_BYTES, end)
+                    )
+                )
             except self._failures as error:
                 raise self._unavailable(error) from error
 

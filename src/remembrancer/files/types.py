@@ -1,4 +1,7 @@
-"""The twelve types of created files: how each is sent, whether a content is one, and what it is served as."""
+"""The twelve types of created files:
+
+how each is sent, whether a content is one, and what it is served as.
+"""
 
 from __future__ import annotations
 
@@ -28,15 +31,27 @@ MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
 }
-ANY_MEDIA_TYPE = "application/octet-stream"  # of what a program in the sandbox left under another extension
+ANY_MEDIA_TYPE = (
+    "application/octet-stream"  # of what a program in the sandbox left under another extension
+)
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the second is an archive of nothing
 _ZIP_ENTRY = b"PK\x01\x02"
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SYMBOLIC_LINK = 0o120000
-# What `zipfile` raises for bytes that are no archive, none it knows, or one whose numbers point nowhere.
-_UNREADABLE = (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, EOFError, OSError, IndexError, OverflowError)
+# What `zipfile` raises for bytes that are no archive, none it knows, or one whose numbers point
+# nowhere.
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    NotImplementedError,
+    ValueError,
+    struct.error,
+    EOFError,
+    OSError,
+    IndexError,
+    OverflowError,
+)
 
 
 class ContentInvalid(InvalidRequest):
@@ -71,7 +86,9 @@ def _decoded(text: str) -> bytes:
     try:
         return binascii.a2b_base64(text, strict_mode=True)
     except ValueError:
-        raise ContentInvalid("this must be base64 (RFC 4648) in one line with its padding, and nothing else") from None
+        raise ContentInvalid(
+            "this must be base64 (RFC 4648) in one line with its padding, and nothing else"
+        ) from None
 
 
 def _begun(content: bytes, beginnings: tuple[bytes, ...], what: str) -> bytes:
@@ -98,16 +115,29 @@ def _archive(content: bytes) -> bytes:
         raise ContentInvalid("the archive cannot be read: it is cut off or broken") from None
     unpacked = sum(entry.file_size for entry in entries)
     if unpacked > limits.ZIP_UNPACKED_BYTES_MAX:
-        raise ContentInvalid(f"the archive unpacks to more than {limits.ZIP_UNPACKED_BYTES_MAX:,} bytes")
+        raise ContentInvalid(
+            f"the archive unpacks to more than {limits.ZIP_UNPACKED_BYTES_MAX:,} bytes"
+        )
     if unpacked > limits.ZIP_RATIO_MAX * len(content):
-        raise ContentInvalid(f"the archive unpacks to more than {limits.ZIP_RATIO_MAX} times its size")
+        raise ContentInvalid(
+            f"the archive unpacks to more than {limits.ZIP_RATIO_MAX} times its size"
+        )
     if any(_leads_out(entry) for entry in entries):
         raise ContentInvalid("the archive has an entry that would be unpacked outside its folder")
     return content
 
 
 def _leads_out(entry: zipfile.ZipInfo) -> bool:
-    """Whether unpacking may write elsewhere: an absolute name, one with `..`, or a symbolic link, which another entry can go through."""
+    """Whether unpacking may write elsewhere:
+
+    an absolute name, one with `..`, or a symbolic link, which another entry can go through.
+    """
     name = entry.orig_filename.replace("\\", "/")
     is_link = (entry.external_attr >> 16) & 0o170000 == _SYMBOLIC_LINK
-    return is_link or name.startswith("/") or bool(_DRIVE.match(name)) or ".." in name.split("/") or "\0" in name
+    return (
+        is_link
+        or name.startswith("/")
+        or bool(_DRIVE.match(name))
+        or ".." in name.split("/")
+        or "\0" in name
+    )

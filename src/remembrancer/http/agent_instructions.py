@@ -1,4 +1,5 @@
-"""Texts that tell agents how to use this memory, made of the constitution and the tools: `/llms.txt`, and files of the repository.
+"""Texts that tell agents how to use this memory, made of the constitution and the tools:
+`/llms.txt`, and files of the repository.
 
 `python -m remembrancer.http.agent_instructions` writes the files anew; a test compares them.
 """
@@ -17,7 +18,13 @@ SKILL, AGENTS = "integrations/claude-code/skills/memory/SKILL.md", "integrations
 
 
 HOOKS = "integrations/claude-code/hooks/remembrancer_protocol"
-LENT = ("fence.py", "line.py", "lines.py", "pasted.py", "seal.py")  # of the protocol, which hooks need where the package is not installed
+LENT = (
+    "fence.py",
+    "line.py",
+    "lines.py",
+    "pasted.py",
+    "seal.py",
+)  # of the protocol, which hooks need where the package is not installed
 _LENT_ABOUT = '"""Parts of the package\'s protocol, copied from it word for word, for hooks that run without the package."""\n'
 
 
@@ -27,10 +34,18 @@ def llms_text(base: str) -> str:
 
 
 def files() -> Mapping[str, str]:
-    """The files of the repository by their paths: a skill, what goes into AGENTS.md or CLAUDE.md of a project, what hooks are lent."""
+    """The files of the repository by their paths:
+
+    a skill, what goes into AGENTS.md or CLAUDE.md of a project, what hooks are lent.
+    """
     protocol = resources.files("remembrancer.protocol")
     lent = {f"{HOOKS}/{name}": protocol.joinpath(name).read_text("utf-8") for name in LENT}
-    return {SKILL: _made("skill.md"), AGENTS: _made("agents.md"), f"{HOOKS}/__init__.py": _LENT_ABOUT, **lent}
+    return {
+        SKILL: _made("skill.md"),
+        AGENTS: _made("agents.md"),
+        f"{HOOKS}/__init__.py": _LENT_ABOUT,
+        **lent,
+    }
 
 
 def _made(name: str, base: str = "") -> str:
@@ -49,7 +64,12 @@ def _made(name: str, base: str = "") -> str:
 
 
 def _template(name: str) -> str:
-    return resources.files("remembrancer.http").joinpath("templates", "agents", name).read_text("utf-8").rstrip("\n")
+    return (
+        resources.files("remembrancer.http")
+        .joinpath("templates", "agents", name)
+        .read_text("utf-8")
+        .rstrip("\n")
+    )
 
 
 def main() -> None:

@@ -1,4 +1,7 @@
-"""Style sheets and scripts of the pages, at addresses that change with what they hold: a browser asks for each once."""
+"""Style sheets and scripts of the pages, at addresses that change with what they hold:
+
+a browser asks for each once.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,12 @@ from ..protocol.errors import NotFound
 from . import problems
 
 PATH = "/console/assets/{digest}/{name}"
-_MEDIA_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml", "txt": "text/plain"}
+_MEDIA_TYPES = {
+    "css": "text/css",
+    "js": "text/javascript",
+    "svg": "image/svg+xml",
+    "txt": "text/plain",
+}
 _HEADERS = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
@@ -22,13 +30,21 @@ def held() -> dict[str, bytes]:
     """Every asset by its name."""
     style = resources.files("remembrancer.http").joinpath("templates", "style.css")
     files = [style, *resources.files("remembrancer.console").joinpath("templates").iterdir()]
-    return {file.name: file.read_bytes() for file in sorted(files, key=str) if file.name.rpartition(".")[2] in _MEDIA_TYPES}
+    return {
+        file.name: file.read_bytes()
+        for file in sorted(files, key=str)
+        if file.name.rpartition(".")[2] in _MEDIA_TYPES
+    }
 
 
 @cache
 def digest() -> str:
-    """Stands for what all of them hold together, so that a script may import another by its bare name."""
-    sums = [hashlib.sha256(name.encode() + b"\0" + content).digest() for name, content in held().items()]
+    """Stands for what all of them hold together, so that a script may import another by its bare
+    name.
+    """
+    sums = [
+        hashlib.sha256(name.encode() + b"\0" + content).digest() for name, content in held().items()
+    ]
     return hashlib.sha256(b"".join(sums)).hexdigest()[:16]
 
 
@@ -44,4 +60,6 @@ async def send(request: Request) -> Response:
     name = request.path_params["name"]
     if request.path_params["digest"] != digest() or name not in held():
         return problems.respond(NotFound(), request.scope["request_id"])
-    return Response(held()[name], headers=_HEADERS, media_type=_MEDIA_TYPES[name.rpartition(".")[2]])
+    return Response(
+        held()[name], headers=_HEADERS, media_type=_MEDIA_TYPES[name.rpartition(".")[2]]
+    )

@@ -24,9 +24,11 @@ Put = Callable[[str, object], None]
 
 
 def chat_with_agent(call: Call) -> BaseModel | Response:
-    """Talk with the service's own agent: it searches, answers from what it found, and remembers the turn.
+    """Talk with the service's own agent: it searches, answers from what it found, and remembers the
+    turn.
 
-    With `Accept: text/event-stream` it answers in events: `hits`, `delta`, `look`, `again`, and `answer` with the whole, or `error`.
+    With `Accept: text/event-stream` it answers in events: `hits`, `delta`, `look`, `again`, and
+    `answer` with the whole, or `error`.
     """
     begun = begin(call.context, call.caller, cast(Chat, call.body), call.once)
     if not wants_stream(call):
@@ -36,11 +38,17 @@ def chat_with_agent(call: Call) -> BaseModel | Response:
 
 def wants_stream(call: Call) -> bool:
     """Whether the answer is to come in events."""
-    return any(kind.partition(";")[0].strip().lower() == STREAM for kind in call.request.headers.get("accept", "").split(","))
+    return any(
+        kind.partition(";")[0].strip().lower() == STREAM
+        for kind in call.request.headers.get("accept", "").split(",")
+    )
 
 
 def streamed(call: Call, work: Callable[[Put], None]) -> Response:
-    """The events that `work` puts, from a thread. It goes on to its end when the client hangs up, so that nothing is lost."""
+    """The events that `work` puts, from a thread.
+
+    It goes on to its end when the client hangs up, so that nothing is lost.
+    """
     call.headers["Vary"] = "Accept"
     headers = {**call.headers, "X-Accel-Buffering": "no"}
     return StreamingResponse(_events(call, work), headers=headers, media_type=STREAM)
@@ -57,7 +65,11 @@ async def _events(call: Call, work: Callable[[Put], None]) -> AsyncIterator[byte
     events: asyncio.Queue[bytes | None] = asyncio.Queue()
 
     def put(event: str, data: object) -> None:
-        said = data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        said = (
+            data
+            if isinstance(data, str)
+            else json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        )
         head = f"event: {event}\n" if event else ""
         loop.call_soon_threadsafe(events.put_nowait, f"{head}data: {said}\n\n".encode())
 
@@ -83,21 +95,32 @@ async def _events(call: Call, work: Callable[[Put], None]) -> AsyncIterator[byte
 
 
 def list_models(call: Call) -> ServedModels:
-    """The models of this door, as OpenAI's clients ask for them: `memory`, or none where no chat model may answer."""
+    """The models of this door, as OpenAI's clients ask for them:
+
+    `memory`, or none where no chat model may answer.
+    """
     return served(call.context, call.caller)
 
 
 def complete_chat(call: Call) -> BaseModel | Response:
-    """Chat completions as OpenAI has them, for any such client: a model of the server's setting answers, and the turn is remembered.
+    """Chat completions as OpenAI has them, for any such client: a model of the server's setting
+    answers, and the turn is remembered.
 
-    What memory knows is put before the last message. With `stream` the answer comes in chunks, sentence by sentence.
+    What memory knows is put before the last message. With `stream` the answer comes in chunks,
+    sentence by sentence.
     """
     body = cast(Completion, call.body)
     asked = ready(call.context, call.caller, body, call.once)
     if not body.stream:
         return asked if isinstance(asked, Completed) else complete(asked)
-    head: dict[str, object] = {"id": f"chatcmpl-{call.request.scope['request_id']}", "object": "chat.completion.chunk"}
-    head |= {"created": call.context.clock() // 1000, "model": NAME}  # which model answers is known at the end
+    head: dict[str, object] = {
+        "id": f"chatcmpl-{call.request.scope['request_id']}",
+        "object": "chat.completion.chunk",
+    }
+    head |= {
+        "created": call.context.clock() // 1000,
+        "model": NAME,
+    }  # which model answers is known at the end
     return streamed(call, partial(_chunks, head, asked, body))
 
 
@@ -113,5 +136,10 @@ def _chunks(said: dict[str, object], asked: Asked | Completed, body: Completion,
     put("", "[DONE]")
 
 
-def _chunk(said: dict[str, object], delta: dict[str, str], finish: str | None = None) -> dict[str, object]:
-    return {**said, "choices": [{"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": finish}]}
+def _chunk(
+    said: dict[str, object], delta: dict[str, str], finish: str | None = None
+) -> dict[str, object]:
+    return {
+        **said,
+        "choices": [{"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": finish}],
+    }

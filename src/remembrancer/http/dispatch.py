@@ -1,4 +1,7 @@
-"""What every request passes, in this order: size, key, rate, media type, JSON, model; then its action."""
+"""What every request passes, in this order:
+
+size, key, rate, media type, JSON, model; then its action.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,13 @@ from .metrics import Metrics
 from .parameters import parse_query
 from .rate_limiter import Limiter, RateExceeded
 
-LARGE_BODIES_MAX = 2  # larger than usual ones that are read at the same time: each takes several times its size of memory
+# larger than usual ones that are read at the same time: each takes several times its size of memory
+LARGE_BODIES_MAX = 2
 WRITE_THREADS = 64  # they wait for the disk, and share one commit
 TALK_THREADS = 64  # they wait for language models
-RUN_THREADS = 320  # more than programs may run and wait, so that who finds no place is told at once; made as they are needed
+# more than programs may run and wait, so that who finds no place is told at once; made as they are
+# needed
+RUN_THREADS = 320
 T = TypeVar("T")
 
 _IDEMPOTENCY_KEY = re.compile(rf"[!-~]{{1,{limits.IDEMPOTENCY_KEY_CHARACTERS_MAX}}}")
@@ -44,8 +50,13 @@ _KEY_CHARACTERS_MAX = 200  # longer than any key: not worth a digest
 class Door:
     """The way in: the context, the threads that work for it, what is counted. One a server."""
 
-    def __init__(self, context: Context, body_bounds: Mapping[tuple[str, str], int] | None = None) -> None:
-        """`body_bounds`: the largest body in bytes by method and path; `body_bytes_max` holds for all others."""
+    def __init__(
+        self, context: Context, body_bounds: Mapping[tuple[str, str], int] | None = None
+    ) -> None:
+        """`body_bounds`:
+
+        the largest body in bytes by method and path; `body_bytes_max` holds for all others.
+        """
         self.context = context
         self._body_bounds = body_bounds or {}
         self._large_bodies = asyncio.Semaphore(LARGE_BODIES_MAX)
@@ -62,7 +73,9 @@ class Door:
             "sandbox": settings.rate_sandbox_per_minute,
             "sysperm": settings.rate_sysperm_per_minute,
         }
-        self._limiters = {kind: Limiter(kind, most, store=context.store) for kind, most in per_minute.items()}
+        self._limiters = {
+            kind: Limiter(kind, most, store=context.store) for kind, most in per_minute.items()
+        }
         self._threads = {
             Where.SEARCH: ThreadPoolExecutor(context.settings.search_threads, "search"),
             Where.WRITE: ThreadPoolExecutor(WRITE_THREADS, "write"),
@@ -77,10 +90,15 @@ class Door:
     async def answer(self, endpoint: Endpoint, request: Request) -> Response:
         """Answer one request; every foreseen error is an answer too."""
         raw = b""
-        bytes_max, usual = self.body_bytes_max(endpoint.method, endpoint.path), self.context.settings.body_bytes_max
+        bytes_max, usual = (
+            self.body_bytes_max(endpoint.method, endpoint.path),
+            self.context.settings.body_bytes_max,
+        )
         try:
             if bytes_max > usual and endpoint.needs_key:
-                await self.start(endpoint.where, partial(self.caller, request.headers))  # nobody without a key fills our memory
+                await self.start(
+                    endpoint.where, partial(self.caller, request.headers)
+                )  # nobody without a key fills our memory
             if endpoint.request is not None:
                 raw = await bodies.receive(request, bytes_max)
         except (Problem, StoreUnavailable) as error:
@@ -118,13 +136,17 @@ class Door:
         except (Problem, StoreUnavailable, EmbedderUnavailable) as error:
             return problems.respond(error, request.scope["request_id"], call.headers)
         if endpoint.counts:
-            self.tally.count(endpoint.counts, account_id=call.caller.account_id, key_id=call.caller.key_id)
+            self.tally.count(
+                endpoint.counts, account_id=call.caller.account_id, key_id=call.caller.key_id
+            )
         if isinstance(answer, Response):
             return answer
         return Response(_json(answer), headers=call.headers, media_type="application/json")
 
     def take(self, rate: Rate, who: Hashable) -> None:
-        """Count one call of somebody without a key, such as a signed-in browser, for the same limits. Raises RateExceeded."""
+        """Count one call of somebody without a key, such as a signed-in browser, for the same
+        limits. Raises RateExceeded.
+        """
         self._limiters[rate].take(who)
 
     def _count_model(self, tried: Try) -> None:
@@ -140,7 +162,12 @@ class Door:
             raise Unauthorized("There is more than one Authorization header. Send one.")
         scheme, _, text = (given[0] if given else "").partition(" ")
         text = text.strip(" ")
-        if scheme.lower() != "bearer" or not text or len(text) > _KEY_CHARACTERS_MAX or not text.isascii():
+        if (
+            scheme.lower() != "bearer"
+            or not text
+            or len(text) > _KEY_CHARACTERS_MAX
+            or not text.isascii()
+        ):
             raise Unauthorized
         return authenticate(self.context, text)
 

@@ -19,7 +19,8 @@ from ..protocol.files import DownloadQuery
 from ..store import Row
 from .endpoint import Call
 
-# A created file is somebody's content, not ours: whatever it holds, it runs nothing, loads nothing and reaches nothing of this origin.
+# A created file is somebody's content, not ours: whatever it holds, it runs nothing, loads nothing
+# and reaches nothing of this origin.
 _HEADERS = {
     "Accept-Ranges": "bytes",
     "Cache-Control": "private, no-cache",
@@ -31,23 +32,45 @@ _RANGE = re.compile(r"bytes\s*=\s*([0-9]{1,18})?\s*-\s*([0-9]{1,18})?\s*", re.IG
 
 
 def download(call: Call) -> Response:
-    """A created file, always as an attachment. Needs a key of its account, or the `exp` and `sig` of a signed link that has not ended."""
+    """A created file, always as an attachment.
+
+    Needs a key of its account, or the `exp` and `sig` of a signed link that has not ended.
+    """
     return sent(call.context, call.request, _file(call), call.headers)
 
 
-def sent(records: Records, request: Request, row: Row, refused: dict[str, str] | None = None, *, is_shown: bool = False) -> Response:
-    """A file that the caller may read: whole, or the part that the request asks for. What holds of any answer goes to `refused`.
+def sent(
+    records: Records,
+    request: Request,
+    row: Row,
+    refused: dict[str, str] | None = None,
+    *,
+    is_shown: bool = False,
+) -> Response:
+    """A file that the caller may read: whole, or the part that the request asks for. What holds of
+    any answer goes to `refused`.
 
-    `is_shown`: not as an attachment; for types alone that no browser runs. Raises RangeNotSatisfiable, BlobsUnavailable.
+    `is_shown`: not as an attachment; for types alone that no browser runs. Raises
+    RangeNotSatisfiable, BlobsUnavailable.
     """
     etag = f'"{row.blob}"'
-    headers = {**_HEADERS, "ETag": etag, "Content-Disposition": "inline" if is_shown else _attachment(row.filename)}
+    headers = {
+        **_HEADERS,
+        "ETag": etag,
+        "Content-Disposition": "inline" if is_shown else _attachment(row.filename),
+    }
     headers["Content-Type"] = media_type(row.filename.rpartition(".")[2])
     asked = request.headers
     if _is_known(asked.get("if-none-match", ""), etag):
-        return Response(status_code=304, headers={name: headers[name] for name in ("Cache-Control", "ETag")})
+        return Response(
+            status_code=304, headers={name: headers[name] for name in ("Cache-Control", "ETag")}
+        )
     size = row.size_bytes
-    part = None if asked.get("if-range", etag) != etag else _part(", ".join(asked.getlist("range")), size)
+    part = (
+        None
+        if asked.get("if-range", etag) != etag
+        else _part(", ".join(asked.getlist("range")), size)
+    )
     if part == (0, 0):
         if refused is not None:
             refused["Content-Range"] = f"bytes */{size}"
@@ -57,7 +80,9 @@ def sent(records: Records, request: Request, row: Row, refused: dict[str, str] |
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
     headers["Content-Length"] = str(end - start)
     status = 200 if part is None else 206
-    pieces = open_blobs(records.settings).read(row.blob, start, end)  # also for HEAD: it must not promise what is gone
+    pieces = open_blobs(records.settings).read(
+        row.blob, start, end
+    )  # also for HEAD: it must not promise what is gone
     if request.method == "HEAD":
         return Response(status_code=status, headers=headers)
     return StreamingResponse(pieces, status, headers)
@@ -66,7 +91,10 @@ def sent(records: Records, request: Request, row: Row, refused: dict[str, str] |
 def _file(call: Call) -> Row:
     filename, link = call.request.path_params["filename"], cast(DownloadQuery, call.parameters)
     is_name = len(filename) <= limits.ID_CHARACTERS_MAX and filename.isprintable()
-    has_key, has_link = "authorization" in call.request.headers, link.exp is not None and link.sig is not None
+    has_key, has_link = (
+        "authorization" in call.request.headers,
+        link.exp is not None and link.sig is not None,
+    )
     if has_link:
         try:
             if not is_name:
@@ -82,7 +110,10 @@ def _file(call: Call) -> Row:
 
 
 def _attachment(filename: str) -> str:
-    """RFC 6266: a name for old readers in ASCII, and the real one (RFC 5987). The name holds no quote and no control character."""
+    """RFC 6266: a name for old readers in ASCII, and the real one (RFC 5987).
+
+    The name holds no quote and no control character.
+    """
     plain = "".join(character if character.isascii() else "_" for character in filename)
     return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
 
@@ -92,7 +123,8 @@ def _is_known(if_none_match: str, etag: str) -> bool:
 
 
 def _part(asked: str, size: int) -> tuple[int, int] | None:
-    """Which bytes are asked for, from and before; None: the whole, also where it is not one range that can be read (RFC 9110, 14.2).
+    """Which bytes are asked for, from and before; None: the whole, also where it is not one range
+    that can be read (RFC 9110, 14.2).
 
     (0, 0) where the file has no such bytes.
     """

@@ -61,7 +61,10 @@ Handle: TypeAlias = Callable[[Call], BaseModel | Response]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """One endpoint. Its handler's name is the operation id, its handler's docstring the description."""
+    """One endpoint.
+
+    Its handler's name is the operation id, its handler's docstring the description.
+    """
 
     method: str
     path: str
@@ -74,11 +77,15 @@ class Endpoint:
     needs_key: bool = True
     where: Where = Where.SEARCH
     rate: Rate = "memory"  # whose limit of calls a minute it counts for
-    body_bytes_max: Literal["body_bytes_max", "file_bytes_max"] = "body_bytes_max"  # the setting that bounds its body
+    body_bytes_max: Literal["body_bytes_max", "file_bytes_max"] = (
+        "body_bytes_max"  # the setting that bounds its body
+    )
     counts: Kind | None = None  # as what it counts in the usage of its key, once it is answered
     in_parts: bool = False  # answers with a file, of which a part can be asked for
     repeatable: bool = False  # takes an Idempotency-Key
-    also: tuple[type[Problem], ...] = ()  # errors it can answer with that do not follow from the rest of the row
+    also: tuple[
+        type[Problem], ...
+    ] = ()  # errors it can answer with that do not follow from the rest of the row
 
     @property
     def name(self) -> str:

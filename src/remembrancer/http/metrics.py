@@ -24,30 +24,74 @@ class Metrics:
     def __init__(self, in_flight: Callable[[], int]) -> None:
         self._registry = CollectorRegistry()
         labels = ("method", "route")
-        self._requests = Counter("remembrancer_requests", "Requests answered.", (*labels, "status"), registry=self._registry)
-        self._seconds = Histogram("remembrancer_request_seconds", "Time to answer.", labels, registry=self._registry, buckets=_SECONDS)
-        Gauge("remembrancer_requests_in_flight", "Requests being answered.", registry=self._registry).set_function(in_flight)
+        self._requests = Counter(
+            "remembrancer_requests",
+            "Requests answered.",
+            (*labels, "status"),
+            registry=self._registry,
+        )
+        self._seconds = Histogram(
+            "remembrancer_request_seconds",
+            "Time to answer.",
+            labels,
+            registry=self._registry,
+            buckets=_SECONDS,
+        )
+        Gauge(
+            "remembrancer_requests_in_flight", "Requests being answered.", registry=self._registry
+        ).set_function(in_flight)
 
         model, registry = ("slot", "model"), self._registry
-        self._model_calls = Counter("remembrancer_model_calls", "Calls of language models.", (*model, "outcome"), registry=registry)
-        self._model_tokens = Counter("remembrancer_model_tokens", "Tokens read and written.", (*model, "kind"), registry=registry)
-        self._model_seconds = Histogram("remembrancer_model_seconds", "Time of a call.", model, registry=registry, buckets=_MODEL_SECONDS)
+        self._model_calls = Counter(
+            "remembrancer_model_calls",
+            "Calls of language models.",
+            (*model, "outcome"),
+            registry=registry,
+        )
+        self._model_tokens = Counter(
+            "remembrancer_model_tokens",
+            "Tokens read and written.",
+            (*model, "kind"),
+            registry=registry,
+        )
+        self._model_seconds = Histogram(
+            "remembrancer_model_seconds",
+            "Time of a call.",
+            model,
+            registry=registry,
+            buckets=_MODEL_SECONDS,
+        )
 
-        self._due = Gauge("remembrancer_duties_due", "What the protocol asked of agents in the last day.", ("duty",), registry=registry)
-        self._done = Gauge("remembrancer_duties_done", "What of that they did.", ("duty",), registry=registry)
+        self._due = Gauge(
+            "remembrancer_duties_due",
+            "What the protocol asked of agents in the last day.",
+            ("duty",),
+            registry=registry,
+        )
+        self._done = Gauge(
+            "remembrancer_duties_done", "What of that they did.", ("duty",), registry=registry
+        )
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """One request is answered. `route` is a path template: a caller must not be able to make new ones."""
+        """One request is answered.
+
+        `route` is a path template: a caller must not be able to make new ones.
+        """
         method = method if method in _METHODS else "other"
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
     def count_model(self, tried: Try) -> None:
-        """One call of a language model. Models are named by settings, so that a caller cannot make new ones."""
+        """One call of a language model.
+
+        Models are named by settings, so that a caller cannot make new ones.
+        """
         self._model_calls.labels(tried.slot, tried.model, tried.outcome).inc()
         self._model_seconds.labels(tried.slot, tried.model).observe(tried.ms / 1000)
         self._model_tokens.labels(tried.slot, tried.model, "prompt").inc(tried.prompt_tokens)
-        self._model_tokens.labels(tried.slot, tried.model, "completion").inc(tried.completion_tokens)
+        self._model_tokens.labels(tried.slot, tried.model, "completion").inc(
+            tried.completion_tokens
+        )
 
     def show_compliance(self, figures: Figures) -> None:
         """What agents did of what was due, as counted just now."""

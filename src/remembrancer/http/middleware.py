@@ -1,4 +1,5 @@
-"""The outermost layer, for every request alike: id, size, headers, count, log, and the wall nothing falls over.
+"""The outermost layer, for every request alike: id, size, headers, count, log, and the wall nothing
+falls over.
 
 Pure ASGI: the framework's own `@app.middleware` costs eight times as much (docs/decisions/).
 """
@@ -60,7 +61,9 @@ class Edge:
         self.door.in_flight += 1
         try:
             refused = self._refusal(scope, headers)
-            await (problems.respond(refused, scope["request_id"]) if refused else self.app)(scope, receive, answer)
+            await (problems.respond(refused, scope["request_id"]) if refused else self.app)(
+                scope, receive, answer
+            )
         except ClientDisconnect:
             status = CLIENT_GONE
         except Exception as error:
@@ -70,8 +73,17 @@ class Edge:
         finally:
             self.door.in_flight -= 1
             seconds = time.perf_counter() - started
-            self.door.metrics.count(scope["method"], scope.get("endpoint_path", "none"), status, seconds)
-            log.info("%s %s %s %d %.1f ms", scope["request_id"], scope["method"], _path(scope), status, seconds * 1000)
+            self.door.metrics.count(
+                scope["method"], scope.get("endpoint_path", "none"), status, seconds
+            )
+            log.info(
+                "%s %s %s %d %.1f ms",
+                scope["request_id"],
+                scope["method"],
+                _path(scope),
+                status,
+                seconds * 1000,
+            )
 
     def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
         bytes_max = self.door.body_bytes_max(scope["method"], scope["path"])
@@ -79,7 +91,10 @@ class Edge:
         if announced.isdecimal() and (len(announced) > 18 or int(announced) > bytes_max):
             return too_large(bytes_max)
         if self.door.in_flight > self.in_flight_max:
-            return Unavailable("The server answers as many requests as it can. Try again in a moment.", retry_after=problems.RETRY_AFTER_S)
+            return Unavailable(
+                "The server answers as many requests as it can. Try again in a moment.",
+                retry_after=problems.RETRY_AFTER_S,
+            )
         return None
 
 

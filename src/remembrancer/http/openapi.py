@@ -24,19 +24,38 @@ _IDEMPOTENCY_KEY = {
     "required": False,
     "description": f"Any text of your own. The same key and body again, within {limits.IDEMPOTENCY_HOURS} hours, gives the first answer "
     "again (with the header `Idempotent-Replayed: true`) and writes nothing.",
-    "schema": {"type": "string", "minLength": 1, "maxLength": limits.IDEMPOTENCY_KEY_CHARACTERS_MAX, "pattern": r"^[!-~]+$"},
+    "schema": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": limits.IDEMPOTENCY_KEY_CHARACTERS_MAX,
+        "pattern": r"^[!-~]+$",
+    },
     "example": "5d2f0a6c-turn-17",
 }
 
 _PART_HEADERS = [
-    {"name": name, "in": "header", "required": False, "description": said, "schema": {"type": "string"}, "example": given}
+    {
+        "name": name,
+        "in": "header",
+        "required": False,
+        "description": said,
+        "schema": {"type": "string"},
+        "example": given,
+    }
     for name, said, given in (
-        ("Range", "One range of bytes, such as the first five; others are passed over, and the whole is sent.", "bytes=0-4"),
+        (
+            "Range",
+            "One range of bytes, such as the first five; others are passed over, and the whole is sent.",
+            "bytes=0-4",
+        ),
         ("If-None-Match", "The `ETag` of what you have: 304 when it is still that.", '"0"'),
     )
 ]
 _PARTS: dict[str, Any] = {
-    "206": {"description": "The part that was asked for; `Content-Range` says which.", "content": {"*/*": {}}},
+    "206": {
+        "description": "The part that was asked for; `Content-Range` says which.",
+        "content": {"*/*": {}},
+    },
     "304": {"description": "You have it."},
 }
 
@@ -70,9 +89,19 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
         "components": {
             "schemas": schemas,
             "responses": {kind.__name__: _problem(kind, refs) for kind in errors.PROBLEMS},
-            "headers": {"RequestId": {"description": "Id of this request, in the server's log too.", "schema": {"type": "string"}}},
+            "headers": {
+                "RequestId": {
+                    "description": "Id of this request, in the server's log too.",
+                    "schema": {"type": "string"},
+                }
+            },
             "securitySchemes": {
-                "key": {"type": "http", "scheme": "bearer", "bearerFormat": "sk_ and hexadecimal characters", "description": "An API key."}
+                "key": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "bearerFormat": "sk_ and hexadecimal characters",
+                    "description": "An API key.",
+                }
             },
         },
     }
@@ -87,9 +116,15 @@ def _schemas(endpoints: Sequence[Endpoint]) -> tuple[dict[str, Any], Refs]:
 
 
 def _operation(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
-    operation: dict[str, Any] = {"operationId": endpoint.name, "summary": endpoint.summary, "description": endpoint.description}
+    operation: dict[str, Any] = {
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
+        "description": endpoint.description,
+    }
     sometimes = errors.Unauthorized in endpoint.also
-    operation["security"] = [{"key": []}] if endpoint.needs_key else [{}, {"key": []}] if sometimes else []
+    operation["security"] = (
+        [{"key": []}] if endpoint.needs_key else [{}, {"key": []}] if sometimes else []
+    )
     if parameters := [
         *_path_parameters(endpoint),
         *_query_parameters(endpoint),
@@ -98,9 +133,15 @@ def _operation(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
     ]:
         operation["parameters"] = parameters
     if endpoint.request:
-        content = {"schema": refs[endpoint.request, "validation"], "examples": _examples(endpoint.request)}
+        content = {
+            "schema": refs[endpoint.request, "validation"],
+            "examples": _examples(endpoint.request),
+        }
         operation["requestBody"] = {"required": True, "content": {"application/json": content}}
-    responses: dict[str, Any] = {"200": _good(endpoint, refs), **(_PARTS if endpoint.in_parts else {})}
+    responses: dict[str, Any] = {
+        "200": _good(endpoint, refs),
+        **(_PARTS if endpoint.in_parts else {}),
+    }
     for kind in _problems(endpoint):
         responses[str(kind.status)] = {"$ref": f"#/components/responses/{kind.__name__}"}
     operation["responses"] = responses
@@ -111,7 +152,13 @@ def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     names = [part[1:-1] for part in endpoint.path.split("/") if part.startswith("{")]
     schema = {"type": "string", "minLength": 1, "maxLength": limits.ID_CHARACTERS_MAX}
     return [
-        {"name": name, "in": "path", "required": True, "schema": schema, "description": "An id that was given out before."}
+        {
+            "name": name,
+            "in": "path",
+            "required": True,
+            "schema": schema,
+            "description": "An id that was given out before.",
+        }
         for name in names
     ]
 
@@ -141,7 +188,11 @@ def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
 def _examples(model: type[BaseModel]) -> dict[str, Any]:
     extra = model.model_config.get("json_schema_extra")
     listed = extra.get("examples", []) if isinstance(extra, dict) else []
-    return {f"example{n}": {"value": value} for n, value in enumerate(listed, 1)} if isinstance(listed, list) else {}
+    return (
+        {f"example{n}": {"value": value} for n, value in enumerate(listed, 1)}
+        if isinstance(listed, list)
+        else {}
+    )
 
 
 def _good(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
@@ -152,14 +203,19 @@ def _good(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
         content[endpoint.page] = {"schema": _PAGES.get(endpoint.page, {"type": "string"})}
     headers: dict[str, Any] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
     if endpoint.repeatable:
-        headers["Idempotent-Replayed"] = {"description": "`true` on an answer given again.", "schema": {"type": "string", "const": "true"}}
+        headers["Idempotent-Replayed"] = {
+            "description": "`true` on an answer given again.",
+            "schema": {"type": "string", "const": "true"},
+        }
     return {"description": "Done.", "headers": headers, "content": content}
 
 
 def _problems(endpoint: Endpoint) -> Iterable[type[errors.Problem]]:
     """The errors this endpoint can answer with, by status."""
     has_body, has_path = endpoint.request is not None, "{" in endpoint.path
-    has_input = has_body or endpoint.query is not None or endpoint.repeatable  # an Idempotency-Key is looked at, too
+    has_input = (
+        has_body or endpoint.query is not None or endpoint.repeatable
+    )  # an Idempotency-Key is looked at, too
     rows: tuple[tuple[type[errors.Problem], bool], ...] = (
         (errors.InvalidJson, has_body),
         (errors.Unauthorized, endpoint.needs_key),
@@ -179,11 +235,20 @@ def _problems(endpoint: Endpoint) -> Iterable[type[errors.Problem]]:
 
 
 def _problem(kind: type[errors.Problem], refs: Refs) -> dict[str, Any]:
-    said = {"schema": refs[errors.ProblemBody, "serialization"], "example": kind().body("01hzy4k6t7v2w")}
+    said = {
+        "schema": refs[errors.ProblemBody, "serialization"],
+        "example": kind().body("01hzy4k6t7v2w"),
+    }
     answer: dict[str, Any] = {"description": str(kind()), "content": {errors.MEDIA_TYPE: said}}
     answer["headers"] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
     if kind is errors.Unauthorized:
-        answer["headers"]["WWW-Authenticate"] = {"description": "How to sign in.", "schema": {"type": "string", "const": "Bearer"}}
+        answer["headers"]["WWW-Authenticate"] = {
+            "description": "How to sign in.",
+            "schema": {"type": "string", "const": "Bearer"},
+        }
     if kind in (errors.TooManyRequests, errors.Unavailable):
-        answer["headers"]["Retry-After"] = {"description": "Seconds to wait.", "schema": {"type": "string", "pattern": "^[0-9]+$"}}
+        answer["headers"]["Retry-After"] = {
+            "description": "Seconds to wait.",
+            "schema": {"type": "string", "pattern": "^[0-9]+$"},
+        }
     return answer

@@ -1,4 +1,7 @@
-"""The pages for people: what this is, and the documentation of every endpoint. Nothing from outside."""
+"""The pages for people:
+
+what this is, and the documentation of every endpoint. Nothing from outside.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,10 @@ from starlette.responses import Response
 from . import template_filters as shown
 from .assets import asset
 
-THEMES = ("light", "dark")  # what a reader may choose; without a choice a page is as the system has it
+THEMES = (
+    "light",
+    "dark",
+)  # what a reader may choose; without a choice a page is as the system has it
 CSP = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 STYLE_PATH = "/docs/style.css"
 
@@ -43,7 +49,12 @@ def _prose(text: str) -> Markup:
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped in this very line
 
 
-_templates.filters |= {"prose": _prose, "when": shown.when, "count": shown.count, "size": shown.size}
+_templates.filters |= {
+    "prose": _prose,
+    "when": shown.when,
+    "count": shown.count,
+    "size": shown.size,
+}
 _templates.globals["asset"] = asset
 
 
@@ -60,9 +71,15 @@ class Member:
 def page(template: str, request: Request, **values: Any) -> Response:
     """Render one of the templates beside this module."""
     chosen = request.cookies.get("theme")
-    fixed = {"style": STYLE_PATH, "base": base_url(request), "theme": chosen if chosen in THEMES else ""}
+    fixed = {
+        "style": STYLE_PATH,
+        "base": base_url(request),
+        "theme": chosen if chosen in THEMES else "",
+    }
     html = _templates.get_template(template).render(fixed | values)
-    return Response(html, headers={"Content-Security-Policy": CSP, "Vary": "Accept"}, media_type="text/html")
+    return Response(
+        html, headers={"Content-Security-Policy": CSP, "Vary": "Accept"}, media_type="text/html"
+    )
 
 
 @cache
@@ -72,7 +89,9 @@ def style() -> bytes:
 
 
 def base_url(request: Request) -> str:
-    """The address the reader used; only what can be one, since it is printed into commands to paste."""
+    """The address the reader used; only what can be one, since it is printed into commands to
+    paste.
+    """
     host = request.headers.get("host", "")
     return f"{request.url.scheme}://{host if _HOST.fullmatch(host) else 'localhost'}"
 
@@ -84,7 +103,10 @@ def wants_json(request: Request) -> bool:
 
 
 def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
-    """The OpenAPI document as the page goes through it: one entry an operation, references resolved."""
+    """The OpenAPI document as the page goes through it:
+
+    one entry an operation, references resolved.
+    """
     entries = []
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
@@ -101,11 +123,18 @@ def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
                     "description": operation["description"],
                     "needs_key": bool(operation["security"]),
                     "takes": _members(document, body.get("schema", {})),
-                    "parameters": [{**row, "kind": _kind(document, row["schema"])} for row in operation.get("parameters", [])],
+                    "parameters": [
+                        {**row, "kind": _kind(document, row["schema"])}
+                        for row in operation.get("parameters", [])
+                    ],
                     "gives": _members(document, answer),
                     "inside": _inside(document, answer),
                     "media": list(good),
-                    "problems": [_resolved(document, r) for s, r in operation["responses"].items() if s != "200"],
+                    "problems": [
+                        _resolved(document, r)
+                        for s, r in operation["responses"].items()
+                        if s != "200"
+                    ],
                     "curl": _curl(f"{base}{path}", method, operation, examples),
                 }
             )
@@ -114,13 +143,20 @@ def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
 
 def _curl(url: str, method: str, operation: dict[str, Any], examples: list[Any]) -> str:
     url = re.sub(r"\{(\w+)\}", lambda name: f"${name[1].upper()}", url)
-    given = {row["name"]: row["example"] for row in operation.get("parameters", []) if row["in"] == "query" and "example" in row}
+    given = {
+        row["name"]: row["example"]
+        for row in operation.get("parameters", [])
+        if row["in"] == "query" and "example" in row
+    }
     how = "" if method in ("get", "post") else f" -X {method.upper()}"
     parts = [f'curl -sS{how} "{url}{"?" if given else ""}{urlencode(given)}"']
     if operation["security"]:
         parts.append('-H "Authorization: Bearer $REMEMBRANCER_KEY"')
     if examples:
-        parts += ["-H 'Content-Type: application/json'", f"-d {shlex.quote(json.dumps(examples[0], ensure_ascii=False, indent=2))}"]
+        parts += [
+            "-H 'Content-Type: application/json'",
+            f"-d {shlex.quote(json.dumps(examples[0], ensure_ascii=False, indent=2))}",
+        ]
     return " \\\n  ".join(parts)
 
 
@@ -137,7 +173,12 @@ def _members(document: dict[str, Any], schema: dict[str, Any]) -> list[Member]:
     schema = _resolved(document, schema)
     required = schema.get("required", [])
     return [
-        Member(name=name, kind=_kind(document, part), required=name in required, about=part.get("description", ""))
+        Member(
+            name=name,
+            kind=_kind(document, part),
+            required=name in required,
+            about=part.get("description", ""),
+        )
         for name, part in schema.get("properties", {}).items()
     ]
 
@@ -157,7 +198,10 @@ def _inside(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, list[
 
 
 def _kind(document: dict[str, Any], part: dict[str, Any]) -> str:
-    """The type in a few words: `text, at most 200 characters`, `array of Hit`, `integer from 1 to 100, default 5`."""
+    """The type in a few words:
+
+    `text, at most 200 characters`, `array of Hit`, `integer from 1 to 100, default 5`.
+    """
     if "anyOf" in part:
         said = " or ".join(_kind(document, p) for p in part["anyOf"] if p.get("type") != "null")
         return said + (" or null" if "default" not in part else "")

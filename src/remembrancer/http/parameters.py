@@ -1,6 +1,7 @@
 """Parameters in a path's query string, checked against a model as strictly as a body is.
 
-The framework's own reading is not used: it puts a replacement character for what is not UTF-8, and of two values takes the last.
+The framework's own reading is not used: it puts a replacement character for what is not UTF-8, and
+of two values takes the last.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ M = TypeVar("M", bound=BaseModel)
 def parse_query(model: type[M], query: bytes) -> M:
     """The parameters in a query string; those the model does not know are passed over.
 
-    Raises InvalidRequest for a value that is not UTF-8, one given twice, and what breaks the model; it names the parameter.
+    Raises InvalidRequest for a value that is not UTF-8, one given twice, and what breaks the model;
+    it names the parameter.
     """
     kinds = _kinds(model)
     values: dict[str, Any] = {}
@@ -38,12 +40,21 @@ def parse_query(model: type[M], query: bytes) -> M:
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        raise invalid(fault(f) for f in error.errors(include_url=False, include_input=False)) from None
+        raise invalid(
+            fault(f) for f in error.errors(include_url=False, include_input=False)
+        ) from None
 
 
 def _text(name: str, value: bytes) -> str:
     if _BROKEN_ESCAPE.search(value):
-        raise invalid([(f"/{name}", "a percent sign must be followed by two hex digits; by itself it is written %25")])
+        raise invalid(
+            [
+                (
+                    f"/{name}",
+                    "a percent sign must be followed by two hex digits; by itself it is written %25",
+                )
+            ]
+        )
     try:
         return unquote_to_bytes(value.replace(b"+", b" ")).decode("utf-8")
     except UnicodeDecodeError:
@@ -51,7 +62,9 @@ def _text(name: str, value: bytes) -> str:
 
 
 def _read(kinds: frozenset[str], text: str) -> Any:
-    """A text as the kind of value its parameter takes; what it cannot be is left to the model to refuse."""
+    """A text as the kind of value its parameter takes; what it cannot be is left to the model to
+    refuse.
+    """
     if "integer" in kinds and _WHOLE_NUMBER.fullmatch(text):
         return int(text)
     if "boolean" in kinds:
@@ -63,4 +76,7 @@ def _read(kinds: frozenset[str], text: str) -> Any:
 def _kinds(model: type[BaseModel]) -> dict[str, frozenset[str]]:
     """The JSON types each parameter takes."""
     schema = model.model_json_schema()["properties"]
-    return {name: frozenset(str(kind.get("type")) for kind in [part, *part.get("anyOf", [])]) for name, part in schema.items()}
+    return {
+        name: frozenset(str(kind.get("type")) for kind in [part, *part.get("anyOf", [])])
+        for name, part in schema.items()
+    }

@@ -23,15 +23,23 @@ from ..protocol.errors import (
 from ..search import EmbedderUnavailable
 from ..store import OutcomeUnknown, StoreUnavailable
 
-RETRY_AFTER_S = 1  # what is not available now may be back at any moment; clients wait longer each time
+RETRY_AFTER_S = (
+    1  # what is not available now may be back at any moment; clients wait longer each time
+)
 FORESEEN = (Problem, StoreUnavailable, EmbedderUnavailable)  # what an action may raise
 _AWAY: tuple[tuple[type[Exception], str], ...] = (  # the first that fits
     (
         OutcomeUnknown,
         "The store went away while it kept this request: all of it is kept, or nothing. Send it again with the same Idempotency-Key.",
     ),
-    (StoreUnavailable, "The store is not available now: the server's log says why. Nothing of this request was kept."),
-    (EmbedderUnavailable, "The embedder is not available now: the server's log says why; `/readyz` says when it is back."),
+    (
+        StoreUnavailable,
+        "The store is not available now: the server's log says why. Nothing of this request was kept.",
+    ),
+    (
+        EmbedderUnavailable,
+        "The embedder is not available now: the server's log says why; `/readyz` says when it is back.",
+    ),
 )
 log = logging.getLogger("remembrancer.http")
 
@@ -42,17 +50,27 @@ def known(error: Exception) -> Problem | None:
         case Problem():
             return error
         case StoreUnavailable() | EmbedderUnavailable():
-            return Unavailable(next(said for kind, said in _AWAY if isinstance(error, kind)), retry_after=RETRY_AFTER_S)
+            return Unavailable(
+                next(said for kind, said in _AWAY if isinstance(error, kind)),
+                retry_after=RETRY_AFTER_S,
+            )
         case HTTPException(status_code=404):
-            return NotFound("There is no such path. `/docs` lists those that exist; they end without a slash.")
+            return NotFound(
+                "There is no such path. `/docs` lists those that exist; they end without a slash."
+            )
         case HTTPException(status_code=405):
             return MethodNotAllowed()
         case _:
             return None
 
 
-def respond(error: Exception, request_id: str, headers: Mapping[str, str] | None = None) -> Response:
-    """The answer to `error`. What was not foreseen is logged with its trace and answered as Internal, without it."""
+def respond(
+    error: Exception, request_id: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """The answer to `error`.
+
+    What was not foreseen is logged with its trace and answered as Internal, without it.
+    """
     problem = known(error)
     if problem is None:
         log.error("request %s failed", request_id, exc_info=error)

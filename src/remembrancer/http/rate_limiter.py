@@ -1,6 +1,7 @@
 """How often a key may call: the generic cell rate algorithm, one number a key.
 
-Where servers share a store, they share the numbers too; a server that cannot reach them counts by itself meanwhile.
+Where servers share a store, they share the numbers too; a server that cannot reach them counts by
+itself meanwhile.
 """
 
 from __future__ import annotations
@@ -46,10 +47,23 @@ class Allowance:
 
 
 class Limiter:
-    """Calls per minute, spread evenly, with a burst of a whole minute's worth. Safe to use from many threads."""
+    """Calls per minute, spread evenly, with a burst of a whole minute's worth.
 
-    def __init__(self, kind: str, per_minute: int, now_ns: Callable[[], int] = time.monotonic_ns, *, store: Store | None = None) -> None:
-        """`per_minute` 0: no limit at all. With a `store` that is shared, the limit is one of all its servers."""
+    Safe to use from many threads.
+    """
+
+    def __init__(
+        self,
+        kind: str,
+        per_minute: int,
+        now_ns: Callable[[], int] = time.monotonic_ns,
+        *,
+        store: Store | None = None,
+    ) -> None:
+        """`per_minute` 0:
+
+        no limit at all. With a `store` that is shared, the limit is one of all its servers.
+        """
         self.kind, self.per_minute = kind, per_minute
         self._now_ns = now_ns
         self._shared = store if store is not None and store.is_shared else None
@@ -57,14 +71,21 @@ class Limiter:
         self._lock = threading.Lock()
 
     def take(self, key: Hashable) -> Allowance | None:
-        """Count one call of `key`; what is left to it, None without a limit. Raises RateExceeded."""
+        """Count one call of `key`; what is left to it, None without a limit.
+
+        Raises RateExceeded.
+        """
         if not self.per_minute:
             return None
         every = _MINUTE_NS // self.per_minute
         allowed, owed = self._counted(key, every)
         wait_s = 0 if allowed else max(_seconds_up(owed + every - _MINUTE_NS), 1)
         allowance = Allowance(
-            kind=self.kind, per_minute=self.per_minute, remaining=(_MINUTE_NS - owed) // every, reset_s=_seconds_up(owed), wait_s=wait_s
+            kind=self.kind,
+            per_minute=self.per_minute,
+            remaining=(_MINUTE_NS - owed) // every,
+            reset_s=_seconds_up(owed),
+            wait_s=wait_s,
         )
         if not allowed:
             raise RateExceeded(allowance)
@@ -73,7 +94,9 @@ class Limiter:
     def _counted(self, key: Hashable, every: int) -> tuple[bool, int]:
         """Whether a call is allowed, and how many ns of a minute the key has used up then."""
         if self._shared is not None:
-            with suppress(StoreUnavailable):  # what the call is for will say so; the limiter is not what stops a server
+            with suppress(
+                StoreUnavailable
+            ):  # what the call is for will say so; the limiter is not what stops a server
                 counted = take_call(self._shared, self.kind, str(key), every_us=every // 1_000)
                 return counted.is_allowed, counted.owed_us * 1_000
         with self._lock:

@@ -38,7 +38,15 @@ from ..protocol.explain import Explanation
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.forget import EventErased, FileErased, Forget, Forgotten
-from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.memory import (
+    Event,
+    EventWrite,
+    EventWritten,
+    MemoryAnswer,
+    MemoryQuery,
+    Remembered,
+    Turn,
+)
 from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
 from ..protocol.own_key import OwnKey
 from ..protocol.permissions import (
@@ -100,17 +108,26 @@ from .system_routes import (
 
 
 def search_memory(call: Call) -> MemoryAnswer:
-    """Hybrid search over one user's memory: by meaning and by words, best hit first. An empty memory gives no hits, not an error."""
+    """Hybrid search over one user's memory:
+
+    by meaning and by words, best hit first. An empty memory gives no hits, not an error.
+    """
     return recall(call.context, call.caller, cast(MemoryQuery, call.body))
 
 
 def explain_search(call: Call) -> Explanation:
-    """The hits of a search with every reason, and what each of its stages came to and took. Writes nothing: it counts no step."""
+    """The hits of a search with every reason, and what each of its stages came to and took.
+
+    Writes nothing: it counts no step.
+    """
     return explain(call.context, call.caller, cast(MemoryQuery, call.body))
 
 
 def remember_turn(call: Call) -> Remembered:
-    """Keep a turn. When the answer arrives the turn is durable and the very next search finds it."""
+    """Keep a turn.
+
+    When the answer arrives the turn is durable and the very next search finds it.
+    """
     return remember(call.context, call.caller, cast(Turn, call.body), call.once)
 
 
@@ -120,12 +137,18 @@ def save_event(call: Call) -> EventWritten:
 
 
 def get_event(call: Call) -> Event:
-    """One event whole, with its `raw_dialogue`. Another account's event is not found, like one that does not exist."""
+    """One event whole, with its `raw_dialogue`.
+
+    Another account's event is not found, like one that does not exist.
+    """
     return event_detail(call.context, call.caller, _event_id(call))
 
 
 def erase_event(call: Call) -> EventErased:
-    """Erase one turn for good, with what search derived from it and the facts that came with it. L1s that tell of it stay and are named."""
+    """Erase one turn for good, with what search derived from it and the facts that came with it.
+
+    L1s that tell of it stay and are named.
+    """
     return erase_turn(call.context, call.caller, _event_id(call), call.once)
 
 
@@ -137,14 +160,19 @@ def _event_id(call: Call) -> str:
 
 
 def forget_memory(call: Call) -> Forgotten:
-    """Erase a session, a stretch of time, a whole user or the whole account, for good. `dry_run` says how much that would be."""
+    """Erase a session, a stretch of time, a whole user or the whole account, for good.
+
+    `dry_run` says how much that would be.
+    """
     return forget(call.context, call.caller, cast(Forget, call.body), call.once)
 
 
 def file_command(call: Call) -> FileDone:
-    """A command of Anthropic's memory tool (`memory_20250818`), its input as the model gave it, and the text that the tool answers with.
+    """A command of Anthropic's memory tool (`memory_20250818`), its input as the model gave it, and
+    the text that the tool answers with.
 
-    What the model asks for wrongly is answered with `is_error`, not with an error status: it is for the model to read.
+    What the model asks for wrongly is answered with `is_error`, not with an error status: it is for
+    the model to read.
     """
     return use_files(call.context, call.caller, cast(FileCommand, call.body), call.once)
 
@@ -155,19 +183,28 @@ def file_history(call: Call) -> FileHistory:
 
 
 def save_summary(call: Call) -> SummarySaved:
-    """Keep an L1: a summary of the session's turns since its last L1. It is kept whatever its length; `warning` says when that is off."""
+    """Keep an L1:
+
+    a summary of the session's turns since its last L1. It is kept whatever its length; `warning`
+    says when that is off.
+    """
     return summarize(call.context, call.caller, cast(Summary, call.body), call.once)
 
 
 def draft_summary(call: Call) -> SummaryDraft:
-    """What an L1 of the session's turns since its last one could say: by a model, each sentence checked, else headlines. Keeps nothing."""
+    """What an L1 of the session's turns since its last one could say:
+
+    by a model, each sentence checked, else headlines. Keeps nothing.
+    """
     return drafted_summary(call.context, call.caller, cast(SummaryAsked, call.body))
 
 
 def make_map(call: Call) -> MapUpdated:
-    """Make the user's map anew of the stored L1s: what the agent wrote last, then headlines of the L1s it does not know, word for word.
+    """Make the user's map anew of the stored L1s: what the agent wrote last, then headlines of the
+    L1s it does not know, word for word.
 
-    Where models summarise, theirs take the place of headlines, each line checked against the L1s that it names.
+    Where models summarise, theirs take the place of headlines, each line checked against the L1s
+    that it names.
     """
     return map_by_model(call.context, call.caller, cast(MapRequest, call.body), call.once)
 
@@ -178,27 +215,42 @@ def get_map(call: Call) -> MapVersion:
 
 
 def get_start_pack(call: Call) -> StartPack:
-    """What an agent reads before its first turn: constitution, critical facts, map, L1s and lessons, fenced as data, within a budget."""
+    """What an agent reads before its first turn:
+
+    constitution, critical facts, map, L1s and lessons, fenced as data, within a budget.
+    """
     return start_pack(call.context, call.caller, cast(StartQuery, call.parameters))
 
 
 def get_agent_memory(call: Call) -> AgentMemory:
-    """For agents that cannot follow the standard flow: with a query a search that counts no step, without one the start pack."""
+    """For agents that cannot follow the standard flow:
+
+    with a query a search that counts no step, without one the start pack.
+    """
     return agent_memory(call.context, call.caller, cast(AgentMemoryQuery, call.parameters))
 
 
 def look_again(call: Call) -> SecondLooked:
-    """Check a saved answer: are its claims marked, its refs events the session was shown, and do these say so? Counts how it went."""
+    """Check a saved answer:
+
+    are its claims marked, its refs events the session was shown, and do these say so? Counts how it
+    went.
+    """
     return second_look(call.context, call.caller, cast(SecondLook, call.body))
 
 
 def agent_compliance(call: Call) -> Compliance:
-    """How often agents searched, remembered, sealed, rated and passed a second look, of all the times that this was due."""
+    """How often agents searched, remembered, sealed, rated and passed a second look, of all the
+    times that this was due.
+    """
     return compliance(call.context, call.caller, cast(ComplianceQuery, call.parameters))
 
 
 def get_prompt(call: Call) -> AgentPrompt:
-    """The whole prompt for a user's agent: the constitution with service lines and seal, then the user's own part."""
+    """The whole prompt for a user's agent:
+
+    the constitution with service lines and seal, then the user's own part.
+    """
     return prompt_of(call.context, call.caller, cast(PromptQuery, call.parameters).user_id)
 
 
@@ -208,7 +260,9 @@ def put_prompt(call: Call) -> AgentPrompt:
 
 
 def submit_feedback(call: Call) -> FeedbackSaved:
-    """Tell the owner of a bug, an anomaly, an issue with a cube, an improvement or a security matter."""
+    """Tell the owner of a bug, an anomaly, an issue with a cube, an improvement or a security
+    matter.
+    """
     return give_feedback(call.context, call.caller, cast(Feedback, call.body), call.once)
 
 
@@ -223,13 +277,21 @@ def create_cube(call: Call) -> CubeCreated:
 
 
 def vote_on_cube(call: Call) -> CubeVoted:
-    """Rate a cube, in place of any rating of the account before. Three accounts that agree make a published cube trusted or retired."""
+    """Rate a cube, in place of any rating of the account before.
+
+    Three accounts that agree make a published cube trusted or retired.
+    """
     return vote(call.context, call.caller, cast(CubeVote, call.body), call.once)
 
 
 def execute_code(call: Call) -> Executed:
-    """Run Python where it can harm nobody: no network, no files but its own, bounded time and memory. numpy and matplotlib are ready."""
-    return execute(call.context, call.door.sandbox, call.caller, cast(Execution, call.body), call.once)
+    """Run Python where it can harm nobody:
+
+    no network, no files but its own, bounded time and memory. numpy and matplotlib are ready.
+    """
+    return execute(
+        call.context, call.door.sandbox, call.caller, cast(Execution, call.body), call.once
+    )
 
 
 def execute_code_v7(call: Call) -> Executed:
@@ -238,7 +300,10 @@ def execute_code_v7(call: Call) -> Executed:
 
 
 def make_file(call: Call) -> CreatedFile:
-    """Keep a file for the account, to be downloaded under the name in the answer. Binary types come as base64 and are checked."""
+    """Keep a file for the account, to be downloaded under the name in the answer.
+
+    Binary types come as base64 and are checked.
+    """
     return create_file(call.context, call.caller, cast(FileCreate, call.body), call.once)
 
 
@@ -308,7 +373,8 @@ ROUTES: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST", path="/api/v7/agent/second-look", handle=look_again, request=SecondLook, answer=SecondLooked, summary="Second look",
         also=(Conflict,),
-        where=Where.TALK,  # the few threads of searches are not for a long draft, and a model may be asked
+        # the few threads of searches are not for a long draft, and a model may be asked
+        where=Where.TALK,
     ),
     Endpoint(
         method="GET", path="/api/v7/agent/compliance", handle=agent_compliance, query=ComplianceQuery, answer=Compliance,

@@ -27,7 +27,9 @@ _log = logging.getLogger(__name__)
 
 def status_record(call: Call) -> StatusRecord:
     """What the service is, what an agent should do, and how it is doing. Nothing private."""
-    return status.record(call.context, connections=call.door.in_flight, sandbox=call.door.sandbox.state)
+    return status.record(
+        call.context, connections=call.door.in_flight, sandbox=call.door.sandbox.state
+    )
 
 
 def home(call: Call) -> BaseModel | Response:
@@ -50,19 +52,27 @@ def ready(call: Call) -> Readiness:
     if not found.ready:
         wrong = " and ".join(said for said in (found.store, found.embedder) if said != "ok")
         raise Unavailable(
-            f"Not ready: {wrong}. The server's log says why.", store=found.store, embedder=found.embedder, retry_after=RETRY_AFTER_S
+            f"Not ready: {wrong}. The server's log says why.",
+            store=found.store,
+            embedder=found.embedder,
+            retry_after=RETRY_AFTER_S,
         )
     return found
 
 
 def prometheus_metrics(call: Call) -> Response:
-    """Counts and times by endpoint for Prometheus. Answers this machine, others with a key of the owner."""
+    """Counts and times by endpoint for Prometheus.
+
+    Answers this machine, others with a key of the owner.
+    """
     if not _is_local(call.request) and not call.door.caller(call.request.headers).is_owner:
         raise Forbidden("Only the owner may read this from another machine.")
     try:
         call.door.metrics.show_compliance(of_service(call.context))
     except StoreUnavailable as error:
-        _log.warning("the duties of agents are those of the reading before: %s", error)  # a broken store is what metrics are read for
+        _log.warning(
+            "the duties of agents are those of the reading before: %s", error
+        )  # a broken store is what metrics are read for
     return Response(call.door.metrics.text(), headers={"Content-Type": metrics.MEDIA_TYPE})
 
 
@@ -75,7 +85,9 @@ def docs_page(call: Call) -> Response:
     """The documentation of every endpoint, for people. Needs nothing from outside."""
     document = call.request.app.state.document
     entries = pages.operations(document, pages.base_url(call.request))
-    return pages.page("docs.html", call.request, document=document, operations=entries, version=__version__)
+    return pages.page(
+        "docs.html", call.request, document=document, operations=entries, version=__version__
+    )
 
 
 def style_sheet(_call: Call) -> Response:
@@ -85,7 +97,9 @@ def style_sheet(_call: Call) -> Response:
 
 def list_tools(call: Call) -> ToolsListed:
     """The tools of this memory as the APIs of language models want them described."""
-    from ..client.tools import schemas  # here: what it needs to speak HTTP is no need of the server's
+    from ..client.tools import (
+        schemas,
+    )  # here: what it needs to speak HTTP is no need of the server's
 
     form = cast(ToolsQuery, call.parameters).format
     return ToolsListed(format=form, tools=schemas(form))
@@ -99,7 +113,10 @@ def llms_txt(call: Call) -> Response:
 
 
 def own_key(call: Call) -> OwnKey:
-    """What the key is told about itself: its account, whose memory is meant where a request names nobody, what it may do."""
+    """What the key is told about itself:
+
+    its account, whose memory is meant where a request names nobody, what it may do.
+    """
     caller = call.caller
     return OwnKey(
         account=caller.account_name,
@@ -114,6 +131,10 @@ def _is_local(request: Request) -> bool:
     """Whether it comes from this machine, and not through a proxy on it."""
     forwarded: Any = request.headers.get("forwarded") or request.headers.get("x-forwarded-for")
     try:
-        return not forwarded and request.client is not None and ip_address(request.client.host).is_loopback
+        return (
+            not forwarded
+            and request.client is not None
+            and ip_address(request.client.host).is_loopback
+        )
     except ValueError:
         return False

@@ -1,1 +1,4 @@
-"""`remembrancer install`: writes what agents need to use this memory into their own files, and takes it out again."""
+"""`remembrancer install`:
+
+writes what agents need to use this memory into their own files, and takes it out again.
+"""

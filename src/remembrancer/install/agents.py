@@ -1,4 +1,7 @@
-"""What each agent needs in which file of its own: hooks, the address of the tools, a skill or a part of AGENTS.md."""
+"""What each agent needs in which file of its own:
+
+hooks, the address of the tools, a skill or a part of AGENTS.md.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,13 @@ ROOT = Path(__file__).parents[3]  # of the repository, where the package is inst
 PROGRAM = "remembrancer_hook.py"
 NAME = "remembrancer"
 DEFAULT_URL = "http://127.0.0.1:8460"
-_TOOLS = {"claude-code": "Write|Edit|MultiEdit|NotebookEdit|Read|Bash", "codex": "Bash|apply_patch|Write|Edit"}
-_SECONDS = {  # before the agent gives a hook up; the program itself waits 8 seconds for each answer of the service
+_TOOLS = {
+    "claude-code": "Write|Edit|MultiEdit|NotebookEdit|Read|Bash",
+    "codex": "Bash|apply_patch|Write|Edit",
+}
+# before the agent gives a hook up; the program itself waits 8 seconds for each answer of the
+# service
+_SECONDS = {
     "SessionStart": 30,
     "UserPromptSubmit": 20,
     "PreToolUse": 60,
@@ -29,7 +37,17 @@ _SECONDS = {  # before the agent gives a hook up; the program itself waits 8 sec
     "PreCompact": 30,
     "SessionEnd": 20,
 }
-_EVENTS = {"claude-code": tuple(_SECONDS), "codex": ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "PreCompact")}
+_EVENTS = {
+    "claude-code": tuple(_SECONDS),
+    "codex": (
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "Stop",
+        "PreCompact",
+    ),
+}
 _CURSOR = (
     "sessionStart",
     "beforeSubmitPrompt",
@@ -46,7 +64,10 @@ _CURSOR_TOOLS = "Shell|Write|Edit|Delete|Read"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Where and what: `home` is the user's or the project's folder; `remove` takes everything out again."""
+    """Where and what:
+
+    `home` is the user's or the project's folder; `remove` takes everything out again.
+    """
 
     home: Path
     is_project: bool
@@ -55,7 +76,10 @@ class Wanted:
 
 
 def changes(agent: str, wanted: Wanted) -> list[Change]:
-    """What is to be changed for an agent; nothing when all is as it should be. Raises NotUnderstood, having changed nothing."""
+    """What is to be changed for an agent; nothing when all is as it should be.
+
+    Raises NotUnderstood, having changed nothing.
+    """
     made = AGENTS[agent](wanted)
     return [change for change in made if change.before != change.after]
 
@@ -63,43 +87,80 @@ def changes(agent: str, wanted: Wanted) -> list[Change]:
 def hook_command(agent: str, url: str) -> str:
     """The line that starts the hook program, with the Python that runs this."""
     program = folder() / "claude-code" / "hooks" / PROGRAM
-    words = [sys.executable, "-I", "-S", str(program), agent, *([url] if url != DEFAULT_URL else [])]
+    words = [
+        sys.executable,
+        "-I",
+        "-S",
+        str(program),
+        agent,
+        *([url] if url != DEFAULT_URL else []),
+    ]
     return shlex.join(words)
 
 
 def folder() -> Path:
-    """Where the files for agents lie: in the installed package, or in the repository it is run from."""
+    """Where the files for agents lie:
+
+    in the installed package, or in the repository it is run from.
+    """
     installed = Path(str(resources.files("remembrancer"))) / "integrations"
     return installed if installed.is_dir() else ROOT / "integrations"
 
 
 def _claude_code(wanted: Wanted) -> list[Change]:
     own = wanted.home / ".claude"
-    settings = own / ("settings.local.json" if wanted.is_project else "settings.json")  # it names programs of this machine
+    settings = own / (
+        "settings.local.json" if wanted.is_project else "settings.json"
+    )  # it names programs of this machine
     servers = wanted.home / (".mcp.json" if wanted.is_project else ".claude.json")
-    server = {"type": "http", "url": f"{wanted.url}/mcp", "headers": {"Authorization": "Bearer ${REMEMBRANCER_KEY}"}}
+    server = {
+        "type": "http",
+        "url": f"{wanted.url}/mcp",
+        "headers": {"Authorization": "Bearer ${REMEMBRANCER_KEY}"},
+    }
     skill = own / "skills" / "remembrancer-memory" / "SKILL.md"
-    return [_hooks(settings, "claude-code", wanted), _server(servers, server, wanted), _file(skill, wanted)]
+    return [
+        _hooks(settings, "claude-code", wanted),
+        _server(servers, server, wanted),
+        _file(skill, wanted),
+    ]
 
 
 def _codex(wanted: Wanted) -> list[Change]:
     own = wanted.home / ".codex"
     server = f'[mcp_servers.{NAME}]\nurl = {json.dumps(f"{wanted.url}/mcp")}\nbearer_token_env_var = "REMEMBRANCER_KEY"\n'
-    config = toml_change(own / "config.toml", None if wanted.remove else server, "mcp_servers", NAME)
+    config = toml_change(
+        own / "config.toml", None if wanted.remove else server, "mcp_servers", NAME
+    )
     return [_hooks(own / "hooks.json", "codex", wanted), config]
 
 
 def _cursor(wanted: Wanted) -> list[Change]:
     own = wanted.home / ".cursor"
-    server = {"url": f"{wanted.url}/mcp", "headers": {"Authorization": "Bearer ${env:REMEMBRANCER_KEY}"}}
+    server = {
+        "url": f"{wanted.url}/mcp",
+        "headers": {"Authorization": "Bearer ${env:REMEMBRANCER_KEY}"},
+    }
     made = [_cursor_hooks(own / "hooks.json", wanted), _server(own / "mcp.json", server, wanted)]
     if wanted.is_project:
-        part = resources.files("remembrancer.http").joinpath("templates", "agents", "recall.md").read_text("utf-8")
-        made.append(part_change(wanted.home / "AGENTS.md", None if wanted.remove else part, ("<!--", " -->")))
+        part = (
+            resources.files("remembrancer.http")
+            .joinpath("templates", "agents", "recall.md")
+            .read_text("utf-8")
+        )
+        made.append(
+            part_change(
+                wanted.home / "AGENTS.md", None if wanted.remove else part, ("<!--", " -->")
+            )
+        )
     return made
 
 
-AGENTS: Mapping[str, Callable[[Wanted], list[Change]]] = {"claude-code": _claude_code, "codex": _codex, "cursor": _cursor}
+AGENTS: Mapping[str, Callable[[Wanted], list[Change]]] = {
+    "claude-code": _claude_code,
+    "codex": _codex,
+    "cursor": _cursor,
+}
 
 
 def _hooks(path: Path, agent: str, wanted: Wanted) -> Change:
@@ -139,7 +200,9 @@ def _cursor_hooks(path: Path, wanted: Wanted) -> Change:
 
 
 def _put(hooks: dict[str, Any], event: str, ours: dict[str, Any] | None, path: Path) -> None:
-    """Our entry of an event in the place of an older one, else behind what others have; None takes it out."""
+    """Our entry of an event in the place of an older one, else behind what others have; None takes
+    it out.
+    """
     there = hooks.get(event, [])
     if not isinstance(there, list):
         raise NotUnderstood(f"{path}: `{event}` is no list. Nothing was written.")
@@ -168,7 +231,11 @@ def _without_ours(one: Any) -> Any:
     handlers = one.get("hooks")
     if not isinstance(handlers, list):
         return one
-    kept = [handler for handler in handlers if not (isinstance(handler, dict) and PROGRAM in str(handler.get("command", "")))]
+    kept = [
+        handler
+        for handler in handlers
+        if not (isinstance(handler, dict) and PROGRAM in str(handler.get("command", "")))
+    ]
     return {**one, "hooks": kept} if kept or not handlers else None
 
 

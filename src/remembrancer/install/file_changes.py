@@ -1,4 +1,7 @@
-"""Changes of other programs' files: shown as a diff first, then written all or none. What cannot be read is left alone."""
+"""Changes of other programs' files:
+
+shown as a diff first, then written all or none. What cannot be read is left alone.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,16 @@ NOWHERE = "/dev/null"  # as diffs call a file that is not there
 
 
 class NotUnderstood(ValueError):
-    """A file is not what it should be, so it was not touched; the message says which, where and what to do."""
+    """A file is not what it should be, so it was not touched; the message says which, where and
+    what to do.
+    """
 
 
 class Overtaken(RuntimeError):
-    """Somebody else wrote a file between the diff and the writing. Nothing was written; run the command again."""
+    """Somebody else wrote a file between the diff and the writing.
+
+    Nothing was written; run the command again.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +55,28 @@ def told(changes: Sequence[Change]) -> str:
         before, after = ("" if text is None else text for text in (change.before, change.after))
         name, there, will = str(change.path), change.before is not None, change.after is not None
         diff = difflib.unified_diff(
-            before.splitlines(keepends=True), after.splitlines(keepends=True), name if there else NOWHERE, name if will else NOWHERE
+            before.splitlines(keepends=True),
+            after.splitlines(keepends=True),
+            name if there else NOWHERE,
+            name if will else NOWHERE,
         )
-        lines += (line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in diff)
+        lines += (
+            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+            for line in diff
+        )
     return "".join(lines)
 
 
 def write(changes: Sequence[Change]) -> None:
-    """Carry the changes out: all are written beside their places first. Raises Overtaken and OSError, having changed nothing."""
+    """Carry the changes out:
+
+    all are written beside their places first. Raises Overtaken and OSError, having changed nothing.
+    """
     for change in changes:
         if text_of(change.path) != change.before:
-            raise Overtaken(f"{change.path} was changed by another program. Nothing was written; run the command again.")
+            raise Overtaken(
+                f"{change.path} was changed by another program. Nothing was written; run the command again."
+            )
     waiting: list[tuple[Path, Path]] = []
     try:
         for change in changes:
@@ -79,7 +98,9 @@ def write(changes: Sequence[Change]) -> None:
 
 
 def _fill(beside: Path, real: Path, text: str) -> None:
-    """Write the text into a new file next to where it belongs, as readable to others as the old one was."""
+    """Write the text into a new file next to where it belongs, as readable to others as the old one
+    was.
+    """
     real.parent.mkdir(parents=True, exist_ok=True)
     mode = real.stat().st_mode & 0o777 if real.exists() else 0o644
     with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:

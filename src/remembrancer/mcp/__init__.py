@@ -1,1 +1,4 @@
-"""The Model Context Protocol: the service as tools for agents, over HTTP and over standard input and output."""
+"""The Model Context Protocol:
+
+the service as tools for agents, over HTTP and over standard input and output.
+"""

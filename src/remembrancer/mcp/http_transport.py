@@ -1,4 +1,5 @@
-"""`/mcp`: the protocol over HTTP, with the same keys as every other path. Its tools go through the application's own endpoints.
+"""`/mcp`: the protocol over HTTP, with the same keys as every other path. Its tools go through the
+application's own endpoints.
 
 The SDK takes a second or two to load, so it is loaded when somebody first asks.
 """
@@ -31,7 +32,9 @@ SECONDS_MAX = 900.0  # for a tool; what bounds it are the endpoints' own limits
 
 
 class McpDoor:
-    """An ASGI application for POSTs to one path; nothing is kept between them, so there is no stream to GET and no session to DELETE."""
+    """An ASGI application for POSTs to one path; nothing is kept between them, so there is no
+    stream to GET and no session to DELETE.
+    """
 
     def __init__(self, door: Door) -> None:
         self.door = door
@@ -47,7 +50,9 @@ class McpDoor:
         request = Request(scope)
         try:
             self._check_origin(request)
-            scope["caller"] = await self.door.start(Where.WRITE, partial(self.door.caller, request.headers))
+            scope["caller"] = await self.door.start(
+                Where.WRITE, partial(self.door.caller, request.headers)
+            )
         except (Problem, StoreUnavailable) as error:
             await problems.respond(error, scope["request_id"])(scope, receive, send)
             return
@@ -55,7 +60,11 @@ class McpDoor:
         await manager.handle_request(scope, receive, send)
 
     def _check_origin(self, request: Request) -> None:
-        """The protocol wants it: a page of another place must not speak to a server on this machine. Only browsers send an Origin."""
+        """The protocol wants it:
+
+        a page of another place must not speak to a server on this machine. Only browsers send an
+        Origin.
+        """
         origin = request.headers.get("origin")
         if origin is None:
             return
@@ -80,7 +89,12 @@ class McpDoor:
         from .server import server
 
         bytes_max = self.door.context.settings.body_bytes_max
-        return StreamableHTTPSessionManager(server(self._talking), json_response=True, stateless=True, max_request_body_size=bytes_max)
+        return StreamableHTTPSessionManager(
+            server(self._talking),
+            json_response=True,
+            stateless=True,
+            max_request_body_size=bytes_max,
+        )
 
     async def _serve(self, manager: Any, ready: asyncio.Event) -> None:
         async with manager.run():
@@ -100,7 +114,13 @@ class McpDoor:
         assert self.inside is not None
         transport = httpx2.ASGITransport(app=self.inside, raise_app_exceptions=False)
         base = self.door.context.settings.public_url.rstrip("/") or pages.base_url(request)
-        async with AsyncClient("http://localhost", key, transport=transport, timeout_s=SECONDS_MAX, retry=Retry(times=0)) as client:
+        async with AsyncClient(
+            "http://localhost",
+            key,
+            transport=transport,
+            timeout_s=SECONDS_MAX,
+            retry=Retry(times=0),
+        ) as client:
             yield Talk(client=client, base=base, user_id=default_user_id(request.scope["caller"]))
 
     async def close(self) -> None:

@@ -30,14 +30,19 @@ INSTRUCTIONS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Talk:
-    """Who carries tools out: a client with the caller's key, whose that is, and the address people reach the service at."""
+    """Who carries tools out:
+
+    a client with the caller's key, whose that is, and the address people reach the service at.
+    """
 
     client: AsyncClient
     base: str
     user_id: str | None  # the key's own, where that is known
 
 
-Talking = Callable[[ServerRequestContext[Any, Any]], AbstractAsyncContextManager[Talk]]  # whoever asks
+Talking = Callable[
+    [ServerRequestContext[Any, Any]], AbstractAsyncContextManager[Talk]
+]  # whoever asks
 
 
 def server(talking: Talking) -> Server[Any]:
@@ -46,40 +51,79 @@ def server(talking: Talking) -> Server[Any]:
     async def list_tools(_: Any, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_described(tool) for tool in TOOLS])
 
-    async def call_tool(asking: ServerRequestContext[Any, Any], asked: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(
+        asking: ServerRequestContext[Any, Any], asked: types.CallToolRequestParams
+    ) -> types.CallToolResult:
         tool = BY_NAME.get(asked.name)
         if tool is None:
-            raise MCPError(types.INVALID_PARAMS, f"There is no tool {asked.name!r}; there are {', '.join(BY_NAME)}.")
+            raise MCPError(
+                types.INVALID_PARAMS,
+                f"There is no tool {asked.name!r}; there are {', '.join(BY_NAME)}.",
+            )
         async with talking(asking) as talk:
             return await _called(tool, talk, asked.arguments or {})
 
-    async def list_prompts(_: Any, __: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+    async def list_prompts(
+        _: Any, __: types.PaginatedRequestParams | None
+    ) -> types.ListPromptsResult:
         about = "The rules of this memory with its service lines and seal, and what the user added to them."
-        whose = types.PromptArgument(name="user_id", description="Whose; the key's own when not said.", required=False)
+        whose = types.PromptArgument(
+            name="user_id", description="Whose; the key's own when not said.", required=False
+        )
         return types.ListPromptsResult(
-            prompts=[types.Prompt(name=CONSTITUTION, title="Constitution", description=about, arguments=[whose])]
+            prompts=[
+                types.Prompt(
+                    name=CONSTITUTION, title="Constitution", description=about, arguments=[whose]
+                )
+            ]
         )
 
-    async def get_prompt(asking: ServerRequestContext[Any, Any], asked: types.GetPromptRequestParams) -> types.GetPromptResult:
+    async def get_prompt(
+        asking: ServerRequestContext[Any, Any], asked: types.GetPromptRequestParams
+    ) -> types.GetPromptResult:
         if asked.name != CONSTITUTION:
-            raise MCPError(types.INVALID_PARAMS, f"There is no prompt {asked.name!r}; there is {CONSTITUTION}.")
+            raise MCPError(
+                types.INVALID_PARAMS, f"There is no prompt {asked.name!r}; there is {CONSTITUTION}."
+            )
         async with talking(asking) as talk, _told():
-            user_id = (asked.arguments or {}).get("user_id") or talk.user_id or (await talk.client.own_key()).user_id
+            user_id = (
+                (asked.arguments or {}).get("user_id")
+                or talk.user_id
+                or (await talk.client.own_key()).user_id
+            )
             text = (await talk.client.get_prompt(PromptQuery(user_id=user_id))).prompt
-        return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=types.TextContent(text=text))])
+        return types.GetPromptResult(
+            messages=[types.PromptMessage(role="user", content=types.TextContent(text=text))]
+        )
 
-    async def list_resources(_: Any, __: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+    async def list_resources(
+        _: Any, __: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
         about = "What to know before the first turn: rules, map, critical facts, lessons; as start_pack gives it."
         return types.ListResourcesResult(
-            resources=[types.Resource(uri=START, name="start", title="Start pack", description=about, mime_type="text/plain")]
+            resources=[
+                types.Resource(
+                    uri=START,
+                    name="start",
+                    title="Start pack",
+                    description=about,
+                    mime_type="text/plain",
+                )
+            ]
         )
 
-    async def read_resource(asking: ServerRequestContext[Any, Any], asked: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(
+        asking: ServerRequestContext[Any, Any], asked: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         if str(asked.uri) != START:
-            raise MCPError(types.INVALID_PARAMS, f"There is no resource {str(asked.uri)!r}; there is {START}.")
+            raise MCPError(
+                types.INVALID_PARAMS, f"There is no resource {str(asked.uri)!r}; there is {START}."
+            )
         async with talking(asking) as talk, _told():
             text = (await talk.client.get_start_pack()).prompt_text
-        return types.ReadResourceResult(contents=[types.TextResourceContents(uri=START, mime_type="text/plain", text=text)])
+        return types.ReadResourceResult(
+            contents=[types.TextResourceContents(uri=START, mime_type="text/plain", text=text)]
+        )
 
     return Server(
         "remembrancer",
@@ -108,7 +152,11 @@ def _described(tool: Tool) -> types.Tool:
 
 
 async def _called(tool: Tool, talk: Talk, arguments: dict[str, Any]) -> types.CallToolResult:
-    """What came of a call. What the agent can mend is told in the result, as the protocol wants it, so that the model reads it."""
+    """What came of a call.
+
+    What the agent can mend is told in the result, as the protocol wants it, so that the model reads
+    it.
+    """
     try:
         answer = await acall_tool(talk.client, tool.name, arguments, talk.base, talk.user_id)
     except ArgumentsUnfit as error:
@@ -116,7 +164,9 @@ async def _called(tool: Tool, talk: Talk, arguments: dict[str, Any]) -> types.Ca
     except ClientError as error:
         return _refused(_reason(error))
     text = tool.shows(answer) if tool.shows else answer.model_dump_json()
-    return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=answer.model_dump(mode="json"))
+    return types.CallToolResult(
+        content=[types.TextContent(text=text)], structured_content=answer.model_dump(mode="json")
+    )
 
 
 def _refused(why: str) -> types.CallToolResult:

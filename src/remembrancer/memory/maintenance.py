@@ -1,6 +1,8 @@
-"""What the service does by itself, between requests: derive events anew after the embedder changed, warm indexes up.
+"""What the service does by itself, between requests: derive events anew after the embedder changed,
+warm indexes up.
 
-Search goes on meanwhile with what is there: an event without a vector of the embedder in force is found by its words.
+Search goes on meanwhile with what is there: an event without a vector of the embedder in force is
+found by its words.
 """
 
 from __future__ import annotations
@@ -20,21 +22,28 @@ from ..store import Row, StoreUnavailable, Transaction, embedder_id
 from .recall import postgresql_index as database_index
 from .spaces import SQL, row_id, space_of, view_of
 
-BATCH = 16  # events derived anew at a time: a search waits for their embedding, tens of milliseconds at most
-FIRST_LOOK = 256  # events of a space renewed before its index is read anew; then twice as many each time
+# events derived anew at a time: a search waits for their embedding, tens of milliseconds at most
+BATCH = 16
+FIRST_LOOK = (
+    256  # events of a space renewed before its index is read anew; then twice as many each time
+)
 WARM_EVENTS_MAX = 200_000  # indexes of the newest spaces are read at start, up to so many events
 WARM_SPACES_MAX = 1_000
 RETRY_SECONDS = 5.0
-LOOK_AGAIN_SECONDS = 60.0  # another process, such as an import with other settings, may have written stale events
+LOOK_AGAIN_SECONDS = (
+    60.0  # another process, such as an import with other settings, may have written stale events
+)
 
 _log = logging.getLogger(__name__)
 
 
 class Upkeep:
-    """Renews what is stale, batch by batch. `start` does it in a thread of its own; `step` does one batch, here and now.
+    """Renews what is stale, batch by batch. `start` does it in a thread of its own; `step` does one
+    batch, here and now.
 
-    Indexes learn of renewed vectors by their space's revision. It goes up in the very transaction that renews the last
-    stale event of a space, so that a process killed in between leaves no index behind the rows.
+    Indexes learn of renewed vectors by their space's revision. It goes up in the very transaction
+    that renews the last stale event of a space, so that a process killed in between leaves no index
+    behind the rows.
     """
 
     def __init__(self, context: Context) -> None:
@@ -48,7 +57,9 @@ class Upkeep:
         """Begin in the background."""
         self._threads = [
             threading.Thread(target=self._run, name="remembrancer-upkeep", daemon=True),
-            threading.Thread(target=self._read_all_wanted, name="remembrancer-reading", daemon=True),
+            threading.Thread(
+                target=self._read_all_wanted, name="remembrancer-reading", daemon=True
+            ),
         ]
         for thread in self._threads:
             thread.start()
@@ -61,11 +72,14 @@ class Upkeep:
             thread.join()
 
     def step(self) -> bool:
-        """Renew one batch of stale events, else of stale cubes, else take one step of database_index.py; False when all was done.
+        """Renew one batch of stale events, else of stale cubes, else take one step of
+        database_index.py; False when all was done.
 
         False too when another server is at it. Raises StoreUnavailable, EmbedderUnavailable.
         """
-        with self._context.store.alone("upkeep", wait=False) as is_ours:  # servers at once would derive the same
+        with self._context.store.alone(
+            "upkeep", wait=False
+        ) as is_ours:  # servers at once would derive the same
             return is_ours and self._step()
 
     def _step(self) -> bool:
@@ -75,28 +89,43 @@ class Upkeep:
         derived = derive(self._context.embedder, [_said(row) for row in stale])
         unseen = self._unseen + Counter(space_of(row.id) for row in stale)
         for account_id in dict.fromkeys(row.account_id for row in stale):
-            renewed = [(row, new) for row, new in zip(stale, derived, strict=True) if row.account_id == account_id]
+            renewed = [
+                (row, new)
+                for row, new in zip(stale, derived, strict=True)
+                if row.account_id == account_id
+            ]
             # Not flushed: what a power cut takes is derived once more.
-            revised = self._context.store.write(partial(self._renew, account_id, renewed, unseen), account_id=account_id, flush=False)
+            revised = self._context.store.write(
+                partial(self._renew, account_id, renewed, unseen),
+                account_id=account_id,
+                flush=False,
+            )
             for space in revised:
                 self._look[space] = 2 * max(unseen.pop(space), FIRST_LOOK)
         self._unseen = unseen
         return True
 
     def warm(self) -> None:
-        """Read the indexes of the newest spaces and load the detector of secrets, so that the first requests are as quick as the next."""
+        """Read the indexes of the newest spaces and load the detector of secrets, so that the first
+        requests are as quick as the next.
+        """
         self._warm_spaces()
         secrets.load()  # last: most turns need no rules
 
     def read_wanted(self) -> None:
-        """Read into memory the spaces that the database was asked about meanwhile. Raises StoreUnavailable."""
+        """Read into memory the spaces that the database was asked about meanwhile.
+
+        Raises StoreUnavailable.
+        """
         for wanted in self._context.shelf.wanted():
             if not self._stop.is_set():
                 self._warm(*cast("tuple[int, int]", wanted))
 
     def _warm_spaces(self) -> None:
         left = WARM_EVENTS_MAX
-        for space in self._context.store.read(lambda tx: tx.all(SQL.spaces_newest, most=WARM_SPACES_MAX)):
+        for space in self._context.store.read(
+            lambda tx: tx.all(SQL.spaces_newest, most=WARM_SPACES_MAX)
+        ):
             if self._stop.is_set():
                 return
             if space.events_made <= left:
@@ -109,7 +138,9 @@ class Upkeep:
             if space is not None:
                 view_of(self._context, tx, space)
 
-        self._context.store.read(read, account_id=account_id)  # one each: a snapshot held for long keeps the log of writes growing
+        self._context.store.read(
+            read, account_id=account_id
+        )  # one each: a snapshot held for long keeps the log of writes growing
 
     def _run(self) -> None:
         work = self.warm
@@ -141,20 +172,39 @@ class Upkeep:
         embedder = embedder_id(tx, derived_by(self._context.embedder), make=False)
         return tx.all(SQL.stale, embedder=embedder, most=BATCH)
 
-    def _renew(self, account_id: int, renewed: list[tuple[Row, Derived]], unseen: Counter[int], tx: Transaction) -> list[int]:
-        """Write what was derived of an account's events; gives the spaces whose indexes are to be read anew."""
+    def _renew(
+        self,
+        account_id: int,
+        renewed: list[tuple[Row, Derived]],
+        unseen: Counter[int],
+        tx: Transaction,
+    ) -> list[int]:
+        """Write what was derived of an account's events; gives the spaces whose indexes are to be
+        read anew.
+        """
         number = embedder_id(tx, renewed[0][1].by, make=True)
         for row, new in renewed:  # one erased meanwhile is not there to be set
             tx.run(SQL.set_index, id=row.id, words=new.words, vectors=new.vectors, embedder=number)
         due = []
         for space in sorted({space_of(row.id) for row, _ in renewed}):
-            database_index.take_again(self._context, tx, account_id, space, [row.id for row, _ in renewed if space_of(row.id) == space])
+            database_index.take_again(
+                self._context,
+                tx,
+                account_id,
+                space,
+                [row.id for row, _ in renewed if space_of(row.id) == space],
+            )
             span = {"low": row_id(space, 0), "high": row_id(space + 1, 0)}
-            if unseen[space] >= self._look.get(space, FIRST_LOOK) or not tx.the(SQL.is_stale, embedder=number, **span).found:
+            if (
+                unseen[space] >= self._look.get(space, FIRST_LOOK)
+                or not tx.the(SQL.is_stale, embedder=number, **span).found
+            ):
                 tx.run(SQL.revise_space, space_id=space)
                 due.append(space)
         return due
 
 
 def _said(row: Row) -> Said:
-    return Said(query=row.query, response=row.response, topic=row.topic, occurred_ms=row.occurred_ms)
+    return Said(
+        query=row.query, response=row.response, topic=row.topic, occurred_ms=row.occurred_ms
+    )

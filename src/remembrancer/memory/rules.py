@@ -1,4 +1,7 @@
-"""What is due and what is owed, decided from counts alone: no store, no clock. `docs/reference/duties.md` shows every case."""
+"""What is due and what is owed, decided from counts alone:
+
+no store, no clock. `docs/reference/duties.md` shows every case.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,9 @@ def is_l1_due(turns: int, turns_summarised: int) -> bool:
 
 
 def is_l2_due(l1_count: int, l1_mapped: int) -> bool:
-    """Whether a space with so many L1s, of which its newest map knows so many, wants its map made anew."""
+    """Whether a space with so many L1s, of which its newest map knows so many, wants its map made
+    anew.
+    """
     return l1_count - l1_mapped >= L2_SUMMARIES
 
 

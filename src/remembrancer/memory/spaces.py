@@ -1,7 +1,8 @@
 """The search index of a space, brought up to date from its rows before each search.
 
-Every search looks at the space's row first. Whatever was written since the last one, by this process or another, is
-read and taken in; so an answered write is in the very next search, and nothing has to be told to anybody.
+Every search looks at the space's row first. Whatever was written since the last one, by this
+process or another, is read and taken in; so an answered write is in the very next search, and
+nothing has to be told to anybody.
 """
 
 from __future__ import annotations
@@ -43,13 +44,22 @@ def _fill(context: Context, tx: Transaction, index: SpaceIndex, space: Row) -> N
         span = {"low": row_id(space.id, low), "high": row_id(space.id, high)}
         rows = tx.all(SQL.index_rows, embedder=embedder, **span)
         coded = [(number_of(row[0]), *row[1:]) for row in rows]
-        index.add(unpack_mended(coded, context.embedder.dimensions, lambda number: said_at(tx, row_id(space.id, number))), high)
+        index.add(
+            unpack_mended(
+                coded,
+                context.embedder.dimensions,
+                lambda number: said_at(tx, row_id(space.id, number)),
+            ),
+            high,
+        )
 
 
 def said_at(tx: Transaction, row: int) -> Said:
     """The turn kept at `row`, as it was said."""
     event = tx.all(SQL.event_texts, low=row, high=row + 1)[0]
-    return Said(query=event.query, response=event.response, topic=event.topic, occurred_ms=event.occurred_ms)
+    return Said(
+        query=event.query, response=event.response, topic=event.topic, occurred_ms=event.occurred_ms
+    )
 
 
 def milliseconds(when: datetime | None, otherwise: int) -> int:

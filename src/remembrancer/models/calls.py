@@ -1,7 +1,8 @@
-"""Asking models: one after another, each tried again where that may help, within the budget of the request; every try counted.
+"""Asking models: one after another, each tried again where that may help, within the budget of the
+request; every try counted.
 
-All calls of the process share an event loop in a thread of its own: only there can a deadline end anything, a slow name server and an
-endpoint that sends a byte a second included.
+All calls of the process share an event loop in a thread of its own: only there can a deadline end
+anything, a slow name server and an endpoint that sends a byte a second included.
 """
 
 from __future__ import annotations
@@ -18,7 +19,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..settings import Settings
 from .openai_endpoint import Fault, Manners, call
-from .port import Budget, Message, ModelFailed, OnText, Question, Reason, Reply, Said, Slot, Try, tokens_of
+from .port import (
+    Budget,
+    Message,
+    ModelFailed,
+    OnText,
+    Question,
+    Reason,
+    Reply,
+    Said,
+    Slot,
+    Try,
+    tokens_of,
+)
 from .slots import SLOTS, Target, targets_of
 
 if TYPE_CHECKING:
@@ -37,7 +50,9 @@ class ConfiguredModels:
     def __init__(self, settings: Settings, mask: Callable[[str], str]) -> None:
         """`mask` takes the secrets out of a text. Raises SettingInvalid."""
         self._settings, self._mask = settings, mask
-        self.targets: dict[Slot, tuple[Target, ...]] = {slot: targets_of(settings, slot) for slot in SLOTS}
+        self.targets: dict[Slot, tuple[Target, ...]] = {
+            slot: targets_of(settings, slot) for slot in SLOTS
+        }
         self._manners: dict[tuple[str, str], Manners] = {}
         self._watchers: list[Callable[[Try], None]] = []
         self._lock = threading.Lock()
@@ -67,20 +82,31 @@ class ConfiguredModels:
             question,
             messages=tuple(Message(m.role, self._mask(m.content)) for m in question.messages),
             tokens_max=question.tokens_max or self._settings.model_tokens_max,
-            temperature=self._settings.model_temperature if question.temperature is None else question.temperature,
+            temperature=self._settings.model_temperature
+            if question.temperature is None
+            else question.temperature,
         )
         tries: list[Try] = []
         for place, target in enumerate(targets):
-            share = budget.seconds_left / (len(targets) - place)  # a model that hangs leaves time for the next
-            reply = self._ask_one(target, question, Budget(seconds=share, calls=TRIES), budget, tries, on_text)
+            share = budget.seconds_left / (
+                len(targets) - place
+            )  # a model that hangs leaves time for the next
+            reply = self._ask_one(
+                target, question, Budget(seconds=share, calls=TRIES), budget, tries, on_text
+            )
             if reply is not None:
                 return reply
         spent: Reason = "budget" if budget.seconds_left else "timeout"
         raise ModelFailed(cast(Reason, tries[-1].outcome) if tries else spent, tuple(tries))
 
-    def check(self, target: Target, question: Question, seconds: float, on_text: OnText | None = None) -> tuple[Said | None, Try]:
+    def check(
+        self, target: Target, question: Question, seconds: float, on_text: OnText | None = None
+    ) -> tuple[Said | None, Try]:
         """Call one model once: its answer, if any, and how it went. For trying out."""
-        asked = replace(question, messages=tuple(Message(m.role, self._mask(m.content)) for m in question.messages))
+        asked = replace(
+            question,
+            messages=tuple(Message(m.role, self._mask(m.content)) for m in question.messages),
+        )
         said, tried, _ = self._try(target, asked, seconds, on_text)
         return said, tried
 
@@ -88,47 +114,96 @@ class ConfiguredModels:
         return tuple(target for target in self.targets[slot] if outside or not target.is_outside)
 
     def _ask_one(
-        self, target: Target, question: Question, own: Budget, budget: Budget, tries: list[Try], on_text: OnText | None
+        self,
+        target: Target,
+        question: Question,
+        own: Budget,
+        budget: Budget,
+        tries: list[Try],
+        on_text: OnText | None,
     ) -> Reply | None:
-        """The answer of one model, tried again where that may help; None when it gives none. Adds to `tries`."""
+        """The answer of one model, tried again where that may help; None when it gives none.
+
+        Adds to `tries`.
+        """
         while own.calls_left and budget.calls_left and own.seconds_left:
             own.calls_left -= 1
             budget.calls_left -= 1
             said, tried, retry_s = self._try(target, question, own.seconds_left, on_text)
             tries.append(tried)
             if said is not None:
-                return Reply(text=said.text, model=target.model, tries=tuple(tries), is_cut=said.is_cut)
+                return Reply(
+                    text=said.text, model=target.model, tries=tuple(tries), is_cut=said.is_cut
+                )
             if on_text is not None:
                 on_text(None)
             if tried.outcome == "stopped":
                 raise ModelFailed("stopped", tuple(tries))
-            if retry_s is None or retry_s > RETRY_AFTER_MAX or not own.calls_left or not budget.calls_left:
+            if (
+                retry_s is None
+                or retry_s > RETRY_AFTER_MAX
+                or not own.calls_left
+                or not budget.calls_left
+            ):
                 break
             time.sleep(min(max(retry_s, PAUSE_SECONDS), own.seconds_left))
         return None
 
-    def _try(self, target: Target, question: Question, seconds: float, on_text: OnText | None) -> tuple[Said | None, Try, float | None]:
+    def _try(
+        self, target: Target, question: Question, seconds: float, on_text: OnText | None
+    ) -> tuple[Said | None, Try, float | None]:
         started = time.perf_counter()
         said, outcome, detail, retry_s = None, "ok", "", None
         manners = self._manners.setdefault((target.model, target.base_url), Manners())
         try:
-            said = self._in_loop(lambda client, tell: _bounded(seconds, call(client, target, question, manners, tell)), on_text)
+            said = self._in_loop(
+                lambda client, tell: _bounded(
+                    seconds, call(client, target, question, manners, tell)
+                ),
+                on_text,
+            )
         except Fault as fault:
             outcome, detail, retry_s = fault.reason, self._mask(fault.detail), fault.retry_s
         except CancelledError:
             outcome, detail = "stopped", "the service is stopping"
-        spent = {"prompt_tokens": said.prompt_tokens, "completion_tokens": said.completion_tokens} if said else {}
-        if said is None and outcome in ("empty", "cut_off", "too_large", "garbled"):  # it was read all the same
+        spent = (
+            {"prompt_tokens": said.prompt_tokens, "completion_tokens": said.completion_tokens}
+            if said
+            else {}
+        )
+        if said is None and outcome in (
+            "empty",
+            "cut_off",
+            "too_large",
+            "garbled",
+        ):  # it was read all the same
             spent = {"prompt_tokens": sum(tokens_of(m.content) for m in question.messages)}
         ms = (time.perf_counter() - started) * 1000
-        tried = Try(slot=question.slot, model=target.model, outcome=outcome, ms=round(ms, 1), detail=detail, **spent)
+        tried = Try(
+            slot=question.slot,
+            model=target.model,
+            outcome=outcome,
+            ms=round(ms, 1),
+            detail=detail,
+            **spent,
+        )
         if said is None:
-            _log.warning("model %s of slot %s gave no answer: %s (%s)", target.model, question.slot, outcome, detail)
+            _log.warning(
+                "model %s of slot %s gave no answer: %s (%s)",
+                target.model,
+                question.slot,
+                outcome,
+                detail,
+            )
         for watcher in self._watchers:
             watcher(tried)
         return said, tried, retry_s
 
-    def _in_loop(self, work: Callable[[Any, OnText | None], Coroutine[Any, Any, Said]], on_text: OnText | None) -> Said:
+    def _in_loop(
+        self,
+        work: Callable[[Any, OnText | None], Coroutine[Any, Any, Said]],
+        on_text: OnText | None,
+    ) -> Said:
         """Do it in the loop, and tell the pieces here, in the caller's thread."""
         with self._lock:
             self._loop = self._loop or _Loop()
@@ -164,7 +239,9 @@ class _Loop:
         self._thread = threading.Thread(target=self._run, name="models", daemon=True)
         self._thread.start()
 
-    def start(self, work: Callable[[httpx2.AsyncClient], Coroutine[Any, Any, Said]]) -> Future[Said]:
+    def start(
+        self, work: Callable[[httpx2.AsyncClient], Coroutine[Any, Any, Said]]
+    ) -> Future[Said]:
         async def run() -> Said:
             return await work(self._open())
 
@@ -184,8 +261,11 @@ class _Loop:
 
         if self._client is None:
             limits = httpx2.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=8)
-            # No proxies and passwords from the environment: what an address says is where the text goes.
-            self._client = httpx2.AsyncClient(timeout=None, limits=limits, trust_env=False, follow_redirects=False)
+            # No proxies and passwords from the environment: what an address says is where the text
+            # goes.
+            self._client = httpx2.AsyncClient(
+                timeout=None, limits=limits, trust_env=False, follow_redirects=False
+            )
         return self._client
 
     def _run(self) -> None:

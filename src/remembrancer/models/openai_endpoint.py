@@ -1,4 +1,7 @@
-"""One call of one endpoint that speaks OpenAI's chat completions: sent, bounded, read, and every fault told by a word."""
+"""One call of one endpoint that speaks OpenAI's chat completions:
+
+sent, bounded, read, and every fault told by a word.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ _OPTIONAL = ("max_tokens", "temperature", "stream_options", "response_format")
 
 
 class Fault(Exception):
-    """A call that gave no answer. `retry_s`: when to try the same endpoint again, None for never."""
+    """A call that gave no answer.
+
+    `retry_s`: when to try the same endpoint again, None for never.
+    """
 
     def __init__(self, reason: Reason, detail: str, retry_s: float | None = None) -> None:
         self.reason: Reason = reason
@@ -37,14 +43,22 @@ class Manners(set[str]):
     """What an endpoint does not take, learned from its refusals; one a target."""
 
 
-def body_of(target: Target, question: Question, manners: Manners, *, streamed: bool) -> dict[str, Any]:
+def body_of(
+    target: Target, question: Question, manners: Manners, *, streamed: bool
+) -> dict[str, Any]:
     """The request's body, without what the endpoint does not take."""
-    body: dict[str, Any] = {"model": target.model, "messages": [{"role": m.role, "content": m.content} for m in question.messages]}
+    body: dict[str, Any] = {
+        "model": target.model,
+        "messages": [{"role": m.role, "content": m.content} for m in question.messages],
+    }
     body["max_completion_tokens" if "max_tokens" in manners else "max_tokens"] = question.tokens_max
     if "temperature" not in manners:
         body["temperature"] = question.temperature
     if question.schema is not None and "response_format" not in manners:
-        body["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": question.schema}}
+        body["response_format"] = {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "strict": True, "schema": question.schema},
+        }
     if streamed:
         body["stream"] = True
         if "stream_options" not in manners:
@@ -52,25 +66,45 @@ def body_of(target: Target, question: Question, manners: Manners, *, streamed: b
     return body
 
 
-async def call(client: httpx2.AsyncClient, target: Target, question: Question, manners: Manners, on_text: OnText | None) -> Said:
+async def call(
+    client: httpx2.AsyncClient,
+    target: Target,
+    question: Question,
+    manners: Manners,
+    on_text: OnText | None,
+) -> Said:
     """One answer. Raises Fault; the caller bounds the time."""
     import httpx2
 
     while True:
-        headers = {"Accept": "text/event-stream" if on_text else "application/json", "Accept-Encoding": "identity"}
+        headers = {
+            "Accept": "text/event-stream" if on_text else "application/json",
+            "Accept-Encoding": "identity",
+        }
         if target.key:
             headers["Authorization"] = f"Bearer {target.key}"
         body = body_of(target, question, manners, streamed=on_text is not None)
         try:
-            async with client.stream("POST", f"{target.base_url}/chat/completions", json=body, headers=headers) as response:
+            async with client.stream(
+                "POST", f"{target.base_url}/chat/completions", json=body, headers=headers
+            ) as response:
                 if response.status_code == 200:
                     return await _read(response, question, on_text)
                 told = _told(await _start(response))
-                unknown = next((name for name in _OPTIONAL if name in told and name not in manners and name in body), None)
+                unknown = next(
+                    (
+                        name
+                        for name in _OPTIONAL
+                        if name in told and name not in manners and name in body
+                    ),
+                    None,
+                )
                 if response.status_code not in (400, 422) or unknown is None:
                     raise _fault(response, told)
                 manners.add(unknown)
-        except httpx2.RequestError as error:  # what httpx2 says of it names the address, never the key
+        except (
+            httpx2.RequestError
+        ) as error:  # what httpx2 says of it names the address, never the key
             raise Fault("unreachable", f"{type(error).__name__}: {error}", 0.0) from error
 
 
@@ -81,7 +115,11 @@ def _fault(response: httpx2.Response, told: str) -> Fault:
         return Fault("refused", detail)
     if status == 429:
         return Fault("busy", detail, _retry_after(response))
-    return Fault("broken", detail, _retry_after(response)) if status >= 500 else Fault("rejected", detail)
+    return (
+        Fault("broken", detail, _retry_after(response))
+        if status >= 500
+        else Fault("rejected", detail)
+    )
 
 
 def _retry_after(response: httpx2.Response) -> float:
@@ -103,7 +141,11 @@ def _told(text: str) -> str:
     said: Any = text
     try:
         error = json.loads(text)["error"]
-        said = " ".join(str(error.get(part) or "") for part in ("message", "param")) if isinstance(error, dict) else error
+        said = (
+            " ".join(str(error.get(part) or "") for part in ("message", "param"))
+            if isinstance(error, dict)
+            else error
+        )
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
     line = " ".join("".join(c if c.isprintable() else " " for c in str(said)).split())
@@ -158,7 +200,9 @@ def _content(message: Any) -> str:
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     if content is not None and not isinstance(content, str):
         raise Fault("garbled", "200, but its content is no text")
-    return (content or "").encode("utf-8", "replace").decode().replace("\x00", "")  # a lone surrogate is no text
+    return (
+        (content or "").encode("utf-8", "replace").decode().replace("\x00", "")
+    )  # a lone surrogate is no text
 
 
 def _whole(raw: bytes, question: Question) -> Said:
@@ -166,17 +210,25 @@ def _whole(raw: bytes, question: Question) -> Said:
     choice = _choice(found)
     if choice is None:
         raise Fault("empty", "200, but no choices")
-    return _said(_content(choice.get("message")), found.get("usage"), question, choice.get("finish_reason"))
+    return _said(
+        _content(choice.get("message")), found.get("usage"), question, choice.get("finish_reason")
+    )
 
 
 def _said(text: str, usage: Any, question: Question, finish: Any) -> Said:
     counts = usage if isinstance(usage, dict) else {}
     asked = sum(tokens_of(message.content) for message in question.messages)
     spent = {"prompt_tokens": asked, "completion_tokens": tokens_of(text)}
-    spent |= {name: n for name in spent if type(n := counts.get(name)) is int and 0 <= n <= 100_000_000}
+    spent |= {
+        name: n for name in spent if type(n := counts.get(name)) is int and 0 <= n <= 100_000_000
+    }
     clean = _THINKING.sub("", text, count=1) if text.lstrip().startswith(_THINKS) else text
     if not clean.strip():
-        raise Fault("empty", "200, but no text" + (": all of its tokens went into thinking" if finish == "length" else ""))
+        raise Fault(
+            "empty",
+            "200, but no text"
+            + (": all of its tokens went into thinking" if finish == "length" else ""),
+        )
     return Said(text=clean.strip(), is_cut=finish == "length", **spent)
 
 
@@ -217,7 +269,10 @@ async def _streamed(response: httpx2.Response, question: Question, on_text: OnTe
 
 
 class _Aloud:
-    """Passes a text on in pieces, without what a model thinks aloud before it. Each character is looked at a few times, however long."""
+    """Passes a text on in pieces, without what a model thinks aloud before it.
+
+    Each character is looked at a few times, however long.
+    """
 
     def __init__(self, on_text: OnText) -> None:
         self._on_text, self._held = on_text, ""

@@ -1,4 +1,6 @@
-"""The port: what is asked of a model, what it answers, what it may cost, and the one way in which it fails."""
+"""The port: what is asked of a model, what it answers, what it may cost, and the one way in which
+it fails.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ WHY: Mapping[str, str] = {
     "budget": "no more calls were allowed",
     "stopped": "the service is stopping",
 }
-OnText: TypeAlias = Callable[[str | None], None]  # the next piece of a text; None: what was said so far is void, it begins anew
+OnText: TypeAlias = Callable[
+    [str | None], None
+]  # the next piece of a text; None: what was said so far is void, it begins anew
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +63,18 @@ class Question:
     messages: tuple[Message, ...]
     tokens_max: int | None = None
     temperature: float | None = None
-    schema: Mapping[str, Any] | None = None  # JSON schema that the answer is to fit, where the endpoint can do that
+    schema: Mapping[str, Any] | None = (
+        None  # JSON schema that the answer is to fit, where the endpoint can do that
+    )
     outside: bool = True  # False: only models on this machine may read it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Try:
-    """One call of one model. `outcome` is `ok` or a reason; `detail` is for the operator, not for callers."""
+    """One call of one model.
+
+    `outcome` is `ok` or a reason; `detail` is for the operator, not for callers.
+    """
 
     slot: Slot
     model: str
@@ -78,7 +87,10 @@ class Try:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What one model answered. Tokens are the endpoint's count, else about a quarter of the characters."""
+    """What one model answered.
+
+    Tokens are the endpoint's count, else about a quarter of the characters.
+    """
 
     text: str
     prompt_tokens: int
@@ -108,7 +120,9 @@ class ModelFailed(Exception):
 class Budget:
     """What one request may spend on models, over all its questions. Used by one thread."""
 
-    def __init__(self, *, seconds: float, calls: int, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, *, seconds: float, calls: int, now: Callable[[], float] = time.monotonic
+    ) -> None:
         self._now = now
         self.ends, self.calls_left = now() + seconds, calls
 
@@ -131,7 +145,8 @@ class Models(Protocol):
         ...
 
     def ask(self, question: Question, budget: Budget, on_text: OnText | None = None) -> Reply:
-        """Ask the models of the slot, one after another, until one answers; `on_text` is told the answer piece by piece.
+        """Ask the models of the slot, one after another, until one answers; `on_text` is told the
+        answer piece by piece.
 
         Raises ModelFailed.
         """

@@ -12,7 +12,9 @@ from ..settings import PREFIX, SettingInvalid, Settings
 from .port import Slot
 
 SLOTS: tuple[Slot, ...] = get_args(Slot)
-_NAMED = re.compile(r"(?P<model>[^\s,]+)@(?P<url>https?://[^\s,]+)")  # greedy: a model's name may hold an @
+_NAMED = re.compile(
+    r"(?P<model>[^\s,]+)@(?P<url>https?://[^\s,]+)"
+)  # greedy: a model's name may hold an @
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,17 +61,28 @@ def targets_of(settings: Settings, slot: Slot) -> tuple[Target, ...]:
     if len(given) == 1 and len({_origin(url) for url in urls}) == 1:
         given *= len(urls)
     if len(given) != len(urls):
-        raise SettingInvalid(f"`{name}_KEY` must hold as many keys as `{name}` has models, with commas between; one of them may be empty.")
+        raise SettingInvalid(
+            f"`{name}_KEY` must hold as many keys as `{name}` has models, with commas between; one of them may be empty."
+        )
     if any(not key.isascii() or not (key or "-").isprintable() or " " in key for key in given):
         raise SettingInvalid(f"`{name}_KEY` holds something that is no key.")
     models = [match["model"] for match in named if match]
-    return tuple(Target(model=model, base_url=url, key=key) for model, url, key in zip(models, urls, given, strict=True))
+    return tuple(
+        Target(model=model, base_url=url, key=key)
+        for model, url, key in zip(models, urls, given, strict=True)
+    )
 
 
 def _is_usable(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        return bool(parts.hostname) and parts.port != 0 and "@" not in parts.netloc and not parts.query and not parts.fragment
+        return (
+            bool(parts.hostname)
+            and parts.port != 0
+            and "@" not in parts.netloc
+            and not parts.query
+            and not parts.fragment
+        )
     except ValueError:
         return False
 

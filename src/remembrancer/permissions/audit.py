@@ -1,4 +1,7 @@
-"""The audit trail: entries in order, each with the hash of the one before, so that a changed or missing one shows."""
+"""The audit trail:
+
+entries in order, each with the hash of the one before, so that a changed or missing one shows.
+"""
 
 from __future__ import annotations
 
@@ -44,17 +47,31 @@ def digest(entry: bytes) -> str:
 
 
 def add_entry(tx: Transaction, caller: Caller, now_ms: int, *, kind: str, **told: Any) -> int:
-    """Add an entry in the transaction of what it tells of; gives its number. What is None is left out."""
+    """Add an entry in the transaction of what it tells of; gives its number.
+
+    What is None is left out.
+    """
     head = tx.the(SQL.head)
     known = {name: value for name, value in told.items() if value is not None}
     who = {"account": caller.account_name, "key_id": caller.key_id}
-    entry = canonical({"seq": head.seq + 1, "at": rfc3339(now_ms), "kind": kind, **who, **known, "prev": head.hash})
+    entry = canonical(
+        {
+            "seq": head.seq + 1,
+            "at": rfc3339(now_ms),
+            "kind": kind,
+            **who,
+            **known,
+            "prev": head.hash,
+        }
+    )
     tx.run(SQL.add_entry, seq=head.seq + 1, entry=entry, hash=digest(entry.encode("utf-8")))
     return int(head.seq) + 1
 
 
 def break_in(rows: Iterable[Row], before: Link) -> str | Link:
-    """What is wrong with entries (seq, entry and hash, as bytes) that go on from `before`, and where; else the last of them."""
+    """What is wrong with entries (seq, entry and hash, as bytes) that go on from `before`, and
+    where; else the last of them.
+    """
     for row in rows:
         wanted = before.seq + 1
         if row.seq != wanted:
@@ -84,7 +101,11 @@ def page(records: Records, caller: Caller, asked: AuditQuery) -> AuditPage:
     return AuditPage(
         entries=[entry_of(row) for row in shown],
         next=None if is_last else shown[-1].seq,
-        chain_valid=_is_whole(rows, _link_at(asked.after, found, head.seq), Link(seq=head.seq, hash=head.hash) if is_last else None),
+        chain_valid=_is_whole(
+            rows,
+            _link_at(asked.after, found, head.seq),
+            Link(seq=head.seq, hash=head.hash) if is_last else None,
+        ),
         head=AuditHead(seq=head.seq, hash=head.hash),
     )
 
@@ -106,7 +127,8 @@ def _is_whole(rows: list[Row], before: Link | None, end: Link | None) -> bool:
 
 
 def verify(records: Records, known: Link | None = None) -> Link:
-    """Look at the whole trail; gives its head. `known`: an entry noted before, which must still be there.
+    """Look at the whole trail; gives its head. `known`: an entry noted before, which must still be
+    there.
 
     Raises AuditBroken where it is not as it was written, StoreUnavailable.
     """
@@ -120,18 +142,29 @@ def verify(records: Records, known: Link | None = None) -> Link:
         at = found
         seen = seen or any(known == Link(seq=row.seq, hash=_text(row.hash)) for row in rows)
     if at != Link(seq=head.seq, hash=head.hash):
-        raise AuditBroken(f"The audit trail is broken: it ends with entry {at.seq}, but its head is entry {head.seq} of another hash.")
+        raise AuditBroken(
+            f"The audit trail is broken: it ends with entry {at.seq}, but its head is entry {head.seq} of another hash."
+        )
     if known is not None and not seen:
-        raise AuditBroken(f"The audit trail is another one: it has no entry {known.seq} with the hash that was noted.")
+        raise AuditBroken(
+            f"The audit trail is another one: it has no entry {known.seq} with the hash that was noted."
+        )
     return at
 
 
 def exported(records: Records) -> Iterator[str]:
-    """Every entry as a line of canonical JSON, its `hash` beside what it is the hash of; one that is no JSON as `unreadable`."""
+    """Every entry as a line of canonical JSON, its `hash` beside what it is the hash of; one that
+    is no JSON as `unreadable`.
+    """
     head = records.store.read(lambda tx: tx.the(SQL.head))
     for rows in _all(records, head.seq):
         for row in rows:
-            yield canonical({**(_read(row.entry) or {"seq": row.seq, "kind": "unreadable"}), "hash": _text(row.hash)})
+            yield canonical(
+                {
+                    **(_read(row.entry) or {"seq": row.seq, "kind": "unreadable"}),
+                    "hash": _text(row.hash),
+                }
+            )
 
 
 def _all(records: Records, last: int) -> Iterator[list[Row]]:
@@ -160,9 +193,13 @@ def _text(stored: bytes) -> str:
 
 
 def entry_of(row: Row) -> AuditEntry:
-    """A row of the trail as callers see it; what somebody put there instead of an entry is `unreadable`."""
+    """A row of the trail as callers see it; what somebody put there instead of an entry is
+    `unreadable`.
+    """
     hashed = _text(row.hash)
     try:
-        return AuditEntry.model_validate({**(_read(row.entry) or {}), "seq": row.seq, "hash": hashed})
+        return AuditEntry.model_validate(
+            {**(_read(row.entry) or {}), "seq": row.seq, "hash": hashed}
+        )
     except ValidationError:
         return AuditEntry(seq=row.seq, kind="unreadable", hash=hashed)

@@ -15,13 +15,18 @@ from ..store import Row, Transaction
 from .audit import SQL, entry_of
 from .owner import must_govern
 
-LOOKED_THROUGH = 100_000  # entries of one page at most, some 50 ms, so that what is rare takes no longer than it may
+# entries of one page at most, some 50 ms, so that what is rare takes no longer than it may
+LOOKED_THROUGH = 100_000
 _AFTER_ALL = (1 << 53) - 1
 _Sought = Annotated[str | None, Field(max_length=limits.PATH_CHARACTERS_MAX)]
 
 
 class Sought(Message):
-    """Which entries: those before a number, of a kind, of an agent, of a grant, whose path or scope has this text in it."""
+    """Which entries:
+
+    those before a number, of a kind, of an agent, of a grant, whose path or scope has this text in
+    it.
+    """
 
     before: Annotated[int, Field(ge=1, le=_AFTER_ALL)] = _AFTER_ALL
     kind: Literal["grant", "check", "log", "revoke"] | None = None
@@ -33,7 +38,10 @@ class Sought(Message):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leaf:
-    """A page. `next` is for `before` of the one after it, None when there is none; `least`: the oldest entry that was looked at."""
+    """A page. `next` is for `before` of the one after it, None when there is none; `least`:
+
+    the oldest entry that was looked at.
+    """
 
     entries: list[AuditEntry]
     newest: int
@@ -44,13 +52,22 @@ class Leaf:
 def looked_through(records: Records, caller: Caller, sought: Sought) -> Leaf:
     """Entries that fit, newest first. Raises NotOwner, ReadOnly, KeyPinned, StoreUnavailable."""
     must_govern(caller)
-    asked = {"kind": sought.kind, "agent": sought.agent, "grant_id": sought.grant_id, "path": sought.path}
+    asked = {
+        "kind": sought.kind,
+        "agent": sought.agent,
+        "grant_id": sought.grant_id,
+        "path": sought.path,
+    }
 
     def read(tx: Transaction) -> tuple[int, int, list[Row]]:
         newest = int(tx.the(SQL.head).seq)
         before = min(sought.before, newest + 1)
         since = max(before - LOOKED_THROUGH, 1)
-        return newest, since, tx.all(SQL.entries_before, before=before, since=since, most=sought.limit + 1, **asked)
+        return (
+            newest,
+            since,
+            tx.all(SQL.entries_before, before=before, since=since, most=sought.limit + 1, **asked),
+        )
 
     newest, since, rows = records.store.read(read)
     page = rows[: sought.limit]

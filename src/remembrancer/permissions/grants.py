@@ -1,6 +1,8 @@
-"""Grants: the owner gives and revokes them, agents ask whether one allows what they are about to do, and log what they did.
+"""Grants: the owner gives and revokes them, agents ask whether one allows what they are about to
+do, and log what they did.
 
-Grants are the service's, not an account's: whichever account an agent's key belongs to, its check is answered by all of them.
+Grants are the service's, not an account's: whichever account an agent's key belongs to, its check
+is answered by all of them.
 """
 
 from __future__ import annotations
@@ -42,11 +44,19 @@ class GrantUnknown(NotFound):
 
 
 class NotChecked(Conflict):
-    """No check of this account allowed this grant, path and action. Check before each action, and log it as it was checked."""
+    """No check of this account allowed this grant, path and action.
+
+    Check before each action, and log it as it was checked.
+    """
 
 
-def grant(records: Records, caller: Caller, asked: GrantRequest, given: Once | None = None) -> Granted:
-    """Allow an agent something, for a while. Raises NotOwner, ReadOnly, KeyPinned, Conflict as `once`, StoreUnavailable."""
+def grant(
+    records: Records, caller: Caller, asked: GrantRequest, given: Once | None = None
+) -> Granted:
+    """Allow an agent something, for a while.
+
+    Raises NotOwner, ReadOnly, KeyPinned, Conflict as `once`, StoreUnavailable.
+    """
     must_govern(caller)
     grant_id = records.ids("g_")
     actions = [action for action in ACTIONS if action in asked.actions]
@@ -54,7 +64,13 @@ def grant(records: Records, caller: Caller, asked: GrantRequest, given: Once | N
     def keep(tx: Transaction) -> str:
         now_ms = records.clock()
         expires_ms = now_ms + asked.ttl_minutes * _MINUTE_MS
-        made = Granted(grant_id=grant_id, scope=asked.scope, actions=actions, agent=asked.agent, expires_at=rfc3339(expires_ms))
+        made = Granted(
+            grant_id=grant_id,
+            scope=asked.scope,
+            actions=actions,
+            agent=asked.agent,
+            expires_at=rfc3339(expires_ms),
+        )
         tx.run(
             SQL.add_grant,
             grant_id=grant_id,
@@ -67,18 +83,24 @@ def grant(records: Records, caller: Caller, asked: GrantRequest, given: Once | N
             now_ms=now_ms,
             expires_ms=expires_ms,
         )
-        add_entry(tx, caller, now_ms, kind="grant", ttl_minutes=asked.ttl_minutes, **made.model_dump())
+        add_entry(
+            tx, caller, now_ms, kind="grant", ttl_minutes=asked.ttl_minutes, **made.model_dump()
+        )
         return made.model_dump_json()
 
     return Granted.model_validate_json(
-        records.store.write(lambda tx: once(tx, given, records.clock(), lambda: keep(tx)), account_id=caller.account_id)
+        records.store.write(
+            lambda tx: once(tx, given, records.clock(), lambda: keep(tx)),
+            account_id=caller.account_id,
+        )
     )
 
 
 def check(records: Records, caller: Caller, asked: PermissionCheck) -> PermissionChecked:
     """Whether this may be done now. The answer is in the audit trail, durably, before it is given.
 
-    It takes no Idempotency-Key: an answer given again would outlive the grant. Raises ReadOnly, StoreUnavailable.
+    It takes no Idempotency-Key: an answer given again would outlive the grant. Raises ReadOnly,
+    StoreUnavailable.
     """
     may_write(caller)
 
@@ -98,36 +120,70 @@ def check(records: Records, caller: Caller, asked: PermissionCheck) -> Permissio
         )
         if by is None:
             return PermissionChecked(allowed=False, path=asked.path, reason=_DENIED)
-        which = {"grant_id": by.grant_id, "account_id": caller.account_id, "action": asked.action, "path": asked.path}
+        which = {
+            "grant_id": by.grant_id,
+            "account_id": caller.account_id,
+            "action": asked.action,
+            "path": asked.path,
+        }
         tx.run(SQL.note_allowed, **which, agent=asked.agent, seq=seq)
         reason = f"Grant {by.grant_id} allows it until {expires_at}. Do only this, then log it."
-        return PermissionChecked(allowed=True, grant_id=by.grant_id, expires_at=expires_at, path=asked.path, reason=reason)
+        return PermissionChecked(
+            allowed=True,
+            grant_id=by.grant_id,
+            expires_at=expires_at,
+            path=asked.path,
+            reason=reason,
+        )
 
     return records.store.write(judge, account_id=caller.account_id)
 
 
-def log_action(records: Records, caller: Caller, done: ActionLog, given: Once | None = None) -> ActionLogged:
+def log_action(
+    records: Records, caller: Caller, done: ActionLog, given: Once | None = None
+) -> ActionLogged:
     """Keep what came of an action that a check allowed, whether the grant is over by now or not.
 
     Raises ReadOnly, NotChecked, Conflict as `once`, StoreUnavailable.
     """
     may_write(caller)
-    which = {"grant_id": done.grant_id, "account_id": caller.account_id, "action": done.action, "path": done.path}
+    which = {
+        "grant_id": done.grant_id,
+        "account_id": caller.account_id,
+        "action": done.action,
+        "path": done.path,
+    }
 
     def keep(tx: Transaction) -> str:
         checked = tx.one(SQL.allowed_check, **which)
         if checked is None:
             raise NotChecked
-        seq = add_entry(tx, caller, records.clock(), kind="log", agent=checked.agent, check=checked.seq, **done.model_dump())
+        seq = add_entry(
+            tx,
+            caller,
+            records.clock(),
+            kind="log",
+            agent=checked.agent,
+            check=checked.seq,
+            **done.model_dump(),
+        )
         return ActionLogged(logged=True, seq=seq).model_dump_json()
 
     return ActionLogged.model_validate_json(
-        records.store.write(lambda tx: once(tx, given, records.clock(), lambda: keep(tx)), account_id=caller.account_id)
+        records.store.write(
+            lambda tx: once(tx, given, records.clock(), lambda: keep(tx)),
+            account_id=caller.account_id,
+        )
     )
 
 
-def revoke(records: Records, caller: Caller, asked: GrantRevocation, given: Once | None = None) -> GrantRevoked:
-    """End a grant, from the next check on. Raises NotOwner, ReadOnly, KeyPinned, GrantUnknown, Conflict as `once`, StoreUnavailable."""
+def revoke(
+    records: Records, caller: Caller, asked: GrantRevocation, given: Once | None = None
+) -> GrantRevoked:
+    """End a grant, from the next check on.
+
+    Raises NotOwner, ReadOnly, KeyPinned, GrantUnknown, Conflict as `once`, StoreUnavailable.
+    """
     must_govern(caller)
 
     def end(tx: Transaction) -> str:
@@ -141,12 +197,18 @@ def revoke(records: Records, caller: Caller, asked: GrantRevocation, given: Once
         return GrantRevoked(revoked=True).model_dump_json()
 
     return GrantRevoked.model_validate_json(
-        records.store.write(lambda tx: once(tx, given, records.clock(), lambda: end(tx)), account_id=caller.account_id)
+        records.store.write(
+            lambda tx: once(tx, given, records.clock(), lambda: end(tx)),
+            account_id=caller.account_id,
+        )
     )
 
 
 def live(records: Records, caller: Caller, asked: GrantsQuery) -> GrantList:
-    """A page of the grants in force, newest first. Raises NotOwner, ReadOnly, KeyPinned, GrantUnknown, StoreUnavailable."""
+    """A page of the grants in force, newest first.
+
+    Raises NotOwner, ReadOnly, KeyPinned, GrantUnknown, StoreUnavailable.
+    """
     must_govern(caller)
     now_ms = records.clock()
 
@@ -154,7 +216,12 @@ def live(records: Records, caller: Caller, asked: GrantsQuery) -> GrantList:
         before = tx.one(SQL.place_of_grant, grant_id=asked.before) if asked.before else None
         if asked.before and before is None:
             raise GrantUnknown
-        return tx.all(SQL.live_grants, now_ms=now_ms, before=before.id if before else _AFTER_ALL, most=asked.limit + 1)
+        return tx.all(
+            SQL.live_grants,
+            now_ms=now_ms,
+            before=before.id if before else _AFTER_ALL,
+            most=asked.limit + 1,
+        )
 
     rows = records.store.read(read, account_id=caller.account_id)
     page = [_live(row, now_ms) for row in rows[: asked.limit]]
@@ -182,10 +249,17 @@ def _actions(row: Row) -> list[Action]:
 def _grant_for(tx: Transaction, asked: PermissionCheck, now_ms: int) -> Row | None:
     """Of the grants that allow it, the one that lasts longest."""
     named = {"path": asked.path, "action": asked.action, "agent": asked.agent}
-    rows = tx.all(SQL.grants_around, anchors=json.dumps(anchors(asked.path)), now_ms=now_ms, **named)
+    rows = tx.all(
+        SQL.grants_around, anchors=json.dumps(anchors(asked.path)), now_ms=now_ms, **named
+    )
     return next((row for row in rows if _allows(row, asked, now_ms)), None)
 
 
 def _allows(row: Row, asked: PermissionCheck, now_ms: int) -> bool:
-    found = Grant(scope=row.scope, actions=frozenset(_actions(row)), agent=row.agent, expires_ms=row.expires_ms)
+    found = Grant(
+        scope=row.scope,
+        actions=frozenset(_actions(row)),
+        agent=row.agent,
+        expires_ms=row.expires_ms,
+    )
     return allows(found, path=asked.path, action=asked.action, agent=asked.agent, now_ms=now_ms)

@@ -8,11 +8,16 @@ from ..protocol.errors import Forbidden
 
 
 class KeyPinned(Forbidden):
-    """A key that is pinned to one user_id decides nothing for the whole service. Use another key of the owner."""
+    """A key that is pinned to one user_id decides nothing for the whole service.
+
+    Use another key of the owner.
+    """
 
 
 def must_govern(caller: Caller) -> None:
-    """Raises NotOwner, ReadOnly or KeyPinned unless the key is an owner's and may do all that its account may."""
+    """Raises NotOwner, ReadOnly or KeyPinned unless the key is an owner's and may do all that its
+    account may.
+    """
     must_own(caller)
     may_write(caller)
     if caller.pinned_user_id is not None:

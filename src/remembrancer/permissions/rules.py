@@ -1,4 +1,7 @@
-"""What a grant allows. Pure: paths and scopes come in normal form (protocol/paths.py), time as an argument."""
+"""What a grant allows.
+
+Pure: paths and scopes come in normal form (protocol/paths.py), time as an argument.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,10 @@ class Grant:
 
 
 def allows(grant: Grant, *, path: str, action: Action, agent: str, now_ms: int) -> bool:
-    """Whether the grant lets this agent do this to this path now. At the moment of its end it is over."""
+    """Whether the grant lets this agent do this to this path now.
+
+    At the moment of its end it is over.
+    """
     return (
         grant.revoked_ms is None
         and now_ms < grant.expires_ms
@@ -36,10 +42,12 @@ def allows(grant: Grant, *, path: str, action: Action, agent: str, now_ms: int) 
 
 
 def covers(scope: str, path: str) -> bool:
-    """Whether a path lies in a scope: it is the one named, is somewhere below the folder (never the folder itself), or fits the glob.
+    """Whether a path lies in a scope: it is the one named, is somewhere below the folder (never the
+    folder itself), or fits the glob.
 
-    `*` and `?` stand for any letters and any one letter of a name, a dot at its beginning too; `**` alone between slashes for any
-    number of names. All other letters, brackets and backslashes among them, stand for themselves.
+    `*` and `?` stand for any letters and any one letter of a name, a dot at its beginning too; `**`
+    alone between slashes for any number of names. All other letters, brackets and backslashes among
+    them, stand for themselves.
     """
     if not _WILD.intersection(scope):
         if scope.endswith("/"):
@@ -52,7 +60,10 @@ def covers(scope: str, path: str) -> bool:
 
 
 def anchor(scope: str) -> str:
-    """The fixed beginning of a scope, by which it is looked up: the path itself, or a folder with its slash."""
+    """The fixed beginning of a scope, by which it is looked up:
+
+    the path itself, or a folder with its slash.
+    """
     if scope == ONLY_ROOT:
         return "/"
     if not _WILD.intersection(scope):
@@ -62,7 +73,8 @@ def anchor(scope: str) -> str:
 
 
 def wider(scope: str) -> str:
-    """A pattern of SQLite's GLOB that fits each path the scope covers, and may fit more: what is sorted out before `covers` judges.
+    """A pattern of SQLite's GLOB that fits each path the scope covers, and may fit more: what is
+    sorted out before `covers` judges.
 
     There `*` crosses slashes, and a bracket begins a set of letters.
     """
@@ -98,12 +110,27 @@ def examples(scope: str) -> tuple[list[str], list[str]]:
     """Paths that a scope covers, and paths near by that it does not."""
     if scope == ONLY_ROOT:
         return ["/"], ["/etc"]
-    plain, deep = (re.sub("/+", "/", "/".join(_like(name, folders) for name in scope.split("/"))) for folders in ("", "deep/er"))
+    plain, deep = (
+        re.sub("/+", "/", "/".join(_like(name, folders) for name in scope.split("/")))
+        for folders in ("", "deep/er")
+    )
     plain, deep = plain.rstrip("/"), deep.rstrip("/")
     above, _, last = plain.rpartition("/")
-    tried = [plain, deep, f"{plain}/name", f"{above}/folder/{last}", f"{plain}/deep/er/name", f"{plain}2", above]
-    paths = [path for path in dict.fromkeys(one.rstrip("/") for one in tried) if path.startswith("/")]
-    return [path for path in paths if covers(scope, path)][:3], [path for path in paths if not covers(scope, path)][:3]
+    tried = [
+        plain,
+        deep,
+        f"{plain}/name",
+        f"{above}/folder/{last}",
+        f"{plain}/deep/er/name",
+        f"{plain}2",
+        above,
+    ]
+    paths = [
+        path for path in dict.fromkeys(one.rstrip("/") for one in tried) if path.startswith("/")
+    ]
+    return [path for path in paths if covers(scope, path)][:3], [
+        path for path in paths if not covers(scope, path)
+    ][:3]
 
 
 def _like(name: str, folders: str) -> str:
@@ -122,10 +149,13 @@ def _fits_name(pattern: str, name: str) -> bool:
     return _fits(pattern, name, "*", lambda wanted, letter: wanted in ("?", letter))
 
 
-def _fits(pattern: Sequence[str], items: Sequence[str], many: str, one_fits: Callable[[str, str], bool]) -> bool:
+def _fits(
+    pattern: Sequence[str], items: Sequence[str], many: str, one_fits: Callable[[str, str], bool]
+) -> bool:
     """Whether `items` fit `pattern`, in which `many` stands for any number of them.
 
-    Goes back to the last `many` alone, so that no pattern takes longer than the product of the lengths.
+    Goes back to the last `many` alone, so that no pattern takes longer than the product of the
+    lengths.
     """
     at = place = 0
     again: tuple[int, int] | None = None

@@ -1,1 +1,4 @@
-"""The language both sides share: requests, answers, errors, limits, seals. Imports nothing else of ours."""
+"""The language both sides share:
+
+requests, answers, errors, limits, seals. Imports nothing else of ours.
+"""

@@ -1,4 +1,6 @@
-"""What tools for agents take and give where no endpoint does; ChatGPT's connectors want `search` and `fetch` as they are here."""
+"""What tools for agents take and give where no endpoint does; ChatGPT's connectors want `search`
+and `fetch` as they are here.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ class ToolsListed(Message):
     """Answer of `GET /api/v7/tools`."""
 
     format: Annotated[str, Field(description="Whose format it is.")]
-    tools: Annotated[list[dict[str, Any]], Field(description="The tools, to be passed to that API as they are.")]
+    tools: Annotated[
+        list[dict[str, Any]], Field(description="The tools, to be passed to that API as they are.")
+    ]
 
 
 class EventNamed(Message):
@@ -41,26 +45,38 @@ class ForgetAsked(Forget):
 
     model_config = ConfigDict(json_schema_extra={})
 
-    event_id: Annotated[Id | None, Field(description="Only this one event; then nothing else is named.")] = None
+    event_id: Annotated[
+        Id | None, Field(description="Only this one event; then nothing else is named.")
+    ] = None
 
     @model_validator(mode="after")
     def _is_one(self) -> ForgetAsked:
         if self.event_id is not None and (self.is_narrowed or self.account or self.dry_run):
-            raise Misfit("event_id", "one event is forgotten by itself: leave session_id, after, before, account and dry_run out")
+            raise Misfit(
+                "event_id",
+                "one event is forgotten by itself: leave session_id, after, before, account and dry_run out",
+            )
         return self
 
 
 class Erasing(Message):
     """What `forget` gives: one of the two."""
 
-    event: Annotated[EventErased | None, ABSENT_IF_NONE, Field(description="Where one event was named.")] = None
+    event: Annotated[
+        EventErased | None, ABSENT_IF_NONE, Field(description="Where one event was named.")
+    ] = None
     memory: Annotated[Forgotten | None, ABSENT_IF_NONE, Field(description="Where more was.")] = None
 
 
 class Wanted(Message):
     """What `search` takes."""
 
-    query: Annotated[Telling, Field(max_length=limits.QUERY_CHARACTERS_MAX, description="What to look for, in any language.")]
+    query: Annotated[
+        Telling,
+        Field(
+            max_length=limits.QUERY_CHARACTERS_MAX, description="What to look for, in any language."
+        ),
+    ]
 
 
 class Found(Message):
@@ -90,4 +106,6 @@ class Document(Message):
     title: Annotated[str, Field(description="Its topic, or how its first message begins.")]
     text: Annotated[Text, Field(description="Both sides word for word, each after who said it.")]
     url: Annotated[str, Field(description="Where a person reads it.")]
-    metadata: Annotated[dict[str, str], Field(description="`occurred_at`, `session_id`, `user_id`.")]
+    metadata: Annotated[
+        dict[str, str], Field(description="`occurred_at`, `session_id`, `user_id`.")
+    ]

@@ -1,4 +1,7 @@
-"""What is said at the OpenAI-compatible door: chat completions, as far as a memory takes part in them."""
+"""What is said at the OpenAI-compatible door:
+
+chat completions, as far as a memory takes part in them.
+"""
 
 from __future__ import annotations
 
@@ -21,45 +24,86 @@ class TextPart(Message):
 class Spoken(Message):
     """One message of the conversation."""
 
-    role: Annotated[Literal["system", "developer", "user", "assistant"], Field(description="Who says it.")]
-    content: Annotated[Text | list[TextPart], Field(description="What is said: a text, or texts in parts.")]
+    role: Annotated[
+        Literal["system", "developer", "user", "assistant"], Field(description="Who says it.")
+    ]
+    content: Annotated[
+        Text | list[TextPart], Field(description="What is said: a text, or texts in parts.")
+    ]
 
     @property
     def text(self) -> str:
         """All that is said."""
-        return self.content if isinstance(self.content, str) else "".join(part.text for part in self.content)
+        return (
+            self.content
+            if isinstance(self.content, str)
+            else "".join(part.text for part in self.content)
+        )
 
 
 class StreamOptions(Message):
     """How a stream is to be."""
 
-    include_usage: Annotated[bool | None, Field(description="Tell the tokens in a last chunk.")] = None
+    include_usage: Annotated[bool | None, Field(description="Tell the tokens in a last chunk.")] = (
+        None
+    )
 
 
 class AnswerFormat(Message):
     """What the answer is to look like."""
 
-    type: Annotated[Literal["text"], Field(description="`text`: an answer that memory takes part in is prose.")]
+    type: Annotated[
+        Literal["text"], Field(description="`text`: an answer that memory takes part in is prose.")
+    ]
 
 
 class Completion(Message):
     """Body of `POST /v1/chat/completions`."""
 
-    model_config = example({"model": "memory", "messages": [{"role": "user", "content": "When does the ferry leave?"}], "user": "ada"})
+    model_config = example(
+        {
+            "model": "memory",
+            "messages": [{"role": "user", "content": "When does the ferry leave?"}],
+            "user": "ada",
+        }
+    )
 
     messages: Annotated[
-        list[Spoken], Field(min_length=1, max_length=limits.CHAT_HISTORY_MAX, description="The conversation; the user speaks last.")
+        list[Spoken],
+        Field(
+            min_length=1,
+            max_length=limits.CHAT_HISTORY_MAX,
+            description="The conversation; the user speaks last.",
+        ),
     ]
-    model: Annotated[Text | None, Field(description="Taken, not judged: the models of the server's setting answer.")] = None
-    user: Annotated[Id | None, Field(description="Whose memory; default: the key's pin, else the account's own name.")] = None
+    model: Annotated[
+        Text | None,
+        Field(description="Taken, not judged: the models of the server's setting answer."),
+    ] = None
+    user: Annotated[
+        Id | None,
+        Field(description="Whose memory; default: the key's pin, else the account's own name."),
+    ] = None
     session_id: Annotated[Id, Field(description="The session that it is said in.")] = "default"
-    stream: Annotated[bool | None, Field(description="Answer in chunks as they are written.")] = None
-    stream_options: Annotated[StreamOptions | None, Field(description="How the stream is to be.")] = None
-    max_tokens: Annotated[int | None, Field(ge=1, le=limits.TOKENS_MAX, description="What the model may write.")] = None
-    max_completion_tokens: Annotated[int | None, Field(ge=1, le=limits.TOKENS_MAX, description="The same by its newer name.")] = None
-    temperature: Annotated[float | None, Field(ge=0, le=2, description="How freely the model chooses its words.")] = None
+    stream: Annotated[bool | None, Field(description="Answer in chunks as they are written.")] = (
+        None
+    )
+    stream_options: Annotated[
+        StreamOptions | None, Field(description="How the stream is to be.")
+    ] = None
+    max_tokens: Annotated[
+        int | None, Field(ge=1, le=limits.TOKENS_MAX, description="What the model may write.")
+    ] = None
+    max_completion_tokens: Annotated[
+        int | None, Field(ge=1, le=limits.TOKENS_MAX, description="The same by its newer name.")
+    ] = None
+    temperature: Annotated[
+        float | None, Field(ge=0, le=2, description="How freely the model chooses its words.")
+    ] = None
     n: Annotated[Literal[1] | None, Field(description="One answer.")] = None
-    tools: Annotated[list[Message] | None, Field(max_length=0, description="None: the models here call nothing.")] = None
+    tools: Annotated[
+        list[Message] | None, Field(max_length=0, description="None: the models here call nothing.")
+    ] = None
     response_format: Annotated[AnswerFormat | None, Field(description="Text only.")] = None
 
     @model_validator(mode="after")
@@ -82,13 +126,17 @@ class Choice(Message):
 
     index: Annotated[int, Field(description="0.")] = 0
     message: Annotated[CompletionMessage, Field(description="What the model says.")]
-    finish_reason: Annotated[Literal["stop", "length"], Field(description="`length`: it had no more tokens.")]
+    finish_reason: Annotated[
+        Literal["stop", "length"], Field(description="`length`: it had no more tokens.")
+    ]
 
 
 class CompletionUsage(Message):
     """Tokens of all calls it took."""
 
-    prompt_tokens: Annotated[int, Field(ge=0, description="Tokens read, what memory added included.")]
+    prompt_tokens: Annotated[
+        int, Field(ge=0, description="Tokens read, what memory added included.")
+    ]
     completion_tokens: Annotated[int, Field(ge=0, description="Tokens written.")]
     total_tokens: Annotated[int, Field(ge=0, description="Both.")]
 
@@ -97,12 +145,16 @@ class Completed(Message):
     """Answer of `POST /v1/chat/completions`."""
 
     id: Annotated[str, Field(description="The event that the turn is kept as.")]
-    object: Annotated[Literal["chat.completion"], Field(description="`chat.completion`.")] = "chat.completion"
+    object: Annotated[Literal["chat.completion"], Field(description="`chat.completion`.")] = (
+        "chat.completion"
+    )
     created: Annotated[int, Field(description="When (seconds since 1970).")]
     model: Annotated[str, Field(description="The model that answered.")]
     choices: Annotated[list[Choice], Field(description="The answer.")]
     usage: Annotated[CompletionUsage, Field(description="What it took.")]
-    detail: Annotated[str | None, ABSENT_IF_NONE, Field(description="What was noticed when the turn was kept.")] = None
+    detail: Annotated[
+        str | None, ABSENT_IF_NONE, Field(description="What was noticed when the turn was kept.")
+    ] = None
 
 
 class ServedModel(Message):
@@ -118,4 +170,6 @@ class ServedModels(Message):
     """Answer of `GET /v1/models`."""
 
     object: Annotated[Literal["list"], Field(description="`list`.")] = "list"
-    data: Annotated[list[ServedModel], Field(description="`memory`, or nothing where no chat model may answer.")]
+    data: Annotated[
+        list[ServedModel], Field(description="`memory`, or nothing where no chat model may answer.")
+    ]

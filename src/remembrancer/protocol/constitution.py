@@ -1,4 +1,7 @@
-"""The constitution: one numbered, versioned file (constitution.md), and the two forms of it that prompts carry."""
+"""The constitution:
+
+one numbered, versioned file (constitution.md), and the two forms of it that prompts carry.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from importlib import resources
 from .seal import render
 
 _TEXT = resources.files(__package__).joinpath("constitution.md").read_text("utf-8")
-_RULES, _IN_SHORT, _LINES = re.split(r"^## (?:In short|Service lines)\n\n", _TEXT, flags=re.MULTILINE)
+_RULES, _IN_SHORT, _LINES = re.split(
+    r"^## (?:In short|Service lines)\n\n", _TEXT, flags=re.MULTILINE
+)
 _STEP = 987_654_321  # stands for any step, until it is written as one
 
 VERSION = int(re.findall(r"^Version: (\d+)$", _RULES, re.MULTILINE)[0])
@@ -21,7 +26,9 @@ def protocol_text(seal_name: str) -> str:
 
 
 def compact_text(seal_name: str) -> str:
-    """What is most needed of it in at most 1,200 bytes, for prompts that must be short; rules keep their numbers."""
+    """What is most needed of it in at most 1,200 bytes, for prompts that must be short; rules keep
+    their numbers.
+    """
     return _sealed(_IN_SHORT, seal_name)
 
 

@@ -17,7 +17,8 @@
     ├── Internal              500  our fault
     └── Unavailable           503  a needed part is missing
 
-On the wire each is RFC 9457 `application/problem+json` with the extra member `error` (docs/reference/errors.md).
+On the wire each is RFC 9457 `application/problem+json` with the extra member `error`
+(docs/reference/errors.md).
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ class Problem(Exception):
     title: ClassVar[str]
 
     def __init__(self, detail: str | None = None, **extra: Any) -> None:
-        """`detail` is one sentence for people, by default the docstring; `extra` are members of the answer's body.
+        """`detail` is one sentence for people, by default the docstring; `extra` are members of the
+        answer's body.
 
         Neither may hold what the caller sent.
         """
@@ -48,7 +50,12 @@ class Problem(Exception):
 
     def body(self, instance: str) -> dict[str, Any]:
         """The answer's body; `instance` is the id of the request."""
-        said = {"type": URN + self.error, "title": self.title, "status": self.status, "detail": self.detail}
+        said = {
+            "type": URN + self.error,
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+        }
         return {**said, "instance": instance, "error": self.error, **self.extra}
 
 
@@ -162,7 +169,10 @@ PROBLEMS: tuple[type[Problem], ...] = (
 
 
 class Fault(BaseModel):
-    """One thing wrong and where: a JSON pointer (RFC 6901) into the body, empty for it as a whole, or `/` and a parameter's name."""
+    """One thing wrong and where:
+
+    a JSON pointer (RFC 6901) into the body, empty for it as a whole, or `/` and a parameter's name.
+    """
 
     pointer: Annotated[str, Field(description="Where, such as `/focus_words/1`.")]
     detail: Annotated[str, Field(description="What is wrong there.")]
@@ -171,12 +181,28 @@ class Fault(BaseModel):
 class ProblemBody(BaseModel):
     """Every error answer (RFC 9457). Program against `error`; show people `detail`."""
 
-    model_config = ConfigDict(title="Problem", json_schema_extra={"examples": [NotFound().body("01hzy4k6t7v2w")]})
+    model_config = ConfigDict(
+        title="Problem", json_schema_extra={"examples": [NotFound().body("01hzy4k6t7v2w")]}
+    )
 
     type: Annotated[str, Field(description="`urn:remembrancer:error:` and the word of `error`.")]
     title: Annotated[str, Field(description="The kind of error, for people.")]
     status: Annotated[int, Field(description="The HTTP status again.")]
     detail: Annotated[str, Field(description="What is wrong, for people.")]
-    instance: Annotated[str, Field(description="Id of this request, also in the header `X-Request-Id` and in the server's log.")]
-    error: Annotated[str, Field(description="Stable machine word.", json_schema_extra={"enum": [kind.error for kind in PROBLEMS]})]
-    errors: Annotated[list[Fault], Field(description="For `invalid_request`: where in the body, or which parameter.")] = []
+    instance: Annotated[
+        str,
+        Field(
+            description="Id of this request, also in the header `X-Request-Id` and in the server's log."
+        ),
+    ]
+    error: Annotated[
+        str,
+        Field(
+            description="Stable machine word.",
+            json_schema_extra={"enum": [kind.error for kind in PROBLEMS]},
+        ),
+    ]
+    errors: Annotated[
+        list[Fault],
+        Field(description="For `invalid_request`: where in the body, or which parameter."),
+    ] = []

@@ -9,7 +9,9 @@ from pydantic import Field
 from . import limits
 from .message import Created, Id, Message, Telling, example
 
-FeedbackType = Literal["anomaly", "bug", "cube_issue", "improvement", "security"]  # specification, Feedback
+FeedbackType = Literal[
+    "anomaly", "bug", "cube_issue", "improvement", "security"
+]  # specification, Feedback
 FeedbackId = Annotated[str, Field(description="Identifier of the feedback.")]
 Severity = Annotated[int | None, Field(ge=1, le=4, description="How bad it is: 1 (a trifle) to 4.")]
 
@@ -17,12 +19,31 @@ Severity = Annotated[int | None, Field(ge=1, le=4, description="How bad it is: 1
 class Feedback(Message):
     """Body of `POST /api/v7/feedback`."""
 
-    model_config = example({"type": "bug", "title": "A hit is cut in two", "description": "The second half is missing.", "severity": 2})
+    model_config = example(
+        {
+            "type": "bug",
+            "title": "A hit is cut in two",
+            "description": "The second half is missing.",
+            "severity": 2,
+        }
+    )
 
-    type: Annotated[FeedbackType, Field(description="What kind: anomaly, bug, cube_issue, improvement or security.")]
-    title: Annotated[Telling, Field(max_length=limits.FEEDBACK_TITLE_CHARACTERS_MAX, description="What it is, in a line.")]
+    type: Annotated[
+        FeedbackType,
+        Field(description="What kind: anomaly, bug, cube_issue, improvement or security."),
+    ]
+    title: Annotated[
+        Telling,
+        Field(
+            max_length=limits.FEEDBACK_TITLE_CHARACTERS_MAX, description="What it is, in a line."
+        ),
+    ]
     description: Annotated[
-        Telling, Field(max_length=limits.FEEDBACK_DESCRIPTION_CHARACTERS_MAX, description="What happened, and what was expected.")
+        Telling,
+        Field(
+            max_length=limits.FEEDBACK_DESCRIPTION_CHARACTERS_MAX,
+            description="What happened, and what was expected.",
+        ),
     ]
     severity: Severity = None
 
@@ -37,8 +58,13 @@ class FeedbackSaved(Message):
 class FeedbackQuery(Message):
     """Parameters of `GET /api/v7/feedback`."""
 
-    limit: Annotated[int, Field(ge=1, le=limits.FEEDBACK_LISTED_MAX, description="How many at most.")] = 50
-    before: Annotated[Id | None, Field(description="Only older ones than this feedback_id: the `next` of the page before.")] = None
+    limit: Annotated[
+        int, Field(ge=1, le=limits.FEEDBACK_LISTED_MAX, description="How many at most.")
+    ] = 50
+    before: Annotated[
+        Id | None,
+        Field(description="Only older ones than this feedback_id: the `next` of the page before."),
+    ] = None
     type: Annotated[FeedbackType | None, Field(description="Only of this kind.")] = None
 
 
@@ -58,4 +84,6 @@ class FeedbackList(Message):
     """Answer of `GET /api/v7/feedback`: newest first."""
 
     feedback: Annotated[list[FeedbackGiven], Field(description="This page.")]
-    next: Annotated[str | None, Field(description="For `before` of the next page; null on the last one.")]
+    next: Annotated[
+        str | None, Field(description="For `before` of the next page; null on the last one.")
+    ]

@@ -12,12 +12,16 @@ SEAL_CHARACTERS_MAX = 500  # ours: longer than any seal, short enough to be look
 TOKENS_MAX = 1_000_000  # ours: the largest max_tokens that means anything
 IDEMPOTENCY_KEY_CHARACTERS_MAX = 255  # ours
 IDEMPOTENCY_HOURS = 24  # decisions.md, Errors
-CUBE_TOPIC_CHARACTERS_MAX = 200  # ours: what the server keeps; the next three are the client's, which publishing needs
+CUBE_TOPIC_CHARACTERS_MAX = (
+    200  # ours: what the server keeps; the next three are the client's, which publishing needs
+)
 CUBE_ESSENCE_CHARACTERS_MAX = 1_000  # ours
 CUBE_RULES_CHARACTERS_MAX = 8_000  # ours
 CUBE_EVIDENCE_CHARACTERS_MAX = 1_000  # ours
 CUBE_MODEL_CHARACTERS_MAX = 100  # ours
-PUBLISHED_TOPIC_CHARACTERS_MAX = 80  # specification, Remember a turn: what the reference agent client sends
+PUBLISHED_TOPIC_CHARACTERS_MAX = (
+    80  # specification, Remember a turn: what the reference agent client sends
+)
 PUBLISHED_ESSENCE_CHARACTERS_MAX = 200  # the same
 PUBLISHED_RULES_CHARACTERS_MAX = 800  # the same
 PUBLISHED_EVIDENCE_CHARACTERS_MAX = 200  # ours: an event id or a label, not a document
@@ -30,11 +34,15 @@ CRITICAL_CHARACTERS_MAX = 2_000  # ours: a fact is a sentence or two
 L1_CHARACTERS_MAX = 20_000  # ours
 SUMMARY_TURNS_MAX = 1_000  # ours: turns that the draft of an L1 tells of, the latest
 SUMMARY_SOURCE_CHARACTERS_MAX = 200_000  # ours: of those turns together
-SUMMARY_MODEL_CHARACTERS_MAX = 24_000  # ours: of turns or L1s that a model reads for one draft; of more, their headlines
+SUMMARY_MODEL_CHARACTERS_MAX = (
+    24_000  # ours: of turns or L1s that a model reads for one draft; of more, their headlines
+)
 SUMMARY_DROPPED_MAX = 20  # ours: sentences that were dropped and are named
 MAP_CHARACTERS_MAX = 50_000  # ours
 OPEN_TASKS_MAX = 5  # decisions.md, Memory search
-DEDUPE_MINUTES = 10  # issue: agents retry, so an identical turn of a session is kept once within so long
+DEDUPE_MINUTES = (
+    10  # issue: agents retry, so an identical turn of a session is kept once within so long
+)
 PROMPT_CHARACTERS_MAX = 20_000  # ours: the user's own part of the agent prompt
 FEEDBACK_TITLE_CHARACTERS_MAX = 200  # ours
 FEEDBACK_DESCRIPTION_CHARACTERS_MAX = 20_000  # ours
@@ -46,13 +54,17 @@ REPAIR_RUNS_MAX = 8  # ours: runs of changed programs beside the first one
 REPAIR_SECONDS_MAX = 60  # ours: for all of them together
 REPAIR_MODEL_TRIES = 2  # ours: answers of one slot to one failure; a third rarely helps
 REPAIR_CALL_SECONDS_MAX = 20  # ours: for one answer
-REPAIRS_MAX = 32  # ours: programs that wait for models at the same time; more are repaired by rule only
+REPAIRS_MAX = (
+    32  # ours: programs that wait for models at the same time; more are repaired by rule only
+)
 OPTIMIZE_PAIRS = 5  # ours: runs of both programs, one after the other
 OPTIMIZE_PAIRS_WON_MIN = 4  # ours: of those, with a tenth less work of the processor
 OPTIMIZE_CPU_MS_MIN = 50  # ours: below that a tenth is lost in the noise
 RUN_TOLD_CHARACTERS_MAX = 20_000  # ours: of what a program printed, in the event that keeps the run
 FILENAME_GIVEN_CHARACTERS_MAX = 1_000  # ours: of the name that was asked for
-FILENAME_CHARACTERS_MAX = 80  # ours: of the name that is kept; with what is added it fits every file system
+FILENAME_CHARACTERS_MAX = (
+    80  # ours: of the name that is kept; with what is added it fits every file system
+)
 FILENAME_BYTES_MAX = 200  # ours: the same in UTF-8
 FILE_CHARGED_BYTES_MIN = 4_096  # ours: an empty file takes room on a disk, too
 ZIP_ENTRIES_MAX = 20_000  # ours: what a list of contents takes to read
@@ -61,16 +73,22 @@ ZIP_RATIO_MAX = 100  # ours: how many times its own size that may be
 DOWNLOAD_LINK_MINUTES = 15  # ours: a signed link is for a click, not for keeping
 SPAN_MAX = 1_000_000_000  # ours: more hits than any memory has
 CITED_EVENTS_MAX = 50  # ours: different events that one draft cites
-CITED_CHARACTERS_MAX = 4_000_000  # ours: text of those events together, which is read for every second look
+CITED_CHARACTERS_MAX = (
+    4_000_000  # ours: text of those events together, which is read for every second look
+)
 JUDGED_SENTENCES_MAX = 20  # ours: cited sentences that a model judges for one second look
 JUDGED_CHARACTERS_MAX = 24_000  # ours: of those and the events they cite
 CHECKS_LISTED_MAX = 500  # ours: checks that one second look lists; it counts all
 GRANT_MINUTES_MAX = 240  # specification, Limits: sysperm grant ttl_minutes
 PATH_CHARACTERS_MAX = 4_096  # ours: what Linux takes in one call
-PATH_PARTS_MAX = 128  # ours: of a path or scope, between its slashes; each folder above a path is looked up
+PATH_PARTS_MAX = (
+    128  # ours: of a path or scope, between its slashes; each folder above a path is looked up
+)
 SCOPE_CHARACTERS_MAX = 1_024  # ours
 GRANTS_LISTED_MAX = 500  # ours: of one page
-RESULT_CHARACTERS_MAX = 4_000  # ours: what came of an action, not its output; it can never be erased
+RESULT_CHARACTERS_MAX = (
+    4_000  # ours: what came of an action, not its output; it can never be erased
+)
 AUDIT_LISTED_MAX = 500  # ours: entries of one page
 PASSWORD_CHARACTERS_MIN = 12  # ours
 PASSWORD_CHARACTERS_MAX = 200  # ours: a sentence fits; more is work for nothing
@@ -79,7 +97,9 @@ CHAT_ROLE_CHARACTERS_MAX = 64  # ours
 CHAT_HISTORY_MAX = 1_000  # ours: messages of the conversation so far
 CHAT_HISTORY_CHARACTERS_MAX = 12_000  # ours: of those that a model reads, the last ones
 CHAT_HITS_MAX = 8  # ours: events that an answer may rest on
-CHAT_EVENT_CHARACTERS_MAX = 4_000  # ours: of an event that a model reads; of a longer one, the passage that was found
+CHAT_EVENT_CHARACTERS_MAX = (
+    4_000  # ours: of an event that a model reads; of a longer one, the passage that was found
+)
 CHAT_QUOTES_MAX = 3  # ours: events that are quoted where no model answers
 CHAT_QUOTE_CHARACTERS_MAX = 300  # ours: of each side of one
 MEMORY_PATH_CHARACTERS_MAX = 512  # ours: of a path below /memories

@@ -11,13 +11,17 @@ from .text import Text
 
 
 class Message(BaseModel):
-    """Strict types (the text "5" is no integer), unknown fields ignored, never changed after it was made."""
+    """Strict types (the text "5" is no integer), unknown fields ignored, never changed after it was
+    made.
+    """
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
 
 def example(body: dict[str, Any], **rules: Any) -> ConfigDict:
-    """A whole body for the documentation, which a test sends to the real service; `rules` go into the schema."""
+    """A whole body for the documentation, which a test sends to the real service; `rules` go into
+    the schema.
+    """
     return ConfigDict(json_schema_extra={"examples": [body], **rules})
 
 
@@ -40,8 +44,11 @@ def _says_something(text: str) -> str:
     return text
 
 
-Telling = Annotated[  # a text that must say something; the rule stands beside the pattern that every text has
-    Text, AfterValidator(_says_something), Field(min_length=1, json_schema_extra={"allOf": [{"pattern": r"\S"}]})
+# a text that must say something; the rule stands beside the pattern that every text has
+Telling = Annotated[
+    Text,
+    AfterValidator(_says_something),
+    Field(min_length=1, json_schema_extra={"allOf": [{"pattern": r"\S"}]}),
 ]
 
 
@@ -49,7 +56,9 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
-ABSENT_IF_NONE = Field(exclude_if=_is_none)  # for members of an answer that are there only when they say something
+ABSENT_IF_NONE = Field(
+    exclude_if=_is_none
+)  # for members of an answer that are there only when they say something
 
 Id = Annotated[Text, Field(min_length=1, max_length=limits.ID_CHARACTERS_MAX)]
 Topic = Annotated[Text, Field(max_length=limits.TOPIC_CHARACTERS_MAX)]

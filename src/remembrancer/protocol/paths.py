@@ -1,4 +1,7 @@
-"""Paths and scopes of paths, as text alone: no file system is asked, so a link means nothing here."""
+"""Paths and scopes of paths, as text alone:
+
+no file system is asked, so a link means nothing here.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,12 @@ ONLY_ROOT = "/."  # the scope of the root folder alone; `/` is all that is below
 
 
 def normal_path(text: str) -> str:
-    """An absolute path without `//`, `.`, `..` and a slash at its end; `..` above the root stays there.
+    """An absolute path without `//`, `.`, `..` and a slash at its end; `..` above the root stays
+    there.
 
-    Nothing else is changed: letters that look alike, differ in case, or are composed differently are different names, as on Linux.
-    Raises ValueError for a path that is not absolute, has too many parts, or a `*`, which a shell would make many paths of.
+    Nothing else is changed: letters that look alike, differ in case, or are composed differently
+    are different names, as on Linux. Raises ValueError for a path that is not absolute, has too
+    many parts, or a `*`, which a shell would make many paths of.
     """
     if "*" in text:
         raise ValueError("this must be one path, without `*`: each path is checked by itself")
@@ -57,11 +62,19 @@ def _spelled(letter: str) -> dict[str, list[dict[str, str]]]:
 
 AbsolutePath = Annotated[
     Text,
-    Field(min_length=1, max_length=limits.PATH_CHARACTERS_MAX, json_schema_extra=_spelled(r"[^/*\x00]")),
+    Field(
+        min_length=1,
+        max_length=limits.PATH_CHARACTERS_MAX,
+        json_schema_extra=_spelled(r"[^/*\x00]"),
+    ),
     AfterValidator(normal_path),
 ]
 Scope = Annotated[
     Text,
-    Field(min_length=1, max_length=limits.SCOPE_CHARACTERS_MAX, json_schema_extra=_spelled(r"[^/\x00]")),
+    Field(
+        min_length=1,
+        max_length=limits.SCOPE_CHARACTERS_MAX,
+        json_schema_extra=_spelled(r"[^/\x00]"),
+    ),
     AfterValidator(normal_scope),
 ]

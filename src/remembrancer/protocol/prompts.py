@@ -24,14 +24,29 @@ class PromptWrite(Message):
 
     model_config = example({"user_id": "ada", "prompt": "Answer in Italian. Ada is an architect."})
 
-    prompt: Annotated[Text, Field(max_length=limits.PROMPT_CHARACTERS_MAX, description="The user's own part; empty takes it away.")]
-    user_id: Annotated[Id | None, Field(description="Default: the key's pin, else the account's own name.")] = None
+    prompt: Annotated[
+        Text,
+        Field(
+            max_length=limits.PROMPT_CHARACTERS_MAX,
+            description="The user's own part; empty takes it away.",
+        ),
+    ]
+    user_id: Annotated[
+        Id | None, Field(description="Default: the key's pin, else the account's own name.")
+    ] = None
 
 
 class AgentPrompt(Message):
     """Answer of both: the whole prompt for an agent."""
 
-    prompt: Annotated[str, Field(description="Constitution, service lines and seal, then the user's own part.")]
+    prompt: Annotated[
+        str, Field(description="Constitution, service lines and seal, then the user's own part.")
+    ]
     user_id: Annotated[str, Field(description="Whose prompt it is.")]
     user_part: Annotated[str, Field(description="The user's own part; empty while there is none.")]
-    updated_at: Annotated[str | None, Field(description="When the user's own part was set (RFC 3339, UTC); null while there is none.")]
+    updated_at: Annotated[
+        str | None,
+        Field(
+            description="When the user's own part was set (RFC 3339, UTC); null while there is none."
+        ),
+    ]

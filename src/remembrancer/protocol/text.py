@@ -1,4 +1,7 @@
-"""Text and times as they may travel: valid Unicode without NUL, and moments that exist in every time zone."""
+"""Text and times as they may travel:
+
+valid Unicode without NUL, and moments that exist in every time zone.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,14 @@ import re
 from datetime import UTC, date, datetime
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, StringConstraints, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+)
 
 # A lone surrogate needs no rule of ours: pydantic refuses it in every text.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
@@ -24,7 +34,8 @@ def _spelled(value: Any) -> Any:
 
 
 def _in_reach(moment: datetime) -> datetime:
-    # the first and last day of the calendar have no name in some time zones: shifting to UTC would overflow
+    # the first and last day of the calendar have no name in some time zones: shifting to UTC would
+    # overflow
     if not _FIRST <= moment <= _LAST:
         raise ValueError("the time is out of range")
     return moment
@@ -45,7 +56,10 @@ def day_of(ms: int) -> date:
 
 
 def tokens(text: str) -> int:
-    """About how many tokens a text takes: four characters are one, and each beyond Latin is one of its own."""
+    """About how many tokens a text takes:
+
+    four characters are one, and each beyond Latin is one of its own.
+    """
     wide = sum(1 for character in text if ord(character) >= 0x0590)
     return -(-(len(text) - wide) // _CHARACTERS_PER_TOKEN) + wide
 
@@ -57,4 +71,8 @@ def beginning(text: str, most: int) -> str:
 
 def rfc3339(ms: int) -> str:
     """A time as RFC 3339 in UTC, to the millisecond."""
-    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return (
+        datetime.fromtimestamp(ms / 1000, UTC)
+        .isoformat(timespec="milliseconds")
+        .replace("+00:00", "Z")
+    )

@@ -1,4 +1,5 @@
-"""Repair of failing programs, by rule (`rules/`) and by language model (`models/`), each proposal proven by a run.
+"""Repair of failing programs, by rule (`rules/`) and by language model (`models/`), each proposal
+proven by a run.
 
 Imports `sandbox`; `memory` imports it to run programs.
 """

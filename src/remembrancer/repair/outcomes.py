@@ -15,19 +15,35 @@ _STOPPED = {
 
 
 def judge(run: Run) -> tuple[Status, ExecutionError | None]:
-    """How a run ended, and why it did not end well. What the program says of itself counts only where the kernel says it failed."""
+    """How a run ended, and why it did not end well.
+
+    What the program says of itself counts only where the kernel says it failed.
+    """
     if run.stopped:
         status: Status = "timeout" if run.stopped == "timeout" else "killed"
         kind = "Timeout" if run.stopped == "timeout" else "Killed"
-        return status, ExecutionError(type=kind, message=_STOPPED.get(run.stopped, "The program was stopped."), line=None, traceback="")
+        return status, ExecutionError(
+            type=kind,
+            message=_STOPPED.get(run.stopped, "The program was stopped."),
+            line=None,
+            traceback="",
+        )
     if run.signal:
-        return "killed", ExecutionError(type="Killed", message=f"The program was ended by {run.signal}.", line=None, traceback="")
+        return "killed", ExecutionError(
+            type="Killed",
+            message=f"The program was ended by {run.signal}.",
+            line=None,
+            traceback="",
+        )
     if run.exit_code == 0:
         return "ok", None
     if run.error and run.error["type"]:
         return "failed", ExecutionError.model_validate(run.error)
     return "failed", ExecutionError(
-        type="SystemExit", message=f"The program ended with exit status {run.exit_code}.", line=None, traceback=""
+        type="SystemExit",
+        message=f"The program ended with exit status {run.exit_code}.",
+        line=None,
+        traceback="",
     )
 
 

@@ -6,7 +6,16 @@ import time
 from dataclasses import dataclass, field
 
 from ..protocol import limits
-from ..protocol.execution import Attempt, Confinement, Executed, Execution, ExecutionError, ExecutionLimits, FileLeftOut, Usage
+from ..protocol.execution import (
+    Attempt,
+    Confinement,
+    Executed,
+    Execution,
+    ExecutionError,
+    ExecutionLimits,
+    FileLeftOut,
+    Usage,
+)
 from ..sandbox.sandbox import Run, Sandbox, SandboxBusy, SandboxUnavailable
 from .models.budget import Panel
 from .models.fix import fix
@@ -22,22 +31,32 @@ _NO_MODEL = "no model is configured"
 def run_program(
     sandbox: Sandbox, asked: Execution, panel: Panel | None = None, *, as_is: bool = False
 ) -> tuple[Executed, list[tuple[str, bytes]]]:
-    """The outcome of the program as it was sent; or, where a rule or a model of `panel` mended or improved it, of the changed one.
+    """The outcome of the program as it was sent; or, where a rule or a model of `panel` mended or
+    improved it, of the changed one.
 
-    And the files it left. `as_is`: nothing is mended or improved, whatever the mode says. Raises SandboxBusy, SandboxUnavailable.
+    And the files it left. `as_is`: nothing is mended or improved, whatever the mode says. Raises
+    SandboxBusy, SandboxUnavailable.
     """
     began = time.monotonic()
     run = sandbox.run(asked.code, seconds=asked.timeout_s)
     status, error = judge(run)
     course = _Course(sandbox=sandbox, asked=asked, panel=panel, code=asked.code, run=run)
-    course.attempts.append(Attempt(stage="run", outcome=status, error=error.type if error else None, ms=ms(run.wall_ms)))
+    course.attempts.append(
+        Attempt(
+            stage="run", outcome=status, error=error.type if error else None, ms=ms(run.wall_ms)
+        )
+    )
     try:
         if not as_is:
             course.change()
     finally:
         course.close()
     told = _executed(course.run, asked, sandbox)
-    more: dict[str, object] = {**course.told, "attempts": course.attempts, "duration_ms": ms((time.monotonic() - began) * 1_000)}
+    more: dict[str, object] = {
+        **course.told,
+        "attempts": course.attempts,
+        "duration_ms": ms((time.monotonic() - began) * 1_000),
+    }
     more["note"] = " ".join(course.notes) or None
     if course.code != asked.code:
         more |= {"code": course.code, "diff": diff(asked.code, course.code)}
@@ -46,7 +65,10 @@ def run_program(
 
 @dataclass(slots=True, kw_only=True)
 class _Course:
-    """What has become of a program so far. `told` are the members of the answer that only some programs have."""
+    """What has become of a program so far.
+
+    `told` are the members of the answer that only some programs have.
+    """
 
     sandbox: Sandbox
     asked: Execution
@@ -72,7 +94,12 @@ class _Course:
 
     def _asking(self) -> Work | None:
         """What asks the models; None when there are none that may be asked now."""
-        if self._work is None and self.panel and self.panel.slots and self.sandbox.repairs.acquire(blocking=False):
+        if (
+            self._work is None
+            and self.panel
+            and self.panel.slots
+            and self.sandbox.repairs.acquire(blocking=False)
+        ):
             seconds = self.asked.timeout_s or self.sandbox.bounds.seconds
             self._work = Work(self.sandbox, self.panel, self.attempts, seconds, self.asked.code)
         return self._work
@@ -86,7 +113,9 @@ class _Course:
             return
         if (status == "failed" or mode != "fix") and len(self.code) > limits.REPAIR_CHARACTERS_MAX:
             what = "repaired" if status == "failed" else "improved"
-            self.notes.append(f"A program of more than {limits.REPAIR_CHARACTERS_MAX} characters is not {what}.")
+            self.notes.append(
+                f"A program of more than {limits.REPAIR_CHARACTERS_MAX} characters is not {what}."
+            )
             return
         if status == "failed" and error and mode != "optimize":
             self._mend(error)
@@ -121,9 +150,17 @@ class _Course:
         """Make it faster; for `all` also easier to read."""
         work = self._asking()
         if work is None:
-            self.notes += [] if self._is_failed and self.asked.mode == "all" else [f"Nothing was made faster: {self._why_silent}."]
+            self.notes += (
+                []
+                if self._is_failed and self.asked.mode == "all"
+                else [f"Nothing was made faster: {self._why_silent}."]
+            )
             return
-        why = "the program fails" if self._is_failed else work.ended or why_unproven(work, self.code, self.run)
+        why = (
+            "the program fails"
+            if self._is_failed
+            else work.ended or why_unproven(work, self.code, self.run)
+        )
         if why:
             self.notes.append(f"Nothing was made faster: {why.rstrip('.')}.")
             return
@@ -161,16 +198,30 @@ class _Repairs:
             self.ended = f"Repair ended after {limits.REPAIR_SECONDS_MAX} seconds."
             return None
         try:
-            run = self._sandbox.run(proposal.code, seconds=min(left, self._asked.timeout_s or self._sandbox.bounds.seconds))
-        except (SandboxBusy, SandboxUnavailable) as refused:  # the program was run, and how it went is the answer
+            run = self._sandbox.run(
+                proposal.code,
+                seconds=min(left, self._asked.timeout_s or self._sandbox.bounds.seconds),
+            )
+        except (
+            SandboxBusy,
+            SandboxUnavailable,
+        ) as refused:  # the program was run, and how it went is the answer
             self.ended = f"Repair ended: {refused.detail}"
             return None
         self.last = run
         status, error = judge(run)
         self._attempts.append(
-            Attempt(stage="deterministic", repair=proposal.name, outcome=status, error=error.type if error else None, ms=ms(run.wall_ms))
+            Attempt(
+                stage="deterministic",
+                repair=proposal.name,
+                outcome=status,
+                error=error.type if error else None,
+                ms=ms(run.wall_ms),
+            )
         )
-        return Trial(good=status == "ok", failure=failure_of(error) if status == "failed" and error else None)
+        return Trial(
+            good=status == "ok", failure=failure_of(error) if status == "failed" and error else None
+        )
 
 
 def _executed(run: Run, asked: Execution, sandbox: Sandbox) -> Executed:

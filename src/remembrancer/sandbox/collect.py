@@ -1,4 +1,7 @@
-"""Take the files that a program left. It is dead by now; what it left may be anything: links, pipes, sparse terabytes, odd names."""
+"""Take the files that a program left.
+
+It is dead by now; what it left may be anything: links, pipes, sparse terabytes, odd names.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ _PIECE = 1 << 20
 
 @dataclass(slots=True)
 class Left:
-    """What was found. `taken` are path from the working folder and content; `left_out` path and why."""
+    """What was found.
+
+    `taken` are path from the working folder and content; `left_out` path and why.
+    """
 
     taken: list[tuple[str, bytes]] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
@@ -30,7 +36,8 @@ class Left:
 
 
 def collect(folder: int, bounds: Bounds) -> Left:
-    """Take regular files below the open `folder`, by name within open folders only: no link is followed, nothing is waited for.
+    """Take regular files below the open `folder`, by name within open folders only: no link is
+    followed, nothing is waited for.
 
     Hidden files and folders (a leading dot) are the program's own business and not taken.
     """
@@ -44,7 +51,9 @@ def _walk(folder: int, bounds: Bounds, left: Left, above: str, depth: int) -> No
     for name in names[:NAMES_LOOKED_AT_MAX]:
         shown = above + name.encode("utf-8", "replace").decode()
         if not shown.isprintable() or len(shown.encode()) > NAME_BYTES_MAX:
-            left.leave(_printable(shown), "its name has characters that cannot be shown, or is too long")
+            left.leave(
+                _printable(shown), "its name has characters that cannot be shown, or is too long"
+            )
             continue
         try:
             kind = os.stat(name, dir_fd=folder, follow_symlinks=False)
@@ -76,7 +85,9 @@ def _take(name: str, folder: int, bounds: Bounds, left: Left, shown: str) -> Non
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             left.leave(shown, "it is not a regular file")
-        elif left.size + found.st_size > bounds.disk_bytes:  # also for holes: a sparse file is as long as it says
+        elif (
+            left.size + found.st_size > bounds.disk_bytes
+        ):  # also for holes: a sparse file is as long as it says
             left.leave(shown, f"a run gives back {bounds.disk_bytes} bytes at most")
         else:
             content = b"".join(_pieces(file, found.st_size))
@@ -103,13 +114,17 @@ def _pieces(file: int, most: int) -> Iterator[bytes]:
 
 
 def _printable(name: str) -> str:
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)[:200]
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)[
+        :200
+    ]
 
 
 def used(folder: int, depth: int = 0) -> tuple[int, int]:
-    """Bytes on the disk and number of things below `folder`, while a program may be at work in it: what vanishes is not counted.
+    """Bytes on the disk and number of things below `folder`, while a program may be at work in it:
+    what vanishes is not counted.
 
-    Folders deeper than anybody needs count as too many things: counting them would be the server's work.
+    Folders deeper than anybody needs count as too many things: counting them would be the server's
+    work.
     """
     if depth > 4 * DEPTH_MAX:
         return 0, INODES_MAX + 1
@@ -129,7 +144,9 @@ def _used_by(entry: os.DirEntry[str], folder: int, depth: int) -> tuple[int, int
         size = entry.stat(follow_symlinks=False).st_blocks * 512
         if not entry.is_dir(follow_symlinks=False):
             return size, 0
-        inner = os.open(entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        inner = os.open(
+            entry.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder
+        )
     except OSError:
         return 0, 0
     try:

@@ -1,4 +1,7 @@
-"""Confine this process, for good, then wait for a program and run it. The order matters: each step needs what the next takes away."""
+"""Confine this process, for good, then wait for a program and run it.
+
+The order matters: each step needs what the next takes away.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +15,19 @@ from .plan import ALONE, DESCRIPTORS_MAX, GVISOR, NS, UNSAFE, Plan
 from .root_filesystem import DEVICES, tmp_is_free
 
 _NICE = 5
-_ALONE_THREADS_MAX = 4_096  # without namespaces the kernel counts all processes of the user, the server's too
+_ALONE_THREADS_MAX = (
+    4_096  # without namespaces the kernel counts all processes of the user, the server's too
+)
 _STANDARD = 3  # standard input, output and error
 
 
-def run_when_told(plan: Plan, folder: str, *, memory_bytes_now: int, pipes: tuple[int, int, int, int, int]) -> None:
+def run_when_told(
+    plan: Plan, folder: str, *, memory_bytes_now: int, pipes: tuple[int, int, int, int, int]
+) -> None:
     """Confine this process to `folder`, say so, wait for the code, run it. Never returns.
 
-    `pipes`: code to read, standard output, standard error, report and readiness to write. Raises OSError when a step is refused.
+    `pipes`: code to read, standard output, standard error, report and readiness to write. Raises
+    OSError when a step is refused.
     """
     code_at, report, ready = _arrange(pipes)
     os.chdir(folder)
@@ -48,8 +56,15 @@ def run_when_told(plan: Plan, folder: str, *, memory_bytes_now: int, pipes: tupl
 
 
 def call_filter(plan: Plan) -> bytes:
-    """Which calls a program may make. Made once and then only read where it is the same for all, which saves each warm process memory."""
-    return _same_for_all() if plan.level in ALONE else seccomp.program(syscalls.machine(), alone=False, own_pid=os.getpid())
+    """Which calls a program may make.
+
+    Made once and then only read where it is the same for all, which saves each warm process memory.
+    """
+    return (
+        _same_for_all()
+        if plan.level in ALONE
+        else seccomp.program(syscalls.machine(), alone=False, own_pid=os.getpid())
+    )
 
 
 @cache
@@ -58,7 +73,9 @@ def _same_for_all() -> bytes:
 
 
 def _arrange(pipes: tuple[int, int, int, int, int]) -> tuple[int, int, int]:
-    """Leave this process the standard three, and code, report and readiness as 3, 4 and 5; close all else. The last three."""
+    """Leave this process the standard three, and code, report and readiness as 3, 4 and 5; close
+    all else. The last three.
+    """
     code, output, errors, report, ready = pipes
     nothing = os.open("/dev/null", os.O_RDONLY)
     beyond = max(*pipes, nothing) + 1
@@ -82,13 +99,16 @@ def _limit(plan: Plan, memory_bytes_now: int) -> None:
         resource.RLIMIT_MSGQUEUE: 0,
         resource.RLIMIT_SIGPENDING: 64,
         resource.RLIMIT_NPROC: bounds.threads if plan.level in ALONE else _ALONE_THREADS_MAX,
-        resource.RLIMIT_CPU: bounds.seconds_max * bounds.threads,  # the worker watches the clock; this is for a worker that cannot
+        resource.RLIMIT_CPU: bounds.seconds_max
+        * bounds.threads,  # the worker watches the clock; this is for a worker that cannot
     }
     if plan.level == GVISOR:  # its kernel has neither such queues nor this limit
         del both[resource.RLIMIT_MSGQUEUE], both[resource.RLIMIT_SIGPENDING]
     for what, most in both.items():
         resource.setrlimit(what, (most, most))
-    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a file that is too long is an error the program sees, not its end
+    signal.signal(
+        signal.SIGXFSZ, signal.SIG_IGN
+    )  # a file that is too long is an error the program sees, not its end
 
 
 def _restrict_files(plan: Plan, folder: str) -> None:
@@ -96,5 +116,7 @@ def _restrict_files(plan: Plan, folder: str) -> None:
     if plan.level == NS and tmp_is_free(plan):
         writable.append("/tmp")  # noqa: S108 - the working folder again
     readable = [path for path in plan.visible if plan.level == NS or not path.startswith("/etc")]
-    readable += ["/etc"] if plan.level == NS else ["/etc/fonts", "/etc/ld.so.cache", "/etc/localtime"]
+    readable += (
+        ["/etc"] if plan.level == NS else ["/etc/fonts", "/etc/ld.so.cache", "/etc/localtime"]
+    )
     landlock.restrict(readable=readable, writable=writable, devices=DEVICES)

@@ -1,4 +1,5 @@
-"""Programs in gVisor: each in a container of its own, whose kernel is a program too (runsc), so that a hole in ours is out of reach.
+"""Programs in gVisor: each in a container of its own, whose kernel is a program too (runsc), so
+that a hole in ours is out of reach.
 
 For who asks for it: a container takes a second where a fork takes milliseconds.
 """
@@ -37,7 +38,11 @@ _FIRST = "import sys; sys.path[:0] = {0!r}; from remembrancer.sandbox import gvi
 
 
 class Contained(Runner):
-    """Programs in containers. `plan.root` holds their bundle and runsc's own state. Raises Lost where runsc is not on the path."""
+    """Programs in containers.
+
+    `plan.root` holds their bundle and runsc's own state. Raises Lost where runsc is not on the
+    path.
+    """
 
     def __init__(self, plan: Plan) -> None:
         super().__init__()
@@ -47,19 +52,29 @@ class Contained(Runner):
         self._plan = plan
         state = Path(plan.root) / "state"
         state.mkdir(mode=0o700, exist_ok=True)
-        self._runsc = [found, f"--root={state}", "--network=none", "--ignore-cgroups", *([] if os.getuid() == 0 else ["--rootless"])]
+        self._runsc = [
+            found,
+            f"--root={state}",
+            "--network=none",
+            "--ignore-cgroups",
+            *([] if os.getuid() == 0 else ["--rootless"]),
+        ]
         self._bundle = Path(plan.root) / "bundle"
         try:
             _make_bundle(self._bundle, plan)
         except OSError as error:
             raise Lost(str(error)) from error
 
-    def run(self, code: str, seconds: float, content_bytes_max: int) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
+    def run(
+        self, code: str, seconds: float, content_bytes_max: int
+    ) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
         """See Runner."""
         name = f"remembrancer-{secrets.token_hex(8)}"
         words = [*self._runsc, "run", f"--bundle={self._bundle}", name]
         plan = self._plan.to_json()
-        process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)  # noqa: S603 - our own words
+        process = subprocess.Popen(
+            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )  # noqa: S603 - our own words
         assert process.stdin
         assert process.stdout
         timer = threading.Timer(seconds + _START_SECONDS_MAX, process.kill)
@@ -83,16 +98,32 @@ class Contained(Runner):
 
     def _remove(self, name: str) -> None:
         words = [*self._runsc, "delete", "--force", name]
-        subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)  # noqa: S603 - our own words
+        subprocess.run(
+            words,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=False,
+        )  # noqa: S603 - our own words
 
 
 def _make_bundle(bundle: Path, plan: Plan) -> None:
-    """What runsc wants: a root with a place for everything that is shown in it, and a description (OCI runtime specification 1.0)."""
+    """What runsc wants:
+
+    a root with a place for everything that is shown in it, and a description (OCI runtime
+    specification 1.0).
+    """
     root = bundle / "rootfs"
     shutil.rmtree(bundle, ignore_errors=True)
     interpreter = os.path.realpath(sys.executable)
-    mounts: list[dict[str, Any]] = [_mount(WORK, "tmpfs", f"size={plan.bounds.disk_bytes}", "mode=700", "nosuid", "nodev")]
-    for path in {*plan.visible, interpreter, str(Path(PACKAGE_FOLDER) / __name__.partition(".")[0])}:
+    mounts: list[dict[str, Any]] = [
+        _mount(WORK, "tmpfs", f"size={plan.bounds.disk_bytes}", "mode=700", "nosuid", "nodev")
+    ]
+    for path in {
+        *plan.visible,
+        interpreter,
+        str(Path(PACKAGE_FOLDER) / __name__.partition(".")[0]),
+    }:
         place = root / path[1:]
         place.parent.mkdir(parents=True, exist_ok=True)
         if Path(path).is_symlink():  # /lib and /lib64 of a merged /usr
@@ -105,7 +136,14 @@ def _make_bundle(bundle: Path, plan: Plan) -> None:
         mounts.append(_mount(path, "bind", "ro", "nosuid", "nodev", source=path))
     for path in ("/proc", "/sys", "/dev", "/tmp", WORK):  # noqa: S108 - a place in the bundle
         (root / path[1:]).mkdir(exist_ok=True)
-    imported = [PACKAGE_FOLDER, *(path for path in sys.path if any(path == seen or path.startswith(f"{seen}/") for seen in plan.visible))]
+    imported = [
+        PACKAGE_FOLDER,
+        *(
+            path
+            for path in sys.path
+            if any(path == seen or path.startswith(f"{seen}/") for seen in plan.visible)
+        ),
+    ]
     described = {
         "ociVersion": "1.0.0",
         "process": {
@@ -126,4 +164,9 @@ def _make_bundle(bundle: Path, plan: Plan) -> None:
 
 def _mount(place: str, kind: str, *options: str, source: str | None = None) -> dict[str, Any]:
     bound = ["bind"] if kind == "bind" else []
-    return {"destination": place, "type": kind, "source": source or kind, "options": [*bound, *options]}
+    return {
+        "destination": place,
+        "type": kind,
+        "source": source or kind,
+        "options": [*bound, *options],
+    }

@@ -1,4 +1,7 @@
-"""What the standard library has no words for: namespaces, mounts, capabilities, prctl. Each raises OSError naming its step."""
+"""What the standard library has no words for:
+
+namespaces, mounts, capabilities, prctl. Each raises OSError naming its step.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,16 @@ from . import syscalls
 
 NEWNS, NEWUTS, NEWIPC, NEWUSER = 0x20000, 0x4000000, 0x8000000, 0x10000000
 NEWPID, NEWNET, NEWCGROUP = 0x20000000, 0x40000000, 0x2000000
-MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 18
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = (
+    1,
+    2,
+    4,
+    8,
+    32,
+    4096,
+    16384,
+    1 << 18,
+)
 _MOUNT_ATTR_RDONLY_NOSUID_NODEV, _AT_FDCWD, _AT_RECURSIVE = 1 | 2 | 4, -100, 0x8000
 _MNT_DETACH = 2
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP = 1, 4, 24
@@ -48,26 +60,43 @@ def call(name: str, *arguments: int | bytes | None) -> int:
 
 
 def unshare(flags: int) -> None:
-    """Leave the namespaces that `flags` (NEW...) name, for new ones. NEWPID takes effect for children."""
-    named = [name for name in ("NEWUSER", "NEWNS", "NEWPID", "NEWNET", "NEWIPC", "NEWUTS", "NEWCGROUP") if flags & globals()[name]]
+    """Leave the namespaces that `flags` (NEW...) name, for new ones.
+
+    NEWPID takes effect for children.
+    """
+    named = [
+        name
+        for name in ("NEWUSER", "NEWNS", "NEWPID", "NEWNET", "NEWIPC", "NEWUTS", "NEWCGROUP")
+        if flags & globals()[name]
+    ]
     _checked(_libc.unshare(flags), f"unshare {' '.join(named)}")
 
 
-def mount(source: str, target: str, kind: str | None = None, flags: int = 0, data: str | None = None) -> None:
+def mount(
+    source: str, target: str, kind: str | None = None, flags: int = 0, data: str | None = None
+) -> None:
     """mount(2)."""
     words = [None if word is None else word.encode() for word in (source, target, kind, data)]
-    _checked(_libc.mount(words[0], words[1], words[2], ctypes.c_ulong(flags), words[3]), f"mount {kind or 'bind'}")
+    _checked(
+        _libc.mount(words[0], words[1], words[2], ctypes.c_ulong(flags), words[3]),
+        f"mount {kind or 'bind'}",
+    )
 
 
 def bind_read_only(source: str, target: str) -> None:
-    """Show `source`, with what is mounted below it, at `target`: nobody can write there, no bit or device there has power."""
+    """Show `source`, with what is mounted below it, at `target`:
+
+    nobody can write there, no bit or device there has power.
+    """
     mount(source, target, None, MS_BIND | MS_REC)
     attributes = struct.pack("QQQQ", _MOUNT_ATTR_RDONLY_NOSUID_NODEV, 0, 0, 0)
     call("mount_setattr", _AT_FDCWD, target.encode(), _AT_RECURSIVE, attributes, len(attributes))
 
 
 def pivot_root(folder: str, old: str) -> None:
-    """Make the mounted `folder` the root, and let go of all that was mounted before; `old` is an empty folder in it."""
+    """Make the mounted `folder` the root, and let go of all that was mounted before; `old` is an
+    empty folder in it.
+    """
     os.chdir(folder)
     call("pivot_root", b".", old.encode())
     os.chdir("/")
@@ -81,12 +110,17 @@ def set_host_name(name: bytes) -> None:
 
 
 def die_with_parent() -> None:
-    """Be killed when the parent's thread ends. A change of user, capabilities or user namespace takes it away again."""
+    """Be killed when the parent's thread ends.
+
+    A change of user, capabilities or user namespace takes it away again.
+    """
     _checked(_libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0), "prctl PDEATHSIG")
 
 
 def set_dumpable(*, yes: bool) -> None:
-    """Whether a process of the same user may look into this one, and whether its files in /proc are its own."""
+    """Whether a process of the same user may look into this one, and whether its files in /proc are
+    its own.
+    """
     _checked(_libc.prctl(_PR_SET_DUMPABLE, int(yes), 0, 0, 0), "prctl DUMPABLE")
 
 
@@ -99,7 +133,9 @@ def become(uid: int) -> None:
 
 def drop_capabilities() -> None:
     """Give up all capabilities, also those a file could give back."""
-    for capability in range(64):  # more than there are; those beyond the last are refused, which is as good
+    for capability in range(
+        64
+    ):  # more than there are; those beyond the last are refused, which is as good
         _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
     _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     call("capset", struct.pack("II", _CAP_VERSION_3, 0), b"\0" * 24)
@@ -115,6 +151,11 @@ class _Program(ctypes.Structure):
 
 
 def install_filter(program: bytes) -> None:
-    """Put a seccomp filter (classic BPF, 8 bytes an instruction) on this thread and all that come of it."""
+    """Put a seccomp filter (classic BPF, 8 bytes an instruction) on this thread and all that come
+    of it.
+    """
     held = _Program(len(program) // 8, program)
-    _checked(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(held), 0, 0), "prctl SECCOMP")
+    _checked(
+        _libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(held), 0, 0),
+        "prctl SECCOMP",
+    )

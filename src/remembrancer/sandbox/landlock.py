@@ -1,4 +1,7 @@
-"""Which files a process may touch, by the kernel's Landlock: nothing but what is named here, no network, no signal to the outside."""
+"""Which files a process may touch, by the kernel's Landlock:
+
+nothing but what is named here, no network, no signal to the outside.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,23 @@ from collections.abc import Sequence
 
 from . import kernel
 
-ALONE_ABI_MIN = 6  # without namespaces: from here on it also keeps signals and abstract sockets in (Linux 6.12)
+ALONE_ABI_MIN = (
+    6  # without namespaces: from here on it also keeps signals and abstract sockets in (Linux 6.12)
+)
 _VERSION = 1
 _RULE_PATH = 1
 _EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 14
-_MAKE = 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 12  # remove folders and files, make folders, files and symlinks
+_MAKE = (
+    1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 12
+)  # remove folders and files, make folders, files and symlinks
 _REFER = 1 << 13
 _OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE
-_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}  # by ABI; from 5 on also device ioctls
+_RIGHTS = {
+    1: (1 << 13) - 1,
+    2: (1 << 14) - 1,
+    3: (1 << 15) - 1,
+    4: (1 << 15) - 1,
+}  # by ABI; from 5 on also device ioctls
 _RIGHTS_5 = (1 << 16) - 1
 _TCP = 3  # bind and connect, from ABI 4 on
 _SCOPES = 3  # abstract sockets and signals, from ABI 6 on
@@ -31,7 +43,8 @@ def abi() -> int:
 
 
 def restrict(*, readable: Sequence[str], writable: Sequence[str], devices: Sequence[str]) -> None:
-    """Let this process read what is below `readable`, change what is below `writable`, use `devices`, and nothing else, for good.
+    """Let this process read what is below `readable`, change what is below `writable`, use
+    `devices`, and nothing else, for good.
 
     Paths that do not exist are passed over. Raises Refused.
     """
@@ -42,7 +55,10 @@ def restrict(*, readable: Sequence[str], writable: Sequence[str], devices: Seque
     rules = kernel.call("landlock_create_ruleset", asked, size, 0)
     try:
         for paths, access in (
-            (readable, _EXECUTE | _READ | _LIST),  # execute is for the loader's sake: seccomp refuses execve
+            (
+                readable,
+                _EXECUTE | _READ | _LIST,
+            ),  # execute is for the loader's sake: seccomp refuses execve
             (writable, _WRITE | _READ | _LIST | _TRUNCATE | _MAKE | _REFER),
             (devices, _WRITE | _READ),
         ):

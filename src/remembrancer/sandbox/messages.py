@@ -33,7 +33,10 @@ def read_job(read: Read) -> tuple[float, bytes]:
 
 
 def send_outcome(descriptor: int, head: dict[str, Any], contents: Sequence[bytes]) -> None:
-    """Send an outcome: its head, whose `files` are [name, size], then the contents one after another."""
+    """Send an outcome:
+
+    its head, whose `files` are [name, size], then the contents one after another.
+    """
     told = json.dumps(head).encode()
     for part in (_HEAD.pack(len(told)), told, *contents):
         view = memoryview(part)
@@ -41,8 +44,13 @@ def send_outcome(descriptor: int, head: dict[str, Any], contents: Sequence[bytes
             view = view[os.write(descriptor, view) :]
 
 
-def read_outcome(read: Read, content_bytes_max: int) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
-    """Head and files of the outcome that arrives. Raises Cut, also when it is larger than a worker may send."""
+def read_outcome(
+    read: Read, content_bytes_max: int
+) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
+    """Head and files of the outcome that arrives.
+
+    Raises Cut, also when it is larger than a worker may send.
+    """
     (size,) = _HEAD.unpack(exactly(read, _HEAD.size))
     if size > _HEAD_BYTES_MAX:
         raise Cut("an outcome is too large")

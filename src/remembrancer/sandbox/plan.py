@@ -1,4 +1,7 @@
-"""What the server tells the zygote, once: how to confine, what may be seen, and how much of everything a run may use."""
+"""What the server tells the zygote, once:
+
+how to confine, what may be seen, and how much of everything a run may use.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,11 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One zygote's orders. `visible` are folders and files shown read-only; `root` an empty folder; `uid` what root becomes."""
+    """One zygote's orders.
+
+    `visible` are folders and files shown read-only; `root` an empty folder; `uid` what root
+    becomes.
+    """
 
     level: str
     root: str
@@ -59,5 +66,9 @@ class Plan:
 def from_json(text: bytes) -> Plan:
     """A plan from the wire."""
     told: dict[str, Any] = json.loads(text)
-    told |= {"bounds": Bounds(**told["bounds"]), "visible": tuple(told["visible"]), "preload": tuple(told["preload"])}
+    told |= {
+        "bounds": Bounds(**told["bounds"]),
+        "visible": tuple(told["visible"]),
+        "preload": tuple(told["preload"]),
+    }
     return Plan(**told)

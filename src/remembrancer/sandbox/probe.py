@@ -1,4 +1,6 @@
-"""Which primitives this machine gives us, tried one by one in a process of its own, and what to do about those it does not."""
+"""Which primitives this machine gives us, tried one by one in a process of its own, and what to do
+about those it does not.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from .isolated_process import start
 from .plan import GVISOR, LANDLOCK, NS, RUNSC
 
 _SECONDS_MAX = 20
-_NAMESPACES = kernel.NEWNS | kernel.NEWPID | kernel.NEWNET | kernel.NEWIPC | kernel.NEWUTS | kernel.NEWCGROUP
+_NAMESPACES = (
+    kernel.NEWNS | kernel.NEWPID | kernel.NEWNET | kernel.NEWIPC | kernel.NEWUTS | kernel.NEWCGROUP
+)
 _REMEDIES = {
     RUNSC: "sudo apt-get install -y runsc (Debian), or as https://gvisor.dev/docs/user_guide/install/ says",
     "processor": "programs can be confined on x86_64 and aarch64 only",
@@ -45,9 +49,15 @@ class Missing:
 
 
 def missing(level: str) -> list[Missing]:
-    """What `level` needs and this machine does not give; empty when all is there (and something else was wrong)."""
+    """What `level` needs and this machine does not give; empty when all is there (and something
+    else was wrong).
+    """
     if level == GVISOR:
-        return [] if shutil.which(RUNSC) else [Missing(primitive=RUNSC, why="it is not on the path", remedy=_REMEDIES[RUNSC])]
+        return (
+            []
+            if shutil.which(RUNSC)
+            else [Missing(primitive=RUNSC, why="it is not on the path", remedy=_REMEDIES[RUNSC])]
+        )
     with start("probe", repr(level), level=level) as process:
         said, _ = process.communicate(timeout=_SECONDS_MAX)
     try:
@@ -59,9 +69,16 @@ def missing(level: str) -> list[Missing]:
 
 def main(level: str) -> None:
     """Print, as JSON, the primitives that `level` lacks, each with why."""
-    wanted: dict[str, Callable[[], None]] = {"processor": _processor, "seccomp": _seccomp, "landlock": _landlock}
+    wanted: dict[str, Callable[[], None]] = {
+        "processor": _processor,
+        "seccomp": _seccomp,
+        "landlock": _landlock,
+    }
     if level == NS:
-        wanted |= {"namespaces" if os.getuid() == 0 else "user namespaces": _namespaces, "mounts": _mounts}
+        wanted |= {
+            "namespaces" if os.getuid() == 0 else "user namespaces": _namespaces,
+            "mounts": _mounts,
+        }
     elif level == LANDLOCK:
         wanted["landlock scopes"] = _scopes
     found = [(name, why) for name, attempt in wanted.items() if (why := _tried(attempt))]
@@ -103,7 +120,9 @@ def _landlock() -> None:
 
 def _scopes() -> None:
     if landlock.abi() < landlock.ALONE_ABI_MIN:
-        raise OSError(38, f"this kernel has ABI {landlock.abi()}, and {landlock.ALONE_ABI_MIN} is needed")
+        raise OSError(
+            38, f"this kernel has ABI {landlock.abi()}, and {landlock.ALONE_ABI_MIN} is needed"
+        )
 
 
 def _namespaces() -> None:

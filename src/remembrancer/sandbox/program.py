@@ -1,4 +1,6 @@
-"""Run one program in this process, which is confined and has nothing to lose, and report how it ended."""
+"""Run one program in this process, which is confined and has nothing to lose, and report how it
+ended.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,11 @@ _OURS = __name__.partition(".")[0]
 
 
 def run(code: str, report: int) -> None:
-    """Run `code` as `__main__`, write what it came to (JSON) to the descriptor `report`, and end the process with its exit status.
+    """Run `code` as `__main__`, write what it came to (JSON) to the descriptor `report`, and end
+    the process with its exit status.
 
-    The report has `result` (repr of the last expression) and `error`; both are the program's word, not to be trusted.
+    The report has `result` (repr of the last expression) and `error`; both are the program's word,
+    not to be trusted.
     """
     said: dict[str, Any] = {}
     _prepare()
@@ -80,11 +84,15 @@ def _prepare() -> None:
 
 def _stream(descriptor: int) -> io.TextIOWrapper:
     raw = io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False))
-    return io.TextIOWrapper(raw, "utf-8", "backslashreplace", line_buffering=True)  # what was printed before a kill is seen
+    return io.TextIOWrapper(
+        raw, "utf-8", "backslashreplace", line_buffering=True
+    )  # what was printed before a kill is seen
 
 
 def _figure_keeper() -> Callable[..., None]:
-    """What saves the open figures as figure-1.png, figure-2.png and so on; `plt.show()` does it at once."""
+    """What saves the open figures as figure-1.png, figure-2.png and so on; `plt.show()` does it at
+    once.
+    """
     kept = 0
 
     def keep(*_: object, **__: object) -> None:

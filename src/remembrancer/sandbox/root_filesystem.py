@@ -1,4 +1,7 @@
-"""The file system that programs see: libraries, fonts and time zones read-only, five devices, an empty working folder. No /proc."""
+"""The file system that programs see:
+
+libraries, fonts and time zones read-only, five devices, an empty working folder. No /proc.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +16,25 @@ _FILES = {
     "etc/group": "nogroup:x:65534:\n",
     "etc/hosts": "127.0.0.1 localhost\n",
 }
-_SCRATCH = "size=8m,nr_inodes=200,mode=1777"  # where libraries write their caches while they are loaded
+_SCRATCH = (
+    "size=8m,nr_inodes=200,mode=1777"  # where libraries write their caches while they are loaded
+)
 
 
 def build(plan: Plan) -> None:
-    """Build it in `plan.root` and make it this process's root. Needs an own mount namespace. Raises OSError."""
+    """Build it in `plan.root` and make it this process's root.
+
+    Needs an own mount namespace. Raises OSError.
+    """
     root = Path(plan.root)
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
-    kernel.mount("tmpfs", plan.root, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=1m,nr_inodes=4k,mode=755")
+    kernel.mount(
+        "tmpfs",
+        plan.root,
+        "tmpfs",
+        kernel.MS_NOSUID | kernel.MS_NODEV,
+        "size=1m,nr_inodes=4k,mode=755",
+    )
     for source in plan.visible:
         _show(root, source)
     for folder in ("dev", WORK[1:], "tmp", "etc", "old"):
@@ -34,7 +48,12 @@ def build(plan: Plan) -> None:
     inert = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
     kernel.mount("tmpfs", str(root / WORK[1:]), "tmpfs", inert, _SCRATCH)
     kernel.pivot_root(plan.root, "old")
-    kernel.mount("none", "/", None, kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV)
+    kernel.mount(
+        "none",
+        "/",
+        None,
+        kernel.MS_REMOUNT | kernel.MS_BIND | kernel.MS_RDONLY | kernel.MS_NOSUID | kernel.MS_NODEV,
+    )
 
 
 def _show(root: Path, source: str) -> None:
@@ -53,7 +72,9 @@ def _show(root: Path, source: str) -> None:
 
 
 def give_working_folder(plan: Plan) -> None:
-    """Lay a fresh, bounded, private folder over the working folder, and over /tmp where nothing else is shown there."""
+    """Lay a fresh, bounded, private folder over the working folder, and over /tmp where nothing
+    else is shown there.
+    """
     inert = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
     data = f"size={plan.bounds.disk_bytes},nr_inodes={INODES_MAX},mode=700"
     kernel.mount("tmpfs", WORK, "tmpfs", inert, data)

@@ -7,13 +7,17 @@ from typing import Any
 
 
 class Lost(Exception):
-    """The processes that were to run a program, or ran it, went away; the message says what they said."""
+    """The processes that were to run a program, or ran it, went away; the message says what they
+    said.
+    """
 
 
 class Runner(ABC):
-    """Runs programs, each in a process of its own, until it is closed. Safe to use from many threads.
+    """Runs programs, each in a process of its own, until it is closed. Safe to use from many
+    threads.
 
-    What follows is the sandbox's, which counts: `runs` so far, `in_use` now, and `retired` once another has taken its place.
+    What follows is the sandbox's, which counts: `runs` so far, `in_use` now, and `retired` once
+    another has taken its place.
     """
 
     def __init__(self) -> None:
@@ -22,7 +26,9 @@ class Runner(ABC):
         self.retired = False
 
     @abstractmethod
-    def run(self, code: str, seconds: float, content_bytes_max: int) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
+    def run(
+        self, code: str, seconds: float, content_bytes_max: int
+    ) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
         """The outcome of one program: what `worker` tells of it, and its files. Raises Lost."""
 
     @abstractmethod

@@ -1,4 +1,7 @@
-"""The sandbox as the server knows it: starts when first needed, climbs down the ladder of levels no further than allowed, runs programs."""
+"""The sandbox as the server knows it:
+
+starts when first needed, climbs down the ladder of levels no further than allowed, runs programs.
+"""
 
 from __future__ import annotations
 
@@ -33,28 +36,45 @@ log = logging.getLogger("remembrancer.sandbox")
 
 LADDER: tuple[Level, ...] = (GVISOR, NS, LANDLOCK, UNSAFE)  # strongest first
 PRELOAD = ("numpy", "numpy.random", "numpy.linalg", "numpy.fft", "matplotlib.pyplot")
-_RUNS_MAX = 2_000  # of one zygote: all forks share one layout of memory, which is not to be learned from thousands of runs
+# of one zygote: all forks share one layout of memory, which is not to be learned from thousands of
+# runs
+_RUNS_MAX = 2_000
 _START_SECONDS_MAX = 30
 _GRACE_SECONDS = 10  # for a worker to end a program, take its files and answer
 _RETRY_SECONDS = 60  # a machine that could not confine a minute ago can not now
-_SHOWN = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/usr/share/fonts", "/usr/share/zoneinfo")
+_SHOWN = (
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/lib",
+    "/lib64",
+    "/usr/share/fonts",
+    "/usr/share/zoneinfo",
+)
 _SHOWN_FILES = ("/etc/ld.so.cache", "/etc/fonts", "/etc/localtime")
 
 
 class SandboxUnavailable(Unavailable):
-    """Programs cannot be run safely on this machine, so none is run. `missing` says what it lacks and how to mend it."""
+    """Programs cannot be run safely on this machine, so none is run.
+
+    `missing` says what it lacks and how to mend it.
+    """
 
 
 class SandboxBusy(TooManyRequests):
-    """All places of the sandbox are taken, and so is its queue. Wait as many seconds as the header `Retry-After` says."""
+    """All places of the sandbox are taken, and so is its queue.
+
+    Wait as many seconds as the header `Retry-After` says.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """How a program ended. Times in milliseconds.
 
-    `stopped`: why it was stopped (`timeout`, `output`, `disk`), None when it ended itself. `error` has type, message, line and traceback,
-    as the program itself told it. `files` are name and content; `left_out` name and why; `not_named` how many more were left out.
+    `stopped`: why it was stopped (`timeout`, `output`, `disk`), None when it ended itself. `error`
+    has type, message, line and traceback, as the program itself told it. `files` are name and
+    content; `left_out` name and why; `not_named` how many more were left out.
     """
 
     level: Level
@@ -77,13 +97,18 @@ class Run:
 
 
 class Sandbox:
-    """Where programs run. One a server; safe to use from many threads. Costs nothing until it is started."""
+    """Where programs run.
+
+    One a server; safe to use from many threads. Costs nothing until it is started.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._parallel = settings.sandbox_parallel or os.cpu_count() or 1
         self._places = threading.Semaphore(self._parallel)
-        self.repairs = threading.BoundedSemaphore(limits.REPAIRS_MAX)  # programs that wait for models, each in a thread of the server
+        self.repairs = threading.BoundedSemaphore(
+            limits.REPAIRS_MAX
+        )  # programs that wait for models, each in a thread of the server
         self._changing = threading.Lock()  # of what follows
         self._starting = threading.Lock()
         self._inside = 0  # runs at work or waiting
@@ -110,14 +135,21 @@ class Sandbox:
         return "unavailable" if self._refused else "not started"
 
     def start(self) -> Level:
-        """Be ready for programs; the level they are confined at. Idempotent. Raises SandboxUnavailable."""
+        """Be ready for programs; the level they are confined at.
+
+        Idempotent. Raises SandboxUnavailable.
+        """
         with self._starting:
             if self._runner is None or self._level is None:
                 if self._refused and time.monotonic() - self._refused[0] < _RETRY_SECONDS:
                     raise self._refused[1]
                 self._runner, self._level = self._climb_down()
                 said = log.warning if self._level == UNSAFE else log.info
-                said("sandbox: level %s%s", self._level, ": programs are NOT confined" if self._level == UNSAFE else "")
+                said(
+                    "sandbox: level %s%s",
+                    self._level,
+                    ": programs are NOT confined" if self._level == UNSAFE else "",
+                )
             return self._level
 
     def run(self, code: str, *, seconds: float | None = None) -> Run:
@@ -135,10 +167,14 @@ class Sandbox:
                 self._inside -= 1
 
     def close(self) -> None:
-        """End what runs, and let go; also of a start that is under way. Idempotent. No program is run afterwards."""
+        """End what runs, and let go; also of a start that is under way.
+
+        Idempotent. No program is run afterwards.
+        """
         self._closed = True
         if candidate := self._candidate:
-            candidate.close()  # its self-test ends at once, and with it the start that holds the lock
+            # its self-test ends at once, and with it the start that holds the lock
+            candidate.close()
         with self._starting:
             runner, self._runner, self._level = self._runner, None, None
         if runner:
@@ -146,18 +182,24 @@ class Sandbox:
             self._tidy()
 
     def _run(self, code: str, seconds: float) -> Run:
-        for attempt in (1, 2):  # a program changes nothing outside, so it can be run again when the runner went away under it
+        for attempt in (
+            1,
+            2,
+        ):  # a program changes nothing outside, so it can be run again when the runner went away under it
             runner, level = self._hold()
             try:
                 head, files = runner.run(code, seconds, self.bounds.disk_bytes)
                 return _run_of(head, files, level)
             except Lost as error:
-                log.warning("sandbox: run lost (%s)%s", error, ", starting anew" if attempt == 1 else "")
+                log.warning(
+                    "sandbox: run lost (%s)%s", error, ", starting anew" if attempt == 1 else ""
+                )
                 self._drop(runner)
             finally:
                 self._let_go(runner)
         raise SandboxUnavailable(
-            "The sandbox lost this program twice. The machine may be out of memory; the server's log has more.", missing=[]
+            "The sandbox lost this program twice. The machine may be out of memory; the server's log has more.",
+            missing=[],
         )
 
     def _hold(self) -> tuple[Runner, Level]:
@@ -187,7 +229,9 @@ class Sandbox:
             runner.retired = True
 
     def _renew(self, old: Runner) -> None:
-        """Put a new runner in the place of one that has done its share; what runs there ends in peace."""
+        """Put a new runner in the place of one that has done its share; what runs there ends in
+        peace.
+        """
         with self._starting:
             if self._runner is not old or self._level is None:
                 return
@@ -222,9 +266,17 @@ class Sandbox:
                 log.warning("sandbox: level %s cannot be had: %s", level, error)
         if self._closed:
             raise SandboxUnavailable("The service is stopping.", missing=[])
-        found = {one.primitive: one for level in levels if level != UNSAFE for one in missing(level)}
-        told = [{"primitive": one.primitive, "why": one.why, "remedy": one.remedy} for one in found.values()]
-        mend = " ".join(f"Missing: {one.primitive} ({one.why}); mend it: {one.remedy}." for one in found.values())
+        found = {
+            one.primitive: one for level in levels if level != UNSAFE for one in missing(level)
+        }
+        told = [
+            {"primitive": one.primitive, "why": one.why, "remedy": one.remedy}
+            for one in found.values()
+        ]
+        mend = " ".join(
+            f"Missing: {one.primitive} ({one.why}); mend it: {one.remedy}."
+            for one in found.values()
+        )
         said = f"Programs cannot be run safely on this machine, so none is run. {mend or '; '.join(why)}"
         refused = SandboxUnavailable(said, missing=told)
         self._refused = (time.monotonic(), refused)
@@ -285,27 +337,44 @@ class Sandbox:
 
 
 def levels_from(lowest: str) -> tuple[Level, ...]:
-    """The levels to try, strongest first, where `lowest` is the weakest that will do. gVisor only for who asks: its runs take a second."""
-    return tuple(level for level in LADDER[: LADDER.index(lowest) + 1] if level != GVISOR or lowest == GVISOR)
+    """The levels to try, strongest first, where `lowest` is the weakest that will do.
+
+    gVisor only for who asks: its runs take a second.
+    """
+    return tuple(
+        level for level in LADDER[: LADDER.index(lowest) + 1] if level != GVISOR or lowest == GVISOR
+    )
 
 
 def visible() -> tuple[str, ...]:
-    """What programs may read: the system's and this interpreter's libraries, fonts, time zones. No program files, no home, no data."""
+    """What programs may read:
+
+    the system's and this interpreter's libraries, fonts, time zones. No program files, no home, no
+    data.
+    """
     ours = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
     ours += [path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))]
     ours.append(str(Path(sys.base_prefix) / "lib"))
-    there = sorted({path for path in (*_SHOWN, *_SHOWN_FILES, *ours) if path and Path(path).exists()})
+    there = sorted(
+        {path for path in (*_SHOWN, *_SHOWN_FILES, *ours) if path and Path(path).exists()}
+    )
     return tuple(path for path in there if not any(path.startswith(f"{other}/") for other in there))
 
 
 def _shared_folder(settings: Settings) -> Path:
-    """Where the programs' folders are when the user that root becomes must reach them: the server's own folders are closed to it."""
+    """Where the programs' folders are when the user that root becomes must reach them:
+
+    the server's own folders are closed to it.
+    """
     named = hashlib.sha256(str(settings.data_folder.resolve()).encode()).hexdigest()[:16]
     return Path("/dev/shm") / f"remembrancer-sandbox-{named}"  # noqa: S108 - `_give` makes sure whose it is
 
 
 def _give(folder: Path, uid: int) -> None:
-    """Make `folder` and give it to `uid`. Raises OSError when somebody else made it, or a link in its place."""
+    """Make `folder` and give it to `uid`.
+
+    Raises OSError when somebody else made it, or a link in its place.
+    """
     if not folder.exists():
         folder.mkdir(mode=0o700)
         os.chown(folder, uid, uid, follow_symlinks=False)

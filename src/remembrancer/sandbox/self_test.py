@@ -1,4 +1,7 @@
-"""Hostile programs against a sandbox that has just been started: no level is believed without it."""
+"""Hostile programs against a sandbox that has just been started:
+
+no level is believed without it.
+"""
 
 from __future__ import annotations
 
@@ -65,11 +68,18 @@ class Believed(Exception):
 
 
 def check(run: Run, bounds: Bounds, level: str, folder: Path) -> None:
-    """Run them. Raises Believed with what went wrong. `folder` is one of the server's, where nothing may reach."""
+    """Run them. Raises Believed with what went wrong.
+
+    `folder` is one of the server's, where nothing may reach.
+    """
     honest = run("import numpy\nprint(numpy.arange(7).sum() * 2)", 20)
     if honest["stdout"] != "42\n":
         error = honest["error"]
-        why = f"{error['type']}: {error['message'].partition(chr(10))[0]}" if error else honest["signal"] or honest["stopped"]
+        why = (
+            f"{error['type']}: {error['message'].partition(chr(10))[0]}"
+            if error
+            else honest["signal"] or honest["stopped"]
+        )
         raise Believed(f"a harmless program that imports numpy did not run ({why})")
     if level == UNSAFE:
         return
@@ -94,7 +104,9 @@ def check(run: Run, bounds: Bounds, level: str, folder: Path) -> None:
     try:
         through = json.loads(hostile["stdout"])
     except ValueError:
-        raise Believed(f"the self-test ended early: {hostile['error'] or hostile['signal'] or hostile['stopped']}") from None
+        raise Believed(
+            f"the self-test ended early: {hostile['error'] or hostile['signal'] or hostile['stopped']}"
+        ) from None
     if through:
         raise Believed(f"a program could {', '.join(through)}")
     if run("while True: pass", 0.1)["stopped"] != "timeout":

@@ -1,7 +1,8 @@
-"""The kernel's numbers for its calls, for the two kinds of processor that programs are run on, and which of them a program may make.
+"""The kernel's numbers for its calls, for the two kinds of processor that programs are run on, and
+which of them a program may make.
 
-The numbers never change once given; `name x86_64 aarch64`, `-` where a processor has no such call. Other processors are refused.
-Source: asm/unistd_64.h and asm-generic/unistd.h of Linux 6.1.
+The numbers never change once given; `name x86_64 aarch64`, `-` where a processor has no such call.
+Other processors are refused. Source: asm/unistd_64.h and asm-generic/unistd.h of Linux 6.1.
 """
 
 from __future__ import annotations
@@ -40,7 +41,8 @@ timerfd_settime 286 86; times 100 153; tkill 200 130; truncate 76 45; umask 95 1
 unlinkat 263 35; utime 132 -; utimensat 280 88; utimes 235 -; wait4 61 260; write 1 64; writev 20 66
 """
 
-# Allowed whatever the arguments. Nothing here opens a socket, starts a process or changes who one is.
+# Allowed whatever the arguments. Nothing here opens a socket, starts a process or changes who one
+# is.
 _PLAIN = """
 read write close fstat stat lstat poll lseek mmap mprotect munmap brk rt_sigaction rt_sigprocmask rt_sigreturn
 pread64 pwrite64 readv writev preadv pwritev preadv2 pwritev2 access pipe select sched_yield mremap msync
@@ -58,13 +60,15 @@ pipe2 getcpu getrandom membarrier statx rseq close_range sched_getparam sched_ge
 sched_get_priority_max sched_get_priority_min getpriority sendfile copy_file_range fallocate
 """
 
-# Allowed where a mount namespace shows the program its own files only. Landlock does not govern them (research: a hole in others), so
+# Allowed where a mount namespace shows the program its own files only. Landlock does not govern
+# them (research: a hole in others), so
 # without namespaces they do nothing and say they did.
 _MARKS = """
 chmod fchmod fchmodat fchmodat2 utime utimes futimesat utimensat
 """
 
-# Attributes that programs such as shutil.copy2 set when they can: "not supported" is an answer they know.
+# Attributes that programs such as shutil.copy2 set when they can: "not supported" is an answer they
+# know.
 _ATTRIBUTES = """
 getxattr lgetxattr fgetxattr setxattr lsetxattr fsetxattr listxattr llistxattr flistxattr removexattr
 lremovexattr fremovexattr
@@ -72,7 +76,10 @@ lremovexattr fremovexattr
 
 PLAIN, MARKS, ATTRIBUTES = tuple(_PLAIN.split()), tuple(_MARKS.split()), tuple(_ATTRIBUTES.split())
 MACHINES = {"x86_64": 0, "aarch64": 1}  # what uname calls them, and their column of the table
-AUDIT = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # what a seccomp filter calls them (linux/audit.h)
+AUDIT = {
+    "x86_64": 0xC000003E,
+    "aarch64": 0xC00000B7,
+}  # what a seccomp filter calls them (linux/audit.h)
 
 
 def machine() -> str:
@@ -81,7 +88,10 @@ def machine() -> str:
 
 
 def numbers(of: str) -> dict[str, int]:
-    """Name to number for a machine of MACHINES; a call it does not have is left out. Raises KeyError for another machine."""
+    """Name to number for a machine of MACHINES; a call it does not have is left out.
+
+    Raises KeyError for another machine.
+    """
     column = MACHINES[of]
     rows = (row.split() for row in _NUMBERS.replace("\n", " ").split(";"))
     return {name: int(columns[column]) for name, *columns in rows if columns[column] != "-"}

@@ -1,6 +1,8 @@
-"""A worker: forked ahead of demand, it keeps one confined process ready, gives it one job, watches it, ends it, and tells the outcome.
+"""A worker: forked ahead of demand, it keeps one confined process ready, gives it one job, watches
+it, ends it, and tells the outcome.
 
-It never runs a line of the program itself, and reads what the program left only when all of it is dead.
+It never runs a line of the program itself, and reads what the program left only when all of it is
+dead.
 """
 
 from __future__ import annotations
@@ -71,7 +73,10 @@ def work(plan: Plan, control: socket.socket, notes: int, memory_bytes_now: int) 
         if control.fileno() == -1:
             os._exit(1)  # the server went away after it gave the job
         with contextlib.suppress(OSError):  # both may be gone: then nobody waits for this worker
-            control.send(FAILED + json.dumps({"step": getattr(error, "step", "worker"), "why": str(error)}).encode())
+            control.send(
+                FAILED
+                + json.dumps({"step": getattr(error, "step", "worker"), "why": str(error)}).encode()
+            )
             os.write(notes, NOTE.pack(FAILED, os.getpid()))
     os._exit(0)
 
@@ -97,7 +102,10 @@ def _serve(plan: Plan, control: socket.socket, notes: int, memory_bytes_now: int
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ready:
-    """A confined process that waits for its program, and descriptors: its folder, where its code goes in, and what to read of it."""
+    """A confined process that waits for its program, and descriptors:
+
+    its folder, where its code goes in, and what to read of it.
+    """
 
     child: int
     folder: int
@@ -108,7 +116,10 @@ class Ready:
 
 
 def get_ready(plan: Plan, folder: str, memory_bytes_now: int) -> Ready:
-    """Fork a process that is confined to `folder`. Raises OSError with the step that was refused."""
+    """Fork a process that is confined to `folder`.
+
+    Raises OSError with the step that was refused.
+    """
     code_in, code_out = os.pipe()
     pipes = [os.pipe() for _ in range(4)]  # output, errors, report, readiness
     inside = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -121,7 +132,9 @@ def get_ready(plan: Plan, folder: str, memory_bytes_now: int) -> Ready:
     output, errors, report, ready = (pipe[0] for pipe in pipes)
     if not os.read(ready, 1):
         raise _refusal(os.read(report, REPORT_BYTES_MAX))
-    return Ready(child=child, folder=inside, code=code_out, output=output, errors=errors, report=report)
+    return Ready(
+        child=child, folder=inside, code=code_out, output=output, errors=errors, report=report
+    )
 
 
 def _folder(plan: Plan) -> str:
@@ -135,7 +148,12 @@ def _folder(plan: Plan) -> str:
 def _confined(plan: Plan, folder: str, memory_bytes_now: int, ends: tuple[int, ...]) -> NoReturn:
     code, output, errors, report, ready = ends
     try:
-        confine.run_when_told(plan, folder, memory_bytes_now=memory_bytes_now, pipes=(code, output, errors, report, ready))
+        confine.run_when_told(
+            plan,
+            folder,
+            memory_bytes_now=memory_bytes_now,
+            pipes=(code, output, errors, report, ready),
+        )
     except OSError as error:
         said = {"step": getattr(error, "step", "confine"), "why": str(error)}
         for end in (report, 3):  # as it was before the pipes were arranged, or after
@@ -158,7 +176,11 @@ def _refusal(said: bytes) -> OSError:
 
 
 def _taken(control: socket.socket) -> socket.socket:
-    """The next job's own socket. The server passes it as a descriptor, so that no process but this one ever holds the program's text."""
+    """The next job's own socket.
+
+    The server passes it as a descriptor, so that no process but this one ever holds the program's
+    text.
+    """
     message, extras, _, _ = control.recvmsg(1, socket.CMSG_SPACE(4))
     if not message:
         raise wire.Cut("the server went away")
@@ -169,7 +191,8 @@ def _taken(control: socket.socket) -> socket.socket:
 class Watch:
     """One program at work.
 
-    `server` is a descriptor that hangs up when the server goes away, `ended` one that can be read once the program may have ended.
+    `server` is a descriptor that hangs up when the server goes away, `ended` one that can be read
+    once the program may have ended.
     """
 
     plan: Plan
@@ -197,7 +220,9 @@ class Watch:
         stopped = self._follow(streams)
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.ready.child, signal.SIGKILL)
-        _, status, usage = os.wait4(self.ready.child, 0)  # it was the first of its pid namespace: whatever it started is dead, too
+        _, status, usage = os.wait4(
+            self.ready.child, 0
+        )  # it was the first of its pid namespace: whatever it started is dead, too
         wall_ms = (time.monotonic() - self.started) * 1_000
         for descriptor, stream in streams.items():
             _drain(descriptor, stream)
@@ -275,7 +300,10 @@ def _signal_name(number: int) -> str:
 
 
 def _reported(said: bytes) -> dict[str, Any]:
-    """What the program's end says, with every type checked: the program may have written it itself."""
+    """What the program's end says, with every type checked:
+
+    the program may have written it itself.
+    """
     try:
         told = json.loads(said)
     except (ValueError, RecursionError):
@@ -295,6 +323,14 @@ def _text(said: str) -> str:
 
 
 def _error(told: dict[str, Any]) -> dict[str, Any]:
-    texts = {name: _text(value) if isinstance(value := told.get(name), str) else "" for name in ("type", "message", "traceback")}
+    texts = {
+        name: _text(value) if isinstance(value := told.get(name), str) else ""
+        for name in ("type", "message", "traceback")
+    }
     line = told.get("line")
-    return {**texts, "line": line if isinstance(line, int) and not isinstance(line, bool) and 0 < line < 1 << 31 else None}
+    return {
+        **texts,
+        "line": line
+        if isinstance(line, int) and not isinstance(line, bool) and 0 < line < 1 << 31
+        else None,
+    }

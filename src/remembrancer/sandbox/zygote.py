@@ -1,4 +1,5 @@
-"""The zygote: a fresh process with an empty environment that loads the libraries once, locks itself in, and forks workers ahead of demand.
+"""The zygote: a fresh process with an empty environment that loads the libraries once, locks itself
+in, and forks workers ahead of demand.
 
 It never reads a program, so no byte of one can be in what the next is forked from.
 """
@@ -26,7 +27,8 @@ from .worker import FAILED, NOTE, READY, TAKEN, work
 
 _PLAN_BYTES_MAX = 1 << 17
 _HOST_NAME = b"sandbox"
-_LOST_MAX = 20  # workers that may end before their job in the zygote's life; more mean that something is very wrong
+# workers that may end before their job in the zygote's life; more mean that something is very wrong
+_LOST_MAX = 20
 
 
 def main(descriptor: int) -> NoReturn:
@@ -65,7 +67,10 @@ def _lock_in(plan: Plan) -> None:
 
 
 def _leave(plan: Plan) -> None:
-    """Get namespaces and a root of our own. Root builds it as root, so that nothing in it is the programs' to change."""
+    """Get namespaces and a root of our own.
+
+    Root builds it as root, so that nothing in it is the programs' to change.
+    """
     others = kernel.NEWNS | kernel.NEWNET | kernel.NEWIPC | kernel.NEWUTS | kernel.NEWCGROUP
     user, group = os.getuid(), os.getgid()
     process = os.open("/proc/self", os.O_PATH | os.O_DIRECTORY)
@@ -87,7 +92,11 @@ def _leave(plan: Plan) -> None:
 
 
 def _map_user(process: int, user: int, group: int) -> None:
-    for name, text in (("setgroups", b"deny"), ("uid_map", b"0 %d 1" % user), ("gid_map", b"0 %d 1" % group)):
+    for name, text in (
+        ("setgroups", b"deny"),
+        ("uid_map", b"0 %d 1" % user),
+        ("gid_map", b"0 %d 1" % group),
+    ):
         try:
             file = os.open(name, os.O_WRONLY, dir_fd=process)
         except OSError as error:
@@ -101,8 +110,14 @@ def _map_user(process: int, user: int, group: int) -> None:
 
 
 def _load(plan: Plan) -> None:
-    """Import what programs will want, draw one figure so that fonts and image writers are warm, and keep it from being copied."""
-    sys.path[:] = [path for path in sys.path if any(path == seen or path.startswith(f"{seen}/") for seen in plan.visible)]
+    """Import what programs will want, draw one figure so that fonts and image writers are warm, and
+    keep it from being copied.
+    """
+    sys.path[:] = [
+        path
+        for path in sys.path
+        if any(path == seen or path.startswith(f"{seen}/") for seen in plan.visible)
+    ]
     for name in plan.preload:
         try:
             module: Any = importlib.import_module(name)

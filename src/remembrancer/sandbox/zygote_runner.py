@@ -27,7 +27,9 @@ class Forked(Runner):
         self._sending = threading.Lock()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
-            self._process = start("zygote", str(theirs.fileno()), level=plan.level, descriptors=(theirs.fileno(),))
+            self._process = start(
+                "zygote", str(theirs.fileno()), level=plan.level, descriptors=(theirs.fileno(),)
+            )
         finally:
             theirs.close()
         self._control.settimeout(_START_SECONDS_MAX)
@@ -40,7 +42,9 @@ class Forked(Runner):
             self.close()
             raise Lost(_refusal(said))
 
-    def run(self, code: str, seconds: float, content_bytes_max: int) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
+    def run(
+        self, code: str, seconds: float, content_bytes_max: int
+    ) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
         """The outcome of one program. Raises Lost."""
         ours, theirs = socket.socketpair()
         with ours:
@@ -48,7 +52,9 @@ class Forked(Runner):
             try:
                 with theirs, self._sending:
                     descriptor = array.array("i", [theirs.fileno()])
-                    self._control.sendmsg([b"J"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor)])
+                    self._control.sendmsg(
+                        [b"J"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor)]
+                    )
                 ours.sendall(wire.job(code, seconds))
                 return wire.read_outcome(ours.recv, content_bytes_max)
             except (OSError, EOFError) as error:

@@ -1,4 +1,7 @@
-"""Finding again: analysis of text in any language, embedders, indexes of one space, ranking. No tables, no users."""
+"""Finding again:
+
+analysis of text in any language, embedders, indexes of one space, ranking. No tables, no users.
+"""
 
 from .candidates import Statistics, best_events, frequencies_in, view_among
 from .embedder import Embedder, EmbedderUnavailable, QueryVectors, open_embedder

@@ -1,7 +1,8 @@
-"""A view of the candidates of one question, with the statistics of the whole space: ranking then is what it is over all parts.
+"""A view of the candidates of one question, with the statistics of the whole space: ranking then is
+what it is over all parts.
 
-An index outside of this program, such as the database's, names the candidates; their rows and those of the turns
-beside them make the view.
+An index outside of this program, such as the database's, names the candidates; their rows and those
+of the turns beside them make the view.
 """
 
 from __future__ import annotations
@@ -49,7 +50,11 @@ class Statistics:
     @property
     def languages_seen(self) -> tuple[int, ...]:
         """Numbers of the languages seen, most frequent first."""
-        return tuple(int(number) for number in np.argsort(-self.languages, kind="stable") if self.languages[number] > 0)
+        return tuple(
+            int(number)
+            for number in np.argsort(-self.languages, kind="stable")
+            if self.languages[number] > 0
+        )
 
     @property
     def log_length(self) -> tuple[float, float]:
@@ -61,13 +66,24 @@ class Statistics:
 
 def frequencies_in(batch: Batch, terms: Iterable[int]) -> dict[int, int]:
     """How many parts of a batch hold each of these terms."""
-    return {term: int(np.count_nonzero(batch.term == np.uint32(term))) for term in terms} if len(batch) else {}
+    return (
+        {term: int(np.count_nonzero(batch.term == np.uint32(term))) for term in terms}
+        if len(batch)
+        else {}
+    )
 
 
-def view_among(batch: Batch, dimensions: int, following: Mapping[int, int], statistics: Statistics, frequencies: Mapping[int, int]) -> View:
+def view_among(
+    batch: Batch,
+    dimensions: int,
+    following: Mapping[int, int],
+    statistics: Statistics,
+    frequencies: Mapping[int, int],
+) -> View:
     """A view of some events of a space.
 
-    `following` says of events of the batch which one comes next in its session: others of one session are not beside each other.
+    `following` says of events of the batch which one comes next in its session: others of one
+    session are not beside each other.
     `frequencies`: parts of the space by term, of every term that will be asked for.
     """
     index = SpaceIndex(dimensions)
@@ -88,8 +104,13 @@ def view_among(batch: Batch, dimensions: int, following: Mapping[int, int], stat
     )
 
 
-def best_events(view: View, question: Question, words: Sequence[Word], vector: Array, most: int) -> set[int]:
-    """So many events of a view that fit best by words and vector together: whoever ranks looks at these more closely."""
+def best_events(
+    view: View, question: Question, words: Sequence[Word], vector: Array, most: int
+) -> set[int]:
+    """So many events of a view that fit best by words and vector together:
+
+    whoever ranks looks at these more closely.
+    """
     found = Found(view, question, lexical(view, words), cosines(view, vector))
     return set(found.events_of(np.arange(view.size))[:most].tolist())
 
@@ -100,6 +121,10 @@ def _part(columns: dict[str, Array], following: Mapping[int, int]) -> None:
     chained = np.flatnonzero(previous >= 0)
     chained = chained[event[previous[chained]] != event[chained]]
     before, after = event[previous[chained]].tolist(), event[chained].tolist()
-    apart = chained[[following.get(one) != other for one, other in zip(before, after, strict=True)]] if before else chained
+    apart = (
+        chained[[following.get(one) != other for one, other in zip(before, after, strict=True)]]
+        if before
+        else chained
+    )
     columns["next"][previous[apart]] = NONE
     previous[apart] = NONE

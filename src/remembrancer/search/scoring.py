@@ -18,25 +18,31 @@ from .text.analysis import Question, Word
 Array = npt.NDArray[Any]
 
 K1, B = 0.9, 0.4  # BM25; best of the usual grid on conversation turns (bench/results.md)
-FREQUENT_SHARE = 0.12  # a word in so many parts names nobody in particular: mostly the speakers' names
+FREQUENT_SHARE = (
+    0.12  # a word in so many parts names nobody in particular: mostly the speakers' names
+)
 FREQUENT_PARTS_MIN = 40  # in a smaller space shares say nothing
-SHARED_PARTS_MIN = 65_536  # in a larger space two threads scan its vectors: below, handing over costs more than it saves
+# in a larger space two threads scan its vectors: below, handing over costs more than it saves
+SHARED_PARTS_MIN = 65_536
 _shared = ThreadPoolExecutor(2, thread_name_prefix="remembrancer-scan")
 
 
 @dataclass(frozen=True, slots=True)
 class Lexical:
-    """BM25 of each part, and the share of the question's meaning (idf mass of its words) that it holds."""
+    """BM25 of each part, and the share of the question's meaning (idf mass of its words) that it
+    holds.
+    """
 
     score: Array  # (parts,) f4, >= 0
     coverage: Array  # (parts,) f4, 0..1
 
 
 def lexical(view: View, words: Sequence[Word]) -> Lexical:
-    """Score every part against the words of a question; words that only hold it together are left out.
+    """Score every part against the words of a question; words that only hold it together are left
+    out.
 
-    Source: Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009. Statistics are the
-    space's own, so that nobody else's events move a rank.
+    Source: Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
+    Statistics are the space's own, so that nobody else's events move a rank.
     """
     score, coverage = np.zeros(view.size, "f4"), np.zeros(view.size, "f4")
     distinct = meant(words)
@@ -57,13 +63,23 @@ def lexical(view: View, words: Sequence[Word]) -> Lexical:
                 reached.append(parts)
         mass += best
         if reached:
-            coverage[np.concatenate(reached)] += best  # at most once a part and word: repeated places are set, not added
+            coverage[np.concatenate(reached)] += (
+                best  # at most once a part and word: repeated places are set, not added
+            )
     return Lexical(score, coverage / np.float32(mass or 1.0))
 
 
 def meant(words: Sequence[Word]) -> list[Word]:
-    """The words of a question that count, each once: those that only hold it together are left out, unless it has no others."""
-    return list({tuple(sorted(word.terms)): word for word in [word for word in words if not word.is_stop] or words}.values())
+    """The words of a question that count, each once:
+
+    those that only hold it together are left out, unless it has no others.
+    """
+    return list(
+        {
+            tuple(sorted(word.terms)): word
+            for word in [word for word in words if not word.is_stop] or words
+        }.values()
+    )
 
 
 def idf_of(parts: int, total: int) -> float:
@@ -75,22 +91,31 @@ def is_frequent(view: View, word: Word) -> bool:
     """Whether a word stands in so many parts that it should not steer the vector of the question."""
     if view.alive_parts < FREQUENT_PARTS_MIN:
         return False
-    most = max((view.frequency(term) for term, weight in word.terms.items() if weight == 1.0), default=0)
+    most = max(
+        (view.frequency(term) for term, weight in word.terms.items() if weight == 1.0), default=0
+    )
     return most >= FREQUENT_SHARE * view.alive_parts
 
 
 def steering_text(view: View, question: Question) -> str:
     """The question without the words that nearly everything in its space holds, for its vector.
 
-    They are mostly the speakers' names, and pull the vector towards them: the largest single gain measured
-    (docs/ideas/search.md). A question of nothing else stays as it is.
+    They are mostly the speakers' names, and pull the vector towards them: the largest single gain
+    measured (docs/ideas/search.md). A question of nothing else stays as it is.
     """
     kept = [word for word in question.words if word.is_stop or not is_frequent(view, word)]
-    return " ".join(word.text for word in kept) if any(not word.is_stop for word in kept) else question.text
+    return (
+        " ".join(word.text for word in kept)
+        if any(not word.is_stop for word in kept)
+        else question.text
+    )
 
 
 def cosines(view: View, vector: npt.NDArray[np.float32]) -> Array:
-    """Cosine of the question's vector (dimensions,) with each part's: (parts,) f4; 0 where a part has no vector."""
+    """Cosine of the question's vector (dimensions,) with each part's:
+
+    (parts,) f4; 0 where a part has no vector.
+    """
     if not view.size or not len(vector):
         return np.zeros(view.size, "f4")
     asked = quantised(vector[None, :])
@@ -108,5 +133,7 @@ def cosines(view: View, vector: npt.NDArray[np.float32]) -> Array:
             fill(place)
     norm = view["norm"]
     length = float(np.sqrt((asked.astype("f4") ** 2).sum())) or 1.0
-    np.divide(cosine, norm * np.float32(length), out=cosine, where=norm > 0)  # where there is no vector the product is 0 already
+    np.divide(
+        cosine, norm * np.float32(length), out=cosine, where=norm > 0
+    )  # where there is no vector the product is 0 already
     return cosine

@@ -25,8 +25,12 @@ from . import run as server
 
 
 def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> Starlette:
-    """The application over `context`, which stays the caller's to close after the application's lifespan."""
-    door = Door(context, {(e.method, e.path): getattr(context.settings, e.body_bytes_max) for e in routes})
+    """The application over `context`, which stays the caller's to close after the application's
+    lifespan.
+    """
+    door = Door(
+        context, {(e.method, e.path): getattr(context.settings, e.body_bytes_max) for e in routes}
+    )
 
     mcp = McpDoor(door)
 
@@ -36,7 +40,10 @@ def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> Starlette
         await mcp.close()
         door.close()
 
-    ours = [_route(door, path, [e for e in routes if e.path == path]) for path in dict.fromkeys(e.path for e in routes)]
+    ours = [
+        _route(door, path, [e for e in routes if e.path == path])
+        for path in dict.fromkeys(e.path for e in routes)
+    ]
     app = Starlette(
         lifespan=lifespan,
         routes=[*ours, *console.routes(door), Route(MCP, mcp, methods=["POST"])],
@@ -51,7 +58,10 @@ def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> Starlette
 
 
 def serve(settings: Settings) -> None:
-    """Serve over HTTP until told to stop. Raises DataFolderBusy, AddressUnusable, and what opening the parts raises."""
+    """Serve over HTTP until told to stop.
+
+    Raises DataFolderBusy, AddressUnusable, and what opening the parts raises.
+    """
     server.run(settings, make_app)
 
 

@@ -1,4 +1,7 @@
-"""The HTTP parser's connection, with the bounds it does not have: size of the head of a request, and time for it."""
+"""The HTTP parser's connection, with the bounds it does not have:
+
+size of the head of a request, and time for it.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,9 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from ..protocol.errors import MEDIA_TYPE, MalformedRequest
 
 HEAD_BYTES_MAX = 64 * 1024  # request line and headers together
-HEAD_SECONDS_MAX = 20  # from opening a connection, or the first byte of a further request, to the end of the head
+HEAD_SECONDS_MAX = (
+    20  # from opening a connection, or the first byte of a further request, to the end of the head
+)
 
 LINGER_SECONDS = 2  # a refused client may go on sending, to nobody
 
@@ -47,7 +52,8 @@ class Wire(HttpToolsProtocol):
         was_in_head = self._in_head
         super().data_received(data)
         if was_in_head and self._in_head and not self._refused:
-            # the parser keeps a header to itself until it is whole: these bytes are in none of the calls below
+            # the parser keeps a header to itself until it is whole: these bytes are in none of the
+            # calls below
             self._unparsed_bytes += len(data)
             if self._unparsed_bytes > HEAD_BYTES_MAX:
                 self.send_400_response("")
@@ -76,9 +82,16 @@ class Wire(HttpToolsProtocol):
         super().on_headers_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - what uvicorn would have said
-        """What is not HTTP gets the same kind of answer as everything else, and the connection is closed."""
+        """What is not HTTP gets the same kind of answer as everything else, and the connection is
+        closed.
+        """
         body = json.dumps(MalformedRequest().body(secrets.token_hex(8))).encode()
-        head: dict[str, Any] = {"content-type": MEDIA_TYPE, "content-length": len(body), "cache-control": "no-store", "connection": "close"}
+        head: dict[str, Any] = {
+            "content-type": MEDIA_TYPE,
+            "content-length": len(body),
+            "cache-control": "no-store",
+            "connection": "close",
+        }
         lines = b"".join(f"{name}: {value}\r\n".encode() for name, value in head.items())
         self.transport.write(STATUS_LINE[400] + lines + b"\r\n" + body)
         self._refused = True

@@ -16,7 +16,10 @@ def redact(text: str) -> str:
 
 
 class Redaction(logging.Filter):
-    """Takes keys out of a record before any handler writes it: out of its message, its values and its trace."""
+    """Takes keys out of a record before any handler writes it:
+
+    out of its message, its values and its trace.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Always true: the record is changed, never dropped."""
@@ -36,6 +39,10 @@ def start_logging(level: str) -> None:
     handler.setFormatter(_FORMAT)
     handler.addFilter(Redaction())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):  # their own handlers, if something gave them any, do not redact
+    for name in (
+        "uvicorn",
+        "uvicorn.error",
+        "uvicorn.access",
+    ):  # their own handlers, if something gave them any, do not redact
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [], True

@@ -31,7 +31,11 @@ from ..store.folder_lock import hold
 from .connection import Wire
 from .logs import start_logging
 
-_EXAMPLE = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombino, pier 3.", "session_id": "summer-trip"}
+_EXAMPLE = {
+    "query": "When does the ferry leave?",
+    "response": "At 9:40 from Piombino, pier 3.",
+    "session_id": "summer-trip",
+}
 _ASK_AGAIN_SECONDS_MAX = 5.0  # between two looks for a database at start
 _GRACE_SECONDS = 20  # for the requests in flight when told to stop
 _log = logging.getLogger(__name__)
@@ -45,8 +49,8 @@ class AddressUnusable(Exception):
 def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
     """Serve until SIGINT or SIGTERM; what is being answered is finished first.
 
-    Raises DataFolderBusy, AddressUnusable, and what opening the store or the embedder raises; a database that does not answer is
-    waited for as long as `store_wait_seconds` says.
+    Raises DataFolderBusy, AddressUnusable, and what opening the store or the embedder raises; a
+    database that does not answer is waited for as long as `store_wait_seconds` says.
     """
     start_logging(settings.log_level)
     if threading.current_thread() is threading.main_thread():
@@ -60,7 +64,9 @@ def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
             upkeep.start()
             print(welcome(context, _address(listener)), flush=True)
             app = make_app(context)
-            threading.Thread(target=_start_sandbox, args=(app,), name="sandbox").start()  # beside: the first program need not wait for it
+            threading.Thread(
+                target=_start_sandbox, args=(app,), name="sandbox"
+            ).start()  # beside: the first program need not wait for it
             uvicorn_server(app).run(sockets=[listener])
         except KeyboardInterrupt:
             pass  # asked to stop, and stopped
@@ -91,10 +97,15 @@ def _start_sandbox(app: Starlette) -> None:
 
 
 def sweep_aside(context: Context) -> threading.Thread:
-    """Begin to remove, in a thread, what writes of files that were cut off left. Raises SettingInvalid where `blobs` names no place."""
+    """Begin to remove, in a thread, what writes of files that were cut off left.
+
+    Raises SettingInvalid where `blobs` names no place.
+    """
     open_blobs(context.settings)
     # Nobody waits for it, at the end neither: it stops when the store does.
-    thread = threading.Thread(target=_sweep, args=(context,), name="remembrancer-sweep", daemon=True)
+    thread = threading.Thread(
+        target=_sweep, args=(context,), name="remembrancer-sweep", daemon=True
+    )
     thread.start()
     return thread
 
@@ -107,13 +118,28 @@ def _sweep(context: Context) -> None:
 
 
 def welcome(context: Context, address: str) -> str:
-    """What to say when the server begins to listen. Makes the owner and the first key when there is no account yet."""
-    lines = [f"Remembrancer {__version__} listens on {address}", f"Documentation: {address}/docs", ""]
-    with context.store.alone("first key"):  # of servers that start at once on a new store, one makes it
-        key = keys.create(context, account=OWNER, label="first key").key.reveal() if status.is_new(context) else None
+    """What to say when the server begins to listen.
+
+    Makes the owner and the first key when there is no account yet.
+    """
+    lines = [
+        f"Remembrancer {__version__} listens on {address}",
+        f"Documentation: {address}/docs",
+        "",
+    ]
+    with context.store.alone(
+        "first key"
+    ):  # of servers that start at once on a new store, one makes it
+        key = (
+            keys.create(context, account=OWNER, label="first key").key.reveal()
+            if status.is_new(context)
+            else None
+        )
     if key is None:
         return "\n".join([*lines, "A new key: remembrancer keys create --account NAME", ""])
-    set_up = link(context.settings.public_url.rstrip("/") or address, invite(context, OWNER).reveal())
+    set_up = link(
+        context.settings.public_url.rstrip("/") or address, invite(context, OWNER).reveal()
+    )
     return "\n".join(
         [
             *lines,
@@ -142,7 +168,9 @@ def _listener(settings: Settings) -> socket.socket:
         return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
     except OSError as error:
         where = f"{settings.host}, port {settings.port}"
-        raise AddressUnusable(f"cannot listen on {where}: {error.strerror or error}. Choose another with --port or --host.") from error
+        raise AddressUnusable(
+            f"cannot listen on {where}: {error.strerror or error}. Choose another with --port or --host."
+        ) from error
 
 
 def _address(listener: socket.socket) -> str:
@@ -171,5 +199,6 @@ def uvicorn_server(app: Starlette) -> uvicorn.Server:
 
 
 def _stop(_signal: int, _frame: object) -> NoReturn:
-    # uvicorn raises the signal again after it has finished; by default that would kill the process before it closes the store
+    # uvicorn raises the signal again after it has finished; by default that would kill the process
+    # before it closes the store
     raise SystemExit(0)

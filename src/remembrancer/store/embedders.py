@@ -1,4 +1,7 @@
-"""What derived words and vectors, by number: rows that search derives name it, so that what another one made is never mixed in."""
+"""What derived words and vectors, by number:
+
+rows that search derives name it, so that what another one made is never mixed in.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,9 @@ NEVER = 0  # the number of an embedder that made nothing here: no row has it
 
 
 def embedder_id(tx: Transaction, name: str, *, make: bool) -> int:
-    """The number an embedder goes by in this store; where it has none yet, a new one with `make`, else NEVER."""
+    """The number an embedder goes by in this store; where it has none yet, a new one with `make`,
+    else NEVER.
+    """
     known = tx.one(SQL.embedder_id, name=name)
     if known is None and make:
         known = tx.the(SQL.add_embedder, name=name)

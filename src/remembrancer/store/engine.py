@@ -1,8 +1,10 @@
-"""What every storage engine offers: transactions over named SQL. SQL rows are the truth; the rest is derived.
+"""What every storage engine offers: transactions over named SQL. SQL rows are the truth; the rest
+is derived.
 
-Writes are given as functions, not as `with` blocks, for two reasons: an embedded engine puts the writes of many
-callers into one commit (one disk flush for all of them), and a networked one runs a write again when the database
-says the transaction must be retried (docs/decisions/0002-writes-are-functions.md).
+Writes are given as functions, not as `with` blocks, for two reasons: an embedded engine puts the
+writes of many callers into one commit (one disk flush for all of them), and a networked one runs a
+write again when the database says the transaction must be retried
+(docs/decisions/0002-writes-are-functions.md).
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ class StoreUnavailable(Exception):
 
 
 class StoreUnreachable(StoreUnavailable):
-    """Nothing answers where the store should be. It may be restarting: what is tried again later may work."""
+    """Nothing answers where the store should be.
+
+    It may be restarting: what is tried again later may work.
+    """
 
 
 class OutcomeUnknown(StoreUnavailable):
@@ -31,7 +36,10 @@ class OutcomeUnknown(StoreUnavailable):
 
 
 class StoreTooNew(Exception):
-    """The store was written by a newer Remembrancer. Start that version, or restore a backup of this one."""
+    """The store was written by a newer Remembrancer.
+
+    Start that version, or restore a backup of this one.
+    """
 
 
 class DataFolderBusy(Exception):
@@ -39,9 +47,11 @@ class DataFolderBusy(Exception):
 
 
 class Transaction(Protocol):
-    """One transaction. Values are named: `tx.one("... where id = :id", id=7)`. Not to be kept or shared.
+    """One transaction. Values are named: `tx.one("... where id = :id", id=7)`. Not to be kept or
+    shared.
 
-    In a transaction of an account `:account_id` is that account wherever no other value is given for it.
+    In a transaction of an account `:account_id` is that account wherever no other value is given
+    for it.
     """
 
     def run(self, sql: str, **values: Any) -> int:
@@ -51,7 +61,10 @@ class Transaction(Protocol):
         """The first row, or None."""
 
     def the(self, sql: str, **values: Any) -> Row:
-        """The first row of a statement that always gives one, such as a count. Raises LookupError when it gives none."""
+        """The first row of a statement that always gives one, such as a count.
+
+        Raises LookupError when it gives none.
+        """
 
     def all(self, sql: str, **values: Any) -> list[Row]:
         """All rows, in the order of the query."""
@@ -61,10 +74,14 @@ class Transaction(Protocol):
 class Pool:
     """How a networked engine uses its connections."""
 
-    connections: int = 16  # of one process; threads beyond that wait for one. A PostgreSQL takes 100 by default
+    connections: int = (
+        16  # of one process; threads beyond that wait for one. A PostgreSQL takes 100 by default
+    )
     statement_seconds: int = 30  # waiting for locks included
     connect_seconds: int = 5
-    prepares: bool = True  # False: a pooler gives each transaction another connection, which knows nothing of the one before
+    # False: a pooler gives each transaction another connection, which knows nothing of the one
+    # before
+    prepares: bool = True
 
     @classmethod
     def of(cls, settings: Settings) -> Pool:
@@ -80,46 +97,66 @@ class Pool:
 class Store(Protocol):
     """An engine. Safe to use from many threads.
 
-    `account_id` says whose transaction it is; None = the whole store's, for what no account does: to find out whose a key is,
-    what is the owner's alone, the service's own upkeep. An engine that can then keeps the rows of all others out of sight.
+    `account_id` says whose transaction it is; None = the whole store's, for what no account does:
+    to find out whose a key is, what is the owner's alone, the service's own upkeep. An engine that
+    can then keeps the rows of all others out of sight.
     """
 
     is_shared: bool  # whether other servers may work on it too
 
-    def write(self, action: Callable[[Transaction], T], *, account_id: int | None = None, flush: bool = True) -> T:
+    def write(
+        self,
+        action: Callable[[Transaction], T],
+        *,
+        account_id: int | None = None,
+        flush: bool = True,
+    ) -> T:
         """Run `action` in a transaction; returns its result once everything it wrote is durable.
 
-        With `flush` False it survives the death of this process but perhaps not a power cut, and waits for no disk:
-        for counters that may be counted again.
-        What `action` raises is raised here and nothing it wrote remains. It may run more than once, so it does
-        nothing but SQL. Raises StoreUnavailable when the engine fails.
+        With `flush` False it survives the death of this process but perhaps not a power cut, and
+        waits for no disk: for counters that may be counted again. What `action` raises is raised
+        here and nothing it wrote remains. It may run more than once, so it does nothing but SQL.
+        Raises StoreUnavailable when the engine fails.
         """
 
     def read(self, action: Callable[[Transaction], T], *, account_id: int | None = None) -> T:
-        """Run `action` on one consistent snapshot; never waits for a writer. Writing in it raises StoreUnavailable."""
+        """Run `action` on one consistent snapshot; never waits for a writer.
+
+        Writing in it raises StoreUnavailable.
+        """
 
     def count(self, sql: str, **values: Any) -> Row | None:
-        """Run one statement as a transaction of its own; gives its first row. For counters that many servers change at once.
+        """Run one statement as a transaction of its own; gives its first row. For counters that
+        many servers change at once.
 
-        It waits for nobody but those who change the same row just then, and is not flushed. Where a connection broke it may count twice.
+        It waits for nobody but those who change the same row just then, and is not flushed. Where a
+        connection broke it may count twice.
         """
 
     def alone(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
-        """A block that no other thread, of this server or another, is in with any of the same names.
+        """A block that no other thread, of this server or another, is in with any of the same
+        names.
 
-        It gives True; without `wait` False where another is in, and then the block has nothing to itself. The death of the process ends it.
-        Not to be entered from within another one, or an action. Raises StoreUnavailable, also after waiting for very long.
+        It gives True; without `wait` False where another is in, and then the block has nothing to
+        itself. The death of the process ends it. Not to be entered from within another one, or an
+        action. Raises StoreUnavailable, also after waiting for very long.
         """
 
     def backup(self, path: str) -> None:
-        """Write a consistent copy to a new file while the service goes on. Raises FileExistsError."""
+        """Write a consistent copy to a new file while the service goes on.
+
+        Raises FileExistsError.
+        """
 
     @property
     def searches(self) -> bool:
-        """Whether the engine itself finds what is near a vector and what holds a word (docs/decisions/0021-database-search.md)."""
+        """Whether the engine itself finds what is near a vector and what holds a word
+        (docs/decisions/0021-database-search.md).
+        """
 
     def build(self, statement: str, *, memory_bytes: int = 0) -> None:
-        """Run one statement outside of transactions, as long as it takes: such as an index that is made while others read and write.
+        """Run one statement outside of transactions, as long as it takes: such as an index that is
+        made while others read and write.
 
         `memory_bytes`: what it should have at hand for that; 0 = as the engine is set up.
         Raises StoreUnavailable, also where the engine has no use for that.
@@ -129,4 +166,7 @@ class Store(Protocol):
         """Number of the last migration applied."""
 
     def close(self) -> None:
-        """Finish the writes under way and let go of everything. Idempotent; afterwards StoreUnavailable."""
+        """Finish the writes under way and let go of everything.
+
+        Idempotent; afterwards StoreUnavailable.
+        """

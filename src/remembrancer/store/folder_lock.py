@@ -20,7 +20,10 @@ class Lock:
         self._descriptor: int | None = descriptor
 
     def close(self) -> None:
-        """Let another server in. Idempotent. The file stays: removing it would let two servers lock two files of one name."""
+        """Let another server in.
+
+        Idempotent. The file stays: removing it would let two servers lock two files of one name.
+        """
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
             os.close(descriptor)
@@ -28,14 +31,20 @@ class Lock:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
 
 def hold(folder: Path) -> Lock:
     """Become the server of an existing folder.
 
-    Raises DataFolderBusy, with the process that holds it, and StoreUnavailable where the folder cannot be locked.
+    Raises DataFolderBusy, with the process that holds it, and StoreUnavailable where the folder
+    cannot be locked.
     """
     path = folder / _FILE
     try:
@@ -49,7 +58,9 @@ def hold(folder: Path) -> Lock:
     except BlockingIOError as error:
         holder = os.pread(descriptor, 32, 0).decode("ascii", "replace").strip()
         os.close(descriptor)
-        raise DataFolderBusy(f"another server{f' (process {holder})' if holder else ''} runs on {folder}") from error
+        raise DataFolderBusy(
+            f"another server{f' (process {holder})' if holder else ''} runs on {folder}"
+        ) from error
     except OSError as error:
         os.close(descriptor)
         raise StoreUnavailable(f"cannot lock {path}: {error}") from error

@@ -14,8 +14,8 @@ from .folder_lock import hold
 def open_store(url: str, *, durability: str = "full", pool: Pool | None = None) -> Store:
     """Open the store at `sqlite:PATH` or `postgresql://...`, creating or migrating it as needed.
 
-    `pool` configures PostgreSQL connections. Raises StoreTooNew, StoreUnavailable, and SettingInvalid
-    for a URL of an unknown engine or when the engine's driver is not installed.
+    `pool` configures PostgreSQL connections. Raises StoreTooNew, StoreUnavailable, and
+    SettingInvalid for a URL of an unknown engine or when the engine's driver is not installed.
     """
     if engine_of(url) == "sqlite":
         from .sqlite.store import SqliteStore  # an engine's driver is loaded only when it is used
@@ -38,22 +38,34 @@ def engine_of(url: str) -> str:
         try:
             import psycopg  # noqa: F401  only an extra brings it
         except ImportError as error:
-            raise SettingInvalid(f"`store`: PostgreSQL needs its driver: pip install 'remembrancer[postgresql]' ({error})") from error
+            raise SettingInvalid(
+                f"`store`: PostgreSQL needs its driver: pip install 'remembrancer[postgresql]' ({error})"
+            ) from error
         return "postgresql"
-    raise SettingInvalid(f"`store`: there is no storage engine {engine!r}; use sqlite:PATH or postgresql://USER@HOST/DATABASE")
+    raise SettingInvalid(
+        f"`store`: there is no storage engine {engine!r}; use sqlite:PATH or postgresql://USER@HOST/DATABASE"
+    )
 
 
 def place_of(url: str) -> str:
-    """Which store a URL names, said in one way; no password. Raises SettingInvalid as open_store does."""
+    """Which store a URL names, said in one way; no password.
+
+    Raises SettingInvalid as open_store does.
+    """
     if engine_of(url) == "sqlite":
         return f"sqlite:{_file(url)}"
-    from .postgresql import pool as postgresql_connections  # here, as its driver may not be installed
+    from .postgresql import (
+        pool as postgresql_connections,
+    )  # here, as its driver may not be installed
 
     return postgresql_connections.place_of(url)
 
 
 def schema_at(url: str) -> int:
-    """Number of the last migration of the store at a URL; 0 = there is none. Raises StoreUnavailable."""
+    """Number of the last migration of the store at a URL; 0 = there is none.
+
+    Raises StoreUnavailable.
+    """
     if engine_of(url) == "sqlite":
         from .sqlite import connection as sqlite_connection
 
@@ -77,7 +89,9 @@ def without_server(url: str, data_folder: Path | None = None) -> Iterator[None]:
             from .postgresql import pool as postgresql_connections
 
             if others := postgresql_connections.sessions_at(url):
-                raise DataFolderBusy(f"{others} connections of Remembrancer are open to {place_of(url)}: stop its servers")
+                raise DataFolderBusy(
+                    f"{others} connections of Remembrancer are open to {place_of(url)}: stop its servers"
+                )
         for folder in sorted(folders):
             held.enter_context(hold(folder))
         yield

@@ -1,6 +1,8 @@
-"""Named SQL: files of statements, each under a line `-- name: what it does`, beside the code that runs them.
+"""Named SQL: files of statements, each under a line `-- name: what it does`, beside the code that
+runs them.
 
-A statement that an engine cannot take as it is has a variant for it, under a line `-- name [engine]: why`.
+A statement that an engine cannot take as it is has a variant for it, under a line `-- name
+[engine]: why`.
 """
 
 from __future__ import annotations
@@ -8,7 +10,9 @@ from __future__ import annotations
 import re
 from importlib import resources
 
-_HEAD = re.compile(r"^-- (?P<name>[a-z][a-z0-9_]*)(?: \[(?P<engine>[a-z]+)\])?: (?P<purpose>.+)$", re.MULTILINE)
+_HEAD = re.compile(
+    r"^-- (?P<name>[a-z][a-z0-9_]*)(?: \[(?P<engine>[a-z]+)\])?: (?P<purpose>.+)$", re.MULTILINE
+)
 
 
 class Statement(str):
@@ -22,12 +26,18 @@ class Statement(str):
 
 
 class Queries:
-    """The statements of one file as attributes: `SQL.add_event`. An unknown name raises AttributeError at once."""
+    """The statements of one file as attributes:
+
+    `SQL.add_event`. An unknown name raises AttributeError at once.
+    """
 
     def __init__(self, text: str, source: str) -> None:
         heads = list(_HEAD.finditer(text))
         for head, after in zip(heads, [*heads[1:], None], strict=True):
-            name, statement = head["name"], text[head.end() : after.start() if after else len(text)].strip().rstrip(";")
+            name, statement = (
+                head["name"],
+                text[head.end() : after.start() if after else len(text)].strip().rstrip(";"),
+            )
             known = self.__dict__.get(name)
             if not statement:
                 raise ValueError(f"{source}: query {name} is empty")
@@ -36,7 +46,9 @@ class Queries:
             elif head["engine"] is None or (known is not None and head["engine"] in known.variants):
                 raise ValueError(f"{source}: query {name} is defined twice")
             elif known is None:
-                raise ValueError(f"{source}: query {name} has a variant for {head['engine']} before it is defined")
+                raise ValueError(
+                    f"{source}: query {name} has a variant for {head['engine']} before it is defined"
+                )
             else:
                 known.variants[head["engine"]] = statement
 

@@ -1,4 +1,5 @@
-"""Parts that hold still, for our tests and yours: a clock, ids, an embedder, and a real Context over a real store.
+"""Parts that hold still, for our tests and yours: a clock, ids, an embedder, and a real Context
+over a real store.
 
 context = testing.context(tmp_path)
 key = keys.create(context, account="ada").key.reveal()
@@ -41,7 +42,10 @@ class FrozenClock:
 
 
 class CountingIds:
-    """Ids in the shape of real ones that count: evt_0000000000001, evt_0000000000002. Safe to use from many threads."""
+    """Ids in the shape of real ones that count:
+
+    evt_0000000000001, evt_0000000000002. Safe to use from many threads.
+    """
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -51,7 +55,10 @@ class CountingIds:
 
 
 class HashEmbedder:
-    """Vectors without a model: each word, whatever its case, adds to one of 64 places. Same words, same vector."""
+    """Vectors without a model:
+
+    each word, whatever its case, adds to one of 64 places. Same words, same vector.
+    """
 
     name = "hash/1"
     dimensions = 64
@@ -61,17 +68,27 @@ class HashEmbedder:
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         for row, text in enumerate(texts):
             for word in re.findall(r"\w+", text.casefold()):
-                place = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=1).digest()[0] % self.dimensions
+                place = (
+                    hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=1).digest()[0]
+                    % self.dimensions
+                )
                 vectors[row, place] += 1
-        vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)  # a text without words stays 0
+        vectors /= np.maximum(
+            np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9
+        )  # a text without words stays 0
         return vectors
 
 
 class ScriptedModels:
-    """Models that say what they are told to, in order, and note what they were asked; an error in the script is raised."""
+    """Models that say what they are told to, in order, and note what they were asked; an error in
+    the script is raised.
+    """
 
     def __init__(self, **scripts: Sequence[str | ModelFailed]) -> None:
-        """`scripts` by slot, such as chat=["At 9:40."]. A slot whose script is used up fails as `empty`."""
+        """`scripts` by slot, such as chat=["At 9:40."].
+
+        A slot whose script is used up fails as `empty`.
+        """
         self._scripts = {slot: list(script) for slot, script in scripts.items()}
         self.asked: list[Question] = []
         self._watchers: list[Callable[[Try], None]] = []
@@ -96,7 +113,14 @@ class ScriptedModels:
         said = script.pop(0) if script else ModelFailed("empty")
         outcome, text = ("ok", said) if isinstance(said, str) else (said.reason, "")
         read = sum(tokens_of(message.content) for message in question.messages)
-        tried = Try(slot=question.slot, model="scripted", outcome=outcome, ms=0.0, prompt_tokens=read, completion_tokens=tokens_of(text))
+        tried = Try(
+            slot=question.slot,
+            model="scripted",
+            outcome=outcome,
+            ms=0.0,
+            prompt_tokens=read,
+            completion_tokens=tokens_of(text),
+        )
         for watcher in self._watchers:
             watcher(tried)
         if isinstance(said, ModelFailed):
@@ -110,11 +134,15 @@ class ScriptedModels:
         """Nothing to do."""
 
 
-_stores: list[Callable[[Path], str]] = []  # where contexts find their rows, by data folder; empty = where their settings say
+_stores: list[
+    Callable[[Path], str]
+] = []  # where contexts find their rows, by data folder; empty = where their settings say
 
 
 def keep_stores_at(url_of: Callable[[Path], str] | None) -> None:
-    """From now on a Context whose settings name no store opens the one at `url_of(its data folder)`; None = as the settings say."""
+    """From now on a Context whose settings name no store opens the one at `url_of(its data
+    folder)`; None = as the settings say.
+    """
     _stores[:] = [url_of] if url_of else []
 
 
@@ -131,15 +159,18 @@ def context(
     ids: Callable[[str], str] | None = None,
     models: Models | None = None,
 ) -> Context:
-    """A real Context over a SQLite file in `folder`, which must exist, or where `keep_stores_at` says; close it at the end.
+    """A real Context over a SQLite file in `folder`, which must exist, or where `keep_stores_at`
+    says; close it at the end.
 
-    What is not given: a frozen clock, counting ids, the hash embedder, commits that do not wait for the disk, and no models.
+    What is not given: a frozen clock, counting ids, the hash embedder, commits that do not wait for
+    the disk, and no models.
     """
     settings = settings or Settings(data=folder, embedder="none", durability="normal")
     embedder = embedder or HashEmbedder()
     return Context(
         settings=settings,
-        store=store or open_store(store_url(settings), durability=settings.durability, pool=Pool.of(settings)),
+        store=store
+        or open_store(store_url(settings), durability=settings.durability, pool=Pool.of(settings)),
         embedder=embedder,
         query_vectors=QueryVectors(embedder),
         shelf=Shelf(memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions),
@@ -150,5 +181,9 @@ def context(
 
 
 def store_url(settings: Settings) -> str:
-    """Where a Context with these settings keeps its rows; for another process that is to work on them too."""
-    return _stores[0](settings.data_folder) if _stores and not settings.store else settings.store_url
+    """Where a Context with these settings keeps its rows; for another process that is to work on
+    them too.
+    """
+    return (
+        _stores[0](settings.data_folder) if _stores and not settings.store else settings.store_url
+    )

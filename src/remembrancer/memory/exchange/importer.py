@@ -1,7 +1,7 @@
 """Import what was said elsewhere: JSON lines of our own, or conversations in the shape of LoCoMo.
 
-Every imported event has an origin; an origin a space already holds is passed over. So an import that was stopped is
-simply run again, and one that is run twice changes nothing.
+Every imported event has an origin; an origin a space already holds is passed over. So an import
+that was stopped is simply run again, and one that is run twice changes nothing.
 """
 
 from __future__ import annotations
@@ -57,7 +57,9 @@ class Spoken(Message):
     blip_caption: Text | None = None
 
     def __str__(self) -> str:
-        return f"{self.speaker}: {self.text}" + (f" [image: {self.blip_caption}]" if self.blip_caption else "")
+        return f"{self.speaker}: {self.text}" + (
+            f" [image: {self.blip_caption}]" if self.blip_caption else ""
+        )
 
 
 _SPOKEN = TypeAdapter(list[Spoken])
@@ -83,9 +85,14 @@ class Incoming:
 
 
 class Source:
-    """A file that was checked from end to end: `len` events, in order, as often as it is iterated."""
+    """A file that was checked from end to end:
 
-    def __init__(self, lines: Callable[[], Iterable[Line]], take: Callable[[Line], Incoming]) -> None:
+    `len` events, in order, as often as it is iterated.
+    """
+
+    def __init__(
+        self, lines: Callable[[], Iterable[Line]], take: Callable[[Line], Incoming]
+    ) -> None:
         self._lines, self._take = lines, take
         self._count = sum(1 for _ in self)
 
@@ -99,13 +106,19 @@ class Source:
 def read(context: Context, caller: Caller, path: Path, *, user_id: str | None = None) -> Source:
     """Check a whole file before anything is stored. `user_id` overrides what the file says.
 
-    JSON lines are read twice, now and when they are iterated, so that a long file need not fit into memory.
-    Raises ImportRefused naming the line or the place in the conversation, Forbidden for a pinned key with another user_id.
+    JSON lines are read twice, now and when they are iterated, so that a long file need not fit into
+    memory. Raises ImportRefused naming the line or the place in the conversation, Forbidden for a
+    pinned key with another user_id.
     """
     now_ms = context.clock()
 
     def take(line: Line) -> Incoming:
-        return _incoming(line, space_user_id(caller, user_id if user_id is not None else line.user_id), now_ms, context.settings)
+        return _incoming(
+            line,
+            space_user_id(caller, user_id if user_id is not None else line.user_id),
+            now_ms,
+            context.settings,
+        )
 
     try:
         samples = None if _is_lines(path) else _samples(path)
@@ -113,12 +126,23 @@ def read(context: Context, caller: Caller, path: Path, *, user_id: str | None = 
         raise ImportRefused(f"{path}: {error.strerror or error}") from error
     if samples is None:
         return Source(partial(_json_lines, path), take)
-    lines = [line for place, sample in enumerate(samples, 1) for line in _conversation(sample, path, place, alone=user_id is None)]
+    lines = [
+        line
+        for place, sample in enumerate(samples, 1)
+        for line in _conversation(sample, path, place, alone=user_id is None)
+    ]
     return Source(lambda: lines, take)
 
 
-def store(context: Context, caller: Caller, events: Iterable[Incoming], *, progress: Callable[[int], None] = lambda _: None) -> Imported:
-    """Store events batch by batch; `progress` is told how many were dealt with. May be stopped and run again at any time.
+def store(
+    context: Context,
+    caller: Caller,
+    events: Iterable[Incoming],
+    *,
+    progress: Callable[[int], None] = lambda _: None,
+) -> Imported:
+    """Store events batch by batch; `progress` is told how many were dealt with. May be stopped and
+    run again at any time.
 
     Raises Forbidden for a read-only key, StoreUnavailable, EmbedderUnavailable.
     """
@@ -131,9 +155,13 @@ def store(context: Context, caller: Caller, events: Iterable[Incoming], *, progr
         if new:
             derived = [
                 replace(one, flags=one.flags + event.flags)
-                for one, event in zip(derive(context.embedder, [event.said for event in new]), new, strict=True)
+                for one, event in zip(
+                    derive(context.embedder, [event.said for event in new]), new, strict=True
+                )
             ]
-            kept = context.store.write(partial(_write, context, caller, new, derived), account_id=caller.account_id)
+            kept = context.store.write(
+                partial(_write, context, caller, new, derived), account_id=caller.account_id
+            )
         stored, known = stored + kept, known + len(batch) - kept
         progress(len(batch))
     return Imported(stored=stored, known=known)
@@ -145,15 +173,22 @@ def _unknown(caller: Caller, batch: list[Incoming], tx: Transaction) -> list[Inc
 
 def _known(tx: Transaction, caller: Caller, event: Incoming) -> bool:
     space = tx.one(SQL.space_of, account_id=caller.account_id, user_id=event.user_id)
-    return space is not None and tx.one(SQL.origin_known, space_id=space.id, origin=event.origin) is not None
+    return (
+        space is not None
+        and tx.one(SQL.origin_known, space_id=space.id, origin=event.origin) is not None
+    )
 
 
-def _write(context: Context, caller: Caller, new: list[Incoming], derived: list[Derived], tx: Transaction) -> int:
+def _write(
+    context: Context, caller: Caller, new: list[Incoming], derived: list[Derived], tx: Transaction
+) -> int:
     kept_events = 0
     for event, found in zip(new, derived, strict=True):
         if _known(tx, caller, event):  # twice in one file, or another import beside this one
             continue
-        address = Address(account_id=caller.account_id, user_id=event.user_id, session_id=event.session_id)
+        address = Address(
+            account_id=caller.account_id, user_id=event.user_id, session_id=event.session_id
+        )
         kept = keep(context, tx, address, event.said, found)
         tx.run(SQL.add_origin, space_id=space_of(kept.row), origin=event.origin, event=kept.row)
         kept_events += 1
@@ -163,20 +198,34 @@ def _write(context: Context, caller: Caller, new: list[Incoming], derived: list[
 def _incoming(line: Line, user_id: str, now_ms: int, settings: Settings) -> Incoming:
     occurred_ms = milliseconds(line.occurred_at, now_ms)
     intake = Intake(settings=settings)
-    said = Said(query=intake.screen(line.query), response=intake.screen(line.response), topic=line.topic, occurred_ms=occurred_ms)
+    said = Said(
+        query=intake.screen(line.query),
+        response=intake.screen(line.response),
+        topic=line.topic,
+        occurred_ms=occurred_ms,
+    )
     when = "" if line.occurred_at is None else str(occurred_ms)
     origin = line.id or _digest(line.session_id, line.query, line.response, line.topic or "", when)
-    return Incoming(origin=origin, user_id=user_id, session_id=line.session_id, said=said, flags=intake.flags)
+    return Incoming(
+        origin=origin, user_id=user_id, session_id=line.session_id, said=said, flags=intake.flags
+    )
 
 
 def _digest(*told: str) -> str:
-    return "sha256:" + hashlib.sha256("\x00".join(told).encode()).hexdigest()  # no text of an event holds a NUL
+    return (
+        "sha256:" + hashlib.sha256("\x00".join(told).encode()).hexdigest()
+    )  # no text of an event holds a NUL
 
 
 def _is_lines(path: Path) -> bool:
-    """Whether the first line that says something is a whole JSON object and no conversation. Raises ImportRefused, OSError."""
+    """Whether the first line that says something is a whole JSON object and no conversation.
+
+    Raises ImportRefused, OSError.
+    """
     if not path.is_file():
-        raise ImportRefused(f"{path}: {'it is no regular file' if path.exists() else 'there is no such file'}")
+        raise ImportRefused(
+            f"{path}: {'it is no regular file' if path.exists() else 'there is no such file'}"
+        )
     with path.open("rb") as file:
         for raw in file:
             if first := raw.removeprefix(_BOM).strip():
@@ -189,7 +238,9 @@ def _is_lines(path: Path) -> bool:
 
 
 def _samples(path: Path) -> list[Any] | None:
-    """The conversations of a file that is one JSON text; None when it is none, so that its lines are to be told what is wrong."""
+    """The conversations of a file that is one JSON text; None when it is none, so that its lines
+    are to be told what is wrong.
+    """
     try:
         whole = json.loads(path.read_bytes().decode("utf-8-sig"))
     except json.JSONDecodeError as error:
@@ -201,13 +252,17 @@ def _samples(path: Path) -> list[Any] | None:
     samples = whole if isinstance(whole, list) else [whole]
     if samples and all(isinstance(sample, dict) and "conversation" in sample for sample in samples):
         return samples
-    raise ImportRefused(f"{path}, line 1: neither JSON lines (one event a line) nor conversations (objects with a `conversation`)")
+    raise ImportRefused(
+        f"{path}, line 1: neither JSON lines (one event a line) nor conversations (objects with a `conversation`)"
+    )
 
 
 def _json_lines(path: Path) -> Iterator[Line]:
     try:
         with path.open("rb") as file:
-            for number, raw in enumerate(file, 1):  # at line feeds only: other line separators may stand inside a JSON text
+            for number, raw in enumerate(
+                file, 1
+            ):  # at line feeds only: other line separators may stand inside a JSON text
                 if said := raw.removeprefix(_BOM if number == 1 else b"").strip():
                     try:
                         yield Line.model_validate_json(said)
@@ -221,18 +276,24 @@ def _first(error: ValidationError) -> str:
     """What is wrong first, and where."""
     first = error.errors(include_input=False, include_url=False)[0]
     where = ".".join(str(step) for step in first["loc"])
-    what = re.sub(r" at line 1 column (\d+)", r", at character \1", first["msg"])  # the line is told already, counted in the file
+    what = re.sub(
+        r" at line 1 column (\d+)", r", at character \1", first["msg"]
+    )  # the line is told already, counted in the file
     return f"{where}: {what}" if where else what
 
 
 def _conversation(sample: dict[str, Any], path: Path, place: int, *, alone: bool) -> Iterator[Line]:
-    """A LoCoMo sample: each two consecutive turns of a session are one event, the speakers' names before what they said.
+    """A LoCoMo sample: each two consecutive turns of a session are one event, the speakers' names
+    before what they said.
 
-    With `alone` it has a space to itself; else its name stands before its sessions' names, which all samples share.
+    With `alone` it has a space to itself; else its name stands before its sessions' names, which
+    all samples share.
     """
     said, where = sample["conversation"], f"{path}, conversation {place}"
     name = str(sample.get("sample_id") or f"{path.stem}-{place}")
-    keys = [key for key in said if re.fullmatch(r"session_\d+", key)] if isinstance(said, dict) else []
+    keys = (
+        [key for key in said if re.fullmatch(r"session_\d+", key)] if isinstance(said, dict) else []
+    )
     if not keys:
         raise ImportRefused(f"{where}: there is no session_1, session_2, ... in it")
     for key in sorted(keys, key=lambda key: int(key[8:])):
@@ -242,8 +303,18 @@ def _conversation(sample: dict[str, Any], path: Path, place: int, *, alone: bool
             for turn in range(0, len(texts), 2):
                 query, response = texts[turn], texts[turn + 1] if turn + 1 < len(texts) else ""
                 session_id = key if alone else f"{name}/{key}"
-                origin, when = _digest(name, key, str(turn), query, response), start + timedelta(milliseconds=turn)
-                yield Line(id=origin, user_id=name, session_id=session_id, query=query, response=response, occurred_at=when)
+                origin, when = (
+                    _digest(name, key, str(turn), query, response),
+                    start + timedelta(milliseconds=turn),
+                )
+                yield Line(
+                    id=origin,
+                    user_id=name,
+                    session_id=session_id,
+                    query=query,
+                    response=response,
+                    occurred_at=when,
+                )
         except ValidationError as error:
             raise ImportRefused(f"{where}, {key}: {_first(error)}") from error
         except ValueError as error:

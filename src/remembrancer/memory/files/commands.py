@@ -1,7 +1,9 @@
-"""Files that an agent keeps under /memories of a space: the commands of the memory tool, each change a version that stays.
+"""Files that an agent keeps under /memories of a space: the commands of the memory tool, each
+change a version that stays.
 
-A version stays until it is forgotten (forget.py). A folder is there while there is a file in it. Texts are given back as they are, to the
-one who wrote them; what seems to give orders to its reader, or holds a secret, is marked in the answer.
+A version stays until it is forgotten (forget.py). A folder is there while there is a file in it.
+Texts are given back as they are, to the one who wrote them; what seems to give orders to its
+reader, or holds a secret, is marked in the answer.
 """
 
 from __future__ import annotations
@@ -15,7 +17,16 @@ from ...accounts.idempotency import Once, once
 from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.errors import NotFound
-from ...protocol.memory_files import ROOT, FileCommand, FileDone, FileHistory, FileQuery, FileVersion, PathUnfit, memory_path
+from ...protocol.memory_files import (
+    ROOT,
+    FileCommand,
+    FileDone,
+    FileHistory,
+    FileQuery,
+    FileVersion,
+    PathUnfit,
+    memory_path,
+)
 from ...protocol.text import rfc3339
 from ...search.index.entries import INSTRUCTION_LIKE
 from ...search.text.screening import instruction_like
@@ -32,7 +43,10 @@ _NO_END = 1 << 62
 
 
 class FileUnknown(NotFound):
-    """No memory file is, or was, at this path; paths begin with /memories/. `view` of a folder says what is there."""
+    """No memory file is, or was, at this path; paths begin with /memories/.
+
+    `view` of a folder says what is there.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +127,9 @@ class _Files:
         parts = path.split("/")
         for end in range(3, len(parts)):
             if (above := "/".join(parts[:end])) in self.sizes:
-                raise CommandRefused(f"Error: The path {above} is a file, so nothing can be kept below it")
+                raise CommandRefused(
+                    f"Error: The path {above} is a file, so nothing can be kept below it"
+                )
 
     def must_fit(self, added: list[int], *, more_files: int = 0) -> None:
         """Raises CommandRefused where versions of these sizes, or so many more files, are too much."""
@@ -129,8 +145,14 @@ class _Files:
 
     def put(self, path: str, change: str, text: _Text | None, other_path: str | None = None) -> int:
         """One more version of a path, None for that nothing is there; gives its number."""
-        version = 1 if self.space_id is None else int(self.tx.the(SQL.latest_version, space_id=self.space_id, path=path).version) + 1
-        self.changes.append(_Change(path=path, version=version, change=change, text=text, other_path=other_path))
+        version = (
+            1
+            if self.space_id is None
+            else int(self.tx.the(SQL.latest_version, space_id=self.space_id, path=path).version) + 1
+        )
+        self.changes.append(
+            _Change(path=path, version=version, change=change, text=text, other_path=other_path)
+        )
         return version
 
 
@@ -148,8 +170,11 @@ def charged(size: int) -> int:
     return max(size, limits.MEMORY_VERSION_BYTES_MIN)
 
 
-def use_files(context: Context, caller: Caller, asked: FileCommand, given: Once | None = None) -> FileDone:
-    """Carry a command out, and give what the model is to read; what it asks for wrongly is such an answer, too.
+def use_files(
+    context: Context, caller: Caller, asked: FileCommand, given: Once | None = None
+) -> FileDone:
+    """Carry a command out, and give what the model is to read; what it asks for wrongly is such an
+    answer, too.
 
     Raises ReadOnly for all but `view`, Pinned, Conflict as `once`, StoreUnavailable.
     """
@@ -160,48 +185,84 @@ def use_files(context: Context, caller: Caller, asked: FileCommand, given: Once 
         try:
             done = _COMMANDS[asked.command](files, asked)
         except CommandRefused as refused:
-            return _Plan(stamp=files.stamp, changes=[], done=FileDone(text=str(refused), is_error=True, flags=[]))
+            return _Plan(
+                stamp=files.stamp,
+                changes=[],
+                done=FileDone(text=str(refused), is_error=True, flags=[]),
+            )
         return _Plan(stamp=files.stamp, changes=files.changes, done=done)
 
     if asked.command == "view":
         return context.store.read(plan, account_id=caller.account_id).done
     may_write(caller)
     for _ in range(PLANS_MAX):
-        planned = context.store.read(plan, account_id=caller.account_id)  # a long text is looked through here: no writer waits for that
+        planned = context.store.read(
+            plan, account_id=caller.account_id
+        )  # a long text is looked through here: no writer waits for that
         try:
             return _carry_out(context, caller, user_id, given, partial(_as_planned, planned))
         except _MovedOn:
             continue
-    return _carry_out(context, caller, user_id, given, plan)  # others are faster each time: now they wait
+    return _carry_out(
+        context, caller, user_id, given, plan
+    )  # others are faster each time: now they wait
 
 
 def _as_planned(planned: _Plan, _tx: Transaction) -> _Plan:
     return planned
 
 
-def _carry_out(context: Context, caller: Caller, user_id: str, given: Once | None, plan: Callable[[Transaction], _Plan]) -> FileDone:
-    """Write what is planned, or nothing. Raises _MovedOn where the files are not as they were then."""
+def _carry_out(
+    context: Context,
+    caller: Caller,
+    user_id: str,
+    given: Once | None,
+    plan: Callable[[Transaction], _Plan],
+) -> FileDone:
+    """Write what is planned, or nothing.
+
+    Raises _MovedOn where the files are not as they were then.
+    """
 
     def write(tx: Transaction) -> str:
         planned = plan(tx)
         if planned.stamp != _standing(tx, caller, user_id)[0]:
             raise _MovedOn
         if planned.changes:
-            opened = tx.the(SPACES.open_space, account_id=caller.account_id, user_id=user_id, now_ms=context.clock())
+            opened = tx.the(
+                SPACES.open_space,
+                account_id=caller.account_id,
+                user_id=user_id,
+                now_ms=context.clock(),
+            )
             for change in planned.changes:
                 _keep(context, tx, caller, opened.id, change)
         return planned.done.model_dump_json()
 
     return FileDone.model_validate_json(
-        context.store.write(lambda tx: once(tx, given, context.clock(), lambda: write(tx)), account_id=caller.account_id)
+        context.store.write(
+            lambda tx: once(tx, given, context.clock(), lambda: write(tx)),
+            account_id=caller.account_id,
+        )
     )
 
 
-def _keep(context: Context, tx: Transaction, caller: Caller, space_id: int, change: _Change) -> None:
+def _keep(
+    context: Context, tx: Transaction, caller: Caller, space_id: int, change: _Change
+) -> None:
     here = {"space_id": space_id, "path": change.path}
     text = change.text
-    said = {"text": text and text.text, "flags": ",".join(text.flags) if text else "", "is_current": int(text is not None)}
-    made = {"version": change.version, "change": change.change, "other_path": change.other_path, "bytes": change.bytes}
+    said = {
+        "text": text and text.text,
+        "flags": ",".join(text.flags) if text else "",
+        "is_current": int(text is not None),
+    }
+    made = {
+        "version": change.version,
+        "change": change.change,
+        "other_path": change.other_path,
+        "bytes": change.bytes,
+    }
     tx.run(SQL.outdate_file, **here)
     tx.run(SQL.add_version, **here, **said, **made, key_id=caller.key_id, now_ms=context.clock())
     tx.run(SQL.charge_files, space_id=space_id, bytes=charged(change.bytes))
@@ -223,12 +284,23 @@ def _taken(context: Context, text: str) -> _Text:
     intake = Intake(settings=context.settings)
     kept = intake.screen(text)
     marks = (INSTRUCTION_LIKE,) if instruction_like(kept) else ()
-    return _Text(text=kept, flags=marks + intake.flags, noticed=intake.noticed, is_masked=kept != text)
+    return _Text(
+        text=kept, flags=marks + intake.flags, noticed=intake.noticed, is_masked=kept != text
+    )
 
 
 def _done(text: str, path: str, version: int, kept: _Text) -> FileDone:
-    said = f"{text}\nNote: {kept.noticed}" if kept.is_masked else text  # a model must know that the file is not what it wrote
-    return FileDone(text=said, is_error=False, path=path, version=version, flags=list(kept.flags), noticed=kept.noticed)
+    said = (
+        f"{text}\nNote: {kept.noticed}" if kept.is_masked else text
+    )  # a model must know that the file is not what it wrote
+    return FileDone(
+        text=said,
+        is_error=False,
+        path=path,
+        version=version,
+        flags=list(kept.flags),
+        noticed=kept.noticed,
+    )
 
 
 def _view(files: _Files, asked: FileCommand) -> FileDone:
@@ -236,10 +308,14 @@ def _view(files: _Files, asked: FileCommand) -> FileDone:
     if path in files.sizes:
         row = files.read(path)
         text = file_texts.contents(path, row.text, asked.view_range)
-        return FileDone(text=text, is_error=False, path=path, version=row.version, flags=flags_of(row.flags))
+        return FileDone(
+            text=text, is_error=False, path=path, version=row.version, flags=flags_of(row.flags)
+        )
     if not files.is_there(path):
         raise CommandRefused(f"The path {path} does not exist. Please provide a valid path.")
-    return FileDone(text=file_texts.listing(path, files.below(path)), is_error=False, path=path, flags=[])
+    return FileDone(
+        text=file_texts.listing(path, files.below(path)), is_error=False, path=path, flags=[]
+    )
 
 
 def _create(files: _Files, asked: FileCommand) -> FileDone:
@@ -249,7 +325,9 @@ def _create(files: _Files, asked: FileCommand) -> FileDone:
     files.must_take(path)
     text = _taken(files.context, asked.file_text or "")
     files.must_fit([text.bytes], more_files=1)
-    return _done(f"File created successfully at: {path}", path, files.put(path, "create", text), text)
+    return _done(
+        f"File created successfully at: {path}", path, files.put(path, "create", text), text
+    )
 
 
 def _str_replace(files: _Files, asked: FileCommand) -> FileDone:
@@ -257,16 +335,23 @@ def _str_replace(files: _Files, asked: FileCommand) -> FileDone:
     if path not in files.sizes:
         raise CommandRefused(f"Error: The path {path} does not exist. Please provide a valid path.")
     before: str = files.read(path).text
-    text = _taken(files.context, file_texts.replaced(path, before, asked.old_str or "", asked.new_str or ""))
+    text = _taken(
+        files.context, file_texts.replaced(path, before, asked.old_str or "", asked.new_str or "")
+    )
     files.must_fit([text.bytes])
-    return _done(file_texts.edited(before, text.text), path, files.put(path, "str_replace", text), text)
+    return _done(
+        file_texts.edited(before, text.text), path, files.put(path, "str_replace", text), text
+    )
 
 
 def _insert(files: _Files, asked: FileCommand) -> FileDone:
     path = _normal(asked.path)
     if path not in files.sizes:
         raise CommandRefused(f"Error: The path {path} does not exist")
-    text = _taken(files.context, file_texts.inserted(files.read(path).text, asked.insert_line or 0, asked.insert_text or ""))
+    text = _taken(
+        files.context,
+        file_texts.inserted(files.read(path).text, asked.insert_line or 0, asked.insert_text or ""),
+    )
     files.must_fit([text.bytes])
     return _done(f"The file {path} has been edited.", path, files.put(path, "insert", text), text)
 
@@ -278,9 +363,15 @@ def _delete(files: _Files, asked: FileCommand) -> FileDone:
     gone = [path] if path in files.sizes else list(files.below(path))
     if not gone:
         raise CommandRefused(f"Error: The path {path} does not exist")
-    versions = [files.put(one, "delete", None) for one in gone]  # what is deleted must fit no bounds: there must be a way out of them
+    versions = [
+        files.put(one, "delete", None) for one in gone
+    ]  # what is deleted must fit no bounds: there must be a way out of them
     return FileDone(
-        text=f"Successfully deleted {path}", is_error=False, path=path, version=versions[0] if gone == [path] else None, flags=[]
+        text=f"Successfully deleted {path}",
+        is_error=False,
+        path=path,
+        version=versions[0] if gone == [path] else None,
+        flags=[],
     )
 
 
@@ -296,7 +387,9 @@ def _rename(files: _Files, asked: FileCommand) -> FileDone:
     if new.startswith(f"{old}/"):
         raise CommandRefused(f"Error: {old} cannot be moved into itself")
     files.must_take(new)
-    pairs = [(one, _normal(new + one[len(old) :])) for one in moved]  # each fits the bounds of a path, too
+    pairs = [
+        (one, _normal(new + one[len(old) :])) for one in moved
+    ]  # each fits the bounds of a path, too
     files.must_fit([files.sizes[one] for one in moved])
     versions = []
     for one, target in pairs:
@@ -305,7 +398,13 @@ def _rename(files: _Files, asked: FileCommand) -> FileDone:
         files.put(one, "rename", None, target)
         versions.append(files.put(target, "rename", text, one))
     text_ = f"Successfully renamed {old} to {new}"
-    return FileDone(text=text_, is_error=False, path=new, version=versions[0] if moved == [old] else None, flags=[])
+    return FileDone(
+        text=text_,
+        is_error=False,
+        path=new,
+        version=versions[0] if moved == [old] else None,
+        flags=[],
+    )
 
 
 _COMMANDS: dict[str, Callable[[_Files, FileCommand], FileDone]] = {
@@ -319,7 +418,8 @@ _COMMANDS: dict[str, Callable[[_Files, FileCommand], FileDone]] = {
 
 
 def history(context: Context, caller: Caller, asked: FileQuery) -> FileHistory:
-    """The changes of a path and of what is below it, a page of them, and the text of one version where it is a file's.
+    """The changes of a path and of what is below it, a page of them, and the text of one version
+    where it is a file's.
 
     Raises FileUnknown, Pinned, StoreUnavailable.
     """
@@ -337,10 +437,14 @@ def history(context: Context, caller: Caller, asked: FileQuery) -> FileHistory:
         here = {"space_id": space.id, "path": path}
         latest = int(tx.the(SQL.latest_version, **here).version)
         shown = tx.one(SQL.version_of, **here, version=asked.version or latest)
-        return tx.all(SQL.versions_below, **here, below=asked.below or _NO_END, most=most + 1), shown
+        return tx.all(
+            SQL.versions_below, **here, below=asked.below or _NO_END, most=most + 1
+        ), shown
 
     rows, shown = context.store.read(read, account_id=caller.account_id)
-    if (not rows and asked.below is None and path != ROOT) or (asked.version is not None and shown is None):
+    if (not rows and asked.below is None and path != ROOT) or (
+        asked.version is not None and shown is None
+    ):
         raise FileUnknown
     return FileHistory(
         user_id=user_id,
@@ -353,12 +457,26 @@ def history(context: Context, caller: Caller, asked: FileQuery) -> FileHistory:
 
 
 def _version(row: Row) -> FileVersion:
-    told = {"path": row.path, "version": row.version, "change": row.change, "other_path": row.other_path, "bytes": row.bytes}
-    return FileVersion(**told, is_gone=bool(row.is_gone), flags=flags_of(row.flags), created_at=rfc3339(row.created_ms))
+    told = {
+        "path": row.path,
+        "version": row.version,
+        "change": row.change,
+        "other_path": row.other_path,
+        "bytes": row.bytes,
+    }
+    return FileVersion(
+        **told,
+        is_gone=bool(row.is_gone),
+        flags=flags_of(row.flags),
+        created_at=rfc3339(row.created_ms),
+    )
 
 
 def erase_files(tx: Transaction, space_id: int, path: str = ROOT) -> int:
-    """Erase every version of what is, or was, at or below a path; gives how many versions. Of what is no path there are none."""
+    """Erase every version of what is, or was, at or below a path; gives how many versions.
+
+    Of what is no path there are none.
+    """
     try:
         where = {"space_id": space_id, "path": memory_path(path)}
     except PathUnfit:

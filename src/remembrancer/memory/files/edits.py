@@ -1,6 +1,7 @@
 """What the memory tool says and does to texts, as its documentation has it: no store, no user.
 
-Lines end at a line feed and at nothing else; what stands after the last one is a line of its own, even when it is empty.
+Lines end at a line feed and at nothing else; what stands after the last one is a line of its own,
+even when it is empty.
 """
 
 from __future__ import annotations
@@ -20,12 +21,17 @@ class CommandRefused(Exception):
 
 
 def contents(path: str, text: str, view_range: Sequence[int] | None) -> str:
-    """A file with its lines numbered, or some of them: first and last, from 1; -1 is the end. Raises CommandRefused."""
+    """A file with its lines numbered, or some of them:
+
+    first and last, from 1; -1 is the end. Raises CommandRefused.
+    """
     lines = text.split("\n")
     first, last = view_range or (1, -1)
     if not 1 <= first <= len(lines) or (last != -1 and last < first):
         within = f"the range of lines of the file: [1, {len(lines)}]"
-        raise CommandRefused(f"Error: Invalid `view_range` parameter: [{first}, {last}]. It should be within {within}")
+        raise CommandRefused(
+            f"Error: Invalid `view_range` parameter: [{first}, {last}]. It should be within {within}"
+        )
     shown = lines[first - 1 : None if last == -1 else last]
     return f"Here's the content of {path} with line numbers:\n{numbered(shown, first)}"
 
@@ -36,7 +42,9 @@ def numbered(lines: Sequence[str], first: int) -> str:
 
 
 def listing(path: str, sizes: Mapping[str, int]) -> str:
-    """A folder: what is in it two levels deep, hidden items left out, each with its size; `sizes` are the bytes of all files below it."""
+    """A folder: what is in it two levels deep, hidden items left out, each with its size; `sizes`
+    are the bytes of all files below it.
+    """
     total = sum(sizes.values())
     rows = [f"{in_units(total)}\t{path}", *_rows(path, sizes, 1)]
     header = f"Here're the files and directories up to {LEVELS_SHOWN} levels deep in {path}, excluding hidden items and node_modules:"
@@ -69,7 +77,9 @@ def replaced(path: str, text: str, old: str, new: str) -> str:
     """The text with `old`, which stands there once, replaced. Raises CommandRefused."""
     at = text.find(old)
     if at < 0:
-        raise CommandRefused(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
+        raise CommandRefused(
+            f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
+        )
     if text.find(old, at + 1) >= 0:
         said = _lines_of(text, old)
         raise CommandRefused(
@@ -93,17 +103,24 @@ def _lines_of(text: str, old: str) -> str:
 def edited(before: str, after: str) -> str:
     """What is said of a replacement: the lines about the first one that changed."""
     was, lines = before.split("\n"), after.split("\n")
-    changed = next((at for at, (one, other) in enumerate(zip(was, lines, strict=False)) if one != other), min(len(was), len(lines)) - 1)
+    changed = next(
+        (at for at, (one, other) in enumerate(zip(was, lines, strict=False)) if one != other),
+        min(len(was), len(lines)) - 1,
+    )
     first = max(0, changed - CONTEXT_LINES)
     snippet = numbered(lines[first : changed + CONTEXT_LINES + 1], first + 1)
     return f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
 
 
 def inserted(text: str, line: int, new: str) -> str:
-    """The text with lines inserted after a line, or at the beginning for 0; it ends with a line feed. Raises CommandRefused."""
+    """The text with lines inserted after a line, or at the beginning for 0; it ends with a line
+    feed. Raises CommandRefused.
+    """
     lines = text.removesuffix("\n").split("\n") if text else []
     if not 0 <= line <= len(lines):
         within = f"the range of lines of the file: [0, {len(lines)}]"
-        raise CommandRefused(f"Error: Invalid `insert_line` parameter: {line}. It should be within {within}")
+        raise CommandRefused(
+            f"Error: Invalid `insert_line` parameter: {line}. It should be within {within}"
+        )
     lines.insert(line, new.removesuffix("\n"))
     return "\n".join(lines) + "\n"

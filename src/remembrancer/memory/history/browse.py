@@ -1,4 +1,7 @@
-"""Look through what is kept: whose memories there are, their events page by page, one event with all that hangs on it."""
+"""Look through what is kept:
+
+whose memories there are, their events page by page, one event with all that hangs on it.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,9 @@ EVENTS_LISTED_MAX = 25
 TOLD_CHARACTERS_MAX = 400  # of each side of an event in a list
 SHOWN_IN_MAX = 20
 _EVER_MS = 1 << 62
-_FILE = re.compile(r"[^\s/()\[\]\"'`<>]{1,100}-[0-9a-f]{12}\.[a-z0-9]{2,5}\b")  # as tools/files.py names them
+_FILE = re.compile(
+    r"[^\s/()\[\]\"'`<>]{1,100}-[0-9a-f]{12}\.[a-z0-9]{2,5}\b"
+)  # as tools/files.py names them
 _FILES_NAMED_MAX = 20
 
 
@@ -86,11 +91,22 @@ class Around:
 
 
 def users(context: Context, caller: Caller, *, low: str = "") -> list[str]:
-    """The user_ids of the account of whom something is kept, by name from `low` on, at most USERS_LISTED_MAX. A pinned key has its own."""
+    """The user_ids of the account of whom something is kept, by name from `low` on, at most
+    USERS_LISTED_MAX. A pinned key has its own.
+    """
     if caller.pinned_user_id is not None:
         return [caller.pinned_user_id]
-    find = {"account_id": caller.account_id, "low": low[:ID_CHARACTERS_MAX], "most": USERS_LISTED_MAX}
-    return [row.user_id for row in context.store.read(lambda tx: tx.all(SQL.users, **find), account_id=caller.account_id)]
+    find = {
+        "account_id": caller.account_id,
+        "low": low[:ID_CHARACTERS_MAX],
+        "most": USERS_LISTED_MAX,
+    }
+    return [
+        row.user_id
+        for row in context.store.read(
+            lambda tx: tx.all(SQL.users, **find), account_id=caller.account_id
+        )
+    ]
 
 
 def kept_of(context: Context, caller: Caller, user_id: str) -> Kept:
@@ -116,7 +132,10 @@ def newest(
     before_ms: int | None = None,
     behind: Place | None = None,
 ) -> EventsPage:
-    """A page of a user's events of a time, the newest first by when they occurred. Raises Pinned."""
+    """A page of a user's events of a time, the newest first by when they occurred.
+
+    Raises Pinned.
+    """
     end = _EVER_MS if before_ms is None else before_ms
     place = behind if behind is not None and behind.ms < end else Place(end, -1)
 
@@ -134,18 +153,31 @@ def newest(
     return _page(context, caller, user_id, read)
 
 
-def noticed(context: Context, caller: Caller, user_id: str, *, behind: Place | None = None) -> EventsPage:
-    """A page of the events in which something was noticed, such as a secret: the latest kept first. Raises Pinned."""
+def noticed(
+    context: Context, caller: Caller, user_id: str, *, behind: Place | None = None
+) -> EventsPage:
+    """A page of the events in which something was noticed, such as a secret:
+
+    the latest kept first. Raises Pinned.
+    """
 
     def read(tx: Transaction, space: Row) -> list[Row]:
         low, high = row_id(space.id, 0), row_id(space.id + 1, 0)
         before = high if behind is None else min(behind.id, high)
-        return tx.all(SQL.noticed_events, low=low, before_id=before, characters=TOLD_CHARACTERS_MAX + 1, most=EVENTS_LISTED_MAX + 1)
+        return tx.all(
+            SQL.noticed_events,
+            low=low,
+            before_id=before,
+            characters=TOLD_CHARACTERS_MAX + 1,
+            most=EVENTS_LISTED_MAX + 1,
+        )
 
     return _page(context, caller, user_id, read)
 
 
-def _page(context: Context, caller: Caller, user_id: str, read: Callable[[Transaction, Row], list[Row]]) -> EventsPage:
+def _page(
+    context: Context, caller: Caller, user_id: str, read: Callable[[Transaction, Row], list[Row]]
+) -> EventsPage:
     asked = space_user_id(caller, user_id)
 
     def rows_of(tx: Transaction) -> list[Row]:
@@ -172,7 +204,10 @@ def _listed(row: Row) -> Listed:
 
 
 def around(context: Context, caller: Caller, event_id: str) -> Around:
-    """One event with all that hangs on it. Raises EventUnknown for an id that does not exist or is not the caller's to see."""
+    """One event with all that hangs on it.
+
+    Raises EventUnknown for an id that does not exist or is not the caller's to see.
+    """
 
     def read(tx: Transaction) -> Around:
         row = own_event(tx, caller, event_id)
@@ -180,12 +215,16 @@ def around(context: Context, caller: Caller, event_id: str) -> Around:
         session = tx.the(SPACES.session_of, space_id=space_id, session_id=row.session_id).id
         place = {"session": session, "created_ms": row.created_ms, "id": row.id}
         beside = (tx.one(SQL.turn_before, **place), tx.one(SQL.turn_after, **place))
-        named_files = list(dict.fromkeys(_FILE.findall(f"{row.query}\n{row.response}")))[:_FILES_NAMED_MAX]
+        named_files = list(dict.fromkeys(_FILE.findall(f"{row.query}\n{row.response}")))[
+            :_FILES_NAMED_MAX
+        ]
         return Around(
             event=event_of(row),
             before=beside[0] and beside[0].event_id,
             after=beside[1] and beside[1].event_id,
-            facts=[fact.text for fact in tx.all(SQL.facts_of_event, event=row.id, space_id=space_id)],
+            facts=[
+                fact.text for fact in tx.all(SQL.facts_of_event, event=row.id, space_id=space_id)
+            ],
             cubes=board.resting_on(tx, caller, event_id),
             told_in=[l1.l1_id for l1 in telling_of(tx, session, [row.created_ms])],
             shown_in=tx.all(SQL.shown_in, space_id=space_id, event=row.id, most=SHOWN_IN_MAX),

@@ -1,7 +1,9 @@
-"""Erase: one turn, a session, a stretch of time, a user, or all that an account keeps. Rows go, and what was derived from them with them.
+"""Erase: one turn, a session, a stretch of time, a user, or all that an account keeps. Rows go, and
+what was derived from them with them.
 
-L1s are words about turns: those that tell of what is erased go with it when a session, a time or a user is forgotten. Maps are words about
-L1s, of all sessions together: once an L1 is gone, every version goes, and the next one is made of the L1s that are left.
+L1s are words about turns: those that tell of what is erased go with it when a session, a time or a
+user is forgotten. Maps are words about L1s, of all sessions together: once an L1 is gone, every
+version goes, and the next one is made of the L1s that are left.
 """
 
 from __future__ import annotations
@@ -30,10 +32,14 @@ _ALWAYS_MS = (-(1 << 62), 1 << 62)
 
 
 class NotConfirmed(Conflict):
-    """A whole user's memory, or an account's, is erased only when its name is given a second time, in `confirm`."""
+    """A whole user's memory, or an account's, is erased only when its name is given a second time,
+    in `confirm`.
+    """
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"To erase all of it, send {name!r} in confirm as well. To see what that would be, send dry_run.")
+        super().__init__(
+            f"To erase all of it, send {name!r} in confirm as well. To see what that would be, send dry_run."
+        )
 
 
 class NotLatest(Conflict):
@@ -49,7 +55,9 @@ class _DryRun(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """Events of a space that were erased, by their numbers, and the revision that this brought the space to."""
+    """Events of a space that were erased, by their numbers, and the revision that this brought the
+    space to.
+    """
 
     space_id: int
     revision: int
@@ -76,7 +84,10 @@ class _Done:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """Which events of a space: rows from `low` to before `high`, of one session or any, occurred in a time."""
+    """Which events of a space:
+
+    rows from `low` to before `high`, of one session or any, occurred in a time.
+    """
 
     space_id: int
     low: int
@@ -92,15 +103,27 @@ class Range:
         return {**span, "after_ms": self.after_ms, "before_ms": self.before_ms}
 
 
-def erase_event(context: Context, caller: Caller, event_id: str, given: Once | None = None, *, dry_run: bool = False) -> EventErased:
-    """Erase one turn for good, or say what would go with it. Raises ReadOnly, EventUnknown, Conflict as `once`, StoreUnavailable."""
+def erase_event(
+    context: Context,
+    caller: Caller,
+    event_id: str,
+    given: Once | None = None,
+    *,
+    dry_run: bool = False,
+) -> EventErased:
+    """Erase one turn for good, or say what would go with it.
+
+    Raises ReadOnly, EventUnknown, Conflict as `once`, StoreUnavailable.
+    """
     may_write(caller)
     done = _Done()
 
     def write(tx: Transaction) -> None:
         if dry_run:
             raise _DryRun(_erase_one(context, tx, caller, event_id, _Done()))
-        done.answer = once(tx, given, context.clock(), lambda: _erase_one(context, tx, caller, event_id, done))
+        done.answer = once(
+            tx, given, context.clock(), lambda: _erase_one(context, tx, caller, event_id, done)
+        )
 
     try:
         context.store.write(write, account_id=caller.account_id)
@@ -110,7 +133,9 @@ def erase_event(context: Context, caller: Caller, event_id: str, given: Once | N
     return EventErased.model_validate_json(done.answer)
 
 
-def _erase_one(context: Context, tx: Transaction, caller: Caller, event_id: str, done: _Done) -> str:
+def _erase_one(
+    context: Context, tx: Transaction, caller: Caller, event_id: str, done: _Done
+) -> str:
     row = own_event(tx, caller, event_id)
     which = Range(space_id=space_of(row.id), low=row.id, high=row.id + 1)
     session = tx.the(SPACES.session_of, space_id=which.space_id, session_id=row.session_id).id
@@ -118,19 +143,30 @@ def _erase_one(context: Context, tx: Transaction, caller: Caller, event_id: str,
     facts = tx.run(SQL.erase_facts, space_id=which.space_id, **which.values)
     done.gone = [_erase_turns(tx, which, tx.all(SQL.erased_events, **which.values))]
     forget_answers(tx, caller.account_id, event_id)
-    return EventErased(erased=True, event_id=event_id, facts=facts, told_in=told_in, at=rfc3339(context.clock())).model_dump_json()
+    return EventErased(
+        erased=True, event_id=event_id, facts=facts, told_in=told_in, at=rfc3339(context.clock())
+    ).model_dump_json()
 
 
 def _erase_turns(tx: Transaction, which: Range, rows: Sequence[Row]) -> Gone:
-    """Erase turns, `rows` being all of them, and all that was derived from them, facts and L1s aside."""
+    """Erase turns, `rows` being all of them, and all that was derived from them, facts and L1s
+    aside.
+    """
     by_session: dict[int, list[int]] = defaultdict(list)
     for row in rows:
         by_session[row.session].append(row.id)
     for session, ids in by_session.items():
         counts = tx.the(SQL.session_counts, session=session)
-        latest = {one.id for one in tx.all(SQL.latest_turns, session=session, most=counts.turns - counts.turns_summarised)}
+        latest = {
+            one.id
+            for one in tx.all(
+                SQL.latest_turns, session=session, most=counts.turns - counts.turns_summarised
+            )
+        }
         summarised = counts.turns_summarised - sum(id_ not in latest for id_ in ids)
-        tx.run(SQL.set_counts, session=session, turns=counts.turns - len(ids), summarised=summarised)
+        tx.run(
+            SQL.set_counts, session=session, turns=counts.turns - len(ids), summarised=summarised
+        )
     tx.run(SQL.erase_shown, space_id=which.space_id, **which.values)
     tx.run(SQL.erase_looks, space_id=which.space_id, **which.values)
     tx.run(SQL.erase_search, space_id=which.space_id, numbers=[number_of(row.id) for row in rows])
@@ -138,21 +174,28 @@ def _erase_turns(tx: Transaction, which: Range, rows: Sequence[Row]) -> Gone:
     tx.run(SQL.erase_events, **which.values)
     tx.run(SPACES.revise_space, space_id=which.space_id)
     revision = tx.the(SPACES.space_by_id, id=which.space_id).revision
-    return Gone(space_id=which.space_id, revision=revision, numbers=[number_of(row.id) for row in rows])
+    return Gone(
+        space_id=which.space_id, revision=revision, numbers=[number_of(row.id) for row in rows]
+    )
 
 
 def replace_turn(tx: Transaction, caller: Caller, event_id: str, by: Replacement) -> Gone:
-    """Erase the turn that was its session's latest before another took its place; what came with it came with the other.
+    """Erase the turn that was its session's latest before another took its place; what came with it
+    came with the other.
 
     Raises EventUnknown, NotLatest.
     """
     old = own_event(tx, caller, event_id)
-    latest = [row.id for row in tx.all(SQL.latest_turns, session=by.session, most=2) if row.id != by.row]
+    latest = [
+        row.id for row in tx.all(SQL.latest_turns, session=by.session, most=2) if row.id != by.row
+    ]
     if old.id not in latest[:1]:
         raise NotLatest
     space_id = space_of(old.id)
     counts = tx.the(SQL.session_counts, session=by.session)
-    is_summarised = counts.turns - counts.turns_summarised < 2  # the two latest are the other and this one
+    is_summarised = (
+        counts.turns - counts.turns_summarised < 2
+    )  # the two latest are the other and this one
     tx.run(SQL.move_looks, session=by.session, old=old.id, new=by.row)
     tx.run(SQL.move_facts, space_id=space_id, old=old.id, new=by.row)
     cubes.move_evidence(tx, caller.account_id, event_id, by.event_id)
@@ -166,7 +209,10 @@ def replace_turn(tx: Transaction, caller: Caller, event_id: str, by: Replacement
 
 
 def telling_of(tx: Transaction, session: int, times_ms: Sequence[int]) -> list[Row]:
-    """The L1s of a session that tell of turns kept at these times: each tells of those since the one before it."""
+    """The L1s of a session that tell of turns kept at these times:
+
+    each tells of those since the one before it.
+    """
     l1s = tx.all(SQL.l1s_of, session=session)
     until = [l1.created_ms for l1 in l1s]
     places = sorted({bisect_left(until, time) for time in times_ms})
@@ -181,15 +227,23 @@ def forget(context: Context, caller: Caller, asked: Forget, given: Once | None =
     may_write(caller)
     user_id = None if asked.account else space_user_id(caller, asked.user_id)
     if asked.account and caller.pinned_user_id is not None:
-        raise Forbidden("This key is pinned to one user; only a key of the whole account erases the account.")
+        raise Forbidden(
+            "This key is pinned to one user; only a key of the whole account erases the account."
+        )
     name = caller.account_name if user_id is None else user_id
     if not asked.dry_run and not asked.is_narrowed and asked.confirm != name:
         raise NotConfirmed(name)
     done = _Done()
 
     def make(tx: Transaction) -> str:
-        counts = _forget_account(context, tx, caller, done) if user_id is None else _forget_user(context, tx, caller, user_id, asked, done)
-        return Forgotten(erased=not asked.dry_run, counts=counts, at=rfc3339(context.clock())).model_dump_json()
+        counts = (
+            _forget_account(context, tx, caller, done)
+            if user_id is None
+            else _forget_user(context, tx, caller, user_id, asked, done)
+        )
+        return Forgotten(
+            erased=not asked.dry_run, counts=counts, at=rfc3339(context.clock())
+        ).model_dump_json()
 
     def write(tx: Transaction) -> None:
         done.blobs.clear()
@@ -205,7 +259,9 @@ def forget(context: Context, caller: Caller, asked: Forget, given: Once | None =
     return Forgotten.model_validate_json(done.answer)
 
 
-def _forget_user(context: Context, tx: Transaction, caller: Caller, user_id: str, asked: Forget, done: _Done) -> Erased:
+def _forget_user(
+    context: Context, tx: Transaction, caller: Caller, user_id: str, asked: Forget, done: _Done
+) -> Erased:
     space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
     counts = {"prompts": 0, "files": 0}
     if not asked.is_narrowed:
@@ -236,7 +292,9 @@ def _forget_user(context: Context, tx: Transaction, caller: Caller, user_id: str
     return Erased(**_forget_range(tx, which, done, whole_session=session if whole else None))
 
 
-def _forget_range(tx: Transaction, which: Range, done: _Done, *, whole_session: int | None) -> dict[str, int]:
+def _forget_range(
+    tx: Transaction, which: Range, done: _Done, *, whole_session: int | None
+) -> dict[str, int]:
     """Erase turns with their facts and L1s, and a whole session besides."""
     times: dict[int, list[int]] = defaultdict(list)
     turns = tx.all(SQL.erased_events, **which.values)
@@ -250,7 +308,12 @@ def _forget_range(tx: Transaction, which: Range, done: _Done, *, whole_session: 
     else:
         l1s = [l1.id for l1 in tx.all(SQL.l1s_of, session=whole_session)]
         facts += tx.run(SQL.erase_facts_of_session, space_id=which.space_id, session=whole_session)
-    counts = {"events": len(gone.numbers), "facts": facts, **_erase_l1s(tx, which.space_id, l1s), "sessions": 0}
+    counts = {
+        "events": len(gone.numbers),
+        "facts": facts,
+        **_erase_l1s(tx, which.space_id, l1s),
+        "sessions": 0,
+    }
     if whole_session is not None:
         _erase_session(tx, whole_session)
         counts["sessions"] = 1
@@ -281,9 +344,15 @@ def _erase_session(tx: Transaction, session: int) -> None:
 
 
 def _bury(context: Context, tx: Transaction, space_id: int) -> dict[str, int]:
-    """Erase a whole space. Its row stays without its name: a number that is given again would find an old index of that number."""
+    """Erase a whole space.
+
+    Its row stays without its name: a number that is given again would find an old index of that
+    number.
+    """
     space = tx.the(SPACES.space_by_id, id=space_id)
-    which = Range(space_id=space_id, low=row_id(space_id, 0), high=row_id(space_id, space.events_made))
+    which = Range(
+        space_id=space_id, low=row_id(space_id, 0), high=row_id(space_id, space.events_made)
+    )
     tx.run(SQL.erase_search_of_space, space_id=space_id)
     tx.run(SQL.erase_index, **which.values)
     sessions = [row.id for row in tx.all(SQL.sessions_in, space_id=space_id)]
@@ -317,7 +386,10 @@ def _forget_account(context: Context, tx: Transaction, caller: Caller, done: _Do
 
 
 def _settle(context: Context, done: _Done) -> None:
-    """What is done once it is durable: indexes in memory forget what is gone, and contents that no file has are removed."""
+    """What is done once it is durable:
+
+    indexes in memory forget what is gone, and contents that no file has are removed.
+    """
     for gone in done.gone:
         context.shelf.erase(gone.space_id, gone.numbers, revision=gone.revision)
     files.remove_blobs(context, done.blobs)

@@ -1,4 +1,7 @@
-"""Sessions, and what happened in one: its searches, turns, summaries, lessons, votes and duties, as they came."""
+"""Sessions, and what happened in one:
+
+its searches, turns, summaries, lessons, votes and duties, as they came.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,15 @@ TURNS_SHOWN_MAX = 30  # of a page of what happened
 OTHERS_SHOWN_MAX = 200  # of each other kind of thing beside them
 TOLD_CHARACTERS_MAX = 1_200  # of each side of a turn
 SHOWN_MAX = 1_000  # events that the searches of a page showed
-_ORDER = ("search", "turn", "fact", "cube", "vote", "duty", "summary")  # of what came in the same millisecond
+_ORDER = (
+    "search",
+    "turn",
+    "fact",
+    "cube",
+    "vote",
+    "duty",
+    "summary",
+)  # of what came in the same millisecond
 _EVER_MS = 1 << 62
 _SEAL_CASES = frozenset({"seal_step", "seal_name", "seal_missing", "seal_malformed"})
 
@@ -59,7 +70,10 @@ class SessionsPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happened:
-    """One thing that happened in a session. What `row` has depends on `kind`: search, turn, fact, cube, vote, duty, summary."""
+    """One thing that happened in a session.
+
+    What `row` has depends on `kind`: search, turn, fact, cube, vote, duty, summary.
+    """
 
     kind: str
     at_ms: int
@@ -67,7 +81,8 @@ class Happened:
     flags: Sequence[str] = ()
     facts: Sequence[str] = ()  # that came with a turn
     shown: Sequence[str] = ()  # event_ids that a search showed first
-    seal: str = ""  # of the reply after a search: right, missing, wrong; empty while the next search has not told
+    # of the reply after a search: right, missing, wrong; empty while the next search has not told
+    seal: str = ""
     owed: Sequence[str] = ()  # words of rules.py: what was owed at a search
 
 
@@ -82,7 +97,9 @@ class Timeline:
     earlier: Place | None = None  # where what came before ends
 
 
-def listed(context: Context, caller: Caller, user_id: str, *, behind: Place | None = None) -> SessionsPage:
+def listed(
+    context: Context, caller: Caller, user_id: str, *, behind: Place | None = None
+) -> SessionsPage:
     """A page of a user's sessions, those with the newest turns first. Raises Pinned."""
     asked = space_user_id(caller, user_id)
     place = behind or Place(_EVER_MS, 0)
@@ -91,7 +108,12 @@ def listed(context: Context, caller: Caller, user_id: str, *, behind: Place | No
         space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=asked)
         if space is None:
             return []
-        bounds = {"before_ms": place.ms, "before_id": place.id, "characters": 200, "most": SESSIONS_LISTED_MAX + 1}
+        bounds = {
+            "before_ms": place.ms,
+            "before_id": place.id,
+            "characters": 200,
+            "most": SESSIONS_LISTED_MAX + 1,
+        }
         return tx.all(SQL.sessions, space_id=space.id, **bounds)
 
     rows = context.store.read(read, account_id=caller.account_id)
@@ -115,10 +137,14 @@ def _listed(row: Row) -> SessionListed:
     )
 
 
-def timeline(context: Context, caller: Caller, user_id: str, session_id: str, *, until: Place | None = None) -> Timeline:
-    """What happened in a session, a page of TURNS_SHOWN_MAX turns: the latest, or those before `until`. Raises SessionUnknown, Pinned.
+def timeline(
+    context: Context, caller: Caller, user_id: str, session_id: str, *, until: Place | None = None
+) -> Timeline:
+    """What happened in a session, a page of TURNS_SHOWN_MAX turns: the latest, or those before
+    `until`. Raises SessionUnknown, Pinned.
 
-    What a search asked is not kept beside the turns. Of a second look only how it went is counted (agent/compliance.py).
+    What a search asked is not kept beside the turns. Of a second look only how it went is counted
+    (agent/compliance.py).
     """
     asked = space_user_id(caller, user_id)
 
@@ -128,45 +154,83 @@ def timeline(context: Context, caller: Caller, user_id: str, session_id: str, *,
         if space is None or row is None:
             raise SessionUnknown
         place = until or Place(_EVER_MS, 0)
-        bounds = {"before_ms": place.ms, "before_id": place.id, "characters": TOLD_CHARACTERS_MAX + 1, "most": TURNS_SHOWN_MAX + 1}
+        bounds = {
+            "before_ms": place.ms,
+            "before_id": place.id,
+            "characters": TOLD_CHARACTERS_MAX + 1,
+            "most": TURNS_SHOWN_MAX + 1,
+        }
         turns = tx.all(SQL.turns, session=row.id, **bounds)
         shown = turns[:TURNS_SHOWN_MAX]
         earlier = Place(shown[-1].created_ms, shown[-1].id) if len(turns) > len(shown) else None
-        # What led to the first turn of a page, such as its search, stands before it: the page begins after the turn before.
+        # What led to the first turn of a page, such as its search, stands before it: the page
+        # begins after the turn before.
         low = -_EVER_MS if earlier is None else turns[TURNS_SHOWN_MAX].created_ms + 1
         high = _EVER_MS if until is None else _newest_before(tx, row.id, until) + 1
         happened = [*_turns(tx, row.id, shown), *_others(tx, caller, row.id, low, high)]
         happened.sort(key=lambda one: (one.at_ms, _ORDER.index(one.kind)))
-        return Timeline(session_id=session_id, row=row, owed=_owed(context, tx, caller, row, space), happened=happened, earlier=earlier)
+        return Timeline(
+            session_id=session_id,
+            row=row,
+            owed=_owed(context, tx, caller, row, space),
+            happened=happened,
+            earlier=earlier,
+        )
 
     return context.store.read(read, account_id=caller.account_id)
 
 
 def _newest_before(tx: Transaction, session: int, until: Place) -> int:
-    """When the last turn before a place was kept: what came after it belongs to the page that follows."""
-    rows = tx.all(SQL.turns, session=session, before_ms=until.ms, before_id=until.id, characters=0, most=1)
+    """When the last turn before a place was kept:
+
+    what came after it belongs to the page that follows.
+    """
+    rows = tx.all(
+        SQL.turns, session=session, before_ms=until.ms, before_id=until.id, characters=0, most=1
+    )
     return int(rows[0].created_ms) if rows else until.ms
 
 
 def _turns(tx: Transaction, session: int, rows: Sequence[Row]) -> Iterator[Happened]:
     for row in rows:
         facts = [fact.text for fact in tx.all(SQL.fact_with, event=row.id, session=session)]
-        cut = row._replace(query=beginning(row.query, TOLD_CHARACTERS_MAX), response=beginning(row.response, TOLD_CHARACTERS_MAX))
-        yield Happened(kind="turn", at_ms=row.created_ms, row=cut, flags=flags_of(row.flags), facts=facts)
+        cut = row._replace(
+            query=beginning(row.query, TOLD_CHARACTERS_MAX),
+            response=beginning(row.response, TOLD_CHARACTERS_MAX),
+        )
+        yield Happened(
+            kind="turn", at_ms=row.created_ms, row=cut, flags=flags_of(row.flags), facts=facts
+        )
 
 
-def _others(tx: Transaction, caller: Caller, session: int, low: int, high: int) -> Iterator[Happened]:
+def _others(
+    tx: Transaction, caller: Caller, session: int, low: int, high: int
+) -> Iterator[Happened]:
     span = {"session": session, "low": low, "high": high, "most": OTHERS_SHOWN_MAX}
     steps = tx.all(SQL.steps_in, **span)[::-1]
     shown: dict[int, list[str]] = defaultdict(list)
     if steps:
         first, last = steps[0].step, steps[-1].step
-        for event in tx.all(SQL.shown_between, session=session, first=first, last=last, most=SHOWN_MAX):
+        for event in tx.all(
+            SQL.shown_between, session=session, first=first, last=last, most=SHOWN_MAX
+        ):
             shown[event.step].append(event.event_id)
     for row in steps:
         owed = row.owed.split(",") if row.owed else []
-        yield Happened(kind="search", at_ms=row.asked_ms, row=row, shown=shown[row.step], owed=owed, seal=_seal(tx, session, row.step))
-    for kind, sql in (("summary", SQL.summaries_in), ("fact", SQL.facts_alone), ("duty", SQL.duties_in), ("cube", SQL.cubes_in)):
+        yield Happened(
+            kind="search",
+            at_ms=row.asked_ms,
+            row=row,
+            shown=shown[row.step],
+            owed=owed,
+            seal=_seal(tx, session, row.step),
+        )
+    for kind, sql in (
+        ("summary", SQL.summaries_in),
+        ("fact", SQL.facts_alone),
+        ("duty", SQL.duties_in),
+        ("cube", SQL.cubes_in),
+    ):
         for row in tx.all(sql, **span):
             yield Happened(kind=kind, at_ms=row.created_ms, row=row)
     for row in tx.all(SQL.votes_in, account_id=caller.account_id, **span):
@@ -191,7 +255,9 @@ def _owed(context: Context, tx: Transaction, caller: Caller, row: Row, space: Ro
         turns_summarised=row.turns_summarised,
         l1_count=space.l1_count,
         l1_mapped=space.l1_mapped,
-        unrated=tuple(unrated(tx, account_id=caller.account_id, session=row.id, before_step=row.step + 1)),
+        unrated=tuple(
+            unrated(tx, account_id=caller.account_id, session=row.id, before_step=row.step + 1)
+        ),
         last_seal=render(row.step, name) if row.step else None,
         seal_name=name,
     )

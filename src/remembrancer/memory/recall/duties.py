@@ -17,8 +17,11 @@ from ..spaces import SQL
 TASK_CHARACTERS_MAX = 200  # of a task's message that is shown
 
 
-def count_search(context: Context, caller: Caller, user_id: str, query: MemoryQuery, found: MemoryAnswer) -> tuple[int, Owed]:
-    """Count one more step of the query's session; gives it, and what was owed before it. `found` is what it will show.
+def count_search(
+    context: Context, caller: Caller, user_id: str, query: MemoryQuery, found: MemoryAnswer
+) -> tuple[int, Owed]:
+    """Count one more step of the query's session; gives it, and what was owed before it. `found` is
+    what it will show.
 
     Raises StoreUnavailable.
     """
@@ -26,7 +29,9 @@ def count_search(context: Context, caller: Caller, user_id: str, query: MemoryQu
     def count(tx: Transaction) -> tuple[int, Owed]:
         now_ms = context.clock()
         space = tx.the(SQL.open_space, account_id=caller.account_id, user_id=user_id, now_ms=now_ms)
-        session = tx.the(SQL.open_session, space_id=space.id, session_id=query.session_id, now_ms=now_ms)
+        session = tx.the(
+            SQL.open_session, space_id=space.id, session_id=query.session_id, now_ms=now_ms
+        )
         step = int(session.step) + 1
         standing = Standing(
             step=session.step,
@@ -35,29 +40,50 @@ def count_search(context: Context, caller: Caller, user_id: str, query: MemoryQu
             turns_summarised=session.turns_summarised,
             l1_count=space.l1_count,
             l1_mapped=space.l1_mapped,
-            unrated=tuple(unrated(tx, account_id=caller.account_id, session=session.id, before_step=step)),
+            unrated=tuple(
+                unrated(tx, account_id=caller.account_id, session=session.id, before_step=step)
+            ),
             last_seal=query.last_seal,
             seal_name=context.settings.seal_name,
         )
         tx.run(SQL.next_step, session=session.id)
         shown = {"hits": len(found.hits), "cubes": len(found.shared_cubes), "key_id": caller.key_id}
-        tx.run(SQL.note_step, session=session.id, step=step, asked_ms=now_ms, owed=",".join(words_of(standing)), **shown)
+        tx.run(
+            SQL.note_step,
+            session=session.id,
+            step=step,
+            asked_ms=now_ms,
+            owed=",".join(words_of(standing)),
+            **shown,
+        )
         note_shown(tx, session=session.id, step=step, cubes=found.shared_cubes)
         note_hits(tx, session=session.id, step=step, hits=found.hits)
         return step, judge(standing)
 
-    # Not flushed to disk: after a power cut a session may count a few searches again, and no search waits for the disk.
+    # Not flushed to disk: after a power cut a session may count a few searches again, and no search
+    # waits for the disk.
     return context.store.write(count, account_id=caller.account_id, flush=False)
 
 
 def note_hits(tx: Transaction, *, session: int, step: int, hits: Sequence[Hit]) -> None:
-    """Remember that a session was shown these events, so that it may cite them. `session` is a row id."""
+    """Remember that a session was shown these events, so that it may cite them.
+
+    `session` is a row id.
+    """
     if hits:
-        tx.run(SQL.note_hits, session=session, step=step, event_ids=json.dumps([hit.event_id for hit in hits]))
+        tx.run(
+            SQL.note_hits,
+            session=session,
+            step=step,
+            event_ids=json.dumps([hit.event_id for hit in hits]),
+        )
 
 
-def note_read(context: Context, caller: Caller, user_id: str, query: MemoryQuery, found: MemoryAnswer) -> None:
-    """Note what a search that counts no step showed to a session that is there already: a second question of a turn may be cited.
+def note_read(
+    context: Context, caller: Caller, user_id: str, query: MemoryQuery, found: MemoryAnswer
+) -> None:
+    """Note what a search that counts no step showed to a session that is there already: a second
+    question of a turn may be cited.
 
     Raises StoreUnavailable.
     """
@@ -72,7 +98,9 @@ def note_read(context: Context, caller: Caller, user_id: str, query: MemoryQuery
 
 
 def open_tasks(tx: Transaction, space_id: int, session_id: str) -> list[OpenTask]:
-    """Other sessions of the space whose latest remembered turn did not say that its task is done, newest first."""
+    """Other sessions of the space whose latest remembered turn did not say that its task is done,
+    newest first.
+    """
     return [
         OpenTask(
             session_id=row.session_id,
@@ -81,5 +109,7 @@ def open_tasks(tx: Transaction, space_id: int, session_id: str) -> list[OpenTask
             turns=row.turns,
             last_turn_at=rfc3339(row.last_turn_ms),
         )
-        for row in tx.all(SQL.open_tasks, space_id=space_id, session_id=session_id, most=OPEN_TASKS_MAX)
+        for row in tx.all(
+            SQL.open_tasks, space_id=space_id, session_id=session_id, most=OPEN_TASKS_MAX
+        )
     ]

@@ -1,6 +1,7 @@
 """Explain a search: the same search, with every stage and every reason laid open.
 
-It is `look` of recall.py that searches, here as there; nothing is ranked a second time. What is added is read off what it found.
+It is `look` of recall.py that searches, here as there; nothing is ranked a second time. What is
+added is read off what it found.
 """
 
 from __future__ import annotations
@@ -34,27 +35,39 @@ from .recall import Focus, Looked, Ranked, Stages, focus_words, look
 LEFT_OUT_MAX = 5  # that came nearest to being hits
 BESIDE_CHARACTERS_MAX = 240  # of a neighbour's sides, and of those left out
 _SIDES: tuple[Literal["query", "response"], ...] = ("query", "response")
-_BESIDE: tuple[tuple[str, Literal["before", "after"]], ...] = (("previous", "before"), ("next", "after"))
+_BESIDE: tuple[tuple[str, Literal["before", "after"]], ...] = (
+    ("previous", "before"),
+    ("next", "after"),
+)
 _FORM = "form"  # features about how a passage is written
 
 
 def explain(context: Context, caller: Caller, query: MemoryQuery) -> Explanation:
     """The hits of a search with their reasons, and what each stage came to.
 
-    Writes nothing: it counts no step, checks no duty, and what it shows is not shown to a session. `interact`, `session_id` and `last_seal`
-    are taken and change nothing. Raises Forbidden for a pinned key with another user_id, StoreUnavailable, EmbedderUnavailable.
+    Writes nothing: it counts no step, checks no duty, and what it shows is not shown to a session.
+    `interact`, `session_id` and `last_seal` are taken and change nothing. Raises Forbidden for a
+    pinned key with another user_id, StoreUnavailable, EmbedderUnavailable.
     """
     user_id = space_user_id(caller, query.user_id)
     stages = Stages()
 
     def read(tx: Transaction) -> Explanation:
         looked = look(context, tx, caller, user_id, query, stages)
-        return _explained(context, tx, looked, query, [Stage(stage=name, ms=round(ms, 3)) for name, ms in stages.ms.items()])
+        return _explained(
+            context,
+            tx,
+            looked,
+            query,
+            [Stage(stage=name, ms=round(ms, 3)) for name, ms in stages.ms.items()],
+        )
 
     return context.store.read(read, account_id=caller.account_id)
 
 
-def _explained(context: Context, tx: Transaction, looked: Looked, query: MemoryQuery, stages: list[Stage]) -> Explanation:
+def _explained(
+    context: Context, tx: Transaction, looked: Looked, query: MemoryQuery, stages: list[Stage]
+) -> Explanation:
     answer, found, weights, space_id = looked.answer, looked.found, looked.weights, looked.space_id
     told: dict[str, Any] = {
         "shared_cubes": answer.shared_cubes,
@@ -64,11 +77,21 @@ def _explained(context: Context, tx: Transaction, looked: Looked, query: MemoryQ
     }
     if found is None or weights is None or space_id is None:
         nothing = LookedAt(events=0, passages=0, in_time=0, ranked=0, strong=0)
-        return Explanation(hits=[], total_hits=0, start_score=0.0, words=[], vector_text="", looked=nothing, left_out=[], **told)
+        return Explanation(
+            hits=[],
+            total_hits=0,
+            start_score=0.0,
+            words=[],
+            vector_text="",
+            looked=nothing,
+            left_out=[],
+            **told,
+        )
     judged = found.judged(weights, looked.focus.lifts)
     wanted = (*found.question.words, *focus_words(found.view, query))
     hits = [
-        _hit(tx, space_id, found, weights, looked.focus, hit, ranked, wanted) for hit, ranked in zip(answer.hits, looked.shown, strict=True)
+        _hit(tx, space_id, found, weights, looked.focus, hit, ranked, wanted)
+        for hit, ranked in zip(answer.hits, looked.shown, strict=True)
     ]
     return Explanation(
         hits=hits,
@@ -90,7 +113,14 @@ def _explained(context: Context, tx: Transaction, looked: Looked, query: MemoryQ
 
 
 def _hit(
-    tx: Transaction, space_id: int, found: Found, weights: Weights, focus: Focus, hit: Hit, ranked: Ranked, wanted: Sequence[Word]
+    tx: Transaction,
+    space_id: int,
+    found: Found,
+    weights: Weights,
+    focus: Focus,
+    hit: Hit,
+    ranked: Ranked,
+    wanted: Sequence[Word],
 ) -> ExplainedHit:
     side, passage = found.place_of(ranked.part)
     measures = found.measures(weights, ranked.part)
@@ -104,13 +134,23 @@ def _hit(
         coverage=round(float(found.lexical.coverage[ranked.part]), 4),
         cosine=round(float(found.cosine[ranked.part]), 4),
         features=[
-            Feature(feature=one.feature, signal=_signal(one.feature), value=round(one.value, 4), rank=one.rank, adds=round(one.adds, 4))
+            Feature(
+                feature=one.feature,
+                signal=_signal(one.feature),
+                value=round(one.value, 4),
+                rank=one.rank,
+                adds=round(one.adds, 4),
+            )
             for one in measures
         ],
         focus_lift=round(lift, 4),
         order_cost=cost,
         raw_score=round(weights.start + sum(one.adds for one in measures) + lift - cost, 4),
-        marks=[Mark(side=name, start=a, end=b) for name in _SIDES for a, b in marks(getattr(hit, name), wanted, found.view.languages)],
+        marks=[
+            Mark(side=name, start=a, end=b)
+            for name in _SIDES
+            for a, b in marks(getattr(hit, name), wanted, found.view.languages)
+        ],
         neighbours=list(_neighbours(tx, space_id, found, ranked.part)),
     )
 
@@ -122,30 +162,55 @@ def _signal(feature: str) -> str:
 def _neighbours(tx: Transaction, space_id: int, found: Found, part: int) -> Iterator[Neighbour]:
     for column, place in _BESIDE:
         beside = found.beside(part, column)
-        row = None if beside is None else tx.one(SQL.hit, id=row_id(space_id, int(found.view["event"][beside])))
+        row = (
+            None
+            if beside is None
+            else tx.one(SQL.hit, id=row_id(space_id, int(found.view["event"][beside])))
+        )
         if beside is not None and row is not None:
-            texts = {"query": beginning(row.query, BESIDE_CHARACTERS_MAX), "response": beginning(row.response, BESIDE_CHARACTERS_MAX)}
-            yield Neighbour(event_id=row.event_id, place=place, base=round(float(found.base[beside]), 4), **texts)
+            texts = {
+                "query": beginning(row.query, BESIDE_CHARACTERS_MAX),
+                "response": beginning(row.response, BESIDE_CHARACTERS_MAX),
+            }
+            yield Neighbour(
+                event_id=row.event_id,
+                place=place,
+                base=round(float(found.base[beside]), 4),
+                **texts,
+            )
 
 
 def _words(found: Found) -> Iterator[QuestionWord]:
     view = found.view
     for word in found.question.words:
-        role: Literal["meaning", "frequent", "stop"] = "stop" if word.is_stop else "frequent" if is_frequent(view, word) else "meaning"
-        held = max((view.frequency(term) for term, weight in word.terms.items() if weight == 1.0), default=0)
+        role: Literal["meaning", "frequent", "stop"] = (
+            "stop" if word.is_stop else "frequent" if is_frequent(view, word) else "meaning"
+        )
+        held = max(
+            (view.frequency(term) for term, weight in word.terms.items() if weight == 1.0),
+            default=0,
+        )
         yield QuestionWord(word=word.text, role=role, passages=held)
 
 
 def _gate(found: Found, weights: Weights) -> Gate:
     allowed = found.allowed
-    best = [float(values[allowed].max()) if allowed.any() else 0.0 for values in (found.lexical.coverage, found.cosine)]
+    best = [
+        float(values[allowed].max()) if allowed.any() else 0.0
+        for values in (found.lexical.coverage, found.cosine)
+    ]
     needed = (weights.gate_coverage, weights.gate_cosine)
-    coverage, cosine = (Threshold(best=round(one, 4), needed=round(least, 4)) for one, least in zip(best, needed, strict=True))
+    coverage, cosine = (
+        Threshold(best=round(one, 4), needed=round(least, 4))
+        for one, least in zip(best, needed, strict=True)
+    )
     is_open = allowed.any() and any(one >= least for one, least in zip(best, needed, strict=True))
     return Gate(open=bool(is_open), coverage=coverage, cosine=cosine)
 
 
-def _left_out(tx: Transaction, space_id: int, found: Found, judged: Judged, looked: Looked, query: MemoryQuery) -> Iterator[LeftOut]:
+def _left_out(
+    tx: Transaction, space_id: int, found: Found, judged: Judged, looked: Looked, query: MemoryQuery
+) -> Iterator[LeftOut]:
     shown = {one.event for one in looked.shown}
     full: Literal["top_k", "max_tokens"] = "top_k" if len(shown) >= query.top_k else "max_tokens"
     given = 0

@@ -12,7 +12,9 @@ from ...protocol.memory import Help
 from ...search import SpaceIndex, View, ask, lexical, pack, take_apart, unpack
 
 HELP_MAX = 2  # passages
-COVERAGE_MIN = 0.5  # of what the question says must stand in a passage: "the seal at the zoo" is no question about seals of ours
+# of what the question says must stand in a passage: "the seal at the zoo" is no question about
+# seals of ours
+COVERAGE_MIN = 0.5
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 _ABOUT_US = re.compile(
     r"/api/v7|\b(?:remembrancer|cubes?|seals?|sealed|dut(?:y|ies)|(?:duty_error|last_seal|open_tasks|task_done|focus_words|top_k|event_id"
@@ -28,10 +30,23 @@ def _passages() -> tuple[list[Help], View]:
     text = resources.files(__package__).joinpath("help.md").read_text("utf-8")
     heads = list(_HEADING.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]
-    found = [Help(title=head[1], text=text[head.end() : end].strip()) for head, end in zip(heads, ends, strict=True)]
+    found = [
+        Help(title=head[1], text=text[head.end() : end].strip())
+        for head, end in zip(heads, ends, strict=True)
+    ]
     index = SpaceIndex(0)
     rows = [
-        (number, 0, 0, pack(take_apart(query="", response=f"{passage.title}. {passage.text}", topic=None, occurred_ms=0)), None)
+        (
+            number,
+            0,
+            0,
+            pack(
+                take_apart(
+                    query="", response=f"{passage.title}. {passage.text}", topic=None, occurred_ms=0
+                )
+            ),
+            None,
+        )
         for number, passage in enumerate(found)
     ]
     index.add(unpack(rows, 0), len(found))
@@ -45,5 +60,11 @@ def help_for(query: str) -> list[Help]:
     passages, view = _passages()
     scored = lexical(view, ask(query, view.languages).words)
     events = view["event"]
-    best = [int(part) for part in np.argsort(-scored.score, kind="stable") if scored.coverage[part] >= COVERAGE_MIN]
-    return [passages[number] for number in dict.fromkeys(int(events[part]) for part in best)][:HELP_MAX]
+    best = [
+        int(part)
+        for part in np.argsort(-scored.score, kind="stable")
+        if scored.coverage[part] >= COVERAGE_MIN
+    ]
+    return [passages[number] for number in dict.fromkeys(int(events[part]) for part in best)][
+        :HELP_MAX
+    ]

@@ -1,6 +1,8 @@
-"""Search a large space that is not in memory: the database names candidates, and they are ranked as all events would be.
+"""Search a large space that is not in memory: the database names candidates, and they are ranked as
+all events would be.
 
-What is newer than what the database has taken in is read from its rows, so an answered write is in the very next search.
+What is newer than what the database has taken in is read from its rows, so an answered write is in
+the very next search.
 """
 
 from __future__ import annotations
@@ -39,19 +41,29 @@ from .postgresql_index import EXACT_PARTS_MAX, SQL, batch_of, prefixed, signs, s
 NEAREST = 300  # events by the signs of their vectors
 MATCHING = 600  # events by their words
 HOLDING = 200  # events for each focus phrase, of those that may hold it
-CLOSER = 200  # events of all these, the best by words and vector together, whose neighbours are read as well
+# events of all these, the best by words and vector together, whose neighbours are read as well
+CLOSER = 200
 BREADTH = 200  # of the search through an index of vectors: pgvector's ef_search
-LOOKED_THROUGH_MAX = 4_000  # parts scored by the database for the rarest terms of a question together
-PAIR_LOOKED_THROUGH_MAX = 500  # for each pair of terms that are in too many parts to look through alone
+LOOKED_THROUGH_MAX = (
+    4_000  # parts scored by the database for the rarest terms of a question together
+)
+PAIR_LOOKED_THROUGH_MAX = (
+    500  # for each pair of terms that are in too many parts to look through alone
+)
 PAIRED_TERMS = 6  # so many of those, the rarest, are looked up in pairs
-TAIL_EVENTS_MAX = 5_000  # read from their rows beside what the database has; where it lags behind further the space is read into memory
+# read from their rows beside what the database has; where it lags behind further the space is read
+# into memory
+TAIL_EVENTS_MAX = 5_000
 EVENT_BYTES = 1_000  # of an event in memory, beside the vectors of its two parts
 _ALWAYS_MS = (-(1 << 62), 1 << 62)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """A space as it stands: what the database has taken in of it, and the latest events, which are read from their rows."""
+    """A space as it stands:
+
+    what the database has taken in of it, and the latest events, which are read from their rows.
+    """
 
     space_id: int
     embedder: int
@@ -70,16 +82,25 @@ class Asked:
     phrases: Sequence[Question]  # focus words
     frequencies: dict[int, int]  # parts of the space by term
     gains: dict[int, float]  # what each term that counts tells
-    norm: tuple[float, float]  # what a part's score by words is divided by: alone, and for each of its words
+    norm: tuple[
+        float, float
+    ]  # what a part's score by words is divided by: alone, and for each of its words
     values: dict[str, int]  # for every statement
 
 
-def view_for(context: Context, tx: Transaction, account_id: int, space: Row, query: MemoryQuery) -> View:
-    """The view of a space to search for a query: the whole index, or where that is not in memory and large, what the database finds."""
+def view_for(
+    context: Context, tx: Transaction, account_id: int, space: Row, query: MemoryQuery
+) -> View:
+    """The view of a space to search for a query:
+
+    the whole index, or where that is not in memory and large, what the database finds.
+    """
     least = context.settings.database_search_events
     if not context.store.searches or not least or space.events_made < least:
         return view_of(context, tx, space)
-    if context.shelf.holds(space.id, revision=space.revision, end=space.events_made, within=TAIL_EVENTS_MAX):
+    if context.shelf.holds(
+        space.id, revision=space.revision, end=space.events_made, within=TAIL_EVENTS_MAX
+    ):
         return view_of(context, tx, space)
     found = _view(context, tx, account_id, space, query)
     if found is None:
@@ -95,8 +116,12 @@ def fits(context: Context, space: Row) -> bool:
     return int(space.events_made) * per_event <= context.settings.index_memory_bytes
 
 
-def _view(context: Context, tx: Transaction, account_id: int, space: Row, query: MemoryQuery) -> View | None:
-    """The candidates for a query and what stands beside them; None where the database has too little of the space."""
+def _view(
+    context: Context, tx: Transaction, account_id: int, space: Row, query: MemoryQuery
+) -> View | None:
+    """The candidates for a query and what stands beside them; None where the database has too
+    little of the space.
+    """
     of_space = {"account_id": account_id, "space_id": space.id}
     known = _known(context, tx, of_space, space)
     if known is None:
@@ -106,12 +131,24 @@ def _view(context: Context, tx: Transaction, account_id: int, space: Row, query:
     dimensions = context.embedder.dimensions
 
     def view_of_rows(rows: Sequence[Row], following: Mapping[int, int]) -> View:
-        return view_among(batch_of(context, tx, space.id, rows), dimensions, following, known.statistics, asked.frequencies)
+        return view_among(
+            batch_of(context, tx, space.id, rows),
+            dimensions,
+            following,
+            known.statistics,
+            asked.frequencies,
+        )
 
     def rows_of(numbers: set[int]) -> list[Row]:
-        return tx.all(SQL.rows, embedder=known.embedder, ids=_array(row_id(space.id, number) for number in sorted(numbers)))
+        return tx.all(
+            SQL.rows,
+            embedder=known.embedder,
+            ids=_array(row_id(space.id, number) for number in sorted(numbers)),
+        )
 
-    text = steering_text(view_among(known.batch, dimensions, {}, known.statistics, asked.frequencies), asked.question)
+    text = steering_text(
+        view_among(known.batch, dimensions, {}, known.statistics, asked.frequencies), asked.question
+    )
     vector = context.query_vectors(text)
     nearest, farthest = _nearest(tx, asked, vector)
     held = farthest.union(*(_holding(tx, asked, phrase) for phrase in asked.phrases))
@@ -125,10 +162,16 @@ def _view(context: Context, tx: Transaction, account_id: int, space: Row, query:
 
 
 def _known(context: Context, tx: Transaction, of_space: dict[str, int], space: Row) -> Known | None:
-    """How a space stands; None where the database has too little of it, or no index for its vectors yet."""
+    """How a space stands; None where the database has too little of it, or no index for its vectors
+    yet.
+    """
     embedder = embedder_id(tx, derived_by(context.embedder), make=False)
     kept = tx.one(SQL.kept, **of_space)
-    if kept is None or kept.embedder != embedder or kept.filled_to + TAIL_EVENTS_MAX < space.events_made:
+    if (
+        kept is None
+        or kept.embedder != embedder
+        or kept.filled_to + TAIL_EVENTS_MAX < space.events_made
+    ):
         return None
     if kept.parts > EXACT_PARTS_MAX and not kept.is_linked:
         return None
@@ -136,17 +179,29 @@ def _known(context: Context, tx: Transaction, of_space: dict[str, int], space: R
     latest = tx.all(SPACES.index_rows, embedder=embedder, **span)
     batch, statistics = batch_of(context, tx, space.id, latest), statistics_of(kept)
     statistics.add(batch)
-    return Known(space_id=space.id, embedder=embedder, filled_to=kept.filled_to, latest=latest, batch=batch, statistics=statistics)
+    return Known(
+        space_id=space.id,
+        embedder=embedder,
+        filled_to=kept.filled_to,
+        latest=latest,
+        batch=batch,
+        statistics=statistics,
+    )
 
 
 def _asked(tx: Transaction, known: Known, of_space: dict[str, int], query: MemoryQuery) -> Asked:
     """A query taken apart, with what its terms tell in this space."""
     statistics, languages = known.statistics, known.statistics.languages_seen
-    question, phrases = ask(query.query_text, languages), [ask(phrase, languages) for phrase in query.focus_words]
+    question, phrases = (
+        ask(query.query_text, languages),
+        [ask(phrase, languages) for phrase in query.focus_words],
+    )
     words = [*question.words, *(word for phrase in phrases for word in phrase.words)]
     terms = sorted({term for word in words for term in word.terms})
     frequencies = dict.fromkeys(terms, 0) | frequencies_in(known.batch, terms)
-    for row in tx.all(SQL.frequencies, terms=[prefixed(known.space_id, term) for term in terms], **of_space):
+    for row in tx.all(
+        SQL.frequencies, terms=[prefixed(known.space_id, term) for term in terms], **of_space
+    ):
         frequencies[row.term & 0xFFFFFFFF] += row.parts
     gains: dict[int, float] = defaultdict(float)
     for word in meant(words):
@@ -160,14 +215,24 @@ def _asked(tx: Transaction, known: Known, of_space: dict[str, int], query: Memor
         frequencies=frequencies,
         gains=dict(gains),
         norm=(1 + K1 * (1 - B), K1 * B / mean),
-        values={**of_space, "after_ms": milliseconds(query.after, _ALWAYS_MS[0]), "before_ms": milliseconds(query.before, _ALWAYS_MS[1])},
+        values={
+            **of_space,
+            "after_ms": milliseconds(query.after, _ALWAYS_MS[0]),
+            "before_ms": milliseconds(query.before, _ALWAYS_MS[1]),
+        },
     )
 
 
 def _scored(asked: Asked) -> dict[str, object]:
     """The values by which the database scores parts as `lexical` does, each term counted once."""
     terms = [prefixed(asked.space_id, term) for term in asked.gains]
-    return {"terms": terms, "gains": list(asked.gains.values()), "norm": asked.norm[0], "norm_word": asked.norm[1], **asked.values}
+    return {
+        "terms": terms,
+        "gains": list(asked.gains.values()),
+        "norm": asked.norm[0],
+        "norm_word": asked.norm[1],
+        **asked.values,
+    }
 
 
 def _matching(tx: Transaction, asked: Asked) -> set[int]:
@@ -176,7 +241,10 @@ def _matching(tx: Transaction, asked: Asked) -> set[int]:
     pairs: list[tuple[int, int, int]] = []  # and how many parts are looked through
     frequent = []
     frequencies = asked.frequencies
-    for term in sorted((term for term in asked.gains if frequencies[term]), key=lambda term: (frequencies[term], term)):
+    for term in sorted(
+        (term for term in asked.gains if frequencies[term]),
+        key=lambda term: (frequencies[term], term),
+    ):
         if frequencies[term] <= left:
             left -= frequencies[term]
             pairs.append((term, term, frequencies[term]))
@@ -188,21 +256,40 @@ def _matching(tx: Transaction, asked: Asked) -> set[int]:
     if not pairs:
         return set()
     ones, others = ([prefixed(asked.space_id, pair[side]) for pair in pairs] for side in (0, 1))
-    rows = tx.all(SQL.matching, ones=ones, others=others, limits=[pair[2] for pair in pairs], most=MATCHING, **_scored(asked))
+    rows = tx.all(
+        SQL.matching,
+        ones=ones,
+        others=others,
+        limits=[pair[2] for pair in pairs],
+        most=MATCHING,
+        **_scored(asked),
+    )
     return {row.number for row in rows}
 
 
-def _nearest(tx: Transaction, asked: Asked, vector: npt.NDArray[np.float32]) -> tuple[set[int], set[int]]:
-    """Events with the vectors nearest to the question's, and the one farthest from it: scores are stretched between the two."""
+def _nearest(
+    tx: Transaction, asked: Asked, vector: npt.NDArray[np.float32]
+) -> tuple[set[int], set[int]]:
+    """Events with the vectors nearest to the question's, and the one farthest from it:
+
+    scores are stretched between the two.
+    """
     wanted = quantised(vector[None, :])[0]
     if not wanted.any():
         return set(), set()
-    rows = tx.all(sized(SQL.nearest, len(wanted)), asked=signs(wanted), most=NEAREST, **asked.values)
-    return {row.number for row in rows if not row.is_farthest}, {row.number for row in rows if row.is_farthest}
+    rows = tx.all(
+        sized(SQL.nearest, len(wanted)), asked=signs(wanted), most=NEAREST, **asked.values
+    )
+    return {row.number for row in rows if not row.is_farthest}, {
+        row.number for row in rows if row.is_farthest
+    }
 
 
 def sized(sql: str, dimensions: int) -> str:
-    """A statement for vectors of so many dimensions: PostgreSQL takes them as part of a type only, not as a value."""
+    """A statement for vectors of so many dimensions:
+
+    PostgreSQL takes them as part of a type only, not as a value.
+    """
     return str(sql).replace("bit(512)", f"bit({dimensions})")
 
 
@@ -217,15 +304,22 @@ def _holding(tx: Transaction, asked: Asked, phrase: Question) -> set[int]:
         return set()
     slots = (wanted * 4)[:4] if len(wanted) < 4 else wanted[:4]
     names = ("first", "second", "third", "fourth")
-    sets = {name: [prefixed(asked.space_id, term) for term in terms] for name, terms in zip(names, slots, strict=True)}
+    sets = {
+        name: [prefixed(asked.space_id, term) for term in terms]
+        for name, terms in zip(names, slots, strict=True)
+    }
     rows = tx.all(SQL.holding, each=LOOKED_THROUGH_MAX, most=HOLDING, **sets, **_scored(asked))
     return {row.number for row in rows}
 
 
-def _beside(tx: Transaction, known: Known, of_space: dict[str, int], numbers: set[int]) -> tuple[dict[int, int], set[int]]:
-    """What comes next in its session after each of these events, those beside them and the latest; and all of them but the latest.
+def _beside(
+    tx: Transaction, known: Known, of_space: dict[str, int], numbers: set[int]
+) -> tuple[dict[int, int], set[int]]:
+    """What comes next in its session after each of these events, those beside them and the latest;
+    and all of them but the latest.
 
-    `numbers` are of events that the database has: what comes between it and one of the latest it could not tell.
+    `numbers` are of events that the database has: what comes between it and one of the latest it
+    could not tell.
     """
     following: dict[int, int] = {}
     own: dict[int, list[int]] = defaultdict(list)
@@ -245,5 +339,8 @@ def _beside(tx: Transaction, known: Known, of_space: dict[str, int], numbers: se
 
 
 def _array(numbers: Iterable[int]) -> str:
-    """Numbers as PostgreSQL reads an array: the driver looks at each element of a list, and here are hundreds."""
+    """Numbers as PostgreSQL reads an array:
+
+    the driver looks at each element of a list, and here are hundreds.
+    """
     return f"{{{','.join(map(str, numbers))}}}"

@@ -1,7 +1,8 @@
-"""What the database keeps of large spaces to search them by itself, made from their rows in the background.
+"""What the database keeps of large spaces to search them by itself, made from their rows in the
+background.
 
-Writes know nothing of it: it lags behind, and a search reads the latest rows beside it. Erasing takes its part along at
-once (`erase_search` in forget.sql).
+Writes know nothing of it: it lags behind, and a search reads the latest rows beside it. Erasing
+takes its part along at once (`erase_search` in forget.sql).
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ SQL = named("remembrancer.memory.recall", "postgresql.sql")
 ERASE = named("remembrancer.memory.history", "forget.sql")
 BATCH = 1_000  # events taken in at a time
 CLEARED = 10_000  # parts erased at a time when another embedder is in force
-SLACK = 500  # the latest events are left to be read from their rows: fewer than this are not worth a transaction
-EXACT_PARTS_MAX = 20_000  # the vectors of a larger space get an index; those of a smaller one are all compared
+# the latest events are left to be read from their rows: fewer than this are not worth a transaction
+SLACK = 500
+EXACT_PARTS_MAX = (
+    20_000  # the vectors of a larger space get an index; those of a smaller one are all compared
+)
 _LINK_BYTES = 400  # of each part in memory while the index is made, beside its signs
 _LINK_MEMORY_BYTES_MAX = 2 << 30
 
@@ -33,7 +37,9 @@ def statistics_of(kept: Row) -> Statistics:
     """The sums over what the database has of a space, from its row."""
     languages = np.frombuffer(kept.languages or bytes(8 * 256), "<i8")
     speakers = frozenset(np.frombuffer(kept.speakers, "<u4").tolist())
-    return Statistics(kept.events, kept.parts, kept.words, kept.logs, kept.squares, languages, speakers)
+    return Statistics(
+        kept.events, kept.parts, kept.words, kept.logs, kept.squares, languages, speakers
+    )
 
 
 def prefixed(space_id: int, term: int) -> int:
@@ -44,8 +50,8 @@ def prefixed(space_id: int, term: int) -> int:
 def advance(context: Context) -> bool:
     """Do one step of what is to be done; False when there was nothing. Raises StoreUnavailable.
 
-    A step takes in some events, erases some of what another embedder made, or makes the index of a space's vectors, which takes minutes
-    for a million.
+    A step takes in some events, erases some of what another embedder made, or makes the index of a
+    space's vectors, which takes minutes for a million.
     """
     least = context.settings.database_search_events
     if not context.store.searches or not least:
@@ -57,14 +63,22 @@ def advance(context: Context) -> bool:
         if embedder == NEVER:
             return None, None, []
         behind = tx.one(SQL.behind, embedder=embedder, least=least, slack=min(SLACK, least))
-        return behind, tx.one(SQL.unlinked, embedder=embedder, parts=EXACT_PARTS_MAX), tx.all(SQL.orphaned)
+        return (
+            behind,
+            tx.one(SQL.unlinked, embedder=embedder, parts=EXACT_PARTS_MAX),
+            tx.all(SQL.orphaned),
+        )
 
     behind, unlinked, orphaned = context.store.read(look)
     for index in orphaned:
         context.store.build(f'drop index concurrently if exists "{index.name}"')
     if behind is not None:
         # Not flushed: what a power cut takes is made once more.
-        context.store.write(lambda tx: _take_in(context, tx, behind.account_id, behind.id), account_id=behind.account_id, flush=False)
+        context.store.write(
+            lambda tx: _take_in(context, tx, behind.account_id, behind.id),
+            account_id=behind.account_id,
+            flush=False,
+        )
         return True
     return unlinked is not None and link(context, unlinked)
 
@@ -85,11 +99,22 @@ def _take_in(context: Context, tx: Transaction, account_id: int, space_id: int) 
     end = tx.the(SPACES.space_by_id, id=space_id).events_made
     span = {"low": row_id(space_id, kept.filled_to), "high": row_id(space_id, end)}
     rows = tx.all(SQL.rows_from, embedder=embedder, most=BATCH, **span)
-    _put(context, tx, account_id, space_id, rows, filled_to=number_of(rows[-1].id) + 1 if len(rows) == BATCH else end)
+    _put(
+        context,
+        tx,
+        account_id,
+        space_id,
+        rows,
+        filled_to=number_of(rows[-1].id) + 1 if len(rows) == BATCH else end,
+    )
 
 
-def take_again(context: Context, tx: Transaction, account_id: int, space_id: int, events: Sequence[int]) -> None:
-    """Take in anew events (their row ids) that were derived anew, as far as the database has them already."""
+def take_again(
+    context: Context, tx: Transaction, account_id: int, space_id: int, events: Sequence[int]
+) -> None:
+    """Take in anew events (their row ids) that were derived anew, as far as the database has them
+    already.
+    """
     embedder = embedder_id(tx, derived_by(context.embedder), make=False)
     of_space = {"account_id": account_id, "space_id": space_id}
     kept = tx.one(SQL.kept_by, embedder=embedder, **of_space) if context.store.searches else None
@@ -97,10 +122,25 @@ def take_again(context: Context, tx: Transaction, account_id: int, space_id: int
     if kept is None or not again:
         return
     tx.run(ERASE.erase_search, **of_space, numbers=[number_of(event) for event in again])
-    _put(context, tx, account_id, space_id, tx.all(SQL.rows, embedder=embedder, ids=again), filled_to=kept.filled_to)
+    _put(
+        context,
+        tx,
+        account_id,
+        space_id,
+        tx.all(SQL.rows, embedder=embedder, ids=again),
+        filled_to=kept.filled_to,
+    )
 
 
-def _put(context: Context, tx: Transaction, account_id: int, space_id: int, rows: Sequence[Row], *, filled_to: int) -> None:
+def _put(
+    context: Context,
+    tx: Transaction,
+    account_id: int,
+    space_id: int,
+    rows: Sequence[Row],
+    *,
+    filled_to: int,
+) -> None:
     """Keep what search derives from events, and count it."""
     of_space = {"account_id": account_id, "space_id": space_id}
     statistics = statistics_of(tx.the(SQL.kept, **of_space))
@@ -109,7 +149,12 @@ def _put(context: Context, tx: Transaction, account_id: int, space_id: int, rows
         statistics.add(batch)
         _put_parts(tx, of_space, batch)
         terms, counts = np.unique(batch.term, return_counts=True)
-        tx.run(SQL.count_terms, terms=[prefixed(space_id, term) for term in terms.tolist()], counts=counts.tolist(), **of_space)
+        tx.run(
+            SQL.count_terms,
+            terms=[prefixed(space_id, term) for term in terms.tolist()],
+            counts=counts.tolist(),
+            **of_space,
+        )
     tx.run(
         SQL.count_space,
         filled_to=filled_to,
@@ -155,19 +200,24 @@ def _put_parts(tx: Transaction, of_space: dict[str, int], batch: Batch) -> None:
 def batch_of(context: Context, tx: Transaction, space_id: int, rows: Sequence[Row]) -> Batch:
     """Rows of `event_index` as arrays."""
     coded = [(number_of(row[0]), *row[1:]) for row in rows]
-    return unpack_mended(coded, context.embedder.dimensions, lambda number: said_at(tx, row_id(space_id, number)))
+    return unpack_mended(
+        coded, context.embedder.dimensions, lambda number: said_at(tx, row_id(space_id, number))
+    )
 
 
 def signs(vector: npt.NDArray[np.int8]) -> str:
     """Which numbers of a vector are above 0, as PostgreSQL reads bits: 64 bytes for 512 numbers.
 
-    Vectors that are alike have most of these in common; how alike they are is told by the vectors themselves, of the few that are read.
+    Vectors that are alike have most of these in common; how alike they are is told by the vectors
+    themselves, of the few that are read.
     """
     return ((vector > 0).astype("u1") + ord("0")).tobytes().decode()
 
 
 def link(context: Context, space: Row) -> bool:
-    """Make the index of a space's vectors, unless another server is at it; one that a killed server left half-made is made anew."""
+    """Make the index of a space's vectors, unless another server is at it; one that a killed server
+    left half-made is made anew.
+    """
     name = f"search_vectors_{space.space_id}_{space.embedder}"
     made = context.store.read(lambda tx: tx.one(SQL.link_state, name=name))
     if made is not None and made.is_made:
@@ -182,6 +232,10 @@ def link(context: Context, space: Row) -> bool:
             f" using hnsw ((signs::bit({dimensions})) bit_hamming_ops) where space_id = {space.space_id}",
             memory_bytes=memory,
         )
-    of_space = {"account_id": space.account_id, "space_id": space.space_id, "embedder": space.embedder}
+    of_space = {
+        "account_id": space.account_id,
+        "space_id": space.space_id,
+        "embedder": space.embedder,
+    }
     context.store.write(lambda tx: tx.run(SQL.note_linked, **of_space))
     return True

@@ -1,4 +1,7 @@
-"""Search memory: by words, by meaning, by the words an agent insists on, and by what stood beside what was found."""
+"""Search memory:
+
+by words, by meaning, by the words an agent insists on, and by what stood beside what was found.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,19 @@ from ...context import Caller, Context
 from ...cubes import relevant
 from ...protocol.memory import Hit, MemoryAnswer, MemoryQuery, Signal
 from ...protocol.text import rfc3339, tokens
-from ...search import Found, Reason, View, Weights, Word, ask, contains, cosines, lexical, load_weights, steering_text
+from ...search import (
+    Found,
+    Reason,
+    View,
+    Weights,
+    Word,
+    ask,
+    contains,
+    cosines,
+    lexical,
+    load_weights,
+    steering_text,
+)
 from ...store import Row, Transaction
 from ..spaces import SQL, flags_of, milliseconds, row_id
 from .duties import count_search, note_read, open_tasks
@@ -26,8 +41,13 @@ from .snippets import Cut, cut
 
 ERASED_MAX = 5  # so many hits more are ranked than asked for, should some be erased a moment ago
 FOCUS_CHECKED_MAX = 200  # events looked at for each focus word, the likeliest first
-FOCUS_SEARCHED_MAX = 2_000  # as long as none of them holds it: a phrase of common words may be in few of those that have the words
-FOCUS_LIFT = (1.0, 4.0)  # what a focus word adds to an event's score: least for a word that is everywhere, most for a rare one
+# as long as none of them holds it: a phrase of common words may be in few of those that have the
+# words
+FOCUS_SEARCHED_MAX = 2_000
+FOCUS_LIFT = (
+    1.0,
+    4.0,
+)  # what a focus word adds to an event's score: least for a word that is everywhere, most for a rare one
 _weights = lru_cache(maxsize=8)(load_weights)
 
 
@@ -77,13 +97,17 @@ class Looked:
 
 
 def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer:
-    """The events that answer a query, best first, and the lessons that bear on it; nothing found is an empty list.
+    """The events that answer a query, best first, and the lessons that bear on it; nothing found is
+    an empty list.
 
-    An interacting search counts one step of its session and tells what the session owes; a read-only key never interacts.
-    Raises Forbidden for a pinned key with another user_id, StoreUnavailable, EmbedderUnavailable.
+    An interacting search counts one step of its session and tells what the session owes; a
+    read-only key never interacts. Raises Forbidden for a pinned key with another user_id,
+    StoreUnavailable, EmbedderUnavailable.
     """
     user_id = space_user_id(caller, query.user_id)
-    found = context.store.read(lambda tx: look(context, tx, caller, user_id, query, Stages()), account_id=caller.account_id).answer
+    found = context.store.read(
+        lambda tx: look(context, tx, caller, user_id, query, Stages()), account_id=caller.account_id
+    ).answer
     if caller.read_only:
         return found
     if not query.interact:
@@ -91,19 +115,42 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
             note_read(context, caller, user_id, query, found)
         return found
     step, owed = count_search(context, caller, user_id, query, found)
-    return found.model_copy(update={"step": step, "duty_error": owed.duty_error, "reminders": owed.reminders or None})
+    return found.model_copy(
+        update={"step": step, "duty_error": owed.duty_error, "reminders": owed.reminders or None}
+    )
 
 
-def look(context: Context, tx: Transaction, caller: Caller, user_id: str, query: MemoryQuery, stages: Stages) -> Looked:
-    """Every stage of a search, in one snapshot. Counts nothing and notes nothing. `user_id` is one that the caller may name."""
-    space = tx.one(SQL.searched, account_id=caller.account_id, user_id=user_id, session_id=query.session_id)
+def look(
+    context: Context,
+    tx: Transaction,
+    caller: Caller,
+    user_id: str,
+    query: MemoryQuery,
+    stages: Stages,
+) -> Looked:
+    """Every stage of a search, in one snapshot.
+
+    Counts nothing and notes nothing. `user_id` is one that the caller may name.
+    """
+    space = tx.one(
+        SQL.searched, account_id=caller.account_id, user_id=user_id, session_id=query.session_id
+    )
     help_hits = help_for(query.query_text) or None
     if space is None:
         question = ask(query.query_text)
         lessons = relevant(context, tx, caller, question, context.query_vectors(question.text))
         missing = list(query.focus_words) or None
         stages.end("cubes")
-        return Looked(answer=MemoryAnswer(hits=[], shared_cubes=lessons, step=0, total_hits=0, focus_missing=missing, help_hits=help_hits))
+        return Looked(
+            answer=MemoryAnswer(
+                hits=[],
+                shared_cubes=lessons,
+                step=0,
+                total_hits=0,
+                focus_missing=missing,
+                help_hits=help_hits,
+            )
+        )
     view = view_for(context, tx, caller.account_id, space, query)
     stages.end("index")
     weights = _weights(context.embedder.name)
@@ -127,7 +174,15 @@ def look(context: Context, tx: Transaction, caller: Caller, user_id: str, query:
         open_tasks=open_tasks(tx, space.id, query.session_id) or None,
     )
     stages.end("session")
-    return Looked(answer=answer, space_id=space.id, found=found, weights=weights, focus=focus, shown=shown, vector_text=steering)
+    return Looked(
+        answer=answer,
+        space_id=space.id,
+        found=found,
+        weights=weights,
+        focus=focus,
+        shown=shown,
+        vector_text=steering,
+    )
 
 
 def find(context: Context, view: View, query: MemoryQuery, stages: Stages) -> Found:
@@ -154,7 +209,9 @@ def _among(view: View, query: MemoryQuery) -> Any:
         return None
     occurred = view["occurred_ms"]
     least, most = np.iinfo("i8").min, np.iinfo("i8").max
-    return (occurred >= milliseconds(query.after, least)) & (occurred < milliseconds(query.before, most))
+    return (occurred >= milliseconds(query.after, least)) & (
+        occurred < milliseconds(query.before, most)
+    )
 
 
 def _focus(tx: Transaction, space_id: int, found: Found, phrases: Sequence[str]) -> Focus:
@@ -168,7 +225,11 @@ def _focus(tx: Transaction, space_id: int, found: Found, phrases: Sequence[str])
             missing.append(phrase)
         rarity = 1 - len(candidates) / max(found.view.events, 1)
         for event in holding:
-            lifts[event] = lifts.get(event, 0.0) + FOCUS_LIFT[0] + (FOCUS_LIFT[1] - FOCUS_LIFT[0]) * max(rarity, 0.0)
+            lifts[event] = (
+                lifts.get(event, 0.0)
+                + FOCUS_LIFT[0]
+                + (FOCUS_LIFT[1] - FOCUS_LIFT[0]) * max(rarity, 0.0)
+            )
             held[event] = held.get(event, 0) + 1
     return Focus(lifts, held, missing)
 
@@ -185,16 +246,26 @@ def _holding(tx: Transaction, space_id: int, candidates: list[int], phrase: str)
 
 def _holds(tx: Transaction, space_id: int, event: int, phrase: str) -> bool:
     row = tx.one(SQL.hit, id=row_id(space_id, event))
-    return row is not None and any(contains(text, phrase) for text in (row.query, row.response, row.topic or ""))
+    return row is not None and any(
+        contains(text, phrase) for text in (row.query, row.response, row.topic or "")
+    )
 
 
 def _hits(
-    tx: Transaction, space_id: int, found: Found, focus: Focus, ranked: Sequence[Ranked], query: MemoryQuery
+    tx: Transaction,
+    space_id: int,
+    found: Found,
+    focus: Focus,
+    ranked: Sequence[Ranked],
+    query: MemoryQuery,
 ) -> tuple[list[Hit], list[Ranked]]:
     hits: list[Hit] = []
     shown: list[Ranked] = []
     left = query.max_tokens
-    rows = {row.id: row for row in tx.all(SQL.hits, ids=json.dumps([row_id(space_id, one.event) for one in ranked]))}
+    rows = {
+        row.id: row
+        for row in tx.all(SQL.hits, ids=json.dumps([row_id(space_id, one.event) for one in ranked]))
+    }
     for one, reasons in zip(ranked, found.reasons([one.part for one in ranked]), strict=True):
         if len(hits) == query.top_k:
             break
@@ -229,4 +300,6 @@ def _hit(row: Row, score: float, about: Cut, why: list[Signal]) -> Hit:
 
 def _why(reasons: Sequence[Reason], focus: Focus, event: int) -> list[Signal]:
     held = [Signal(signal="focus", value=float(focus.held[event]))] if event in focus.held else []
-    return held + [Signal(signal=name, rank=rank, value=round(value, 4)) for name, rank, value in reasons]
+    return held + [
+        Signal(signal=name, rank=rank, value=round(value, 4)) for name, rank, value in reasons
+    ]

@@ -1,4 +1,7 @@
-"""L1: the summary of a stretch of a session, written by its agent. The service counts, measures and keeps."""
+"""L1: the summary of a stretch of a session, written by its agent.
+
+The service counts, measures and keeps.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ class NothingToSummarise(Conflict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptL1:
-    """An L1 as it was kept. `ratio` is its length as a share of its turns'; `known`: it was there already."""
+    """An L1 as it was kept.
+
+    `ratio` is its length as a share of its turns'; `known`: it was there already.
+    """
 
     l1_id: str
     ratio: float
@@ -36,15 +42,23 @@ class KeptL1:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """The turns of a session that no L1 tells of: `count` of them, so many `characters` together. `turns` are the latest, oldest first."""
+    """The turns of a session that no L1 tells of:
+
+    `count` of them, so many `characters` together. `turns` are the latest, oldest first.
+    """
 
     turns: Sequence[Row]
     count: int
     characters: int
 
 
-def summarize(context: Context, caller: Caller, summary: Summary, given: Once | None = None) -> SummarySaved:
-    """Keep an L1. Raises NothingToSummarise, NothingOfItsOwn, Forbidden, Conflict as `once`, StoreUnavailable."""
+def summarize(
+    context: Context, caller: Caller, summary: Summary, given: Once | None = None
+) -> SummarySaved:
+    """Keep an L1.
+
+    Raises NothingToSummarise, NothingOfItsOwn, Forbidden, Conflict as `once`, StoreUnavailable.
+    """
     may_write(caller)
     user_id = space_user_id(caller, summary.user_id)
     intake = Intake(settings=context.settings)
@@ -54,14 +68,27 @@ def summarize(context: Context, caller: Caller, summary: Summary, given: Once | 
 
     def keep(tx: Transaction) -> str:
         space_id, session = _place_of(tx, caller, user_id, summary.session_id)
-        kept = keep_l1(context, tx, space_id=space_id, session=session, text=text, topic=summary.topic, message_count=summary.message_count)
+        kept = keep_l1(
+            context,
+            tx,
+            space_id=space_id,
+            session=session,
+            text=text,
+            topic=summary.topic,
+            message_count=summary.message_count,
+        )
         now = tx.the(SPACES.space_by_id, id=space_id)
         warning = " ".join(said for said in (kept.warning, intake.noticed) if said) or None
         is_due = is_l2_due(now.l1_count, now.l1_mapped)
-        return SummarySaved(saved=True, l1_id=kept.l1_id, l2_due=is_due, ratio=kept.ratio, warning=warning).model_dump_json()
+        return SummarySaved(
+            saved=True, l1_id=kept.l1_id, l2_due=is_due, ratio=kept.ratio, warning=warning
+        ).model_dump_json()
 
     return SummarySaved.model_validate_json(
-        context.store.write(lambda tx: once(tx, given, context.clock(), lambda: keep(tx)), account_id=caller.account_id)
+        context.store.write(
+            lambda tx: once(tx, given, context.clock(), lambda: keep(tx)),
+            account_id=caller.account_id,
+        )
     )
 
 
@@ -95,9 +122,17 @@ def _place_of(tx: Transaction, caller: Caller, user_id: str, session_id: str) ->
 
 
 def keep_l1(
-    context: Context, tx: Transaction, *, space_id: int, session: int, text: str, topic: str | None = None, message_count: int | None = None
+    context: Context,
+    tx: Transaction,
+    *,
+    space_id: int,
+    session: int,
+    text: str,
+    topic: str | None = None,
+    message_count: int | None = None,
 ) -> KeptL1:
-    """Keep the L1 of a session's turns since its last one; `session` is its row. Sent again while nothing came after it, it is kept once.
+    """Keep the L1 of a session's turns since its last one; `session` is its row. Sent again while
+    nothing came after it, it is kept once.
 
     Raises NothingToSummarise.
     """
@@ -105,19 +140,36 @@ def keep_l1(
     if not source.turns:
         last = tx.one(SQL.l1_of, session=session)
         if last is not None and last.text == text:
-            return KeptL1(l1_id=last.l1_id, ratio=last.ratio, warning=_warning(last.ratio), known=True)
+            return KeptL1(
+                l1_id=last.l1_id, ratio=last.ratio, warning=_warning(last.ratio), known=True
+            )
         raise NothingToSummarise
     ratio = round(len(text) / max(source.characters, 1), 4)
     l1_id = context.ids("l1_")
-    values = {"topic": topic, "text": text, "message_count": message_count, "turns": source.turns, "ratio": ratio}
-    tx.run(SQL.add_l1, l1_id=l1_id, space_id=space_id, session=session, now_ms=context.clock(), **values)
+    values = {
+        "topic": topic,
+        "text": text,
+        "message_count": message_count,
+        "turns": source.turns,
+        "ratio": ratio,
+    }
+    tx.run(
+        SQL.add_l1,
+        l1_id=l1_id,
+        space_id=space_id,
+        session=session,
+        now_ms=context.clock(),
+        **values,
+    )
     tx.run(SQL.note_l1, session=session)
     tx.run(SQL.count_l1, space_id=space_id)
     return KeptL1(l1_id=l1_id, ratio=ratio, warning=_warning(ratio))
 
 
 def off_length(ratio: float) -> str | None:
-    """How an L1 of this share of its turns' length is too long or too short; None when it is neither."""
+    """How an L1 of this share of its turns' length is too long or too short; None when it is
+    neither.
+    """
     if RATIO_LEAST <= ratio <= RATIO_MOST:
         return None
     how = "short" if ratio < RATIO_LEAST else "long"

@@ -1,4 +1,7 @@
-"""L2: the map of a user over the L1s, in versions that all stay. The agent writes it, or it is made of headlines, or by a model."""
+"""L2: the map of a user over the L1s, in versions that all stay.
+
+The agent writes it, or it is made of headlines, or by a model.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,10 @@ LINE_CHARACTERS = 34  # what a line has besides its headlines: the date and the 
 
 
 class MapUnknown(NotFound):
-    """There is no such version of this map. `versions` of GET /api/v7/memory/map says how many there are."""
+    """There is no such version of this map.
+
+    `versions` of GET /api/v7/memory/map says how many there are.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +49,10 @@ class Told:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sources:
-    """What a map is made of: the agent's own, the L1s that it does not know. `newest` is the map that there is."""
+    """What a map is made of:
+
+    the agent's own, the L1s that it does not know. `newest` is the map that there is.
+    """
 
     l1_count: int = 0
     newest: Row | None = None
@@ -60,34 +69,56 @@ def by_headlines(l1s: Sequence[Row]) -> Told:
     return Told(lines=headlines_of(l1s, room_for(l1s)), made_by=HEADLINES)
 
 
-def update_map(context: Context, caller: Caller, asked: MapRequest, given: Once | None = None, tell: Tell | None = None) -> MapUpdated:
-    """Make the map anew: what the agent wrote last, then what `tell` says of the L1s that it does not know, or their headlines.
+def update_map(
+    context: Context,
+    caller: Caller,
+    asked: MapRequest,
+    given: Once | None = None,
+    tell: Tell | None = None,
+) -> MapUpdated:
+    """Make the map anew: what the agent wrote last, then what `tell` says of the L1s that it does
+    not know, or their headlines.
 
-    A map by a model that knows them all stays: models say the same in other words each time. Raises Forbidden, Conflict as `once`,
-    StoreUnavailable.
+    A map by a model that knows them all stays: models say the same in other words each time. Raises
+    Forbidden, Conflict as `once`, StoreUnavailable.
     """
     may_write(caller)
     user_id = space_user_id(caller, asked.user_id)
     answer = None
     while answer is None:  # made anew only when an L1 or a map came in between
         # Telling of many L1s takes a while, and the write lock is not ours to hold.
-        sources = context.store.read(lambda tx: _sources(tx, caller.account_id, user_id, asked.session_count), account_id=caller.account_id)
+        sources = context.store.read(
+            lambda tx: _sources(tx, caller.account_id, user_id, asked.session_count),
+            account_id=caller.account_id,
+        )
         told = None
         if sources.any_l1 and not (tell and _is_known(sources, asked)):
             told = (tell or by_headlines)(sources.new)
         answer = context.store.write(
-            partial(_keep_made, context, caller.account_id, user_id, sources, told, given), account_id=caller.account_id
+            partial(_keep_made, context, caller.account_id, user_id, sources, told, given),
+            account_id=caller.account_id,
         )
     return MapUpdated.model_validate_json(answer)
 
 
 def _is_known(sources: _Sources, asked: MapRequest) -> bool:
     newest = sources.newest
-    return asked.session_count is None and newest is not None and newest.made_by == MODEL and newest.l1_count == sources.l1_count
+    return (
+        asked.session_count is None
+        and newest is not None
+        and newest.made_by == MODEL
+        and newest.l1_count == sources.l1_count
+    )
 
 
 def _keep_made(
-    context: Context, account_id: int, user_id: str, sources: _Sources, told: Told | None, given: Once | None, tx: Transaction
+    context: Context,
+    account_id: int,
+    user_id: str,
+    sources: _Sources,
+    told: Told | None,
+    given: Once | None,
+    tx: Transaction,
 ) -> str | None:
     """The answer; None when what was read is out of date."""
     space = tx.one(SPACES.space_of, account_id=account_id, user_id=user_id)
@@ -103,13 +134,16 @@ def _keep_made(
             version = keep_map(context, tx, space_id=space.id, text=text, made_by=told.made_by)
         updated = version != (newest.version if newest else 0)
         beside = told.beside if told else {}
-        return MapUpdated(updated=updated, map_text=text, l1_count=sources.l1_count, version=version, **beside).model_dump_json()
+        return MapUpdated(
+            updated=updated, map_text=text, l1_count=sources.l1_count, version=version, **beside
+        ).model_dump_json()
 
     return once(tx, given, context.clock(), keep)
 
 
 def keep_map(context: Context, tx: Transaction, *, space_id: int, text: str, made_by: str) -> int:
-    """Keep a map as the newest version and give its number; one that says the same as the newest is that version.
+    """Keep a map as the newest version and give its number; one that says the same as the newest is
+    that version.
 
     It is taken to know every L1 there is. White space at its ends does not count.
     """
@@ -117,7 +151,14 @@ def keep_map(context: Context, tx: Transaction, *, space_id: int, text: str, mad
     version = newest.version if newest else 0
     if newest is None or newest.text != text.strip():
         version += 1
-        tx.run(SQL.add_map, space_id=space_id, version=version, text=text.strip(), made_by=made_by, now_ms=context.clock())
+        tx.run(
+            SQL.add_map,
+            space_id=space_id,
+            version=version,
+            text=text.strip(),
+            made_by=made_by,
+            now_ms=context.clock(),
+        )
     tx.run(SQL.note_map, space_id=space_id)
     return int(version)
 
@@ -129,7 +170,10 @@ def newest_version(tx: Transaction, space_id: int) -> int:
 
 
 def map_version(context: Context, caller: Caller, asked: MapQuery) -> MapVersion:
-    """One version of the map, the newest when none is named. Raises MapUnknown, Forbidden, StoreUnavailable."""
+    """One version of the map, the newest when none is named.
+
+    Raises MapUnknown, Forbidden, StoreUnavailable.
+    """
     user_id = space_user_id(caller, asked.user_id)
 
     def read(tx: Transaction) -> MapVersion:
@@ -137,7 +181,11 @@ def map_version(context: Context, caller: Caller, asked: MapQuery) -> MapVersion
         newest = tx.one(SQL.newest_map, space_id=space.id) if space else None
         if space is None or newest is None:
             raise MapUnknown
-        row = newest if asked.version is None else tx.one(SQL.map_of_version, space_id=space.id, version=asked.version)
+        row = (
+            newest
+            if asked.version is None
+            else tx.one(SQL.map_of_version, space_id=space.id, version=asked.version)
+        )
         if row is None:
             raise MapUnknown
         return MapVersion(
@@ -154,7 +202,10 @@ def map_version(context: Context, caller: Caller, asked: MapQuery) -> MapVersion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """The versions of a map, newest first, and how it stands. Each row: version, l1_count, made_by, created_ms, characters."""
+    """The versions of a map, newest first, and how it stands.
+
+    Each row: version, l1_count, made_by, created_ms, characters.
+    """
 
     versions: list[Row]
     next: int | None  # where older ones begin
@@ -163,18 +214,34 @@ class History:
     is_due: bool = False
 
 
-def map_history(context: Context, caller: Caller, user_id: str, *, below: int | None = None) -> History:
-    """A page of the versions of a user's map; none where there is no map. `below` is the version that they come before. Raises Pinned."""
+def map_history(
+    context: Context, caller: Caller, user_id: str, *, below: int | None = None
+) -> History:
+    """A page of the versions of a user's map; none where there is no map.
+
+    `below` is the version that they come before. Raises Pinned.
+    """
     asked = space_user_id(caller, user_id)
 
     def read(tx: Transaction) -> History:
         space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=asked)
         if space is None:
             return History(versions=[], next=None)
-        rows = tx.all(SQL.map_versions, space_id=space.id, below=below or 1 << 62, most=VERSIONS_LISTED_MAX + 1)
+        rows = tx.all(
+            SQL.map_versions,
+            space_id=space.id,
+            below=below or 1 << 62,
+            most=VERSIONS_LISTED_MAX + 1,
+        )
         shown = rows[:VERSIONS_LISTED_MAX]
-        stands = {"l1_count": space.l1_count, "l1_mapped": space.l1_mapped, "is_due": is_l2_due(space.l1_count, space.l1_mapped)}
-        return History(versions=shown, next=shown[-1].version if len(rows) > len(shown) else None, **stands)
+        stands = {
+            "l1_count": space.l1_count,
+            "l1_mapped": space.l1_mapped,
+            "is_due": is_l2_due(space.l1_count, space.l1_mapped),
+        }
+        return History(
+            versions=shown, next=shown[-1].version if len(rows) > len(shown) else None, **stands
+        )
 
     return context.store.read(read, account_id=caller.account_id)
 

@@ -28,7 +28,10 @@ _INTRODUCTION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Things of one kind that may stand in the pack, each whole or not at all: the first are the last to go."""
+    """Things of one kind that may stand in the pack, each whole or not at all:
+
+    the first are the last to go.
+    """
 
     head: str
     items: Sequence[str]
@@ -37,11 +40,18 @@ class Section:
 
 
 def start_pack(context: Context, caller: Caller, asked: StartQuery) -> StartPack:
-    """The start pack of a session. Raises Forbidden for a pinned key with another user_id, StoreUnavailable."""
+    """The start pack of a session.
+
+    Raises Forbidden for a pinned key with another user_id, StoreUnavailable.
+    """
     user_id = space_user_id(caller, asked.user_id)
-    parts, unread = context.store.read(lambda tx: _parts(tx, caller, user_id, asked.session_id), account_id=caller.account_id)
+    parts, unread = context.store.read(
+        lambda tx: _parts(tx, caller, user_id, asked.session_id), account_id=caller.account_id
+    )
     constitution = compact_text(context.settings.seal_name)
-    text, left_out = packed(constitution, _sections(parts), context.settings.start_tokens_max, new_delimiter(), unread)
+    text, left_out = packed(
+        constitution, _sections(parts), context.settings.start_tokens_max, new_delimiter(), unread
+    )
     return StartPack(
         prompt_text=text,
         constitution_version=VERSION,
@@ -52,20 +62,35 @@ def start_pack(context: Context, caller: Caller, asked: StartQuery) -> StartPack
 
 
 def agent_memory(context: Context, caller: Caller, asked: AgentMemoryQuery) -> AgentMemory:
-    """A search that counts no step, or without a query the start pack. Raises as `recall` and `start_pack`."""
+    """A search that counts no step, or without a query the start pack.
+
+    Raises as `recall` and `start_pack`.
+    """
     user_id = space_user_id(caller, asked.user_id)
     if asked.query is None or not asked.query:
-        return AgentMemory.model_validate(start_pack(context, caller, StartQuery(user_id=user_id)).model_dump())
+        return AgentMemory.model_validate(
+            start_pack(context, caller, StartQuery(user_id=user_id)).model_dump()
+        )
     query = MemoryQuery(query_text=asked.query, user_id=user_id, top_k=asked.top_k, interact=False)
     return AgentMemory.model_validate(recall(context, caller, query).model_dump())
 
 
-def packed(constitution: str, sections: Sequence[Section], tokens_max: int, delimiter: str, unread: int = 0) -> tuple[str, int]:
-    """The text of a pack, fenced, and how many items had no room; `unread` more were not even looked at.
+def packed(
+    constitution: str, sections: Sequence[Section], tokens_max: int, delimiter: str, unread: int = 0
+) -> tuple[str, int]:
+    """The text of a pack, fenced, and how many items had no room; `unread` more were not even
+    looked at.
 
-    The constitution always stays. Each next item is one of the section that has used the least of its share so far.
+    The constitution always stays. Each next item is one of the section that has used the least of
+    its share so far.
     """
-    room = tokens_max - FENCE_TOKENS - tokens(_INTRODUCTION) - tokens(constitution) - _cost(_heading("Constitution and protocol"))
+    room = (
+        tokens_max
+        - FENCE_TOKENS
+        - tokens(_INTRODUCTION)
+        - tokens(constitution)
+        - _cost(_heading("Constitution and protocol"))
+    )
     taken: list[list[str]] = [[] for _ in sections]
     used = [0] * len(sections)
     waiting = {place: iter(section.items) for place, section in enumerate(sections)}
@@ -98,7 +123,10 @@ def _heading(text: str) -> str:
 
 
 def _stored(text: str) -> str:
-    """Stored text so that none of its lines can pass for one of ours: `- ` before the first, two spaces before the others."""
+    """Stored text so that none of its lines can pass for one of ours:
+
+    `- ` before the first, two spaces before the others.
+    """
     return "- " + defused(text).strip().replace("\n", "\n  ")
 
 
@@ -106,7 +134,9 @@ def _cost(text: str) -> int:
     return tokens(text) + 1  # for the line feed
 
 
-def _parts(tx: Transaction, caller: Caller, user_id: str, session_id: str) -> tuple[StartParts, int]:
+def _parts(
+    tx: Transaction, caller: Caller, user_id: str, session_id: str
+) -> tuple[StartParts, int]:
     """What may stand in the pack, and how many facts and L1s there are besides."""
     cubes = best_lessons(tx, account_id=caller.account_id, most=LESSONS_MAX)
     space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)

@@ -16,8 +16,13 @@ class EventUnknown(NotFound):
     """There is no such event in your account. Use an event_id that a search or a write returned."""
 
 
-def write_event(context: Context, caller: Caller, event: EventWrite, given: Once | None = None) -> EventWritten:
-    """Keep a turn that need not be of a conversation under way. Durable and searchable when it returns; raises as `keep_once`."""
+def write_event(
+    context: Context, caller: Caller, event: EventWrite, given: Once | None = None
+) -> EventWritten:
+    """Keep a turn that need not be of a conversation under way.
+
+    Durable and searchable when it returns; raises as `keep_once`.
+    """
 
     def answer(_: Transaction, kept: Kept, noticed: str | None) -> str:
         return EventWritten(saved=True, event_id=kept.event_id, detail=noticed).model_dump_json()
@@ -27,8 +32,13 @@ def write_event(context: Context, caller: Caller, event: EventWrite, given: Once
 
 
 def event_detail(context: Context, caller: Caller, event_id: str) -> Event:
-    """One event with its whole text. Raises EventUnknown for an id that does not exist or is not the caller's to see."""
-    return event_of(context.store.read(lambda tx: own_event(tx, caller, event_id), account_id=caller.account_id))
+    """One event with its whole text.
+
+    Raises EventUnknown for an id that does not exist or is not the caller's to see.
+    """
+    return event_of(
+        context.store.read(lambda tx: own_event(tx, caller, event_id), account_id=caller.account_id)
+    )
 
 
 def event_of(row: Row) -> Event:
@@ -48,7 +58,10 @@ def event_of(row: Row) -> Event:
 
 
 def own_event(tx: Transaction, caller: Caller, event_id: str) -> Row:
-    """The row of an event. Raises EventUnknown for an id that does not exist or is not the caller's to see."""
+    """The row of an event.
+
+    Raises EventUnknown for an id that does not exist or is not the caller's to see.
+    """
     row = tx.one(SQL.event_by_id, event_id=event_id, account_id=caller.account_id)
     if row is None or caller.pinned_user_id not in (None, row.user_id):
         raise EventUnknown
@@ -56,6 +69,8 @@ def own_event(tx: Transaction, caller: Caller, event_id: str) -> Row:
 
 
 def raw_dialogue(query: str, response: str) -> str:
-    """Both sides of a turn word for word, each after who said it; a side that says nothing is left out."""
+    """Both sides of a turn word for word, each after who said it; a side that says nothing is left
+    out.
+    """
     sides = (("User", query), ("Assistant", response))
     return "\n\n".join(f"{who}: {text}" for who, text in sides if text.strip())

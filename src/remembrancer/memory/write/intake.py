@@ -1,4 +1,7 @@
-"""What of a received text is kept: not what this service gave out itself, and secrets only as the owner wants them."""
+"""What of a received text is kept:
+
+not what this service gave out itself, and secrets only as the owner wants them.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +34,16 @@ class Intake:
         return self.screen(own)
 
     def screen(self, text: str) -> str:
-        """The text as it is to be kept, what this service gave out included: for what comes from elsewhere."""
+        """The text as it is to be kept, what this service gave out included:
+
+        for what comes from elsewhere.
+        """
         found = secrets_in(text)
-        self.kinds += [kind for kind in dict.fromkeys(secret.kind for secret in found) if kind not in self.kinds]
+        self.kinds += [
+            kind
+            for kind in dict.fromkeys(secret.kind for secret in found)
+            if kind not in self.kinds
+        ]
         return masked(text, found) if found and self.settings.secrets == "mask" else text
 
     def take_if(self, text: str | None) -> str | None:
@@ -52,8 +62,14 @@ class Intake:
         """What was noticed, in a sentence or two; None for nothing."""
         told = []
         if self.given_back:
-            told.append(f"{self.given_back:,} characters were given by this service and are not kept again.")
+            told.append(
+                f"{self.given_back:,} characters were given by this service and are not kept again."
+            )
         if self.kinds:
-            how = "was kept with marks in its place" if self.settings.secrets == "mask" else "is in it: revoke it and make a new one"
+            how = (
+                "was kept with marks in its place"
+                if self.settings.secrets == "mask"
+                else "is in it: revoke it and make a new one"
+            )
             told.append(f"A secret ({', '.join(self.kinds)}) {how}.")
         return " ".join(told) or None

@@ -1,4 +1,7 @@
-"""Remember a turn with whatever the agent learned from it: each part kept, known already, or left out for a reason that is told."""
+"""Remember a turn with whatever the agent learned from it:
+
+each part kept, known already, or left out for a reason that is told.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,18 @@ from ..summaries.maps import AGENT, keep_map, newest_version
 from .intake import Intake
 from .turns import Address, keep
 
-NO_EVIDENCE = "told by the agent"  # the label of a cube that came without a turn and without evidence
+NO_EVIDENCE = (
+    "told by the agent"  # the label of a cube that came without a turn and without evidence
+)
 _RETRIED_MS = limits.DEDUPE_MINUTES * 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What is to be written, made before the transaction: models are slow and the write lock is not ours to hold."""
+    """What is to be written, made before the transaction:
+
+    models are slow and the write lock is not ours to hold.
+    """
 
     said: Said | None
     derived: Derived | None
@@ -42,10 +50,12 @@ class Parts:
 
 
 def remember(context: Context, caller: Caller, turn: Turn, given: Once | None = None) -> Remembered:
-    """Keep a turn and its parts in one transaction: all or nothing. Durable and searchable when it returns.
+    """Keep a turn and its parts in one transaction: all or nothing. Durable and searchable when it
+    returns.
 
-    Raises Forbidden for a read-only key or a pinned one with another user_id, NothingToSummarise, NotFound for evidence that is
-    not the caller's, Conflict when the Idempotency-Key was used with another body, StoreUnavailable, EmbedderUnavailable.
+    Raises Forbidden for a read-only key or a pinned one with another user_id, NothingToSummarise,
+    NotFound for evidence that is not the caller's, Conflict when the Idempotency-Key was used with
+    another body, StoreUnavailable, EmbedderUnavailable.
     """
     may_write(caller)
     user_id = space_user_id(caller, turn.user_id)
@@ -59,7 +69,9 @@ def remember(context: Context, caller: Caller, turn: Turn, given: Once | None = 
         erased[:] = [writing.erased] if writing.erased else []
         return answer
 
-    answer = context.store.write(lambda tx: once(tx, given, context.clock(), lambda: make(tx)), account_id=caller.account_id)
+    answer = context.store.write(
+        lambda tx: once(tx, given, context.clock(), lambda: make(tx)), account_id=caller.account_id
+    )
     for gone in erased:
         context.shelf.erase(gone.space_id, gone.numbers, revision=gone.revision)
     return Remembered.model_validate_json(answer)
@@ -84,10 +96,16 @@ def _prepare(context: Context, turn: Turn) -> Parts:
     said = derived = None
     if query or response:
         occurred_ms = milliseconds(turn.occurred_at, context.clock())
-        said = Said(query=query or "", response=response or "", topic=topic, occurred_ms=occurred_ms)
+        said = Said(
+            query=query or "", response=response or "", topic=topic, occurred_ms=occurred_ms
+        )
         derived = derive(context.embedder, [said])[0]
         derived = replace(derived, flags=derived.flags + flags["turn"])
-    [l1], [l2], [fact] = take("l1_summary", turn.l1_summary), take("l2_map", turn.l2_map), take("critical", turn.critical)
+    [l1], [l2], [fact] = (
+        take("l1_summary", turn.l1_summary),
+        take("l2_map", turn.l2_map),
+        take("critical", turn.critical),
+    )
     return Parts(
         said=said,
         derived=derived,
@@ -130,8 +148,12 @@ class _Writing:
 
     def answer(self) -> Remembered:
         now_ms = self.context.clock()
-        space = self.tx.the(SQL.open_space, account_id=self.caller.account_id, user_id=self.user_id, now_ms=now_ms)
-        session = self.tx.the(SQL.open_session, space_id=space.id, session_id=self.turn.session_id, now_ms=now_ms)
+        space = self.tx.the(
+            SQL.open_space, account_id=self.caller.account_id, user_id=self.user_id, now_ms=now_ms
+        )
+        session = self.tx.the(
+            SQL.open_session, space_id=space.id, session_id=self.turn.session_id, now_ms=now_ms
+        )
         self._keep_turn(session, now_ms)
         self._keep_summaries(space, session)
         self._keep_fact(space, session)
@@ -149,12 +171,18 @@ class _Writing:
             receipts=self.receipts,
         )
 
-    def _told(self, part: str, outcome: str, id: str | None = None, detail: str | None = None) -> None:
+    def _told(
+        self, part: str, outcome: str, id: str | None = None, detail: str | None = None
+    ) -> None:
         told = " ".join(text for text in (detail, self.parts.noticed.get(part)) if text) or None
-        self.receipts.append(Receipt.model_validate({"part": part, "outcome": outcome, "id": id, "detail": told}))
+        self.receipts.append(
+            Receipt.model_validate({"part": part, "outcome": outcome, "id": id, "detail": told})
+        )
 
     def _skipped(self, part: str) -> None:
-        self._told(part, "skipped", detail=None if part in self.parts.only_ours else "It says nothing.")
+        self._told(
+            part, "skipped", detail=None if part in self.parts.only_ours else "It says nothing."
+        )
 
     def _keep_turn(self, session: Row, now_ms: int) -> None:
         said, derived = self.parts.said, self.parts.derived
@@ -162,18 +190,34 @@ class _Writing:
             if self.turn.has_turn:
                 self._skipped("turn")
             if self.turn.replaces is not None:
-                self._told("replaces", "skipped", self.turn.replaces, "There is no turn that takes its place.")
+                self._told(
+                    "replaces",
+                    "skipped",
+                    self.turn.replaces,
+                    "There is no turn that takes its place.",
+                )
             return
         told_ms = None if self.turn.occurred_at is None else said.occurred_ms
         sides = {"query": said.query, "response": said.response, "told_ms": told_ms}
-        same = self.tx.one(SQL.same_turn, session=session.id, since_ms=now_ms - _RETRIED_MS, **sides)
+        same = self.tx.one(
+            SQL.same_turn, session=session.id, since_ms=now_ms - _RETRIED_MS, **sides
+        )
         goes_on = not self.turn.task_done
         if same is not None:
             self.event_id, self.event_row = same.event_id, same.id
             self.tx.run(SQL.note_remembered, session=session.id, task_open=int(goes_on))
-            self._told("turn", "known", same.event_id, f"The same turn was kept less than {limits.DEDUPE_MINUTES} minutes ago.")
+            self._told(
+                "turn",
+                "known",
+                same.event_id,
+                f"The same turn was kept less than {limits.DEDUPE_MINUTES} minutes ago.",
+            )
         else:
-            address = Address(account_id=self.caller.account_id, user_id=self.user_id, session_id=self.turn.session_id)
+            address = Address(
+                account_id=self.caller.account_id,
+                user_id=self.user_id,
+                session_id=self.turn.session_id,
+            )
             kept = keep(self.context, self.tx, address, said, derived, task_open=goes_on)
             self.event_id, self.event_row = kept.event_id, kept.row
             self._told("turn", "stored", kept.event_id)
@@ -183,27 +227,44 @@ class _Writing:
     def _replace(self, event_id: str, session: Row) -> None:
         assert self.event_id
         assert self.event_row
-        self.erased = replace_turn(self.tx, self.caller, event_id, Replacement(self.event_id, self.event_row, session.id))
+        self.erased = replace_turn(
+            self.tx, self.caller, event_id, Replacement(self.event_id, self.event_row, session.id)
+        )
         self._told("replaces", "erased", event_id)
 
     def _keep_summaries(self, space: Row, session: Row) -> None:
         if self.parts.l1 is not None:
             l1 = keep_l1(
-                self.context, self.tx, space_id=space.id, session=session.id, text=self.parts.l1, topic=self.turn.topic, message_count=None
+                self.context,
+                self.tx,
+                space_id=space.id,
+                session=session.id,
+                text=self.parts.l1,
+                topic=self.turn.topic,
+                message_count=None,
             )
             self._told("l1_summary", "known" if l1.known else "stored", l1.l1_id, l1.warning)
         elif self.turn.l1_summary is not None:
             self._skipped("l1_summary")
         if self.parts.map is not None:
             before = newest_version(self.tx, space.id)
-            version = keep_map(self.context, self.tx, space_id=space.id, text=self.parts.map, made_by=AGENT)
+            version = keep_map(
+                self.context, self.tx, space_id=space.id, text=self.parts.map, made_by=AGENT
+            )
             self._told("l2_map", "known" if version == before else "stored", str(version))
         elif self.turn.l2_map is not None:
             self._skipped("l2_map")
 
     def _keep_fact(self, space: Row, session: Row) -> None:
         if self.parts.fact is not None:
-            new = keep_fact(self.context, self.tx, space_id=space.id, session=session.id, event=self.event_row, text=self.parts.fact)
+            new = keep_fact(
+                self.context,
+                self.tx,
+                space_id=space.id,
+                session=session.id,
+                event=self.event_row,
+                text=self.parts.fact,
+            )
             self._told("critical", "stored" if new else "known")
         elif self.turn.critical is not None:
             self._skipped("critical")
@@ -211,11 +272,19 @@ class _Writing:
     def _keep_cube(self, space_id: int) -> CubeMade | str:
         prepared = self.parts.cube
         if prepared is None:
-            return f"none: {self.turn.duty_reason}" if self.turn.duty == "cube_nothing" else "none was proposed"
+            return (
+                f"none: {self.turn.duty_reason}"
+                if self.turn.duty == "cube_nothing"
+                else "none was proposed"
+            )
         account_id = self.caller.account_id
-        session = self.tx.the(SQL.session_of, space_id=space_id, session_id=self.turn.session_id)  # with the turn just kept
+        session = self.tx.the(
+            SQL.session_of, space_id=space_id, session_id=self.turn.session_id
+        )  # with the turn just kept
         cubes.check_evidence(self.tx, self.caller, prepared.lesson.evidence)
-        known = cubes.known_lesson(self.tx, account_id=account_id, session=session.id, lesson=prepared.lesson)
+        known = cubes.known_lesson(
+            self.tx, account_id=account_id, session=session.id, lesson=prepared.lesson
+        )
         if known is not None:
             self._told("cube", "known", known.cube_id)
             return CubeMade(cube_id=known.cube_id, visibility=known.visibility)
@@ -225,7 +294,9 @@ class _Writing:
             return why
         if self.event_id and prepared.lesson.evidence == NO_EVIDENCE:
             prepared = replace(prepared, lesson=replace(prepared.lesson, evidence=self.event_id))
-        made = cubes.keep_lesson(self.context, self.tx, account_id=account_id, session=session.id, prepared=prepared)
+        made = cubes.keep_lesson(
+            self.context, self.tx, account_id=account_id, session=session.id, prepared=prepared
+        )
         self.tx.run(SQL.note_cube, session=session.id)
         self._told("cube", "stored", made.cube_id, made.refused)
         return CubeMade(cube_id=made.cube_id, visibility=made.visibility)
@@ -234,12 +305,31 @@ class _Writing:
         if self.turn.duty is None:
             return
         reason = self.turn.duty_reason or ""
-        self.tx.run(SQL.close_duty, session=session.id, step=session.step, duty=self.turn.duty, reason=reason, now_ms=now_ms)
+        self.tx.run(
+            SQL.close_duty,
+            session=session.id,
+            step=session.step,
+            duty=self.turn.duty,
+            reason=reason,
+            now_ms=now_ms,
+        )
         if self.turn.duty == "cube_nothing":
             self._told("duty", "stored", detail="No cube was made of this turn.")
             return
-        rated = cubes.close_ratings(self.tx, account_id=self.caller.account_id, session=session.id, reason=reason, now_ms=now_ms)
-        self._told("duty", "stored", detail=f"Rated 0: {', '.join(rated)}." if rated else "No cube of this session waited for a rating.")
+        rated = cubes.close_ratings(
+            self.tx,
+            account_id=self.caller.account_id,
+            session=session.id,
+            reason=reason,
+            now_ms=now_ms,
+        )
+        self._told(
+            "duty",
+            "stored",
+            detail=f"Rated 0: {', '.join(rated)}."
+            if rated
+            else "No cube of this session waited for a rating.",
+        )
 
     def _close_task(self, session: Row) -> None:
         if not self.turn.task_done:

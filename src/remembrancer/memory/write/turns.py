@@ -33,19 +33,54 @@ class Address:
     session_id: str
 
 
-def keep(context: Context, tx: Transaction, address: Address, said: Said, derived: Derived, *, task_open: bool | None = None) -> Kept:
+def keep(
+    context: Context,
+    tx: Transaction,
+    address: Address,
+    said: Said,
+    derived: Derived,
+    *,
+    task_open: bool | None = None,
+) -> Kept:
     """Write one turn; durable and searchable once the transaction is.
 
     With `task_open` it is the turn of the session's step, and says whether the task goes on.
     """
     now_ms = context.clock()
-    claimed = tx.the(SQL.claim_number, account_id=address.account_id, user_id=address.user_id, now_ms=now_ms)
+    claimed = tx.the(
+        SQL.claim_number, account_id=address.account_id, user_id=address.user_id, now_ms=now_ms
+    )
     is_open = None if task_open is None else int(task_open)
-    session = tx.the(SQL.count_turn, space_id=claimed.id, session_id=address.session_id, now_ms=now_ms, task_open=is_open)
+    session = tx.the(
+        SQL.count_turn,
+        space_id=claimed.id,
+        session_id=address.session_id,
+        now_ms=now_ms,
+        task_open=is_open,
+    )
     row, event_id = row_id(claimed.id, claimed.number), context.ids("e_")
-    texts = {"topic": said.topic, "query": said.query, "response": said.response, "flags": ",".join(derived.flags)}
-    tx.run(SQL.add_event, id=row, event_id=event_id, session=session.id, occurred_ms=said.occurred_ms, created_ms=now_ms, **texts)
-    index = {"id": row, "session": session.id, "occurred_ms": said.occurred_ms, "words": derived.words, "vectors": derived.vectors}
+    texts = {
+        "topic": said.topic,
+        "query": said.query,
+        "response": said.response,
+        "flags": ",".join(derived.flags),
+    }
+    tx.run(
+        SQL.add_event,
+        id=row,
+        event_id=event_id,
+        session=session.id,
+        occurred_ms=said.occurred_ms,
+        created_ms=now_ms,
+        **texts,
+    )
+    index = {
+        "id": row,
+        "session": session.id,
+        "occurred_ms": said.occurred_ms,
+        "words": derived.words,
+        "vectors": derived.vectors,
+    }
     if not tx.run(SQL.add_index, derived_by=derived.by, **index):  # the first of what derived it
         embedder_id(tx, derived.by, make=True)
         tx.run(SQL.add_index, derived_by=derived.by, **index)
@@ -60,14 +95,25 @@ class Place:
     session_id: str
 
 
-Answer = Callable[[Transaction, Kept, str | None], str]  # of the turn where it was kept, and of what was noticed about it
+Answer = Callable[
+    [Transaction, Kept, str | None], str
+]  # of the turn where it was kept, and of what was noticed about it
 
 
-def keep_once(context: Context, caller: Caller, place: Place, turn: TurnText, given: Once | None, answer: Answer) -> str:
-    """Keep a turn and give what `answer` makes of it (JSON) in the same transaction, or the first answer when it was sent again.
+def keep_once(
+    context: Context,
+    caller: Caller,
+    place: Place,
+    turn: TurnText,
+    given: Once | None,
+    answer: Answer,
+) -> str:
+    """Keep a turn and give what `answer` makes of it (JSON) in the same transaction, or the first
+    answer when it was sent again.
 
-    Raises NothingOfItsOwn, Forbidden for a read-only key or a pinned one with another user_id, Conflict when the Idempotency-Key was
-    used with another body, StoreUnavailable, EmbedderUnavailable.
+    Raises NothingOfItsOwn, Forbidden for a read-only key or a pinned one with another user_id,
+    Conflict when the Idempotency-Key was used with another body, StoreUnavailable,
+    EmbedderUnavailable.
     """
     may_write(caller)
     user_id = space_user_id(caller, place.user_id)
@@ -82,6 +128,11 @@ def keep_once(context: Context, caller: Caller, place: Place, turn: TurnText, gi
     address = Address(account_id=caller.account_id, user_id=user_id, session_id=place.session_id)
 
     def write(tx: Transaction) -> str:
-        return once(tx, given, context.clock(), lambda: answer(tx, keep(context, tx, address, said, derived), intake.noticed))
+        return once(
+            tx,
+            given,
+            context.clock(),
+            lambda: answer(tx, keep(context, tx, address, said, derived), intake.noticed),
+        )
 
     return context.store.write(write, account_id=caller.account_id)

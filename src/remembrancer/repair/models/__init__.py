@@ -1,1 +1,3 @@
-"""Programs that rules do not mend, changed by language models; nothing of theirs counts before it was looked at and run."""
+"""Programs that rules do not mend, changed by language models; nothing of theirs counts before it
+was looked at and run.
+"""

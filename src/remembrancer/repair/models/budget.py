@@ -17,7 +17,10 @@ _TOKENS_BESIDE = 256  # for the words around a program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """The models that may be asked for a program, and the settings that bound what they cost. `outside`: those on other machines, too."""
+    """The models that may be asked for a program, and the settings that bound what they cost.
+
+    `outside`: those on other machines, too.
+    """
 
     models: Models
     settings: Settings
@@ -50,7 +53,10 @@ class Spending:
 
     def __init__(self, settings: Settings) -> None:
         self.calls_left, self.tokens_left = settings.repair_calls_max, settings.repair_tokens_max
-        self._least, self._ends = settings.model_tokens_max, time.monotonic() + settings.repair_seconds
+        self._least, self._ends = (
+            settings.model_tokens_max,
+            time.monotonic() + settings.repair_seconds,
+        )
         self._lock = threading.Lock()
 
     @property
@@ -69,7 +75,9 @@ class Spending:
         return None if self.seconds_left else "time for repair"
 
     def take(self, code: str, *, among: int, calls: int) -> Share | None:
-        """What one of `among` questions may cost, with at most so many calls; None when something is used up."""
+        """What one of `among` questions may cost, with at most so many calls; None when something
+        is used up.
+        """
         if self.exhausted:
             return None
         with self._lock:

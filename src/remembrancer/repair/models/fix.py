@@ -1,4 +1,7 @@
-"""Mend a program that failed: up to three models in a row, or all at once, each answer guarded and run."""
+"""Mend a program that failed:
+
+up to three models in a row, or all at once, each answer guarded and run.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,26 @@ from .budget import SLOTS
 from .job import Look, Proposed, Work, tells
 from .prompts import WHY, Rejected, failure_told
 
-# Failures that are no fault of the program's text: what it lacks here, what it may not do, and ends that it chose.
+# Failures that are no fault of the program's text: what it lacks here, what it may not do, and ends
+# that it chose.
 OWN_AFFAIR = frozenset(
-    {"ModuleNotFoundError", "PermissionError", "MemoryError", "SystemExit", "KeyboardInterrupt", "EOFError"}
-    | {"ConnectionError", "ConnectionRefusedError", "ConnectionResetError", "gaierror", "URLError", "TimeoutError", "BlockingIOError"}
+    {
+        "ModuleNotFoundError",
+        "PermissionError",
+        "MemoryError",
+        "SystemExit",
+        "KeyboardInterrupt",
+        "EOFError",
+    }
+    | {
+        "ConnectionError",
+        "ConnectionRefusedError",
+        "ConnectionResetError",
+        "gaierror",
+        "URLError",
+        "TimeoutError",
+        "BlockingIOError",
+    }
 )
 TEMPERATURES = (0.0, 0.5)  # of the first try and of the next
 _CALLS_IN_A_RACE = 2  # that one answer may cost: the port asks again where that may help
@@ -66,7 +85,11 @@ class _Fix:
     def _judged(self, proposed: Proposed, code: str, look: Look, run: Run) -> Fixed | None:
         status, error = judge(run)
         if status != "ok":
-            told = failure_told(error.type, error.message, error.traceback) if error else f"It ended: {status}."
+            told = (
+                failure_told(error.type, error.message, error.traceback)
+                if error
+                else f"It ended: {status}."
+            )
             self.rejected.setdefault(proposed.slot, []).append(Rejected(code=code, why=told))
             self.work.note("model", proposed, run=run)
             return None
@@ -83,8 +106,12 @@ class _Fix:
         self.work.note("model", proposed, run=run, guard=guard)
 
     def _keeps_output(self, run: Run) -> bool:
-        """Whether it prints all that was printed before the failure; of a program that prints something else each time nobody knows."""
-        if run.stdout.startswith(self.failed.stdout) and {name for name, _ in self.failed.files} <= {name for name, _ in run.files}:
+        """Whether it prints all that was printed before the failure; of a program that prints
+        something else each time nobody knows.
+        """
+        if run.stdout.startswith(self.failed.stdout) and {
+            name for name, _ in self.failed.files
+        } <= {name for name, _ in run.files}:
             return True
         if self._steady is None:
             again = self.work.run(self.work.code)
@@ -93,7 +120,10 @@ class _Fix:
 
 
 def fix(work: Work, failed: Run, error: ExecutionError, strategy: Strategy) -> Fixed | None:
-    """The program mended by a model; None when none of them could. What was tried is among the work's attempts."""
+    """The program mended by a model; None when none of them could.
+
+    What was tried is among the work's attempts.
+    """
     if error.type in OWN_AFFAIR:
         work.ended = f"{error.type} is not for a model to mend"
         return None
@@ -114,14 +144,19 @@ def _one_by_one(one: _Fix) -> Iterator[Proposed]:
             if slot in one.silent:
                 break
             left = (len(slots) - place) * limits.REPAIR_MODEL_TRIES - number
-            proposed = one.work.ask(slot, _messages(one, slot), among=left, temperature=TEMPERATURES[min(number, 1)])
+            proposed = one.work.ask(
+                slot, _messages(one, slot), among=left, temperature=TEMPERATURES[min(number, 1)]
+            )
             if proposed is None:
                 return
             yield proposed
 
 
 def _raced(one: _Fix) -> Iterator[Proposed]:
-    """All slots at once, as they answer; then all once more. Who answers after the first that holds is not waited for."""
+    """All slots at once, as they answer; then all once more.
+
+    Who answers after the first that holds is not waited for.
+    """
     work = one.work
     threads = ThreadPoolExecutor(len(SLOTS), "repair")
     try:
@@ -129,9 +164,15 @@ def _raced(one: _Fix) -> Iterator[Proposed]:
             slots = [slot for slot in work.panel.slots if slot not in one.silent]
             asked = []
             for slot in slots:
-                share = None if work.over else work.spending.take(work.code, among=1, calls=_CALLS_IN_A_RACE)
+                share = (
+                    None
+                    if work.over
+                    else work.spending.take(work.code, among=1, calls=_CALLS_IN_A_RACE)
+                )
                 if share is not None:
-                    asked.append(threads.submit(work.answer, slot, _messages(one, slot), share, temperature))
+                    asked.append(
+                        threads.submit(work.answer, slot, _messages(one, slot), share, temperature)
+                    )
             for answer in as_completed(asked):
                 yield answer.result()
             if work.over:
@@ -142,4 +183,6 @@ def _raced(one: _Fix) -> Iterator[Proposed]:
 
 def _messages(one: _Fix, slot: Slot) -> tuple[Message, ...]:
     told = failure_told(one.error.type, one.error.message, one.error.traceback)
-    return one.work.messages("fix", one.work.code, told, [each for each in one.rejected.get(slot, []) if each.code][-1:])
+    return one.work.messages(
+        "fix", one.work.code, told, [each for each in one.rejected.get(slot, []) if each.code][-1:]
+    )

@@ -1,4 +1,6 @@
-"""Make a program that works faster, or easier to read; each only when what it does is seen to be the same."""
+"""Make a program that works faster, or easier to read; each only when what it does is seen to be
+the same.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,17 @@ def _outcome(run: Run) -> tuple[object, ...]:
 
 
 def why_unproven(work: Work, code: str, run: Run) -> str | None:
-    """Why equal output could not be shown of this program at all; None when it could. Runs it once more."""
-    if run.stdout_truncated or run.stderr_truncated or run.result_truncated or run.left_out or run.not_named:
+    """Why equal output could not be shown of this program at all; None when it could.
+
+    Runs it once more.
+    """
+    if (
+        run.stdout_truncated
+        or run.stderr_truncated
+        or run.result_truncated
+        or run.left_out
+        or run.not_named
+    ):
         return "more came of it than is kept, so that nobody could compare it"
     again = work.run(code)
     if again is None:
@@ -43,7 +54,9 @@ def why_unproven(work: Work, code: str, run: Run) -> str | None:
 
 
 def faster(work: Work, code: str, run: Run) -> Improved | str:
-    """The program with at least a tenth less work of the processor and the same outcome; or why it stays as it is."""
+    """The program with at least a tenth less work of the processor and the same outcome; or why it
+    stays as it is.
+    """
     if run.cpu_ms < limits.OPTIMIZE_CPU_MS_MIN:
         return f"it takes less than {limits.OPTIMIZE_CPU_MS_MIN} ms of the processor, which is too short to measure"
     told = f"It takes {run.cpu_ms:.0f} ms of the processor. Make it take less."
@@ -59,7 +72,9 @@ def _tried(work: Work, code: str, run: Run, purpose: str, told: str) -> Improved
     """Each slot once, until one proposes what holds."""
     slots = work.panel.slots
     for place, slot in enumerate(slots):
-        proposed = work.ask(slot, work.messages(purpose, code, told), among=len(slots) - place, temperature=0.0)
+        proposed = work.ask(
+            slot, work.messages(purpose, code, told), among=len(slots) - place, temperature=0.0
+        )
         if proposed is None:
             break
         taken = _taken(work, code, run, proposed, purpose)
@@ -85,8 +100,12 @@ def _taken(work: Work, code: str, run: Run, proposed: Proposed, purpose: str) ->
     if judge(changed)[0] != "ok":
         work.note(purpose, proposed, run=changed)
         return None
-    optimized, refused = _proven(work, code, run, _Candidate(code=proposed.code, run=changed, look=look), purpose)
-    if work.ended and not refused and purpose == "optimize" and optimized is None:  # no time to measure
+    optimized, refused = _proven(
+        work, code, run, _Candidate(code=proposed.code, run=changed, look=look), purpose
+    )
+    if (
+        work.ended and not refused and purpose == "optimize" and optimized is None
+    ):  # no time to measure
         return None
     work.note(purpose, proposed, run=changed, guard=refused)
     return None if refused else Improved(code=proposed.code, run=changed, optimized=optimized)
@@ -101,7 +120,9 @@ class _Candidate:
     look: Look
 
 
-def _proven(work: Work, code: str, run: Run, changed: _Candidate, purpose: str) -> tuple[Optimized | None, Guard | None]:
+def _proven(
+    work: Work, code: str, run: Run, changed: _Candidate, purpose: str
+) -> tuple[Optimized | None, Guard | None]:
     if not same(run, changed.run):
         return None, "unequal"
     if tells(changed.run, changed.look.given):
@@ -109,8 +130,13 @@ def _proven(work: Work, code: str, run: Run, changed: _Candidate, purpose: str) 
     return _measured(work, code, changed.code, run) if purpose == "optimize" else (None, None)
 
 
-def _measured(work: Work, code: str, changed: str, expected: Run) -> tuple[Optimized | None, Guard | None]:
-    """Run both in turn until it is plain which is faster; the figures, or the guard that refuses. Neither when there is no time."""
+def _measured(
+    work: Work, code: str, changed: str, expected: Run
+) -> tuple[Optimized | None, Guard | None]:
+    """Run both in turn until it is plain which is faster; the figures, or the guard that refuses.
+
+    Neither when there is no time.
+    """
     before: list[float] = []
     after: list[float] = []
     won = 0
@@ -124,8 +150,16 @@ def _measured(work: Work, code: str, changed: str, expected: Run) -> tuple[Optim
         before.append(old.cpu_ms)
         after.append(new.cpu_ms)
         won += new.cpu_ms <= GAIN * old.cpu_ms
-        if won >= limits.OPTIMIZE_PAIRS_WON_MIN or len(before) - won > limits.OPTIMIZE_PAIRS - limits.OPTIMIZE_PAIRS_WON_MIN:
+        if (
+            won >= limits.OPTIMIZE_PAIRS_WON_MIN
+            or len(before) - won > limits.OPTIMIZE_PAIRS - limits.OPTIMIZE_PAIRS_WON_MIN
+        ):
             break
     if won < limits.OPTIMIZE_PAIRS_WON_MIN:
         return None, "not_faster"
-    return Optimized(cpu_ms_before=ms(median(before)), cpu_ms_after=ms(median(after)), pairs=len(before), pairs_won=won), None
+    return Optimized(
+        cpu_ms_before=ms(median(before)),
+        cpu_ms_after=ms(median(after)),
+        pairs=len(before),
+        pairs_won=won,
+    ), None

@@ -1,4 +1,7 @@
-"""One program that models may change: what was asked, looked at and run for it, and what is left to spend."""
+"""One program that models may change:
+
+what was asked, looked at and run for it, and what is left to spend.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,8 @@ from .prompts import Rejected, Veil, program_in, question
 
 _OURS = re.compile(r"^from (?:__future__|\.\w+) import (?:\([^)]*\)|.*)\n", re.MULTILINE)
 _LOOKED_AT = "".join(  # the guards as one program
-    _OURS.sub("", resources.files(__package__).joinpath(name).read_text("utf-8")) for name in ("syntax_trees.py", "guards.py")
+    _OURS.sub("", resources.files(__package__).joinpath(name).read_text("utf-8"))
+    for name in ("syntax_trees.py", "guards.py")
 )
 _LOOK_SECONDS = 5
 _GROWN = 4  # times as long as it was, and
@@ -29,7 +33,10 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """What was seen of a changed program: the guard that refuses it, its digest, constants it gives, whether it has tests."""
+    """What was seen of a changed program:
+
+    the guard that refuses it, its digest, constants it gives, whether it has tests.
+    """
 
     guard: Guard | None
     digest: str
@@ -39,7 +46,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposed:
-    """A slot's answer: its program, None where there is none; the model's name, and what it took."""
+    """A slot's answer:
+
+    its program, None where there is none; the model's name, and what it took.
+    """
 
     slot: Slot
     code: str | None
@@ -52,9 +62,20 @@ class Proposed:
 class Work:
     """The program of one request. Used by one thread; only `answer` may be called from others."""
 
-    def __init__(self, sandbox: Sandbox, panel: Panel, attempts: list[Attempt], seconds: float, code: str) -> None:
-        """`seconds` are those of one run; `code` the program as it was sent. What happens is added to `attempts`."""
-        self.sandbox, self.panel, self.attempts, self.seconds, self.code = sandbox, panel, attempts, seconds, code
+    def __init__(
+        self, sandbox: Sandbox, panel: Panel, attempts: list[Attempt], seconds: float, code: str
+    ) -> None:
+        """`seconds` are those of one run; `code` the program as it was sent.
+
+        What happens is added to `attempts`.
+        """
+        self.sandbox, self.panel, self.attempts, self.seconds, self.code = (
+            sandbox,
+            panel,
+            attempts,
+            seconds,
+            code,
+        )
         self.spending = Spending(panel.settings)
         self.veil = Veil(code)
         self.ended: str | None = None  # why nothing more can be tried
@@ -67,18 +88,34 @@ class Work:
             self.ended = f"the {spent} that one request may take {'are' if spent[-1] == 's' else 'is'} used up"
         return self.ended is not None
 
-    def ask(self, slot: Slot, messages: tuple[Message, ...], *, among: int, temperature: float) -> Proposed | None:
+    def ask(
+        self, slot: Slot, messages: tuple[Message, ...], *, among: int, temperature: float
+    ) -> Proposed | None:
         """What the models of a slot say; None when there is nothing left to spend, see `ended`."""
-        share = None if self.over else self.spending.take(self.code, among=among, calls=self.panel.settings.repair_calls_max)
+        share = (
+            None
+            if self.over
+            else self.spending.take(
+                self.code, among=among, calls=self.panel.settings.repair_calls_max
+            )
+        )
         if share is None:
             self.ended = self.ended or "what models may take for one request is used up"
             return None
         return self.answer(slot, messages, share, temperature)
 
-    def answer(self, slot: Slot, messages: tuple[Message, ...], share: Share, temperature: float) -> Proposed:
+    def answer(
+        self, slot: Slot, messages: tuple[Message, ...], share: Share, temperature: float
+    ) -> Proposed:
         """What the models of a slot say, within a share. From any thread."""
         began = time.monotonic()
-        asked = Question(slot=slot, messages=messages, tokens_max=share.tokens, temperature=temperature, outside=self.panel.outside)
+        asked = Question(
+            slot=slot,
+            messages=messages,
+            tokens_max=share.tokens,
+            temperature=temperature,
+            outside=self.panel.outside,
+        )
         reply: Reply | None = None
         failed: str | None = None
         tries: tuple[Try, ...]
@@ -98,9 +135,13 @@ class Work:
             failed=failed,
         )
 
-    def messages(self, task: str, code: str, told: str, rejected: Sequence[Rejected] = ()) -> tuple[Message, ...]:
+    def messages(
+        self, task: str, code: str, told: str, rejected: Sequence[Rejected] = ()
+    ) -> tuple[Message, ...]:
         """What to ask, without secrets."""
-        shown = [Rejected(code=self.veil.over(one.code), why=self.veil.over(one.why)) for one in rejected]
+        shown = [
+            Rejected(code=self.veil.over(one.code), why=self.veil.over(one.why)) for one in rejected
+        ]
         return question(task, self.veil.over(code), self.veil.over(told), shown)
 
     def run(self, code: str) -> Run | None:
@@ -113,13 +154,21 @@ class Work:
             return None
         try:
             return self.sandbox.run(code, seconds=seconds)
-        except (SandboxBusy, SandboxUnavailable) as refused:  # how the program went is the answer all the same
+        except (
+            SandboxBusy,
+            SandboxUnavailable,
+        ) as refused:  # how the program went is the answer all the same
             self.ended = refused.detail
             return None
 
     def look(self, before: str, after: str, purpose: str) -> Look | None:
-        """What guards say of a change; None when nothing more can be run. Both programs are parsed in the sandbox, and not run."""
-        if len(after) > min(limits.REPAIR_CHARACTERS_MAX, max(_GROWN * len(before), len(before) + _GROWN_CHARACTERS)):
+        """What guards say of a change; None when nothing more can be run.
+
+        Both programs are parsed in the sandbox, and not run.
+        """
+        if len(after) > min(
+            limits.REPAIR_CHARACTERS_MAX, max(_GROWN * len(before), len(before) + _GROWN_CHARACTERS)
+        ):
             return Look(guard="grows", digest="", given=(), tested=False)
         if self.veil.lost(after):
             return Look(guard="loses_secrets", digest="", given=(), tested=False)
@@ -130,7 +179,11 @@ class Work:
         if judge(run)[0] != "ok" or run.stdout_truncated:  # a tree too deep, say
             return Look(guard="unreadable", digest="", given=(), tested=False)
         told = json.loads(run.stdout)
-        is_same = before.split() == after.split() if purpose == "tidy" else told["digest"] in {told["was"], *self.seen}
+        is_same = (
+            before.split() == after.split()
+            if purpose == "tidy"
+            else told["digest"] in {told["was"], *self.seen}
+        )
         return Look(
             guard="repeated" if is_same else told["guard"],
             digest=told["digest"],
@@ -138,9 +191,13 @@ class Work:
             tested=told["tested"],
         )
 
-    def note(self, stage: str, proposed: Proposed, *, run: Run | None = None, guard: Guard | None = None) -> None:
+    def note(
+        self, stage: str, proposed: Proposed, *, run: Run | None = None, guard: Guard | None = None
+    ) -> None:
         """Put what became of a proposal among the attempts."""
-        status, error = judge(run) if run else ("unanswered" if proposed.failed else "refused", None)
+        status, error = (
+            judge(run) if run else ("unanswered" if proposed.failed else "refused", None)
+        )
         attempt = {
             "stage": stage,
             "model": proposed.model,
@@ -154,7 +211,9 @@ class Work:
 
 
 def tells(run: Run, given: Sequence[str]) -> bool:
-    """Whether a run's output holds a constant that the program gives as it stands; single digits and letters aside."""
+    """Whether a run's output holds a constant that the program gives as it stands; single digits
+    and letters aside.
+    """
     output = f"{run.stdout}\n{run.result or ''}"
     numbers = set(_NUMBER.findall(output))
     for text in given:

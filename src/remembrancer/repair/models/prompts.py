@@ -1,4 +1,7 @@
-"""What a model is told of a program, and the program in its answer. What the program holds that is secret stays here."""
+"""What a model is told of a program, and the program in its answer.
+
+What the program holds that is secret stays here.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +57,8 @@ _PYTHON = ("python", "py", "python3")
 def program_in(text: str, *, is_cut: bool = False) -> str | None:
     """The program of an answer; None when there is none, or when the answer broke off within it.
 
-    It is the longest fenced block that says it is Python, else the longest of all, else the whole answer where nothing is fenced.
+    It is the longest fenced block that says it is Python, else the longest of all, else the whole
+    answer where nothing is fenced.
     """
     blocks: list[tuple[bool, str]] = []
     opened: tuple[str, bool, list[str]] | None = None
@@ -84,7 +88,9 @@ class Veil:
     def __init__(self, code: str) -> None:
         self._standing: dict[str, str] = {}  # from the secret to what stands for it
         for number, secret in enumerate(secrets_in(code), 1):
-            self._standing.setdefault(code[secret.start : secret.end], f"[masked: {secret.kind} {number}]")
+            self._standing.setdefault(
+                code[secret.start : secret.end], f"[masked: {secret.kind} {number}]"
+            )
 
     def over(self, text: str) -> str:
         """The text as others may read it."""
@@ -111,13 +117,20 @@ class Rejected:
     why: str
 
 
-def question(task: str, code: str, told: str, rejected: Sequence[Rejected] = ()) -> tuple[Message, ...]:
+def question(
+    task: str, code: str, told: str, rejected: Sequence[Rejected] = ()
+) -> tuple[Message, ...]:
     """The messages: the task, the program with what is told of it, and what was proposed before."""
     asked = f"{_fenced(code, 'python')}\n\n{told}\n\n{_ANSWER}"
-    messages = [Message("system", f"{TASKS[task]} {_SURROUNDINGS} {_ANSWER}"), Message("user", asked)]
+    messages = [
+        Message("system", f"{TASKS[task]} {_SURROUNDINGS} {_ANSWER}"),
+        Message("user", asked),
+    ]
     for one in rejected:
         messages.append(Message("assistant", _fenced(one.code, "python")))
-        messages.append(Message("user", f"This is not taken: {one.why}\n\nChange something else. {_ANSWER}"))
+        messages.append(
+            Message("user", f"This is not taken: {one.why}\n\nChange something else. {_ANSWER}")
+        )
     return tuple(messages)
 
 

@@ -1,4 +1,7 @@
-"""Characters that word processors, web pages and input methods put in the place of the language's. In strings and comments they stay."""
+"""Characters that word processors, web pages and input methods put in the place of the language's.
+
+In strings and comments they stay.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +11,63 @@ from collections.abc import Iterator
 from .proposal import Failure
 from .source import Edit, Source, Token
 
-# Characters that nobody sees: byte order mark, zero-width spaces and joiners, marks of direction, soft hyphen.
-_INVISIBLE = re.compile("[\\u00ad\\u034f\\u061c\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u2069\\ufe00-\\ufe0f\\ufeff]")
+# Characters that nobody sees: byte order mark, zero-width spaces and joiners, marks of direction,
+# soft hyphen.
+_INVISIBLE = re.compile(
+    "[\\u00ad\\u034f\\u061c\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u2069\\ufe00-\\ufe0f\\ufeff]"
+)
 # Control characters, line separators of other systems and all spaces but the one of the language.
-_SPACES = re.compile("[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\x85\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]")
+_SPACES = re.compile(
+    "[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\x85\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]"
+)
 _BREAKS = re.compile("[\\u2028\\u2029]")
 _SIGNS = {
-    **{chr(code): chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if chr(code) not in "\uff02\uff07"},  # full-width ASCII
+    **{
+        chr(code): chr(code - 0xFEE0)
+        for code in range(0xFF01, 0xFF5F)
+        if chr(code) not in "\uff02\uff07"
+    },  # full-width ASCII
     **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe63", "-"),
-    **dict(zip("\u00d7\u2217\u22c5\u00f7\u2215\u2044\u3010\u3011\u3001\u3002\ufe50\ufe55", "***///[],.,:", strict=True)),
+    **dict(
+        zip(
+            "\u00d7\u2217\u22c5\u00f7\u2215\u2044\u3010\u3011\u3001\u3002\ufe50\ufe55",
+            "***///[],.,:",
+            strict=True,
+        )
+    ),
     **dict(zip("\u2264\u2265\u2260\u2254\u2026", ("<=", ">=", "!=", ":=", "..."), strict=True)),
 }
 _DOUBLE = "\u201c\u201d\u201e\u201f\u2033\u2036\u00ab\u00bb\uff02\u301d\u301e\u301f"
 _SINGLE = "\u2018\u2019\u201a\u201b\u2032\u2035\u2039\u203a\uff07\u00b4"
 _STRAIGHT = {**dict.fromkeys(_DOUBLE, '"'), **dict.fromkeys(_SINGLE, "'")}
 _QUOTE = re.compile(f"[{_DOUBLE}{_SINGLE}]")
-_ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "nbsp": " ", "apos": "'", "#39": "'", "#x27": "'", "#34": '"'}
+_ENTITIES = {
+    "lt": "<",
+    "gt": ">",
+    "amp": "&",
+    "quot": '"',
+    "nbsp": " ",
+    "apos": "'",
+    "#39": "'",
+    "#x27": "'",
+    "#34": '"',
+}
 _ENTITY = re.compile(f"&({'|'.join(_ENTITIES)});")
 
 
 def visible(source: Source) -> str:
-    """Without the characters that nobody sees, and with spaces and line breaks that the language knows."""
+    """Without the characters that nobody sees, and with spaces and line breaks that the language
+    knows.
+    """
     code = source.code.removeprefix("\ufeff")
     if not (_INVISIBLE.search(code) or _SPACES.search(code) or _BREAKS.search(code)):
         return code
     tokens = Source(code)
-    return tokens.edited(Edit(token.start, token.end, _seen(token.text)) for token in tokens.tokens if _is_outside(token))
+    return tokens.edited(
+        Edit(token.start, token.end, _seen(token.text))
+        for token in tokens.tokens
+        if _is_outside(token)
+    )
 
 
 def _seen(text: str) -> str:
@@ -46,7 +80,10 @@ def _is_outside(token: Token) -> bool:
 
 
 def signs(source: Source) -> str:
-    """With the signs of the language for those that only look like them: full-width ones, long dashes, the signs of mathematics."""
+    """With the signs of the language for those that only look like them:
+
+    full-width ones, long dashes, the signs of mathematics.
+    """
     edits = (
         Edit(token.start, token.end, "".join(_SIGNS.get(c, c) for c in token.text))
         for token in source.tokens
@@ -59,7 +96,11 @@ def entities(source: Source) -> str:
     """With the characters that a web page writes as `&lt;` and the like."""
     if not _ENTITY.search(source.code):
         return source.code
-    spans = [(token.start, token.end) for token in source.tokens if not _is_outside(token) and (token.kind == "comment" or token.ends)]
+    spans = [
+        (token.start, token.end)
+        for token in source.tokens
+        if not _is_outside(token) and (token.kind == "comment" or token.ends)
+    ]
     edits, span = [], 0
     for match in _ENTITY.finditer(source.code):
         while span < len(spans) and spans[span][1] <= match.start():
@@ -71,11 +112,18 @@ def entities(source: Source) -> str:
 
 def entity_names(source: Source, failure: Failure) -> str:
     """The same where they read as names: `a &lt; b` is `a & lt`, and another statement."""
-    return entities(source) if any(f"'{name}'" in failure.message for name in ("lt", "gt", "amp", "quot")) else source.code
+    return (
+        entities(source)
+        if any(f"'{name}'" in failure.message for name in ("lt", "gt", "amp", "quot"))
+        else source.code
+    )
 
 
 def quotes(source: Source) -> str:
-    """With straight quotes where a curved one begins or ends a string. Curved ones inside a string stay, and so does an apostrophe."""
+    """With straight quotes where a curved one begins or ends a string.
+
+    Curved ones inside a string stay, and so does an apostrophe.
+    """
     if not _QUOTE.search(source.code):
         return source.code
     return "".join(_straightened(source.code))
@@ -92,16 +140,27 @@ _STRAIGHT_STRING = {
     '"': re.compile(r"\"(?:[^\"\\\r\n]|\\(?:\r\n|.))*+(\"?)", re.DOTALL),
     "'": re.compile(r"'(?:[^'\\\r\n]|\\(?:\r\n|.))*+('?)", re.DOTALL),
 }
-_PAIRED = re.compile("[\u201c\u201e]([^\u201c\u201d\r\n]*+)\u201d|\u00ab([^\u00ab\u00bb\r\n]*+)\u00bb")
+_PAIRED = re.compile(
+    "[\u201c\u201e]([^\u201c\u201d\r\n]*+)\u201d|\u00ab([^\u00ab\u00bb\r\n]*+)\u00bb"
+)
 _ENDS = {
     '"': re.compile(rf"((?:[^\"{_DOUBLE}\\\r\n]|\\.)*+)([\"{_DOUBLE}]?)", re.DOTALL),
-    "'": re.compile(rf"((?:[^'{_SINGLE}\\\r\n]|\\.|['{_SINGLE}](?=\w))*+)(['{_SINGLE}]?)", re.DOTALL),
+    "'": re.compile(
+        rf"((?:[^'{_SINGLE}\\\r\n]|\\.|['{_SINGLE}](?=\w))*+)(['{_SINGLE}]?)", re.DOTALL
+    ),
 }
 
 
 def _straightened(code: str) -> Iterator[str]:
-    """The text in pieces: code, comments and whole strings as they are, strings with a curved quote at an end with straight ones."""
-    at, endless = 0, {'"': -1, "'": -1}  # up to where no straight quote ends a string: it need not be looked for again
+    """The text in pieces:
+
+    code, comments and whole strings as they are, strings with a curved quote at an end with
+    straight ones.
+    """
+    at, endless = (
+        0,
+        {'"': -1, "'": -1},
+    )  # up to where no straight quote ends a string: it need not be looked for again
     while at < len(code):
         if found := _PLAIN.match(code, at):
             at = found.end()
@@ -112,7 +171,11 @@ def _straightened(code: str) -> Iterator[str]:
             yield _tripled(found)
             continue
         straight = _STRAIGHT.get(code[at], code[at])
-        if code[at] == straight and at >= endless[straight] and (found := _STRAIGHT_STRING[straight].match(code, at)):
+        if (
+            code[at] == straight
+            and at >= endless[straight]
+            and (found := _STRAIGHT_STRING[straight].match(code, at))
+        ):
             if found[1]:
                 at = found.end()
                 yield found[0]
@@ -141,5 +204,7 @@ def _one(code: str, at: int, straight: str) -> tuple[int, str]:
 
 def _quoted(inner: str, quote: str) -> str:
     """Within these quotes; the same ones inside are escaped, where they are not."""
-    escaped = re.sub(rf"(\\.)|{quote}", lambda found: found[1] or f"\\{quote}", inner, flags=re.DOTALL)
+    escaped = re.sub(
+        rf"(\\.)|{quote}", lambda found: found[1] or f"\\{quote}", inner, flags=re.DOTALL
+    )
     return f"{quote}{escaped}{quote}"

@@ -9,16 +9,25 @@ _TAB_WIDTHS = (8, 4)  # what the language once took a tab for, and what editors 
 
 
 def tabs(source: Source, _: Failure) -> str:
-    """With spaces for tabs, where both usual widths of a tab give the same program, or only one of them gives any."""
+    """With spaces for tabs, where both usual widths of a tab give the same program, or only one of
+    them gives any.
+    """
     if not any("\t" in statement.indent for statement in source.statements):
         return source.code
-    shapes = {width: _shape([len(statement.indent.expandtabs(width)) for statement in source.statements], source) for width in _TAB_WIDTHS}
+    shapes = {
+        width: _shape(
+            [len(statement.indent.expandtabs(width)) for statement in source.statements], source
+        )
+        for width in _TAB_WIDTHS
+    }
     possible = [width for width, shape in shapes.items() if shape is not None]
     if not possible or len({str(shapes[width]) for width in possible}) > 1:
         return source.code
     inside = _lines_within(source)
     return "".join(
-        line if number in inside else indent_of(line).expandtabs(possible[-1]) + line[len(indent_of(line)) :]
+        line
+        if number in inside
+        else indent_of(line).expandtabs(possible[-1]) + line[len(indent_of(line)) :]
         for number, line in enumerate(source.lines, 1)
     )
 
@@ -53,26 +62,45 @@ def _lines_within(source: Source) -> set[int]:
 def empty_block(source: Source, failure: Failure) -> str:
     """A block that is only comments gets a `pass`; the only line left to be a block becomes it."""
     header, after = _around(source, failure)
-    if header is None or not header.is_header or "expected an indented block" not in failure.message:
+    if (
+        header is None
+        or not header.is_header
+        or "expected an indented block" not in failure.message
+    ):
         return source.code
     last = header.tokens[-1]
     until = after.tokens[0].start if after else len(source.code)
-    comments = [token for token in source.tokens if token.kind == "comment" and last.end <= token.start < until and token.line > last.line]
+    comments = [
+        token
+        for token in source.tokens
+        if token.kind == "comment" and last.end <= token.start < until and token.line > last.line
+    ]
     deeper = [_indent_at(source, token.line) for token in comments]
-    deeper = [indent for indent in deeper if len(indent) > len(header.indent) and indent.startswith(header.indent)]
+    deeper = [
+        indent
+        for indent in deeper
+        if len(indent) > len(header.indent) and indent.startswith(header.indent)
+    ]
     if deeper:
         indent = deeper[0]
         at = source.code.find("\n", last.end) + 1 or len(source.code)
         lead = "" if source.code[:at].endswith("\n") else "\n"
         return source.edited([Edit(at, at, f"{lead}{indent}pass\n")])
-    if after is not None and after is source.statements[-1] and after.indent == header.indent and not after.is_header:
+    if (
+        after is not None
+        and after is source.statements[-1]
+        and after.indent == header.indent
+        and not after.is_header
+    ):
         at = after.tokens[0].start
         return source.edited([Edit(at, at, "    ")])
     return source.code
 
 
 def stray(source: Source, failure: Failure) -> str:
-    """Lines that are indented although nothing opened a block go where the line before them is; one that is a space off, to its block."""
+    """Lines that are indented although nothing opened a block go where the line before them is; one
+    that is a space off, to its block.
+    """
     before, at = _around(source, failure)
     if at is None or at.tokens[0].line != failure.line or at.tokens[0].kind != "name":
         return source.code
@@ -98,7 +126,11 @@ def _around(source: Source, failure: Failure) -> tuple[Statement | None, Stateme
     """The statement before the failing line, and the one at it or after."""
     before = None
     for statement in source.statements:
-        if failure.line is not None and statement.line >= failure.line and not (statement.is_header and statement.line == failure.line):
+        if (
+            failure.line is not None
+            and statement.line >= failure.line
+            and not (statement.is_header and statement.line == failure.line)
+        ):
             return before, statement
         before = statement
     return before, None

@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 
 class Failure(NamedTuple):
-    """How a program failed: the error's type and message, the line of the source (from 1), and the traceback."""
+    """How a program failed:
+
+    the error's type and message, the line of the source (from 1), and the traceback.
+    """
 
     type: str
     message: str
@@ -15,8 +18,14 @@ class Failure(NamedTuple):
 
     @property
     def is_of_syntax(self) -> bool:
-        """Whether the program itself could not be read; an error of syntax that it met in some other text is its own affair."""
-        return self.type in ("SyntaxError", "IndentationError", "TabError") and not self.traceback.startswith("Traceback")
+        """Whether the program itself could not be read; an error of syntax that it met in some
+        other text is its own affair.
+        """
+        return self.type in (
+            "SyntaxError",
+            "IndentationError",
+            "TabError",
+        ) and not self.traceback.startswith("Traceback")
 
 
 class Proposal(NamedTuple):
@@ -27,7 +36,10 @@ class Proposal(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """How a proposal ended. `failure` is None where it ended well, and where it was ended from outside: that leads nowhere."""
+    """How a proposal ended.
+
+    `failure` is None where it ended well, and where it was ended from outside: that leads nowhere.
+    """
 
     good: bool
     failure: Failure | None

@@ -1,4 +1,7 @@
-"""Statements, literals and operators of Python 2 as Python 3 writes them. What would mean something else is refused."""
+"""Statements, literals and operators of Python 2 as Python 3 writes them.
+
+What would mean something else is refused.
+"""
 
 from __future__ import annotations
 
@@ -18,28 +21,39 @@ def python2(source: Source) -> str:
     """The program for Python 3, where it is one for Python 2; else as it is."""
     if not _is_python2(source):
         return source.code
-    if _has_python3(source):  # a slip into the older language: nothing else in it means something else
+    if _has_python3(
+        source
+    ):  # a slip into the older language: nothing else in it means something else
         return source.edited(_edits(source))
     meant = as_meant(Source(source.edited(_edits(source))))
     return source.code if meant is None else meant
 
 
 def names(source: Source) -> str:
-    """The same of a program that Python 3 can read, but that uses names and modules of Python 2 alone."""
+    """The same of a program that Python 3 can read, but that uses names and modules of Python 2
+    alone.
+    """
     meant = source.code if _has_python3(source) else as_meant(source)
     return source.code if meant is None else meant
 
 
 def streams(source: Source, failure: Failure) -> str:
     """The same of a program that fails at `print >>stream, ...`, which Python 3 reads as a shift."""
-    if failure.type != "TypeError" or "unsupported operand type(s) for >>" not in failure.message or _has_python3(source):
+    if (
+        failure.type != "TypeError"
+        or "unsupported operand type(s) for >>" not in failure.message
+        or _has_python3(source)
+    ):
         return source.code
     meant = as_meant(Source(source.edited(_edits(source))))
     return source.code if meant is None else meant
 
 
 def _is_python2(source: Source) -> bool:
-    """Whether something in it can be nothing but Python 2. `print (a, b)` may be either, and 010 a ten with a zero too many."""
+    """Whether something in it can be nothing but Python 2.
+
+    `print (a, b)` may be either, and 010 a ten with a zero too many.
+    """
     for statement in source.statements:
         tokens = statement.tokens
         if any(edit.text[:2] != "0o" or len(edit.text) == 3 for edit in _words(tokens)) or (
@@ -48,21 +62,52 @@ def _is_python2(source: Source) -> bool:
             return True
         for simple in _simple(statement):
             given = simple[1].text if len(simple) > 1 else ""
-            if simple[0].text == "print" and (given not in _AFTER_A_NAME) and any(True for _ in _print(simple)):
+            if (
+                simple[0].text == "print"
+                and (given not in _AFTER_A_NAME)
+                and any(True for _ in _print(simple))
+            ):
                 return True
-            if simple[0].text in ("exec", "raise") and any(True for _ in _statement(simple, printing=False)):
+            if simple[0].text in ("exec", "raise") and any(
+                True for _ in _statement(simple, printing=False)
+            ):
                 return True
     return False
 
 
-_AFTER_A_NAME = frozenset({"", "(", ">>", "=", ".", ",", "[", "-", "+", "*", "if", "and", "or", ":", ";", "%", "/", "|", "&"})
+_AFTER_A_NAME = frozenset(
+    {
+        "",
+        "(",
+        ">>",
+        "=",
+        ".",
+        ",",
+        "[",
+        "-",
+        "+",
+        "*",
+        "if",
+        "and",
+        "or",
+        ":",
+        ";",
+        "%",
+        "/",
+        "|",
+        "&",
+    }
+)
 
 
 def _has_python3(source: Source) -> bool:
     if source.names & _NEWER:
         return True
     for token in source.tokens:
-        if token.kind == "string" and "f" in token.text[:3].lower().partition(token.text.lstrip("rRbBuUfF")[:1])[0]:
+        if (
+            token.kind == "string"
+            and "f" in token.text[:3].lower().partition(token.text.lstrip("rRbBuUfF")[:1])[0]
+        ):
             return True
         if token.text in (":=", "->"):
             return True
@@ -77,7 +122,11 @@ def _prints_with_keywords(tokens: list[Token]) -> bool:
             printing.append(at > 0 and tokens[at - 1].text == "print" and token.text == "(")
         elif token.text in CLOSERS and printing:
             printing.pop()
-        elif token.text == "=" and any(printing[-1:]) and tokens[at - 1].text in ("end", "sep", "file", "flush"):
+        elif (
+            token.text == "="
+            and any(printing[-1:])
+            and tokens[at - 1].text in ("end", "sep", "file", "flush")
+        ):
             return True
     return False
 
@@ -92,7 +141,10 @@ def _edits(source: Source) -> Iterator[Edit]:
 
 
 def _simple(statement: Statement) -> Iterator[list[Token]]:
-    """The simple statements in a logical line: what stands between semicolons, after the colon of a header."""
+    """The simple statements in a logical line:
+
+    what stands between semicolons, after the colon of a header.
+    """
     part: list[Token] = []
     depth, header = 0, statement.tokens[0].text in _BLOCKS
     lambdas = 0
@@ -112,7 +164,9 @@ def _simple(statement: Statement) -> Iterator[list[Token]]:
         yield part
 
 
-_BLOCKS = frozenset({"if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally", "with"})
+_BLOCKS = frozenset(
+    {"if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally", "with"}
+)
 
 
 def _statement(tokens: list[Token], *, printing: bool) -> Iterator[Edit]:
@@ -129,7 +183,10 @@ def _statement(tokens: list[Token], *, printing: bool) -> Iterator[Edit]:
 
 
 def _print(tokens: list[Token]) -> Iterator[Edit]:
-    """A print statement as a call. One pair of parentheses around all of it stays the call's, unless it is a tuple."""
+    """A print statement as a call.
+
+    One pair of parentheses around all of it stays the call's, unless it is a tuple.
+    """
     first, rest = tokens[0], tokens[1:]
     if not rest:
         yield Edit(first.end, first.end, "()")
@@ -156,7 +213,10 @@ def _print(tokens: list[Token]) -> Iterator[Edit]:
         if not commas:
             yield Edit(first.end, end.end, f"(file={more})")
             return
-        begin, more = rest[commas[0] + 1].start if commas[0] + 1 < len(rest) else until, f", file={more}"
+        begin, more = (
+            rest[commas[0] + 1].start if commas[0] + 1 < len(rest) else until,
+            f", file={more}",
+        )
     yield Edit(first.end, begin, "(")
     if end.text == ",":
         yield Edit(end.start, end.end, f', end=" "{more})')
@@ -174,7 +234,9 @@ def _raise(tokens: list[Token]) -> Iterator[Edit]:
     bare = value[0].text == "(" and matching(value, 0) == len(value) - 1
     yield Edit(tokens[commas[0]].start, value[0].start, "" if bare else "(")
     if len(commas) == 2:
-        yield Edit(value[-1].end, tokens[commas[1] + 1].start, ("" if bare else ")") + ".with_traceback(")
+        yield Edit(
+            value[-1].end, tokens[commas[1] + 1].start, ("" if bare else ")") + ".with_traceback("
+        )
         yield Edit(tokens[-1].end, tokens[-1].end, ")")
     elif not bare:
         yield Edit(value[-1].end, value[-1].end, ")")
@@ -183,7 +245,13 @@ def _raise(tokens: list[Token]) -> Iterator[Edit]:
 def _except(tokens: list[Token]) -> Iterator[Edit]:
     colons = _at_depth_0(tokens, ":")
     commas = [at for at in _at_depth_0(tokens, ",") if not colons or at < colons[0]]
-    if len(commas) == 1 and colons and colons[0] == commas[0] + 2 and tokens[commas[0] + 1].kind == "name" and commas[0] > 1:
+    if (
+        len(commas) == 1
+        and colons
+        and colons[0] == commas[0] + 2
+        and tokens[commas[0] + 1].kind == "name"
+        and commas[0] > 1
+    ):
         comma = tokens[commas[0]]
         yield Edit(comma.start, tokens[commas[0] + 1].start, " as ")
 
@@ -201,9 +269,19 @@ def _words(tokens: list[Token]) -> Iterator[Edit]:
             yield Edit(token.start, token.end, f"0o{token.text.lstrip('0').rstrip('lL')}")
         elif token.kind == "number" and _LONG.match(token.text):
             yield Edit(token.start, token.end, token.text[:-1])
-        elif token.kind == "string" and token.text[:2].lower() == "ur" and "\\u" not in token.text.lower():
+        elif (
+            token.kind == "string"
+            and token.text[:2].lower() == "ur"
+            and "\\u" not in token.text.lower()
+        ):
             yield Edit(token.start, token.start + 2, "r")
-        elif token.kind == "string" and before and before.kind == "name" and before.text.lower() == "ur" and before.end == token.start:
+        elif (
+            token.kind == "string"
+            and before
+            and before.kind == "name"
+            and before.text.lower() == "ur"
+            and before.end == token.start
+        ):
             yield Edit(before.start, before.end, "r")
 
 

@@ -1,7 +1,8 @@
-"""What reads the same in Python 2 and 3 and means something else: lists that became views, division, names and modules that moved.
+"""What reads the same in Python 2 and 3 and means something else: lists that became views,
+division, names and modules that moved.
 
-Where the meaning cannot be told from the text (`a / b` of two whole numbers was a whole number), nothing is proposed: a program that still
-fails says so, one that computes something else does not.
+Where the meaning cannot be told from the text (`a / b` of two whole numbers was a whole number),
+nothing is proposed: a program that still fails says so, one that computes something else does not.
 """
 
 from __future__ import annotations
@@ -17,7 +18,18 @@ from .source import CLOSERS, OPENERS, Edit, Source, Token, Tokens, matching
 
 # Names whose meaning changed, or went away, without an error.
 _REFUSED = frozenset(
-    {"__cmp__", "__metaclass__", "__getslice__", "__setslice__", "__coerce__", "__div__", "__idiv__", "apply", "coerce", "cmp"}
+    {
+        "__cmp__",
+        "__metaclass__",
+        "__getslice__",
+        "__setslice__",
+        "__coerce__",
+        "__div__",
+        "__idiv__",
+        "apply",
+        "coerce",
+        "cmp",
+    }
 )
 _LISTS = frozenset({"map", "filter", "zip", "range"})
 _VIEWS = frozenset({"keys", "values", "items"})
@@ -50,7 +62,8 @@ _CONSUMERS = frozenset(
 _WHOLE = frozenset({"len", "int", "ord"})
 _WORDS = frozenset(keyword.kwlist) | {"print", "exec"}
 _NESTED_MAX = 4  # has_key within has_key
-_LINKS_MAX = 100  # of a chain a.b().c[...]; one that is longer is no program's, and is not followed to its end
+# of a chain a.b().c[...]; one that is longer is no program's, and is not followed to its end
+_LINKS_MAX = 100
 
 
 @cache
@@ -66,7 +79,9 @@ def as_meant(source: Source) -> str | None:
     code = source.code
     for step in (_imports, _renamed, _methods, _membership, _lists):
         code = step(Source(code))
-    return _divided(Source(code), true_division="division" in source.names and "__future__" in source.names)
+    return _divided(
+        Source(code), true_division="division" in source.names and "__future__" in source.names
+    )
 
 
 def _flat(source: Source) -> Iterator[Tokens]:
@@ -88,7 +103,13 @@ def _imports(source: Source) -> str:
                 edits.append(Edit(tokens[1].start, tokens[1].end, modules[words[1]]))
             elif len(words) == 4 and f"{words[1]}.{words[3]}" in members:
                 module, _, name = members[f"{words[1]}.{words[3]}"].rpartition(".")
-                edits.append(Edit(tokens[1].start, tokens[3].end, f"{module or 'builtins'} import {name} as {words[3]}"))
+                edits.append(
+                    Edit(
+                        tokens[1].start,
+                        tokens[3].end,
+                        f"{module or 'builtins'} import {name} as {words[3]}",
+                    )
+                )
     return source.edited(edits)
 
 
@@ -103,7 +124,12 @@ def _renamed(source: Source) -> str:
             dotted = f"{tokens[at - 2].text}.{token.text}" if before == "." and at > 1 else ""
             if dotted in members and (at < 3 or tokens[at - 3].text != "."):
                 edits.append(Edit(tokens[at - 2].start, token.end, members[dotted]))
-            elif token.text in builtins and before != "." and token.text not in made and tokens[0].text not in ("import", "from"):
+            elif (
+                token.text in builtins
+                and before != "."
+                and token.text not in made
+                and tokens[0].text not in ("import", "from")
+            ):
                 if tokens[min(at + 1, len(tokens) - 1)].text == "=" and at:
                     continue  # the name of an argument
                 edits.append(Edit(token.start, token.end, builtins[token.text]))
@@ -121,11 +147,23 @@ def _methods(source: Source) -> str:
             called = [one.text for one in tokens[at + 1 : at + 3]] == ["(", ")"]
             if before == "." and called and token.text in _OLDER_VIEWS:
                 edits.append(Edit(token.start, token.end, _OLDER_VIEWS[token.text]))
-            elif before == "." and called and token.text == "next" and (start := receiver(tokens, at - 1)) is not None:
+            elif (
+                before == "."
+                and called
+                and token.text == "next"
+                and (start := receiver(tokens, at - 1)) is not None
+            ):
                 edits.append(Edit(tokens[start].start, tokens[start].start, "next("))
                 edits.append(Edit(tokens[at - 1].start, tokens[at + 2].end, ")"))
-            elif before == "def" and token.text in ("__nonzero__", "next") and at + 2 < len(tokens) and tokens[at + 2].text == "self":
-                edits.append(Edit(token.start, token.end, "__bool__" if token.text != "next" else "__next__"))
+            elif (
+                before == "def"
+                and token.text in ("__nonzero__", "next")
+                and at + 2 < len(tokens)
+                and tokens[at + 2].text == "self"
+            ):
+                edits.append(
+                    Edit(token.start, token.end, "__bool__" if token.text != "next" else "__next__")
+                )
     return source.edited(edits)
 
 
@@ -134,10 +172,22 @@ def _membership(source: Source) -> str:
     for _ in range(_NESTED_MAX):
         edits, until = [], -1
         for tokens in _flat(source):
-            for at in [at for at, token in enumerate(tokens) if token.text == "has_key" and at > 1 and tokens[at - 1].text == "."][::-1]:
-                closing = matching(tokens, at + 1) if at + 1 < len(tokens) and tokens[at + 1].text == "(" else None
+            for at in [
+                at
+                for at, token in enumerate(tokens)
+                if token.text == "has_key" and at > 1 and tokens[at - 1].text == "."
+            ][::-1]:
+                closing = (
+                    matching(tokens, at + 1)
+                    if at + 1 < len(tokens) and tokens[at + 1].text == "("
+                    else None
+                )
                 start = receiver(tokens, at - 1) if closing else None
-                if closing is None or start is None or tokens[closing].end > until > tokens[start].start:
+                if (
+                    closing is None
+                    or start is None
+                    or tokens[closing].end > until > tokens[start].start
+                ):
                     continue
                 held = source.code[tokens[start].start : tokens[at - 1].start]
                 key = source.code[tokens[at + 1].end : tokens[closing].start]
@@ -151,7 +201,9 @@ def _membership(source: Source) -> str:
 
 
 def _lists(source: Source) -> str:
-    """`map(...)`, `d.keys()` and so on as lists, as they were, unless what takes them takes anything to go through."""
+    """`map(...)`, `d.keys()` and so on as lists, as they were, unless what takes them takes
+    anything to go through.
+    """
     edits = []
     made = bound(source)
     for tokens in _flat(source):
@@ -167,7 +219,10 @@ def _lists(source: Source) -> str:
             end = matching(tokens, at + 1)
             if start is None or end is None or _is_consumed(tokens, start, end):
                 continue
-            edits += [Edit(tokens[start].start, tokens[start].start, "list("), Edit(tokens[end].end, tokens[end].end, ")")]
+            edits += [
+                Edit(tokens[start].start, tokens[start].start, "list("),
+                Edit(tokens[end].end, tokens[end].end, ")"),
+            ]
     return source.edited(edits)
 
 
@@ -176,16 +231,25 @@ def _is_consumed(tokens: list[Token], start: int, end: int) -> bool:
     after = tokens[end + 1].text if end + 1 < len(tokens) else ""
     if before == "in" and after in (":", "", "]", ")", "}", "if", "for"):
         return True
-    return before == "(" and start > 1 and tokens[start - 2].text in _CONSUMERS and after in (")", ",")
+    return (
+        before == "(" and start > 1 and tokens[start - 2].text in _CONSUMERS and after in (")", ",")
+    )
 
 
 def _divided(source: Source, *, true_division: bool) -> str | None:
-    """With `//` where both sides are whole numbers; None where that cannot be told of some division, or of some rounding."""
+    """With `//` where both sides are whole numbers; None where that cannot be told of some
+    division, or of some rounding.
+    """
     edits = []
     kinds = _kinds(source)
     for tokens in _flat(source):
         for at, token in enumerate(tokens):
-            if token.text == "round" and at + 1 < len(tokens) and tokens[at + 1].text == "(" and at + 1 not in tokens.commas:
+            if (
+                token.text == "round"
+                and at + 1 < len(tokens)
+                and tokens[at + 1].text == "("
+                and at + 1 not in tokens.commas
+            ):
                 return None
             if token.text not in ("/", "/=") or true_division or not 0 < at < len(tokens) - 1:
                 continue
@@ -199,7 +263,9 @@ def _divided(source: Source, *, true_division: bool) -> str | None:
 
 
 def _kinds(source: Source) -> dict[str, str | None]:
-    """Names that are whole or floating numbers wherever they are given a value that can be seen; None for others."""
+    """Names that are whole or floating numbers wherever they are given a value that can be seen;
+    None for others.
+    """
     kinds: dict[str, str | None] = {}
     for tokens in _flat(source):
         words = [token.text for token in tokens]
@@ -208,9 +274,19 @@ def _kinds(source: Source) -> dict[str, str | None]:
         if given:
             kind = _kind_of(tokens[2:])
             kinds[given] = kind if kinds.get(given, kind) == kind else None
-        elif words[0] == "for" and len(words) > 4 and words[2] == "in" and words[3] in ("range", "xrange") and words[4] == "(":
+        elif (
+            words[0] == "for"
+            and len(words) > 4
+            and words[2] == "in"
+            and words[3] in ("range", "xrange")
+            and words[4] == "("
+        ):
             kinds[words[1]] = "whole" if kinds.get(words[1], "whole") == "whole" else None
-        elif len(words) > 2 and words[1] in ("+=", "-=", "*=", "//=", "%=") and _kind_of(tokens[2:]) == kinds.get(words[0], ""):
+        elif (
+            len(words) > 2
+            and words[1] in ("+=", "-=", "*=", "//=", "%=")
+            and _kind_of(tokens[2:]) == kinds.get(words[0], "")
+        ):
             continue
         else:
             kinds |= dict.fromkeys((token.text for token in _targets(tokens)), None)
@@ -220,11 +296,16 @@ def _kinds(source: Source) -> dict[str, str | None]:
 def _targets(tokens: list[Token]) -> Iterator[Token]:
     """Names to which this statement may give a value in some other way."""
     first = tokens[0].text
-    until = max((at for at, token in enumerate(tokens) if token.text.endswith("=") and token.kind == "op"), default=0)
+    until = max(
+        (at for at, token in enumerate(tokens) if token.text.endswith("=") and token.kind == "op"),
+        default=0,
+    )
     for at, token in enumerate(tokens):
         before = tokens[at - 1].text if at else ""
         if token.kind == "name" and (
-            at < until or first in ("def", "for", "with", "global", "import", "from") or before in ("for", "as", "lambda", ",")
+            at < until
+            or first in ("def", "for", "with", "global", "import", "from")
+            or before in ("for", "as", "lambda", ",")
         ):
             yield token
 
@@ -247,7 +328,10 @@ def _number(text: str) -> str:
 
 
 def _left(tokens: list[Token], at: int, kinds: dict[str, str | None]) -> str | None:
-    """What stands to the left of a division: of a chain of factors it is floating when one of them is."""
+    """What stands to the left of a division:
+
+    of a chain of factors it is floating when one of them is.
+    """
     found: list[str | None] = []
     while True:
         start = receiver(tokens, at + 1)
@@ -271,7 +355,9 @@ def _right(tokens: list[Token], at: int, kinds: dict[str, str | None]) -> str | 
     end = at
     if tokens[at].text in OPENERS:
         end = matching(tokens, at) or at
-    while end + 1 < len(tokens) and end - at <= _LINKS_MAX and tokens[end + 1].text in (".", "(", "["):
+    while (
+        end + 1 < len(tokens) and end - at <= _LINKS_MAX and tokens[end + 1].text in (".", "(", "[")
+    ):
         end = end + 2 if tokens[end + 1].text == "." else (matching(tokens, end + 1) or len(tokens))
     if end - at > _LINKS_MAX or (end + 1 < len(tokens) and tokens[end + 1].text == "**"):
         return None
@@ -282,8 +368,15 @@ def _operand(tokens: list[Token], kinds: dict[str, str | None]) -> str | None:
     if len(tokens) == 1 and tokens[0].kind == "name":
         return kinds.get(tokens[0].text)
     if tokens and tokens[0].text == "(" and matching(tokens, 0) == len(tokens) - 1:
-        inner = [token for token in tokens[1:-1] if token.kind in ("number", "name") or token.text not in ("+", "-", "*")]
-        parts = [_operand([token], kinds) if token.kind == "name" else _kind_of([token]) for token in inner]
+        inner = [
+            token
+            for token in tokens[1:-1]
+            if token.kind in ("number", "name") or token.text not in ("+", "-", "*")
+        ]
+        parts = [
+            _operand([token], kinds) if token.kind == "name" else _kind_of([token])
+            for token in inner
+        ]
         if parts and "float" in parts and len(parts) * 2 - 1 == len(tokens) - 2:
             return "float"
         return "whole" if parts and all(part == "whole" for part in parts) else None
@@ -293,7 +386,10 @@ def _operand(tokens: list[Token], kinds: dict[str, str | None]) -> str | None:
 
 
 def receiver(tokens: list[Token], at: int) -> int | None:
-    """Where the expression begins that ends before `at`: names, attributes, calls, subscripts. None when there is none."""
+    """Where the expression begins that ends before `at`:
+
+    names, attributes, calls, subscripts. None when there is none.
+    """
     index = at - 1
     for _ in range(_LINKS_MAX):
         if index < 0:
@@ -330,17 +426,37 @@ def bound(source: Source) -> set[str]:
         for at, token in enumerate(tokens):
             if token.kind != "name":
                 continue
-            before, after = tokens[at - 1].text if at else "", tokens[at + 1].text if at + 1 < len(tokens) else ""
-            given = after in ("=", ":=", ":") or (after.endswith("=") and after not in ("==", "!=", "<=", ">="))
-            listed = first in ("import", "from", "for", "def", "async") and before in ("import", ",", "(", "for", "lambda")
-            if listed or (before != "." and (given or before in ("def", "class", "as", "for", "global", "nonlocal", "*", "**"))):
+            before, after = (
+                tokens[at - 1].text if at else "",
+                tokens[at + 1].text if at + 1 < len(tokens) else "",
+            )
+            given = after in ("=", ":=", ":") or (
+                after.endswith("=") and after not in ("==", "!=", "<=", ">=")
+            )
+            listed = first in ("import", "from", "for", "def", "async") and before in (
+                "import",
+                ",",
+                "(",
+                "for",
+                "lambda",
+            )
+            if listed or (
+                before != "."
+                and (
+                    given
+                    or before in ("def", "class", "as", "for", "global", "nonlocal", "*", "**")
+                )
+            ):
                 made.add(token.text)
         made.update(_targets_of_many(tokens))
     return made
 
 
 def _targets_of_many(tokens: Tokens) -> Iterator[str]:
-    """Each of several names to be given values at once: `a, b = ...`, `for a, b in ...`, `lambda a, b: ...`."""
+    """Each of several names to be given values at once:
+
+    `a, b = ...`, `for a, b in ...`, `lambda a, b: ...`.
+    """
     given = False
     for at in range(len(tokens) - 1, -1, -1):
         token = tokens[at]
@@ -348,12 +464,20 @@ def _targets_of_many(tokens: Tokens) -> Iterator[str]:
             given = True
         elif token.kind != "name" and token.text not in (",", ")", "(", "*"):
             given = False
-        elif given and token.kind == "name" and (tokens[at + 1].text in (",", ")") or (at and tokens[at - 1].text in (",", "lambda"))):
+        elif (
+            given
+            and token.kind == "name"
+            and (
+                tokens[at + 1].text in (",", ")") or (at and tokens[at - 1].text in (",", "lambda"))
+            )
+        ):
             yield token.text
 
 
 def with_imports(source: Source, lines: list[str]) -> str:
-    """With these lines after the docstring, the first comments and what must come from `__future__`."""
+    """With these lines after the docstring, the first comments and what must come from
+    `__future__`.
+    """
     at = 0
     for token in source.tokens:  # a first line for the shell, a coding, a licence
         if token.kind not in ("comment", "newline", "space"):

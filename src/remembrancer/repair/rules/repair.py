@@ -14,11 +14,24 @@ from .source import Source, common, split_lines
 
 # What a program may end with that a rule can mend. All else is its own affair.
 _MENDABLE = frozenset(
-    {"SyntaxError", "IndentationError", "TabError", "NameError", "AttributeError", "ImportError", "ModuleNotFoundError", "TypeError"}
+    {
+        "SyntaxError",
+        "IndentationError",
+        "TabError",
+        "NameError",
+        "AttributeError",
+        "ImportError",
+        "ModuleNotFoundError",
+        "TypeError",
+    }
 )
-_COMPARED_LINES_MAX = 2_000  # of changed lines; more are shown as one change, as finding the least one takes their number squared
+# of changed lines; more are shown as one change, as finding the least one takes their number
+# squared
+_COMPARED_LINES_MAX = 2_000
 _LINE = re.compile(r"[^\n]*+\n|[^\n]++\Z")
-_PLACE = re.compile(r" \([^()]*, line \d+\)\Z")  # what the interpreter adds to the message of a SyntaxError
+_PLACE = re.compile(
+    r" \([^()]*, line \d+\)\Z"
+)  # what the interpreter adds to the message of a SyntaxError
 _CONTEXT = 3
 
 Family = tuple[str, Callable[[Source, Failure], str]]
@@ -63,12 +76,18 @@ NAMED: tuple[Family, ...] = (
 
 
 def proposals(code: str, failure: Failure) -> Iterator[Proposal]:
-    """What the program may have been meant to be, surest first; none for a failure that no rule mends, or that the program wanted."""
+    """What the program may have been meant to be, surest first; none for a failure that no rule
+    mends, or that the program wanted.
+    """
     if failure.type not in _MENDABLE:
         return
     source = Source(code)
     if failure.is_of_syntax:
-        families = (*PASTED, *INDENTED, *WRITTEN) if failure.type == "SyntaxError" else (*PASTED, *INDENTED)
+        families = (
+            (*PASTED, *INDENTED, *WRITTEN)
+            if failure.type == "SyntaxError"
+            else (*PASTED, *INDENTED)
+        )
     elif not _is_wanted(source, failure):
         web = (("chat text", pasted.buttons), ("web page", characters.entity_names))
         families = (*web, *NAMED)
@@ -82,10 +101,14 @@ def proposals(code: str, failure: Failure) -> Iterator[Proposal]:
             yield Proposal(name, proposed)
 
 
-def mend(code: str, failure: Failure, attempt: Callable[[Proposal], Trial | None]) -> Proposal | None:
-    """The program changed so that it ends well, and the names of all changes; None when no proposal and no row of them leads there.
+def mend(
+    code: str, failure: Failure, attempt: Callable[[Proposal], Trial | None]
+) -> Proposal | None:
+    """The program changed so that it ends well, and the names of all changes; None when no proposal
+    and no row of them leads there.
 
-    `attempt` runs a proposal; None from it means that no more may be run. At most REPAIR_RUNS_MAX are, and none twice.
+    `attempt` runs a proposal; None from it means that no more may be run. At most REPAIR_RUNS_MAX
+    are, and none twice.
     """
     tried = {code}
     left = limits.REPAIR_RUNS_MAX
@@ -118,13 +141,20 @@ def _is_wanted(source: Source, failure: Failure) -> bool:
 
 
 def _is_further(code: str, failed: Failure, changed: str, fails: Failure) -> bool:
-    """Whether it fails later than before: nearer to its end, or when it runs and no longer when it is read."""
+    """Whether it fails later than before:
+
+    nearer to its end, or when it runs and no longer when it is read.
+    """
     if failed.is_of_syntax != fails.is_of_syntax:
         return failed.is_of_syntax
     if not fails.is_of_syntax:
         return (failed.type, failed.message) != (fails.type, fails.message)
-    before, after = (len(split_lines(text)) - (one.line or 0) for text, one in ((code, failed), (changed, fails)))
-    return after < before or (after == before and _PLACE.sub("", failed.message) != _PLACE.sub("", fails.message))
+    before, after = (
+        len(split_lines(text)) - (one.line or 0) for text, one in ((code, failed), (changed, fails))
+    )
+    return after < before or (
+        after == before and _PLACE.sub("", failed.message) != _PLACE.sub("", fails.message)
+    )
 
 
 def diff(before: str, after: str) -> str:
@@ -135,13 +165,30 @@ def diff(before: str, after: str) -> str:
     if max(len(old), len(new)) - first - last <= _COMPARED_LINES_MAX:
         head = max(0, first - _CONTEXT)
         tail = max(0, last - _CONTEXT)
-        lines = list(difflib.unified_diff(old[head : len(old) - tail], new[head : len(new) - tail], "before", "after", n=_CONTEXT))
+        lines = list(
+            difflib.unified_diff(
+                old[head : len(old) - tail],
+                new[head : len(new) - tail],
+                "before",
+                "after",
+                n=_CONTEXT,
+            )
+        )
         shown = [_moved(line, head) if line.startswith("@@ ") else line for line in lines]
     else:
         start, until, until_new = first + 1, len(old) - last, len(new) - last
-        shown = ["--- before\n", "+++ after\n", f"@@ -{start},{until - first} +{start},{until_new - first} @@\n"]
-        shown += [*(f"-{line}" for line in old[first:until]), *(f"+{line}" for line in new[first:until_new])]
-    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in shown)
+        shown = [
+            "--- before\n",
+            "+++ after\n",
+            f"@@ -{start},{until - first} +{start},{until_new - first} @@\n",
+        ]
+        shown += [
+            *(f"-{line}" for line in old[first:until]),
+            *(f"+{line}" for line in new[first:until_new]),
+        ]
+    return "".join(
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in shown
+    )
 
 
 def _moved(heading: str, lines: int) -> str:

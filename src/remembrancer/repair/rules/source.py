@@ -1,4 +1,6 @@
-"""A program's text as tokens, read so that no text is refused and each character is looked at a bounded number of times."""
+"""A program's text as tokens, read so that no text is refused and each character is looked at a
+bounded number of times.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,42 @@ from typing import NamedTuple
 
 OPENERS = {"(": ")", "[": "]", "{": "}"}
 CLOSERS = frozenset(OPENERS.values())
-HEADERS = frozenset({"if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally", "with", "async"})
-# Words that begin a line but cannot stand at the beginning of one within brackets: an earlier bracket was left open.
+HEADERS = frozenset(
+    {
+        "if",
+        "elif",
+        "else",
+        "for",
+        "while",
+        "def",
+        "class",
+        "try",
+        "except",
+        "finally",
+        "with",
+        "async",
+    }
+)
+# Words that begin a line but cannot stand at the beginning of one within brackets: an earlier
+# bracket was left open.
 _NEVER_INSIDE = frozenset(
-    {"def", "class", "import", "return", "while", "try", "except", "finally", "raise", "del", "pass", "break", "continue", "elif", "with"}
+    {
+        "def",
+        "class",
+        "import",
+        "return",
+        "while",
+        "try",
+        "except",
+        "finally",
+        "raise",
+        "del",
+        "pass",
+        "break",
+        "continue",
+        "elif",
+        "with",
+    }
 )
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n|\Z)")
 _TOKEN = re.compile(
@@ -35,9 +69,11 @@ _TRIPLE_ENDS = {
 
 
 class Token(NamedTuple):
-    """`kind` is space, newline, comment, string, name, number or op; `start` a place in the text; `line` counts from 1.
+    """`kind` is space, newline, comment, string, name, number or op; `start` a place in the text;
+    `line` counts from 1.
 
-    A string that does not end has all the text up to the end of its line (of the program, with three quotes); `ends` tells.
+    A string that does not end has all the text up to the end of its line (of the program, with
+    three quotes); `ends` tells.
     """
 
     kind: str
@@ -59,16 +95,22 @@ class Token(NamedTuple):
 
 
 class Tokens(list[Token]):
-    """Tokens of one statement; who asks for the partners of its brackets has them in one pass, however deep they nest."""
+    """Tokens of one statement; who asks for the partners of its brackets has them in one pass,
+    however deep they nest.
+    """
 
     @cached_property
     def pairs(self) -> dict[int, int]:
-        """From the index of each bracket to that of its partner, both ways; brackets that have none are left out."""
+        """From the index of each bracket to that of its partner, both ways; brackets that have none
+        are left out.
+        """
         return self._brackets[0]
 
     @cached_property
     def commas(self) -> dict[int, int]:
-        """From the index of each opening bracket to the number of commas right inside it; those without any are left out."""
+        """From the index of each opening bracket to the number of commas right inside it; those
+        without any are left out.
+        """
         return self._brackets[1]
 
     @cached_property
@@ -89,7 +131,10 @@ class Tokens(list[Token]):
 
 
 class Statement(NamedTuple):
-    """A logical line: its tokens without spaces and comments, never empty; `indent` is the white space before it."""
+    """A logical line:
+
+    its tokens without spaces and comments, never empty; `indent` is the white space before it.
+    """
 
     tokens: Tokens
     indent: str
@@ -131,7 +176,11 @@ class Source:
 
     @cached_property
     def statements(self) -> list[Statement]:
-        """Logical lines. A bracket that is never closed ends where a line begins with a word that no bracket can hold."""
+        """Logical lines.
+
+        A bracket that is never closed ends where a line begins with a word that no bracket can
+        hold.
+        """
         return list(_statements(self.tokens))
 
     @cached_property
@@ -146,10 +195,16 @@ class Source:
             if statement.line > line:
                 break
             found = statement
-        return found if found and line <= found.tokens[-1].line + found.tokens[-1].text.count("\n") else None
+        return (
+            found
+            if found and line <= found.tokens[-1].line + found.tokens[-1].text.count("\n")
+            else None
+        )
 
     def edited(self, edits: Iterable[Edit]) -> str:
-        """The text with these edits, which must not overlap; of insertions at one place the first comes first."""
+        """The text with these edits, which must not overlap; of insertions at one place the first
+        comes first.
+        """
         parts, at = [], 0
         for edit in sorted(edits, key=lambda one: one[:2]):
             parts += [self.code[at : edit.start], edit.text]
@@ -158,7 +213,9 @@ class Source:
 
 
 def split_lines(code: str) -> list[str]:
-    """Lines as the interpreter counts them (not at the form feeds and separators of `str.splitlines`), each with its end."""
+    """Lines as the interpreter counts them (not at the form feeds and separators of
+    `str.splitlines`), each with its end.
+    """
     return [line for line in _LINE.findall(code) if line]
 
 

@@ -1,4 +1,7 @@
-"""The indexes of the spaces in use, within a budget of memory: the least lately used one goes first."""
+"""The indexes of the spaces in use, within a budget of memory:
+
+the least lately used one goes first.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,9 @@ from collections.abc import Callable, Hashable, Sequence
 
 from .space_index import SpaceIndex, View
 
-_ERASED_ONE_BY_ONE_MAX = 256  # each costs a copy of the marks; beyond this, reading all of the space again is cheaper
+_ERASED_ONE_BY_ONE_MAX = (
+    256  # each costs a copy of the marks; beyond this, reading all of the space again is cheaper
+)
 
 _WANTED_MAX = 100  # more are asked for again
 
@@ -27,7 +32,9 @@ class Shelf:
         self.is_wanted = threading.Event()
 
     def take(self, space: Hashable) -> SpaceIndex:
-        """The index of a space, empty when it was not here; whoever takes it brings it up to date under its lock."""
+        """The index of a space, empty when it was not here; whoever takes it brings it up to date
+        under its lock.
+        """
         with self._lock:
             index = self._indexes.get(space)
             if index is None:
@@ -36,13 +43,18 @@ class Shelf:
             return index
 
     def holds(self, space: Hashable, *, revision: int, end: int, within: int) -> bool:
-        """Whether the index of a space is here and lacks at most `within` of the events before `end`: no lock is waited for."""
+        """Whether the index of a space is here and lacks at most `within` of the events before
+        `end`: no lock is waited for.
+        """
         with self._lock:
             index = self._indexes.get(space)
         return index is not None and index.revision >= revision and index.next_event + within >= end
 
-    def view(self, space: Hashable, *, revision: int, end: int, fill: Callable[[SpaceIndex], None]) -> View:
-        """The index of a space brought up to date: `fill` takes in what is missing before number `end`.
+    def view(
+        self, space: Hashable, *, revision: int, end: int, fill: Callable[[SpaceIndex], None]
+    ) -> View:
+        """The index of a space brought up to date: `fill` takes in what is missing before number
+        `end`.
 
         It is read anew when `revision` went up: then something that it holds has changed.
         """
@@ -59,7 +71,8 @@ class Shelf:
     def erase(self, space: Hashable, events: Sequence[int], *, revision: int) -> None:
         """Take events out of the index of a space, which erasing them brought to `revision`.
 
-        An index that is further behind than that one step, or not here, is left to be read anew; so is one that loses many.
+        An index that is further behind than that one step, or not here, is left to be read anew; so
+        is one that loses many.
         """
         if len(events) > _ERASED_ONE_BY_ONE_MAX:
             return
@@ -75,7 +88,9 @@ class Shelf:
                 index.revision = revision
 
     def weigh(self, space: Hashable, index: SpaceIndex) -> None:
-        """Count anew what an index takes after it changed, and let go of others when the budget is spent."""
+        """Count anew what an index takes after it changed, and let go of others when the budget is
+        spent.
+        """
         with self._lock:
             if self._indexes.get(space) is not index:
                 return
@@ -87,7 +102,9 @@ class Shelf:
                 self._total -= self._sizes.pop(oldest, 0)
 
     def want(self, wanted: Hashable) -> None:
-        """Note what whoever reads in the background needs to know of a space whose index was asked for and is not here."""
+        """Note what whoever reads in the background needs to know of a space whose index was asked
+        for and is not here.
+        """
         with self._lock:
             if len(self._wanted) < _WANTED_MAX:
                 self._wanted[wanted] = None

@@ -1,7 +1,8 @@
 """Parts of events as bytes in a row, and rows of bytes as arrays.
 
-One event: version, number of parts (2 bytes) and of terms (4 bytes), a head for each part, then all terms (4 bytes each),
-then how often each occurs (1 byte each). Little-endian everywhere, so that a data folder can move between machines.
+One event: version, number of parts (2 bytes) and of terms (4 bytes), a head for each part, then all
+terms (4 bytes each), then how often each occurs (1 byte each). Little-endian everywhere, so that a
+data folder can move between machines.
 """
 
 from __future__ import annotations
@@ -15,18 +16,32 @@ import numpy.typing as npt
 
 from ..text.analysis import COUNT_MAX, Part
 
-VERSION = 2  # of the bytes and of the analysis behind them: words of another one are built anew, in the background
+# of the bytes and of the analysis behind them: words of another one are built anew, in the
+# background
+VERSION = 2
 READABLE = (1, 2)  # versions whose bytes serve until then
 HEAD = np.dtype(
-    [("side", "u1"), ("language", "u1"), ("flags", "u1"), ("spare", "u1"), ("speaker", "<u4"), ("length", "<u4"), ("terms", "<u4")]
+    [
+        ("side", "u1"),
+        ("language", "u1"),
+        ("flags", "u1"),
+        ("spare", "u1"),
+        ("speaker", "<u4"),
+        ("length", "<u4"),
+        ("terms", "<u4"),
+    ]
 )
 _START = np.dtype([("version", "u1"), ("spare", "u1"), ("parts", "<u2"), ("terms", "<u4")])
 Array = npt.NDArray[Any]
-Coded: TypeAlias = tuple[int, int, int, bytes, bytes | None]  # number within the space, session, occurred_ms, words, vectors
+Coded: TypeAlias = tuple[
+    int, int, int, bytes, bytes | None
+]  # number within the space, session, occurred_ms, words, vectors
 
 
 class WordsDamaged(ValueError):
-    """The bytes of a row are not what this version writes; the row's words must be built anew from its text."""
+    """The bytes of a row are not what this version writes; the row's words must be built anew from
+    its text.
+    """
 
 
 def pack(parts: Sequence[Part]) -> bytes:
@@ -36,7 +51,9 @@ def pack(parts: Sequence[Part]) -> bytes:
         head["side"], head["language"], head["flags"] = part.side, part.language, part.flags
         head["speaker"], head["length"], head["terms"] = part.speaker, part.length, len(part.terms)
     terms = np.array([term for part in parts for term in part.terms], "<u4")
-    counts = np.array([min(count, COUNT_MAX) for part in parts for count in part.terms.values()], "u1")
+    counts = np.array(
+        [min(count, COUNT_MAX) for part in parts for count in part.terms.values()], "u1"
+    )
     start = np.array([(VERSION, 0, len(parts), len(terms))], _START)
     return start.tobytes() + heads.tobytes() + terms.tobytes() + counts.tobytes()
 
@@ -59,7 +76,10 @@ class Batch:
 
 
 def unpack(rows: Sequence[Coded], dimensions: int) -> Batch:
-    """Rows (event number, session, occurred_ms, words, vectors or None) as arrays. Raises WordsDamaged."""
+    """Rows (event number, session, occurred_ms, words, vectors or None) as arrays.
+
+    Raises WordsDamaged.
+    """
     events, sessions, times, words, coded = zip(*rows, strict=True) if rows else ((),) * 5
     parts, postings = _sizes(words)
     firsts = _START.itemsize + HEAD.itemsize * parts
@@ -72,7 +92,10 @@ def unpack(rows: Sequence[Coded], dimensions: int) -> Batch:
     if (ends[np.cumsum(parts)] != np.cumsum(postings)).any():
         raise WordsDamaged("the heads of an event's parts do not add up to its terms")
     sizes = (parts * dimensions).tolist()
-    vectors = [one if one is not None and len(one) == size else bytes(size) for one, size in zip(coded, sizes, strict=True)]
+    vectors = [
+        one if one is not None and len(one) == size else bytes(size)
+        for one, size in zip(coded, sizes, strict=True)
+    ]
     return Batch(
         event=np.repeat(np.array(events, "i8"), parts),
         session=np.repeat(np.array(sessions, "i8"), parts),
@@ -103,6 +126,9 @@ def _sizes(words: Sequence[bytes]) -> tuple[Array, Array]:
 
 
 def quantised(vectors: npt.NDArray[np.float32]) -> Array:
-    """Unit vectors as int8, each stretched to the full range: direction is kept within about 0.002 of cosine."""
+    """Unit vectors as int8, each stretched to the full range:
+
+    direction is kept within about 0.002 of cosine.
+    """
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
     return np.rint(vectors * (127 / np.where(largest > 0, largest, 1))).astype("i1")

@@ -1,4 +1,7 @@
-"""What search derives from texts before they are kept: their words and their vectors, made together in one batch."""
+"""What search derives from texts before they are kept:
+
+their words and their vectors, made together in one batch.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +12,17 @@ from ..embedder import Embedder
 from ..text.analysis import SUSPECT, Part, take_apart
 from .encoding import VERSION, Batch, Coded, WordsDamaged, pack, quantised, unpack
 
-INSTRUCTION_LIKE = "instruction_like"  # a flag: it seems to give orders to its reader (screening.py)
+INSTRUCTION_LIKE = (
+    "instruction_like"  # a flag: it seems to give orders to its reader (screening.py)
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What is to be found again: two sides, such as a question and its answer, and the time they belong to (ms since 1970, UTC)."""
+    """What is to be found again:
+
+    two sides, such as a question and its answer, and the time they belong to (ms since 1970, UTC).
+    """
 
     query: str
     response: str
@@ -24,7 +32,10 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Derived:
-    """What search needs of it. Made before the transaction: the model is slow and the write lock is not ours to hold."""
+    """What search needs of it.
+
+    Made before the transaction: the model is slow and the write lock is not ours to hold.
+    """
 
     words: bytes
     vectors: bytes | None
@@ -34,15 +45,24 @@ class Derived:
 
 def derive(embedder: Embedder, turns: Sequence[Said]) -> list[Derived]:
     """Words and vectors of turns, embedded together. Raises what the embedder raises."""
-    apart = [take_apart(query=t.query, response=t.response, topic=t.topic, occurred_ms=t.occurred_ms) for t in turns]
+    apart = [
+        take_apart(query=t.query, response=t.response, topic=t.topic, occurred_ms=t.occurred_ms)
+        for t in turns
+    ]
     by = derived_by(embedder)
     if not embedder.dimensions:
-        return [Derived(words=pack(parts), vectors=None, by=by, flags=_flags(parts)) for parts in apart]
+        return [
+            Derived(words=pack(parts), vectors=None, by=by, flags=_flags(parts)) for parts in apart
+        ]
     vectors = quantised(embedder.encode([part.text for parts in apart for part in parts]))
     found, start = [], 0
     for parts in apart:
         end = start + len(parts)
-        found.append(Derived(words=pack(parts), vectors=vectors[start:end].tobytes(), by=by, flags=_flags(parts)))
+        found.append(
+            Derived(
+                words=pack(parts), vectors=vectors[start:end].tobytes(), by=by, flags=_flags(parts)
+            )
+        )
         start = end
     return found
 
@@ -52,7 +72,9 @@ def _flags(parts: Sequence[Part]) -> tuple[str, ...]:
 
 
 def unpack_mended(rows: Sequence[Coded], dimensions: int, said: Callable[[int], Said]) -> Batch:
-    """Rows as arrays, as `unpack`; words that are damaged, or of another version, are made anew from what was `said` (by number)."""
+    """Rows as arrays, as `unpack`; words that are damaged, or of another version, are made anew
+    from what was `said` (by number).
+    """
     try:
         return unpack(rows, dimensions)
     except WordsDamaged:
@@ -64,7 +86,14 @@ def _mended(row: Coded, dimensions: int, said: Callable[[int], Said]) -> Coded:
         unpack([row], dimensions)
     except WordsDamaged:
         told = said(row[0])  # the text is the truth
-        words = pack(take_apart(query=told.query, response=told.response, topic=told.topic, occurred_ms=told.occurred_ms))
+        words = pack(
+            take_apart(
+                query=told.query,
+                response=told.response,
+                topic=told.topic,
+                occurred_ms=told.occurred_ms,
+            )
+        )
         return (*row[:3], words, row[4])
     return row
 

@@ -1,4 +1,7 @@
-"""Which parts hold a term, and how often: sealed runs sorted by term, and a short unsorted tail for what is new."""
+"""Which parts hold a term, and how often:
+
+sealed runs sorted by term, and a short unsorted tail for what is new.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +42,25 @@ def sealed(terms: Array, parts: Array, counts: Array) -> Run:
     """Sort postings (in the order of their parts) into a run."""
     order = np.argsort(terms, kind="stable")
     terms = terms[order]
-    firsts = np.flatnonzero(np.r_[True, terms[1:] != terms[:-1]]) if len(terms) else np.zeros(0, "i8")
-    return Run(terms[firsts], np.r_[firsts, len(terms)].astype("i8"), parts[order].astype("u4"), counts[order].astype("u1"))
+    firsts = (
+        np.flatnonzero(np.r_[True, terms[1:] != terms[:-1]]) if len(terms) else np.zeros(0, "i8")
+    )
+    return Run(
+        terms[firsts],
+        np.r_[firsts, len(terms)].astype("i8"),
+        parts[order].astype("u4"),
+        counts[order].astype("u1"),
+    )
 
 
 def merged(runs: Sequence[Run]) -> Run:
     """One run of several whose parts follow each other."""
     terms = np.concatenate([np.repeat(run.terms, np.diff(run.starts)) for run in runs])
-    return sealed(terms, np.concatenate([run.parts for run in runs]), np.concatenate([run.counts for run in runs]))
+    return sealed(
+        terms,
+        np.concatenate([run.parts for run in runs]),
+        np.concatenate([run.counts for run in runs]),
+    )
 
 
 @dataclass(frozen=True, slots=True)

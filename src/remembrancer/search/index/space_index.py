@@ -1,7 +1,9 @@
-"""The search index of one space, held as arrays: columns of its parts, their vectors, their postings.
+"""The search index of one space, held as arrays: columns of its parts, their vectors, their
+postings.
 
-It is derived from rows and only ever grows at its end; an erased event is marked, not moved. Searches work on a
-`View`, which nothing changes afterwards, so that they need no lock while new events come in.
+It is derived from rows and only ever grows at its end; an erased event is marked, not moved.
+Searches work on a `View`, which nothing changes afterwards, so that they need no lock while new
+events come in.
 """
 
 from __future__ import annotations
@@ -19,10 +21,16 @@ from .postings import EMPTY, Run, Tail, merged, sealed
 
 Array = npt.NDArray[Any]
 
-TAIL_POSTINGS_MAX = 1 << 16  # looked through for each word of a query: 65,536 take about 20 microseconds
-RUNS_PER_TIER = 4  # so many runs of about one size become one: a word is looked up in few runs, a posting moved few times
+TAIL_POSTINGS_MAX = (
+    1 << 16
+)  # looked through for each word of a query: 65,536 take about 20 microseconds
+# so many runs of about one size become one: a word is looked up in few runs, a posting moved few
+# times
+RUNS_PER_TIER = 4
 LOOKED_UP_MAX = 256  # terms whose postings a view keeps at hand
-LENGTH_SPREAD_MIN = 0.1  # where all parts are as long as each other, a word more or less must not decide
+LENGTH_SPREAD_MIN = (
+    0.1  # where all parts are as long as each other, a word more or less must not decide
+)
 NONE = -1  # no neighbour
 
 _COLUMNS: dict[str, str] = {
@@ -56,7 +64,9 @@ class View:
     log_length: tuple[float, float]  # mean and standard deviation of log(1 + length)
     languages: tuple[int, ...]  # numbers of the languages seen, most frequent first
     speakers: frozenset[int]
-    frequencies: Mapping[int, int] | None = None  # parts of the space by term, where the view has some of its parts only
+    frequencies: Mapping[int, int] | None = (
+        None  # parts of the space by term, where the view has some of its parts only
+    )
     looked_up: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, column: str) -> Array:
@@ -72,7 +82,9 @@ class View:
 
     def frequency(self, term: int) -> int:
         """How many parts of the space hold a term."""
-        return len(self.find(term)[0]) if self.frequencies is None else self.frequencies.get(term, 0)
+        return (
+            len(self.find(term)[0]) if self.frequencies is None else self.frequencies.get(term, 0)
+        )
 
     def _find(self, term: int) -> tuple[Array, Array]:
         found = [run.find(term) for run in self.runs] + [self.tail.find(term)]
@@ -89,7 +101,9 @@ class SpaceIndex:
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
-        self.revision = 0  # of the space's rows when they were read; kept by whoever fills the index
+        self.revision = (
+            0  # of the space's rows when they were read; kept by whoever fills the index
+        )
         self.lock = threading.Lock()  # held by whoever changes the index
         self.clear()
 
@@ -104,12 +118,17 @@ class SpaceIndex:
         self._vector_tail = np.zeros((0, dimensions), "i1")
         self._vector_tail_used = 0
         self._runs: list[Run] = []
-        self._tail = {"terms": np.zeros(0, "u4"), "parts": np.zeros(0, "u4"), "counts": np.zeros(0, "u1")}
+        self._tail = {
+            "terms": np.zeros(0, "u4"),
+            "parts": np.zeros(0, "u4"),
+            "counts": np.zeros(0, "u1"),
+        }
         self._tail_used = 0
         self._last_of_session: dict[int, int] = {}
         self._languages = np.zeros(256, "i8")
         self._speakers: set[int] = set()
-        # Running sums over the parts alive, so that a view after one more event costs no walk through all of them.
+        # Running sums over the parts alive, so that a view after one more event costs no walk
+        # through all of them.
         self._events = self._parts = self._words = 0
         self._logs = self._squares = 0.0
         self._view: View | None = None
@@ -152,7 +171,13 @@ class SpaceIndex:
     @property
     def nbytes(self) -> int:
         """Memory the index takes, mapped files included."""
-        arrays = [*self._columns.values(), self._alive, *self._vectors, self._vector_tail, *self._tail.values()]
+        arrays = [
+            *self._columns.values(),
+            self._alive,
+            *self._vectors,
+            self._vector_tail,
+            *self._tail.values(),
+        ]
         return sum(array.nbytes for array in arrays) + sum(run.nbytes for run in self._runs)
 
     def view(self) -> View:
@@ -162,7 +187,11 @@ class SpaceIndex:
         return self._view
 
     def _make_view(self) -> View:
-        tail = Tail(*(array[: self._tail_used] for array in self._tail.values())) if self._tail_used else EMPTY
+        tail = (
+            Tail(*(array[: self._tail_used] for array in self._tail.values()))
+            if self._tail_used
+            else EMPTY
+        )
         vectors = tuple(self._vectors)
         if self._vector_tail_used:
             vectors = (*vectors, self._vector_tail[: self._vector_tail_used])
@@ -237,7 +266,9 @@ class SpaceIndex:
             self._tail_used = 0
             return
         if end > len(self._tail["terms"]):
-            self._tail = {name: _grown(array, max(1024, end + end // 2)) for name, array in self._tail.items()}
+            self._tail = {
+                name: _grown(array, max(1024, end + end // 2)) for name, array in self._tail.items()
+            }
         for name, values in new.items():
             self._tail[name][used:end] = values
         self._tail_used = end

@@ -1,7 +1,9 @@
-"""Text to terms: events are taken apart into parts with their words, questions into words with their variants.
+"""Text to terms: events are taken apart into parts with their words, questions into words with
+their variants.
 
-A term is the CRC-32 of a normalised, stemmed word: 4 bytes, the same on every machine. Two of a space's words share
-a term about once in 40,000 words; then one finds the other's events too, which ranking bears.
+A term is the CRC-32 of a normalised, stemmed word: 4 bytes, the same on every machine. Two of a
+space's words share a term about once in 40,000 words; then one finds the other's events too, which
+ranking bears.
 """
 
 from __future__ import annotations
@@ -20,17 +22,26 @@ from .passages import passages
 from .screening import instruction_like
 
 QUERY, RESPONSE = 0, 1  # the sides of an event
-QUESTION, TIME, SUSPECT = 1, 2, 4  # flags of a part: it asks something; it speaks of a time; it seems to give orders to its reader
+QUESTION, TIME, SUSPECT = (
+    1,
+    2,
+    4,
+)  # flags of a part: it asks something; it speaks of a time; it seems to give orders to its reader
 COUNT_MAX = 255  # how often a word counts in one part: it is kept in one byte
 COMPOUND_CHARACTERS_MIN = 10  # a shorter word is not taken for a compound
 PIECE_CHARACTERS_MIN = 4  # the shortest piece of a compound
 PIECE_WEIGHT = 0.5  # a piece of a compound says less than the word itself
 
 # Marks that stand inside words (vowel signs, accents), up to the last plane that has any.
-_COMBINING = "".join(chr(c) for c in range(0x300, 0x1F000) if unicodedata.category(chr(c)) in ("Mn", "Mc"))
+_COMBINING = "".join(
+    chr(c) for c in range(0x300, 0x1F000) if unicodedata.category(chr(c)) in ("Mn", "Mc")
+)
 _WORD = re.compile(rf"[^\W_]+(?:[{_COMBINING}]+[^\W_]*)*")
-# Writing without spaces between words: Han, kana, Thai, Lao, Khmer, Burmese. Hangul has spaces, but its words carry endings.
-_UNSPACED = re.compile("[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff\u3040-\u30ff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+")
+# Writing without spaces between words: Han, kana, Thai, Lao, Khmer, Burmese. Hangul has spaces, but
+# its words carry endings.
+_UNSPACED = re.compile(
+    "[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff\u3040-\u30ff\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]+"
+)
 _HANGUL = re.compile("[\uac00-\ud7af]+")
 _SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’\-]{0,30}(?: [^\W\d_][\w.'’\-]{0,30}){0,2}): +(?=\S)")
 _ASKS = re.compile(r"[?？؟;]\W*$")
@@ -89,11 +100,16 @@ def term(word: str) -> int:
 def take_apart(*, query: str, response: str, topic: str | None, occurred_ms: int) -> list[Part]:
     """The parts of an event, in the order they were said; at least one.
 
-    The indexed words carry the date and the topic; the text to embed carries the speaker only: a date in it would
-    pull all events of a day together.
+    The indexed words carry the date and the topic; the text to embed carries the speaker only: a
+    date in it would pull all events of a day together.
     """
     when = datetime.fromtimestamp(occurred_ms / 1000, UTC)
-    parts = [part for side, text in ((QUERY, query), (RESPONSE, response)) if text.strip() for part in _parts(side, text, when)]
+    parts = [
+        part
+        for side, text in ((QUERY, query), (RESPONSE, response))
+        if text.strip()
+        for part in _parts(side, text, when)
+    ]
     parts = parts or [Part(QUERY, BY_CODE[FALLBACK].number, 0, 0, 0, {}, "")]
     if topic:
         language = LANGUAGES[parts[0].language]
@@ -117,15 +133,31 @@ def _parts(side: int, text: str, when: datetime) -> Iterator[Part]:
         for date_term in (term(str(when.day)), term(_month_word(when.month)), term(str(when.year))):
             found[date_term] += 1
         length += 3
-        speaks_of_time = any(word in language.time or word.isdigit() for word in spoken) or _speaks_of_time(passage, language)
-        flags = (QUESTION if _ASKS.search(passage) else 0) | (TIME if speaks_of_time else 0) | (SUSPECT if instruction_like(passage) else 0)
+        speaks_of_time = any(
+            word in language.time or word.isdigit() for word in spoken
+        ) or _speaks_of_time(passage, language)
+        flags = (
+            (QUESTION if _ASKS.search(passage) else 0)
+            | (TIME if speaks_of_time else 0)
+            | (SUSPECT if instruction_like(passage) else 0)
+        )
         embedded = f"{named[1]}: {passage}" if place and named else passage
-        yield Part(side, language.number, flags, term(" ".join(speaker)) if speaker else 0, length, dict(found), embedded.strip())
+        yield Part(
+            side,
+            language.number,
+            flags,
+            term(" ".join(speaker)) if speaker else 0,
+            length,
+            dict(found),
+            embedded.strip(),
+        )
 
 
 def _speaks_of_time(passage: str, language: Language) -> bool:
     """Whether a word of time stands in a text whose words are not spaced."""
-    return bool(_UNSPACED.search(passage) or _HANGUL.search(passage)) and any(word in passage for word in language.time)
+    return bool(_UNSPACED.search(passage) or _HANGUL.search(passage)) and any(
+        word in passage for word in language.time
+    )
 
 
 def _month_word(month: int) -> str:
@@ -133,7 +165,10 @@ def _month_word(month: int) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, normalised, in order. Marks inside a word (Hindi vowel signs) do not end it."""
+    """The words of a text, normalised, in order.
+
+    Marks inside a word (Hindi vowel signs) do not end it.
+    """
     return _WORD.findall(normal(text))
 
 
@@ -158,12 +193,18 @@ def _terms(word: str, number: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
             return tuple(map(term, _pairs(word))), ()
         if _HANGUL.search(word):
             return (term(word),), tuple(map(term, _pairs(word))) if len(word) > 1 else ()
-    pieces = {term(f"+{piece}") for piece in _pieces(word, number)} if LANGUAGES[number].compounds else ()
+    pieces = (
+        {term(f"+{piece}") for piece in _pieces(word, number)}
+        if LANGUAGES[number].compounds
+        else ()
+    )
     return (term(stem(word, number)),), tuple(pieces)
 
 
 def _pairs(word: str) -> list[str]:
-    """Characters two by two where words are not spaced, whole words where they are; a lone character stays alone."""
+    """Characters two by two where words are not spaced, whole words where they are; a lone
+    character stays alone.
+    """
     found: list[str] = []
     rest = 0
     for run in _UNSPACED.finditer(word) if not _HANGUL.search(word) else _HANGUL.finditer(word):
@@ -175,7 +216,10 @@ def _pairs(word: str) -> list[str]:
 
 
 def _pieces(word: str, number: int) -> set[str]:
-    """Stems of what a long word may begin or end with: German writes Vertragsverlängerung for the Verlängerung of a Vertrag."""
+    """Stems of what a long word may begin or end with:
+
+    German writes Vertragsverlängerung for the Verlängerung of a Vertrag.
+    """
     if len(word) < COMPOUND_CHARACTERS_MIN or not word.isalpha():
         return set()
     cuts = range(PIECE_CHARACTERS_MIN, len(word) - PIECE_CHARACTERS_MIN + 1)
@@ -183,7 +227,9 @@ def _pieces(word: str, number: int) -> set[str]:
 
 
 def ask(text: str, languages: Sequence[int] = ()) -> Question:
-    """Take a question apart; `languages` are the numbers of those the space holds, so that its stems are tried too."""
+    """Take a question apart; `languages` are the numbers of those the space holds, so that its
+    stems are tried too.
+    """
     spoken = words(text)
     own = detect(spoken, text)
     tried = [own, *(LANGUAGES[n] for n in languages if n != own.number)]
@@ -195,7 +241,11 @@ def ask(text: str, languages: Sequence[int] = ()) -> Question:
         else:
             found.append(_word(word, match[0], tried, own))
     compact = normal(text)
-    asks_when = any(w in spoken or (not w.isascii() and w in compact) for language in tried for w in language.when)
+    asks_when = any(
+        w in spoken or (not w.isascii() and w in compact)
+        for language in tried
+        for w in language.when
+    )
     return Question(text, tuple(found), asks_when, _moment(spoken, text, tried))
 
 
@@ -210,7 +260,11 @@ def _word(word: str, typed: str, tried: Sequence[Language], own: Language) -> Wo
     else:
         for language in tried:
             if language.compounds:
-                terms |= {term(f"+{stem(word, language.number)}"): PIECE_WEIGHT} if len(word) >= PIECE_CHARACTERS_MIN else {}
+                terms |= (
+                    {term(f"+{stem(word, language.number)}"): PIECE_WEIGHT}
+                    if len(word) >= PIECE_CHARACTERS_MIN
+                    else {}
+                )
                 terms |= {term(piece): PIECE_WEIGHT for piece in _pieces(word, language.number)}
         terms |= {term(stem(word, language.number)): 1.0 for language in tried}
     month = next((language.months[word] for language in tried if word in language.months), None)
@@ -223,27 +277,48 @@ def _moment(spoken: Sequence[str], text: str, tried: Sequence[Language]) -> Mome
     """The time a question names, if it names a month or a full date."""
     if iso := _ISO_DATE.search(text):
         month = int(iso[2])
-        return Moment(int(iso[1]), month, int(iso[3]) if iso[3] else None) if 1 <= month <= 12 else None
+        return (
+            Moment(int(iso[1]), month, int(iso[3]) if iso[3] else None)
+            if 1 <= month <= 12
+            else None
+        )
     year = next((int(word) for word in spoken if _YEAR.fullmatch(word)), None)
     for place, word in enumerate(spoken):
         near = [spoken[i] for i in (place - 1, place + 1, place - 2) if 0 <= i < len(spoken)]
-        days = [int(day[1]) for other in near if (day := _DAY.fullmatch(other)) and 1 <= int(day[1]) <= 31]
-        # A month of a language that nothing else speaks for counts beside a number only: "mars" is a planet, too.
+        days = [
+            int(day[1])
+            for other in near
+            if (day := _DAY.fullmatch(other)) and 1 <= int(day[1]) <= 31
+        ]
+        # A month of a language that nothing else speaks for counts beside a number only: "mars" is
+        # a planet, too.
         known = LANGUAGES if days else tried
         month = next((language.months[word] for language in known if word in language.months), 0)
         if month and not (word == "may" and "May" not in text):
             return Moment(year, month, next(iter(days), None))
-    if unspaced := re.search(r"(?:(\d{4})\s*[年년]\s*)?(\d{1,2})\s*[月월]\s*(?:(\d{1,2})\s*[日일])?", normal(text)):
+    if unspaced := re.search(
+        r"(?:(\d{4})\s*[年년]\s*)?(\d{1,2})\s*[月월]\s*(?:(\d{1,2})\s*[日일])?", normal(text)
+    ):
         month = int(unspaced[2])
         named_year, named_day = unspaced[1], unspaced[3]
-        return Moment(int(named_year) if named_year else year, month, int(named_day) if named_day else None) if 1 <= month <= 12 else None
+        return (
+            Moment(
+                int(named_year) if named_year else year,
+                month,
+                int(named_day) if named_day else None,
+            )
+            if 1 <= month <= 12
+            else None
+        )
     return None
 
 
 def marks(text: str, wanted: Sequence[Word], languages: Sequence[int]) -> list[tuple[int, int]]:
-    """Where words of a question stand in a text, their endings aside: (start, end) in characters, in order, none within another.
+    """Where words of a question stand in a text, their endings aside: (start, end) in characters,
+    in order, none within another.
 
-    `languages` are the numbers of those the text may be in. Words that only hold a question together are left out, unless it has no others.
+    `languages` are the numbers of those the text may be in. Words that only hold a question
+    together are left out, unless it has no others.
     """
     meant = [word for word in wanted if not word.is_stop] or list(wanted)
     terms = {one for word in meant for one, weight in word.terms.items() if weight == 1.0}
@@ -251,7 +326,9 @@ def marks(text: str, wanted: Sequence[Word], languages: Sequence[int]) -> list[t
     for match in _WORD.finditer(text):
         word = normal(match[0])
         pairs = _pairs(word) if _UNSPACED.search(word) and len(word) == len(match[0]) else []
-        if not pairs and any(one in terms for number in languages for one in _terms(word, number)[0]):
+        if not pairs and any(
+            one in terms for number in languages for one in _terms(word, number)[0]
+        ):
             found.append(match.span())
         for at in range(len(word) - 1) if pairs else ():
             if term(word[at : at + 2]) in terms:
@@ -263,7 +340,10 @@ def marks(text: str, wanted: Sequence[Word], languages: Sequence[int]) -> list[t
 
 
 def contains(text: str, phrase: str) -> bool:
-    """Whether a text holds a word or phrase exactly: case, width and spacing aside, at word ends where words are spaced."""
+    """Whether a text holds a word or phrase exactly:
+
+    case, width and spacing aside, at word ends where words are spaced.
+    """
     wanted = " ".join(normal(phrase).split())
     held = " ".join(normal(text).split())
     if not wanted:

@@ -1,7 +1,7 @@
 """What search knows of each language: its writing, stop words, stems, months and words of time.
 
-The table is `languages.toml`. A language's place in it is stored with every part of an event, so new languages are
-appended, never inserted.
+The table is `languages.toml`. A language's place in it is stored with every part of an event, so
+new languages are appended, never inserted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,9 @@ class Language:
 
 
 def normal(text: str) -> str:
-    """Compatibility forms unified (full width, ligatures) and case folded; the same text is then the same string."""
+    """Compatibility forms unified (full width, ligatures) and case folded; the same text is then
+    the same string.
+    """
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
 
@@ -49,7 +51,9 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _load() -> tuple[Language, ...]:
-    table = tomllib.loads(resources.files(__package__).joinpath("languages.toml").read_text("utf-8"))
+    table = tomllib.loads(
+        resources.files(__package__).joinpath("languages.toml").read_text("utf-8")
+    )
     return tuple(
         Language(
             code=code,
@@ -60,7 +64,11 @@ def _load() -> tuple[Language, ...]:
             stop=_words(row["stop"]),
             time=_words(row["time"]),
             when=_words(row["when"]),
-            months={normal(name): month for month, names in enumerate(row["months"], 1) for name in names},
+            months={
+                normal(name): month
+                for month, names in enumerate(row["months"], 1)
+                for name in names
+            },
         )
         for number, (code, row) in enumerate(table.items())
     )
@@ -88,14 +96,18 @@ _SCRIPTS = (
 
 
 def detect(words: Sequence[str], text: str) -> Language:
-    """The language of a text, given its normalised words: the writing decides, then the stop words it uses.
+    """The language of a text, given its normalised words: the writing decides, then the stop words
+    it uses.
 
-    A few words are enough; the answer is only a choice of stemmer, and a search tries the stemmers of every
-    language its space holds, so a wrong one costs little.
+    A few words are enough; the answer is only a choice of stemmer, and a search tries the stemmers
+    of every language its space holds, so a wrong one costs little.
     """
     script, default = "latin", FALLBACK
     if not text.isascii():
-        script, default = next(((name, code) for name, pattern, code in _SCRIPTS if pattern.search(text)), (script, default))
+        script, default = next(
+            ((name, code) for name, pattern, code in _SCRIPTS if pattern.search(text)),
+            (script, default),
+        )
     votes: Counter[Language] = Counter()
     for word in words:
         for language in _VOTES.get(word, ()):
@@ -104,16 +116,22 @@ def detect(words: Sequence[str], text: str) -> Language:
     if not votes:
         return BY_CODE[default]
     best = max(votes.values())
-    return min((language for language, count in votes.items() if count == best), key=lambda language: language.number)
+    return min(
+        (language for language, count in votes.items() if count == best),
+        key=lambda language: language.number,
+    )
 
 
-# Combining accents of Latin, Greek and Cyrillic, Arabic vowel signs, Hebrew points: written or left out at will.
+# Combining accents of Latin, Greek and Cyrillic, Arabic vowel signs, Hebrew points: written or left
+# out at will.
 _MARKS = re.compile("[\u0300-\u036f\u064b-\u0652\u0670\u0591-\u05c7]")
 
 
 @lru_cache(maxsize=65_536)
 def stem(word: str, number: int) -> str:
-    """The stem of a normalised word in the language of that number, without accents people leave out."""
+    """The stem of a normalised word in the language of that number, without accents people leave
+    out.
+    """
     language = LANGUAGES[number]
     if not word.isascii() and language.script in ("arabic", "hebrew"):
         word = _MARKS.sub("", word)
@@ -127,4 +145,8 @@ def stem(word: str, number: int) -> str:
 
 def unaccented(word: str) -> str:
     """The word without the marks that people leave out when they type."""
-    return word if word.isascii() else unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", word)))
+    return (
+        word
+        if word.isascii()
+        else unicodedata.normalize("NFC", _MARKS.sub("", unicodedata.normalize("NFD", word)))
+    )

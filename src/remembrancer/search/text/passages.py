@@ -6,11 +6,18 @@ import re
 
 PASSAGE_CHARACTERS = 1_200  # about 300 tokens; shorter texts stay whole
 PASSAGES_MAX = 64  # of one side; a longer text gets longer passages
-_BREAKS = (re.compile(r"\n\s*\n"), re.compile(r"\n"), re.compile(r"(?<=[.!?。！？؟])\s*"), re.compile(r"\s+"))
+_BREAKS = (
+    re.compile(r"\n\s*\n"),
+    re.compile(r"\n"),
+    re.compile(r"(?<=[.!?。！？؟])\s*"),
+    re.compile(r"\s+"),
+)
 
 
 def passages(text: str) -> list[str]:
-    """Cut a text at paragraphs, lines, sentences or words, in that order of liking; joined, they are the text again."""
+    """Cut a text at paragraphs, lines, sentences or words, in that order of liking; joined, they
+    are the text again.
+    """
     size = max(PASSAGE_CHARACTERS, -(-len(text) // PASSAGES_MAX))
     found, start = [], 0
     while len(text) - start > size:
@@ -22,7 +29,11 @@ def passages(text: str) -> list[str]:
 
 def _cut(window: str) -> int:
     for pattern in _BREAKS:
-        ends = [match.end() for match in pattern.finditer(window, len(window) // 2) if match.end() < len(window)]
+        ends = [
+            match.end()
+            for match in pattern.finditer(window, len(window) // 2)
+            if match.end() < len(window)
+        ]
         if ends:
             return ends[-1]
     return len(window)

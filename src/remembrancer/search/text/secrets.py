@@ -1,7 +1,9 @@
-"""Secrets in a text: keys, tokens, private keys and passwords, as a detector with hundreds of rules sees them.
+"""Secrets in a text: keys, tokens, private keys and passwords, as a detector with hundreds of rules
+sees them.
 
-The detector and its rules are `kingfisher-secret-scanner`; `secrets.yml` adds what a conversation needs beyond them
-(docs/decisions/0004-secrets-detector.md says why). It works offline, in time that grows with the text and no faster.
+The detector and its rules are `kingfisher-secret-scanner`; `secrets.yml` adds what a conversation
+needs beyond them (docs/decisions/0004-secrets-detector.md says why). It works offline, in time that
+grows with the text and no faster.
 """
 
 from __future__ import annotations
@@ -21,11 +23,17 @@ OURS = "remembrancer."  # the rules of secrets.yml
 # Many rules want white space behind a key; in prose a comma or a full stop stands there.
 _ALWAYS = bytes.maketrans(b",)]", b"   ")
 _AT_ENDS = re.compile(rb"[.!?](?=\s|$)")
-_FOREIGN = bytes(byte if byte < 0x80 else 0x20 for byte in range(256))  # languages without spaces write a key between their letters
+_FOREIGN = bytes(
+    byte if byte < 0x80 else 0x20 for byte in range(256)
+)  # languages without spaces write a key between their letters
 _REST = re.compile(r"""[^\s"'`<>{}()\[\],;]*""")
 _KEY_LINES = re.compile(r"(?:\s*+[A-Za-z0-9+/=]{16,}+)*+")
-# What no text with a secret is without: twelve characters in a row, or a word that tells one. Most turns need no rules at all.
-_HINT = re.compile(r"\S{12}|pass|pwd|secret|token|key|bearer|auth|credential|kennwort|contrase|senha|парол|密码|パスワード", re.IGNORECASE)
+# What no text with a secret is without: twelve characters in a row, or a word that tells one. Most
+# turns need no rules at all.
+_HINT = re.compile(
+    r"\S{12}|pass|pwd|secret|token|key|bearer|auth|credential|kennwort|contrase|senha|парол|密码|パスワード",
+    re.IGNORECASE,
+)
 _loading = threading.Lock()
 
 
@@ -40,32 +48,54 @@ class Secret(NamedTuple):
 def secrets_in(text: str) -> list[Secret]:
     """Every secret of a text, in order, none within another.
 
-    The first call of a process for a text that may hold one waits half a second or more for the rules.
+    The first call of a process for a text that may hold one waits half a second or more for the
+    rules.
     """
     if not _HINT.search(text):
         return []
-    raw = text.encode("utf-8", "replace").replace(b"\x00", b" ")  # one byte for each, so that places stay
+    raw = text.encode("utf-8", "replace").replace(
+        b"\x00", b" "
+    )  # one byte for each, so that places stay
     plain = _AT_ENDS.sub(b" ", raw.translate(_ALWAYS))
     looks = [plain] if text.isascii() else [plain, plain.translate(_FOREIGN)]
-    found = [_found(finding.rule_id, finding.location) for look in looks for finding in _scanner().scan(look) if finding.visible]
+    found = [
+        _found(finding.rule_id, finding.location)
+        for look in looks
+        for finding in _scanner().scan(look)
+        if finding.visible
+    ]
     if not found:
         return []
     place = _places(raw, found)
     spans = [(place[start], _end(text, rule, place[end]), rule) for start, end, rule in found]
-    return list(_merged(sorted(spans, key=lambda span: (span[0], -span[1], span[2].startswith(OURS)))))
+    return list(
+        _merged(sorted(spans, key=lambda span: (span[0], -span[1], span[2].startswith(OURS))))
+    )
 
 
 def masked(text: str, found: Sequence[Secret]) -> str:
-    """The text with each secret that was found in it replaced by its kind: `[masked: github-pat]`."""
+    """The text with each secret that was found in it replaced by its kind:
+
+    `[masked: github-pat]`.
+    """
     edges = [0, *(edge for secret in found for edge in (secret.start, secret.end)), len(text)]
     kept = [text[start:end] for start, end in list(pairwise(edges))[::2]]
-    return "".join(part for pair in zip(kept, [f"[masked: {secret.kind}]" for secret in found], strict=False) for part in pair) + kept[-1]
+    return (
+        "".join(
+            part
+            for pair in zip(kept, [f"[masked: {secret.kind}]" for secret in found], strict=False)
+            for part in pair
+        )
+        + kept[-1]
+    )
 
 
 def load() -> threading.Thread:
-    """Load the rules beside other work, so that nobody waits for them later; gives the thread that does it.
+    """Load the rules beside other work, so that nobody waits for them later; gives the thread that
+    does it.
 
-    Nothing need wait for it to end: the first time on a machine it takes seconds, and it cannot be stopped.
+    Nothing need wait for it to end: the first time on a machine it takes seconds, and it cannot be
+    stopped.
     """
     thread = threading.Thread(target=_scanner, name="remembrancer-secrets", daemon=True)
     thread.start()
@@ -79,7 +109,10 @@ def _scanner() -> Scanner:
 
 @cache
 def _loaded() -> Scanner:
-    from kingfisher_sdk import Rules, Scanner  # here: 50 MB of memory and up to some seconds that a search need not wait for
+    from kingfisher_sdk import (
+        Rules,
+        Scanner,
+    )  # here: 50 MB of memory and up to some seconds that a search need not wait for
 
     with resources.as_file(resources.files(__package__).joinpath("secrets.yml")) as rules:
         return Scanner(Rules([rules]))

@@ -37,11 +37,16 @@ class Asked(NamedTuple):
 
 
 def asked(sql: str) -> Asked:
-    """A statement in the driver's words: `:name` becomes `%(name)s`; a query's own variant for PostgreSQL stands in for it."""
+    """A statement in the driver's words:
+
+    `:name` becomes `%(name)s`; a query's own variant for PostgreSQL stands in for it.
+    """
     return _translated(sql.variants.get("postgresql", sql) if isinstance(sql, Statement) else sql)
 
 
-@lru_cache(maxsize=4096)  # more than there are named queries; tests and tools bring some of their own
+@lru_cache(
+    maxsize=4096
+)  # more than there are named queries; tests and tools bring some of their own
 def _translated(sql: str) -> Asked:
     names = tuple(dict.fromkeys(found["name"] for found in _TOKEN.finditer(sql) if found["name"]))
 
@@ -49,7 +54,9 @@ def _translated(sql: str) -> Asked:
         if found["name"]:
             return f"%({found['name']})s"
         text = found[0]
-        return text.replace("%", "%%") if names else text  # without values the driver leaves a statement as it is
+        return (
+            text.replace("%", "%%") if names else text
+        )  # without values the driver leaves a statement as it is
 
     return Asked(_TOKEN.sub(put, sql).encode(), names)
 
@@ -65,7 +72,9 @@ def cursor_of(connection: psycopg.Connection[Any]) -> psycopg.Cursor[Any]:
 
 
 def has_rows(cursor: psycopg.Cursor[Any]) -> bool:
-    """Whether the statement just run gives rows, be there none; `description` would describe each column to tell."""
+    """Whether the statement just run gives rows, be there none; `description` would describe each
+    column to tell.
+    """
     return cursor.pgresult is not None and cursor.pgresult.nfields > 0
 
 
@@ -91,7 +100,10 @@ class _Truth(Loader):
 
 
 class _Sum(Loader):
-    """The sum of whole numbers as one: no column is a decimal, but PostgreSQL makes their sum one."""
+    """The sum of whole numbers as one:
+
+    no column is a decimal, but PostgreSQL makes their sum one.
+    """
 
     format = Format.BINARY
 
@@ -112,9 +124,11 @@ class _Flag(Int8Dumper):
 
 
 def speak_plainly(connection: psycopg.Connection[Any]) -> None:
-    """Let values go and come as SQLite's do. Numbers are always 64 bits: `id << 32` of a smaller one would lose them.
+    """Let values go and come as SQLite's do. Numbers are always 64 bits: `id << 32` of a smaller
+    one would lose them.
 
-    Rows come in binary (`cursor_of`): bytes written as text are twice as many, and an index is read in half the time.
+    Rows come in binary (`cursor_of`): bytes written as text are twice as many, and an index is read
+    in half the time.
     """
     adapters = connection.adapters
     adapters.register_dumper(int, Int8Dumper)

@@ -1,4 +1,7 @@
-"""The schema of a PostgreSQL store: the same numbers as SQLite's, from a baseline on, one transaction a step."""
+"""The schema of a PostgreSQL store:
+
+the same numbers as SQLite's, from a baseline on, one transaction a step.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,8 @@ where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
     and not exists (select 1 from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e')
 """
 
-# Where another store of the database has made the extension in a schema that this one does not see, its functions are not there.
+# Where another store of the database has made the extension in a schema that this one does not see,
+# its functions are not there.
 _VECTORS_THERE = """
 select to_regprocedure('hamming_distance(bit, bit)') is not null, to_regclass(format('%I.search_vectors', current_schema())) is not null,
     exists (select 1 from pg_available_extensions where name = 'vector' and installed_version is null)
@@ -36,9 +40,11 @@ create table search_vectors (
 
 
 def migrate(connections: Connections) -> None:
-    """Bring the schema forward. Safe against other servers that do the same: they wait, and find it done.
+    """Bring the schema forward. Safe against other servers that do the same: they wait, and find it
+    done.
 
-    Raises StoreTooNew for a store of a newer program, StoreUnavailable for tables of another one and a database not in UTF-8.
+    Raises StoreTooNew for a store of a newer program, StoreUnavailable for tables of another one
+    and a database not in UTF-8.
     """
     steps = migrations("postgresql")
     known, done = steps[-1].number, False
@@ -49,7 +55,9 @@ def migrate(connections: Connections) -> None:
             version = version_of(connection)
             if version > known:
                 ways = "start the newer one, or restore a backup"
-                raise StoreTooNew(f"{connections.address} has schema {version}, this Remembrancer knows schemas up to {known}: {ways}")
+                raise StoreTooNew(
+                    f"{connections.address} has schema {version}, this Remembrancer knows schemas up to {known}: {ways}"
+                )
             waiting = [step for step in steps if step.number > version]
             if waiting:
                 if not version:
@@ -66,13 +74,19 @@ def is_spread(connections: Connections) -> bool:
     """Whether the store is in a database that Citus spreads (docs/guides/shards.md)."""
     connection = connections.begin()
     try:
-        return connection.execute("select 1 from pg_extension where extname = 'citus'").fetchone() is not None
+        return (
+            connection.execute("select 1 from pg_extension where extname = 'citus'").fetchone()
+            is not None
+        )
     finally:
         connections.give_back(connection)
 
 
 def schema_at(url: str) -> int:
-    """The number of the last step taken in the store at a URL; 0 = there is none. Raises StoreUnavailable."""
+    """The number of the last step taken in the store at a URL; 0 = there is none.
+
+    Raises StoreUnavailable.
+    """
     connections = Connections(url, durability="normal")
     try:
         connection = connections.begin()
@@ -85,10 +99,16 @@ def schema_at(url: str) -> int:
 
 
 def make_vectors(connections: Connections) -> bool:
-    """Make the table of vectors where the server has the extension `vector`, which may come later than the store; whether it is there."""
-    connection = connections.begin(then=f"{of_account(None)}; select pg_advisory_xact_lock({_LOCK})")
+    """Make the table of vectors where the server has the extension `vector`, which may come later
+    than the store; whether it is there.
+    """
+    connection = connections.begin(
+        then=f"{of_account(None)}; select pg_advisory_xact_lock({_LOCK})"
+    )
     try:
-        [(has_vector, has_table, is_available)] = connection.execute(_VECTORS_THERE.encode()).fetchall()
+        [(has_vector, has_table, is_available)] = connection.execute(
+            _VECTORS_THERE.encode()
+        ).fetchall()
         if has_table:
             return bool(has_vector)
         if not has_vector and is_available:
@@ -98,7 +118,9 @@ def make_vectors(connections: Connections) -> bool:
             connection.execute(_VECTORS.encode())
             connection.execute("commit")
     except psycopg.errors.InsufficientPrivilege:
-        return False  # whoever runs the database can make it; until then search reads rows into memory
+        return (
+            False  # whoever runs the database can make it; until then search reads rows into memory
+        )
     finally:
         connections.give_back(connection)
     return bool(has_vector)
@@ -106,7 +128,9 @@ def make_vectors(connections: Connections) -> bool:
 
 def version_of(connection: Connection) -> int:
     """The number of the last step taken; 0 for an empty database."""
-    if connection.execute("select to_regclass(format('%I.schema_version', current_schema()))").fetchone() == (None,):
+    if connection.execute(
+        "select to_regclass(format('%I.schema_version', current_schema()))"
+    ).fetchone() == (None,):
         return 0
     [(number,)] = connection.execute("select number from schema_version").fetchall()
     return int(number)
@@ -115,8 +139,14 @@ def version_of(connection: Connection) -> int:
 def _make_ready(connection: Connection, address: str) -> None:
     [(encoding,)] = connection.execute("show server_encoding").fetchall()
     if encoding != "UTF8":
-        raise StoreUnavailable(f"{address} keeps text as {encoding}; make a database with encoding UTF8")
+        raise StoreUnavailable(
+            f"{address} keeps text as {encoding}; make a database with encoding UTF8"
+        )
     [(others,)] = connection.execute(_OTHERS.encode()).fetchall()
     if others:
-        raise StoreUnavailable(f"{address} holds tables of another program; name an empty database, or an empty schema by `search_path`")
-    connection.execute("create table schema_version (number bigint not null); insert into schema_version values (0)")
+        raise StoreUnavailable(
+            f"{address} holds tables of another program; name an empty database, or an empty schema by `search_path`"
+        )
+    connection.execute(
+        "create table schema_version (number bigint not null); insert into schema_version values (0)"
+    )

@@ -1,4 +1,7 @@
-"""The networked store: a PostgreSQL, its transactions run again where the server says that they must be."""
+"""The networked store:
+
+a PostgreSQL, its transactions run again where the server says that they must be.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +22,14 @@ from .schema import is_spread, make_vectors, migrate, version_of
 
 T = TypeVar("T")
 
-# How each attempt at a write goes beside others: with any, then one by one with those that met others too, at last alone.
-# The lock is taken before the first query, so that the snapshot comes after the wait; the first kind costs the server next to nothing.
-_FREELY, _IN_TURN, _ALONE = (f"; lock table turnstile in {mode} mode" for mode in ("row exclusive", "share update exclusive", "exclusive"))
+# How each attempt at a write goes beside others: with any, then one by one with those that met
+# others too, at last alone.
+# The lock is taken before the first query, so that the snapshot comes after the wait; the first
+# kind costs the server next to nothing.
+_FREELY, _IN_TURN, _ALONE = (
+    f"; lock table turnstile in {mode} mode"
+    for mode in ("row exclusive", "share update exclusive", "exclusive")
+)
 _ATTEMPTS = (_FREELY, _FREELY, _IN_TURN, _IN_TURN, _IN_TURN, _ALONE, _ALONE)
 ATTEMPTS_MAX = len(_ATTEMPTS)
 _PAUSE_S = 0.005  # the longest before the second attempt; then twice as long each time
@@ -29,14 +37,18 @@ _READ = "isolation level repeatable read read only"
 _WRITE = "isolation level serializable"
 _UNFLUSHED = "; set local synchronous_commit = off"
 _REPEAT = (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected)
-_PERHAPS = (psycopg.errors.UniqueViolation, psycopg.errors.ForeignKeyViolation)  # met another's row, or is a mistake: repeating tells
+_PERHAPS = (
+    psycopg.errors.UniqueViolation,
+    psycopg.errors.ForeignKeyViolation,
+)  # met another's row, or is a mistake: repeating tells
 
 
 class PostgresqlStore:
     """Store of engine.py in the database at `url`, made or migrated on opening.
 
-    `durability` "full": an answered write survives what the server's own settings let it survive; "normal": the death of
-    this process, but perhaps not of the database server. Raises SettingInvalid, StoreTooNew and StoreUnavailable.
+    `durability` "full": an answered write survives what the server's own settings let it survive;
+    "normal": the death of this process, but perhaps not of the database server. Raises
+    SettingInvalid, StoreTooNew and StoreUnavailable.
     """
 
     is_shared = True
@@ -56,8 +68,15 @@ class PostgresqlStore:
                 raise self._connections.unavailable(error) from error
             raise
 
-    def write(self, action: Callable[[Transaction], T], *, account_id: int | None = None, flush: bool = True) -> T:
-        """Run `action` as if it were alone, again where it met others' writes; see Store.write. RuntimeError from within another action.
+    def write(
+        self,
+        action: Callable[[Transaction], T],
+        *,
+        account_id: int | None = None,
+        flush: bool = True,
+    ) -> T:
+        """Run `action` as if it were alone, again where it met others' writes; see Store.write.
+        RuntimeError from within another action.
 
         OutcomeUnknown after a connection that broke during the commit: the write may have happened.
         """
@@ -100,11 +119,16 @@ class PostgresqlStore:
 
     @property
     def searches(self) -> bool:
-        """Whether the server had the extension `vector` when the store was opened, and is one machine."""
+        """Whether the server had the extension `vector` when the store was opened, and is one
+        machine.
+        """
         return self._searches
 
     def build(self, statement: str, *, memory_bytes: int = 0) -> None:
-        """Run one statement outside of transactions; see Store.build. RuntimeError from within an action."""
+        """Run one statement outside of transactions; see Store.build.
+
+        RuntimeError from within an action.
+        """
         self._refuse_nesting()
         self._connections.build(statement.encode(), memory_bytes=memory_bytes)
 
@@ -123,7 +147,9 @@ class PostgresqlStore:
         self._refuse_nesting()
         self._connections.close()
 
-    def _run(self, action: Callable[[Transaction], T], account_id: int | None, how: str, then: str) -> T:
+    def _run(
+        self, action: Callable[[Transaction], T], account_id: int | None, how: str, then: str
+    ) -> T:
         connection = self._connections.begin(how, then)
         transaction = PostgresqlTransaction(connection, self._connections, account_id)
         self._inside.transaction = True
@@ -141,7 +167,9 @@ class PostgresqlStore:
 
     def _refuse_nesting(self) -> None:
         if getattr(self._inside, "transaction", False):
-            raise RuntimeError("the store was called from inside an action; use the transaction that the action was given")
+            raise RuntimeError(
+                "the store was called from inside an action; use the transaction that the action was given"
+            )
 
 
 class _MustRepeat(Exception):
@@ -153,11 +181,16 @@ class _MustRepeat(Exception):
 
 
 class PostgresqlTransaction:
-    """Transaction of engine.py on one connection. After a statement that failed nothing more can be done in it, nor is anything kept."""
+    """Transaction of engine.py on one connection.
+
+    After a statement that failed nothing more can be done in it, nor is anything kept.
+    """
 
     __slots__ = ("_connection", "_connections", "_ended", "_given", "_met")
 
-    def __init__(self, connection: Connection, connections: Connections, account_id: int | None) -> None:
+    def __init__(
+        self, connection: Connection, connections: Connections, account_id: int | None
+    ) -> None:
         self._connection, self._connections = connection, connections
         self._given = {} if account_id is None else {"account_id": account_id}
         self._ended: BaseException | None = None
@@ -185,16 +218,23 @@ class PostgresqlTransaction:
         return cursor.fetchall() if has_rows(cursor) else []
 
     def commit(self) -> None:
-        """Keep what was written. Raises what made a statement fail before, even where the action passed over it."""
+        """Keep what was written.
+
+        Raises what made a statement fail before, even where the action passed over it.
+        """
         if self._ended is not None:
             raise self._ended
         if self._connection.info.transaction_status != TransactionStatus.INTRANS:
-            raise StoreUnavailable(f"postgresql {self._connections.address}: an action ended the transaction it was given")
+            raise StoreUnavailable(
+                f"postgresql {self._connections.address}: an action ended the transaction it was given"
+            )
         try:
             self._connection.execute(b"commit", prepare=False)
         except psycopg.Error as error:
             if self._connection.closed:
-                self._ended = OutcomeUnknown(f"{self._connections.unavailable(error)} (while it kept a write)")
+                self._ended = OutcomeUnknown(
+                    f"{self._connections.unavailable(error)} (while it kept a write)"
+                )
                 raise self._ended from error
             self._fail(error)
 
@@ -205,7 +245,9 @@ class PostgresqlTransaction:
 
     def end(self) -> None:
         """Refuse everything from now on: the transaction is over."""
-        self._ended = self._ended or RuntimeError("this transaction is over; nothing outside its action may keep it")
+        self._ended = self._ended or RuntimeError(
+            "this transaction is over; nothing outside its action may keep it"
+        )
 
     def _execute(self, sql: str, values: dict[str, Any]) -> psycopg.Cursor[Any]:
         if self._ended is not None:

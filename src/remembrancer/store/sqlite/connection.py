@@ -1,4 +1,7 @@
-"""One SQLite connection as we use it: opened with its pragmas proven, migrated, and spoken to in named values."""
+"""One SQLite connection as we use it:
+
+opened with its pragmas proven, migrated, and spoken to in named values.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,9 @@ import apsw
 from ..engine import Row, StoreTooNew, StoreUnavailable
 from ..schema import migrations
 
-BUSY_MS_MAX = 5_000  # how long to wait while another process, such as the command line, holds the write lock
+BUSY_MS_MAX = (
+    5_000  # how long to wait while another process, such as the command line, holds the write lock
+)
 WRITER_CACHE_KIB = 16_384
 READER_CACHE_KIB = 4_096  # each; what they share is in the operating system's cache, mapped below
 READER_MMAP_BYTES = 128 << 20
@@ -24,7 +29,8 @@ _STATEMENTS_CACHED = 256  # every named query of the program fits
 _SYNCHRONOUS = {"full": 2, "normal": 1}
 _APPLICATION_ID = 0x52454D42  # "REMB" in the file's header: this file is ours
 
-# What says "not now" or "not with this file". Anything else the driver raises is a mistake in our SQL and is left as it is.
+# What says "not now" or "not with this file". Anything else the driver raises is a mistake in our
+# SQL and is left as it is.
 ENGINE_FAILURES = (
     apsw.AbortError,
     apsw.AuthError,
@@ -53,32 +59,51 @@ def unavailable(path: Path, error: BaseException) -> StoreUnavailable:
 
 
 def open_writer(path: Path, *, durability: str) -> apsw.Connection:
-    """The connection that may write. Makes the file, readable by its owner alone, when there is none."""
-    # Only a file that is not there yet: closing a second descriptor of an open database would drop this process's locks on it.
+    """The connection that may write.
+
+    Makes the file, readable by its owner alone, when there is none.
+    """
+    # Only a file that is not there yet: closing a second descriptor of an open database would drop
+    # this process's locks on it.
     with contextlib.suppress(FileExistsError):
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))  # SQLite gives the log the same mode
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=_STATEMENTS_CACHED)
+        os.close(
+            os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        )  # SQLite gives the log the same mode
+    connection = apsw.Connection(
+        str(path), flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=_STATEMENTS_CACHED
+    )
     connection.set_busy_timeout(BUSY_MS_MAX)
-    _patiently(lambda: _recognise(connection, path))  # before anything is changed in a file that may not be ours
+    _patiently(
+        lambda: _recognise(connection, path)
+    )  # before anything is changed in a file that may not be ours
     _patiently(lambda: _set(connection, "journal_mode", "wal", path=path))
     _set(connection, "synchronous", _SYNCHRONOUS[durability], path=path)
     _set(connection, "cache_size", -WRITER_CACHE_KIB, path=path)
-    _set(connection, "secure_delete", 1, path=path)  # what is erased is overwritten, not only let go
+    _set(
+        connection, "secure_delete", 1, path=path
+    )  # what is erased is overwritten, not only let go
     _set(connection, "journal_size_limit", WAL_KEPT_BYTES_MAX, path=path)
     return connection
 
 
 def open_reader(path: Path) -> apsw.Connection:
     """A connection that cannot write."""
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY, statementcachesize=_STATEMENTS_CACHED)
+    connection = apsw.Connection(
+        str(path), flags=apsw.SQLITE_OPEN_READONLY, statementcachesize=_STATEMENTS_CACHED
+    )
     connection.set_busy_timeout(BUSY_MS_MAX)
     _set(connection, "cache_size", -READER_CACHE_KIB, path=path)
-    connection.pragma("mmap_size", READER_MMAP_BYTES)  # only a wish: a build or file system without it is as good
+    connection.pragma(
+        "mmap_size", READER_MMAP_BYTES
+    )  # only a wish: a build or file system without it is as good
     return connection
 
 
 def enforce_references(connection: apsw.Connection, path: Path) -> None:
-    """Enforce foreign keys from now on. After migrating: a step that rebuilds a table needs them off."""
+    """Enforce foreign keys from now on.
+
+    After migrating: a step that rebuilds a table needs them off.
+    """
     _set(connection, "foreign_keys", 1, path=path)
 
 
@@ -109,7 +134,11 @@ def schema_at(path: Path) -> int:
     try:
         connection = open_reader(path)
         try:
-            return version_of(connection) if connection.pragma("application_id") == _APPLICATION_ID else 0
+            return (
+                version_of(connection)
+                if connection.pragma("application_id") == _APPLICATION_ID
+                else 0
+            )
         finally:
             connection.close()
     except ENGINE_FAILURES as error:
@@ -124,13 +153,17 @@ def version_of(connection: apsw.Connection) -> int:
 def _apply(connection: apsw.Connection, path: Path, number: int, sql: str) -> None:
     connection.execute(sql).fetchall()  # to the end: a string of several statements runs lazily
     if broken := connection.execute("pragma foreign_key_check").fetchall():
-        raise StoreUnavailable(f"{path}: schema {number} would leave {len(broken)} rows that refer to nothing; nothing was changed")
+        raise StoreUnavailable(
+            f"{path}: schema {number} would leave {len(broken)} rows that refer to nothing; nothing was changed"
+        )
     connection.pragma("application_id", _APPLICATION_ID)
     connection.pragma("user_version", number)
 
 
 def _recognise(connection: apsw.Connection, path: Path) -> None:
-    """Raise StoreTooNew for a store of a newer program, StoreUnavailable for a database of another one."""
+    """Raise StoreTooNew for a store of a newer program, StoreUnavailable for a database of another
+    one.
+    """
     connection.execute("begin")  # one snapshot: another process may be making the store right now
     try:
         version, known = version_of(connection), len(migrations("sqlite"))
@@ -142,17 +175,22 @@ def _recognise(connection: apsw.Connection, path: Path) -> None:
         raise StoreUnavailable(f"{path} is a database of another program; name another file")
     if version > known:
         ways = "start the newer one, or restore a backup"
-        raise StoreTooNew(f"{path} has schema {version}, this Remembrancer knows schemas up to {known}: {ways}")
+        raise StoreTooNew(
+            f"{path} has schema {version}, this Remembrancer knows schemas up to {known}: {ways}"
+        )
 
 
 def _set(connection: apsw.Connection, pragma: str, value: str | int, *, path: Path) -> None:
     connection.pragma(pragma, value)
     if (took := connection.pragma(pragma)) != value:
-        raise StoreUnavailable(f"sqlite {path}: pragma {pragma} stayed {took!r} and did not become {value!r}")
+        raise StoreUnavailable(
+            f"sqlite {path}: pragma {pragma} stayed {took!r} and did not become {value!r}"
+        )
 
 
 def _patiently(act: Callable[[], None]) -> None:
-    # Two processes that turn the same new file to WAL at once exclude each other, and SQLite's busy timeout does not cover that.
+    # Two processes that turn the same new file to WAL at once exclude each other, and SQLite's busy
+    # timeout does not cover that.
     last_ns = time.monotonic_ns() + BUSY_MS_MAX * 1_000_000
     while True:
         try:
@@ -171,13 +209,17 @@ class SqliteTransaction:
 
     __slots__ = ("_connection", "_ended", "_given", "_path")
 
-    def __init__(self, connection: apsw.Connection, path: Path, account_id: int | None = None) -> None:
+    def __init__(
+        self, connection: apsw.Connection, path: Path, account_id: int | None = None
+    ) -> None:
         self._connection, self._path = connection, path
         self._given = {} if account_id is None else {"account_id": account_id}
         self._ended: BaseException | None = None
 
     def run(self, sql: str, **values: Any) -> int:
-        """Execute one statement; gives the number of rows it changed, what it changed elsewhere not counted."""
+        """Execute one statement; gives the number of rows it changed, what it changed elsewhere not
+        counted.
+        """
         before = self._connection.total_changes()
         self._execute(sql, values, lambda cursor: cursor.fetchall())
         return self._connection.changes() if self._connection.total_changes() != before else 0
@@ -199,7 +241,9 @@ class SqliteTransaction:
 
     def end(self) -> None:
         """Refuse everything from now on: the transaction is over."""
-        self._ended = self._ended or RuntimeError("this transaction is over; nothing outside its action may keep it")
+        self._ended = self._ended or RuntimeError(
+            "this transaction is over; nothing outside its action may keep it"
+        )
 
     def _execute(self, sql: str, values: dict[str, Any], take: Callable[[apsw.Cursor], Any]) -> Any:
         if self._ended is not None:
@@ -207,7 +251,8 @@ class SqliteTransaction:
         try:
             return take(self._connection.execute(sql, self._given | values))
         except ENGINE_FAILURES as error:
-            # Such a failure may have rolled everything back already: a later statement would then run, and stay, on its own.
+            # Such a failure may have rolled everything back already: a later statement would then
+            # run, and stay, on its own.
             self._ended = unavailable(self._path, error)
             raise self._ended from error
 
@@ -227,7 +272,8 @@ def _first(cursor: apsw.Cursor) -> Row | None:
     except apsw.ExecutionCompleteError:  # no row at all
         return None
     row = row_class._make(cursor.fetchone())
-    cursor.close()  # now, not at garbage collection: a statement still open would hold up the commit
+    # now, not at garbage collection: a statement still open would hold up the commit
+    cursor.close()
     return row
 
 

@@ -1,4 +1,7 @@
-"""The embedded store: one SQLite file, one thread that writes, a few connections that read beside it."""
+"""The embedded store:
+
+one SQLite file, one thread that writes, a few connections that read beside it.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,8 @@ READERS_MAX = 16  # a reader is a few MB and three descriptors; threads beyond t
 class SqliteStore:
     """Store of engine.py on the file `path`, made or migrated on opening.
 
-    `durability` "full": an answered write survives power loss; "normal": it survives a killed process only.
-    Raises StoreTooNew and StoreUnavailable.
+    `durability` "full": an answered write survives power loss; "normal": it survives a killed
+    process only. Raises StoreTooNew and StoreUnavailable.
     """
 
     is_shared = False
@@ -52,8 +55,15 @@ class SqliteStore:
         self._names = Names()
         self._writer = SqliteWriter(self._path, self._connect(), self._connect, self._inside)
 
-    def write(self, action: Callable[[Transaction], T], *, account_id: int | None = None, flush: bool = True) -> T:
-        """Run `action` on the writing thread; see Store.write. RuntimeError from within another action.
+    def write(
+        self,
+        action: Callable[[Transaction], T],
+        *,
+        account_id: int | None = None,
+        flush: bool = True,
+    ) -> T:
+        """Run `action` on the writing thread; see Store.write. RuntimeError from within another
+        action.
 
         A caller that is interrupted while it waits does not know whether the write happened.
         """
@@ -61,7 +71,10 @@ class SqliteStore:
         return self._writer.write(action, account_id=account_id, flush=flush)  # type: ignore[no-any-return]
 
     def read(self, action: Callable[[Transaction], T], *, account_id: int | None = None) -> T:
-        """Run `action` on one snapshot in this thread; see Store.read. RuntimeError from within another action."""
+        """Run `action` on one snapshot in this thread; see Store.read.
+
+        RuntimeError from within another action.
+        """
         self._refuse_nesting()
         with self._seats:
             connection = self._take()
@@ -89,7 +102,8 @@ class SqliteStore:
         return self._names.alone(names, wait=wait)
 
     def backup(self, path: str) -> None:
-        """Write a consistent copy to the new file `path`: under another name first, so that it is whole or not there.
+        """Write a consistent copy to the new file `path`: under another name first, so that it is
+        whole or not there.
 
         Raises FileExistsError and StoreUnavailable.
         """
@@ -115,7 +129,9 @@ class SqliteStore:
 
     def build(self, statement: str, *, memory_bytes: int = 0) -> None:
         """Refuse; see Store.build."""
-        raise StoreUnavailable(f"sqlite: nothing is built outside of transactions, nor with {memory_bytes} bytes: {statement}")
+        raise StoreUnavailable(
+            f"sqlite: nothing is built outside of transactions, nor with {memory_bytes} bytes: {statement}"
+        )
 
     def schema_version(self) -> int:
         """Number of the last migration applied."""
@@ -149,7 +165,9 @@ class SqliteStore:
 
     def _refuse_nesting(self) -> None:
         if getattr(self._inside, "transaction", False):
-            raise RuntimeError("the store was called from inside an action; use the transaction that the action was given")
+            raise RuntimeError(
+                "the store was called from inside an action; use the transaction that the action was given"
+            )
 
     def _take(self) -> apsw.Connection:
         with self._gate:
@@ -181,7 +199,9 @@ class SqliteStore:
             copy = apsw.Connection(str(part))
             try:
                 with copy.backup("main", source, "main") as backup:
-                    backup.step(-1)  # all at once is one snapshot; step by step would start again at every write
+                    backup.step(
+                        -1
+                    )  # all at once is one snapshot; step by step would start again at every write
             finally:
                 copy.close()
                 self._give_back(source)

@@ -1,4 +1,7 @@
-"""The one thread that writes: it takes what waits, runs it in one transaction and answers after one flush to disk."""
+"""The one thread that writes:
+
+it takes what waits, runs it in one transaction and answers after one flush to disk.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +16,12 @@ import apsw
 from ..engine import StoreUnavailable, Transaction
 from .connection import SqliteTransaction, unavailable
 
-_WRITTEN_ONLY = 1  # `synchronous` normal: a commit is handed to the operating system, and survives the death of this process
-BATCH_MAX = 64  # writes in one commit: the flush is shared well before that, and no caller waits for more than so many others
+# `synchronous` normal: a commit is handed to the operating system, and survives the death of this
+# process
+_WRITTEN_ONLY = 1
+# writes in one commit: the flush is shared well before that, and no caller waits for more than so
+# many others
+BATCH_MAX = 64
 
 
 class _Write:
@@ -22,7 +29,9 @@ class _Write:
 
     __slots__ = ("_answered", "account_id", "action", "error", "flush", "result")
 
-    def __init__(self, action: Callable[[Transaction], Any], *, account_id: int | None, flush: bool) -> None:
+    def __init__(
+        self, action: Callable[[Transaction], Any], *, account_id: int | None, flush: bool
+    ) -> None:
         self.action, self.account_id, self.flush = action, account_id, flush
         self.result: Any = None
         self.error: BaseException | None = None
@@ -43,9 +52,18 @@ class _Write:
 
 
 class SqliteWriter:
-    """Group commit over one connection, which `connect` opens anew after a failure. `inside` marks the thread while it runs an action."""
+    """Group commit over one connection, which `connect` opens anew after a failure.
 
-    def __init__(self, path: Path, connection: apsw.Connection, connect: Callable[[], apsw.Connection], inside: threading.local) -> None:
+    `inside` marks the thread while it runs an action.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        connection: apsw.Connection,
+        connect: Callable[[], apsw.Connection],
+        inside: threading.local,
+    ) -> None:
         self._path, self._connect, self._inside = path, connect, inside
         self._synchronous = int(connection.pragma("synchronous"))
         self._connection: apsw.Connection | None = connection
@@ -54,11 +72,14 @@ class SqliteWriter:
         self._flushes: bool | None = None  # what the connection is set to; None = not known
         self._door = threading.Lock()  # nothing may be queued behind the last entry, None
         self._closed = False
-        # A daemon, so that a program that forgot to close can end; only writes without an answer are lost then.
+        # A daemon, so that a program that forgot to close can end; only writes without an answer
+        # are lost then.
         self._thread = threading.Thread(target=self._work, name="remembrancer-writer", daemon=True)
         self._thread.start()
 
-    def write(self, action: Callable[[Transaction], Any], *, account_id: int | None, flush: bool) -> Any:
+    def write(
+        self, action: Callable[[Transaction], Any], *, account_id: int | None, flush: bool
+    ) -> Any:
         """Run `action` with others' in one commit; see Store.write."""
         write = _Write(action, account_id=account_id, flush=flush)
         with self._door:
@@ -108,7 +129,9 @@ class SqliteWriter:
             connection.execute("commit")
 
     def _another(self, batch: list[_Write]) -> bool:
-        """Move one more waiting write, if there is one, into the batch; one that must be flushed never joins those that need not."""
+        """Move one more waiting write, if there is one, into the batch; one that must be flushed
+        never joins those that need not.
+        """
         if self._held_back is not None:
             return False
         try:
@@ -135,20 +158,28 @@ class SqliteWriter:
         finally:
             self._inside.transaction = False
             transaction.end()
-        if not connection.in_transaction:  # a full disk, for one, makes SQLite undo everything, the neighbours included
+        if (
+            not connection.in_transaction
+        ):  # a full disk, for one, makes SQLite undo everything, the neighbours included
             raise write.error or RuntimeError("an action ended the transaction it was given")
         if write.error is not None:
             connection.execute("rollback to action")
         connection.execute("release action")
 
     def _give_up(self, batch: list[_Write], error: BaseException) -> None:
-        """Nothing of the batch remains: say so to each, and start afresh unless SQLite is merely busy."""
+        """Nothing of the batch remains:
+
+        say so to each, and start afresh unless SQLite is merely busy.
+        """
         while len(batch) < BATCH_MAX and self._another(batch):
             pass  # who waits now would meet the same failure, after waiting just as long
         said = error if isinstance(error, StoreUnavailable) else unavailable(self._path, error)
         for write in batch:
             if write.error is None:
-                write.result, write.error = None, StoreUnavailable(str(said))  # one each: a traceback belongs to one thread
+                write.result, write.error = (
+                    None,
+                    StoreUnavailable(str(said)),
+                )  # one each: a traceback belongs to one thread
                 write.error.__cause__ = error
         connection = self._connection
         if connection is None:

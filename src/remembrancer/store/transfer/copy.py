@@ -1,8 +1,9 @@
 """Make one store the copy of another, whatever their engines.
 
-The copy is made by comparing: a row that the target lacks is added, one that differs is changed, one that the source has no
-more is removed. So a run that was stopped, at any moment, is gone on with by another; and a run after the source was written
-to brings over the rest. Until it is finished the target says whose copy it is, and nothing else works on it
+The copy is made by comparing: a row that the target lacks is added, one that differs is changed,
+one that the source has no more is removed. So a run that was stopped, at any moment, is gone on
+with by another; and a run after the source was written to brings over the rest. Until it is
+finished the target says whose copy it is, and nothing else works on it
 (docs/decisions/0023-copy.md).
 """
 
@@ -19,10 +20,15 @@ from .digest import Advance, Held, held_by
 
 ROWS_A_WRITE = 100  # over a network it is the number of statements that takes the time
 _MARK = "copied_from"
-_TRAIL, _HEAD = "audit", "audit_head"  # triggers see to it that the trail only grows, entry by entry, and moves its head itself
+_TRAIL, _HEAD = (
+    "audit",
+    "audit_head",
+)  # triggers see to it that the trail only grows, entry by entry, and moves its head itself
 _OTHER_TRAIL = "the audit trail of the target is not the beginning of the source's: copy into a new, empty store"
 
-Progress = Callable[[str, int], AbstractContextManager[Advance]]  # what begins, and of how many rows
+Progress = Callable[
+    [str, int], AbstractContextManager[Advance]
+]  # what begins, and of how many rows
 
 
 class CopyRefused(Exception):
@@ -48,7 +54,9 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """Each table compared, and whether the source has other numbers of rows by now than at the moment it was copied."""
+    """Each table compared, and whether the source has other numbers of rows by now than at the
+    moment it was copied.
+    """
 
     compared: list[Compared]
     has_moved_on: bool
@@ -60,16 +68,20 @@ class Copied:
 
 
 def copy(source: Store, target: Store, *, place: str, progress: Progress) -> Copied:
-    """Let `target` hold what `source`, which is at `place`, holds at this moment, and compare the two. Not finished yet: see `finish`.
+    """Let `target` hold what `source`, which is at `place`, holds at this moment, and compare the
+    two. Not finished yet: see `finish`.
 
-    The target is empty, or an unfinished copy of the same place. Raises CopyRefused, and StoreUnavailable.
+    The target is empty, or an unfinished copy of the same place. Raises CopyRefused, and
+    StoreUnavailable.
     """
     if source.read(_mark_of) is not None:
         raise CopyRefused(f"{place} is an unfinished copy itself")
     target.write(lambda tx: _mark(tx, place))
     compared = source.read(lambda tx: _Copying(tx, target, place).run(progress))
     now = source.read(lambda tx: {table.name: table.count(tx) for table in tables(tx)})
-    return Copied(compared, has_moved_on=any(now[one.source.table] != one.source.rows for one in compared))
+    return Copied(
+        compared, has_moved_on=any(now[one.source.table] != one.source.rows for one in compared)
+    )
 
 
 def finish(target: Store) -> None:
@@ -78,14 +90,23 @@ def finish(target: Store) -> None:
 
 
 def refuse_unfinished(store: Store) -> None:
-    """Raise CopyUnfinished for a store that is being copied to: the next run would undo what is written to it."""
+    """Raise CopyUnfinished for a store that is being copied to:
+
+    the next run would undo what is written to it.
+    """
     place = store.read(_mark_of)
     if place is not None:
-        raise CopyUnfinished(f"this store is an unfinished copy of {place}: end it with `remembrancer store copy` and `--finish`")
+        raise CopyUnfinished(
+            f"this store is an unfinished copy of {place}: end it with `remembrancer store copy` and `--finish`"
+        )
 
 
 def _mark_of(tx: Transaction) -> str | None:
-    return str(tx.the(f"select place from {_MARK}").place) if tx.one(SQL.has_table, table=_MARK) else None  # noqa: S608  a name of ours
+    return (
+        str(tx.the(f"select place from {_MARK}").place)
+        if tx.one(SQL.has_table, table=_MARK)
+        else None
+    )  # noqa: S608  a name of ours
 
 
 def _mark(tx: Transaction, place: str) -> None:
@@ -95,7 +116,9 @@ def _mark(tx: Transaction, place: str) -> None:
     if marked is None:
         filled = [table.name for table in tables(tx) if table.has_key and table.count(tx)]
         if filled:
-            raise CopyRefused(f"the target is not empty, there are rows in {', '.join(filled)}: name a new file, database or schema")
+            raise CopyRefused(
+                f"the target is not empty, there are rows in {', '.join(filled)}: name a new file, database or schema"
+            )
         tx.run(f"create table {_MARK} (place text not null)")
         tx.run(f"insert into {_MARK} (place) values (:place)", place=place)  # noqa: S608  a name of ours
 
@@ -115,19 +138,26 @@ class _Copying:
         """Copy and compare."""
         rows = sum(ours.count(self._source) for ours, _ in self._pairs)
         with progress("copying", rows) as advance:
-            for ours, theirs in reversed(self._pairs):  # all of it first, so that nothing that is gone is in the way of what is new
+            for ours, theirs in reversed(
+                self._pairs
+            ):  # all of it first, so that nothing that is gone is in the way of what is new
                 self._remove(ours, theirs)
             for ours, theirs in self._pairs:
                 self._add(ours, theirs, advance)
         self._write(self._count_on)
         with progress("comparing", 2 * rows) as advance:
-            return sorted((self._compare(*pair, advance) for pair in self._pairs), key=lambda one: one.source.table)
+            return sorted(
+                (self._compare(*pair, advance) for pair in self._pairs),
+                key=lambda one: one.source.table,
+            )
 
     def _remove(self, ours: Table, theirs: Table) -> None:
         """Remove the rows that the source has no more."""
         if theirs.name == _HEAD:
             return
-        columns = tuple(dict.fromkeys(theirs.key + ours.key))  # the key need not be the same one on both engines
+        columns = tuple(
+            dict.fromkeys(theirs.key + ours.key)
+        )  # the key need not be the same one on both engines
 
         def gone_of(tx: Transaction) -> list[Row]:
             tx.one(SQL.be_patient)
@@ -150,7 +180,11 @@ class _Copying:
         is_new = not self._target.read(theirs.count)
         for page in ours.pages(self._source, theirs.columns):
             for rows in _parted(page):
-                known = {} if is_new else self._target.read(partial(theirs.same, rows=rows, columns=theirs.columns))
+                known = (
+                    {}
+                    if is_new
+                    else self._target.read(partial(theirs.same, rows=rows, columns=theirs.columns))
+                )
                 if lacking := [row for row in rows if known.get(theirs.key_of(row)) != row]:
                     self._put(theirs, lacking, known)
                 advance(len(rows))
@@ -166,7 +200,9 @@ class _Copying:
     def _count_on(self, tx: Transaction) -> None:
         """Let numbers that are given from now on be larger than those that were."""
         for row in tx.all(SQL.counted):
-            newest = tx.the(f"select coalesce(max({quoted(row.column)}), 0) as newest from {quoted(row.table)}").newest  # noqa: S608
+            newest = tx.the(
+                f"select coalesce(max({quoted(row.column)}), 0) as newest from {quoted(row.table)}"
+            ).newest  # noqa: S608
             tx.one(SQL.count_on, table=row.table, column=row.column, newest=newest)
         if "cubes_made" in self._own:
             tx.run("update cubes_made set last = (select coalesce(max(id), 0) from cubes)")
@@ -179,7 +215,10 @@ class _Copying:
         return Compared(held_by(self._source, ours, advance), self._target.read(look))
 
     def _write(self, action: Callable[[Transaction], object]) -> None:
-        """Write to the target as long as it is our copy. Not flushed: what a power cut takes is found missing by the next run."""
+        """Write to the target as long as it is our copy.
+
+        Not flushed: what a power cut takes is found missing by the next run.
+        """
 
         def guarded(tx: Transaction) -> None:
             if _mark_of(tx) != self._place:
@@ -197,7 +236,10 @@ def _refuse_nul(table: Table, rows: Sequence[Row]) -> None:
     for row in rows:
         for column, value in zip(table.columns, row, strict=True):
             if isinstance(value, str) and "\0" in value:
-                where = ", ".join(f"{name} {value!r}" for name, value in zip(table.key, table.key_of(row), strict=True))
+                where = ", ".join(
+                    f"{name} {value!r}"
+                    for name, value in zip(table.key, table.key_of(row), strict=True)
+                )
                 raise CopyRefused(
                     f"{table.name}.{column} has the character NUL, which PostgreSQL does not keep, at {where}: erase or change it"
                 )

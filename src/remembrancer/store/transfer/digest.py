@@ -15,7 +15,10 @@ Advance = Callable[[int], None]  # told of each step how many rows it took
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a table holds: its number of rows, and the sum of the SHA-256 of each, which no order changes, in hex."""
+    """What a table holds:
+
+    its number of rows, and the sum of the SHA-256 of each, which no order changes, in hex.
+    """
 
     table: str
     rows: int
@@ -44,7 +47,10 @@ def held_by(tx: Transaction, table: Table, advance: Advance = lambda _: None) ->
 
 
 def _encoded(row: Sequence[Row]) -> bytes:
-    """A row as bytes that no other row has: each value with its type and, where that varies, its length."""
+    """A row as bytes that no other row has:
+
+    each value with its type and, where that varies, its length.
+    """
     parts = []
     for value in row:
         if value is None:
