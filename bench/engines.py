@@ -136,9 +136,9 @@ def take_turns(
             one.found.append(
                 clock.take(
                     one,
-                    lambda search=search, question=question: search(question.user, question.text),
+                    lambda search=search, question=question: search(question.user, question.text),  # type: ignore[misc]
                 )
-            )  # type: ignore[misc]
+            )
     return taken
 
 
@@ -185,8 +185,8 @@ class Engines:
         common = {"embedder": "none", "index_memory_bytes": 8 << 30}
         postgresql = Settings(data=folder, store=self.url, database_search_events=0, **common)  # type: ignore[arg-type]
         self.sqlite = testing.context(
-            folder, settings=Settings(data=folder, **common), embedder=embedder
-        )  # type: ignore[arg-type]
+            folder, settings=Settings(data=folder, **common), embedder=embedder  # type: ignore[arg-type]
+        )
         self.memory = testing.context(folder, settings=postgresql, embedder=embedder)
         self.database = testing.context(
             folder, settings=replace(postgresql, database_search_events=1), embedder=embedder
@@ -247,12 +247,12 @@ class Engines:
             for name, context in ((SQLITE, self.sqlite), (MEMORY, self.memory)):
                 clock.take(
                     taken[name],
-                    lambda context=context, turn=turn: remember(context, caller_for(context), turn),
-                )  # type: ignore[misc]
+                    lambda context=context, turn=turn: remember(context, caller_for(context), turn),  # type: ignore[misc]
+                )
             clock.take(
                 taken[FLOOR],
-                lambda number=number, text=text: self.floor.add(0, 1 << 30 | number << 1 | 1, text),
-            )  # type: ignore[misc]
+                lambda number=number, text=text: self.floor.add(0, 1 << 30 | number << 1 | 1, text),  # type: ignore[misc]
+            )
         floor = statistics.median(taken[FLOOR].ms)
         told = {
             name: (statistics.median(one.ms), one.cpu_ms / ADDED) for name, one in taken.items()

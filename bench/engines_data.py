@@ -129,8 +129,8 @@ def put(
     count = "update spaces set events_made = :made where id = :space"
     for user_id, events in users:
         space = context.store.write(
-            lambda tx, user=user_id: tx.the(add_space, account=account_id, user=user)
-        ).id  # type: ignore[misc]
+            lambda tx, user=user_id: tx.the(add_space, account=account_id, user=user)  # type: ignore[misc]
+        ).id
         made = 0
         sessions: dict[int, int] = {}
         for some in batched(events, ROWS_AT_ONCE):
@@ -144,8 +144,8 @@ def put(
             (_copy if url else _insert)(context, url, account_id, rows, embedder)
             made += len(some)
         context.store.write(
-            lambda tx, made=made, space=space: tx.run(count, made=made, space=space)
-        )  # type: ignore[misc]
+            lambda tx, made=made, space=space: tx.run(count, made=made, space=space)  # type: ignore[misc]
+        )
 
 
 def _put_sessions(

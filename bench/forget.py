@@ -64,8 +64,8 @@ def users(context: Context, count: int) -> list[list[str]]:
             floor.append(timed(lambda name=name: context.store.write(lambda tx: by_hand(tx, name))))  # type: ignore[misc]
         else:
             ours.append(
-                timed(lambda name=name: forget(context, caller, Forget(user_id=name, confirm=name)))
-            )  # type: ignore[misc]
+                timed(lambda name=name: forget(context, caller, Forget(user_id=name, confirm=name)))  # type: ignore[misc]
+            )
     ratio = statistics.median(ours) / statistics.median(floor)
     return [["ours", *shown(ours), f"{ratio:.1f}x"], ["floor: deletes by hand", *shown(floor), ""]]
 

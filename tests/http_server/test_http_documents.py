@@ -125,9 +125,9 @@ EXAMPLES = [
     (endpoint, example)
     for endpoint in ROUTES
     if endpoint.request
-    for example in (endpoint.request.model_config.get("json_schema_extra") or {}).get(
+    for example in (endpoint.request.model_config.get("json_schema_extra") or {}).get(  # type: ignore[union-attr]
         "examples", []
-    )  # type: ignore[union-attr]
+    )
 ]
 
 

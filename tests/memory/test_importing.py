@@ -313,8 +313,8 @@ class TestConversations:
         self, files: Files, change: dict[str, Any], why: str
     ) -> None:
         told = files.refused(
-            json.dumps({**KEEPERS, "conversation": {**KEEPERS["conversation"], **change}})
-        )  # type: ignore[dict-item]
+            json.dumps({**KEEPERS, "conversation": {**KEEPERS["conversation"], **change}})  # type: ignore[dict-item]
+        )
 
         assert why in told
 

@@ -43,8 +43,8 @@ def models() -> Iterator[Callable[..., ConfiguredModels]]:
 
     def make(chat: str, key: str = "", **more: object) -> ConfiguredModels:
         made.append(
-            ConfiguredModels(Settings(model_chat=chat, model_chat_key=key, **more), without_secrets)
-        )  # type: ignore[arg-type]
+            ConfiguredModels(Settings(model_chat=chat, model_chat_key=key, **more), without_secrets)  # type: ignore[arg-type]
+        )
         return made[-1]
 
     yield make

@@ -12,9 +12,9 @@ def test_an_embedder_gets_one_number_with_the_first_thing_it_makes(context: Cont
 
     unknown = store.read(lambda tx: embedder_id(tx, "a/1", make=False))
     made = [
-        store.write(lambda tx, name=name: embedder_id(tx, name, make=True))
+        store.write(lambda tx, name=name: embedder_id(tx, name, make=True))  # type: ignore[misc]
         for name in ("a/1", "b/1", "a/1")
-    ]  # type: ignore[misc]
+    ]
 
     assert unknown == NEVER
     assert made[0] == made[2] != made[1]

@@ -169,10 +169,10 @@ def test_rows_from_before_accounts_led_know_whose_they_are(tmp_path: Path) -> No
         } - before
         whose = {
             table: store.read(
-                lambda tx, table=table: [row.account_id for row in tx.all(f"select * from {table}")]
+                lambda tx, table=table: [row.account_id for row in tx.all(f"select * from {table}")]  # type: ignore[misc]
             )
             for table in came
-        }  # type: ignore[misc]
+        }
 
     assert whose.pop("events") == whose.pop("event_index") == whose.pop("sessions") == [1, 2]
     assert whose.pop("origins") == whose.pop("answers") == [1, 2]

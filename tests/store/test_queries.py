@@ -29,10 +29,10 @@ def test_every_engine_understands_every_named_query(store: Store, engine: str) -
     for name, statement in asked.items():
         try:
             store.write(
-                lambda tx, statement=statement: tx.all(
+                lambda tx, statement=statement: tx.all(  # type: ignore[misc]
                     statement, **dict.fromkeys(re.findall(r":([a-z][a-z0-9_]*)", statement))
                 )
-            )  # type: ignore[misc]
+            )
         except Exception as error:  # noqa: BLE001  told below, all of them
             failed[name] = str(error)
 
