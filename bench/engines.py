@@ -28,7 +28,7 @@ from bench.report import table, write_section
 from remembrancer import testing
 from remembrancer.accounts import caller_for, keys
 from remembrancer.context import Context
-from remembrancer.memory.recall.postgresql_index import advance
+from remembrancer.memory.recall.postgresql_index import advance_index
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.spaces import number_of
 from remembrancer.memory.write.remember import remember
@@ -185,7 +185,9 @@ class Engines:
         common = {"embedder": "none", "index_memory_bytes": 8 << 30}
         postgresql = Settings(data=folder, store=self.url, database_search_events=0, **common)  # type: ignore[arg-type]
         self.sqlite = testing.context(
-            folder, settings=Settings(data=folder, **common), embedder=embedder  # type: ignore[arg-type]
+            folder,
+            settings=Settings(data=folder, **common),  # type: ignore[arg-type]
+            embedder=embedder,
         )
         self.memory = testing.context(folder, settings=postgresql, embedder=embedder)
         self.database = testing.context(
@@ -225,7 +227,7 @@ class Engines:
     def take_in(self) -> float:
         """Let the database take in what it searches by; the seconds it took."""
         began = time.perf_counter()
-        while advance(self.database):
+        while advance_index(self.database):
             pass
         self.memory.store.build("vacuum analyze")
         return time.perf_counter() - began

@@ -19,7 +19,7 @@ from bench.load import DAY_MS, SEED, START_MS, TURNS_A_SESSION
 from bench.locomo import Conversation, conversations
 from remembrancer.context import Context
 from remembrancer.memory.spaces import row_id
-from remembrancer.search import Embedder, derived_by, pack, quantised, take_apart
+from remembrancer.search import Embedder, analysis_id, analyze, pack, quantize
 from remembrancer.store import Transaction, embedder_id
 
 # different texts of strangers; each of their events has one of them, and a vector of its own
@@ -84,7 +84,7 @@ class Events:
     def told(self, conversation: Conversation, first_session: int = 0) -> Iterator[Kept]:
         """The turns of a conversation."""
         for event in conversation.events:
-            vector = quantised(self._embedder.encode([event.query]))[0]
+            vector = quantize(self._embedder.encode([event.query]))[0]
             yield Kept(
                 first_session + event.session,
                 event.query,
@@ -101,7 +101,7 @@ class Events:
         for numbers in batched(range(count), ROWS_AT_ONCE):
             ends = self._vectors[self._random.integers(0, len(self._vectors), (2, len(numbers)))]
             mixed = ends.sum(axis=0) + self._random.normal(0, 0.03, ends.shape[1:]).astype("f4")
-            for number, vector in zip(numbers, quantised(mixed), strict=True):
+            for number, vector in zip(numbers, quantize(mixed), strict=True):
                 text = number % TEMPLATES
                 session, when = (
                     first_session + number // TURNS_A_SESSION,
@@ -111,7 +111,7 @@ class Events:
 
 
 def _packed(text: str, occurred_ms: int) -> bytes:
-    parts = take_apart(query=text, response="", topic=None, occurred_ms=occurred_ms)
+    parts = analyze(query=text, response="", topic=None, occurred_ms=occurred_ms)
     parts[0].terms = {term: count for part in parts for term, count in part.terms.items()}
     return pack(parts[:1])  # long turns, too, are one part: the floor has one vector a turn
 
@@ -123,7 +123,7 @@ def put(
     users: Sequence[tuple[str, Sequence[Kept] | Iterator[Kept]]],
 ) -> None:
     """Write spaces with their events as the service keeps them, many at a time."""
-    by = derived_by(context.embedder)
+    by = analysis_id(context.embedder)
     embedder = context.store.write(lambda tx: embedder_id(tx, by, make=True))
     add_space = "insert into spaces (account_id, user_id, created_ms) values (:account, :user, 0) returning id"
     count = "update spaces set events_made = :made where id = :space"

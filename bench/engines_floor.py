@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import psycopg
 
 from bench.engines_data import ROWS_AT_ONCE, Kept, batched
-from remembrancer.search import Embedder, quantised
+from remembrancer.search import Embedder, quantize
 
 _TABLE = """
 create table floor (
@@ -88,7 +88,7 @@ class Floor:
 
     def add(self, user: int, number: int, text: str) -> None:
         """One event, in a transaction of its own."""
-        vector = as_text(quantised(self._embedder.encode([text]))[0].tolist())
+        vector = as_text(quantize(self._embedder.encode([text]))[0].tolist())
         self._connection.execute(
             "insert into floor (user_id, id, text, vector) values (%s, %s, %s, %s)",
             (user, number, text, vector),
@@ -110,7 +110,7 @@ class Floor:
         [(words,)] = self._connection.execute(
             "select replace(plainto_tsquery('english', %s)::text, '&', '|')", [text]
         )
-        vector = as_text(quantised(self._embedder.encode([text]))[0].tolist())
+        vector = as_text(quantize(self._embedder.encode([text]))[0].tolist())
         asked = {"user": user, "vector": vector, "words": words}
         return [
             row[0] for row in self._connection.execute(_LARGE if self._large else _SMALL, asked)

@@ -34,10 +34,10 @@ from remembrancer.accounts import caller_for
 from remembrancer.agent.chat import chat, events_of
 from remembrancer.agent.drafts import Brief
 from remembrancer.agent.summarize import draft_summary
-from remembrancer.claims.review import IN_REF, Cited, look, take_apart
+from remembrancer.claims.review import IN_REF, CitedEvents, parse_draft, review
 from remembrancer.context import Context, without_secrets
 from remembrancer.memory.summaries.extractive import sentences
-from remembrancer.models import Budget, Models, Question, Reply, Slot, Try
+from remembrancer.models import Budget, ModelAttempt, ModelRequest, ModelResponse, Models, Slot
 from remembrancer.models.calls import ConfiguredModels
 from remembrancer.models.port import OnText
 from remembrancer.protocol.chat import Chat
@@ -59,7 +59,9 @@ class Heard:
     models: Models
     texts: list[str] = field(default_factory=list)
 
-    def ask(self, question: Question, budget: Budget, on_text: OnText | None = None) -> Reply:
+    def ask(
+        self, question: ModelRequest, budget: Budget, on_text: OnText | None = None
+    ) -> ModelResponse:
         """As Models."""
         reply = self.models.ask(question, budget, on_text)
         self.texts.append(reply.text)
@@ -69,7 +71,7 @@ class Heard:
         """As Models."""
         return self.models.has(slot, outside=outside)
 
-    def watch(self, watcher: Callable[[Try], None]) -> None:
+    def watch(self, watcher: Callable[[ModelAttempt], None]) -> None:
         """As Models."""
         self.models.watch(watcher)
 
@@ -94,10 +96,10 @@ class Judged:
 
 def judged(text: str, brief: Brief, wanted: set[str]) -> Judged:
     """A reply, whoever let it through."""
-    draft = take_apart(text, brief.day)
+    draft = parse_draft(text, brief.day)
     cited = set(draft.refs) | set(_EVENT_ID.findall(text))
-    known = {event.event_id: Cited("shown", event) for event in brief.evidence}
-    checks = look(draft, {ref: known.get(ref, Cited("unknown")) for ref in draft.refs}, "")
+    known = {event.event_id: CitedEvents("shown", event) for event in brief.evidence}
+    checks = review(draft, {ref: known.get(ref, CitedEvents("unknown")) for ref in draft.refs}, "")
     return Judged(
         grounded=bool(cited & brief.ids) and all(check.status == "pass" for check in checks),
         cites=bool(cited & brief.ids),

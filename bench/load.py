@@ -13,8 +13,8 @@ import numpy as np
 
 from bench.locomo import conversations
 from remembrancer.context import Context
-from remembrancer.memory.write.turns import Address, keep
-from remembrancer.search import Derived, Said, derived_by, pack, quantised, take_apart
+from remembrancer.memory.write.turns import SessionAddress, store_turn
+from remembrancer.search import EventText, IndexEntry, analysis_id, analyze, pack, quantize
 from remembrancer.store import Transaction
 
 SEED = 7
@@ -48,7 +48,7 @@ class Turns:
             if context.embedder.dimensions
             else np.zeros((1, 0), np.float32)
         )
-        self._by = derived_by(context.embedder)
+        self._by = analysis_id(context.embedder)
 
     def text(self) -> str:
         """Two or three sentences and a few words that are rare."""
@@ -58,26 +58,26 @@ class Turns:
             + f". {words}"
         )
 
-    def make(self, number: int) -> tuple[str, Said, Derived]:
+    def make(self, number: int) -> tuple[str, EventText, IndexEntry]:
         """The turn of that number: session, text, and what search needs of it."""
-        said = Said(
+        said = EventText(
             query=self.text(),
             response=self.text(),
             topic=None,
             occurred_ms=START_MS + number * DAY_MS // 50,
         )
-        parts = take_apart(
+        parts = analyze(
             query=said.query, response=said.response, topic=None, occurred_ms=said.occurred_ms
         )
         vectors = None
         if self._vectors.shape[1]:
             chosen = self._vectors[self._noise.integers(0, len(self._vectors), len(parts))]
             moved = chosen + self._noise.normal(0, 0.03, chosen.shape).astype("f4")
-            vectors = quantised(moved / np.linalg.norm(moved, axis=1, keepdims=True)).tobytes()
+            vectors = quantize(moved / np.linalg.norm(moved, axis=1, keepdims=True)).tobytes()
         return (
             f"session-{number // TURNS_A_SESSION}",
             said,
-            Derived(words=pack(parts), vectors=vectors, by=self._by),
+            IndexEntry(words=pack(parts), vectors=vectors, by=self._by),
         )
 
 
@@ -86,10 +86,12 @@ def fill(context: Context, account_id: int, user_id: str, turns: Turns, events: 
     for some in _batches(events):
         made = [turns.make(number) for number in some]
 
-        def write(tx: Transaction, made: list[tuple[str, Said, Derived]] = made) -> None:
+        def write(tx: Transaction, made: list[tuple[str, EventText, IndexEntry]] = made) -> None:
             for session_id, said, derived in made:
-                address = Address(account_id=account_id, user_id=user_id, session_id=session_id)
-                keep(context, tx, address, said, derived)
+                address = SessionAddress(
+                    account_id=account_id, user_id=user_id, session_id=session_id
+                )
+                store_turn(context, tx, address, said, derived)
 
         context.store.write(write, account_id=account_id)
 

@@ -25,11 +25,19 @@ from typing import NamedTuple, cast
 
 from bench.report import table, write_section
 from remembrancer.context import without_secrets
-from remembrancer.models import Budget, Models, Question, Reply, Slot, Try, tokens_of
+from remembrancer.models import (
+    Budget,
+    ModelAttempt,
+    ModelRequest,
+    ModelResponse,
+    Models,
+    Slot,
+    tokens_of,
+)
 from remembrancer.models.calls import ConfiguredModels
 from remembrancer.models.port import OnText
 from remembrancer.protocol.execution import Executed, Execution
-from remembrancer.repair.models.budget import SLOTS, Panel
+from remembrancer.repair.models.budget import SLOTS, ModelPanel
 from remembrancer.repair.programs import run_program
 from remembrancer.sandbox.sandbox import Sandbox
 from remembrancer.settings import Settings, read
@@ -166,13 +174,15 @@ class Scripted:
         """See Models."""
         return slot in self._answers and outside
 
-    def ask(self, question: Question, budget: Budget, on_text: OnText | None = None) -> Reply:
+    def ask(
+        self, question: ModelRequest, budget: Budget, on_text: OnText | None = None
+    ) -> ModelResponse:
         """See Models."""
         budget.calls_left -= 1
         text = self._answers[question.slot](self._one, self._asked[question.slot])
         self._asked[question.slot] += 1
         read_tokens = sum(tokens_of(message.content) for message in question.messages)
-        tried = Try(
+        tried = ModelAttempt(
             slot=question.slot,
             model=question.slot,
             outcome="ok",
@@ -182,9 +192,9 @@ class Scripted:
         )
         if on_text is not None:
             on_text(text)
-        return Reply(text=text, model=question.slot, tries=(tried,))
+        return ModelResponse(text=text, model=question.slot, tries=(tried,))
 
-    def watch(self, watcher: Callable[[Try], None]) -> None:
+    def watch(self, watcher: Callable[[ModelAttempt], None]) -> None:
         """See Models."""
 
     def close(self) -> None:
@@ -205,7 +215,7 @@ class Tally:
         asked: list[Slot] = []
         if models is not None:
             models.watch(lambda tried: asked.append(tried.slot))
-        panel = Panel(models=models, settings=settings) if models else None
+        panel = ModelPanel(models=models, settings=settings) if models else None
         told = run_program(self._box, Execution(code=one.code), panel)[0]
         self.seconds.append(told.duration_ms / 1_000)
         self.tokens += sum(attempt.tokens or 0 for attempt in told.attempts)

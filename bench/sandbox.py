@@ -27,7 +27,7 @@ from bench.report import table, timed, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
 from remembrancer.sandbox.sandbox import PRELOAD, Sandbox
-from remembrancer.sandbox.zygote_runner import Forked
+from remembrancer.sandbox.zygote_runner import ZygoteRunner
 from remembrancer.settings import Settings
 
 PRINT = "print(1)"
@@ -75,7 +75,7 @@ def starts(folder: Path) -> str:
         began = time.perf_counter()
         zygote = box._tested("ns")  # noqa: SLF001 - what `start` does for each level
         ready.append(time.perf_counter() - began)
-        assert isinstance(zygote, Forked)
+        assert isinstance(zygote, ZygoteRunner)
         private.append(private_kb(zygote._process.pid, expected=1 + 2 * slots))  # noqa: SLF001 - to look at it from outside
         zygote.close()
     bare = []
@@ -83,7 +83,7 @@ def starts(folder: Path) -> str:
         box = Sandbox(Settings(data=folder / "start", sandbox_parallel=1))
         began = time.perf_counter()
         plan = box._plan("ns")  # noqa: SLF001 - a start without the self-test
-        zygote = Forked(plan)
+        zygote = ZygoteRunner(plan)
         bare.append(time.perf_counter() - began)
         zygote.close()
     slot = (private[-1] - statistics.median(private[:-1])) / SLOTS / 1024

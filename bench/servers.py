@@ -28,7 +28,7 @@ from bench.report import table, write_section
 from remembrancer.accounts import keys
 from remembrancer.context import open_records
 from remembrancer.settings import Settings
-from remembrancer.testing.linear import Counted, not_one_counter
+from remembrancer.testing.linear import CounterRead, not_one_counter
 from remembrancer.testing.postgres import Postgres
 from remembrancer.testing.servers import Answer, Server
 
@@ -57,7 +57,7 @@ class Load:
     key: str
     share_a_session: bool = False
     turns: dict[str, str] = field(default_factory=dict)
-    steps: list[Counted] = field(default_factory=list)
+    steps: list[CounterRead] = field(default_factory=list)
     statuses: Counter[int] = field(default_factory=Counter)
     done: threading.Event = field(default_factory=threading.Event)
 
@@ -98,7 +98,9 @@ class Load:
                 "/api/v7/memory", {"query_text": word, "top_k": 3, **where}, key=self.key
             )
             self.steps.append(
-                Counted(step.began, step.ended, step.body["step"] if step.status == 200 else None)
+                CounterRead(
+                    step.began, step.ended, step.body["step"] if step.status == 200 else None
+                )
             )
             self.statuses.update((turn.status, step.status))
 

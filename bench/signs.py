@@ -13,7 +13,7 @@ import numpy as np
 
 from bench.engines_data import Events, Remembered
 from bench.report import table, write_section
-from remembrancer.search import open_embedder, quantised
+from remembrancer.search import open_embedder, quantize
 
 STRANGE, QUESTIONS = 60_000, 150
 BEST = 10
@@ -33,7 +33,7 @@ def main() -> None:
     questions = [
         asked.text for conversation in events.conversations for asked in conversation.questions
     ]
-    asked = quantised(embedder.encode(questions[:: len(questions) // QUESTIONS][:QUESTIONS]))
+    asked = quantize(embedder.encode(questions[:: len(questions) // QUESTIONS][:QUESTIONS]))
     rows = []
     for name, vectors in (
         ("turns", real),

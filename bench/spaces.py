@@ -9,16 +9,16 @@ import numpy as np
 from bench.locomo import Conversation
 from remembrancer.search import (
     Embedder,
-    Found,
+    IndexView,
+    Ranking,
     SpaceIndex,
-    View,
-    ask,
+    analyze,
     cosines,
-    lexical,
+    embedding_text,
+    lexical_scores,
     pack,
-    quantised,
-    steering_text,
-    take_apart,
+    parse_query,
+    quantize,
     unpack,
 )
 
@@ -35,13 +35,13 @@ def encode(embedder: Embedder, texts: list[str]) -> np.ndarray:
     return np.stack([_vectors[embedder.name, text] for text in texts])
 
 
-def view_of(conversation: Conversation, embedder: Embedder) -> View:
+def view_of(conversation: Conversation, embedder: Embedder) -> IndexView:
     """A conversation indexed as the service would index it."""
     apart = [
-        take_apart(query=e.query, response=e.response, topic=None, occurred_ms=e.occurred_ms)
+        analyze(query=e.query, response=e.response, topic=None, occurred_ms=e.occurred_ms)
         for e in conversation.events
     ]
-    vectors = quantised(encode(embedder, [part.text for parts in apart for part in parts]))
+    vectors = quantize(encode(embedder, [part.text for parts in apart for part in parts]))
     rows, start = [], 0
     for number, (event, parts) in enumerate(zip(conversation.events, apart, strict=True)):
         end = start + len(parts)
@@ -54,8 +54,8 @@ def view_of(conversation: Conversation, embedder: Embedder) -> View:
     return index.view()
 
 
-def found(view: View, text: str, embedder: Embedder) -> Found:
+def found(view: IndexView, text: str, embedder: Embedder) -> Ranking:
     """What a search for a text finds, before ranking."""
-    question = ask(text, view.languages)
-    vector = encode(embedder, [steering_text(view, question)])[0]
-    return Found(view, question, lexical(view, question.words), cosines(view, vector))
+    question = parse_query(text, view.languages)
+    vector = encode(embedder, [embedding_text(view, question)])[0]
+    return Ranking(view, question, lexical_scores(view, question.words), cosines(view, vector))

@@ -14,7 +14,7 @@ import pytest
 
 import remembrancer
 from remembrancer.store import Queries, Store
-from remembrancer.store.queries import Statement
+from remembrancer.store.queries import NamedStatement
 from remembrancer.testing.postgres import NoPostgres, Postgres, programs
 
 ENGINES = ("sqlite", "postgresql")
@@ -33,7 +33,7 @@ def empty_store(engine: str, folder: Path) -> str:
     return server().schema()
 
 
-def named_queries() -> dict[str, Statement]:
+def named_queries() -> dict[str, NamedStatement]:
     """Every statement of the program, by its file and name."""
     package = Path(remembrancer.__file__).parent
     files = sorted(path for path in package.rglob("*.sql") if "migrations" not in path.parts)
@@ -44,7 +44,7 @@ def named_queries() -> dict[str, Statement]:
     }
 
 
-def numbered(statement: Statement) -> str:
+def numbered(statement: NamedStatement) -> str:
     """A statement as PostgreSQL is asked it, its values by number:
 
     `$1` for the first name in it.

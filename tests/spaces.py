@@ -7,20 +7,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from remembrancer.search import (
-    Found,
+    IndexView,
+    Ranking,
     SpaceIndex,
-    View,
-    ask,
+    analyze,
     contains,
     cosines,
-    lexical,
+    lexical_scores,
     load_weights,
     pack,
-    quantised,
-    take_apart,
+    parse_query,
+    quantize,
     unpack,
 )
-from remembrancer.search.index.encoding import Batch
+from remembrancer.search.index.encoding import EntryBatch
 
 DAY_MS = 86_400_000
 START_MS = 1_767_225_600_000  # 2026-01-01
@@ -32,38 +32,38 @@ def batch(
     first: int = 0,
     sessions: Sequence[int] = (),
     days: Sequence[int] = (),
-) -> Batch:
+) -> EntryBatch:
     """Events (query, response) as the index takes them in; without vectors."""
     rows = []
     for at, (query, response) in enumerate(events):
         occurred_ms = START_MS + DAY_MS * (days[at] if days else 0)
-        parts = take_apart(query=query, response=response, topic=None, occurred_ms=occurred_ms)
+        parts = analyze(query=query, response=response, topic=None, occurred_ms=occurred_ms)
         rows.append((first + at, sessions[at] if sessions else 1, occurred_ms, pack(parts), None))
     return unpack(rows, 0)
 
 
-def space(*texts: str, sessions: Sequence[int] = (), days: Sequence[int] = ()) -> View:
+def space(*texts: str, sessions: Sequence[int] = (), days: Sequence[int] = ()) -> IndexView:
     """A space of events that each say one text."""
     index = SpaceIndex(0)
     index.add(batch([(text, "") for text in texts], sessions=sessions, days=days), len(texts))
     return index.view()
 
 
-def found(view: View, query: str, focus: Sequence[str] = ()) -> Found:
+def found(view: IndexView, query: str, focus: Sequence[str] = ()) -> Ranking:
     """What a search by text alone finds."""
-    question = ask(query, view.languages)
+    question = parse_query(query, view.languages)
     words = (
         *question.words,
-        *(word for phrase in focus for word in ask(phrase, view.languages).words),
+        *(word for phrase in focus for word in parse_query(phrase, view.languages).words),
     )
-    return Found(view, question, lexical(view, words), cosines(view, np.zeros(0, "f4")))
+    return Ranking(view, question, lexical_scores(view, words), cosines(view, np.zeros(0, "f4")))
 
 
-def order(view: View, query: str, lifts: dict[int, float] | None = None) -> list[int]:
+def order(view: IndexView, query: str, lifts: dict[int, float] | None = None) -> list[int]:
     """Numbers of the events found, best first."""
     return [
         event for event, _, _ in found(view, query).ranked(load_weights("none"), lifts or {}, 100)
     ]
 
 
-__all__ = ["batch", "contains", "found", "order", "quantised", "space"]
+__all__ = ["batch", "contains", "found", "order", "quantize", "space"]

@@ -27,8 +27,8 @@ from bench.report import table, write_section
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.agent.second_look import second_look
-from remembrancer.claims.evidence import Evidence
-from remembrancer.claims.review import Cited, look, take_apart
+from remembrancer.claims.evidence import EventEvidence
+from remembrancer.claims.review import CitedEvents, parse_draft, review
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import MemoryQuery, Turn
@@ -59,16 +59,16 @@ class Case:
     kind: str
     text: str
     labels: tuple[Label, ...]
-    cited: dict[str, Cited]
+    cited: dict[str, CitedEvents]
 
 
 def cases(file: str) -> Iterator[Case]:
     """The drafts of a file."""
     for talk in tomllib.loads((FOLDER / file).read_text("utf-8"))["talk"]:
         cited = {
-            one["id"]: Cited(
+            one["id"]: CitedEvents(
                 "shown",
-                Evidence(
+                EventEvidence(
                     one["id"],
                     f"{one['query']}\n\n{one['response']}",
                     datetime.fromisoformat(one["at"]).astimezone(UTC).date(),
@@ -116,11 +116,11 @@ def scored(given: list[Case], *, show: bool = False) -> Score:
     """Look at all drafts."""
     score = Score(Counter(), Counter(), Counter(), Counter())
     for case in given:
-        draft = take_apart(case.text, WRITTEN)
+        draft = parse_draft(case.text, WRITTEN)
         failed = [
             check
-            for check in look(
-                draft, {ref: case.cited.get(ref, Cited("unknown")) for ref in draft.refs}, ""
+            for check in review(
+                draft, {ref: case.cited.get(ref, CitedEvents("unknown")) for ref in draft.refs}, ""
             )
             if check.status == "fail"
         ]
@@ -187,7 +187,7 @@ def kind_of(words: str, sort: str) -> str:
         return {"?": "claim_marked", "#": "ref_exists"}[sort]
     if "://" in words:
         return "url_in_ref"
-    claims = take_apart(words, WRITTEN).claims
+    claims = parse_draft(words, WRITTEN).claims
     return f"{claims[0].kind}_in_ref" if claims else "number_in_ref"
 
 

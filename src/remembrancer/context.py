@@ -14,7 +14,7 @@ from .store.transfer.copy import refuse_unfinished
 
 if TYPE_CHECKING:
     from .models import Models
-    from .search import Embedder, QueryVectors, Shelf
+    from .search import Embedder, IndexCache, QueryVectors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Context(Records):
 
     embedder: Embedder
     query_vectors: QueryVectors
-    shelf: Shelf
+    shelf: IndexCache
     models: Models
 
     def close(self) -> None:
@@ -84,8 +84,8 @@ def assemble(settings: Settings) -> Context:
     """
     from .models.calls import ConfiguredModels
     from .search import (
+        IndexCache,
         QueryVectors,
-        Shelf,
         open_embedder,
     )  # here: half a second that the command line need not wait for keys
 
@@ -103,16 +103,16 @@ def assemble(settings: Settings) -> Context:
         ids=records.ids,
         embedder=embedder,
         query_vectors=QueryVectors(embedder),
-        shelf=Shelf(memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions),
+        shelf=IndexCache(memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions),
         models=models,
     )
 
 
 def without_secrets(text: str) -> str:
     """A text with each secret replaced by its kind."""
-    from .search.text.secrets import masked, secrets_in
+    from .search.text.secrets import find_secrets, mask_secrets
 
-    return masked(text, secrets_in(text))
+    return mask_secrets(text, find_secrets(text))
 
 
 def now_ms() -> int:

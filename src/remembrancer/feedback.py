@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from .accounts import may_write, must_own
-from .accounts.idempotency import Once, once
+from .accounts import require_owner, require_write
+from .accounts.idempotency import IdempotentRequest, idempotent
 from .context import Caller, Records
 from .protocol.errors import NotFound
 from .protocol.feedback import Feedback, FeedbackGiven, FeedbackList, FeedbackQuery, FeedbackSaved
 from .protocol.text import rfc3339
-from .store import Row, Transaction, named
+from .store import Row, Transaction, load_queries
 
-SQL = named("remembrancer", "feedback.sql")
+SQL = load_queries("remembrancer", "feedback.sql")
 _AFTER_ALL = (1 << 63) - 1
 
 
@@ -18,11 +18,11 @@ class FeedbackUnknown(NotFound):
     """There is no such feedback. Use the `next` of the page before."""
 
 
-def give_feedback(
-    records: Records, caller: Caller, feedback: Feedback, given: Once | None = None
+def submit_feedback(
+    records: Records, caller: Caller, feedback: Feedback, given: IdempotentRequest | None = None
 ) -> FeedbackSaved:
     """Keep feedback. Raises ReadOnly, Conflict as `once`, StoreUnavailable."""
-    may_write(caller)
+    require_write(caller)
     feedback_id = records.ids("f_")
 
     def keep(tx: Transaction) -> str:
@@ -38,19 +38,19 @@ def give_feedback(
 
     return FeedbackSaved.model_validate_json(
         records.store.write(
-            lambda tx: once(tx, given, records.clock(), lambda: keep(tx)),
+            lambda tx: idempotent(tx, given, records.clock(), lambda: keep(tx)),
             account_id=caller.account_id,
         )
     )
 
 
-def listed(records: Records, caller: Caller, asked: FeedbackQuery) -> FeedbackList:
+def list_feedback(records: Records, caller: Caller, asked: FeedbackQuery) -> FeedbackList:
     """A page of all feedback, newest first. Raises NotOwner, FeedbackUnknown, StoreUnavailable."""
-    must_own(caller)
+    require_owner(caller)
     return _page(records, asked, None)
 
 
-def own(records: Records, caller: Caller, asked: FeedbackQuery) -> FeedbackList:
+def own_feedback(records: Records, caller: Caller, asked: FeedbackQuery) -> FeedbackList:
     """A page of what the caller's account gave, newest first.
 
     Raises FeedbackUnknown, StoreUnavailable.

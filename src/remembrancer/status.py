@@ -14,10 +14,10 @@ from .protocol.status import (
     SandboxState,
     StatusRecord,
 )
-from .search import EmbedderUnavailable, derived_by
-from .store import StoreUnavailable, Transaction, embedder_id, named
+from .search import EmbedderUnavailable, analysis_id
+from .store import StoreUnavailable, Transaction, embedder_id, load_queries
 
-SQL = named("remembrancer", "status.sql")
+SQL = load_queries("remembrancer", "status.sql")
 
 DO_THIS = [
     "Call POST /api/v7/memory at step 0.",
@@ -27,7 +27,7 @@ DO_THIS = [
 ]  # specification, 'What the service does', word for word
 
 
-class Kept(NamedTuple):
+class StoreCounts(NamedTuple):
     """How much is kept."""
 
     turns: int
@@ -85,13 +85,13 @@ def readiness(context: Context) -> Readiness:
     )
 
 
-def kept(context: Context, caller: Caller | None) -> Kept:
+def store_counts(context: Context, caller: Caller | None) -> StoreCounts:
     """How much the caller's account keeps; how much all accounts do when there is none.
 
     Raises StoreUnavailable.
     """
     account_id = caller.account_id if caller else None
-    return Kept(*context.store.read(lambda tx: tx.the(SQL.kept, account_id=account_id)))
+    return StoreCounts(*context.store.read(lambda tx: tx.the(SQL.kept, account_id=account_id)))
 
 
 def has_key(context: Context, caller: Caller) -> bool:
@@ -121,7 +121,7 @@ def _embedding(context: Context) -> Embedding:
 
     their words may be of an older version.
     """
-    by = derived_by(context.embedder)
+    by = analysis_id(context.embedder)
 
     def pending(tx: Transaction) -> int:
         return int(tx.the(SQL.events_stale, id=embedder_id(tx, by, make=False)).pending)

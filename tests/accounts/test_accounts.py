@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from remembrancer.accounts import Pinned, ReadOnly, default_user_id, may_write, space_user_id
+from remembrancer.accounts import (
+    KeyIsReadOnly,
+    PinnedToOtherUser,
+    default_user_id,
+    require_write,
+    space_user_id,
+)
 from remembrancer.context import Caller
 from remembrancer.protocol.errors import Forbidden
 
@@ -39,7 +45,7 @@ def test_a_pinned_key_used_with_another_user_id_is_forbidden() -> None:
     assert space_user_id(caller(pin="phone"), None) == "phone"
     assert space_user_id(caller(pin="phone"), "phone") == "phone"
     for asked in ("ada", "Phone", ""):
-        with pytest.raises(Pinned) as refused:
+        with pytest.raises(PinnedToOtherUser) as refused:
             space_user_id(caller(pin="phone"), asked)
         assert isinstance(refused.value, Forbidden)
         assert refused.value.status == 403
@@ -47,8 +53,8 @@ def test_a_pinned_key_used_with_another_user_id_is_forbidden() -> None:
 
 
 def test_a_read_only_key_may_not_write() -> None:
-    may_write(caller())
-    with pytest.raises(ReadOnly) as refused:
-        may_write(caller(read_only=True))
+    require_write(caller())
+    with pytest.raises(KeyIsReadOnly) as refused:
+        require_write(caller(read_only=True))
 
     assert refused.value.status == 403

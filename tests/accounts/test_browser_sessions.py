@@ -9,15 +9,15 @@ from remembrancer.accounts.browser_sessions import (
     CONFIRMED_MS,
     IDLE_MS,
     LASTS_MS,
-    SignedIn,
-    browser_named,
-    browsers,
+    BrowserSession,
+    browser_name,
     confirm,
+    find_session,
     is_form_of,
+    list_browsers,
     sign_in,
     sign_out,
     sign_out_everywhere,
-    signed_in,
 )
 from remembrancer.accounts.invitations import accept, invite
 from remembrancer.accounts.passwords import FREE_FAILURES, SignInRefused, SignInTooOften, account_of
@@ -31,7 +31,7 @@ def owner(context: Context) -> int:
 
 
 def test_it_tells_whose_browser_it_is(context: Context, owner: int) -> None:
-    found = signed_in(context, sign_in(context, owner))
+    found = find_session(context, sign_in(context, owner))
 
     assert found is not None
     assert (found.account_id, found.account_name, found.is_owner) == (owner, "owner", True)
@@ -41,7 +41,7 @@ def test_it_tells_whose_browser_it_is(context: Context, owner: int) -> None:
 def test_no_other_text_is_a_session(context: Context, owner: int, token: str) -> None:
     sign_in(context, owner)
 
-    assert signed_in(context, token) is None
+    assert find_session(context, token) is None
 
 
 def test_unused_for_half_a_day_it_ends(
@@ -49,14 +49,14 @@ def test_unused_for_half_a_day_it_ends(
 ) -> None:
     token = sign_in(context, owner)
     clock.advance(IDLE_MS - 1)
-    just_before = signed_in(context, token)
+    just_before = find_session(context, token)
     clock.advance(IDLE_MS - 1)
-    used_meanwhile = signed_in(context, token)
+    used_meanwhile = find_session(context, token)
     clock.advance(IDLE_MS)
 
     assert just_before
     assert used_meanwhile
-    assert signed_in(context, token) is None
+    assert find_session(context, token) is None
 
 
 def test_after_two_weeks_it_ends_however_it_is_used(
@@ -65,10 +65,10 @@ def test_after_two_weeks_it_ends_however_it_is_used(
     token, hours = sign_in(context, owner), 6 * 3_600_000
     for _ in range(LASTS_MS // hours - 1):
         clock.advance(hours)
-        assert signed_in(context, token)
+        assert find_session(context, token)
     clock.advance(hours)
 
-    assert signed_in(context, token) is None
+    assert find_session(context, token) is None
 
 
 def test_signing_out_ends_one_and_everywhere_all_of_the_account(
@@ -77,11 +77,15 @@ def test_signing_out_ends_one_and_everywhere_all_of_the_account(
     ada = accept(context, invite(context, "ada").reveal(), "correct horse battery")
     first, second, third, other = [sign_in(context, who) for who in (owner, owner, owner, ada)]
     sign_out(context, first)
-    after_one = [signed_in(context, token) is not None for token in (first, second, third, other)]
+    after_one = [
+        find_session(context, token) is not None for token in (first, second, third, other)
+    ]
     sign_out_everywhere(context, owner)
 
     assert after_one == [False, True, True, True]
-    assert [signed_in(context, token) is not None for token in (first, second, third, other)] == [
+    assert [
+        find_session(context, token) is not None for token in (first, second, third, other)
+    ] == [
         False,
         False,
         False,
@@ -90,7 +94,7 @@ def test_signing_out_ends_one_and_everywhere_all_of_the_account(
 
 
 def test_a_form_is_of_one_session_alone(context: Context, owner: int) -> None:
-    first, second = [signed_in(context, sign_in(context, owner)) for _ in range(2)]
+    first, second = [find_session(context, sign_in(context, owner)) for _ in range(2)]
 
     assert first
     assert second
@@ -114,8 +118,8 @@ def test_sessions_that_ended_are_not_kept(
 class TestConfirming:
     """Issue: 'grants (give with a step-up ...)': a cookie that was taken is not enough."""
 
-    def session(self, context: Context, token: str) -> SignedIn:
-        found = signed_in(context, token)
+    def session(self, context: Context, token: str) -> BrowserSession:
+        found = find_session(context, token)
         assert found is not None
         return found
 
@@ -209,7 +213,7 @@ class TestConfirming:
     ],
 )
 def test_a_browser_is_named_as_people_would(user_agent: str, name: str) -> None:
-    assert browser_named(user_agent) == name
+    assert browser_name(user_agent) == name
 
 
 def test_the_browsers_of_an_account_are_those_still_signed_in_the_latest_used_first(
@@ -225,11 +229,11 @@ def test_the_browsers_of_an_account_are_those_still_signed_in_the_latest_used_fi
     clock.advance(60_000)
     sign_in(context, ada, "second")
     sign_in(context, bo, "of another")
-    session = signed_in(context, first)
+    session = find_session(context, first)
     assert session is not None
     clock.advance(60_000)
-    signed_in(context, first)
+    find_session(context, first)
 
-    found = browsers(context, session, first)
+    found = list_browsers(context, session, first)
     assert [(one.name, one.is_this) for one in found] == [("first", True), ("second", False)]
     assert found[0].used_ms == clock.now_ms

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from service import new_key, rows
 
-from remembrancer.accounts.idempotency import IdempotencyKeyReused, Once, once
+from remembrancer.accounts.idempotency import IdempotencyKeyReused, IdempotentRequest, idempotent
 from remembrancer.context import Context
 
 HOUR_MS = 3_600_000
@@ -25,19 +25,21 @@ class Maker:
 
 
 @pytest.fixture
-def given(context: Context) -> Once:
+def given(context: Context) -> IdempotentRequest:
     """An Idempotency-Key of a real API key."""
     new_key(context)
     key_id = context.store.read(lambda tx: tx.all("select id from keys"))[0].id
-    return Once(account_id=1, key_id=key_id, path="/p", idempotency_key="k", body_digest=b"1" * 32)
+    return IdempotentRequest(
+        account_id=1, key_id=key_id, path="/p", idempotency_key="k", body_digest=b"1" * 32
+    )
 
 
-def do(context: Context, given: Once | None, make: Maker, now_ms: int = 0) -> str:
-    return context.store.write(lambda tx: once(tx, given, now_ms, make))
+def do(context: Context, given: IdempotentRequest | None, make: Maker, now_ms: int = 0) -> str:
+    return context.store.write(lambda tx: idempotent(tx, given, now_ms, make))
 
 
 def test_the_second_time_gives_the_first_answer_and_writes_nothing(
-    context: Context, given: Once
+    context: Context, given: IdempotentRequest
 ) -> None:
     make, replayed = Maker(), []
 
@@ -55,7 +57,7 @@ def test_without_an_idempotency_key_everything_is_done_and_nothing_kept(context:
     assert rows(context)["answers"] == 0
 
 
-def test_another_body_is_refused(context: Context, given: Once) -> None:
+def test_another_body_is_refused(context: Context, given: IdempotentRequest) -> None:
     make = Maker()
     do(context, given, make)
 
@@ -66,7 +68,7 @@ def test_another_body_is_refused(context: Context, given: Once) -> None:
 
 @pytest.mark.parametrize("other", [{"path": "/q"}, {"idempotency_key": "l"}])
 def test_another_path_or_key_is_another_write(
-    context: Context, given: Once, other: dict[str, str]
+    context: Context, given: IdempotentRequest, other: dict[str, str]
 ) -> None:
     make = Maker()
     do(context, given, make)
@@ -77,7 +79,7 @@ def test_another_path_or_key_is_another_write(
 
 
 def test_after_a_day_the_first_answer_is_forgotten_and_its_row_gone(
-    context: Context, given: Once
+    context: Context, given: IdempotentRequest
 ) -> None:
     """decisions.md, Errors: 'Writes accept Idempotency-Key (24 h)'."""
     make = Maker()
@@ -91,10 +93,10 @@ def test_after_a_day_the_first_answer_is_forgotten_and_its_row_gone(
     assert rows(context)["answers"] == 1
 
 
-def test_a_write_that_fails_keeps_no_answer(context: Context, given: Once) -> None:
+def test_a_write_that_fails_keeps_no_answer(context: Context, given: IdempotentRequest) -> None:
     def fail() -> str:
         raise RuntimeError("half way")
 
     with pytest.raises(RuntimeError):
-        context.store.write(lambda tx: once(tx, given, 0, fail))
+        context.store.write(lambda tx: idempotent(tx, given, 0, fail))
     assert rows(context)["answers"] == 0

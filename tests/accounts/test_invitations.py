@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from remembrancer import accounts, testing
-from remembrancer.accounts.browser_sessions import sign_in, signed_in
-from remembrancer.accounts.invitations import InvitationUnknown, accept, invite, invited
+from remembrancer.accounts.browser_sessions import find_session, sign_in
+from remembrancer.accounts.invitations import InvitationUnknown, accept, invitation_account, invite
 from remembrancer.accounts.passwords import SignInRefused, account_of
 from remembrancer.context import Context
 from remembrancer.protocol import limits
@@ -24,8 +24,8 @@ def test_it_is_for_the_account_that_was_named_which_is_made_when_there_is_none(
     invite(context, "owner")
     token = invite(context, " ada ").reveal()
 
-    assert invited(context, token) == "ada"
-    assert [(one.name, one.role) for one in accounts.listed(context)] == [
+    assert invitation_account(context, token) == "ada"
+    assert [(one.name, one.role) for one in accounts.list_accounts(context)] == [
         ("owner", "owner"),
         ("ada", "member"),
     ]
@@ -35,7 +35,7 @@ def test_it_works_once(context: Context) -> None:
     token = invite(context, "ada").reveal()
     accept(context, token, GOOD)
 
-    for act in (lambda: invited(context, token), lambda: accept(context, token, BETTER)):
+    for act in (lambda: invitation_account(context, token), lambda: accept(context, token, BETTER)):
         with pytest.raises(InvitationUnknown):
             act()
     assert account_of(context, "ada", GOOD)
@@ -44,7 +44,7 @@ def test_it_works_once(context: Context) -> None:
 def test_after_a_day_it_is_over(context: Context, clock: testing.FrozenClock) -> None:
     token = invite(context, "ada").reveal()
     clock.advance(DAY_MS - 1)
-    just_before = invited(context, token)
+    just_before = invitation_account(context, token)
     clock.advance(1)
 
     assert just_before == "ada"
@@ -56,8 +56,8 @@ def test_a_newer_one_takes_its_place(context: Context) -> None:
     older, newer = invite(context, "ada").reveal(), invite(context, "ada").reveal()
 
     with pytest.raises(InvitationUnknown):
-        invited(context, older)
-    assert invited(context, newer) == "ada"
+        invitation_account(context, older)
+    assert invitation_account(context, newer) == "ada"
 
 
 @pytest.mark.parametrize("token", ["", "x", "\ud800", "'" * 50])
@@ -65,7 +65,7 @@ def test_no_other_text_is_one(context: Context, token: str) -> None:
     invite(context, "ada")
 
     with pytest.raises(InvitationUnknown):
-        invited(context, token)
+        invitation_account(context, token)
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "a\0b", "x" * 201])
@@ -74,7 +74,7 @@ def test_what_cannot_be_an_account_is_refused_and_nothing_is_made(
 ) -> None:
     with pytest.raises(InvalidRequest):
         invite(context, name)
-    assert accounts.listed(context) == []
+    assert accounts.list_accounts(context) == []
 
 
 def test_a_new_password_ends_the_old_one_and_every_session(context: Context) -> None:
@@ -82,7 +82,7 @@ def test_a_new_password_ends_the_old_one_and_every_session(context: Context) -> 
     session = sign_in(context, account)
     accept(context, invite(context, "ada").reveal(), BETTER)
 
-    assert signed_in(context, session) is None
+    assert find_session(context, session) is None
     assert account_of(context, "ada", BETTER) == account
     with pytest.raises(SignInRefused):
         account_of(context, "ada", GOOD)

@@ -141,7 +141,9 @@ def test_the_first_account_is_the_owner_and_only_it(context: Context) -> None:
     ]
 
     assert made_as_owner == [True, False, True, False]
-    assert [(account.name, account.role, account.keys) for account in accounts.listed(context)] == [
+    assert [
+        (account.name, account.role, account.keys) for account in accounts.list_accounts(context)
+    ] == [
         ("ada", "owner", 2),
         ("bob", "member", 1),
         ("cyd", "member", 1),
@@ -155,9 +157,9 @@ def test_only_one_of_many_first_accounts_becomes_the_owner(context: Context) -> 
     for thread in threads:
         thread.join()
 
-    assert sorted(account.role for account in accounts.listed(context)) == ["member"] * 11 + [
-        "owner"
-    ]
+    assert sorted(account.role for account in accounts.list_accounts(context)) == [
+        "member"
+    ] * 11 + ["owner"]
 
 
 def test_only_the_digest_of_a_key_is_kept(context: Context, folder: Path) -> None:
@@ -250,7 +252,7 @@ def test_a_key_is_revoked_once_and_alone(context: Context) -> None:
     assert keys.revoke(context, gone.id) is False
     assert keys.revoke(context, 4711) is False
     assert keys.authenticate(context, stays.key.reveal()).key_id == stays.id
-    assert accounts.listed(context)[0].keys == 1
+    assert accounts.list_accounts(context)[0].keys == 1
 
 
 def test_what_another_process_does_to_keys_takes_effect_at_the_very_next_request(
@@ -286,14 +288,14 @@ def test_a_list_of_keys_tells_everything_but_the_key(context: Context) -> None:
     keys.create(context, account="bob", user_id="pin", read_only=True)
     keys.authenticate(context, laptop.key.reveal())
     keys.revoke(context, 2)
-    ada, bob = listed = keys.listed(context)
+    ada, bob = listed = keys.list_keys(context)
 
     assert ada == (1, "ada", laptop.hint, "laptop", None, False, start, start + 5, None, start)
     assert bob == (2, "bob", bob.hint, "", "pin", True, start, None, start, None)
     assert [key.state(start) for key in listed] == ["good", "revoked"]
     assert [key.state(start + 5) for key in listed] == ["expired", "revoked"]
-    assert keys.listed(context, "bob") == [bob]
-    assert keys.listed(context, "nobody") == []
+    assert keys.list_keys(context, "bob") == [bob]
+    assert keys.list_keys(context, "nobody") == []
 
 
 def test_last_use_is_noted_at_once_and_then_once_a_minute(context: Context) -> None:
@@ -302,7 +304,7 @@ def test_last_use_is_noted_at_once_and_then_once_a_minute(context: Context) -> N
     for passed_ms in (0, 10, MINUTE_MS - 11, 1, 2 * MINUTE_MS):
         context.clock.advance(passed_ms)  # type: ignore[attr-defined]
         keys.authenticate(context, key)
-        noted.append((keys.listed(context)[0].last_used_ms or 0) - start)
+        noted.append((keys.list_keys(context)[0].last_used_ms or 0) - start)
 
     assert noted == [0, 0, 0, MINUTE_MS, 3 * MINUTE_MS]
 
@@ -312,7 +314,7 @@ def test_a_refused_key_is_not_used(context: Context) -> None:
     keys.revoke(context, new.id)
     refusal(context, new.key.reveal())
 
-    assert keys.listed(context)[0].last_used_ms is None
+    assert keys.list_keys(context)[0].last_used_ms is None
 
 
 def test_a_store_that_cannot_be_written_still_lets_readers_in(context: Context) -> None:
@@ -322,7 +324,7 @@ def test_a_store_that_cannot_be_written_still_lets_readers_in(context: Context) 
     context.store.write(lambda tx: tx.all("pragma query_only = on"))
 
     assert keys.authenticate(context, key).account_name == "ada"
-    assert keys.listed(context)[0].last_used_ms is None
+    assert keys.list_keys(context)[0].last_used_ms is None
 
 
 def test_keys_outlive_the_process(folder: Path) -> None:
@@ -359,7 +361,7 @@ def test_what_a_key_cannot_be_is_refused_and_nothing_is_kept(
     with pytest.raises(InvalidRequest):
         made(context, **{"account": "ada", **wrong})  # type: ignore[arg-type]
 
-    assert accounts.listed(context) == []
+    assert accounts.list_accounts(context) == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from service import new_key
 
 from remembrancer import testing
-from remembrancer.accounts import Pinned, ReadOnly, caller_for
+from remembrancer.accounts import KeyIsReadOnly, PinnedToOtherUser, caller_for
 from remembrancer.accounts.keys import authenticate
 from remembrancer.accounts.prompts import prompt_of, set_prompt
 from remembrancer.context import Caller, Context
@@ -100,9 +100,9 @@ def test_a_pinned_key_has_its_users_prompt_only(context: Context, ada: Caller) -
     write(context, pinned, "Bo's.")
 
     assert prompt_of(context, pinned, "bo").user_part == "Bo's."
-    with pytest.raises(Pinned):
+    with pytest.raises(PinnedToOtherUser):
         prompt_of(context, pinned, "ada")
-    with pytest.raises(Pinned):
+    with pytest.raises(PinnedToOtherUser):
         write(context, pinned, "Not mine.", "ada")
     assert prompt_of(context, ada, "ada").user_part == ""
 
@@ -112,9 +112,9 @@ def test_a_read_only_key_may_read_it_and_not_set_it(context: Context, ada: Calle
     write(context, ada, "Mine.")
 
     assert prompt_of(context, reader, "ada").user_part == "Mine."
-    with pytest.raises(ReadOnly):
+    with pytest.raises(KeyIsReadOnly):
         write(context, reader, "Theirs.")
-    with pytest.raises(ReadOnly):
+    with pytest.raises(KeyIsReadOnly):
         write(context, reader, "")
     assert prompt_of(context, ada, "ada").user_part == "Mine."
 

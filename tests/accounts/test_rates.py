@@ -9,8 +9,8 @@ from contextlib import ExitStack, closing
 import pytest
 from engines import server
 
-from remembrancer.accounts.rate_limits import forget_idle, take_call
-from remembrancer.http.rate_limiter import Limiter, RateExceeded
+from remembrancer.accounts.rate_limits import count_call, forget_idle
+from remembrancer.http.rate_limiter import RateExceeded, RateLimiter
 from remembrancer.store import Store, open_store
 
 SERVERS, MINUTE_US = 3, 60_000_000
@@ -38,7 +38,7 @@ def test_calls_at_all_servers_at_once_are_let_through_as_if_they_came_to_one(
 
     a minute's worth at once; one flows back in four seconds, and 60 calls take less.
     """
-    limiters = [Limiter("chat", 15, store=store) for store in stores]
+    limiters = [RateLimiter("chat", 15, store=store) for store in stores]
     at_once, allowed, refused = threading.Barrier(SERVERS), [0] * SERVERS, [0] * SERVERS
 
     def hammer(which: int) -> None:
@@ -64,9 +64,9 @@ def test_calls_at_all_servers_at_once_are_let_through_as_if_they_came_to_one(
 
 def test_who_is_refused_is_told_how_long_and_uses_nothing_up(stores: list[Store]) -> None:
     first, second, third = (
-        take_call(store, "chat", "ada", every_us=MINUTE_US // 2) for store in stores
+        count_call(store, "chat", "ada", every_us=MINUTE_US // 2) for store in stores
     )
-    again = take_call(stores[0], "chat", "ada", every_us=MINUTE_US // 2)
+    again = count_call(stores[0], "chat", "ada", every_us=MINUTE_US // 2)
 
     assert [first.is_allowed, second.is_allowed, third.is_allowed, again.is_allowed] == [
         True,
@@ -82,12 +82,12 @@ def test_one_caller_or_kind_does_not_use_up_anothers(stores: list[Store]) -> Non
     calls = [("chat", "ada"), ("chat", "bob"), ("feedback", "ada")]
 
     assert all(
-        take_call(stores[0], kind, who, every_us=MINUTE_US).is_allowed for kind, who in calls
+        count_call(stores[0], kind, who, every_us=MINUTE_US).is_allowed for kind, who in calls
     )
 
 
 def test_those_who_have_all_of_it_back_are_forgotten_and_no_others(stores: list[Store]) -> None:
-    take_call(stores[0], "chat", "ada", every_us=MINUTE_US)
+    count_call(stores[0], "chat", "ada", every_us=MINUTE_US)
     stores[0].write(
         lambda tx: tx.run("insert into rates (kind, who, free_us) values ('chat', 'long ago', 1)")
     )
@@ -98,7 +98,7 @@ def test_those_who_have_all_of_it_back_are_forgotten_and_no_others(stores: list[
 
 
 def test_a_store_that_is_away_stops_no_limiter_it_counts_by_itself(stores: list[Store]) -> None:
-    limiter = Limiter("chat", 2, store=stores[0])
+    limiter = RateLimiter("chat", 2, store=stores[0])
     stores[0].close()
 
     assert [limiter.take("ada").remaining for _ in range(2)] == [1, 0]  # type: ignore[union-attr]
@@ -110,6 +110,6 @@ def test_the_one_server_of_a_sqlite_file_writes_nothing_for_it(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     with closing(open_store(f"sqlite:{tmp_path_factory.mktemp('one') / 'store.sqlite3'}")) as store:
-        Limiter("chat", 2, store=store).take("ada")
+        RateLimiter("chat", 2, store=store).take("ada")
 
         assert rows(store) == []

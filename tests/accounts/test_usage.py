@@ -12,9 +12,9 @@ from starlette.testclient import TestClient
 
 from remembrancer import testing
 from remembrancer.accounts.keys import authenticate
-from remembrancer.accounts.usage import DAYS_SHOWN, Kind, Tally, Usage, usage_of
+from remembrancer.accounts.usage import DAYS_SHOWN, Kind, UsageCounter, UsageReport, usage_of
 from remembrancer.context import Caller, Context
-from remembrancer.models import Try
+from remembrancer.models import ModelAttempt
 from remembrancer.server.app import make_app
 
 DAY_MS = 86_400_000
@@ -40,14 +40,14 @@ def owner(context: Context) -> Caller:
     return authenticate(context, new_key(context))
 
 
-def used(context: Context, caller: Caller) -> Usage:
+def used(context: Context, caller: Caller) -> UsageReport:
     return usage_of(context, caller)
 
 
 def test_counts_are_told_by_day_with_today_the_last(
     context: Context, owner: Caller, clock: testing.FrozenClock
 ) -> None:
-    tally = Tally(context, NEVER_S)
+    tally = UsageCounter(context, NEVER_S)
     tally.count("search", account_id=owner.account_id, key_id=owner.key_id, times=2)
     clock.advance(DAY_MS)
     tally.count("search", account_id=owner.account_id, key_id=owner.key_id)
@@ -64,7 +64,7 @@ def test_counts_of_one_day_add_up_and_old_days_are_left_out(
     context: Context, owner: Caller, clock: testing.FrozenClock
 ) -> None:
     for _ in range(2):
-        tally = Tally(context, NEVER_S)
+        tally = UsageCounter(context, NEVER_S)
         tally.count("turn", account_id=owner.account_id, key_id=owner.key_id, times=3)
         tally.close()
     today = used(context, owner).by_day["turn"][-1]
@@ -76,7 +76,7 @@ def test_counts_of_one_day_add_up_and_old_days_are_left_out(
 def test_the_owner_sees_what_all_did_others_their_own(context: Context, owner: Caller) -> None:
     """Issue: 'Owner sees the service, others their own'."""
     ada = authenticate(context, new_key(context, "ada"))
-    tally = Tally(context, NEVER_S)
+    tally = UsageCounter(context, NEVER_S)
     for caller in (owner, ada):
         tally.count("search", account_id=caller.account_id, key_id=caller.key_id)
     tally.count("model_call")
@@ -98,7 +98,7 @@ def test_what_cannot_be_added_now_is_added_later(folder: Path) -> None:
     broken, later = testing.context(folder), testing.context(folder)
     owner = authenticate(later, new_key(later))
     broken.store.close()
-    tally = Tally(broken, NEVER_S)
+    tally = UsageCounter(broken, NEVER_S)
     tally.count("turn", account_id=owner.account_id, key_id=owner.key_id)
     tally.add()
     tally._records = later
@@ -137,7 +137,7 @@ def test_calls_of_models_and_their_tokens_count_for_the_service(
 ) -> None:
     with TestClient(make_app(context)):
         for outcome in ("ok", "ok", "timeout"):
-            tried = Try(
+            tried = ModelAttempt(
                 slot="chat",
                 model="m",
                 outcome=outcome,

@@ -16,12 +16,19 @@ import pytest
 
 from remembrancer import testing
 from remembrancer.accounts import caller_for
-from remembrancer.agent.chat import begin, chat, finish
-from remembrancer.agent.drafts import Gate, clean, last_of
+from remembrancer.agent.chat import chat, finish, start_chat
+from remembrancer.agent.drafts import StreamFilter, clean, recent_messages
 from remembrancer.agent.extractive_answer import QUOTED_TOPIC
 from remembrancer.context import Caller, Context
 from remembrancer.memory.write.remember import remember
-from remembrancer.models import Budget, ModelFailed, Models, Question, Reply, Try
+from remembrancer.models import (
+    Budget,
+    ModelAttempt,
+    ModelFailed,
+    ModelRequest,
+    ModelResponse,
+    Models,
+)
 from remembrancer.models.port import OnText
 from remembrancer.protocol import limits
 from remembrancer.protocol.chat import Chat, ChatAnswer, Earlier
@@ -49,24 +56,28 @@ class EchoingModels:
     """The worst model there is: it obeys nobody and says back everything that it was told."""
 
     def __init__(self) -> None:
-        self.asked: list[Question] = []
+        self.asked: list[ModelRequest] = []
 
     def has(self, slot: str, *, outside: bool = True) -> bool:
         """Always."""
         return outside or slot == "chat"
 
-    def ask(self, question: Question, budget: Budget, on_text: OnText | None = None) -> Reply:
+    def ask(
+        self, question: ModelRequest, budget: Budget, on_text: OnText | None = None
+    ) -> ModelResponse:
         """Everything."""
         assert budget.calls_left
         self.asked.append(question)
         text = "\n".join(message.content for message in question.messages)
         if on_text is not None:
             on_text(text)
-        return Reply(
-            text=text, model="echo", tries=(Try(slot="chat", model="echo", outcome="ok", ms=0.0),)
+        return ModelResponse(
+            text=text,
+            model="echo",
+            tries=(ModelAttempt(slot="chat", model="echo", outcome="ok", ms=0.0),),
         )
 
-    def watch(self, watcher: Callable[[Try], None]) -> None:
+    def watch(self, watcher: Callable[[ModelAttempt], None]) -> None:
         """Nothing is told."""
 
     def close(self) -> None:
@@ -263,7 +274,7 @@ def test_a_revision_that_no_model_gives_leaves_the_draft(start: Start) -> None:
 def test_a_client_that_hangs_up_loses_nothing(start: Start) -> None:
     """What is begun is finished by whoever holds it: the search counted, the turn is kept."""
     context, caller = start(testing.ScriptedModels(chat=["Good day."]))
-    begun = begin(context, caller, Chat(user_id="owner", message="Hello."))
+    begun = start_chat(context, caller, Chat(user_id="owner", message="Hello."))
     assert not isinstance(begun, ChatAnswer)
 
     finish(begun, lambda *_: None)
@@ -274,12 +285,12 @@ def test_a_client_that_hangs_up_loses_nothing(start: Start) -> None:
 def test_the_last_messages_that_fit_are_read_each_whole() -> None:
     history = [Earlier(role="user", content=str(n) * 5_000) for n in range(4)]
 
-    assert [message.content[0] for message in last_of(history)] == ["2", "3"]
+    assert [message.content[0] for message in recent_messages(history)] == ["2", "3"]
 
 
 def test_what_comes_in_pieces_is_passed_on_in_sentences_each_cleaned() -> None:
     told: list[tuple[str, object]] = []
-    gate = Gate(
+    gate = StreamFilter(
         lambda name, data: told.append((name, data)), lambda text: clean(text, {"e_0000000000001"})
     )
     for piece in (

@@ -7,17 +7,17 @@ from datetime import date
 import pytest
 
 from remembrancer.agent.citations import with_refs
-from remembrancer.claims.evidence import Evidence
+from remembrancer.claims.evidence import EventEvidence
 
 DAY = date(2026, 3, 2)
 FERRY, CABIN = "e_0000000000001", "e_0000000000002"
 EVENTS = [
-    Evidence(
+    EventEvidence(
         FERRY,
         "User: When does the ferry to Elba leave?\n\nAssistant: At 9:40 from Piombino, pier 3.",
         DAY,
     ),
-    Evidence(
+    EventEvidence(
         CABIN,
         "User: What does the cabin cost?\n\nAssistant: Mrs Holm asks 840 euros, we booked it for 3 May.",
         DAY,
@@ -57,7 +57,7 @@ def test_what_no_event_says_whole_what_is_tagged_and_what_claims_nothing_stays_a
 
 
 def test_of_several_events_that_say_it_the_one_with_most_of_its_words_is_named() -> None:
-    other = Evidence(
+    other = EventEvidence(
         "e_0000000000003",
         "User: Is the ferry late?\n\nAssistant: It leaves Piombino at 9:40, as ever.",
         DAY,

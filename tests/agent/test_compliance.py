@@ -70,7 +70,7 @@ def test_one_session_is_counted_from_its_beginning(memory: Memory, context: Cont
         memory.ask("one", interact=True, session_id=session_id)
         memory.tell("q", "r", session_id=session_id)
 
-    found = compliance.of_session(context, memory.caller, "ada", "s")
+    found = compliance.session_compliance(context, memory.caller, "ada", "s")
 
     assert (
         found.searches,

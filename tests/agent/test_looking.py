@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import lists, sampled_from, text
 
-from remembrancer.claims.evidence import Evidence
-from remembrancer.claims.review import Cited, look, take_apart
+from remembrancer.claims.evidence import EventEvidence
+from remembrancer.claims.review import CitedEvents, parse_draft, review
 
 DAY = date(2026, 3, 11)
 EVENTS = {
@@ -21,13 +21,15 @@ EVENTS = {
 
 def failed(draft: str) -> list[tuple[str, str | None]]:
     """The failed checks of a draft over EVENTS: which, and about what words."""
-    taken = take_apart(draft, date(2026, 11, 20))
+    taken = parse_draft(draft, date(2026, 11, 20))
     cited = {
-        ref: Cited("shown", Evidence(ref, EVENTS[ref], DAY)) if ref in EVENTS else Cited("unknown")
+        ref: CitedEvents("shown", EventEvidence(ref, EVENTS[ref], DAY))
+        if ref in EVENTS
+        else CitedEvents("unknown")
         for ref in taken.refs
     }
     return [
-        (check.check, check.claim) for check in look(taken, cited, "") if check.status == "fail"
+        (check.check, check.claim) for check in review(taken, cited, "") if check.status == "fail"
     ]
 
 
@@ -103,31 +105,31 @@ def test_what_fails(draft: str, wanted: list[tuple[str, str]]) -> None:
     ],
 )
 def test_an_address_is_the_whole_of_it(url: str, holds: bool) -> None:
-    event = Evidence(
+    event = EventEvidence(
         "e",
         "Pay at venue.example/pay, see https://other.example/a. Not https://go.example/?to=bad.example/x",
         DAY,
     )
-    taken = take_apart(f"Look at {url} (ref: e).", DAY)
+    taken = parse_draft(f"Look at {url} (ref: e).", DAY)
 
     checks = [
         check.status
-        for check in look(taken, {"e": Cited("shown", event)}, "")
+        for check in review(taken, {"e": CitedEvents("shown", event)}, "")
         if check.check == "url_in_ref"
     ]
     assert checks == ([] if "://" not in url else ["pass" if holds else "fail"])
 
 
 def test_a_date_may_tell_less_than_the_event_never_more() -> None:
-    event = Evidence("e", "We met in May 2026.", DAY)
+    event = EventEvidence("e", "We met in May 2026.", DAY)
     drafts = {
-        draft: take_apart(draft, DAY)
+        draft: parse_draft(draft, DAY)
         for draft in ("in May 2026 (ref: e)", "in May (ref: e)", "on 14 May 2026 (ref: e)")
     }
     fails = [
         draft
         for draft, taken in drafts.items()
-        if any(c.status == "fail" for c in look(taken, {"e": Cited("shown", event)}, ""))
+        if any(c.status == "fail" for c in review(taken, {"e": CitedEvents("shown", event)}, ""))
     ]
 
     assert fails == ["on 14 May 2026 (ref: e)"]
@@ -154,21 +156,21 @@ def test_a_date_may_tell_less_than_the_event_never_more() -> None:
 def test_a_text_that_is_cited_for_itself_has_every_value(parts: list[str]) -> None:
     """Whatever is found in a draft is found in an event that says the same."""
     said = " ".join(parts)
-    taken = take_apart(" ".join(f"{part} (ref: e)" for part in parts if part != "\n"), DAY)
-    cited = {ref: Cited("shown", Evidence(ref, said, DAY)) for ref in taken.refs}
+    taken = parse_draft(" ".join(f"{part} (ref: e)" for part in parts if part != "\n"), DAY)
+    cited = {ref: CitedEvents("shown", EventEvidence(ref, said, DAY)) for ref in taken.refs}
 
     assert [
         check
-        for check in look(taken, cited, "")
+        for check in review(taken, cited, "")
         if check.check.endswith("_in_ref") and check.status == "fail"
     ] == []
 
 
 @given(text())
 def test_any_draft_gets_an_answer(said: str) -> None:
-    taken = take_apart(said, DAY)
+    taken = parse_draft(said, DAY)
 
-    assert look(taken, {ref: Cited("unknown") for ref in taken.refs}, "")
+    assert review(taken, {ref: CitedEvents("unknown") for ref in taken.refs}, "")
 
 
 LONG = 120_000  # characters: what grows with the square of this would not end within a test's time
@@ -215,9 +217,11 @@ LONG = 120_000  # characters: what grows with the square of this would not end w
 )
 def test_a_long_draft_takes_time_that_grows_with_it(seed: str) -> None:
     draft = (seed * LONG)[:LONG]
-    taken = take_apart(draft, DAY)
+    taken = parse_draft(draft, DAY)
 
-    checks = look(taken, {ref: Cited("shown", Evidence(ref, "x", DAY)) for ref in taken.refs}, "")
+    checks = review(
+        taken, {ref: CitedEvents("shown", EventEvidence(ref, "x", DAY)) for ref in taken.refs}, ""
+    )
 
     assert len(checks) <= 4 * LONG + 10
 
@@ -230,8 +234,10 @@ def test_an_event_full_of_dates_is_read_once() -> None:
         for month in range(1, 13)
         for day in range(1, 29)
     ]
-    taken = take_apart(" ".join(f"{one} (ref: e)." for one in many), DAY)
-    checks = look(taken, {"e": Cited("shown", Evidence("e", " and ".join(many), DAY))}, "")
+    taken = parse_draft(" ".join(f"{one} (ref: e)." for one in many), DAY)
+    checks = review(
+        taken, {"e": CitedEvents("shown", EventEvidence("e", " and ".join(many), DAY))}, ""
+    )
 
     assert sum(check.check == "date_in_ref" and check.status == "pass" for check in checks) == len(
         many

@@ -56,7 +56,7 @@ def test_a_new_key_is_the_last_line_of_stdout_and_works_in_a_running_service(
             "30d",
         )
     caller = keys.authenticate(context, done.stdout.splitlines()[-1])
-    key = keys.listed(context)[0]
+    key = keys.list_keys(context)[0]
 
     assert re.fullmatch(r"sk_[0-9a-f]{64}\n", done.stdout)
     assert (done.returncode, done.stdout.strip() in done.stderr) == (0, False)

@@ -11,7 +11,7 @@ import engines
 import pytest
 from command import Cli
 
-from remembrancer.cli.doctor import examine
+from remembrancer.cli.doctor import run_checks
 from remembrancer.context import Context
 from remembrancer.settings import Settings
 
@@ -69,7 +69,7 @@ def test_the_models_of_each_slot_are_named_and_those_on_other_machines_told_apar
 def test_files_of_one_machine_beside_rows_that_many_can_share_are_pointed_out(folder: Path) -> None:
     settings = Settings(data=folder, store=engines.server().schema(), embedder="none")
 
-    found = next(finding for finding in examine(settings) if finding.part == "files")
+    found = next(finding for finding in run_checks(settings) if finding.part == "files")
 
     assert found.state == "notice"
     assert "s3://" in found.remedy

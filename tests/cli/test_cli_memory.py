@@ -17,7 +17,7 @@ from remembrancer import status, testing
 from remembrancer.accounts import caller_for, keys
 from remembrancer.cli import memory as cli_memory
 from remembrancer.cli.app import app
-from remembrancer.cli.demo import CONVERSATION, QUESTIONS, FolderInUse, tour
+from remembrancer.cli.demo import CONVERSATION, QUESTIONS, FolderInUse, run_demo
 from remembrancer.context import Context
 from remembrancer.memory.recall.recall import recall
 from remembrancer.protocol.memory import MemoryQuery
@@ -175,7 +175,7 @@ def test_interrupted_it_says_that_it_can_go_on(
 def test_the_demo_answers_each_question_with_what_was_said_about_it() -> None:
     """Issue: 'asks it three questions and prints the answers with their reasons'."""
     said: list[str] = []
-    tour(said.append)
+    run_demo(said.append)
     told = "\n".join(said)
     asked = [told.split(f"? {question.text}")[1].split("\n   ? ")[0] for question in QUESTIONS]
 
@@ -205,4 +205,4 @@ def test_the_demo_keeps_its_memory_where_it_is_told_to_and_touches_no_other(
     assert store.read(lambda tx: tx.the("select count(*) as n from events")).n == 40
     store.close()
     with pytest.raises(FolderInUse):
-        tour(print, kept)
+        run_demo(print, kept)

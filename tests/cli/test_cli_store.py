@@ -21,7 +21,7 @@ from remembrancer.cli import store as cli_store
 from remembrancer.settings import Settings
 from remembrancer.store import open_store
 from remembrancer.store.folder_lock import hold
-from remembrancer.store.transfer.digest import held
+from remembrancer.store.transfer.digest import table_digest
 
 
 @pytest.fixture(params=ENGINES)
@@ -62,7 +62,7 @@ def cli(folder: Path) -> Cli:
 def held_at(url: str) -> dict[str, str]:
     """The hash of each table of a store, without the one that PostgreSQL alone has."""
     with closing(open_store(url)) as store:
-        return {one.table: one.hash for one in held(store) if one.table != "cubes_made"}
+        return {one.table: one.hash for one in table_digest(store) if one.table != "cubes_made"}
 
 
 def test_a_store_is_moved_to_another_engine_and_back(

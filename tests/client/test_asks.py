@@ -22,7 +22,13 @@ from remembrancer.protocol.files import DownloadQuery, FileCreate
 from remembrancer.protocol.memory import EventWrite, MemoryQuery, Turn
 from remembrancer.protocol.prompts import PromptQuery, PromptWrite
 from remembrancer.protocol.second_look import SecondLook
-from remembrancer.protocol.summaries import AgentMemoryQuery, MapQuery, MapRequest, StartQuery, Summary
+from remembrancer.protocol.summaries import (
+    AgentMemoryQuery,
+    MapQuery,
+    MapRequest,
+    StartQuery,
+    Summary,
+)
 
 ENDPOINTS = [endpoint for endpoint in ROUTES if endpoint.name != "execute_code_v7"]  # the same as execute_code, under another path
 BY_NAME = {endpoint.name: endpoint for endpoint in ENDPOINTS}

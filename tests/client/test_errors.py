@@ -10,7 +10,14 @@ import pytest
 from client.wire import answer, problem, saying
 
 from remembrancer.client import AsyncClient, Client, ClientError, Refused, Retry
-from remembrancer.client.errors import Answered, InvalidRequest, NotFound, Unauthorized, Unavailable, refusal
+from remembrancer.client.errors import (
+    Answered,
+    InvalidRequest,
+    NotFound,
+    Unauthorized,
+    Unavailable,
+    refusal,
+)
 from remembrancer.protocol.errors import PROBLEMS, Problem
 from remembrancer.protocol.memory import MemoryQuery
 

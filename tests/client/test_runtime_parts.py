@@ -5,7 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from client.leading import DEAD, FAILED, MADE, MAPPED, PASSED, SEAL, cube, found, lead, refused, saved, talk
+from client.leading import (
+    DEAD,
+    FAILED,
+    MADE,
+    MAPPED,
+    PASSED,
+    SEAL,
+    cube,
+    found,
+    lead,
+    refused,
+    saved,
+    talk,
+)
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from remembrancer.accounts import NO_KEY
 from remembrancer.accounts import browser_sessions as sessions
-from remembrancer.accounts.accounts import account_named
+from remembrancer.accounts.accounts import ensure_account
 from remembrancer.context import Caller, Context
 
 ORIGIN = "http://127.0.0.1:8460"
@@ -21,7 +21,7 @@ ORIGIN = "http://127.0.0.1:8460"
 
 def enter(context: Context, account: str) -> tuple[Caller, str]:
     """Sign in to an account, made when there is none: whose it is, and what the cookie holds."""
-    row = context.store.write(lambda tx: account_named(tx, account, context.clock()))
+    row = context.store.write(lambda tx: ensure_account(tx, account, context.clock()))
     caller = Caller(
         account_id=row.id, account_name=row.name, is_owner=row.role == "owner", key_id=NO_KEY
     )
@@ -42,7 +42,7 @@ class Reader:
     @property
     def form_token(self) -> str:
         """The one of this session's forms."""
-        found = sessions.signed_in(self.context, self.cookies["session"])
+        found = sessions.find_session(self.context, self.cookies["session"])
         return found.form_token if found else ""
 
     def ask(self, method: str, path: str, **given: Any) -> Any:

@@ -15,7 +15,7 @@ from service import new_key
 
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Context
-from remembrancer.permissions.audit import exported
+from remembrancer.permissions.audit import export_entries
 from remembrancer.permissions.grants import check, grant, log_action
 from remembrancer.protocol.permissions import ActionLog, GrantRequest, PermissionCheck
 
@@ -165,7 +165,7 @@ def test_it_is_taken_away_as_json_lines(owner: Reader, grant_id: str, context: C
     answer = owner.get(f"{PATH}/export")
     lines = answer.text.splitlines()
 
-    assert lines == list(exported(context))
+    assert lines == list(export_entries(context))
     assert [json.loads(line)["kind"] for line in lines] == ["grant", "check", "log", "check"]
     assert answer.headers["content-disposition"] == 'attachment; filename="audit.jsonl"'
     assert answer.headers["content-type"].startswith("application/x-ndjson")

@@ -14,7 +14,7 @@ from service import rows
 
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.feedback import give_feedback
+from remembrancer.feedback import submit_feedback
 from remembrancer.protocol.feedback import Feedback
 
 PATH = "/console/feedback"
@@ -30,7 +30,7 @@ def give(reader: Reader, title: str, kind: str = "bug") -> None:
     feedback = Feedback.model_validate(
         {"type": kind, "title": title, "description": "What happened."}
     )
-    give_feedback(reader.context, reader.caller, feedback)
+    submit_feedback(reader.context, reader.caller, feedback)
 
 
 def test_the_owner_reads_what_all_reported(owner: Reader, ada: Reader) -> None:

@@ -167,7 +167,7 @@ class TestGoingBack:
         "address", ["/console", "/console/memory?q=x&user_id=bo", "/profile", "/console/a-b/c"]
     )
     def test_a_page_of_ours_is_gone_back_to(self, address: str) -> None:
-        assert frame.within(address, "no") == address
+        assert frame.section_context(address, "no") == address
 
     def test_anything_else_is_not(self, owner: Reader) -> None:
         led = [
@@ -175,7 +175,7 @@ class TestGoingBack:
             for address in NOT_OURS
         ]
 
-        assert {frame.within(address, "no") for address in NOT_OURS} == {"no"}
+        assert {frame.section_context(address, "no") for address in NOT_OURS} == {"no"}
         assert set(led) == {"/console"}
 
     def test_signing_in_leads_to_the_page_that_was_asked_for(self, owner: Reader) -> None:
@@ -230,7 +230,7 @@ def test_behind_tls_every_cookie_is_for_tls_and_this_host_alone(context: Context
     with TestClient(make_app(secure), base_url="https://memory.example.org") as client:
         reader = Reader(client, secure)
         reader.cookies = {"__Host-session": (token := reader.cookies["session"])}
-        who = sessions.signed_in(secure, token)
+        who = sessions.find_session(secure, token)
         assert who is not None
         themed = reader.send_as(who.form_token, "/console/theme", theme="dark", back="/console")
         told = reader.send_as(who.form_token, "/profile/prompt", user_id="bo", prompt="Be brief.")
@@ -280,7 +280,7 @@ class TestAssets:
             "svg": "image/svg+xml",
             "txt": "text/plain",
         }
-        for name, content in assets.held().items():
+        for name, content in assets.asset_files().items():
             answer = owner.get(assets.asset(name))
 
             assert (answer.status_code, answer.content) == (200, content)

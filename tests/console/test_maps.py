@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from service import Http, new_key
 
-from remembrancer.console.text_diff import LINES_MAX, WORDS_MAX, differences
+from remembrancer.console.text_diff import LINES_MAX, WORDS_MAX, diff_lines
 from remembrancer.memory.facts import FACTS_LISTED_MAX
 
 HERE = "/console/map"
@@ -123,7 +123,7 @@ LINES = st.lists(st.text("ab c.", max_size=8), max_size=8).map("\n".join)
 
 @given(old=LINES, new=LINES)
 def test_differences_hold_both_texts(old: str, new: str) -> None:
-    found = differences(old, new)
+    found = diff_lines(old, new)
     texts = {
         kind: [
             said
@@ -150,7 +150,7 @@ def test_differences_hold_both_texts(old: str, new: str) -> None:
 )
 def test_texts_too_long_to_compare_are_told_one_after_the_other(old: str, new: str) -> None:
     """Comparing takes time that grows with the square of the length."""
-    found = differences(old, new)
+    found = diff_lines(old, new)
 
     assert [line.kind for line in found] == ["out"] * len(old.splitlines()) + ["in"] * len(
         new.splitlines()

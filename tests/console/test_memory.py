@@ -15,7 +15,7 @@ from service import Http, new_key, rows
 from starlette.testclient import TestClient
 
 from remembrancer.console import parameters as given
-from remembrancer.console.memory import Scale, pieces
+from remembrancer.console.memory import ScoreScale, pieces
 from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, USERS_LISTED_MAX
 from remembrancer.protocol.explain import Mark
 from remembrancer.server.app import make_app
@@ -296,7 +296,7 @@ def test_marked_pieces_are_the_text_again() -> None:
 
 @pytest.mark.parametrize(("below", "above"), [(0.0, 4.0), (2.0, 2.0), (3.0, 0.0), (0.0, 0.0)])
 def test_bars_stay_within_their_picture(below: float, above: float) -> None:
-    scale = Scale(below, above)
+    scale = ScoreScale(below, above)
 
     for adds in (-below, above, 0.0):
         left, width = scale.bar(adds)
@@ -342,4 +342,4 @@ def test_without_scripts_a_button_searches(site: Site) -> None:
 
 
 def test_a_day_is_the_beginning_of_it_in_utc() -> None:
-    assert given.day({"after": "2025-01-15"}, "after") == datetime(2025, 1, 15, tzinfo=UTC)
+    assert given.parse_day({"after": "2025-01-15"}, "after") == datetime(2025, 1, 15, tzinfo=UTC)

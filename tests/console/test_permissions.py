@@ -259,7 +259,7 @@ class TestStepUp:
             ).status_code
             == 200
         )
-        assert keys.listed(context)[0].label == "mine"
+        assert keys.list_keys(context)[0].label == "mine"
 
     def test_the_password_opens_it_for_five_minutes(
         self, later: Reader, clock: testing.FrozenClock

@@ -60,7 +60,7 @@ class TestMakingKeys:
 
     def test_it_is_what_was_asked_for(self, owner: Reader) -> None:
         owner.send("/profile/keys", label="phone", user_id="bo", may="read", lasts="30d")
-        [key] = keys.listed(owner.context, "owner")
+        [key] = keys.list_keys(owner.context, "owner")
         now_ms = owner.context.clock()
 
         assert (key.label, key.user_id, key.read_only, key.expires_ms) == (
@@ -77,8 +77,8 @@ class TestMakingKeys:
     def test_a_member_makes_keys_of_the_own_account(self, ada: Reader) -> None:
         ada.send("/profile/keys", label="", user_id="", may="write", lasts="")
 
-        assert [key.account for key in keys.listed(ada.context)] == ["ada"]
-        assert keys.listed(ada.context)[0].label == ""
+        assert [key.account for key in keys.list_keys(ada.context)] == ["ada"]
+        assert keys.list_keys(ada.context)[0].label == ""
 
     @pytest.mark.parametrize(
         ("field", "value", "said"),
@@ -104,7 +104,7 @@ class TestMakingKeys:
         )
 
         assert (answer.status_code, said in answer.text) == (422, True)
-        assert (rows(owner.context), keys.listed(owner.context)) == (before, [])
+        assert (rows(owner.context), keys.list_keys(owner.context)) == (before, [])
         assert field == "label" or 'value="kept"' in answer.text
 
     def test_when_a_key_was_used_last_is_shown(self, owner: Reader) -> None:
@@ -119,7 +119,7 @@ class TestChangingKeys:
 
     def test_a_revoked_key_is_refused_at_once_and_still_listed(self, owner: Reader) -> None:
         key = new_key(owner.context)
-        [known] = keys.listed(owner.context)
+        [known] = keys.list_keys(owner.context)
         page = owner.followed(owner.send("/profile/keys/revoke", key_id=str(known.id)))
 
         assert (
@@ -134,11 +134,11 @@ class TestChangingKeys:
 
     def test_a_label_changes(self, owner: Reader) -> None:
         new_key(owner.context)
-        [known] = keys.listed(owner.context)
+        [known] = keys.list_keys(owner.context)
         owner.send("/profile/keys/label", key_id=str(known.id), label="old laptop")
         refused = owner.send("/profile/keys/label", key_id=str(known.id), label="x" * 201)
 
-        assert keys.listed(owner.context)[0].label == "old laptop"
+        assert keys.list_keys(owner.context)[0].label == "old laptop"
         assert (refused.status_code, "0 to 200 characters" in refused.text) == (422, True)
 
     @pytest.mark.parametrize("key_id", ["", "0", "-1", "1.0", "١", "9" * 30, "another's"])
@@ -146,7 +146,7 @@ class TestChangingKeys:
         self, owner: Reader, ada: Reader, key_id: str
     ) -> None:
         new_key(owner.context)
-        [known] = keys.listed(owner.context)
+        [known] = keys.list_keys(owner.context)
         named = str(known.id) if key_id == "another's" else key_id
         answers = [
             ada.send("/profile/keys/revoke", key_id=named),
@@ -154,7 +154,7 @@ class TestChangingKeys:
         ]
 
         assert [answer.status_code for answer in answers] == [404, 404]
-        assert keys.listed(owner.context) == [known]
+        assert keys.list_keys(owner.context) == [known]
         assert known.hint not in ada.get("/profile").text
 
 

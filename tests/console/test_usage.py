@@ -12,7 +12,7 @@ from hypothesis.strategies import integers, lists
 from service import new_key
 
 from remembrancer.accounts.keys import authenticate
-from remembrancer.accounts.usage import Tally
+from remembrancer.accounts.usage import UsageCounter
 from remembrancer.console.usage import HEIGHT, WIDTH, chart
 from remembrancer.context import Context
 
@@ -22,7 +22,7 @@ PATH = "/console/usage"
 def used(context: Context, account: str) -> None:
     """Three searches with a key, a run in a browser."""
     caller = authenticate(context, new_key(context, account))
-    tally = Tally(context, 3_600)
+    tally = UsageCounter(context, 3_600)
     tally.count("search", account_id=caller.account_id, key_id=caller.key_id, times=3)
     tally.count("run", account_id=caller.account_id)
     tally.count("model_call", times=7)

@@ -10,9 +10,9 @@ from remembrancer.accounts import caller_for, keys
 from remembrancer.context import Caller, Context
 from remembrancer.cubes import serving as shared
 from remembrancer.cubes import votes
-from remembrancer.cubes.lessons import Lesson, MadeCube, keep_lesson, prepare
+from remembrancer.cubes.lessons import Lesson, StoredCube, prepare_cube, store_cube
 from remembrancer.protocol.cubes import CubeVote, CubeVoted, SharedCube
-from remembrancer.search import ask
+from remembrancer.search import parse_query
 
 KETTLE: dict[str, Any] = {
     "kind": "lifehack",
@@ -31,11 +31,11 @@ class Agent:
         keys.create(context, account=account)
         self.context, self.caller = context, caller_for(context, account)
 
-    def make(self, *, session: int | None = None, **more: Any) -> MadeCube:
+    def make(self, *, session: int | None = None, **more: Any) -> StoredCube:
         """Keep a lesson, about kettles where it does not say."""
-        prepared = prepare(self.context, Lesson(**{**KETTLE, **more}))
+        prepared = prepare_cube(self.context, Lesson(**{**KETTLE, **more}))
         return self.context.store.write(
-            lambda tx: keep_lesson(
+            lambda tx: store_cube(
                 self.context,
                 tx,
                 account_id=self.caller.account_id,
@@ -57,7 +57,9 @@ class Agent:
             context.query_vectors(question) if context.embedder.dimensions else np.zeros(0, "f4")
         )
         return context.store.read(
-            lambda tx: shared.relevant(context, tx, caller or self.caller, ask(question), vector)
+            lambda tx: shared.relevant_cubes(
+                context, tx, caller or self.caller, parse_query(question), vector
+            )
         )
 
     def shown_ids(self, question: str = QUESTION) -> list[str]:

@@ -96,7 +96,7 @@ def test_an_account_sees_its_own_and_what_is_published(ada: Memory, bob: Memory)
     assert [card.own for card in board.page(bob.context, bob.caller, "published").cards] == [False]
     assert board.page(bob.context, bob.caller, "published", own=True).cards == []
     with pytest.raises(CubeUnknown):
-        board.whole(bob.context, bob.caller, mine)
+        board.cube_detail(bob.context, bob.caller, mine)
 
 
 def test_the_board_comes_page_by_page_and_by_kind(ada: Memory) -> None:
@@ -113,10 +113,10 @@ def test_the_board_comes_page_by_page_and_by_kind(ada: Memory) -> None:
 def test_a_lesson_tells_what_it_rests_on_to_its_account_alone(ada: Memory, bob: Memory) -> None:
     cube_id = published(ada, "kitchen")
     own, others = (
-        board.whole(ada.context, ada.caller, cube_id),
-        board.whole(bob.context, bob.caller, cube_id),
+        board.cube_detail(ada.context, ada.caller, cube_id),
+        board.cube_detail(bob.context, bob.caller, cube_id),
     )
-    pinned = board.whole(ada.context, replace(ada.caller, pinned_user_id="bob"), cube_id)
+    pinned = board.cube_detail(ada.context, replace(ada.caller, pinned_user_id="bob"), cube_id)
 
     assert (own.user_id, own.session_id, own.event_id) == ("ada", "kitchen", own.card.evidence)
     assert (others.user_id, others.session_id, others.event_id) == (None, None, None)
@@ -127,7 +127,7 @@ def test_a_lesson_tells_what_it_rests_on_to_its_account_alone(ada: Memory, bob: 
 
 def board_resting(memory: Memory, event_id: str) -> list[board.Card]:
     """The account's lessons that rest on an event."""
-    return memory.context.store.read(lambda tx: board.resting_on(tx, memory.caller, event_id))
+    return memory.context.store.read(lambda tx: board.cubes_from_event(tx, memory.caller, event_id))
 
 
 def test_reasons_are_told_to_the_author_to_owners_and_to_who_gave_them(
@@ -140,7 +140,8 @@ def test_reasons_are_told_to_the_author_to_owners_and_to_who_gave_them(
     voted(dan, cube_id, 1)
     told = {
         name: [
-            (row.vote, row.reason) for row in board.whole(one.context, one.caller, cube_id).votes
+            (row.vote, row.reason)
+            for row in board.cube_detail(one.context, one.caller, cube_id).votes
         ]
         for name, one in (("owner", ada), ("author", bob), ("cleo", cleo), ("dan", dan))
     }
@@ -148,7 +149,7 @@ def test_reasons_are_told_to_the_author_to_owners_and_to_who_gave_them(
     assert told["owner"] == told["author"]
     assert sorted(told["owner"]) == [(-1, "It ruined mine."), (1, None)]
     assert (told["cleo"], told["dan"]) == ([(-1, "It ruined mine.")], [(1, None)])
-    assert "account_id" not in board.whole(ada.context, ada.caller, cube_id).votes[0]._fields
+    assert "account_id" not in board.cube_detail(ada.context, ada.caller, cube_id).votes[0]._fields
 
 
 def test_a_retired_lesson_is_shown_with_its_votes(ada: Memory) -> None:

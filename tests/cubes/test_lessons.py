@@ -9,7 +9,13 @@ import pytest
 from cubes.agents import KETTLE, Agent
 from service import rows
 
-from remembrancer.cubes.lessons import EvidenceUnknown, Lesson, check_evidence, keep_lesson, prepare
+from remembrancer.cubes.lessons import (
+    EvidenceUnknown,
+    Lesson,
+    check_evidence,
+    prepare_cube,
+    store_cube,
+)
 from remembrancer.store import Transaction
 
 
@@ -54,16 +60,14 @@ def test_a_private_lesson_may_say_anything(ada: Agent) -> None:
 
 def test_what_fails_in_the_transaction_leaves_nothing(ada: Agent) -> None:
     before = rows(ada.context)
-    prepared = prepare(ada.context, Lesson(**KETTLE))
+    prepared = prepare_cube(ada.context, Lesson(**KETTLE))
     broken = replace(prepared, lesson=replace(prepared.lesson, evidence=None))  # type: ignore[arg-type]
 
     def keep(tx: Transaction) -> None:
-        keep_lesson(
+        store_cube(
             ada.context, tx, account_id=ada.caller.account_id, session=None, prepared=prepared
         )
-        keep_lesson(
-            ada.context, tx, account_id=ada.caller.account_id, session=None, prepared=broken
-        )
+        store_cube(ada.context, tx, account_id=ada.caller.account_id, session=None, prepared=broken)
 
     with pytest.raises(Exception, match=r"evidence|cube_id"):
         ada.context.store.write(keep)

@@ -11,8 +11,8 @@ from memory.asking import Concepts
 from remembrancer import testing
 from remembrancer.context import Context
 from remembrancer.cubes.lessons import SQL
-from remembrancer.cubes.reindex import BATCH, renew
-from remembrancer.memory.maintenance import Upkeep
+from remembrancer.cubes.reindex import BATCH, reindex_cubes
+from remembrancer.memory.maintenance import Maintenance
 
 HOUND = {
     "topic": "hounds",
@@ -53,7 +53,7 @@ def test_after_the_embedder_changed_all_are_found_by_words_then_by_meaning_again
     by_words = [agent.shown("hound noon")[0].topic for agent in (ada, watching)]
     before = [finds_by_meaning(agent) for agent in (ada, watching)]
 
-    steps = [renew(context) for _ in range(4)]
+    steps = [reindex_cubes(context) for _ in range(4)]
 
     assert by_words == ["hounds", "hounds"]
     assert before == [False, False]
@@ -68,7 +68,7 @@ def test_upkeep_does_it_after_the_events(folder: Path) -> None:
     filled(folder, 3)
     context = testing.context(folder, embedder=Concepts("concepts/2"))
 
-    while Upkeep(context).step():
+    while Maintenance(context).step():
         pass
 
     assert finds_by_meaning(Agent(context, "ada"))
@@ -78,7 +78,7 @@ def test_upkeep_does_it_after_the_events(folder: Path) -> None:
 def test_what_is_new_is_not_stale(ada: Agent) -> None:
     ada.publish()
 
-    assert not renew(ada.context)
+    assert not reindex_cubes(ada.context)
 
 
 def test_looking_for_what_is_stale_or_new_reads_no_whole_table(ada: Agent) -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.cubes.rules import may_make, status_of, wilson
+from remembrancer.cubes.rules import may_propose, status_of, wilson
 
 COUNTS = st.integers(0, 1_000)
 
@@ -28,14 +28,14 @@ COUNTS = st.integers(0, 1_000)
 )
 def test_one_cube_in_three_turns(turns: int, last_cube_turn: int | None, *, may: bool) -> None:
     """Specification, Limits: 'At most 1 cube is created per 3 turns in a session'."""
-    assert may_make(turns, last_cube_turn) is may
+    assert may_propose(turns, last_cube_turn) is may
 
 
 @given(st.lists(st.booleans(), max_size=200))
 def test_no_three_turns_on_end_ever_make_two(wanted: list[bool]) -> None:
     made: list[int] = []
     for turn, wants in enumerate(wanted, 1):
-        if wants and may_make(turn, made[-1] if made else None):
+        if wants and may_propose(turn, made[-1] if made else None):
             made.append(turn)
 
     assert all(later - earlier >= 3 for earlier, later in pairwise(made))

@@ -311,7 +311,7 @@ class TestRatingsOwed:
         """A search that interacts."""
         cubes, account_id = self.bob.shown(), self.bob.caller.account_id
         self.context.store.write(
-            lambda tx: shared.note_shown(tx, session=session, step=step, cubes=cubes),
+            lambda tx: shared.record_exposure(tx, session=session, step=step, cubes=cubes),
             account_id=account_id,
         )
 
@@ -319,7 +319,7 @@ class TestRatingsOwed:
         """What is not rated."""
         account_id = self.bob.caller.account_id
         return self.context.store.read(
-            lambda tx: shared.unrated(
+            lambda tx: shared.unrated_cubes(
                 tx, account_id=account_id, session=session, before_step=before_step
             ),
             account_id=account_id,

@@ -9,7 +9,7 @@ from service import Http, new_key
 
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Caller, Context
-from remembrancer.feedback import FeedbackUnknown, give_feedback, listed
+from remembrancer.feedback import FeedbackUnknown, list_feedback, submit_feedback
 from remembrancer.protocol import limits
 from remembrancer.protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackType
 
@@ -30,13 +30,13 @@ def ada(context: Context, owner: Caller) -> Caller:
 
 def give(context: Context, caller: Caller, title: str, **more: Any) -> str:
     """Its id."""
-    return give_feedback(
+    return submit_feedback(
         context, caller, Feedback(**{"type": "bug", "title": title, "description": "Told.", **more})
     ).feedback_id
 
 
 def page(context: Context, owner: Caller, **asked: Any) -> FeedbackList:
-    return listed(context, owner, FeedbackQuery(**asked))
+    return list_feedback(context, owner, FeedbackQuery(**asked))
 
 
 def titles(found: FeedbackList) -> list[str]:

@@ -17,20 +17,20 @@ import pytest
 from service import new_key, rows
 
 from remembrancer import testing
-from remembrancer.accounts import ReadOnly
-from remembrancer.accounts.idempotency import IdempotencyKeyReused, Once
+from remembrancer.accounts import KeyIsReadOnly
+from remembrancer.accounts.idempotency import IdempotencyKeyReused, IdempotentRequest
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Caller, Context
 from remembrancer.files import links
 from remembrancer.files.blobs import open_blobs
 from remembrancer.files.files import (
     AccountFull,
+    FileOwner,
     FileUnknown,
-    Owner,
     create_file,
+    file_by_link,
     find_file,
-    keep_file,
-    linked_file,
+    store_file,
     sweep,
 )
 from remembrancer.protocol import limits
@@ -65,7 +65,7 @@ def make(
     context: Context,
     caller: Caller,
     content: str = "text",
-    given: Once | None = None,
+    given: IdempotentRequest | None = None,
     filename: str = "note",
 ) -> CreatedFile:
     return create_file(
@@ -76,9 +76,9 @@ def make(
 def keep(
     context: Context, caller: Caller, filename: str, ext: str, content: bytes = b"x"
 ) -> CreatedFile:
-    return keep_file(
+    return store_file(
         context,
-        Owner(account_id=caller.account_id, pinned_user_id=None),
+        FileOwner(account_id=caller.account_id, pinned_user_id=None),
         filename=filename,
         ext=ext,
         content=content,
@@ -155,14 +155,14 @@ def test_a_pinned_key_finds_only_what_its_own_pin_made(context: Context, owner: 
 
 
 def test_a_read_only_key_makes_none(context: Context, owner: Caller, folder: Path) -> None:
-    with pytest.raises(ReadOnly):
+    with pytest.raises(KeyIsReadOnly):
         make(context, replace(owner, read_only=True))
 
     assert blobs(folder) == []
 
 
-def once(key: str, body: bytes) -> Once:
-    return Once(
+def once(key: str, body: bytes) -> IdempotentRequest:
+    return IdempotentRequest(
         account_id=1,
         key_id=1,
         path="/api/v7/tools/create-file",
@@ -332,10 +332,10 @@ def test_a_link_opens_its_file_until_its_time_is_over(
     exp, sig = link_of(made)
 
     clock.advance(limits.DOWNLOAD_LINK_MINUTES * MINUTE_MS - 1)
-    assert linked_file(context, made.filename, exp=exp, sig=sig).size_bytes == 4
+    assert file_by_link(context, made.filename, exp=exp, sig=sig).size_bytes == 4
     clock.advance(1)
     with pytest.raises(FileUnknown):
-        linked_file(context, made.filename, exp=exp, sig=sig)
+        file_by_link(context, made.filename, exp=exp, sig=sig)
 
 
 def link_of(made: CreatedFile) -> tuple[int, str]:
@@ -357,7 +357,7 @@ def test_a_link_is_for_one_file_and_one_time(context: Context, owner: Caller) ->
         (made.filename, exp, ""),
     ):
         with pytest.raises(FileUnknown):
-            linked_file(context, filename, exp=until, sig=signature)
+            file_by_link(context, filename, exp=until, sig=signature)
 
 
 def test_a_link_to_what_is_not_there_opens_nothing(context: Context) -> None:
@@ -366,7 +366,7 @@ def test_a_link_to_what_is_not_there_opens_nothing(context: Context) -> None:
     sig = links.sign(context.store.write(lambda tx: links.secret_for(tx, 0)), "none.txt", exp)
 
     with pytest.raises(FileUnknown):
-        linked_file(context, "none.txt", exp=exp, sig=sig)
+        file_by_link(context, "none.txt", exp=exp, sig=sig)
 
 
 class TestTheSecretOfLinks:

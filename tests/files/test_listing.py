@@ -14,14 +14,14 @@ from remembrancer import testing
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Caller, Context
 from remembrancer.files.files import (
+    FileOwner,
     FileUnknown,
-    Owner,
     create_file,
     erase_file,
     find_file,
-    keep_file,
+    store_file,
 )
-from remembrancer.files.listing import files_of, picture_size
+from remembrancer.files.listing import list_files, picture_size
 from remembrancer.protocol.files import FileCreate
 
 PNG = (
@@ -57,9 +57,9 @@ def make(
 
 def test_the_newest_is_first_with_who_made_it_and_how(context: Context, owner: Caller) -> None:
     first = make(context, owner, "one", "12345")
-    left = Owner(account_id=owner.account_id, pinned_user_id=None, key_id=0, made_by="program")
-    second = keep_file(context, left, filename="plot", ext="png", content=PNG).filename
-    page = files_of(context, owner)
+    left = FileOwner(account_id=owner.account_id, pinned_user_id=None, key_id=0, made_by="program")
+    second = store_file(context, left, filename="plot", ext="png", content=PNG).filename
+    page = list_files(context, owner)
 
     assert [
         (one.filename, one.made_by, one.key_id, one.key, one.size_bytes, one.ext)
@@ -73,8 +73,8 @@ def test_the_newest_is_first_with_who_made_it_and_how(context: Context, owner: C
 
 def test_pages_go_on_where_the_one_before_ended(context: Context, owner: Caller) -> None:
     names = [make(context, owner, f"f{n}") for n in range(3)]
-    first = files_of(context, owner, most=2)
-    second = files_of(context, owner, first.next, most=2)
+    first = list_files(context, owner, most=2)
+    second = list_files(context, owner, first.next, most=2)
 
     assert [[one.filename for one in page.files] for page in (first, second)] == [
         [names[2], names[1]],
@@ -90,15 +90,15 @@ def test_nothing_of_another_account_is_listed_nor_a_place_to_go_on_from(
     ada = authenticate(context, new_key(context, "ada"))
     theirs = make(context, ada, "secret")
 
-    assert files_of(context, owner).files == []
-    assert files_of(context, owner).used_bytes == 0
+    assert list_files(context, owner).files == []
+    assert list_files(context, owner).used_bytes == 0
     with pytest.raises(FileUnknown):
-        files_of(context, owner, theirs)
+        list_files(context, owner, theirs)
 
 
 def test_an_erased_file_takes_no_room(context: Context, owner: Caller) -> None:
     erase_file(context, owner, make(context, owner, "one"))
-    page = files_of(context, owner)
+    page = list_files(context, owner)
 
     assert (page.files, page.count, page.used_bytes) == ([], 0, 0)
 

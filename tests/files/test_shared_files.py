@@ -15,7 +15,7 @@ from remembrancer import testing
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Caller, Context
 from remembrancer.files.blobs import open_blobs
-from remembrancer.files.files import Owner, create_file, erase_file, held
+from remembrancer.files.files import FileOwner, create_file, erase_file, stored_file
 from remembrancer.protocol.files import FileCreate
 from remembrancer.settings import Settings
 
@@ -56,9 +56,9 @@ def test_a_content_is_not_removed_between_its_put_and_its_row(
     old = create_file(erasing, owner, FileCreate(filename="old", type="txt", content="the same"))
     thread = threading.Thread(target=erase_file, args=(erasing, owner, old.filename))
 
-    with held(
+    with stored_file(
         keeping,
-        Owner(account_id=owner.account_id, pinned_user_id=None),
+        FileOwner(account_id=owner.account_id, pinned_user_id=None),
         [("new", "txt", b"the same")],
     ) as [file]:
         thread.start()

@@ -13,9 +13,9 @@ from starlette.testclient import TestClient
 
 from remembrancer import testing
 from remembrancer.context import Context
-from remembrancer.http.dispatch import Door
+from remembrancer.http.dispatch import Dispatcher
 from remembrancer.http.endpoint import Call, Endpoint
-from remembrancer.http.middleware import Edge
+from remembrancer.http.middleware import RequestMiddleware
 from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.errors import ProblemBody
 from remembrancer.search import EmbedderUnavailable
@@ -201,7 +201,9 @@ def test_more_requests_than_it_can_answer_are_told_so(context: Context) -> None:
     async def never(*_: object) -> None:
         pytest.fail("a request too many was let in")
 
-    answer = TestClient(Edge(never, Door(context), in_flight_max=0)).get("/healthz")
+    answer = TestClient(RequestMiddleware(never, Dispatcher(context), in_flight_max=0)).get(
+        "/healthz"
+    )
 
     assert answer.status_code == 503
     assert problem(answer)["error"] == "unavailable"

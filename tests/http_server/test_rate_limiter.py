@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.http.rate_limiter import Limiter, RateExceeded
+from remembrancer.http.rate_limiter import RateExceeded, RateLimiter
 
 SECOND = 1_000_000_000
 
@@ -22,7 +22,7 @@ class Clock:
 
 
 def test_a_minutes_worth_may_come_at_once_and_then_no_more() -> None:
-    limiter = Limiter("memory", 3, Clock())
+    limiter = RateLimiter("memory", 3, Clock())
 
     left = [limiter.take(1).remaining for _ in range(3)]  # type: ignore[union-attr]
 
@@ -34,7 +34,7 @@ def test_a_minutes_worth_may_come_at_once_and_then_no_more() -> None:
 
 def test_waiting_as_long_as_told_is_enough() -> None:
     clock = Clock()
-    limiter = Limiter("memory", 3, clock)
+    limiter = RateLimiter("memory", 3, clock)
     for _ in range(3):
         limiter.take(1)
 
@@ -44,20 +44,20 @@ def test_waiting_as_long_as_told_is_enough() -> None:
 
 
 def test_one_key_does_not_use_up_anothers() -> None:
-    limiter = Limiter("memory", 1, Clock())
+    limiter = RateLimiter("memory", 1, Clock())
     limiter.take(1)
 
     assert limiter.take(2) is not None
 
 
 def test_without_a_limit_nothing_is_counted() -> None:
-    limiter = Limiter("memory", 0, Clock())
+    limiter = RateLimiter("memory", 0, Clock())
 
     assert [limiter.take(1) for _ in range(1000)] == [None] * 1000
 
 
 def test_the_headers_say_what_is_left() -> None:
-    allowance = Limiter("memory", 60, Clock()).take(1)
+    allowance = RateLimiter("memory", 60, Clock()).take(1)
 
     assert allowance is not None
     assert allowance.headers() == {
@@ -71,7 +71,7 @@ def test_in_no_two_minutes_are_more_than_twice_the_minutes_worth_let_through(
     per_minute: int, waits: list[int]
 ) -> None:
     clock, passed = Clock(), []
-    limiter = Limiter("memory", per_minute, clock)
+    limiter = RateLimiter("memory", per_minute, clock)
     for wait in waits:
         clock.now += wait
         try:

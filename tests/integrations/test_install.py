@@ -17,8 +17,8 @@ from service import new_key
 
 from remembrancer.cli.install import plan
 from remembrancer.context import Context
-from remembrancer.install.agents import AGENTS, Wanted, changes, folder, hook_command
-from remembrancer.install.file_changes import Change, NotUnderstood, Overtaken, write
+from remembrancer.install.agents import AGENTS, InstallOptions, folder, hook_command, plan_changes
+from remembrancer.install.file_changes import Change, ConfigUnreadable, FileChanged, write
 from remembrancer.settings import SettingInvalid
 
 URL = "http://127.0.0.1:8460"
@@ -36,8 +36,8 @@ OTHERS: dict[str, dict[str, str]] = {  # what people have in these files, laid o
 }
 
 
-def wanted(home: Path, *, remove: bool = False, is_project: bool = False) -> Wanted:
-    return Wanted(home=home, is_project=is_project, url=URL, remove=remove)
+def wanted(home: Path, *, remove: bool = False, is_project: bool = False) -> InstallOptions:
+    return InstallOptions(home=home, is_project=is_project, url=URL, remove=remove)
 
 
 def tree(home: Path) -> dict[str, str]:
@@ -61,15 +61,15 @@ def parsed(files: dict[str, str]) -> dict[str, Any]:
 @pytest.mark.parametrize("is_project", [False, True])
 @pytest.mark.parametrize("agent", sorted(AGENTS))
 def test_what_is_installed_is_taken_out_again_and_nothing_is_left(home: Path, agent: str, is_project: bool) -> None:
-    write(changes(agent, wanted(home, is_project=is_project)))
+    write(plan_changes(agent, wanted(home, is_project=is_project)))
     installed = tree(home)
-    again = changes(agent, wanted(home, is_project=is_project))
-    write(changes(agent, wanted(home, is_project=is_project, remove=True)))
+    again = plan_changes(agent, wanted(home, is_project=is_project))
+    write(plan_changes(agent, wanted(home, is_project=is_project, remove=True)))
 
     assert installed
     assert again == []  # installing twice changes nothing
     assert tree(home) == {}
-    assert changes(agent, wanted(home, remove=True)) == []
+    assert plan_changes(agent, wanted(home, remove=True)) == []
 
 
 @pytest.mark.parametrize("agent", sorted(AGENTS))
@@ -77,9 +77,9 @@ def test_what_others_wrote_is_kept(home: Path, agent: str) -> None:
     """Issue: 'writes and removes the set-up'; JSON is the same values afterwards, TOML and Markdown the same bytes."""
     put(home, OTHERS[agent])
 
-    write(changes(agent, wanted(home, is_project=agent == "cursor")))
+    write(plan_changes(agent, wanted(home, is_project=agent == "cursor")))
     installed = parsed(tree(home))
-    write(changes(agent, wanted(home, is_project=agent == "cursor", remove=True)))
+    write(plan_changes(agent, wanted(home, is_project=agent == "cursor", remove=True)))
     left = tree(home)
 
     for name, before in parsed(OTHERS[agent]).items():
@@ -125,8 +125,8 @@ def test_what_cannot_be_read_is_left_alone(home: Path, agent: str, name: str, te
     """Never destroyed: a file that would not come out the same is refused, and no other file is written either."""
     put(home, {name: text})
 
-    with pytest.raises(NotUnderstood, match=said):
-        changes(agent, wanted(home))
+    with pytest.raises(ConfigUnreadable, match=said):
+        plan_changes(agent, wanted(home))
 
     assert tree(home) == {name: text}
 
@@ -135,16 +135,16 @@ def test_bytes_that_are_no_text_are_left_alone(home: Path) -> None:
     (home / ".codex").mkdir()
     (home / ".codex" / "config.toml").write_bytes(b"\xff\xfe")
 
-    with pytest.raises(NotUnderstood, match="no text file"):
-        changes("codex", wanted(home))
+    with pytest.raises(ConfigUnreadable, match="no text file"):
+        plan_changes("codex", wanted(home))
 
 
 def test_an_older_set_up_is_replaced_and_not_doubled(home: Path) -> None:
-    write(changes("claude-code", wanted(home)))
+    write(plan_changes("claude-code", wanted(home)))
     settings = home / ".claude" / "settings.json"
     settings.write_text(settings.read_text("utf-8").replace(sys.executable, "python3.9"), "utf-8")
 
-    write(changes("claude-code", wanted(home)))
+    write(plan_changes("claude-code", wanted(home)))
 
     stop = json.loads(settings.read_text("utf-8"))["hooks"]["Stop"]
     assert [one["command"] for group in stop for one in group["hooks"]] == [hook_command("claude-code", URL)]
@@ -157,7 +157,7 @@ def test_a_link_stays_a_link_and_a_private_file_private(home: Path) -> None:
     (home / ".claude" / "settings.json").symlink_to(home / "dotfiles" / "settings.json")
     (home / ".claude.json").chmod(0o600)
 
-    write(changes("claude-code", wanted(home)))
+    write(plan_changes("claude-code", wanted(home)))
 
     assert (home / ".claude" / "settings.json").is_symlink()
     assert "hooks" in json.loads((home / "dotfiles" / "settings.json").read_text("utf-8"))
@@ -165,10 +165,10 @@ def test_a_link_stays_a_link_and_a_private_file_private(home: Path) -> None:
 
 
 def test_a_file_that_changed_in_between_is_not_written_over(home: Path) -> None:
-    made = changes("codex", wanted(home))
+    made = plan_changes("codex", wanted(home))
     put(home, {".codex/config.toml": 'model = "new"\n'})
 
-    with pytest.raises(Overtaken):
+    with pytest.raises(FileChanged):
         write(made)
 
     assert tree(home) == {".codex/config.toml": 'model = "new"\n'}
@@ -215,7 +215,7 @@ def test_wrong_words_are_wrong_use(agent: str, scope: str, url: str | None) -> N
 
 
 def test_an_address_is_written_so_that_the_file_can_be_read(home: Path) -> None:
-    write(changes("codex", Wanted(home=home, is_project=False, url='http://x/"\\', remove=False)))
+    write(plan_changes("codex", InstallOptions(home=home, is_project=False, url='http://x/"\\', remove=False)))
 
     config = tomllib.loads((home / ".codex" / "config.toml").read_text("utf-8"))
     assert config["mcp_servers"]["remembrancer"]["url"] == 'http://x/"\\/mcp'
@@ -223,7 +223,7 @@ def test_an_address_is_written_so_that_the_file_can_be_read(home: Path) -> None:
 
 def test_the_hooks_that_are_installed_run(home: Path, service_url: str, context: Context) -> None:
     """What is written is a command line: it is started as an agent starts it."""
-    write(changes("claude-code", Wanted(home=home, is_project=False, url=service_url, remove=False)))
+    write(plan_changes("claude-code", InstallOptions(home=home, is_project=False, url=service_url, remove=False)))
     command = json.loads((home / ".claude" / "settings.json").read_text("utf-8"))["hooks"]["SessionStart"][0]["hooks"][0]["command"]
     event = {"hook_event_name": "SessionStart", "session_id": "s1", "cwd": str(home), "source": "startup"}
     environment = {"HOME": str(home), "REMEMBRANCER_KEY": new_key(context)}
@@ -240,7 +240,7 @@ def test_the_plugin_is_whole_and_says_the_same_as_the_command(home: Path) -> Non
     market = json.loads((folder().parent / ".claude-plugin" / "marketplace.json").read_text("utf-8"))
     hooks = json.loads((plugin / "hooks" / "hooks.json").read_text("utf-8"))["hooks"]
     server = json.loads((plugin / ".mcp.json").read_text("utf-8"))["mcpServers"]["remembrancer"]
-    write(changes("claude-code", wanted(home)))
+    write(plan_changes("claude-code", wanted(home)))
     settings = json.loads((home / ".claude" / "settings.json").read_text("utf-8"))["hooks"]
 
     assert manifest["name"] == market["plugins"][0]["name"] == "remembrancer"

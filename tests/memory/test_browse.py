@@ -8,11 +8,11 @@ import pytest
 from memory.asking import Memory, memory_in
 from memory.plans import plan
 
-from remembrancer.accounts import Pinned
+from remembrancer.accounts import PinnedToOtherUser
 from remembrancer.cubes.lessons import create
 from remembrancer.files.files import create_file
 from remembrancer.memory.history import browse
-from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, TOLD_CHARACTERS_MAX, Place
+from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, TOLD_CHARACTERS_MAX, PageCursor
 from remembrancer.memory.history.forget import erase_event, forget
 from remembrancer.memory.summaries.l1 import summarize
 from remembrancer.memory.write.events import EventUnknown
@@ -37,9 +37,11 @@ def test_users_are_those_of_the_account_of_whom_something_is_kept(memory: Memory
     memory_in(memory.context, "stranger", "eve").tell("q", "r")
     forget(memory.context, memory.caller, Forget(user_id="bob", confirm="bob"))
 
-    assert browse.users(memory.context, memory.caller) == ["ada", "zoe"]
-    assert browse.users(memory.context, memory.caller, low="b") == ["zoe"]
-    assert browse.users(memory.context, replace(memory.caller, pinned_user_id="ada")) == ["ada"]
+    assert browse.list_users(memory.context, memory.caller) == ["ada", "zoe"]
+    assert browse.list_users(memory.context, memory.caller, low="b") == ["zoe"]
+    assert browse.list_users(memory.context, replace(memory.caller, pinned_user_id="ada")) == [
+        "ada"
+    ]
 
 
 def test_what_is_kept_of_a_user_is_counted(memory: Memory) -> None:
@@ -47,10 +49,10 @@ def test_what_is_kept_of_a_user_is_counted(memory: Memory) -> None:
     memory.tell("q2", ORDER, l1_summary="r1 and r2", l2_map="- r1", session_id="other")
     memory.of("bob").tell("q", "r")
 
-    assert browse.kept_of(memory.context, memory.caller, "ada") == browse.Kept(
-        events=2, sessions=2, facts=1, summaries=1, maps=1, noticed=1
+    assert browse.user_counts(memory.context, memory.caller, "ada") == browse.UserCounts(
+        events=2, sessions=2, facts=1, summaries=1, maps=1, flagged=1
     )
-    assert browse.kept_of(memory.context, memory.caller, "nobody") == browse.Kept()
+    assert browse.user_counts(memory.context, memory.caller, "nobody") == browse.UserCounts()
 
 
 def test_events_come_page_by_page_by_the_time_they_belong_to(memory: Memory) -> None:
@@ -61,7 +63,7 @@ def test_events_come_page_by_page_by_the_time_they_belong_to(memory: Memory) -> 
     expected = sorted(range(60), key=lambda n: (n % 28, n), reverse=True)
     shown, behind = [], None
     for _ in range(3):
-        page = browse.newest(memory.context, memory.caller, "ada", behind=behind)
+        page = browse.newest_events(memory.context, memory.caller, "ada", behind=behind)
         shown += [event.event_id for event in page.events]
         behind = page.next
 
@@ -74,7 +76,7 @@ def test_events_of_a_time_are_those_at_or_after_its_beginning_and_before_its_end
 ) -> None:
     told = [memory.tell(f"q{n}", "r", occurred_at=f"2026-01-0{n}T00:00:00Z") for n in range(1, 6)]
     day = 86_400_000
-    page = browse.newest(
+    page = browse.newest_events(
         memory.context, memory.caller, "ada", after_ms=START_MS + day, before_ms=START_MS + 3 * day
     )
 
@@ -84,7 +86,7 @@ def test_events_of_a_time_are_those_at_or_after_its_beginning_and_before_its_end
 def test_an_event_in_a_list_is_cut_and_says_so(memory: Memory) -> None:
     memory.tell("q", "x" * (TOLD_CHARACTERS_MAX + 1), topic="t")
     memory.tell("q", "x" * TOLD_CHARACTERS_MAX)
-    page = browse.newest(memory.context, memory.caller, "ada")
+    page = browse.newest_events(memory.context, memory.caller, "ada")
 
     assert [(event.response[-1], len(event.response)) for event in page.events] == [
         ("x", TOLD_CHARACTERS_MAX),
@@ -99,8 +101,8 @@ def test_events_in_which_something_was_noticed_are_a_list_of_their_own(memory: M
         noticed.append(memory.tell("q", ORDER))
         memory.tell("q", "nothing")
     memory.of("bob").tell("q", ORDER)
-    first = browse.noticed(memory.context, memory.caller, "ada")
-    rest = browse.noticed(memory.context, memory.caller, "ada", behind=first.next)
+    first = browse.list_flagged(memory.context, memory.caller, "ada")
+    rest = browse.list_flagged(memory.context, memory.caller, "ada", behind=first.next)
 
     assert [event.event_id for event in [*first.events, *rest.events]] == noticed[::-1]
     assert first.events[0].flags == ["instruction_like"]
@@ -125,7 +127,7 @@ def test_all_that_hangs_on_an_event_is_with_it(memory: Memory) -> None:
         context, caller, CubeCreate(topic="t", essence="e", rules_markdown="- MUST", evidence=told)
     )
 
-    found = browse.around(context, caller, told)
+    found = browse.event_context(context, caller, told)
 
     assert (found.event.event_id, found.before, found.after) == (told, first, last)
     assert (found.facts, found.told_in) == (["a fact"], [l1])
@@ -137,7 +139,7 @@ def test_all_that_hangs_on_an_event_is_with_it(memory: Memory) -> None:
 def test_the_first_and_the_last_turn_of_a_session_have_nothing_beside_them(memory: Memory) -> None:
     told = memory.tell("q", "r")
     memory.tell("q", "r", session_id="other")
-    found = browse.around(memory.context, memory.caller, told)
+    found = browse.event_context(memory.context, memory.caller, told)
 
     assert (found.before, found.after, found.facts, found.cubes, found.told_in, found.shown_in, found.files) == (
         None, None, [], [], [], [], [],
@@ -149,15 +151,15 @@ def test_nothing_of_another_account_or_user_is_seen(memory: Memory) -> None:
     stranger = memory_in(memory.context, "stranger", "ada")
     pinned = replace(memory.caller, pinned_user_id="bob")
 
-    assert browse.users(stranger.context, stranger.caller) == []
-    assert browse.newest(stranger.context, stranger.caller, "ada").events == []
-    assert browse.noticed(stranger.context, stranger.caller, "ada").events == []
-    assert browse.kept_of(stranger.context, stranger.caller, "ada") == browse.Kept()
+    assert browse.list_users(stranger.context, stranger.caller) == []
+    assert browse.newest_events(stranger.context, stranger.caller, "ada").events == []
+    assert browse.list_flagged(stranger.context, stranger.caller, "ada").events == []
+    assert browse.user_counts(stranger.context, stranger.caller, "ada") == browse.UserCounts()
     for caller in (stranger.caller, pinned):
         with pytest.raises(EventUnknown):
-            browse.around(memory.context, caller, told)
-    for look in (browse.newest, browse.noticed, browse.kept_of):
-        with pytest.raises(Pinned):
+            browse.event_context(memory.context, caller, told)
+    for look in (browse.newest_events, browse.list_flagged, browse.user_counts):
+        with pytest.raises(PinnedToOtherUser):
             look(memory.context, pinned, "ada")
 
 
@@ -166,7 +168,7 @@ def test_a_dry_run_says_what_erasing_a_turn_would_take_and_takes_nothing(memory:
     said = erase_event(memory.context, memory.caller, told, dry_run=True)
 
     assert (said.erased, said.facts, len(said.told_in)) == (False, 1, 1)
-    assert browse.around(memory.context, memory.caller, told).facts == ["a fact"]
+    assert browse.event_context(memory.context, memory.caller, told).facts == ["a fact"]
     assert memory.found("q") == [told]
 
 
@@ -189,12 +191,12 @@ def test_long_lists_are_read_by_an_index_in_their_order(memory: Memory) -> None:
 def test_a_place_behind_the_end_of_a_time_begins_at_its_end(memory: Memory) -> None:
     told = memory.tell("q", "r", occurred_at="2026-01-02T00:00:00Z")
     memory.tell("q", "r2", occurred_at="2026-01-04T00:00:00Z")
-    page = browse.newest(
+    page = browse.newest_events(
         memory.context,
         memory.caller,
         "ada",
         before_ms=START_MS + 2 * 86_400_000,
-        behind=Place(1 << 61, 1 << 61),
+        behind=PageCursor(1 << 61, 1 << 61),
     )
 
     assert [event.event_id for event in page.events] == [told]

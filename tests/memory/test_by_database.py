@@ -18,7 +18,7 @@ from memory.asking import Concepts, Memory, memory_in
 from remembrancer import testing
 from remembrancer.context import Context
 from remembrancer.memory.history.forget import erase_event, forget
-from remembrancer.memory.maintenance import Upkeep
+from remembrancer.memory.maintenance import Maintenance
 from remembrancer.memory.recall import postgresql as by_database
 from remembrancer.memory.recall import postgresql_index as database_index
 from remembrancer.memory.recall.recall import recall
@@ -124,7 +124,7 @@ def told(memory: Memory, *, more: int = 30) -> list[str]:
 
 def settled(memory: Memory) -> Memory:
     """The same, when its database has taken in what there is."""
-    upkeep = Upkeep(memory.context)
+    upkeep = Maintenance(memory.context)
     while upkeep.step():
         pass
     return memory
@@ -316,7 +316,7 @@ def test_an_event_derived_anew_by_the_same_embedder_is_taken_in_again(opening: O
     memory, foreign = opening(), opening(embedder=testing.HashEmbedder())
     told(memory, more=3)
     new = foreign.tell("The puppy", "sleeps")  # its vectors are of another embedder
-    database_index.advance(memory.context)
+    database_index.advance_index(memory.context)
     settled(memory)
 
     assert memory.ask("hound") == opening(database_search_events=0).ask("hound")
@@ -333,7 +333,7 @@ def test_a_space_that_fits_is_read_into_memory_meanwhile(opening: Opening) -> No
     told(memory)
     settled(memory)
     first = memory.ask("ferry")
-    Upkeep(memory.context).read_wanted()
+    Maintenance(memory.context).read_wanted()
 
     assert memory.ask("ferry") == first
     assert not is_by_database(memory)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from memory.asking import Concepts, Memory, memory_in, opened
 from service import rows
 
-from remembrancer.accounts import Pinned, keys
+from remembrancer.accounts import PinnedToOtherUser, keys
 from remembrancer.memory.history.forget import erase_event
 from remembrancer.memory.recall.explain import explain
 from remembrancer.protocol.explain import Explanation
@@ -126,7 +126,7 @@ def test_a_read_only_key_may_ask_and_a_pinned_one_for_its_user_only(trip: Memory
     caller = keys.authenticate(trip.context, key)
 
     assert explain(trip.context, caller, MemoryQuery(query_text="ferry", user_id="ada")).hits
-    with pytest.raises(Pinned):
+    with pytest.raises(PinnedToOtherUser):
         explain(trip.context, caller, MemoryQuery(query_text="ferry", user_id="bob"))
 
 

@@ -10,8 +10,8 @@ from memory.asking import Memory
 from remembrancer.memory.spaces import SQL
 from remembrancer.memory.summaries.maps import (
     MAP_CHARACTERS_LEAST,
-    keep_map,
     map_version,
+    store_map,
     update_map,
 )
 from remembrancer.protocol.summaries import MapQuery, MapRequest, MapUpdated, MapVersion
@@ -59,7 +59,7 @@ def test_a_map_that_says_the_same_is_the_version_it_was(memory: Memory) -> None:
 
     def keep(text: str) -> int:
         return memory.context.store.write(
-            lambda tx: keep_map(memory.context, tx, space_id=space.id, text=text, made_by="agent"),
+            lambda tx: store_map(memory.context, tx, space_id=space.id, text=text, made_by="agent"),
             account_id=memory.caller.account_id,
         )
 

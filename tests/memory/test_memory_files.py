@@ -21,14 +21,14 @@ from hypothesis import strategies as st
 from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.context import Caller, Context
-from remembrancer.memory.files.commands import charged, erase_files, history, use_files
+from remembrancer.memory.files.commands import charge_bytes, erase_files, file_history, run_command
 from remembrancer.memory.files.edits import in_units
 from remembrancer.protocol import limits
 from remembrancer.protocol.memory_files import (
     FileCommand,
     FileDone,
     FileQuery,
-    PathUnfit,
+    InvalidMemoryPath,
     memory_path,
 )
 
@@ -37,7 +37,7 @@ PATHS = ("/memories/a", "/memories/b.md", "/memories/d/a", "/memories/d/e/c", "/
 
 def do(context: Context, command: str, **given: Any) -> FileDone:
     """One command of the owner's."""
-    return use_files(context, owner(context), FileCommand(command=command, **given))  # type: ignore[arg-type]
+    return run_command(context, owner(context), FileCommand(command=command, **given))  # type: ignore[arg-type]
 
 
 def owner(context: Context) -> Caller:
@@ -179,7 +179,7 @@ def assert_charged(context: Context) -> None:
     counted = context.store.read(
         lambda tx: tx.the("select coalesce(sum(file_bytes), 0) as n from spaces")
     ).n
-    assert counted == sum(charged(row.bytes) for row in rows)
+    assert counted == sum(charge_bytes(row.bytes) for row in rows)
 
 
 def assert_history_leads_here(context: Context, files: dict[str, str]) -> None:
@@ -189,7 +189,7 @@ def assert_history_leads_here(context: Context, files: dict[str, str]) -> None:
         numbers = [row.version for row in rows if row.path == one]
         assert sorted(numbers) == list(range(1, len(numbers) + 1))
         if numbers and one != "/memories/d":
-            assert history(context, owner(context), FileQuery(path=one)).text == files.get(one)
+            assert file_history(context, owner(context), FileQuery(path=one)).text == files.get(one)
 
 
 def test_what_is_said_is_what_the_package_of_the_tool_says_of_files_on_a_disk(
@@ -298,7 +298,7 @@ def test_every_change_is_a_version_that_can_be_read(context: Context) -> None:
     do(context, "rename", old_path="/memories/a", new_path="/memories/b")
     do(context, "delete", path="/memories/b")
 
-    told = history(context, owner(context), FileQuery())
+    told = file_history(context, owner(context), FileQuery())
 
     assert [
         (one.path, one.version, one.change, one.other_path, one.is_gone) for one in told.versions
@@ -310,7 +310,7 @@ def test_every_change_is_a_version_that_can_be_read(context: Context) -> None:
         ("/memories/a", 1, "create", None, False),
     ]
     assert [
-        history(context, owner(context), FileQuery(path="/memories/a", version=n)).text
+        file_history(context, owner(context), FileQuery(path="/memories/a", version=n)).text
         for n in (1, 2, 3)
     ] == ["one", "two", None]
 
@@ -319,8 +319,8 @@ def test_a_long_history_comes_in_pages(context: Context) -> None:
     for n in range(limits.MEMORY_VERSIONS_LISTED_MAX + 1):
         do(context, "create", path=f"/memories/{n}", file_text="")
 
-    first = history(context, owner(context), FileQuery())
-    rest = history(context, owner(context), FileQuery(below=first.next))
+    first = file_history(context, owner(context), FileQuery())
+    rest = file_history(context, owner(context), FileQuery(below=first.next))
 
     assert (len(first.versions), [one.path for one in rest.versions], rest.next) == (
         limits.MEMORY_VERSIONS_LISTED_MAX,
@@ -444,7 +444,7 @@ def test_what_gives_orders_and_what_holds_a_secret_is_marked(context: Context) -
     assert told.noticed is not None
     assert do(context, "view", path="/memories/a").flags == told.flags
     assert (
-        history(context, owner(context), FileQuery(path="/memories/a")).versions[0].flags
+        file_history(context, owner(context), FileQuery(path="/memories/a")).versions[0].flags
         == told.flags
     )
 
@@ -486,7 +486,7 @@ def test_what_gives_orders_and_what_holds_a_secret_is_marked(context: Context) -
 )
 def test_a_path_that_leads_elsewhere_or_looks_like_another_is_none(path: str) -> None:
     """Issue: 'path tricks refused'."""
-    with pytest.raises(PathUnfit):
+    with pytest.raises(InvalidMemoryPath):
         memory_path(path)
 
 
@@ -513,7 +513,7 @@ def test_names_that_look_the_same_are_the_same() -> None:
 def test_a_path_that_is_taken_stays_within_the_root_however_it_is_read(tail: str) -> None:
     try:
         taken = memory_path(f"/memories/{tail}")
-    except PathUnfit:
+    except InvalidMemoryPath:
         return
 
     assert Path(taken).resolve() == Path(taken)

@@ -13,7 +13,7 @@ from memory.asking import Concepts, Memory, memory_in, opened
 
 import remembrancer
 from remembrancer import testing
-from remembrancer.accounts import Pinned, keys
+from remembrancer.accounts import PinnedToOtherUser, keys
 from remembrancer.context import Context
 from remembrancer.protocol.text import tokens
 from remembrancer.search import Embedder
@@ -339,6 +339,6 @@ class TestIsolation:
         key = keys.create(context, account="owner", user_id="bob").key.reveal()
         pinned = Memory(context, keys.authenticate(context, key), "ada")
 
-        with pytest.raises(Pinned):
+        with pytest.raises(PinnedToOtherUser):
             pinned.ask("ferry")
         assert pinned.of("bob").found("ferry") == []

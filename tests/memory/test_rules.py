@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from architecture.tree import ROOT
 
-from remembrancer.memory.rules import CASES, Standing, judge
+from remembrancer.memory.rules import CASES, SessionCounts, check_duties
 from remembrancer.protocol.seal import render
 
-GOOD = Standing(step=4, remembered_step=4, last_seal=render(4))
+GOOD = SessionCounts(step=4, remembered_step=4, last_seal=render(4))
 OWING = {
     "turn_not_remembered": replace(GOOD, remembered_step=3),
     "seal_step": replace(GOOD, last_seal=render(3)),
@@ -32,12 +32,12 @@ def test_each_case_holds_where_it_should_and_nowhere_else(case: object) -> None:
 
 
 def test_a_session_in_good_standing_owes_nothing() -> None:
-    assert judge(GOOD) == (None, [])
+    assert check_duties(GOOD) == (None, [])
 
 
 @pytest.mark.parametrize("last_seal", [None, "", "sealed", render(0), render(9), render(1, "SVC")])
 def test_the_first_search_of_a_session_owes_nothing(last_seal: str | None) -> None:
-    assert judge(Standing(step=0, last_seal=last_seal)) == (None, [])
+    assert check_duties(SessionCounts(step=0, last_seal=last_seal)) == (None, [])
 
 
 @pytest.mark.parametrize(
@@ -52,12 +52,12 @@ def test_the_first_search_of_a_session_owes_nothing(last_seal: str | None) -> No
         (replace(GOOD, seal_name="SVC", last_seal=render(4, "SVC")), None),
     ],
 )
-def test_at_the_borders(standing: Standing, word: str | None) -> None:
+def test_at_the_borders(standing: SessionCounts, word: str | None) -> None:
     assert [case.word for case in CASES if case.holds(standing)] == ([word] if word else [])
 
 
 def test_what_is_missed_and_what_is_due_are_told_apart_and_all_at_once() -> None:
-    owed = judge(
+    owed = check_duties(
         replace(GOOD, remembered_step=2, last_seal=render(1), turns=15, unrated=("c_1", "c_2"))
     )
 

@@ -17,7 +17,7 @@ from remembrancer.memory.history.sessions import (
     TURNS_SHOWN_MAX,
     SessionUnknown,
     Timeline,
-    listed,
+    list_sessions,
     timeline,
 )
 from remembrancer.protocol.cubes import CubeCreate, CubeVote
@@ -141,8 +141,8 @@ def test_sessions_are_listed_by_their_newest_turn_page_by_page(memory: Memory, l
         memory.tell(f"q{n}", "r", session_id=f"s{n}", topic="t")
         later()
     memory.tell("again", "r", session_id="s0", task_done=True)
-    first = listed(memory.context, memory.caller, "ada")
-    rest = listed(memory.context, memory.caller, "ada", behind=first.next)
+    first = list_sessions(memory.context, memory.caller, "ada")
+    rest = list_sessions(memory.context, memory.caller, "ada", behind=first.next)
     names = [one.session_id for one in [*first.sessions, *rest.sessions]]
 
     assert names == ["s0", *(f"s{n}" for n in range(SESSIONS_LISTED_MAX + 2, 0, -1))]
@@ -160,7 +160,7 @@ def test_sessions_are_listed_by_their_newest_turn_page_by_page(memory: Memory, l
 
 def test_a_session_that_was_only_searched_in_is_listed_too(memory: Memory) -> None:
     memory.ask("q", interact=True, session_id="asked")
-    [one] = listed(memory.context, memory.caller, "ada").sessions
+    [one] = list_sessions(memory.context, memory.caller, "ada").sessions
 
     assert (one.session_id, one.turns, one.steps, one.query) == ("asked", 0, 1, "")
 
@@ -169,7 +169,7 @@ def test_nothing_of_another_account_is_seen(memory: Memory) -> None:
     memory.tell("q", "r")
     stranger = memory_in(memory.context, "stranger", "ada")
 
-    assert listed(stranger.context, stranger.caller, "ada").sessions == []
+    assert list_sessions(stranger.context, stranger.caller, "ada").sessions == []
     for one in (stranger, memory.of("nobody")):
         with pytest.raises(SessionUnknown):
             happened(one)

@@ -12,7 +12,7 @@ from memory.asking import Memory
 from remembrancer.memory.recall.snippets import snippet
 from remembrancer.protocol.limits import SNIPPET_CHARACTERS_MAX
 from remembrancer.protocol.text import tokens
-from remembrancer.search import normal, passages
+from remembrancer.search import normalize, passages
 
 FILLER = "The meadow lay quiet under a pale sky while the mill turned slowly beside the old road. "
 LONG = st.builds(
@@ -20,7 +20,9 @@ LONG = st.builds(
 ) | st.text(min_size=500, max_size=1500)
 
 
-@given(LONG, st.integers(0, 70), st.lists(st.text(min_size=1, max_size=12).map(normal), max_size=4))
+@given(
+    LONG, st.integers(0, 70), st.lists(st.text(min_size=1, max_size=12).map(normalize), max_size=4)
+)
 def test_a_snippet_is_never_too_long_and_only_marks_are_added(
     text: str, place: int, words: list[str]
 ) -> None:
@@ -61,7 +63,7 @@ def test_the_passage_found_is_shown_wherever_it_stands(memory: Memory, before: i
 def test_a_word_with_another_ending_is_shown_too(word: str) -> None:
     text = FILLER * 6 + "A ferry leaves at 9:40. " + FILLER * 6
 
-    assert "ferry" in snippet(text, 0, [normal(word)])
+    assert "ferry" in snippet(text, 0, [normalize(word)])
 
 
 def test_where_most_words_of_the_question_stand_is_shown() -> None:
@@ -83,7 +85,7 @@ def test_the_place_is_right_where_normalising_shortens_the_text() -> None:
     """Decomposed Hangul is three characters where normalised Hangul is one."""
     text = unicodedata.normalize("NFD", "산 " * 190 + "비밀번호 " + "강 " * 300)
 
-    assert unicodedata.normalize("NFD", "비밀번호") in snippet(text, 0, [normal("비밀번호")])
+    assert unicodedata.normalize("NFD", "비밀번호") in snippet(text, 0, [normalize("비밀번호")])
 
 
 def test_a_question_whose_writing_is_not_spaced_is_found_by_its_characters() -> None:
@@ -93,7 +95,7 @@ def test_a_question_whose_writing_is_not_spaced_is_found_by_its_characters() -> 
         + "明日も晴れるでしょう。" * 40
     )
 
-    assert "そばアレルギー" in snippet(text, 0, [normal("そばアレルギーの人")])
+    assert "そばアレルギー" in snippet(text, 0, [normalize("そばアレルギーの人")])
 
 
 @given(st.text())

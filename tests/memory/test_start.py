@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from memory.asking import Memory
 
-from remembrancer.memory.summaries.start_pack import Section, packed, start_pack
+from remembrancer.memory.summaries.start_pack import PackSection, render_pack, start_pack
 from remembrancer.protocol.fence import fenced, unfenced
 from remembrancer.protocol.summaries import StartQuery
 from remembrancer.protocol.text import tokens
@@ -26,14 +26,16 @@ OURS = re.compile(
 )
 
 
-def section(*items: str, head: str = "Facts", share: int = 1, newest_last: bool = False) -> Section:
+def section(
+    *items: str, head: str = "Facts", share: int = 1, newest_last: bool = False
+) -> PackSection:
     """One of these items."""
-    return Section(head=head, items=items, share=share, newest_last=newest_last)
+    return PackSection(head=head, items=items, share=share, newest_last=newest_last)
 
 
-def pack(*sections: Section, tokens_max: int = 600, unread: int = 0) -> tuple[str, int]:
+def pack(*sections: PackSection, tokens_max: int = 600, unread: int = 0) -> tuple[str, int]:
     """What becomes of them."""
-    return packed(RULES, sections, tokens_max, DELIMITER, unread)
+    return render_pack(RULES, sections, tokens_max, DELIMITER, unread)
 
 
 @given(

@@ -13,7 +13,7 @@ from memory.asking import Concepts, Memory, opened
 
 from remembrancer import status, testing
 from remembrancer.context import Context
-from remembrancer.memory.maintenance import BATCH, Upkeep
+from remembrancer.memory.maintenance import BATCH, Maintenance
 from remembrancer.memory.spaces import SQL
 from remembrancer.search.embedder import NoEmbedder
 from remembrancer.store import Transaction
@@ -62,7 +62,7 @@ def test_after_the_embedder_changed_search_goes_on_by_words_until_all_is_derived
     fill(folder, events=2 * BATCH + 3)
 
     with opened(folder, embedder=NEW) as memory:
-        upkeep = Upkeep(memory.context)
+        upkeep = Maintenance(memory.context)
         assert pending(memory.context) == 2 * BATCH + 3
         assert not finds_by_meaning(memory)
         assert memory.best("hound").response == "The hound is called Argos."
@@ -81,7 +81,7 @@ def test_what_another_server_is_at_is_left_to_it(folder: Path) -> None:
     fill(folder, events=BATCH + 1)
 
     with opened(folder, embedder=NEW) as memory:
-        upkeep = Upkeep(memory.context)
+        upkeep = Maintenance(memory.context)
         with memory.context.store.alone("upkeep"):
             assert not upkeep.step()
             assert pending(memory.context) == BATCH + 1
@@ -105,7 +105,7 @@ def test_the_answers_are_those_of_a_memory_that_never_knew_another_embedder(tmp_
                         f"The ferry of day {n} leaves at noon.",
                     )
                 memory.tell("What is he called?", "The hound is called Argos.")
-            while Upkeep(memory.context).step():
+            while Maintenance(memory.context).step():
                 pass
             said.append(
                 [
@@ -126,11 +126,11 @@ def test_stopped_halfway_it_goes_on_where_it_was_and_others_on_the_file_learn_of
         users = [watching.of(user) for user in ("ada", "bob", "cleo")]
         assert [finds_by_meaning(user) for user in users] == [False] * 3
         with opened(folder, embedder=NEW) as first:
-            Upkeep(first.context).step()
+            Maintenance(first.context).step()
         # One space is whole: whoever reads it knows, though what renewed it is no more.
         assert [finds_by_meaning(user) for user in users] == [True, False, False]
         with opened(folder, embedder=NEW) as second:
-            upkeep = Upkeep(second.context)
+            upkeep = Maintenance(second.context)
             while upkeep.step():
                 pass
 
@@ -145,7 +145,7 @@ def test_a_large_space_is_found_by_meaning_before_all_of_it_is_done(
     fill(folder, events=4 * BATCH)
 
     with opened(folder, embedder=NEW) as memory:
-        upkeep = Upkeep(memory.context)
+        upkeep = Maintenance(memory.context)
         before = [hit.event_id for hit in memory.ask("boat", top_k=100).hits]
         upkeep.step()
 
@@ -163,7 +163,7 @@ def test_words_wait_to_be_derived_anew_without_an_embedder_too(folder: Path) -> 
             lambda tx: tx.run("update event_index set words = :nothing", nothing=b"")
         )
         assert pending(context) == 3
-        while Upkeep(context).step():
+        while Maintenance(context).step():
             pass
 
         assert pending(context) == 0
@@ -181,7 +181,7 @@ def test_what_is_new_is_not_pending(folder: Path) -> None:
         memory.tell("When does the ferry leave?", "At noon.")
 
         assert pending(memory.context) == 0
-        assert not Upkeep(memory.context).step()
+        assert not Maintenance(memory.context).step()
 
 
 def test_an_event_erased_meanwhile_is_left_alone(folder: Path) -> None:
@@ -198,7 +198,7 @@ def test_an_event_erased_meanwhile_is_left_alone(folder: Path) -> None:
             return super().encode(texts)
 
     context = testing.context(folder, embedder=Erasing("erasing/1"))
-    while Upkeep(context).step():
+    while Maintenance(context).step():
         pass
 
     assert context.store.read(lambda tx: tx.the("select count(*) as n from event_index")).n == 1
@@ -210,7 +210,7 @@ def test_in_the_background_it_warms_up_and_renews_and_stops_when_told(folder: Pa
     fill(folder, events=3, users=("ada", "bob"))
 
     with opened(folder, embedder=NEW) as memory:
-        upkeep = Upkeep(memory.context)
+        upkeep = Maintenance(memory.context)
         upkeep.warm()
         warmed = {space: memory.context.shelf.take(space).next_event for space in (1, 2)}
         upkeep.start()

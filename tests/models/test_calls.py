@@ -25,14 +25,24 @@ from endpoint import (
 )
 
 from remembrancer.context import without_secrets
-from remembrancer.models import Budget, Message, ModelFailed, Question, Reply, Try
+from remembrancer.models import (
+    Budget,
+    ModelAttempt,
+    ModelFailed,
+    ModelMessage,
+    ModelRequest,
+    ModelResponse,
+)
 from remembrancer.models.calls import ConfiguredModels
 from remembrancer.models.openai_endpoint import ANSWER_BYTES_MAX
 from remembrancer.settings import SettingInvalid, Settings
 
-QUESTION = Question(
+QUESTION = ModelRequest(
     slot="chat",
-    messages=(Message("system", "Be brief."), Message("user", "When does the ferry leave?")),
+    messages=(
+        ModelMessage("system", "Be brief."),
+        ModelMessage("user", "When does the ferry leave?"),
+    ),
 )
 
 
@@ -58,7 +68,7 @@ def ask(
     seconds: float = 20,
     calls: int = 6,
     streamed: list[str | None] | None = None,
-) -> Reply:
+) -> ModelResponse:
     """Ask the question."""
     return models.ask(
         QUESTION,
@@ -134,7 +144,9 @@ def test_what_a_model_thinks_aloud_is_not_its_answer(
 
 def test_a_secret_does_not_leave_the_house(models: Callable[..., ConfiguredModels]) -> None:
     token = "ghp_" + "1B4Fq7Zs0Xk2Lm9Np8Rt3Vw6Yd5Hc7Jg0aEe"
-    question = Question(slot="chat", messages=(Message("user", f"My token is {token}, keep it."),))
+    question = ModelRequest(
+        slot="chat", messages=(ModelMessage("user", f"My token is {token}, keep it."),)
+    )
     with endpoint(says("Revoke it.")) as tiny:
         models(tiny.named()).ask(question, Budget(seconds=20, calls=6))
 
@@ -271,7 +283,7 @@ def test_an_endpoint_that_knows_only_newer_or_older_words_is_asked_in_them(
 
 
 def test_every_try_is_told_to_who_watches(models: Callable[..., ConfiguredModels]) -> None:
-    seen: list[Try] = []
+    seen: list[ModelAttempt] = []
     with endpoint(fails(500), says("At 9:40.")) as tiny:
         asked = models(tiny.named())
         asked.watch(seen.append)
@@ -314,7 +326,7 @@ def test_without_outside_models_only_this_machine_is_asked(
 ) -> None:
     with endpoint(says("At 9:40.")) as tiny:
         asked = models(f"cloud@https://models.example/v1, {tiny.named()}")
-        question = Question(slot="chat", messages=QUESTION.messages, outside=False)
+        question = ModelRequest(slot="chat", messages=QUESTION.messages, outside=False)
 
         assert asked.ask(question, Budget(seconds=20, calls=6)).model == "tiny"
     only = models("cloud@https://models.example/v1")

@@ -21,11 +21,11 @@ from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Caller, Context
 from remembrancer.permissions.audit import (
     AuditBroken,
-    Link,
+    ChainLink,
     break_in,
     canonical,
     digest,
-    exported,
+    export_entries,
     page,
     verify,
 )
@@ -72,7 +72,7 @@ def test_a_whole_trail_is_verified(
 
     assert head.seq == 7
     assert verify(context, head) == head
-    assert verify(context, Link()) == head
+    assert verify(context, ChainLink()) == head
 
 
 FORGED = canonical(
@@ -158,7 +158,7 @@ def test_what_nobody_can_read_is_shown_as_that(
         "unreadable",
         *["check"] * 4,
     ]
-    assert json.loads(list(exported(context))[1])["kind"] == "unreadable"
+    assert json.loads(list(export_entries(context))[1])["kind"] == "unreadable"
 
 
 def test_a_whole_new_chain_is_found_by_a_head_that_was_noted(
@@ -211,13 +211,13 @@ def test_what_is_exported_can_be_checked_by_the_rule_alone(
     context: Context, trail: Callable[[str], None]
 ) -> None:
     before = "0" * 64
-    for line in exported(context):
+    for line in export_entries(context):
         entry = json.loads(line)
         told = entry.pop("hash")
         assert (entry["prev"], digest(canonical(entry).encode())) == (before, told)
         before = told
 
-    assert verify(context) == Link(seq=7, hash=before)
+    assert verify(context) == ChainLink(seq=7, hash=before)
     assert "é robot" in line
 
 
@@ -229,7 +229,9 @@ def test_checks_of_many_threads_make_one_chain(context: Context, owner: Caller) 
         answers = list(pool.map(lambda one: check(context, owner, one), asked))
 
     assert len(answers) == verify(context).seq == 200
-    assert {json.loads(line)["path"] for line in exported(context)} == {one.path for one in asked}
+    assert {json.loads(line)["path"] for line in export_entries(context)} == {
+        one.path for one in asked
+    }
 
 
 class Row:
@@ -279,16 +281,16 @@ def test_no_single_change_goes_unseen(made: tuple[list[Row], int]) -> None:
     rows, length = made
     whole: Any = chain(length)
 
-    found = break_in(rows, Link())
-    assert found != break_in(whole, Link())
+    found = break_in(rows, ChainLink())
+    assert found != break_in(whole, ChainLink())
 
 
 @given(integers(0, 8), lists(integers(0, 8), max_size=3))
 def test_a_chain_is_whole_however_it_is_cut_into_pages(length: int, cuts: list[int]) -> None:
-    rows, at = chain(length), Link()
+    rows, at = chain(length), ChainLink()
     for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), length], strict=True):
         found = break_in(rows[start:end], at)
-        assert isinstance(found, Link)
+        assert isinstance(found, ChainLink)
         at = found
 
     assert at.seq == length

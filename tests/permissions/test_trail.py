@@ -13,7 +13,7 @@ from remembrancer.accounts import NotOwner
 from remembrancer.accounts.keys import authenticate
 from remembrancer.context import Caller, Context
 from remembrancer.permissions import audit_search as trail
-from remembrancer.permissions.audit_search import Leaf, Sought, looked_through
+from remembrancer.permissions.audit_search import AuditFilter, AuditSearchPage, search_audit
 from remembrancer.permissions.grants import check, grant, revoke
 from remembrancer.protocol.permissions import GrantRequest, GrantRevocation, PermissionCheck
 
@@ -39,12 +39,12 @@ def grant_id(context: Context, owner: Caller) -> str:
     return made.grant_id
 
 
-def numbers(leaf: Leaf) -> list[int]:
+def numbers(leaf: AuditSearchPage) -> list[int]:
     return [entry.seq for entry in leaf.entries]
 
 
 def found(context: Context, owner: Caller, **sought: object) -> list[int]:
-    return numbers(looked_through(context, owner, Sought.model_validate(sought)))
+    return numbers(search_audit(context, owner, AuditFilter.model_validate(sought)))
 
 
 def test_the_newest_entry_comes_first(context: Context, owner: Caller, grant_id: str) -> None:
@@ -63,8 +63,10 @@ def test_only_what_is_looked_for_is_shown(context: Context, owner: Caller, grant
 def test_pages_go_on_where_the_one_before_ended(
     context: Context, owner: Caller, grant_id: str
 ) -> None:
-    first = looked_through(context, owner, Sought(kind="check", limit=2))
-    second = looked_through(context, owner, Sought(kind="check", limit=2, before=first.next or 0))
+    first = search_audit(context, owner, AuditFilter(kind="check", limit=2))
+    second = search_audit(
+        context, owner, AuditFilter(kind="check", limit=2, before=first.next or 0)
+    )
 
     assert (numbers(first), numbers(second), second.next) == ([6, 4], [3, 2], None)
 
@@ -74,8 +76,8 @@ def test_a_page_looks_through_so_many_entries_and_the_next_goes_on(
 ) -> None:
     """Else what is rare among a million would take as long as it likes."""
     monkeypatch.setattr(trail, "LOOKED_THROUGH", 4)
-    first = looked_through(context, owner, Sought(kind="grant"))
-    second = looked_through(context, owner, Sought(kind="grant", before=first.next or 0))
+    first = search_audit(context, owner, AuditFilter(kind="grant"))
+    second = search_audit(context, owner, AuditFilter(kind="grant", before=first.next or 0))
 
     assert (numbers(first), first.least, numbers(second), second.next) == ([], 3, [1], None)
 
@@ -93,16 +95,16 @@ def test_what_somebody_put_in_place_of_an_entry_is_shown_and_hides_nothing(
         tamper(text)
         assert found(context, owner) == [6, 5, 4, 3, 2, 1]
         assert found(context, owner, kind="check", path="/etc") == [6, 4, 2]
-    assert looked_through(context, owner, Sought()).entries[3].kind == "unreadable"
+    assert search_audit(context, owner, AuditFilter()).entries[3].kind == "unreadable"
 
 
 def test_only_the_owner_looks(context: Context, owner: Caller) -> None:
     with pytest.raises(NotOwner):
-        looked_through(context, authenticate(context, new_key(context, "ada")), Sought())
+        search_audit(context, authenticate(context, new_key(context, "ada")), AuditFilter())
 
 
 def test_an_empty_trail_is_an_empty_page(context: Context, owner: Caller) -> None:
-    leaf = looked_through(context, owner, Sought())
+    leaf = search_audit(context, owner, AuditFilter())
 
     assert (leaf.entries, leaf.next, leaf.newest) == ([], None, 0)
 
@@ -112,4 +114,4 @@ def test_an_empty_trail_is_an_empty_page(context: Context, owner: Caller) -> Non
 )
 def test_what_cannot_be_looked_for_is_refused(sought: dict[str, object]) -> None:
     with pytest.raises(ValidationError):
-        Sought.model_validate(sought)
+        AuditFilter.model_validate(sought)

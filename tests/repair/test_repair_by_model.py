@@ -25,8 +25,8 @@ from remembrancer.context import without_secrets
 from remembrancer.models.calls import ConfiguredModels
 from remembrancer.protocol import limits
 from remembrancer.protocol.execution import Executed, Execution
-from remembrancer.repair.models.budget import Panel
-from remembrancer.repair.models.prompts import Veil, program_in
+from remembrancer.repair.models.budget import ModelPanel
+from remembrancer.repair.models.prompts import SecretMask, program_in
 from remembrancer.repair.programs import run_program
 from remembrancer.sandbox.sandbox import Sandbox
 
@@ -77,7 +77,7 @@ def repair(box: Sandbox, tmp_path: Any) -> Iterator[Repair]:
             made = settings(tmp_path, **more)
             models = ConfiguredModels(made, without_secrets)
             stack.callback(models.close)
-            panel = Panel(models=models, settings=made, outside=outside)
+            panel = ModelPanel(models=models, settings=made, outside=outside)
             return run_program(box, Execution(code=code, **(asked or {})), panel)[0], endpoints
 
         yield run
@@ -491,7 +491,7 @@ def test_the_program_of_an_answer(text: str, program: str | None) -> None:
 def test_what_stands_for_a_secret_is_left_alone_by_the_port() -> None:
     """Else a program would come back without its key."""
     code = 'password = "hunter2hunter2"\ntoken = "ghp_' + '16C7e42F292c6912E7710c838347Ae178B4a"\n'
-    veil = Veil(code)
+    veil = SecretMask(code)
 
     shown = veil.over(code)
     assert "hunter2" not in shown

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from remembrancer.repair.rules import repair as mend
 from remembrancer.repair.rules.proposal import Failure, Proposal, Trial
-from remembrancer.repair.rules.source import Source, split_lines
+from remembrancer.repair.rules.source import ProgramSource, split_lines
 
 LIBRARY = sorted(Path(sysconfig.get_path("stdlib")).glob("*.py"))[::4]
 SIGNS = st.text(
@@ -128,7 +128,7 @@ def test_no_line_of_code_is_lost(code: str, failure: Failure) -> None:
 
 @given(PROGRAMS)
 def test_no_character_is_lost_between_tokens_and_lines(code: str) -> None:
-    source = Source(code)
+    source = ProgramSource(code)
 
     assert "".join(token.text for token in source.tokens) == code
     assert "".join(split_lines(code)) == code
@@ -242,7 +242,7 @@ def test_no_more_than_eight_runs_are_asked_for_and_none_twice() -> None:
         asked.append(proposal.code)
         return Trial(good=False, failure=Failure("SyntaxError", f"other {len(asked)}", 99, ""))
 
-    mended = mend.mend(
+    mended = mend.repair(
         "```python\nprint “a”\nif x = 1\n\tprint 'b', 0777\n```\n",
         Failure("SyntaxError", "invalid syntax", 1, ""),
         attempt,
@@ -256,7 +256,7 @@ def test_who_says_that_no_more_may_be_run_is_not_asked_again() -> None:
     asked: list[Proposal] = []
 
     assert (
-        mend.mend("```\nx\n```\n“", Failure("SyntaxError", "invalid syntax", 1, ""), asked.append)
+        mend.repair("```\nx\n```\n“", Failure("SyntaxError", "invalid syntax", 1, ""), asked.append)
         is None
     )
     assert len(asked) == 1

@@ -17,14 +17,14 @@ from sandbox.surroundings import processes
 from remembrancer.sandbox import sandbox
 from remembrancer.sandbox.plan import OUTPUT_BYTES_LAST, RESULT_CHARACTERS_MAX
 from remembrancer.sandbox.sandbox import Sandbox, SandboxBusy, SandboxUnavailable
-from remembrancer.sandbox.zygote_runner import Forked
+from remembrancer.sandbox.zygote_runner import ZygoteRunner
 
 MARKER = "tenant-marker-6f1c"
 
 
 def at_work(made: Sandbox) -> set[int]:
     """Ids of the sandbox's processes."""
-    assert isinstance(made._runner, Forked)
+    assert isinstance(made._runner, ZygoteRunner)
     return processes(made._runner._process.pid)
 
 

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.search.index.encoding import WordsDamaged, pack, unpack
+from remembrancer.search.index.encoding import EntryDamaged, pack, unpack
 from remembrancer.search.text.analysis import (
     QUESTION,
     TIME,
-    Moment,
-    ask,
+    DateHint,
+    analyze,
     contains,
-    take_apart,
+    parse_query,
     term,
 )
 from remembrancer.search.text.passages import PASSAGE_CHARACTERS, PASSAGES_MAX, passages
@@ -24,7 +24,7 @@ NOON_MS = 1_683_547_200_000  # 2023-05-08 12:00 UTC
 
 @given(TEXT, TEXT)
 def test_any_turn_can_be_taken_apart_packed_and_unpacked(query, response):
-    parts = take_apart(query=query, response=response, topic=None, occurred_ms=NOON_MS)
+    parts = analyze(query=query, response=response, topic=None, occurred_ms=NOON_MS)
 
     batch = unpack([(7, 1, NOON_MS, pack(parts), None)], 4)
     assert len(batch) == len(parts) >= 1
@@ -37,7 +37,7 @@ def test_any_turn_can_be_taken_apart_packed_and_unpacked(query, response):
 def test_bytes_that_are_no_words_are_refused_by_name(data):
     try:
         unpack([(0, 0, 0, data, None)], 0)
-    except WordsDamaged as error:
+    except EntryDamaged as error:
         assert str(error)
 
 
@@ -49,7 +49,7 @@ def test_a_text_holds_each_of_its_own_words_exactly(text):
 
 @given(TEXT)
 def test_any_question_can_be_asked(text):
-    assert ask(text, (0, 1, 2)).text == text
+    assert parse_query(text, (0, 1, 2)).text == text
 
 
 @pytest.mark.parametrize(
@@ -75,22 +75,22 @@ def test_a_phrase_is_held_whole_words_case_and_width_aside(text, phrase, held):
 @pytest.mark.parametrize(
     ("question", "moment"),
     [
-        ("What happened on 5 May 2023?", Moment(2023, 5, 5)),
-        ("what did we do in July", Moment(None, 7, None)),
-        ("am 3. März", Moment(None, 3, 3)),
-        ("le 14 juillet 1789", Moment(None, 7, 14)),
-        ("2023-05-08 meeting", Moment(2023, 5, 8)),
-        ("2023年5月8日の会議", Moment(2023, 5, 8)),
+        ("What happened on 5 May 2023?", DateHint(2023, 5, 5)),
+        ("what did we do in July", DateHint(None, 7, None)),
+        ("am 3. März", DateHint(None, 3, 3)),
+        ("le 14 juillet 1789", DateHint(None, 7, 14)),
+        ("2023-05-08 meeting", DateHint(2023, 5, 8)),
+        ("2023年5月8日の会議", DateHint(2023, 5, 8)),
         ("who may come?", None),
         ("13 of 2023-99-01", None),
     ],
 )
 def test_a_question_names_its_time(question, moment):
-    assert ask(question).moment == moment
+    assert parse_query(question).moment == moment
 
 
 def test_a_part_knows_its_date_speaker_and_whether_it_asks():
-    told, asked = take_apart(
+    told, asked = analyze(
         query="Ada: I moved here last week.",
         response="Bob: Really? Where from?",
         topic=None,
@@ -105,7 +105,7 @@ def test_a_part_knows_its_date_speaker_and_whether_it_asks():
 
 
 def test_a_topic_is_found_with_the_first_part():
-    first, second = take_apart(
+    first, second = analyze(
         query="shall we?", response="yes", topic="Budget review", occurred_ms=NOON_MS
     )
 
@@ -127,7 +127,7 @@ def test_a_huge_text_is_cut_into_a_bounded_number_of_passages():
 
 
 def test_a_long_answer_is_several_parts_of_one_side():
-    parts = take_apart(
+    parts = analyze(
         query="q", response="One sentence here. " * 200, topic=None, occurred_ms=NOON_MS
     )
 

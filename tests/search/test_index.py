@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spaces import batch
 
-from remembrancer.search import Shelf, SpaceIndex, take_apart
+from remembrancer.search import IndexCache, SpaceIndex, analyze
 from remembrancer.search.index import space_index as index_module
-from remembrancer.search.index.postings import merged, sealed
+from remembrancer.search.index.postings import merge_runs, seal_run
 from remembrancer.search.text.analysis import term
 
 WORDS = ["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]
@@ -97,7 +97,7 @@ def test_merged_runs_hold_what_each_held(groups):
         parts = list(range(part, part + len(group)))
         part += len(group)
         runs.append(
-            sealed(
+            seal_run(
                 np.array([t for t, _ in group], "u4"),
                 np.array(parts, "u4"),
                 np.array([c for _, c in group], "u1"),
@@ -106,7 +106,7 @@ def test_merged_runs_hold_what_each_held(groups):
         for (one, count), place in zip(group, parts, strict=True):
             wanted[one].append((place, count))
 
-    together = merged(runs)
+    together = merge_runs(runs)
     for one in range(7):
         found, counts = together.find(one)
         assert list(zip(found.tolist(), counts.tolist(), strict=True)) == wanted[one]
@@ -169,7 +169,7 @@ def test_the_shelf_lets_go_of_the_index_least_lately_used():
     some = batch([("alpha beta", "gamma")] * 200)
     alone = SpaceIndex(0)
     alone.add(some, 200)
-    shelf = Shelf(memory_bytes=alone.nbytes * 5 // 2, dimensions=0)
+    shelf = IndexCache(memory_bytes=alone.nbytes * 5 // 2, dimensions=0)
     for space in (1, 2, 3):
         taken = shelf.take(space)
         taken.add(some, 200)
@@ -180,7 +180,7 @@ def test_the_shelf_lets_go_of_the_index_least_lately_used():
 
 
 def test_terms_count_how_often_a_part_says_them():
-    [part] = take_apart(query="tea tea tea and coffee", response="", topic=None, occurred_ms=0)
+    [part] = analyze(query="tea tea tea and coffee", response="", topic=None, occurred_ms=0)
 
     assert Counter({term("tea"): 3, term("coffe"): 1}) == Counter(
         {t: n for t, n in part.terms.items() if t in (term("tea"), term("coffe"))}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from spaces import found, order, space
 
-from remembrancer.search import ask, lexical, load_weights, steering_text
+from remembrancer.search import embedding_text, lexical_scores, load_weights, parse_query
 from remembrancer.search.ranking import FEATURES
 from remembrancer.search.scoring import K1, B
 
@@ -19,7 +19,7 @@ def test_bm25_is_the_textbook_formula():
     texts = ["the quick fox", "a fox and another fox", "slow turtle", "turtle soup"]
     view = space(*texts)
 
-    scores = lexical(view, ask("fox").words).score
+    scores = lexical_scores(view, parse_query("fox").words).score
     lengths = view["length"].astype(float)
     idf = math.log(1 + (4 - 2 + 0.5) / (2 + 0.5))
     wanted = [
@@ -69,7 +69,7 @@ def test_an_event_is_found_for_its_focus_word_alone():
     view = space("we talked about the weather", "invoice ZX-81 is open", "the weather was bad")
     hit = found(view, "weather", ["ZX-81"])
 
-    candidates = hit.focus_candidates(ask("ZX-81", view.languages)).tolist()
+    candidates = hit.focus_candidates(parse_query("ZX-81", view.languages)).tolist()
     assert candidates == [1]
     assert 1 in [event for event, _, _ in hit.ranked(WEIGHTS, {1: 4.0}, 100)]
 
@@ -109,7 +109,7 @@ def test_words_that_stand_nearly_everywhere_do_not_steer_the_vector():
     view = space(*(f"Caroline: message number {n} about topic{n}" for n in range(60)))
 
     assert (
-        steering_text(view, ask("What did Caroline say about topic7?", view.languages))
+        embedding_text(view, parse_query("What did Caroline say about topic7?", view.languages))
         == "What did say about topic7"
     )
 
@@ -117,7 +117,7 @@ def test_words_that_stand_nearly_everywhere_do_not_steer_the_vector():
 def test_in_a_small_space_every_word_steers():
     view = space("Caroline: hello", "Caroline: bye")
 
-    assert "Caroline" in steering_text(view, ask("What did Caroline say?", view.languages))
+    assert "Caroline" in embedding_text(view, parse_query("What did Caroline say?", view.languages))
 
 
 def test_the_speaker_a_question_names_counts():

@@ -16,7 +16,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remembrancer.accounts.keys import mint
-from remembrancer.search.text.secrets import Secret, _loaded, load, masked, secrets_in
+from remembrancer.search.text.secrets import (
+    DetectedSecret,
+    _loaded,
+    find_secrets,
+    load,
+    mask_secrets,
+)
 
 ALPHANUMERIC = string.ascii_letters + string.digits
 HEX = "0123456789abcdef"
@@ -149,39 +155,39 @@ def test_a_secret_is_found_and_masked_wherever_it_stands(name: str, around: str)
     inner, secret = SECRETS[name]
     text = around.format(inner.format(secret))
 
-    found = secrets_in(text)
-    told = masked(text, found)
+    found = find_secrets(text)
+    told = mask_secrets(text, found)
 
     assert found
     assert secret not in told
     assert told.startswith(text[: text.index(secret)].rstrip("'\""))
-    assert secrets_in(told) == []
+    assert find_secrets(told) == []
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_what_is_no_secret_is_left_alone(name: str) -> None:
     text = PLAIN[name]
 
-    assert secrets_in(text) == []
-    assert masked(text, []) == text
+    assert find_secrets(text) == []
+    assert mask_secrets(text, []) == text
 
 
 def test_all_of_the_plain_texts_together_hold_none() -> None:
-    assert secrets_in("\n".join(PLAIN.values())) == []
+    assert find_secrets("\n".join(PLAIN.values())) == []
 
 
 def test_each_is_told_once_with_its_kind_and_place() -> None:
     one, two = SECRETS["GitHub"][1], SECRETS["database URL"][1]
     text = f"é {one} and postgresql://app:{two}@db.internal/app"
 
-    found = secrets_in(text)
+    found = find_secrets(text)
 
     assert [(secret.kind, text[secret.start : secret.end]) for secret in found] == [
         ("github-pat", one),
         ("generic-credential-uri", two),
     ]
     assert (
-        masked(text, found)
+        mask_secrets(text, found)
         == "é [masked: github-pat] and postgresql://app:[masked: generic-credential-uri]@db.internal/app"
     )
 
@@ -190,7 +196,7 @@ def test_a_secret_wrapped_in_base64_is_found() -> None:
     wrapped = base64.b64encode(f"token {SECRETS['GitHub'][1]} of the robot".encode()).decode()
 
     assert (
-        masked(f"data: {wrapped} end", secrets_in(f"data: {wrapped} end"))
+        mask_secrets(f"data: {wrapped} end", find_secrets(f"data: {wrapped} end"))
         == "data: [masked: github-pat] end"
     )
 
@@ -206,24 +212,27 @@ def test_a_secret_wrapped_in_base64_is_found() -> None:
     ],
 )
 def test_no_remark_beside_it_hides_a_secret(remark: str) -> None:
-    assert secrets_in(f"{SECRETS['GitHub'][1]}  # {remark}")
+    assert find_secrets(f"{SECRETS['GitHub'][1]}  # {remark}")
 
 
 @settings(deadline=None)  # the first text waits for the detector's rules
 @given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("password=: \n")), max_size=200))
 def test_any_text_at_all_can_be_looked_through(text: str) -> None:
     """Lone surrogates and NUL too: what is refused elsewhere does no harm here."""
-    found = secrets_in(text)
+    found = find_secrets(text)
 
     assert all(0 <= secret.start < secret.end <= len(text) for secret in found)
-    assert len(masked(text, found)) >= len(text) - sum(
+    assert len(mask_secrets(text, found)) >= len(text) - sum(
         secret.end - secret.start for secret in found
     )
 
 
 def test_nothing_found_is_nothing_masked() -> None:
-    assert masked("as it was", []) == "as it was"
-    assert masked("abcdef", [Secret("x", 1, 2), Secret("y", 4, 6)]) == "a[masked: x]cd[masked: y]"
+    assert mask_secrets("as it was", []) == "as it was"
+    assert (
+        mask_secrets("abcdef", [DetectedSecret("x", 1, 2), DetectedSecret("y", 4, 6)])
+        == "a[masked: x]cd[masked: y]"
+    )
 
 
 @pytest.mark.parametrize(
@@ -241,14 +250,14 @@ def test_a_hostile_text_of_a_megabyte_comes_to_an_end(piece: str) -> None:
     """Within the time limit of a test; a pattern without bounds took a minute for the first of
     these.
     """
-    secrets_in(piece * (1_000_000 // len(piece)))
+    find_secrets(piece * (1_000_000 // len(piece)))
 
 
 def test_many_threads_may_look_at_once() -> None:
     text = f"{'The ferry leaves at nine. ' * 200}{SECRETS['GitHub'][1]}"
 
     with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(secrets_in, [text] * 40))
+        found = list(threads.map(find_secrets, [text] * 40))
 
     assert all(one == found[0] for one in found)
     assert len(found[0]) == 1

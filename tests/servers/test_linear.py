@@ -8,39 +8,43 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.testing.linear import Counted, Looked, not_one_counter, not_one_switch
+from remembrancer.testing.linear import CounterRead, SwitchRead, not_one_counter, not_one_switch
 
 
 def test_calls_one_after_the_other_count_up() -> None:
-    assert not_one_counter([Counted(0, 1, 1), Counted(2, 3, 2)]) == []
+    assert not_one_counter([CounterRead(0, 1, 1), CounterRead(2, 3, 2)]) == []
 
 
 def test_calls_at_the_same_time_may_be_counted_in_any_order() -> None:
-    assert not_one_counter([Counted(0, 3, 2), Counted(1, 2, 1)]) == []
+    assert not_one_counter([CounterRead(0, 3, 2), CounterRead(1, 2, 1)]) == []
 
 
 def test_a_number_given_twice_is_found() -> None:
-    assert not_one_counter([Counted(0, 1, 1), Counted(0, 1, 1)]) == ["1 was given 2 times"]
+    assert not_one_counter([CounterRead(0, 1, 1), CounterRead(0, 1, 1)]) == ["1 was given 2 times"]
 
 
 def test_a_number_given_to_nobody_is_found() -> None:
-    assert not_one_counter([Counted(0, 1, 1), Counted(2, 3, 3)]) == [
+    assert not_one_counter([CounterRead(0, 1, 1), CounterRead(2, 3, 3)]) == [
         "1 numbers are missing, 0 answers were lost: [2]"
     ]
 
 
 def test_a_call_whose_answer_was_lost_may_have_had_it() -> None:
-    assert not_one_counter([Counted(0, 1, 1), Counted(0, 9, None), Counted(2, 3, 3)]) == []
+    assert (
+        not_one_counter([CounterRead(0, 1, 1), CounterRead(0, 9, None), CounterRead(2, 3, 3)]) == []
+    )
 
 
 def test_a_call_that_began_after_a_greater_number_was_given_is_found() -> None:
-    assert not_one_counter([Counted(0, 1, 2), Counted(2, 3, 1)]) == [
+    assert not_one_counter([CounterRead(0, 1, 2), CounterRead(2, 3, 1)]) == [
         "1 was asked for after 2 had been given"
     ]
 
 
 def test_counting_from_elsewhere_is_found() -> None:
-    assert not_one_counter([Counted(0, 1, 0), Counted(2, 3, 1)]) == ["0 is not counted from 1"]
+    assert not_one_counter([CounterRead(0, 1, 0), CounterRead(2, 3, 1)]) == [
+        "0 is not counted from 1"
+    ]
 
 
 @given(
@@ -55,7 +59,7 @@ def test_what_one_counter_answered_is_never_objected_to(
     answers are lost.
     """
     calls = [
-        Counted(at - before, at + after, None if is_lost else value)
+        CounterRead(at - before, at + after, None if is_lost else value)
         for value, (at, before, after, is_lost) in enumerate(sorted(moments), start=1)
     ]
 
@@ -66,7 +70,7 @@ def test_what_one_counter_answered_is_never_objected_to(
 def test_two_answers_of_calls_far_apart_that_are_swapped_are_found(
     moments: list[float], data: st.DataObject
 ) -> None:
-    calls = [Counted(at, at, value) for value, at in enumerate(sorted(moments), start=1)]
+    calls = [CounterRead(at, at, value) for value, at in enumerate(sorted(moments), start=1)]
     one, other = sorted(
         data.draw(st.lists(st.sampled_from(range(len(calls))), min_size=2, max_size=2, unique=True))
     )
@@ -74,14 +78,22 @@ def test_two_answers_of_calls_far_apart_that_are_swapped_are_found(
     values[one], values[other] = values[other], values[one]
 
     assert not_one_counter(
-        [Counted(call.began, call.ended, value) for call, value in zip(calls, values, strict=True)]
+        [
+            CounterRead(call.began, call.ended, value)
+            for call, value in zip(calls, values, strict=True)
+        ]
     )
 
 
 def test_a_switch_may_be_seen_either_way_while_it_is_turned() -> None:
     assert (
         not_one_switch(
-            [Looked(0, 1, True), Looked(2, 5, True), Looked(2, 5, False), Looked(6, 7, False)],
+            [
+                SwitchRead(0, 1, True),
+                SwitchRead(2, 5, True),
+                SwitchRead(2, 5, False),
+                SwitchRead(6, 7, False),
+            ],
             turned_off=(3, 4),
         )
         == []
@@ -89,14 +101,19 @@ def test_a_switch_may_be_seen_either_way_while_it_is_turned() -> None:
 
 
 def test_a_switch_that_is_on_after_it_was_turned_off_is_found() -> None:
-    assert len(not_one_switch([Looked(5, 6, True)], turned_off=(3, 4))) == 1
+    assert len(not_one_switch([SwitchRead(5, 6, True)], turned_off=(3, 4))) == 1
 
 
 def test_a_switch_that_is_off_before_anybody_turned_it_is_found() -> None:
-    assert len(not_one_switch([Looked(0, 1, False)], turned_off=(3, 4))) == 1
+    assert len(not_one_switch([SwitchRead(0, 1, False)], turned_off=(3, 4))) == 1
 
 
 def test_a_switch_that_was_seen_off_does_not_go_on_again() -> None:
     assert (
-        len(not_one_switch([Looked(3, 3.2, False), Looked(3.5, 3.8, True)], turned_off=(3, 4))) == 1
+        len(
+            not_one_switch(
+                [SwitchRead(3, 3.2, False), SwitchRead(3.5, 3.8, True)], turned_off=(3, 4)
+            )
+        )
+        == 1
     )

@@ -21,7 +21,7 @@ from service import new_key
 from remembrancer.accounts import keys
 from remembrancer.context import Context
 from remembrancer.protocol.seal import render
-from remembrancer.testing.linear import Counted, Looked, not_one_counter, not_one_switch
+from remembrancer.testing.linear import CounterRead, SwitchRead, not_one_counter, not_one_switch
 from remembrancer.testing.servers import Answer, Server
 
 SERVERS = 3
@@ -85,7 +85,7 @@ def test_steps_are_given_once_each_without_a_gap_and_in_the_order_of_time(
     assert {answer.status for answer in answers} == {200}
     assert (
         not_one_counter(
-            [Counted(answer.began, answer.ended, answer.body["step"]) for answer in answers]
+            [CounterRead(answer.began, answer.ended, answer.body["step"]) for answer in answers]
         )
         == []
     )
@@ -224,7 +224,7 @@ def test_a_grant_that_is_revoked_at_one_server_is_refused_by_all_from_that_momen
     answers = [calls[0](), *hammer([*calls[1:30], revoke, *calls[30:59]]), calls[59]()]
     revoked = answers.pop(30)
     looks = [
-        Looked(answer.began, answer.ended, was_on=answer.body["allowed"]) for answer in answers
+        SwitchRead(answer.began, answer.ended, was_on=answer.body["allowed"]) for answer in answers
     ]
     entries, valid = _audit(servers[2], key, before)
 
@@ -312,7 +312,7 @@ def test_a_content_that_one_server_keeps_is_never_removed_by_another_that_erases
 def test_a_key_that_is_revoked_is_refused_by_all(servers: list[Server], context: Context) -> None:
     key = new_key(context, "leaver")
     before = [one.get("/api/v7/key", key=key).status for one in servers]
-    [made] = keys.listed(context, "leaver")
+    [made] = keys.list_keys(context, "leaver")
 
     keys.revoke(context, made.id)
 

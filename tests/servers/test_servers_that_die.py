@@ -17,7 +17,7 @@ from engines import server as of_this_process
 from servers.started import start, within
 from service import new_key
 
-from remembrancer.testing.linear import Counted, not_one_counter
+from remembrancer.testing.linear import CounterRead, not_one_counter
 from remembrancer.testing.postgres import Postgres
 from remembrancer.testing.servers import Answer, Server
 
@@ -62,7 +62,7 @@ class Load:
     def __init__(self, servers: list[Server], key: str) -> None:
         self.servers, self.key = servers, key
         self.turns: dict[str, str] = {}  # event_id -> the turn's own word
-        self.steps: list[Counted] = []
+        self.steps: list[CounterRead] = []
         self.others: list[Answer] = []  # that are not 200
         self._ends = threading.Event()
         self._answered = threading.Semaphore(0)
@@ -97,7 +97,9 @@ class Load:
             asked = {"query_text": "note", "user_id": "ada", "session_id": "steps", "top_k": 1}
             step = one.post("/api/v7/memory", asked, key=self.key)
             self.steps.append(
-                Counted(step.began, step.ended, step.body["step"] if step.status == 200 else None)
+                CounterRead(
+                    step.began, step.ended, step.body["step"] if step.status == 200 else None
+                )
             )
             for answer in (turn, step):
                 if answer.status == 200:
@@ -159,7 +161,7 @@ def test_a_database_that_is_killed_loses_nothing_answered_and_service_resumes_wh
     since = back[-1].ended
     later = [step for step in load.steps if step.began > since]
     around = [
-        Counted(step.began, step.ended, None)
+        CounterRead(step.began, step.ended, None)
         for step in load.steps
         if step.began <= since < step.ended
     ]

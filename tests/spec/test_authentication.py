@@ -159,7 +159,7 @@ class TestKeysThatEnd:
     ) -> None:
         other = http.as_account("owner")
         before = other.get("/api/v7/event/e_1").status_code
-        keys.revoke(context, keys.listed(context)[-1].id)
+        keys.revoke(context, keys.list_keys(context)[-1].id)
 
         assert before == 404
         assert refused(other.get("/api/v7/event/e_1"))
@@ -167,7 +167,7 @@ class TestKeysThatEnd:
 
     def test_a_revoked_key_keeps_nothing(self, http: Http, context: Context) -> None:
         other = http.as_account("owner")
-        keys.revoke(context, keys.listed(context)[-1].id)
+        keys.revoke(context, keys.list_keys(context)[-1].id)
         before = http.rows()
 
         assert refused(other.post("/api/v7/remember", {"query": "a", "response": "b"}))

@@ -70,12 +70,13 @@ def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: 
     session = context.store.read(lambda tx: tx.the("select id from sessions")).id
     cubes = reader.shown()
     context.store.write(
-        lambda tx: shared.note_shown(tx, session=session, step=1, cubes=cubes),
+        lambda tx: shared.record_exposure(tx, session=session, step=1, cubes=cubes),
         account_id=reader.caller.account_id,
     )
     owed = {"account_id": reader.caller.account_id, "session": session}
     before = context.store.read(
-        lambda tx: shared.unrated(tx, **owed, before_step=2), account_id=reader.caller.account_id
+        lambda tx: shared.unrated_cubes(tx, **owed, before_step=2),
+        account_id=reader.caller.account_id,
     )
 
     vote(http, "reader", cube_id, 1)
@@ -84,7 +85,7 @@ def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: 
     assert before == [cube_id]
     assert (
         context.store.read(
-            lambda tx: shared.unrated(tx, **owed, before_step=2),
+            lambda tx: shared.unrated_cubes(tx, **owed, before_step=2),
             account_id=reader.caller.account_id,
         )
         == []
@@ -100,7 +101,7 @@ def test_a_rating_of_zero_is_no_vote(context: Context, http: Http) -> None:
     session = context.store.read(lambda tx: tx.the("select id from sessions")).id
     cubes = reader.shown()
     context.store.write(
-        lambda tx: shared.note_shown(tx, session=session, step=1, cubes=cubes),
+        lambda tx: shared.record_exposure(tx, session=session, step=1, cubes=cubes),
         account_id=reader.caller.account_id,
     )
 

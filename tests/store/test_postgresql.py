@@ -14,7 +14,7 @@ from engines import empty_store, server
 
 from remembrancer.settings import SettingInvalid
 from remembrancer.store import Pool, Store, StoreTooNew, StoreUnavailable, Transaction, open_store
-from remembrancer.store.postgresql.dialect import asked
+from remembrancer.store.postgresql.dialect import prepare
 from remembrancer.store.postgresql.store import ATTEMPTS_MAX, PostgresqlStore
 from remembrancer.store.queries import Queries
 from remembrancer.testing.postgres import Postgres
@@ -351,7 +351,7 @@ def test_an_url_that_cannot_be_read_is_a_wrong_setting() -> None:
 def test_only_names_outside_of_texts_and_comments_are_values(
     sql: str, sent: str, names: tuple[str, ...]
 ) -> None:
-    assert asked(sql) == (sent.encode(), names)
+    assert prepare(sql) == (sent.encode(), names)
 
 
 def test_a_variant_for_the_engine_stands_in_for_the_common_query() -> None:
@@ -359,7 +359,7 @@ def test_a_variant_for_the_engine_stands_in_for_the_common_query() -> None:
         "-- one: gives one\nselect 1;\n\n-- one [postgresql]: gives two\nselect 2;\n", "here"
     )
 
-    assert (queries.one, asked(queries.one).sql) == ("select 1", b"select 2")
+    assert (queries.one, prepare(queries.one).sql) == ("select 1", b"select 2")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import re
 from engines import ENGINES, named_queries, numbered
 
 from remembrancer.store import Store
-from remembrancer.store.queries import Statement
+from remembrancer.store.queries import NamedStatement
 
 
 def test_every_engine_understands_every_named_query(store: Store, engine: str) -> None:
@@ -40,7 +40,7 @@ def test_every_engine_understands_every_named_query(store: Store, engine: str) -
     assert failed == {}
 
 
-def prepare(statement: Statement, engine: str, number: int) -> str:
+def prepare(statement: NamedStatement, engine: str, number: int) -> str:
     """What makes an engine read a statement, and not run it; `number` is another for each."""
     if engine == "sqlite":
         return f"explain {statement.variants.get(engine, str(statement))}"

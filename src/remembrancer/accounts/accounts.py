@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from ..context import Caller, Records
 from ..protocol.errors import Forbidden, InvalidRequest
-from ..store import Row, Transaction, named
+from ..store import Row, Transaction, load_queries
 
-SQL = named("remembrancer.accounts", "accounts.sql")
+SQL = load_queries("remembrancer.accounts", "accounts.sql")
 NAME_CHARACTERS_MAX = 200
 # the name of the first account where nobody gave another, and so of its default user_id
 OWNER = "owner"
@@ -19,14 +19,14 @@ _UNPRINTABLE = frozenset(
 )  # control characters, lone surrogates, line and paragraph separators
 
 
-class Pinned(Forbidden):
+class PinnedToOtherUser(Forbidden):
     """This key is for one user_id only, and that is another one.
 
     Leave user_id out, or use another key.
     """
 
 
-class ReadOnly(Forbidden):
+class KeyIsReadOnly(Forbidden):
     """This key may only read. Use another key to write."""
 
 
@@ -48,7 +48,7 @@ class Account(NamedTuple):
     keys: int  # that are good now
 
 
-def listed(records: Records) -> list[Account]:
+def list_accounts(records: Records) -> list[Account]:
     """Every account, oldest first."""
     now_ms = records.clock()
     return records.store.read(
@@ -56,7 +56,7 @@ def listed(records: Records) -> list[Account]:
     )
 
 
-def account_named(tx: Transaction, name: str, now_ms: int) -> Row:
+def ensure_account(tx: Transaction, name: str, now_ms: int) -> Row:
     """The account of a checked name (id, name, role), made when there is none.
 
     The first of all is the owner.
@@ -74,7 +74,7 @@ def caller_for(records: Records, account: str | None = None) -> Caller:
 
     def find(tx: Transaction) -> Row:
         if account is None:
-            return tx.one(SQL.first_account) or account_named(tx, OWNER, records.clock())
+            return tx.one(SQL.first_account) or ensure_account(tx, OWNER, records.clock())
         row = tx.one(SQL.account_named, name=account.strip())
         if row is None:
             raise AccountUnknown
@@ -122,23 +122,23 @@ def space_user_id(caller: Caller, asked: str | None) -> str:
     if asked is None:
         return default_user_id(caller)
     if caller.pinned_user_id not in (None, asked):
-        raise Pinned
+        raise PinnedToOtherUser
     return asked
 
 
-def may_write(caller: Caller) -> None:
+def require_write(caller: Caller) -> None:
     """Raises ReadOnly when the key may not."""
     if caller.read_only:
-        raise ReadOnly
+        raise KeyIsReadOnly
 
 
-def must_own(caller: Caller) -> None:
+def require_owner(caller: Caller) -> None:
     """Raises NotOwner when the key is of another account than an owner's."""
     if not caller.is_owner:
         raise NotOwner
 
 
-def checked_line(text: str, what: str, *, least: int = 0, most: int = NAME_CHARACTERS_MAX) -> str:
+def single_line(text: str, what: str, *, least: int = 0, most: int = NAME_CHARACTERS_MAX) -> str:
     """One printable line of `least` to `most` characters, trimmed.
 
     Raises InvalidRequest; `what` names it there.

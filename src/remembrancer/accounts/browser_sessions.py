@@ -33,7 +33,7 @@ _SYSTEMS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignedIn:
+class BrowserSession:
     """Whose browser asks."""
 
     account_id: int
@@ -74,7 +74,7 @@ def sign_in(records: Records, account_id: int, browser: str = "") -> str:
     return token
 
 
-def signed_in(records: Records, token: str) -> SignedIn | None:
+def find_session(records: Records, token: str) -> BrowserSession | None:
     """Whose session a cookie is of; None when it is of none, or of one that has ended.
 
     Raises StoreUnavailable.
@@ -89,7 +89,7 @@ def signed_in(records: Records, token: str) -> SignedIn | None:
             lambda tx: tx.run(SQL.note_session_use, digest=key, now_ms=now_ms), flush=False
         )
     is_confirmed = row.confirmed_ms is not None and row.confirmed_ms > now_ms - CONFIRMED_MS
-    return SignedIn(
+    return BrowserSession(
         account_id=row.id,
         account_name=row.name,
         is_owner=row.role == "owner",
@@ -98,7 +98,7 @@ def signed_in(records: Records, token: str) -> SignedIn | None:
     )
 
 
-def confirm(records: Records, session: SignedIn, token: str, password: str) -> None:
+def confirm(records: Records, session: BrowserSession, token: str, password: str) -> None:
     """Note that who uses this session knows its password: a cookie that was taken is not enough for
     what needs it.
 
@@ -116,7 +116,7 @@ def confirm(records: Records, session: SignedIn, token: str, password: str) -> N
     )
 
 
-def browsers(records: Records, session: SignedIn, token: str) -> list[Browser]:
+def list_browsers(records: Records, session: BrowserSession, token: str) -> list[Browser]:
     """Those that are signed in to the account of a session, the latest used first; `token` is that
     of this one. Raises StoreUnavailable.
     """
@@ -136,7 +136,7 @@ def browsers(records: Records, session: SignedIn, token: str) -> list[Browser]:
     ]
 
 
-def browser_named(user_agent: str) -> str:
+def browser_name(user_agent: str) -> str:
     """What people would call a browser that says this of itself:
 
     `Firefox on Linux`; empty where nothing is known of it.
@@ -146,7 +146,7 @@ def browser_named(user_agent: str) -> str:
     return f"{program} on {system}" if program and system else program or system
 
 
-def is_form_of(session: SignedIn, token: str) -> bool:
+def is_form_of(session: BrowserSession, token: str) -> bool:
     """Whether a form was made for this session."""
     return hmac.compare_digest(session.form_token.encode(), token.encode("utf-8", "replace"))
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from ..context import Records
 from ..protocol import limits
 from ..protocol.errors import Conflict
-from ..store import Transaction, named
+from ..store import Transaction, load_queries
 
-SQL = named("remembrancer.accounts", "idempotency.sql")
+SQL = load_queries("remembrancer.accounts", "idempotency.sql")
 _KEPT_MS = limits.IDEMPOTENCY_HOURS * 3_600_000
 
 
@@ -24,7 +24,7 @@ def _nothing() -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Once:
+class IdempotentRequest:
     """The Idempotency-Key of a write:
 
     unique for one API key and path. `body_digest` tells bodies apart.
@@ -40,7 +40,9 @@ class Once:
     )  # called when the first answer is given again
 
 
-def once(tx: Transaction, given: Once | None, now_ms: int, make: Callable[[], str]) -> str:
+def idempotent(
+    tx: Transaction, given: IdempotentRequest | None, now_ms: int, make: Callable[[], str]
+) -> str:
     """The answer (JSON) of `make()`, or the one it gave within the last 24 hours for the same key,
     path and body.
 
@@ -68,7 +70,7 @@ def once(tx: Transaction, given: Once | None, now_ms: int, make: Callable[[], st
     return answer
 
 
-def answered_before(records: Records, given: Once | None) -> str | None:
+def stored_answer(records: Records, given: IdempotentRequest | None) -> str | None:
     """The answer (JSON) that was given for the same key, path and body before, for work too long to
     be done in a transaction.
 
@@ -82,7 +84,7 @@ def answered_before(records: Records, given: Once | None) -> str | None:
     return answer
 
 
-def _first_answer(tx: Transaction, given: Once, now_ms: int) -> str | None:
+def _first_answer(tx: Transaction, given: IdempotentRequest, now_ms: int) -> str | None:
     first = tx.one(SQL.answer_of, **_which(given), kept_since_ms=now_ms - _KEPT_MS)
     if first is None:
         return None
@@ -92,7 +94,7 @@ def _first_answer(tx: Transaction, given: Once, now_ms: int) -> str | None:
     return str(first.answer)
 
 
-def _which(given: Once) -> dict[str, str | int]:
+def _which(given: IdempotentRequest) -> dict[str, str | int]:
     return {
         "account_id": given.account_id,
         "key_id": given.key_id,
@@ -101,7 +103,7 @@ def _which(given: Once) -> dict[str, str | int]:
     }
 
 
-def forget_answers(tx: Transaction, account_id: int, naming: str | None = None) -> None:
+def delete_answers(tx: Transaction, account_id: int, naming: str | None = None) -> None:
     """Keep the first answers of an account's keys no longer, or only those that do not name an id:
 
     they may repeat what was erased.

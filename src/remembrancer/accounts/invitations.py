@@ -11,10 +11,10 @@ from ..context import Records
 from ..protocol import limits
 from ..protocol.errors import NotFound
 from ..store import Row, Transaction
-from .accounts import account_named, checked_line
+from .accounts import ensure_account, single_line
 from .browser_sessions import digest
-from .keys import Secret
-from .passwords import SQL, hashed, set_password
+from .keys import KeySecret
+from .passwords import SQL, hash_password, set_password
 
 _HOUR_MS = 3_600_000
 
@@ -26,18 +26,18 @@ class InvitationUnknown(NotFound):
     """
 
 
-def invite(records: Records, name: str) -> Secret:
+def invite(records: Records, name: str) -> KeySecret:
     """The token of a link for an account, which is made when there is none of that name; earlier
     links for it stop working.
 
     Who may ask for it is for the caller to see to. Raises InvalidRequest for a name out of bounds,
     StoreUnavailable.
     """
-    name, token = checked_line(name, "The account's name", least=1), secrets.token_urlsafe(32)
+    name, token = single_line(name, "The account's name", least=1), secrets.token_urlsafe(32)
 
     def keep(tx: Transaction) -> None:
         now_ms = records.clock()
-        account = account_named(tx, name, now_ms)
+        account = ensure_account(tx, name, now_ms)
         tx.run(SQL.drop_invitations, account_id=account.id, now_ms=now_ms)
         expires_ms = now_ms + limits.INVITATION_HOURS * _HOUR_MS
         tx.run(
@@ -45,10 +45,10 @@ def invite(records: Records, name: str) -> Secret:
         )
 
     records.store.write(keep)
-    return Secret(token)
+    return KeySecret(token)
 
 
-def invited(records: Records, token: str) -> str:
+def invitation_account(records: Records, token: str) -> str:
     """The name of the account that a link is for. Raises InvitationUnknown, StoreUnavailable."""
     return str(records.store.read(lambda tx: _invitation(tx, token, records.clock())).name)
 
@@ -59,8 +59,8 @@ def accept(records: Records, token: str, password: str) -> int:
 
     Raises InvitationUnknown, PasswordUnfit (the link then still works), StoreUnavailable.
     """
-    invited(records, token)  # before the work of hashing is done for anybody
-    kept = hashed(password)
+    invitation_account(records, token)  # before the work of hashing is done for anybody
+    kept = hash_password(password)
 
     def use(tx: Transaction) -> int:
         now_ms = records.clock()

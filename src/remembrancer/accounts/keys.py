@@ -20,7 +20,7 @@ from ..context import Caller, Records
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest, Unauthorized
 from ..store import StoreUnavailable, Transaction
-from .accounts import SQL, account_named, checked_line
+from .accounts import SQL, ensure_account, single_line
 from .durations import DURATION_MS_MAX
 
 PREFIX = "sk_"
@@ -47,7 +47,7 @@ class KeyRefused(Unauthorized):
         self.reason = reason
 
 
-class Secret:
+class KeySecret:
     """A text that shows itself only when asked to:
 
     neither `repr`, formatting nor pickling gives it away.
@@ -74,7 +74,7 @@ class NewKey:
     """A key just made: the only time that `key` can be had."""
 
     id: int
-    key: Secret
+    key: KeySecret
     hint: str
     account: str
     is_owner: bool
@@ -130,11 +130,11 @@ def create(
     `user_id` pins the key to one user_id. Raises InvalidRequest for a name, label, user_id or
     expiry out of bounds.
     """
-    account = checked_line(account, "The account's name", least=1)
-    label = checked_line(label, "The label")
+    account = single_line(account, "The account's name", least=1)
+    label = single_line(label, "The label")
     if (
         user_id is not None
-        and checked_line(user_id, "user_id", least=1, most=limits.ID_CHARACTERS_MAX) != user_id
+        and single_line(user_id, "user_id", least=1, most=limits.ID_CHARACTERS_MAX) != user_id
     ):
         raise InvalidRequest("user_id must not begin or end with white space")
     if expires_in_ms is not None and not 0 < expires_in_ms <= DURATION_MS_MAX:
@@ -151,7 +151,7 @@ def create(
     }
 
     def keep(tx: Transaction) -> tuple[int, bool]:
-        owner = account_named(tx, account, now_ms)
+        owner = ensure_account(tx, account, now_ms)
         row = tx.the(
             SQL.add_key, account_id=owner.id, now_ms=now_ms, expires_ms=expires_ms, **known
         )
@@ -160,7 +160,7 @@ def create(
     key_id, is_owner = records.store.write(keep)
     return NewKey(
         id=key_id,
-        key=Secret(key),
+        key=KeySecret(key),
         hint=hint,
         account=account,
         is_owner=is_owner,
@@ -168,7 +168,7 @@ def create(
     )
 
 
-def listed(records: Records, account: str | None = None) -> list[Key]:
+def list_keys(records: Records, account: str | None = None) -> list[Key]:
     """Every key, revoked and expired ones too, oldest first; of one account when it is named."""
     rows = records.store.read(lambda tx: tx.all(SQL.keys, account=account))
     return [Key(*row)._replace(read_only=bool(row.read_only)) for row in rows]
@@ -191,7 +191,7 @@ def revoke_own(records: Records, caller: Caller, key_id: int) -> bool:
     return records.store.write(lambda tx: tx.run(SQL.revoke_own_key, **whose)) == 1
 
 
-def relabel_own(records: Records, caller: Caller, key_id: int, label: str) -> bool:
+def rename_own(records: Records, caller: Caller, key_id: int, label: str) -> bool:
     """Give a key of the caller's account another label; False for one of another account.
 
     Raises InvalidRequest for one out of bounds.
@@ -199,7 +199,7 @@ def relabel_own(records: Records, caller: Caller, key_id: int, label: str) -> bo
     whose = {
         "account_id": caller.account_id,
         "key_id": key_id,
-        "label": checked_line(label, "The label"),
+        "label": single_line(label, "The label"),
     }
     return records.store.write(lambda tx: tx.run(SQL.relabel_own_key, **whose)) == 1
 

@@ -13,9 +13,9 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from ..context import Records
 from ..protocol import limits
 from ..protocol.errors import Forbidden, InvalidRequest, TooManyRequests
-from ..store import Row, Transaction, named
+from ..store import Row, Transaction, load_queries
 
-SQL = named("remembrancer.accounts", "sign_in.sql")
+SQL = load_queries("remembrancer.accounts", "sign_in.sql")
 FREE_FAILURES = 5  # in a row; each further one doubles the wait
 _FIRST_WAIT_MS, _LONGEST_WAIT_MS = 30_000, 3_600_000
 _AT_ONCE = threading.Semaphore(2)  # each takes 19 MiB and a processor for 20 ms
@@ -35,7 +35,7 @@ class SignInTooOften(TooManyRequests):
     """Too many sign-ins under this name failed. Wait a while, then try again."""
 
 
-def hashed(password: str) -> str:
+def hash_password(password: str) -> str:
     """What is kept of a password. Raises PasswordUnfit for one out of bounds."""
     text = _normal(password)
     if not limits.PASSWORD_CHARACTERS_MIN <= len(text) <= limits.PASSWORD_CHARACTERS_MAX:
@@ -78,7 +78,7 @@ def change_password(records: Records, name: str, old: str, new: str) -> None:
     A wrong old one counts as a failed sign-in does. Raises SignInRefused, SignInTooOften,
     PasswordUnfit, StoreUnavailable.
     """
-    kept = hashed(new)
+    kept = hash_password(new)
     try:
         account_id = account_of(records, name, old)
     except PasswordUnfit:

@@ -6,11 +6,11 @@ from ..context import Caller, Records
 from ..protocol.constitution import protocol_text
 from ..protocol.prompts import AgentPrompt, PromptWrite
 from ..protocol.text import rfc3339
-from ..store import Transaction, named
-from .accounts import may_write, space_user_id
-from .idempotency import Once, once
+from ..store import Transaction, load_queries
+from .accounts import require_write, space_user_id
+from .idempotency import IdempotentRequest, idempotent
 
-SQL = named("remembrancer.accounts", "prompts.sql")
+SQL = load_queries("remembrancer.accounts", "prompts.sql")
 _OWN_PART = "# The user's own part\n\nWhat the user wants of this agent. It adds to the rules above and lifts none of them."
 
 
@@ -23,13 +23,13 @@ def prompt_of(records: Records, caller: Caller, user_id: str) -> AgentPrompt:
 
 
 def set_prompt(
-    records: Records, caller: Caller, asked: PromptWrite, given: Once | None = None
+    records: Records, caller: Caller, asked: PromptWrite, given: IdempotentRequest | None = None
 ) -> AgentPrompt:
     """Set the user's own part of the prompt; a blank one takes it away.
 
     Raises Forbidden, Conflict as `once`, StoreUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
     user_id = space_user_id(caller, asked.user_id)
     whose = {"account_id": caller.account_id, "user_id": user_id}
 
@@ -42,7 +42,7 @@ def set_prompt(
 
     return AgentPrompt.model_validate_json(
         records.store.write(
-            lambda tx: once(tx, given, records.clock(), lambda: make(tx)),
+            lambda tx: idempotent(tx, given, records.clock(), lambda: make(tx)),
             account_id=caller.account_id,
         )
     )

@@ -11,12 +11,12 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from ..store import Store, named
+from ..store import Store, load_queries
 
-SQL = named("remembrancer.accounts", "rate_limits.sql")
+SQL = load_queries("remembrancer.accounts", "rate_limits.sql")
 
 
-class Counted(NamedTuple):
+class RateCount(NamedTuple):
     """Whether a call is allowed, and how much of a minute the caller has used up, this call
     included when it is allowed.
     """
@@ -25,7 +25,7 @@ class Counted(NamedTuple):
     owed_us: int
 
 
-def take_call(store: Store, kind: str, who: str, *, every_us: int) -> Counted:
+def count_call(store: Store, kind: str, who: str, *, every_us: int) -> RateCount:
     """Count a call, each of which uses up `every_us` of a minute, where the minute holds it.
 
     Raises StoreUnavailable.
@@ -33,9 +33,9 @@ def take_call(store: Store, kind: str, who: str, *, every_us: int) -> Counted:
     whose = {"kind": kind, "who": who, "now_us": _now_us()}
     taken = store.count(SQL.take_call, **whose, every_us=every_us)
     if taken is not None:
-        return Counted(is_allowed=True, owed_us=taken.owed_us)
+        return RateCount(is_allowed=True, owed_us=taken.owed_us)
     found = store.count(SQL.owed, **whose)
-    return Counted(is_allowed=False, owed_us=found.owed_us if found else 0)
+    return RateCount(is_allowed=False, owed_us=found.owed_us if found else 0)
 
 
 def forget_idle(store: Store) -> None:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
 from ..context import Caller, Records
-from ..store import Row, StoreUnavailable, Transaction, named
+from ..store import Row, StoreUnavailable, Transaction, load_queries
 
-SQL = named("remembrancer.accounts", "usage.sql")
+SQL = load_queries("remembrancer.accounts", "usage.sql")
 Kind: TypeAlias = Literal[
     "turn",
     "search",
@@ -36,7 +36,7 @@ DAY_MS = 86_400_000
 _log = logging.getLogger(__name__)
 
 
-class Tally:
+class UsageCounter:
     """Counts until they are in the store.
 
     Safe to use from many threads; nobody who counts waits for the store.
@@ -94,7 +94,7 @@ def _add(tx: Transaction, counts: Counter[tuple[int, int, int, Kind]]) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeyUse:
+class KeyUsage:
     """What was done with one key, or in the browsers of an account (`hint` is None)."""
 
     account: str
@@ -105,7 +105,7 @@ class KeyUse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class UsageReport:
     """The last days, oldest first, today the last:
 
     `days` counted from 1970, and of each kind one count a day.
@@ -113,14 +113,14 @@ class Usage:
 
     days: list[int]
     by_day: dict[str, list[int]]
-    by_key: list[KeyUse]
+    by_key: list[KeyUsage]
 
     def total(self, kind: Kind) -> int:
         """Of all these days."""
         return sum(self.by_day[kind])
 
 
-def usage_of(records: Records, caller: Caller, days: int = DAYS_SHOWN) -> Usage:
+def usage_of(records: Records, caller: Caller, days: int = DAYS_SHOWN) -> UsageReport:
     """What the caller's account did; for an owner, what all did. Raises StoreUnavailable."""
     today = records.clock() // DAY_MS
     shown = list(range(today - days + 1, today + 1))
@@ -134,8 +134,8 @@ def usage_of(records: Records, caller: Caller, days: int = DAYS_SHOWN) -> Usage:
     for row in daily:
         if row.kind in by_day and row.day <= today:
             by_day[row.kind][row.day - shown[0]] = row.count
-    by_key: dict[tuple[str, int], KeyUse] = {}
+    by_key: dict[tuple[str, int], KeyUsage] = {}
     for row in keyed:
-        made = KeyUse(account=row.account, key_id=row.key_id, hint=row.hint, label=row.label)
+        made = KeyUsage(account=row.account, key_id=row.key_id, hint=row.hint, label=row.label)
         by_key.setdefault((row.account, row.key_id), made).counts[row.kind] = row.count
-    return Usage(days=shown, by_day=by_day, by_key=list(by_key.values()))
+    return UsageReport(days=shown, by_day=by_day, by_key=list(by_key.values()))

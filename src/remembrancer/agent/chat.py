@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..accounts import may_use_outside_models, may_write, space_user_id
-from ..accounts.idempotency import Once, answered_before
+from ..accounts import may_use_outside_models, require_write, space_user_id
+from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..accounts.prompts import prompt_of
 from ..claims.tags import tags_in
 from ..context import Caller, Context
 from ..memory.recall.recall import recall
 from ..memory.spaces import SQL as SPACES
 from ..memory.write.events import EventUnknown, event_detail
-from ..memory.write.intake import Intake, NothingOfItsOwn
-from ..memory.write.turns import Kept, Place, keep_once
-from ..models import Budget, ModelFailed, Try
+from ..memory.write.intake import Intake, OnlyEchoedText
+from ..memory.write.turns import EventPlace, StoredTurn, store_turn_idempotently
+from ..models import Budget, ModelAttempt, ModelFailed
 from ..models.port import WHY
 from ..protocol import limits
 from ..protocol.chat import AnswerMode, Chat, ChatAnswer
@@ -28,8 +28,8 @@ from ..protocol.seal import render
 from ..protocol.second_look import Check
 from ..protocol.text import day_of
 from ..store import Transaction
-from .drafts import Brief, Found, Tell, found_of, last_of, written
-from .extractive_answer import QUOTED_TOPIC, quotes, tells
+from .drafts import Brief, RetrievedEvent, Tell, recent_messages, retrieved_event, written
+from .extractive_answer import QUOTED_TOPIC, bears_on, quotes
 from .usage import usage_of
 
 MODEL_TOPIC = "chat"
@@ -41,7 +41,7 @@ NOTHING = "Nothing that is stored matches."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Begun:
+class ChatTurn:
     """A message whose search is done:
 
     nothing can be wrong with it any more, and it can be answered.
@@ -50,46 +50,48 @@ class Begun:
     context: Context
     caller: Caller
     asked: Chat
-    given: Once | None
+    given: IdempotentRequest | None
     found: MemoryAnswer
     own_part: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class ChatResult:
     """What to say, without the seal."""
 
     text: str
     mode: AnswerMode
     kept: str  # the response that is remembered
-    tries: Sequence[Try] = ()
+    tries: Sequence[ModelAttempt] = ()
     failed: Sequence[Check] = ()
     history_used: int | None = None
 
 
-def chat(context: Context, caller: Caller, asked: Chat, given: Once | None = None) -> ChatAnswer:
+def chat(
+    context: Context, caller: Caller, asked: Chat, given: IdempotentRequest | None = None
+) -> ChatAnswer:
     """Answer one message; the turn is durable and searchable when it returns.
 
     Raises as `begin` and `finish`.
     """
-    begun = begin(context, caller, asked, given)
+    begun = start_chat(context, caller, asked, given)
     return begun if isinstance(begun, ChatAnswer) else finish(begun)
 
 
-def begin(
-    context: Context, caller: Caller, asked: Chat, given: Once | None = None
-) -> Begun | ChatAnswer:
+def start_chat(
+    context: Context, caller: Caller, asked: Chat, given: IdempotentRequest | None = None
+) -> ChatTurn | ChatAnswer:
     """Search for what a message needs, which counts a step; or give the answer it had before, when
     it was sent again.
 
     Raises ReadOnly, Pinned, NothingOfItsOwn, Conflict as `once`, StoreUnavailable,
     EmbedderUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
     user_id = space_user_id(caller, asked.user_id)
     if not Intake(settings=context.settings).take(asked.message).strip():
-        raise NothingOfItsOwn
-    if (first := answered_before(context, given)) is not None:
+        raise OnlyEchoedText
+    if (first := stored_answer(context, given)) is not None:
         return ChatAnswer.model_validate_json(first)
     query = MemoryQuery(
         query_text=asked.message,
@@ -99,7 +101,7 @@ def begin(
         last_seal=asked.last_seal,
     )
     own_part = prompt_of(context, caller, user_id).user_part
-    return Begun(
+    return ChatTurn(
         context=context,
         caller=caller,
         asked=asked,
@@ -109,7 +111,7 @@ def begin(
     )
 
 
-def finish(begun: Begun, tell: Tell | None = None) -> ChatAnswer:
+def finish(begun: ChatTurn, tell: Tell | None = None) -> ChatAnswer:
     """Answer the message and remember the turn; `tell` is told how it comes along.
 
     Raises as `keep_once`.
@@ -121,21 +123,21 @@ def finish(begun: Begun, tell: Tell | None = None) -> ChatAnswer:
         )
     answered = _answered(begun, tell)
     seal = render(begun.found.step, begun.context.settings.seal_name)
-    place = Place(user_id=begun.asked.user_id, session_id=begun.asked.session_id)
+    place = EventPlace(user_id=begun.asked.user_id, session_id=begun.asked.session_id)
     topic = MODEL_TOPIC if answered.mode == "model" else QUOTED_TOPIC
     turn = TurnText(query=begun.asked.message, response=answered.kept, topic=topic)
 
-    def answer(tx: Transaction, kept: Kept, noticed: str | None) -> str:
+    def answer(tx: Transaction, kept: StoredTurn, noticed: str | None) -> str:
         tx.run(SPACES.note_remembered, session=kept.session.id, task_open=1)
         return _told(begun, answered, seal, kept.event_id, noticed).model_dump_json()
 
     return ChatAnswer.model_validate_json(
-        keep_once(begun.context, begun.caller, place, turn, begun.given, answer)
+        store_turn_idempotently(begun.context, begun.caller, place, turn, begun.given, answer)
     )
 
 
 def _told(
-    begun: Begun, answered: Answered, seal: str, event_id: str, noticed: str | None
+    begun: ChatTurn, answered: ChatResult, seal: str, event_id: str, noticed: str | None
 ) -> ChatAnswer:
     found = begun.found
     return ChatAnswer(
@@ -156,14 +158,14 @@ def _told(
     )
 
 
-def _answered(begun: Begun, tell: Tell | None) -> Answered:
+def _answered(begun: ChatTurn, tell: Tell | None) -> ChatResult:
     context = begun.context
     if not context.models.has("chat"):
         return _quoted(begun, "extractive", NO_MODEL, (), tell)
     outside = may_use_outside_models(context, begun.caller)
     if not context.models.has("chat", outside=outside):
         return _quoted(begun, "extractive", NOT_ALLOWED, (), tell)
-    history = last_of(begun.asked.chat_history or ())
+    history = recent_messages(begun.asked.chat_history or ())
     brief = Brief(
         message=begun.asked.message,
         events=events_of(context, begun.caller, begun.found.hits, begun.asked.message),
@@ -187,7 +189,7 @@ def _answered(begun: Begun, tell: Tell | None) -> Answered:
             begun, "fallback", NO_ANSWER.format(why=WHY[error.reason]), error.tries, tell
         )
     used = len(history) if begun.asked.chat_history else None
-    return Answered(
+    return ChatResult(
         text=draft.text,
         mode="model",
         kept=draft.text,
@@ -197,23 +199,25 @@ def _answered(begun: Begun, tell: Tell | None) -> Answered:
     )
 
 
-def events_of(context: Context, caller: Caller, hits: Sequence[Hit], message: str) -> list[Found]:
+def events_of(
+    context: Context, caller: Caller, hits: Sequence[Hit], message: str
+) -> list[RetrievedEvent]:
     """The whole events behind hits, without those that only ask what is asked now."""
     events = []
     for hit in hits:
-        if not tells(hit, message):
+        if not bears_on(hit, message):
             continue
         try:
             event = event_detail(context, caller, hit.event_id)
         except EventUnknown:  # erased a moment ago
             continue
-        events.append(found_of(event, hit))
+        events.append(retrieved_event(event, hit))
     return events
 
 
 def _quoted(
-    begun: Begun, mode: AnswerMode, why: str, tries: Sequence[Try], tell: Tell | None
-) -> Answered:
+    begun: ChatTurn, mode: AnswerMode, why: str, tries: Sequence[ModelAttempt], tell: Tell | None
+) -> ChatResult:
     """The answer that needs no model.
 
     Of it only its refs are remembered: what it quotes is there already.
@@ -230,4 +234,4 @@ def _quoted(
     text = "\n".join(lines)
     if tell is not None:
         tell("delta", {"text": text})
-    return Answered(text=text, mode=mode, kept=kept, tries=tries)
+    return ChatResult(text=text, mode=mode, kept=kept, tries=tries)

@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from ..claims.evidence import Evidence, terms
-from ..claims.review import take_apart
+from ..claims.evidence import EventEvidence, terms
+from ..claims.review import parse_draft
 
 # of a sentence's words, stop words aside, that the event must have too: a name alone is in many
 SHARED_LEAST = 0.5
 _ENDS = ".!?…。！？\"'”’»)*_ \t\n"
 
 
-def with_refs(text: str, events: Sequence[Evidence], day: date) -> str:
+def with_refs(text: str, events: Sequence[EventEvidence], day: date) -> str:
     """The text with those refs.
 
     `day` is when it is said; of several events that hold every claim, the one with most of the
     words.
     """
-    draft = take_apart(text, day)
+    draft = parse_draft(text, day)
     kept, at = [], 0
     for sentence in draft.sentences:
         claims = [claim for claim in draft.claims if sentence.start <= claim.start < sentence.end]

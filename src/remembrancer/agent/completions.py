@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..accounts import may_use_outside_models, may_write, space_user_id
-from ..accounts.idempotency import Once, answered_before
+from ..accounts import may_use_outside_models, require_write, space_user_id
+from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..context import Caller, Context
 from ..memory.recall.recall import recall
 from ..memory.spaces import SQL as SPACES
-from ..memory.write.intake import Intake, NothingOfItsOwn
-from ..memory.write.turns import Kept, Place, keep_once
-from ..models import Budget, Message, ModelFailed, Question, Reply
+from ..memory.write.intake import Intake, OnlyEchoedText
+from ..memory.write.turns import EventPlace, StoredTurn, store_turn_idempotently
+from ..models import Budget, ModelFailed, ModelMessage, ModelRequest, ModelResponse
 from ..models.port import WHY
 from ..protocol import limits
 from ..protocol.completions import (
@@ -33,7 +33,7 @@ from ..protocol.fence import defused, new_delimiter
 from ..protocol.memory import MemoryQuery, TurnText
 from ..store import Transaction
 from .chat import events_of
-from .drafts import Gate, clean, data_of
+from .drafts import StreamFilter, clean, data_of
 from .usage import usage_of
 
 NAME = "memory"  # what clients call this door's model
@@ -62,18 +62,18 @@ class NoAnswer(Unavailable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class CompletionTurn:
     """A conversation whose search is done, ready to be answered."""
 
     context: Context
     caller: Caller
     asked: Completion
-    given: Once | None
-    question: Question
+    given: IdempotentRequest | None
+    question: ModelRequest
     ids: frozenset[str]
 
 
-def served(context: Context, caller: Caller) -> ServedModels:
+def served_models(context: Context, caller: Caller) -> ServedModels:
     """The one model that there is at this door, where a chat model may answer.
 
     Raises StoreUnavailable.
@@ -82,18 +82,18 @@ def served(context: Context, caller: Caller) -> ServedModels:
     return ServedModels(data=[ServedModel(id=NAME)] if is_open else [])
 
 
-def ready(
-    context: Context, caller: Caller, asked: Completion, given: Once | None = None
-) -> Asked | Completed:
+def start_completion(
+    context: Context, caller: Caller, asked: Completion, given: IdempotentRequest | None = None
+) -> CompletionTurn | Completed:
     """Search for what the last message needs, which counts a step; or give the first answer when it
     was sent again.
 
     Raises ReadOnly, Pinned, NoChatModel, NotOnThisMachine, NothingOfItsOwn, Conflict as `once`,
     StoreUnavailable, EmbedderUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
     user_id = space_user_id(caller, asked.user)
-    if (first := answered_before(context, given)) is not None:
+    if (first := stored_answer(context, given)) is not None:
         return Completed.model_validate_json(first)
     if not context.models.has("chat"):
         raise NoChatModel
@@ -102,7 +102,7 @@ def ready(
         raise NotOnThisMachine
     said = asked.messages[-1].text
     if not Intake(settings=context.settings).take(said).strip():
-        raise NothingOfItsOwn
+        raise OnlyEchoedText
     query = MemoryQuery(
         query_text=said[: limits.QUERY_CHARACTERS_MAX],
         user_id=user_id,
@@ -111,18 +111,18 @@ def ready(
     )
     events = events_of(context, caller, recall(context, caller, query).hits, said)
     told = [
-        Message("system" if one.role == "developer" else one.role, one.text)
+        ModelMessage("system" if one.role == "developer" else one.role, one.text)
         for one in asked.messages[:-1]
     ]
     data = f"{data_of(events, new_delimiter())}\n\n" if events else ""
-    question = Question(
+    question = ModelRequest(
         slot="chat",
-        messages=(Message("system", ABOUT), *told, Message("user", data + defused(said))),
+        messages=(ModelMessage("system", ABOUT), *told, ModelMessage("user", data + defused(said))),
         tokens_max=asked.max_completion_tokens or asked.max_tokens,
         temperature=asked.temperature,
         outside=outside,
     )
-    return Asked(
+    return CompletionTurn(
         context=context,
         caller=caller,
         asked=asked,
@@ -132,28 +132,30 @@ def ready(
     )
 
 
-def complete(ready: Asked, write: Write | None = None) -> Completed:
+def complete(start_completion: CompletionTurn, write: Write | None = None) -> Completed:
     """Ask the model and remember the turn; `write` is told the answer in sentences.
 
     Raises NoAnswer, and as `keep_once`.
     """
-    settings = ready.context.settings
+    settings = start_completion.context.settings
     budget = Budget.of(settings)
     gate = (
-        None if write is None else Gate(_only_forward(write), lambda text: clean(text, ready.ids))
+        None
+        if write is None
+        else StreamFilter(_only_forward(write), lambda text: clean(text, start_completion.ids))
     )
     try:
-        reply = ready.context.models.ask(ready.question, budget, gate)
+        reply = start_completion.context.models.ask(start_completion.question, budget, gate)
     except ModelFailed as error:
         raise NoAnswer(
             f"No language model answered: {WHY[error.reason]}. The turn is not kept."
         ) from error
-    text = clean(reply.text, ready.ids).strip()
+    text = clean(reply.text, start_completion.ids).strip()
     if not text:
         raise NoAnswer(f"No language model answered: {WHY['empty']}. The turn is not kept.")
     if gate is not None:
         gate.end()
-    return _kept(ready, reply, text)
+    return _kept(start_completion, reply, text)
 
 
 def _only_forward(write: Write) -> Callable[[str, object], None]:
@@ -171,11 +173,11 @@ def _only_forward(write: Write) -> Callable[[str, object], None]:
     return tell
 
 
-def _kept(ready: Asked, reply: Reply, text: str) -> Completed:
+def _kept(start_completion: CompletionTurn, reply: ModelResponse, text: str) -> Completed:
     used = usage_of(reply.tries)
-    now_s = ready.context.clock() // 1000
+    now_s = start_completion.context.clock() // 1000
 
-    def answer(tx: Transaction, kept: Kept, noticed: str | None) -> str:
+    def answer(tx: Transaction, kept: StoredTurn, noticed: str | None) -> str:
         tx.run(SPACES.note_remembered, session=kept.session.id, task_open=1)
         completed = Completed(
             id=kept.event_id,
@@ -196,8 +198,17 @@ def _kept(ready: Asked, reply: Reply, text: str) -> Completed:
         )
         return completed.model_dump_json()
 
-    place = Place(user_id=ready.asked.user, session_id=ready.asked.session_id)
-    turn = TurnText(query=ready.asked.messages[-1].text, response=text)
+    place = EventPlace(
+        user_id=start_completion.asked.user, session_id=start_completion.asked.session_id
+    )
+    turn = TurnText(query=start_completion.asked.messages[-1].text, response=text)
     return Completed.model_validate_json(
-        keep_once(ready.context, ready.caller, place, turn, ready.given, answer)
+        store_turn_idempotently(
+            start_completion.context,
+            start_completion.caller,
+            place,
+            turn,
+            start_completion.given,
+            answer,
+        )
     )

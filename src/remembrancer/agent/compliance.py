@@ -12,8 +12,8 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ..accounts import must_own, space_user_id
-from ..accounts.accounts import Pinned
+from ..accounts import require_owner, space_user_id
+from ..accounts.accounts import PinnedToOtherUser
 from ..accounts.usage import DAY_MS
 from ..context import Caller, Records
 from ..memory.spaces import SQL as SPACES
@@ -27,9 +27,9 @@ from ..protocol.compliance import (
     SessionFigures,
 )
 from ..protocol.text import rfc3339
-from ..store import Row, Transaction, named
+from ..store import Row, Transaction, load_queries
 
-SQL = named("remembrancer.agent", "compliance.sql")
+SQL = load_queries("remembrancer.agent", "compliance.sql")
 
 
 @dataclass(slots=True)
@@ -73,9 +73,9 @@ def compliance(records: Records, caller: Caller, asked: ComplianceQuery) -> Comp
     Raises NotOwner, Pinned, StoreUnavailable.
     """
     if asked.all:
-        must_own(caller)
+        require_owner(caller)
         if caller.pinned_user_id is not None:
-            raise Pinned
+            raise PinnedToOtherUser
     user_id = asked.user_id
     if user_id is not None or caller.pinned_user_id is not None:
         user_id = space_user_id(caller, user_id)
@@ -123,7 +123,7 @@ def compliance(records: Records, caller: Caller, asked: ComplianceQuery) -> Comp
     )
 
 
-def of_session(records: Records, caller: Caller, user_id: str, session_id: str) -> Figures:
+def session_compliance(records: Records, caller: Caller, user_id: str, session_id: str) -> Figures:
     """The figures of one session from its beginning. Raises Pinned, StoreUnavailable."""
     user_id = space_user_id(caller, user_id)
 
@@ -141,7 +141,7 @@ def of_session(records: Records, caller: Caller, user_id: str, session_id: str) 
     return _figures(counts)
 
 
-def of_service(records: Records) -> Figures:
+def service_compliance(records: Records) -> Figures:
     """The figures of the last day, of all accounts together:
 
     for an operator, never who. Raises StoreUnavailable.

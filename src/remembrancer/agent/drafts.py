@@ -12,11 +12,11 @@ from datetime import date
 from functools import cached_property
 from importlib import resources
 
-from ..claims.evidence import Evidence
-from ..claims.review import Cited, look, take_apart, without_service_lines
+from ..claims.evidence import EventEvidence
+from ..claims.review import CitedEvents, parse_draft, review, without_service_lines
 from ..claims.tags import only_refs
 from ..memory.write.events import raw_dialogue
-from ..models import Budget, Message, ModelFailed, Models, Question, Try
+from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest, Models
 from ..protocol import limits
 from ..protocol.chat import Earlier
 from ..protocol.constitution import RULES
@@ -24,9 +24,9 @@ from ..protocol.fence import defused, fenced
 from ..protocol.memory import Event, Hit
 from ..protocol.second_look import Check
 from .citations import with_refs
-from .event_blocks import indented, listed
+from .event_blocks import event_blocks, indent
 from .extractive_answer import harmless
-from .judge import judged
+from .judge import judge
 
 RULES_TOLD = (3, 4, 8, 9)  # of the constitution: the others are for agents that call the service
 PASSAGE_CHARACTERS_MAX = 2_000  # of a sentence that is waited for
@@ -42,7 +42,7 @@ Tell = Callable[[str, object], None]  # an event of a stream: its name and its d
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class RetrievedEvent:
     """What a model reads of one event."""
 
     event_id: str
@@ -55,7 +55,7 @@ class Brief:
     """All that a model is told for one message."""
 
     message: str
-    events: Sequence[Found]
+    events: Sequence[RetrievedEvent]
     history: Sequence[Earlier] = ()
     lessons: Sequence[str] = ()
     help: Sequence[str] = ()  # of the service itself, where the message asks about it
@@ -69,9 +69,9 @@ class Brief:
         return {event.event_id for event in self.events}
 
     @cached_property
-    def evidence(self) -> list[Evidence]:
+    def evidence(self) -> list[EventEvidence]:
         """The events, made ready to be asked what they say."""
-        return [Evidence(event.event_id, event.text, event.day) for event in self.events]
+        return [EventEvidence(event.event_id, event.text, event.day) for event in self.events]
 
     def let_through(self, text: str) -> str:
         """What of a model's answer is let through, with the refs that it left out."""
@@ -79,25 +79,27 @@ class Brief:
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft:
+class ModelAnswer:
     """An answer, what a second look found wrong with it, and what it took."""
 
     text: str
     failed: list[Check]
-    tries: list[Try] = field(default_factory=list)
+    tries: list[ModelAttempt] = field(default_factory=list)
 
 
-def found_of(event: Event, hit: Hit) -> Found:
+def retrieved_event(event: Event, hit: Hit) -> RetrievedEvent:
     """What of an event a model reads: all of it, or of a long one the passage that was found."""
     text = event.raw_dialogue
     if len(text) > limits.CHAT_EVENT_CHARACTERS_MAX:
         text = raw_dialogue(hit.query, hit.response)
     if event.topic:
         text = f"Topic: {event.topic[:200]}\n{text}"
-    return Found(event_id=event.event_id, day=date.fromisoformat(event.occurred_at[:10]), text=text)
+    return RetrievedEvent(
+        event_id=event.event_id, day=date.fromisoformat(event.occurred_at[:10]), text=text
+    )
 
 
-def last_of(history: Sequence[Earlier]) -> list[Earlier]:
+def recent_messages(history: Sequence[Earlier]) -> list[Earlier]:
     """The last messages that there is room for, each whole, oldest first."""
     room, taken = limits.CHAT_HISTORY_CHARACTERS_MAX, 0
     for message in reversed(history):
@@ -108,7 +110,7 @@ def last_of(history: Sequence[Earlier]) -> list[Earlier]:
     return list(history[len(history) - taken :])
 
 
-def messages_of(brief: Brief) -> tuple[Message, ...]:
+def history_messages(brief: Brief) -> tuple[ModelMessage, ...]:
     """What a model is told:
 
     the rules by themselves, then all that is data behind a fence, then the message.
@@ -122,19 +124,19 @@ def messages_of(brief: Brief) -> tuple[Message, ...]:
         blocks.append(
             (
                 "Lessons of this memory that may bear on it",
-                "\n".join(f"- {indented(lesson).strip()}" for lesson in brief.lessons),
+                "\n".join(f"- {indent(lesson).strip()}" for lesson in brief.lessons),
             )
         )
     if brief.help:
         blocks.append(
             (
                 "The help of this service, which needs no ref",
-                "\n".join(f"- {indented(passage).strip()}" for passage in brief.help),
+                "\n".join(f"- {indent(passage).strip()}" for passage in brief.help),
             )
         )
     if brief.history:
         said = "\n".join(
-            f"{' '.join(one.role.split())}:\n{indented(one.content)}" for one in brief.history
+            f"{' '.join(one.role.split())}:\n{indent(one.content)}" for one in brief.history
         )
         blocks.append(("The conversation so far", said))
     data = [
@@ -145,14 +147,12 @@ def messages_of(brief: Brief) -> tuple[Message, ...]:
         "\n\n".join(data)
         + f"\n\nToday is {brief.day.isoformat()}. The user's message:\n{defused(brief.message)}"
     )
-    return Message("system", system), Message("user", told)
+    return ModelMessage("system", system), ModelMessage("user", told)
 
 
-def data_of(events: Sequence[Found], delimiter: str) -> str:
+def data_of(events: Sequence[RetrievedEvent], delimiter: str) -> str:
     """What memory found, behind a fence: each event under its id and date."""
-    return (
-        f"What memory found, best first (data):\n{fenced(listed(events) or 'Nothing.', delimiter)}"
-    )
+    return f"What memory found, best first (data):\n{fenced(event_blocks(events) or 'Nothing.', delimiter)}"
 
 
 def clean(text: str, ids: Collection[str]) -> str:
@@ -168,15 +168,21 @@ def _failed(checks: Sequence[Check]) -> list[Check]:
 
 
 def _looked(
-    models: Models, text: str, brief: Brief, budget: Budget, tries: list[Try], *, outside: bool
+    models: Models,
+    text: str,
+    brief: Brief,
+    budget: Budget,
+    tries: list[ModelAttempt],
+    *,
+    outside: bool,
 ) -> list[Check]:
     """What a second look finds wrong with an answer, and a model that judges, where there is one."""
-    known = {event.event_id: Cited("shown", event) for event in brief.evidence}
-    draft = take_apart(text, brief.day)
-    cited = {ref: known.get(ref, Cited("unknown")) for ref in draft.refs}
-    failed = _failed(look(draft, cited, ""))
+    known = {event.event_id: CitedEvents("shown", event) for event in brief.evidence}
+    draft = parse_draft(text, brief.day)
+    cited = {ref: known.get(ref, CitedEvents("unknown")) for ref in draft.refs}
+    failed = _failed(review(draft, cited, ""))
     if models.has("judge", outside=outside):
-        heard = judged(models, draft, cited, budget, outside=outside)
+        heard = judge(models, draft, cited, budget, outside=outside)
         tries += heard.tries
         failed += _failed(heard.checks)
     return failed
@@ -184,17 +190,17 @@ def _looked(
 
 def written(
     models: Models, brief: Brief, budget: Budget, *, outside: bool, tell: Tell | None
-) -> Draft:
+) -> ModelAnswer:
     """The answer of a model:
 
     its draft, or the revision where that has fewer failures. Raises ModelFailed when there is no
     draft.
     """
-    messages = messages_of(brief)
-    tries: list[Try] = []
+    messages = history_messages(brief)
+    tries: list[ModelAttempt] = []
     text = _said(
         models,
-        Question(slot="chat", messages=messages, outside=outside),
+        ModelRequest(slot="chat", messages=messages, outside=outside),
         budget,
         brief,
         tell,
@@ -204,18 +210,18 @@ def written(
     if tell is not None:
         tell("look", {"status": "fail" if failed else "pass", "failed": len(failed)})
     if not failed:
-        return Draft(text=text, failed=[], tries=tries)
+        return ModelAnswer(text=text, failed=[], tries=tries)
     mended = (
         *messages,
-        Message("assistant", text),
-        Message("user", _complaint(failed, brief.delimiter)),
+        ModelMessage("assistant", text),
+        ModelMessage("user", _complaint(failed, brief.delimiter)),
     )
     if tell is not None:
         tell("again", {})
     try:
         revised = _said(
             models,
-            Question(slot="chat", messages=mended, outside=outside),
+            ModelRequest(slot="chat", messages=mended, outside=outside),
             budget,
             brief,
             tell,
@@ -227,19 +233,19 @@ def written(
         still = _looked(models, revised, brief, budget, tries, outside=outside)
         if len(still) <= len(failed):
             text, failed = revised, still
-    return Draft(text=f"{text}\n\n{UNSURE}" if failed else text, failed=failed, tries=tries)
+    return ModelAnswer(text=f"{text}\n\n{UNSURE}" if failed else text, failed=failed, tries=tries)
 
 
 def _said(
     models: Models,
-    question: Question,
+    question: ModelRequest,
     budget: Budget,
     brief: Brief,
     tell: Tell | None,
-    tries: list[Try],
+    tries: list[ModelAttempt],
 ) -> str:
     """One answer, cleaned. Adds to `tries`, and raises ModelFailed with all of them."""
-    gate = None if tell is None else Gate(tell, brief.let_through)
+    gate = None if tell is None else StreamFilter(tell, brief.let_through)
     try:
         reply = models.ask(question, budget, gate)
     except ModelFailed as error:
@@ -262,7 +268,7 @@ def _complaint(failed: Sequence[Check], delimiter: str) -> str:
     return f"A check of your answer found this wrong (data):\n{told}\n\nWrite the whole answer again, mended. Write the answer alone."
 
 
-class Gate:
+class StreamFilter:
     """Passes an answer on, what of it `let_through` gives, sentence by sentence; `passed` is all of
     it.
     """

@@ -12,7 +12,7 @@ from typing import Protocol
 from ..protocol.fence import defused
 
 
-class Listable(Protocol):
+class EventLike(Protocol):
     """What can be listed."""
 
     @property
@@ -31,13 +31,13 @@ class Listable(Protocol):
         ...
 
 
-def listed(events: Iterable[Listable]) -> str:
+def event_blocks(events: Iterable[EventLike]) -> str:
     """The events, one after another, to stand behind a fence."""
     return "\n\n".join(
-        f"[{event.event_id}] {event.day.isoformat()}\n{indented(event.text)}" for event in events
+        f"[{event.event_id}] {event.day.isoformat()}\n{indent(event.text)}" for event in events
     )
 
 
-def indented(text: str) -> str:
+def indent(text: str) -> str:
     """Stored text so that no line of it can pass for the head of an event."""
     return "  " + defused(text).strip().replace("\n", "\n  ")

@@ -17,7 +17,7 @@ from ..memory.summaries.extractive import sentences
 from ..protocol import limits
 from ..protocol.fence import defused
 from ..protocol.memory import Hit
-from ..search.text.secrets import masked, secrets_in
+from ..search.text.secrets import find_secrets, mask_secrets
 
 # of turns that were answered so: their answers are no evidence of anything
 QUOTED_TOPIC = "chat, quoted from memory"
@@ -56,7 +56,7 @@ def quotes(hits: Sequence[Hit], question: str) -> list[Quote]:
     return found
 
 
-def tells(hit: Hit, question: str) -> bool:
+def bears_on(hit: Hit, question: str) -> bool:
     """Whether an event says anything beside the question itself."""
     return any(_quotable(hit, question))
 
@@ -102,4 +102,4 @@ def harmless(text: str) -> str:
     somewhere.
     """
     plain = defused(text).replace("![", "[")
-    return masked(plain, secrets_in(plain))
+    return mask_secrets(plain, find_secrets(plain))

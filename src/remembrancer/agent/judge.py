@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from ..claims.evidence import Evidence
-from ..claims.review import SHOWN_CHARACTERS_MAX, Cited, Draft
-from ..models import Budget, Message, ModelFailed, Models, Question, Try
+from ..claims.evidence import EventEvidence
+from ..claims.review import SHOWN_CHARACTERS_MAX, CitedEvents, ParsedDraft
+from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest, Models
 from ..models.port import WHY
 from ..protocol import limits
 from ..protocol.fence import defused, fenced, new_delimiter
 from ..protocol.second_look import Check
-from .event_blocks import listed
+from .event_blocks import event_blocks
 
 _RULES = resources.files(__package__).joinpath("judge.md").read_text("utf-8").strip()
 _QUOTE_CHARACTERS_MIN = 8  # less stands anywhere and decides nothing
@@ -55,41 +55,46 @@ class _Citing:
     start: int
     end: int
     text: str
-    events: Sequence[Evidence]
+    events: Sequence[EventEvidence]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class Judgement:
     """What came of it:
 
     checks to add, the calls it took, and why nothing was judged where that is so.
     """
 
     checks: Sequence[Check] = ()
-    tries: Sequence[Try] = ()
+    tries: Sequence[ModelAttempt] = ()
     failed: str | None = None
 
 
-def judged(
-    models: Models, draft: Draft, cited: Mapping[str, Cited], budget: Budget, *, outside: bool
-) -> Judged:
+def judge(
+    models: Models,
+    draft: ParsedDraft,
+    cited: Mapping[str, CitedEvents],
+    budget: Budget,
+    *,
+    outside: bool,
+) -> Judgement:
     """Ask the models of the slot `judge` about the sentences that cite events, as many as there is
     room for.
     """
     sentences = list(_citing(draft, cited))
     if not sentences:
-        return Judged()
+        return Judgement()
     events = {event.event_id: event for one in sentences for event in one.events}
-    stored = listed(events.values())
+    stored = event_blocks(events.values())
     asked = "\n".join(
         f"{n}. {one.text} [{', '.join(event.event_id for event in one.events)}]"
         for n, one in enumerate(sentences, 1)
     )
     delimiter = new_delimiter()
     told = f"The events (data):\n{fenced(stored, delimiter)}\n\nThe sentences (data):\n{fenced(defused(asked), delimiter)}"
-    question = Question(
+    question = ModelRequest(
         slot="judge",
-        messages=(Message("system", _RULES), Message("user", told)),
+        messages=(ModelMessage("system", _RULES), ModelMessage("user", told)),
         temperature=0.0,
         schema=_SCHEMA,
         outside=outside,
@@ -97,14 +102,14 @@ def judged(
     try:
         reply = models.ask(question, budget)
     except ModelFailed as error:
-        return Judged(tries=error.tries, failed=WHY[error.reason])
+        return Judgement(tries=error.tries, failed=WHY[error.reason])
     verdicts = _verdicts(reply.text)
     if verdicts is None:
-        return Judged(tries=reply.tries, failed=WHY["garbled"])
-    return Judged(checks=list(_checks(sentences, verdicts)), tries=reply.tries)
+        return Judgement(tries=reply.tries, failed=WHY["garbled"])
+    return Judgement(checks=list(_checks(sentences, verdicts)), tries=reply.tries)
 
 
-def _citing(draft: Draft, cited: Mapping[str, Cited]) -> Iterator[_Citing]:
+def _citing(draft: ParsedDraft, cited: Mapping[str, CitedEvents]) -> Iterator[_Citing]:
     """The sentences that cite events which may be cited, as many as one question has room for."""
     room, known, count = limits.JUDGED_CHARACTERS_MAX, set[str](), 0
     for sentence in draft.sentences:

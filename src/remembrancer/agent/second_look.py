@@ -8,8 +8,8 @@ from __future__ import annotations
 import logging
 
 from ..accounts import NO_KEY, may_use_outside_models
-from ..claims.evidence import Evidence
-from ..claims.review import Cited, Draft, in_order, look, take_apart
+from ..claims.evidence import EventEvidence
+from ..claims.review import CitedEvents, ParsedDraft, in_order, parse_draft, review
 from ..context import Caller, Context
 from ..memory.write.intake import Intake
 from ..models import Budget
@@ -17,11 +17,11 @@ from ..protocol import limits
 from ..protocol.errors import Conflict, InvalidRequest
 from ..protocol.second_look import Check, SecondLook, SecondLooked
 from ..protocol.text import day_of
-from ..store import Row, StoreUnavailable, Transaction, named
-from .judge import Judged, judged
+from ..store import Row, StoreUnavailable, Transaction, load_queries
+from .judge import Judgement, judge
 from .usage import usage_of
 
-SQL = named("remembrancer.agent", "second_look.sql")
+SQL = load_queries("remembrancer.agent", "second_look.sql")
 _log = logging.getLogger(__name__)
 _BEGINNING = 40  # characters of a response that its `reply` column holds (migration 4)
 
@@ -44,13 +44,15 @@ def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLook
     Raises TurnNotSaved, CitesTooMuch, StoreUnavailable.
     """
     if not ask.draft.strip():
-        return _answer(look(take_apart(ask.draft, day_of(context.clock())), {}, ask.event_id), None)
+        return _answer(
+            review(parse_draft(ask.draft, day_of(context.clock())), {}, ask.event_id), None
+        )
     kept = Intake(settings=context.settings).take_if(ask.draft)
     texts = list(dict.fromkeys(text.rstrip() for text in (ask.draft, kept) if text))
     turn = context.store.read(lambda tx: _turn(tx, caller, texts), account_id=caller.account_id)
     if turn is None:
         raise TurnNotSaved
-    draft = take_apart(ask.draft, day_of(turn.occurred_ms))
+    draft = parse_draft(ask.draft, day_of(turn.occurred_ms))
     if len(draft.refs) > limits.CITED_EVENTS_MAX:
         raise CitesTooMuch(
             f"The draft cites {len(draft.refs):,} events, and {limits.CITED_EVENTS_MAX} are read at most: cite fewer."
@@ -61,7 +63,7 @@ def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLook
     cited = context.store.read(
         lambda tx: _cited(tx, turn, draft.refs), account_id=caller.account_id
     )
-    checks = look(
+    checks = review(
         draft, cited, ask.event_id
     )  # after the reading: a long draft keeps no reader waiting
     heard = _judged(context, caller, draft, cited)
@@ -95,16 +97,16 @@ def _count(context: Context, caller: Caller, turn: Row, *, passed: bool) -> None
 
 
 def _judged(
-    context: Context, caller: Caller, draft: Draft, cited: dict[str, Cited]
-) -> Judged | None:
+    context: Context, caller: Caller, draft: ParsedDraft, cited: dict[str, CitedEvents]
+) -> Judgement | None:
     """What a model says of it; None where none is configured to judge."""
     if not context.models.has("judge"):
         return None
     outside = may_use_outside_models(context, caller)
     if not context.models.has("judge", outside=outside):
-        return Judged(failed="this account lets no outside model read it")
+        return Judgement(failed="this account lets no outside model read it")
     budget = Budget.of(context.settings)
-    return judged(context.models, draft, cited, budget, outside=outside)
+    return judge(context.models, draft, cited, budget, outside=outside)
 
 
 def _turn(tx: Transaction, caller: Caller, texts: list[str]) -> Row | None:
@@ -123,18 +125,18 @@ def _turn(tx: Transaction, caller: Caller, texts: list[str]) -> Row | None:
     return None
 
 
-def _cited(tx: Transaction, turn: Row, refs: list[str]) -> dict[str, Cited]:
+def _cited(tx: Transaction, turn: Row, refs: list[str]) -> dict[str, CitedEvents]:
     """What each ref is. Raises CitesTooMuch."""
-    found: dict[str, Cited] = {}
+    found: dict[str, CitedEvents] = {}
     characters = 0
     for ref in refs:
         row = tx.one(SQL.cited, event_id=ref, session=turn.session, space_id=turn.space_id)
         if row is None:
-            found[ref] = Cited("unknown")
+            found[ref] = CitedEvents("unknown")
         elif row.id == turn.id:
-            found[ref] = Cited("own")
+            found[ref] = CitedEvents("own")
         elif row.step is None:
-            found[ref] = Cited("not_shown")
+            found[ref] = CitedEvents("not_shown")
         else:
             text = "\n\n".join(part for part in (row.topic, row.query, row.response) if part)
             characters += len(text)
@@ -142,11 +144,13 @@ def _cited(tx: Transaction, turn: Row, refs: list[str]) -> dict[str, Cited]:
                 raise CitesTooMuch(
                     f"The cited events hold more than {limits.CITED_CHARACTERS_MAX:,} characters together: cite fewer."
                 )
-            found[ref] = Cited("shown", Evidence(row.event_id, text, day_of(row.occurred_ms)))
+            found[ref] = CitedEvents(
+                "shown", EventEvidence(row.event_id, text, day_of(row.occurred_ms))
+            )
     return found
 
 
-def _answer(checks: list[Check], turn: Row | None, heard: Judged | None = None) -> SecondLooked:
+def _answer(checks: list[Check], turn: Row | None, heard: Judgement | None = None) -> SecondLooked:
     failed = sum(check.status == "fail" for check in checks)
     return SecondLooked(
         status="fail" if failed else "pass",

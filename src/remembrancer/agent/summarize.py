@@ -16,33 +16,39 @@ from itertools import accumulate
 from math import ceil
 from typing import Any
 
-from ..accounts import may_use_outside_models, may_write, space_user_id
-from ..accounts.idempotency import Once, answered_before
-from ..claims.evidence import Evidence
-from ..claims.review import SHOWN_CHARACTERS_MAX, take_apart
+from ..accounts import may_use_outside_models, require_write, space_user_id
+from ..accounts.idempotency import IdempotentRequest, stored_answer
+from ..claims.evidence import EventEvidence
+from ..claims.review import SHOWN_CHARACTERS_MAX, parse_draft
 from ..context import Caller, Context
 from ..memory.summaries.extractive import headlines, sentences
-from ..memory.summaries.l1 import RATIO_LEAST, RATIO_MOST, Source, off_length, turns_to_summarise
+from ..memory.summaries.l1 import (
+    RATIO_LEAST,
+    RATIO_MOST,
+    SummarySource,
+    off_length,
+    turns_to_summarise,
+)
 from ..memory.summaries.maps import (
     HEADLINES,
     MODEL,
-    Told,
-    by_headlines,
+    MapLines,
+    extractive_map,
     headlines_of,
     line_of,
-    room_for,
+    map_budget,
     update_map,
 )
 from ..memory.write.events import raw_dialogue
-from ..models import Budget, Message, ModelFailed, Question, Try
+from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest
 from ..models.port import WHY
 from ..protocol import limits
 from ..protocol.fence import fenced, new_delimiter
 from ..protocol.summaries import Dropped, MapRequest, MapUpdated, SummaryAsked, SummaryDraft
 from ..protocol.text import day_of
 from ..store import Row
-from .drafts import Found, clean
-from .event_blocks import listed
+from .drafts import RetrievedEvent, clean
+from .event_blocks import event_blocks
 from .usage import usage_of
 
 _RULES = resources.files(__package__).joinpath("summary.md").read_text("utf-8").strip()
@@ -72,10 +78,10 @@ _CHARACTERS_PER_WORD = 6  # to say it in words, which models count better
 
 
 @dataclass(slots=True)
-class Spent:
+class SummaryRun:
     """What the models of a request were asked, and what came of it."""
 
-    tries: list[Try] = field(default_factory=list)
+    tries: list[ModelAttempt] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     detail: str | None = None
 
@@ -98,7 +104,7 @@ def draft_summary(context: Context, caller: Caller, asked: SummaryAsked) -> Summ
         for row in source.turns
     ]
     least, most = _room(source)
-    spent = Spent()
+    spent = SummaryRun()
     kept: list[str] = []
     task = _L1.format(characters=most, words=max(most // _CHARACTERS_PER_WORD, 1), least=least)
     if said := _said(context, caller, texts, task, spent, budget=Budget.of(context.settings)):
@@ -132,7 +138,7 @@ def draft_summary(context: Context, caller: Caller, asked: SummaryAsked) -> Summ
 
 
 def make_map(
-    context: Context, caller: Caller, asked: MapRequest, given: Once | None = None
+    context: Context, caller: Caller, asked: MapRequest, given: IdempotentRequest | None = None
 ) -> MapUpdated:
     """Make the map anew, with a model where one is configured that may read the L1s.
 
@@ -140,8 +146,8 @@ def make_map(
     """
     if not context.models.has("summarize"):
         return update_map(context, caller, asked, given)
-    may_write(caller)
-    if (first := answered_before(context, given)) is not None:
+    require_write(caller)
+    if (first := stored_answer(context, given)) is not None:
         return MapUpdated.model_validate_json(first)
     budget = Budget.of(
         context.settings
@@ -151,10 +157,10 @@ def make_map(
     )
 
 
-def _told(context: Context, caller: Caller, l1s: Sequence[Row], budget: Budget) -> Told:
+def _told(context: Context, caller: Caller, l1s: Sequence[Row], budget: Budget) -> MapLines:
     """Lines by a model, and headlines of the L1s that it told nothing of."""
-    spent = Spent()
-    room = room_for(l1s)
+    spent = SummaryRun()
+    room = map_budget(l1s)
     texts = {row.l1_id: _found(row.l1_id, row.created_ms, row.topic, row.text) for row in l1s}
     said = (
         _said(
@@ -186,17 +192,17 @@ def _told(context: Context, caller: Caller, l1s: Sequence[Row], budget: Budget) 
     if said and not lines:
         spent.detail = _NOTHING_HELD
     made = (
-        Told(
+        MapLines(
             lines=[*lines, *_rest([row for row in l1s if row.l1_id not in named], room)],
             made_by=MODEL,
         )
         if lines
-        else by_headlines(l1s)
+        else extractive_map(l1s)
     )
-    return Told(lines=made.lines, made_by=made.made_by, beside=_beside(made, spent))
+    return MapLines(lines=made.lines, made_by=made.made_by, beside=_beside(made, spent))
 
 
-def _beside(made: Told, spent: Spent) -> Mapping[str, Any]:
+def _beside(made: MapLines, spent: SummaryRun) -> Mapping[str, Any]:
     return {
         "made_by": made.made_by,
         "dropped": spent.dropped,
@@ -212,11 +218,11 @@ def _rest(l1s: Sequence[Row], room: int) -> list[str]:
     return [line for line, end in zip(lines, ends, strict=True) if end <= room + 1]
 
 
-def _found(name: str, ms: int, topic: str | None, text: str) -> Found:
-    return Found(event_id=name, day=day_of(ms), text=f"{topic}\n{text}" if topic else text)
+def _found(name: str, ms: int, topic: str | None, text: str) -> RetrievedEvent:
+    return RetrievedEvent(event_id=name, day=day_of(ms), text=f"{topic}\n{text}" if topic else text)
 
 
-def _room(source: Source) -> tuple[int, int]:
+def _room(source: SummarySource) -> tuple[int, int]:
     """The least and the most characters that an L1 of these turns should have."""
     most = min(int(RATIO_MOST * source.characters), limits.L1_CHARACTERS_MAX)
     return min(ceil(RATIO_LEAST * source.characters), most), most
@@ -225,9 +231,9 @@ def _room(source: Source) -> tuple[int, int]:
 def _said(
     context: Context,
     caller: Caller,
-    texts: Sequence[Found],
+    texts: Sequence[RetrievedEvent],
     task: str,
-    spent: Spent,
+    spent: SummaryRun,
     *,
     budget: Budget,
 ) -> str | None:
@@ -239,11 +245,14 @@ def _said(
     if not context.models.has("summarize", outside=outside):
         spent.detail = _NOT_ALLOWED
         return None
-    told = fenced(listed(_readable(texts)), new_delimiter())
-    messages = (Message("system", _RULES), Message("user", f"The source (data):\n{told}\n\n{task}"))
+    told = fenced(event_blocks(_readable(texts)), new_delimiter())
+    messages = (
+        ModelMessage("system", _RULES),
+        ModelMessage("user", f"The source (data):\n{told}\n\n{task}"),
+    )
     try:
         reply = context.models.ask(
-            Question(slot="summarize", messages=messages, outside=outside), budget
+            ModelRequest(slot="summarize", messages=messages, outside=outside), budget
         )
     except ModelFailed as error:
         spent.tries += error.tries
@@ -256,7 +265,7 @@ def _said(
     return said or None
 
 
-def _readable(texts: Sequence[Found]) -> Sequence[Found]:
+def _readable(texts: Sequence[RetrievedEvent]) -> Sequence[RetrievedEvent]:
     """The texts as a model reads them:
 
     whole where there is room, else the sentences that say most.
@@ -267,15 +276,15 @@ def _readable(texts: Sequence[Found]) -> Sequence[Found]:
     for one in headlines([one.text for one in texts], limits.SUMMARY_MODEL_CHARACTERS_MAX):
         chosen.setdefault(one.text, []).append(one.sentence)
     return [
-        Found(event_id=texts[at].event_id, day=texts[at].day, text=" ".join(said))
+        RetrievedEvent(event_id=texts[at].event_id, day=texts[at].day, text=" ".join(said))
         for at, said in chosen.items()
     ]
 
 
-def _held(said: str, texts: Sequence[Found], spent: Spent) -> list[str]:
+def _held(said: str, texts: Sequence[RetrievedEvent], spent: SummaryRun) -> list[str]:
     """The sentences whose claims are all in the texts; the others are noted."""
-    draft = take_apart(said, texts[-1].day)
-    evidence = [Evidence(one.event_id, one.text, one.day) for one in texts]
+    draft = parse_draft(said, texts[-1].day)
+    evidence = [EventEvidence(one.event_id, one.text, one.day) for one in texts]
     kept: list[str] = []
     for sentence in draft.sentences:
         text = " ".join(draft.text[sentence.start : sentence.end].split()).lstrip("-*•# ")
@@ -311,7 +320,7 @@ def _fitting(sentences: Sequence[str], most: int) -> list[str]:
     return kept if len(" ".join(kept)) <= most else [min(sentences, key=len)]
 
 
-def _added(source: Source, kept: Sequence[str], least: int, most: int) -> list[str]:
+def _added(source: SummarySource, kept: Sequence[str], least: int, most: int) -> list[str]:
     """Sentences of the turns that fill the room that is left; where nothing is kept, at least one.
 
     Questions only where all are.

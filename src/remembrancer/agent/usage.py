@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..models import Try
-from ..protocol.usage import ModelTry, Usage
+from ..models import ModelAttempt
+from ..protocol.usage import ModelTry, ModelUsage
 
 
-def usage_of(tries: Sequence[Try]) -> Usage:
+def usage_of(tries: Sequence[ModelAttempt]) -> ModelUsage:
     """What these calls took together."""
-    return Usage(
+    return ModelUsage(
         calls=len(tries),
         prompt_tokens=sum(one.prompt_tokens for one in tries),
         completion_tokens=sum(one.completion_tokens for one in tries),

@@ -51,7 +51,7 @@ def plain_url(url: str) -> str:
     return f"{host.lower()}{slash}{path}".rstrip("/#?")
 
 
-def numbered(text: str) -> Iterator[Claim]:
+def document_numbers(text: str) -> Iterator[Claim]:
     """IP addresses, telephone numbers and versions."""
     for pattern in (_IP, _IP_6, _PHONE, _LONG):
         for match in pattern.finditer(text):

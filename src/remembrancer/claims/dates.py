@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from datetime import date
 
-from ..search.text.languages import LANGUAGES, normal
+from ..search.text.languages import LANGUAGES, normalize
 from .number_words import CHINESE, chinese
 from .values import Claim, Dates, When
 
@@ -102,7 +102,7 @@ def _number(written: str) -> int:
 def _options(parts: dict[str, str | None], day: date) -> list[When]:
     name, near = parts.get("mn"), parts.get("near")
     month = (
-        _MONTHS.get(normal(name), 0)
+        _MONTHS.get(normalize(name), 0)
         if name
         else _number(digits)
         if (digits := parts.get("m"))

@@ -9,11 +9,11 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import product
 
-from ..search import ask
+from ..search import parse_query
 from ..search.text.languages import BY_CODE, stem
 from .extract import claims_in, language_of, plain
 from .names import plain_word
-from .values import Claim, Clock, Dates, Name, Quantity, Verbatim, When, on, shifted
+from .values import Claim, Clock, Dates, Name, Quantity, Verbatim, When, date_claim, shift
 
 _WORD = re.compile(r"[^\W_\u3400-\u9fff]+(?:['’][^\W\d_]+)?")
 _YEARS_APART_MAX = 1  # a date without a year is of the year it was said in, or a neighbour
@@ -24,7 +24,7 @@ RUSSIAN = BY_CODE["ru"].number
 _CYRILLIC = re.compile("[\u0400-\u052f]")
 
 
-class Evidence:
+class EventEvidence:
     """One event: its text, and the day to which its yesterday and tomorrow are to be counted."""
 
     def __init__(self, event_id: str, text: str, day: date) -> None:
@@ -69,7 +69,9 @@ class Evidence:
         for is one look.
         """
         return {
-            facet for when in {on(self.day), *self._dates} for facet in facets(when, self.day.year)
+            facet
+            for when in {date_claim(self.day), *self._dates}
+            for facet in facets(when, self.day.year)
         }
 
     @cached_property
@@ -171,7 +173,7 @@ class Evidence:
         if wanted in self._facets:
             return True
         return wanted.stretch is not None and any(
-            on(shifted(wanted.stretch[0], days)) in self._facets for days in range(7)
+            date_claim(shift(wanted.stretch[0], days)) in self._facets for days in range(7)
         )
 
     def _has_word(self, word: str) -> bool:
@@ -245,4 +247,4 @@ def facets(said: When, year_said: int) -> Iterator[When]:
 
 def terms(text: str) -> set[int]:
     """The words of a text that carry meaning, as search compares them."""
-    return {term for word in ask(text).words if not word.is_stop for term in word.terms}
+    return {term for word in parse_query(text).words if not word.is_stop for term in word.terms}

@@ -12,11 +12,11 @@ from datetime import date
 
 from ..search.text.analysis import words
 from ..search.text.languages import detect
-from .addresses import codes, numbered, urls
+from .addresses import codes, document_numbers, urls
 from .dates import dates
 from .names import names
 from .numbers import numbers
-from .relative_dates import counted_from, relative_dates
+from .relative_dates import relative_dates, resolve
 from .tags import without
 from .times_of_day import clocks
 from .values import Claim
@@ -68,7 +68,7 @@ def claims_in(text: str, day: date, language: str, *, generous: bool = False) ->
         text = without(text, [(claim.start, claim.end) for claim in new])
 
     take(urls(text))
-    take(numbered(text))
+    take(document_numbers(text))
     by_pattern: list[Claim] = []
     _first_wins(by_pattern, dates(text, day))
     take(by_pattern)
@@ -77,7 +77,7 @@ def claims_in(text: str, day: date, language: str, *, generous: bool = False) ->
     take(relative_dates(text, day))
     before = text
     take(numbers(text, language, generous=generous))
-    at_numbers = [counted_from(before, claim, day) for claim in found if claim.kind == "number"]
+    at_numbers = [resolve(before, claim, day) for claim in found if claim.kind == "number"]
     found = [claim for claim in found if claim.kind != "number"] + at_numbers
     take(names(text, language))
     return sorted(found, key=lambda one: (one.start, one.end))

@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Iterator
 from importlib import resources
 
-from ..search.text.languages import BY_CODE, LANGUAGES, normal, unaccented
+from ..search.text.languages import BY_CODE, LANGUAGES, normalize, unaccented
 from .relative_dates import weekday_words
 from .units import UNITS
 from .values import Claim, Name
@@ -118,7 +118,7 @@ def _named(text: str, run: list[re.Match[str]], language: str) -> Iterator[Claim
 
 
 def _is_no_name(word: str) -> bool:
-    plain = normal(word)
+    plain = normalize(word)
     return (
         plain in _TITLES
         or plain in _NO_NAMES
@@ -129,5 +129,5 @@ def _is_no_name(word: str) -> bool:
 
 def plain_word(word: str) -> str:
     """A word as names are compared: without case, accents and the ending of possession."""
-    plain = normal(_POSSESSIVE.sub("", word))
+    plain = normalize(_POSSESSIVE.sub("", word))
     return plain.replace("ё", "е") if _CYRILLIC.match(plain) else unaccented(plain)  # й is no и

@@ -102,7 +102,7 @@ _WORD = re.compile(r"[^\W\d_\u3400-\u9fff]+")
 _GAP = re.compile(r"[ \u2011-]")
 
 
-class Spelled(NamedTuple):
+class SpelledNumber(NamedTuple):
     """A number in words: `text[start:end]`."""
 
     value: Fraction
@@ -153,7 +153,7 @@ def number_word(word: str, words: Mapping[str, int | Fraction]) -> int | Fractio
     return found
 
 
-def spelled(text: str, language: str | None = None) -> Iterator[Spelled]:
+def spelled_numbers(text: str, language: str | None = None) -> Iterator[SpelledNumber]:
     """The numbers in words of a text, in order.
 
     In a text of a known language words that are others there are left out.
@@ -239,9 +239,9 @@ class _Composed:
             return low == 0 and bool(self.rest or self.whole)
         return self.rest == 0 and bool(self.whole) and value < 1000
 
-    def spelled(self) -> Spelled:
+    def spelled(self) -> SpelledNumber:
         value = self.whole + self.rest
-        return Spelled(value, self.start, self.end, small=value <= 12, article=self.article)
+        return SpelledNumber(value, self.start, self.end, small=value <= 12, article=self.article)
 
 
 _DIGITS = {**{c: n for n, c in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2}

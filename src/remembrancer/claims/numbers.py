@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from .number_words import CHINESE, chinese, spelled
+from .number_words import CHINESE, chinese, spelled_numbers
 from .units import SIGNS, Unit, unit_at, unit_word
 from .values import Claim, Quantity
 
@@ -74,7 +74,7 @@ _SUMMED = frozenset({"time", "length", "mass", "months"})
 _SMALL_MAX = 12
 
 
-class Found(NamedTuple):
+class NumberMatch(NamedTuple):
     """A number before its neighbours were looked at."""
 
     start: int
@@ -96,14 +96,14 @@ def numbers(text: str, language: str, *, generous: bool) -> list[Claim]:
     taken += [
         one for one in _words(text, None if generous else language) if one.start not in places
     ]
-    found: list[Found] = []
+    found: list[NumberMatch] = []
     for one in sorted(taken, key=lambda one: (one.start, -one.end)):
         if not found or one.start >= found[-1].end:
             found.append(one)
     return [_claim(one) for one in _joined(text, _shared(text, found))]
 
 
-def _claim(one: Found) -> Claim:
+def _claim(one: NumberMatch) -> Claim:
     unit = one.unit or Unit("", Fraction(1))
     small = (
         one.in_words and one.unit is None and all(reading <= _SMALL_MAX for reading in one.readings)
@@ -117,7 +117,7 @@ def _claim(one: Found) -> Claim:
     )
 
 
-def _digits(text: str, language: str) -> Iterator[Found]:
+def _digits(text: str, language: str) -> Iterator[NumberMatch]:
     for match in _NUMBER.finditer(text):
         readings = read(match["digits"], language)
         if match["half"]:
@@ -161,7 +161,7 @@ def _with_unit(
     *,
     in_words: bool = False,
     article: bool = False,
-) -> Found:
+) -> NumberMatch:
     """The number with what stands around it: magnitude, unit, a sign of money before it."""
     magnitude = _MAGNITUDE.match(text, end)
     if magnitude and not in_words:
@@ -187,7 +187,7 @@ def _money(
     *,
     in_words: bool,
     article: bool,
-) -> Found:
+) -> NumberMatch:
     before = _MONEY_BEFORE.search(text[max(0, start - 5) : start])
     unit: Unit | None = None
     if behind:
@@ -200,11 +200,11 @@ def _money(
             )
     if before and (unit is None or unit.dimension in {"length", "cny"}):
         unit, start = unit_word(before[1]), start - len(before[0])
-    return Found(start, end, readings, unit, in_words, article)
+    return NumberMatch(start, end, readings, unit, in_words, article)
 
 
-def _words(text: str, language: str | None) -> Iterator[Found]:
-    for one in spelled(text, language):
+def _words(text: str, language: str | None) -> Iterator[NumberMatch]:
+    for one in spelled_numbers(text, language):
         found = _with_unit(
             text, one.start, one.end, frozenset({one.value}), in_words=True, article=one.article
         )
@@ -214,7 +214,9 @@ def _words(text: str, language: str | None) -> Iterator[Found]:
             behind = unit_at(text, one.end + inner.end() - 1) if inner else None
             if behind is None:
                 continue
-            found = Found(one.start, behind[1], frozenset({one.value}), behind[0], in_words=True)
+            found = NumberMatch(
+                one.start, behind[1], frozenset({one.value}), behind[0], in_words=True
+            )
         if (
             language is not None
             and found.article
@@ -225,7 +227,7 @@ def _words(text: str, language: str | None) -> Iterator[Found]:
     for match in re.finditer(
         r"\bпол(часа|года|месяца|дня|метра|литра|килограмма|километра)\b", text, re.IGNORECASE
     ):
-        yield Found(
+        yield NumberMatch(
             match.start(),
             match.end(),
             frozenset({Fraction(1, 2)}),
@@ -239,7 +241,7 @@ def _words(text: str, language: str | None) -> Iterator[Found]:
     ):
         half_more = _HALF_MORE.match(text, match.end() - 1)
         if half_more:
-            yield Found(
+            yield NumberMatch(
                 match.start(),
                 half_more.end(),
                 frozenset({Fraction(3, 2)}),
@@ -248,12 +250,12 @@ def _words(text: str, language: str | None) -> Iterator[Found]:
             )
 
 
-def _heights(text: str) -> Iterator[Found]:
+def _heights(text: str) -> Iterator[NumberMatch]:
     """Chinese numbers of two parts: 一米七五, 3块5, 3万5千元."""
     for match in _HAN_PARTS.finditer(text):
         first, after = _han(match["first"]), match["after"]
         digits = after if after.isdigit() else "".join(str(int(chinese(c))) for c in after)
-        yield Found(
+        yield NumberMatch(
             match.start(),
             match.end(),
             frozenset({first + Fraction(int(digits), 10 ** len(digits))}),
@@ -270,21 +272,23 @@ def _han(written: str) -> Fraction:
     return Fraction(written) if written[0].isdigit() and written.isascii() else chinese(written)
 
 
-def _chinese(text: str, *, generous: bool) -> Iterator[Found]:
+def _chinese(text: str, *, generous: bool) -> Iterator[NumberMatch]:
     for match in _HAN_NUMBER.finditer(text):
         written = match["digits"]
         if written[0].isdigit() and not match["share"] and not match["half"]:
             continue  # `_digits` reads it
         value = Fraction(written) if written[0].isdigit() else chinese(written)
         if match["share"]:
-            yield Found(match.start(), match.end(), frozenset({value}), unit_word("%"))
+            yield NumberMatch(match.start(), match.end(), frozenset({value}), unit_word("%"))
             continue
         behind = unit_at(text, match.end())
         if match["half"] and behind:
-            yield Found(match.start(), behind[1], frozenset({value + Fraction(1, 2)}), behind[0])
+            yield NumberMatch(
+                match.start(), behind[1], frozenset({value + Fraction(1, 2)}), behind[0]
+            )
         elif behind or _COUNTED.match(text, match.end()) or generous or _PLACED.fullmatch(written):
             end = behind[1] if behind else match.end()
-            yield Found(
+            yield NumberMatch(
                 match.start(),
                 end,
                 frozenset({value}),
@@ -297,12 +301,12 @@ def _chinese(text: str, *, generous: bool) -> Iterator[Found]:
             text[max(0, match.start() - 1) : match.start()],
         ):
             unit = unit_word("个月" if match[1] == "月" else match[1])
-            yield Found(
+            yield NumberMatch(
                 match.start(), match.end(), frozenset({Fraction(1, 2)}), unit, in_words=True
             )
 
 
-def _shared(text: str, found: Sequence[Found]) -> list[Found]:
+def _shared(text: str, found: Sequence[NumberMatch]) -> list[NumberMatch]:
     """Give the first of two numbers that are a range the unit of the second: 5-7 km."""
     given = list(found)
     for place in range(len(given) - 2, -1, -1):
@@ -316,9 +320,9 @@ def _shared(text: str, found: Sequence[Found]) -> list[Found]:
     return given
 
 
-def _joined(text: str, found: Sequence[Found]) -> Iterator[Found]:
+def _joined(text: str, found: Sequence[NumberMatch]) -> Iterator[NumberMatch]:
     """Add up what is one quantity in two units: 1 h 30 min, 2 hours and 15 minutes, 5 ft 10 in."""
-    last: Found | None = None
+    last: NumberMatch | None = None
     for one in found:
         if last is not None and _is_rest(text, last, one):
             assert last.unit is not None
@@ -334,7 +338,7 @@ def _joined(text: str, found: Sequence[Found]) -> Iterator[Found]:
         yield last
 
 
-def _is_rest(text: str, one: Found, following: Found) -> bool:
+def _is_rest(text: str, one: NumberMatch, following: NumberMatch) -> bool:
     if one.unit is None or following.unit is None or one.unit.dimension != following.unit.dimension:
         return False
     if one.unit.dimension not in _SUMMED or following.unit.factor >= one.unit.factor:

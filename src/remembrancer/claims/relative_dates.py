@@ -12,23 +12,23 @@ from dataclasses import replace
 from datetime import date, timedelta
 from importlib import resources
 
-from ..search.text.languages import normal
-from .values import Claim, Dates, Quantity, When, on, shifted
+from ..search.text.languages import normalize
+from .values import Claim, Dates, Quantity, When, date_claim, shift
 
 _TABLE = tomllib.loads(resources.files(__package__).joinpath("dates.toml").read_text("utf-8"))
 _DAYS = {
-    normal(word.strip()): int(days)
+    normalize(word.strip()): int(days)
     for days, words in _TABLE["days"].items()
     for word in words.split(",")
 }
 _WEEKDAYS = {
-    normal(word): int(day) for day, words in _TABLE["weekdays"].items() for word in words.split()
+    normalize(word): int(day) for day, words in _TABLE["weekdays"].items() for word in words.split()
 }
 _TURNS = {
-    normal(word): int(turn) for turn, words in _TABLE["turns"].items() for word in words.split()
+    normalize(word): int(turn) for turn, words in _TABLE["turns"].items() for word in words.split()
 }
 _STRETCHES = {
-    normal(word): kind for kind, words in _TABLE["stretches"].items() for word in words.split()
+    normalize(word): kind for kind, words in _TABLE["stretches"].items() for word in words.split()
 }
 
 
@@ -79,16 +79,16 @@ _DAY_SECONDS = 86_400
 def relative_dates(text: str, day: date) -> Iterator[Claim]:
     """What the words of a text mean, were it said on that day."""
     for match in _DAY_WORD.finditer(text):
-        yield _claim(match, day, on(shifted(day, _DAYS[normal(match[0])])))
+        yield _claim(match, day, date_claim(shift(day, _DAYS[normalize(match[0])])))
     for match in _NAMED.finditer(text):
-        turn = _TURNS.get(normal(match["turn"] or match["after"] or ""))
+        turn = _TURNS.get(normalize(match["turn"] or match["after"] or ""))
         if "que viene" in match[0].lower():
             turn = 1
-        yield _claim(match, day, *_weekday(day, _WEEKDAYS[normal(match["weekday"])], turn))
+        yield _claim(match, day, *_weekday(day, _WEEKDAYS[normalize(match["weekday"])], turn))
     for match in _STRETCHED.finditer(text):
-        what = _STRETCHES[normal(match["what"] or match["what_2"])]
+        what = _STRETCHES[normalize(match["what"] or match["what_2"])]
         yield _claim(
-            match, day, _stretch(day, what, _TURNS[normal(match["turn"] or match["after"])])
+            match, day, _stretch(day, what, _TURNS[normalize(match["turn"] or match["after"])])
         )
     for match in _HAN.finditer(text):
         if match["day"]:
@@ -110,29 +110,32 @@ def _claim(match: re.Match[str], day: date, *options: When) -> Claim:
 def _weekday(day: date, wanted: int, turn: int | None) -> list[When]:
     """Next Friday may be the coming one or that of the week after; a bare one any that fits."""
     ahead, behind = (wanted - day.weekday()) % 7, (day.weekday() - wanted) % 7
-    coming, past = shifted(day, ahead or 7), shifted(day, -(behind or 7))
+    coming, past = shift(day, ahead or 7), shift(day, -(behind or 7))
     if turn == 1:
         days = (
             [coming]
             if ahead == 0 or coming.isocalendar()[1] != day.isocalendar()[1]
-            else [coming, shifted(coming, 7)]
+            else [coming, shift(coming, 7)]
         )
     elif turn == -1:
         days = (
             [past]
             if behind == 0 or past.isocalendar()[1] != day.isocalendar()[1]
-            else [past, shifted(past, -7)]
+            else [past, shift(past, -7)]
         )
     else:
-        return [When(weekday=wanted), *(on(one) for one in ([coming, past] if ahead else [day]))]
-    return [on(one) for one in days]
+        return [
+            When(weekday=wanted),
+            *(date_claim(one) for one in ([coming, past] if ahead else [day])),
+        ]
+    return [date_claim(one) for one in days]
 
 
 def _han_weekday(day: date, wanted: int, turn: str | None) -> list[When]:
     if turn is None:
         return _weekday(day, wanted, None)
-    monday = shifted(day, -day.weekday())
-    return [on(shifted(monday, 7 * _HAN_TURNS[turn] + wanted))]
+    monday = shift(day, -day.weekday())
+    return [date_claim(shift(monday, 7 * _HAN_TURNS[turn] + wanted))]
 
 
 def _stretch(day: date, what: str, turn: int) -> When:
@@ -141,11 +144,11 @@ def _stretch(day: date, what: str, turn: int) -> When:
     if what == "month":
         month = day.year * 12 + day.month - 1 + turn
         return When(year=month // 12, month=month % 12 + 1)
-    monday = shifted(day, 7 * turn - day.weekday())
-    return When(stretch=(monday, shifted(monday, 6)))
+    monday = shift(day, 7 * turn - day.weekday())
+    return When(stretch=(monday, shift(monday, 6)))
 
 
-def counted_from(text: str, claim: Claim, day: date) -> Claim:
+def resolve(text: str, claim: Claim, day: date) -> Claim:
     """A number of days, weeks, months or years with what it says as a date:
 
     in three days, vor zwei Wochen.
@@ -172,7 +175,7 @@ def counted_from(text: str, claim: Claim, day: date) -> Claim:
         whole = amount / _DAY_SECONDS
         if whole.denominator != 1:
             return claim
-        return replace(claim, also=Dates((on(shifted(day, sign * int(whole))),), day.year))
+        return replace(claim, also=Dates((date_claim(shift(day, sign * int(whole))),), day.year))
     return replace(claim, also=Dates((_months_from(day, sign * int(amount)),), day.year))
 
 

@@ -13,8 +13,8 @@ from typing import Literal
 
 from ..protocol.seal import read_seal
 from ..protocol.second_look import Check, CheckName
-from ..search.text.secrets import Secret, secrets_in
-from .evidence import Evidence
+from ..search.text.secrets import DetectedSecret, find_secrets
+from .evidence import EventEvidence
 from .extract import claims_in, language_of, plain
 from .tags import Sentence, Tag, bullets, fenced_code, sentences, tag_of, tags_in, without
 from .values import Claim, Kind
@@ -36,11 +36,11 @@ _MARKERS = "[general], [unverified] or [assumption]"
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class ParsedDraft:
     """A draft taken apart."""
 
     text: str  # a secret in it is blacked out, so that no check repeats it
-    secrets: tuple[Secret, ...]
+    secrets: tuple[DetectedSecret, ...]
     tags: tuple[Tag, ...]
     sentences: tuple[Sentence, ...]
     claims: tuple[Claim, ...]
@@ -52,16 +52,16 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True)
-class Cited:
+class CitedEvents:
     """What a ref turned out to be. `evidence` is there where it may be cited."""
 
     standing: Literal["unknown", "own", "not_shown", "shown"]
-    evidence: Evidence | None = None
+    evidence: EventEvidence | None = None
 
 
-def take_apart(text: str, day: date) -> Draft:
+def parse_draft(text: str, day: date) -> ParsedDraft:
     """The draft's claims, tags and sentences; blocks of code are passed over."""
-    secrets = secrets_in(text)
+    secrets = find_secrets(text)
     hidden = [(secret.start, secret.end) for secret in secrets]
     shown = without(text, hidden).replace("\x00", "\u2588") if hidden else text
     clear = plain(without(text, fenced_code(text) + hidden))
@@ -72,12 +72,12 @@ def take_apart(text: str, day: date) -> Draft:
         [(c.start, c.end) for c in claims if c.kind != "name"]
         + [(tag.start, tag.end) for tag in tags]
     )
-    return Draft(
+    return ParsedDraft(
         shown, tuple(secrets), tuple(tags), tuple(sentences(clear, tags, closed)), tuple(claims)
     )
 
 
-def look(draft: Draft, cited: Mapping[str, Cited], event_id: str) -> list[Check]:
+def review(draft: ParsedDraft, cited: Mapping[str, CitedEvents], event_id: str) -> list[Check]:
     """Every check of a draft, failures first, each in the order of the draft.
 
     `cited` has an entry for each of its refs.
@@ -133,7 +133,7 @@ def _service_lines(text: str) -> Iterator[Check]:
         )
 
 
-def _secrets(found: Sequence[Secret]) -> Iterator[Check]:
+def _secrets(found: Sequence[DetectedSecret]) -> Iterator[Check]:
     for secret in found:  # told by its place alone: a secret is not repeated
         detail = f"This is a secret ({secret.kind}): take it out. Tell the user to revoke it and to keep the new one in an environment variable."
         yield Check(
@@ -145,7 +145,7 @@ def _secrets(found: Sequence[Secret]) -> Iterator[Check]:
         )
 
 
-def _center(draft: Draft, event_id: str) -> Iterator[Check]:
+def _center(draft: ParsedDraft, event_id: str) -> Iterator[Check]:
     if not event_id:
         return
     if event_id in draft.refs:
@@ -165,7 +165,7 @@ def _center(draft: Draft, event_id: str) -> Iterator[Check]:
         )
 
 
-def _refs(draft: Draft, cited: Mapping[str, Cited]) -> Iterator[Check]:
+def _refs(draft: ParsedDraft, cited: Mapping[str, CitedEvents]) -> Iterator[Check]:
     for tag in draft.tags:
         for ref, start, end in tag.refs:
             yield _ref(draft, ref, start, end, cited[ref])
@@ -176,7 +176,7 @@ def _refs(draft: Draft, cited: Mapping[str, Cited]) -> Iterator[Check]:
             )
 
 
-def _ref(draft: Draft, ref: str, start: int, end: int, found: Cited) -> Check:
+def _ref(draft: ParsedDraft, ref: str, start: int, end: int, found: CitedEvents) -> Check:
     said: dict[str, tuple[CheckName, str]] = {
         "unknown": (
             "ref_exists",
@@ -197,7 +197,7 @@ def _ref(draft: Draft, ref: str, start: int, end: int, found: Cited) -> Check:
     return _about(draft.text, start, end, check=check, status=status, detail=detail, ref=ref)
 
 
-def _claims(draft: Draft, cited: Mapping[str, Cited]) -> Iterator[Check]:
+def _claims(draft: ParsedDraft, cited: Mapping[str, CitedEvents]) -> Iterator[Check]:
     claims = iter(draft.claims)
     claim = next(claims, None)
     for sentence in draft.sentences:
@@ -219,7 +219,7 @@ def _claims(draft: Draft, cited: Mapping[str, Cited]) -> Iterator[Check]:
 
 
 def _supported(
-    draft: Draft, claim: Claim, tags: Sequence[Tag], cited: Mapping[str, Cited]
+    draft: ParsedDraft, claim: Claim, tags: Sequence[Tag], cited: Mapping[str, CitedEvents]
 ) -> Iterator[Check]:
     if not claim.weak:
         yield _about(

@@ -115,12 +115,12 @@ def day_of(year: int, month: int, day: int) -> date | None:
         return None
 
 
-def on(day: date) -> When:
+def date_claim(day: date) -> When:
     """Exactly that day."""
     return When(day.year, day.month, day.day)
 
 
-def shifted(day: date, days: int) -> date:
+def shift(day: date, days: int) -> date:
     """So many days later; the calendar's end is not passed."""
     try:
         return day + timedelta(days)

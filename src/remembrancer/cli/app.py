@@ -171,7 +171,7 @@ def keys_list(
     from ..accounts import keys
 
     with records_of(context, data) as records:
-        found, now_ms = keys.listed(records, account), records.clock()
+        found, now_ms = keys.list_keys(records, account), records.clock()
     columns = (
         "id",
         "key",
@@ -224,7 +224,7 @@ def accounts_list(context: typer.Context, data: DataFolder = None) -> None:
     from .. import accounts
 
     with records_of(context, data) as records:
-        found = accounts.listed(records)
+        found = accounts.list_accounts(records)
     rows = [
         (str(account.id), account.name, account.role, str(account.keys), moment(account.created_ms))
         for account in found
@@ -276,7 +276,7 @@ def audit_verify(
     data: DataFolder = None,
 ) -> None:
     """Look whether the audit trail is as it was written; prints its head, to be noted elsewhere."""
-    from ..permissions.audit import Link, verify
+    from ..permissions.audit import ChainLink, verify
 
     known = None
     if head is not None:
@@ -291,7 +291,7 @@ def audit_verify(
                 "it is what this command printed: a number, a colon and 64 hex digits",
                 param_hint="--head",
             )
-        known = Link(seq=int(seq), hash=digest)
+        known = ChainLink(seq=int(seq), hash=digest)
     with records_of(context, data) as records:
         found = verify(records, known)
     print(f"{found.seq}:{found.hash}")
@@ -300,10 +300,10 @@ def audit_verify(
 @audit_app.command("export")
 def audit_export(context: typer.Context, data: DataFolder = None) -> None:
     """Print the audit trail as JSON lines."""
-    from ..permissions.audit import exported
+    from ..permissions.audit import export_entries
 
     with records_of(context, data) as records:
-        for line in exported(records):
+        for line in export_entries(records):
             print(line)
 
 
@@ -336,9 +336,9 @@ def models_check(context: typer.Context, data: DataFolder = None) -> None:
 
     Works beside a running server.
     """
-    from .models import examine_models
+    from .models import check_models
 
-    found = list(examine_models(settings_of(context, data)))
+    found = list(check_models(settings_of(context, data)))
     if not found:
         print(
             "No language model is configured; docs/reference/settings.md says how.", file=sys.stderr
@@ -446,9 +446,9 @@ def store_check(
 
     the same before a backup and after it was restored.
     """
-    from .store import HELD, held_by
+    from .store import HELD, store_contents
 
-    table(HELD, held_by(url or settings_of(context, data).store_url))
+    table(HELD, store_contents(url or settings_of(context, data).store_url))
 
 
 @store_app.command("backup")
@@ -470,9 +470,9 @@ def doctor(context: typer.Context, data: DataFolder = None) -> None:
 
     Works beside a running server.
     """
-    from .doctor import examine
+    from .doctor import run_checks
 
-    found = list(examine(settings_of(context, data)))
+    found = list(run_checks(settings_of(context, data)))
     table(
         ("state", "part", "seen", "what to do"),
         [(one.state, one.part, one.seen, one.remedy) for one in found],
@@ -510,7 +510,7 @@ def chat(
     """Talk with a model that has memory. The service's key is read from REMEMBRANCER_KEY."""
     from ..client.api import KEY_NAME, URL_NAME
     from ..settings import SettingInvalid, from_environment
-    from .chat import SERVICE_URL, chat_of, model_of, talk
+    from .chat import SERVICE_URL, chat_model, run_chat, terminal_chat
 
     key = from_environment(KEY_NAME)
     if key is None:
@@ -521,8 +521,8 @@ def chat(
     if key_env and model_key is None:
         raise SettingInvalid(f"--key-env names {key_env}, which is not set.")
     try:
-        endpoint = model_of(model, base_url, model_key)
-        chat = chat_of(
+        endpoint = chat_model(model, base_url, model_key)
+        chat = terminal_chat(
             url or from_environment(URL_NAME) or SERVICE_URL,
             key,
             endpoint,
@@ -532,11 +532,11 @@ def chat(
         )
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
-    sys.exit(talk(chat))
+    sys.exit(run_chat(chat))
 
 
 @app.command("mcp")
-def speak_mcp(
+def mcp_stdio(
     url: Annotated[
         str | None,
         typer.Option(help="Address of the service; else REMEMBRANCER_URL.", show_default=False),
@@ -580,7 +580,7 @@ def install(
 
     hooks and tools in its own files. Shows the changes and asks before it writes.
     """
-    from .install import plan, put
+    from .install import install, plan
 
     changes, diff = plan(agent, scope, url, remove=remove)
     print(diff, end="")
@@ -589,7 +589,7 @@ def install(
         return
     if not yes and not typer.confirm("Write this?", default=False, err=True):
         fail("nothing was written")
-    print(put(changes, agent, remove=remove), file=sys.stderr)
+    print(install(changes, agent, remove=remove), file=sys.stderr)
 
 
 @app.command()
@@ -600,9 +600,9 @@ def demo(
     ] = None,
 ) -> None:
     """Import a small conversation into a fresh memory and ask it three questions."""
-    from .demo import tour
+    from .demo import run_demo
 
-    tour(print, keep)
+    run_demo(print, keep)
 
 
 def assemble_of(context: typer.Context, data: Path | None) -> Context:

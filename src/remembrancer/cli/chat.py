@@ -87,7 +87,7 @@ def printable(text: str) -> str:
     )
 
 
-class Chat:
+class TerminalChat:
     """One chat: a conversation for each session of it, and what is to be shown."""
 
     def __init__(
@@ -149,7 +149,7 @@ class Chat:
 
     def _show(self, said: str) -> None:
         try:
-            self.show = parts_of(said) if said else self.show
+            self.show = prompt_parts(said) if said else self.show
         except ValueError as error:
             self.terminal.aside(str(error))
         self.terminal.aside(f"Shown: {', '.join(self.show) or 'nothing'}")
@@ -163,7 +163,7 @@ class Chat:
         self.terminal.answer(reply.text)
         for error in reply.failures:
             self.terminal.aside(f"remembrancer: {error}")
-        for line in shown(reply, self.show):
+        for line in render(reply, self.show):
             self.terminal.beside(line)
 
     def _led(self, message: str) -> Reply:
@@ -200,7 +200,7 @@ class Chat:
         return not lost
 
 
-def parts_of(said: str) -> tuple[str, ...]:
+def prompt_parts(said: str) -> tuple[str, ...]:
     """The parts to show, from words with commas or blanks between them; `none` is none.
 
     Raises ValueError.
@@ -215,7 +215,7 @@ def parts_of(said: str) -> tuple[str, ...]:
     return tuple(part for part in PARTS if part in words)
 
 
-def shown(reply: Reply, parts: Sequence[str]) -> Iterator[str]:
+def render(reply: Reply, parts: Sequence[str]) -> Iterator[str]:
     """What is to be shown of a turn, line by line."""
     if "hits" in parts:
         for hit in reply.hits:
@@ -249,7 +249,7 @@ def shown(reply: Reply, parts: Sequence[str]) -> Iterator[str]:
             yield "vote   none: no lesson was shown"
 
 
-def model_of(name: str | None, base_url: str | None, key: str | None) -> Endpoint | None:
+def chat_model(name: str | None, base_url: str | None, key: str | None) -> Endpoint | None:
     """The model that the command line names, if any. Raises ValueError for half of one."""
     if name and base_url:
         return Endpoint(base_url, name, key)
@@ -260,17 +260,17 @@ def model_of(name: str | None, base_url: str | None, key: str | None) -> Endpoin
     return None
 
 
-def chat_of(
+def terminal_chat(
     url: str, key: str, model: Endpoint | None, *, user_id: str, session_id: str, show: str
-) -> Chat:
+) -> TerminalChat:
     """A chat with the service at `url`. Raises ValueError for words that cannot be right."""
     client = Client(url, key, timeout_s=10.0, retry=Retry(times=1))
-    return Chat(
-        client, model, Terminal(), user_id=user_id, session_id=session_id, show=parts_of(show)
+    return TerminalChat(
+        client, model, Terminal(), user_id=user_id, session_id=session_id, show=prompt_parts(show)
     )
 
 
-def talk(chat: Chat) -> int:
+def run_chat(chat: TerminalChat) -> int:
     """Hold a chat to its end; the exit status."""
     if chat.terminal.is_talk:
         who = f"model {chat.model.model}" if chat.model else "no model: memory is quoted"

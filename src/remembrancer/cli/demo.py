@@ -19,7 +19,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 
 from ..accounts import OWNER, caller_for, keys
 from ..context import Context, assemble
-from ..memory.exchange.importer import Imported, read, store
+from ..memory.exchange.importer import ImportResult, read, store
 from ..server.app import make_app
 from ..server.run import uvicorn_server
 from ..settings import Settings
@@ -44,7 +44,7 @@ class FolderInUse(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class DemoQuestion:
     """A question, and what it shows."""
 
     text: str
@@ -53,23 +53,23 @@ class Asked:
 
 
 QUESTIONS = (
-    Asked(
+    DemoQuestion(
         "What does the allotment cost me a year?",
         "Plain English. It was said twice, weeks apart and in other words: the rent, and the new rent.",
     ),
-    Asked(
+    DemoQuestion(
         "What is still to be settled with the others?",
         "A vague question, made sharp by a focus word: what holds that exact word is lifted.",
         ("Tomasz",),
     ),
-    Asked(
+    DemoQuestion(
         "What food must my mother avoid?",
         "Asked in English, and it was said in Japanese: 'Mother is allergic to buckwheat'.",
     ),
 )
 
 
-def tour(say: Callable[[str], None], keep: Path | None = None) -> None:
+def run_demo(say: Callable[[str], None], keep: Path | None = None) -> None:
     """Give the demo, line by line to `say`; the memory is kept in the folder `keep`, else it is
     deleted.
 
@@ -108,7 +108,7 @@ def _tour(say: Callable[[str], None], folder: Path) -> None:
                 say(_told(asked, _answer(f"{address}/api/v7/memory", key, asked)))
 
 
-def _import(context: Context) -> Imported:
+def _import(context: Context) -> ImportResult:
     caller = caller_for(context)
     return store(context, caller, read(context, caller, CONVERSATION))
 
@@ -132,7 +132,7 @@ def serving(context: Context) -> Iterator[str]:
         listener.close()
 
 
-def _answer(url: str, key: str, asked: Asked) -> list[dict[str, Any]]:
+def _answer(url: str, key: str, asked: DemoQuestion) -> list[dict[str, Any]]:
     body: dict[str, Any] = {
         "query_text": asked.text,
         "user_id": OWNER,
@@ -150,7 +150,7 @@ def _answer(url: str, key: str, asked: Asked) -> list[dict[str, Any]]:
         return hits
 
 
-def _told(asked: Asked, hits: Sequence[dict[str, Any]]) -> str:
+def _told(asked: DemoQuestion, hits: Sequence[dict[str, Any]]) -> str:
     focus = f"   focus word: {', '.join(asked.focus_words)}\n" if asked.focus_words else ""
     head = f"   ? {asked.text}\n{focus}     {asked.shows}\n"
     return "\n".join([head, *(_hit(place, hit) for place, hit in enumerate(hits, 1))])

@@ -40,7 +40,7 @@ class Finding:
     remedy: str = ""
 
 
-def examine(settings: Settings) -> Iterator[Finding]:
+def run_checks(settings: Settings) -> Iterator[Finding]:
     """Try every part.
 
     Works beside a running server, and changes nothing. Raises nothing of its own.

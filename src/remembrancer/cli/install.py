@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ..client.address import address
 from ..client.api import URL_NAME
-from ..install.agents import AGENTS, DEFAULT_URL, Wanted, changes
-from ..install.file_changes import Change, told, write
+from ..install.agents import AGENTS, DEFAULT_URL, InstallOptions, plan_changes
+from ..install.file_changes import Change, diff, write
 from ..settings import SettingInvalid, from_environment
 
 
@@ -26,11 +26,13 @@ def plan(agent: str, scope: str, url: str | None, *, remove: bool) -> tuple[list
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
     home = Path.cwd() if scope == "project" else Path.home()
-    made = changes(agent, Wanted(home=home, is_project=scope == "project", url=base, remove=remove))
-    return made, told(made)
+    made = plan_changes(
+        agent, InstallOptions(home=home, is_project=scope == "project", url=base, remove=remove)
+    )
+    return made, diff(made)
 
 
-def put(made: Sequence[Change], agent: str, *, remove: bool) -> str:
+def install(made: Sequence[Change], agent: str, *, remove: bool) -> str:
     """Write them; gives what to do next. Raises Overtaken and OSError, having written nothing."""
     write(made)
     if remove:

@@ -10,15 +10,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..context import without_secrets
-from ..models import SLOTS, Message, Question, Slot, Target
+from ..models import SLOTS, ModelMessage, ModelRequest, ModelTarget, Slot
 from ..models.calls import ConfiguredModels
 from ..models.port import WHY
 from ..settings import Settings
 
 _TOKENS_MAX = 300  # one that thinks aloud needs more than one word
-_ASKED = Question(
+_ASKED = ModelRequest(
     slot="chat",
-    messages=(Message("user", "Answer with the single word: ready"),),
+    messages=(ModelMessage("user", "Answer with the single word: ready"),),
     tokens_max=_TOKENS_MAX,
     temperature=0.0,
 )
@@ -28,20 +28,20 @@ _SCHEMA: dict[str, Any] = {
     "required": ["ready"],
     "additionalProperties": False,
 }
-_ASKED_JSON = Message("user", 'Answer with this JSON object and nothing else: {"ready": true}')
+_ASKED_JSON = ModelMessage("user", 'Answer with this JSON object and nothing else: {"ready": true}')
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Examined:
+class ModelCheck:
     """What one model of a slot can do."""
 
     slot: Slot
-    target: Target
+    target: ModelTarget
     is_good: bool
     seen: str
 
 
-def examine_models(settings: Settings) -> Iterator[Examined]:
+def check_models(settings: Settings) -> Iterator[ModelCheck]:
     """Ask each model of each slot for a word, for the same in a stream, and for JSON.
 
     Raises SettingInvalid.
@@ -52,12 +52,14 @@ def examine_models(settings: Settings) -> Iterator[Examined]:
                 yield _examined(models, slot, target, settings.model_seconds)
 
 
-def _examined(models: ConfiguredModels, slot: Slot, target: Target, seconds: float) -> Examined:
+def _examined(
+    models: ConfiguredModels, slot: Slot, target: ModelTarget, seconds: float
+) -> ModelCheck:
     question = replace(_ASKED, slot=slot)
     said, tried = models.check(target, question, seconds)
     if said is None:
         why = WHY.get(tried.outcome, tried.outcome)
-        return Examined(
+        return ModelCheck(
             slot=slot, target=target, is_good=False, seen=f"{tried.outcome}: {why} ({tried.detail})"
         )
     started, first = time.perf_counter(), [0.0]
@@ -80,7 +82,7 @@ def _examined(models: ConfiguredModels, slot: Slot, target: Target, seconds: flo
         else "does not keep to a JSON schema"
     )
     seen = f"answered in {tried.ms:,.0f} ms, {tried.completion_tokens} tokens; {stream}; {shape}"
-    return Examined(
+    return ModelCheck(
         slot=slot, target=target, is_good=streamed is not None or slot != "chat", seen=seen
     )
 

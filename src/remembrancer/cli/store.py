@@ -11,8 +11,8 @@ from ..store import open_store
 from ..store.locations import engine_of, place_of, schema_at, without_server
 from ..store.schema import migrations
 from ..store.transfer import copy as copying
-from ..store.transfer.copy import Compared, Copied, CopyRefused
-from ..store.transfer.digest import held
+from ..store.transfer.copy import CopyRefused, CopyResult, TableComparison
+from ..store.transfer.digest import table_digest
 from .progress import progress
 
 _HASH_SHOWN = 16  # hex digits in a table; two stores are compared by all of them
@@ -66,14 +66,14 @@ def copy_store(settings: Settings, source_url: str, target_url: str, *, finish: 
     )
 
 
-def held_by(url: str) -> list[tuple[str, ...]]:
+def store_contents(url: str) -> list[tuple[str, ...]]:
     """What each table of a store holds, as rows of HELD.
 
     Raises CopyRefused where there is no store of this version.
     """
     _refuse_another_schema(url)
     with closing(open_store(url)) as store:
-        return [(one.table, f"{one.rows:,}", one.hash) for one in held(store)]
+        return [(one.table, f"{one.rows:,}", one.hash) for one in table_digest(store)]
 
 
 def _refuse_another_schema(url: str) -> None:
@@ -89,7 +89,7 @@ def _refuse_another_schema(url: str) -> None:
         )
 
 
-def _row(one: Compared) -> tuple[str, ...]:
+def _row(one: TableComparison) -> tuple[str, ...]:
     hashes = one.source.hash[:_HASH_SHOWN] + (
         "" if one.is_same else f" is not {one.target.hash[:_HASH_SHOWN]}"
     )
@@ -102,7 +102,7 @@ def _row(one: Compared) -> tuple[str, ...]:
     )
 
 
-def _said(copied: Copied, *, is_finished: bool) -> str:
+def _said(copied: CopyResult, *, is_finished: bool) -> str:
     if not copied.is_same:
         return "The copy is not what the source held; run the same command again."
     if is_finished:

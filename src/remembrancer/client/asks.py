@@ -25,7 +25,15 @@ from ..protocol.explain import Explanation
 from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
 from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
 from ..protocol.forget import EventErased, FileErased, Forget, Forgotten
-from ..protocol.memory import Event, EventWrite, EventWritten, MemoryAnswer, MemoryQuery, Remembered, Turn
+from ..protocol.memory import (
+    Event,
+    EventWrite,
+    EventWritten,
+    MemoryAnswer,
+    MemoryQuery,
+    Remembered,
+    Turn,
+)
 from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
 from ..protocol.own_key import OwnKey
 from ..protocol.permissions import (

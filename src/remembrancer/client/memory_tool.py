@@ -25,7 +25,10 @@ def memory_tool(client: Client, *, user_id: str | None = None) -> BetaAbstractMe
     What the service refuses, and that it cannot be reached, is told to the model as an error of the tool. Raises ImportError without the
     package `anthropic`.
     """
-    from anthropic.lib.tools import BetaAbstractMemoryTool, ToolError  # here: the client works without the package
+    from anthropic.lib.tools import (  # here: the client works without the package
+        BetaAbstractMemoryTool,
+        ToolError,
+    )
 
     class MemoryFiles(BetaAbstractMemoryTool):
         """The commands of the tool, each carried out by the service."""
@@ -49,7 +52,10 @@ def memory_tool(client: Client, *, user_id: str | None = None) -> BetaAbstractMe
 
 def async_memory_tool(client: AsyncClient, *, user_id: str | None = None) -> BetaAsyncAbstractMemoryTool:
     """The same for `AsyncAnthropic()`."""
-    from anthropic.lib.tools import BetaAsyncAbstractMemoryTool, ToolError  # here: the client works without the package
+    from anthropic.lib.tools import (  # here: the client works without the package
+        BetaAsyncAbstractMemoryTool,
+        ToolError,
+    )
 
     class MemoryFiles(BetaAsyncAbstractMemoryTool):
         """The commands of the tool, each carried out by the service."""

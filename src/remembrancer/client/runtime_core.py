@@ -14,14 +14,23 @@ from typing import Any
 
 from ..protocol import limits
 from ..protocol.cubes import CubeMade, CubeVote
-from ..protocol.lines import SECTIONS, Fault, Lines, Rate, parse
+from ..protocol.lines import SECTIONS, LineFault, Lines, Rate, parse
 from ..protocol.memory import MemoryAnswer, Remembered, Turn
 from ..protocol.pasted import REMOVED, pasted_keys, without_keys
 from ..protocol.seal import render
 from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.summaries import MapRequest, StartPack, StartQuery
 from ..protocol.text import tokens
-from .errors import ClientError, Conflict, Internal, MethodNotAllowed, NotFound, TooManyRequests, Unavailable, Unreachable
+from .errors import (
+    ClientError,
+    Conflict,
+    Internal,
+    MethodNotAllowed,
+    NotFound,
+    TooManyRequests,
+    Unavailable,
+    Unreachable,
+)
 from .runtime_parts import NO_ANSWER, REASON_NOT_SAID, Parts, shortened
 from .runtime_prompts import Asked, mending_message, system_message, user_message
 from .runtime_standing import Standing
@@ -67,7 +76,7 @@ class _Tried:
 
     lines: Lines
     failed: list[str] = field(default_factory=list)  # by the second look
-    faults: list[Fault] = field(default_factory=list)  # in its form
+    faults: list[LineFault] = field(default_factory=list)  # in its form
     passed: bool | None = None
     event_id: str | None = None
     is_saved: bool = False
@@ -220,11 +229,11 @@ class _Turn:
             tried.failed.append(LOOK_AT_THE_DRAFT)
         return tried
 
-    def _faults(self, lines: Lines) -> list[Fault]:
+    def _faults(self, lines: Lines) -> list[LineFault]:
         """What must be mended in a draft's form; the rest is only counted: the user need not wait for a line to be written better."""
         faults = [fault for fault in lines.faults if fault.code in ("answer_empty", "sections_order")]
         if self.habits.full_protocol and list(lines.sections) != list(SECTIONS) and not lines.errors.count("sections_order"):
-            faults.append(Fault("sections_order"))
+            faults.append(LineFault("sections_order"))
         return faults
 
     def _count_draft(self, text: str, lines: Lines, *, is_first: bool) -> None:

@@ -8,7 +8,7 @@ from typing import Literal, TypedDict
 
 from ..protocol.constitution import protocol_text
 from ..protocol.fence import fenced, new_delimiter
-from ..protocol.lines import FAULTS, Fault
+from ..protocol.lines import FAULTS, LineFault
 from ..protocol.memory import Hit, MemoryAnswer
 from ..protocol.pasted import without_keys
 from ..protocol.seal import render
@@ -55,7 +55,7 @@ def user_message(message: str, recalled: MemoryAnswer | None, asked: Asked | Non
     return {"role": "user", "content": "\n\n".join([*parts, f"The user says:\n{message}"])}
 
 
-def mending_message(failed: Iterable[str], faults: Iterable[Fault]) -> Message:
+def mending_message(failed: Iterable[str], faults: Iterable[LineFault]) -> Message:
     """What a draft has to be mended in."""
     lines = [*failed, *(f"{FAULTS[fault.code]}{f' ({fault.about})' if fault.about else ''}" for fault in faults if fault.code in FAULTS)]
     listed = "\n".join(f"- {line}" for line in dict.fromkeys(lines))

@@ -14,7 +14,16 @@ from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import BaseModel, ValidationError
 
-from ..protocol.agent_tools import Document, Erasing, EventNamed, ForgetAsked, Found, FoundAll, Named, Wanted
+from ..protocol.agent_tools import (
+    Document,
+    Erasing,
+    EventNamed,
+    ForgetAsked,
+    Found,
+    FoundAll,
+    Named,
+    Wanted,
+)
 from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
 from ..protocol.execution import Executed, Execution
 from ..protocol.fence import fenced, new_delimiter

@@ -9,11 +9,11 @@ from typing import Any
 
 from starlette.responses import Response, StreamingResponse
 
-from ..permissions.audit import AuditBroken, exported, verify
-from ..permissions.audit_search import Sought, looked_through
-from ..permissions.owner import must_govern
-from .browser_session import Page, Visit
-from .forms import number, sought
+from ..permissions.audit import AuditBroken, export_entries, verify
+from ..permissions.audit_search import AuditFilter, search_audit
+from ..permissions.owner import require_unpinned_owner
+from .browser_session import BrowserRequest, Page
+from .forms import number, parse_filters
 from .parameters import link_to
 
 PATH = "/console/audit"
@@ -31,17 +31,17 @@ class ChainState:
     broken: str = ""
 
 
-def show(visit: Visit) -> Response:
+def show(visit: BrowserRequest) -> Response:
     """A page of the trail, with what came of looking at all of it when that is asked; for a script
     only the part it wants.
     """
     asked = visit.request.query_params
-    chain = look_at_all(visit) if asked.get("verify") else None
+    chain = verify_all(visit) if asked.get("verify") else None
     if visit.is_swap and chain:
         return visit.fragment("_audit_chain.html", chain=chain)
     form = {name: asked.get(name, "").strip() for name in _FIELDS}
-    query, wrong = sought(Sought, {**form, "before": number(asked.get("before", ""))})
-    leaf = looked_through(visit.context, visit.caller(), query)
+    query, wrong = parse_filters(AuditFilter, {**form, "before": number(asked.get("before", ""))})
+    leaf = search_audit(visit.context, visit.caller(), query)
     filters = {name: value for name, value in form.items() if value}
     values: dict[str, Any] = {
         "leaf": leaf,
@@ -59,9 +59,9 @@ def show(visit: Visit) -> Response:
     )
 
 
-def look_at_all(visit: Visit) -> ChainState:
+def verify_all(visit: BrowserRequest) -> ChainState:
     """Verify the whole trail. Raises NotOwner, StoreUnavailable."""
-    must_govern(visit.caller())
+    require_unpinned_owner(visit.caller())
     begin = time.perf_counter()
     try:
         head = verify(visit.context)
@@ -74,9 +74,9 @@ def _since(begin: float) -> float:
     return (time.perf_counter() - begin) * 1e3
 
 
-def take_away(visit: Visit) -> Response:
+def export(visit: BrowserRequest) -> Response:
     """Every entry as a line of JSON, in order, as a file."""
-    must_govern(visit.caller())
+    require_unpinned_owner(visit.caller())
     headers = {
         "Content-Disposition": 'attachment; filename="audit.jsonl"',
         "X-Content-Type-Options": "nosniff",
@@ -85,12 +85,12 @@ def take_away(visit: Visit) -> Response:
     return StreamingResponse(_lines(visit), headers=headers, media_type="application/x-ndjson")
 
 
-def _lines(visit: Visit) -> Iterator[str]:
-    for line in exported(visit.context):
+def _lines(visit: BrowserRequest) -> Iterator[str]:
+    for line in export_entries(visit.context):
         yield f"{line}\n"
 
 
 PAGES = {
     PATH: Page(get=show, owner_only=True),
-    f"{PATH}/export": Page(get=take_away, owner_only=True, gives_file=True),
+    f"{PATH}/export": Page(get=export, owner_only=True, gives_file=True),
 }

@@ -14,11 +14,11 @@ from starlette.responses import RedirectResponse, Response
 
 from ..accounts import NO_KEY
 from ..accounts import browser_sessions as sessions
-from ..accounts.browser_sessions import SignedIn
+from ..accounts.browser_sessions import BrowserSession
 from ..context import Caller, Context
 from ..http import pages
-from ..http.dispatch import Door
-from ..http.endpoint import Where
+from ..http.dispatch import Dispatcher
+from ..http.endpoint import ThreadPool
 from ..protocol.errors import Forbidden, InvalidRequest, Unauthorized, UnsupportedMediaType
 from . import layout as frame
 
@@ -44,14 +44,14 @@ class SignInFirst(Exception):
 
 
 @dataclass(slots=True, kw_only=True)
-class Visit:
+class BrowserRequest:
     """A request for a page, and who makes it."""
 
-    door: Door
+    door: Dispatcher
     request: Request
     there: Container[str] = ()  # the paths of all pages
     form: dict[str, str] = field(default_factory=dict)
-    _who: SignedIn | None = None
+    _who: BrowserSession | None = None
 
     @property
     def context(self) -> Context:
@@ -84,13 +84,13 @@ class Visit:
             and headers.get("hx-history-restore-request") != "true"
         )
 
-    def signed_in(self) -> SignedIn | None:
+    def signed_in(self) -> BrowserSession | None:
         """Whose browser it is; None when nobody is signed in. Raises StoreUnavailable."""
         if self._who is None and self.token:
-            self._who = sessions.signed_in(self.context, self.token)
+            self._who = sessions.find_session(self.context, self.token)
         return self._who
 
-    def entered(self) -> SignedIn:
+    def entered(self) -> BrowserSession:
         """Whose page it is.
 
         Raises SignInFirst when nobody is signed in, which leads to the form and back here.
@@ -100,7 +100,7 @@ class Visit:
             raise SignInFirst
         return found
 
-    def session(self) -> SignedIn:
+    def session(self) -> BrowserSession:
         """Whose form it is.
 
         Raises Unauthorized when nobody is signed in, ForeignForm when the form was not made for
@@ -130,7 +130,7 @@ class Visit:
         """A page of the console; `who` is the one who is signed in, where nobody else is given."""
         who = values["who"] = values["who"] if "who" in values else self.signed_in()
         told = frame.unseal(self.request.cookies.get(self._cookie("told"), ""), self.token)
-        is_owner = isinstance(who, SignedIn) and who.is_owner
+        is_owner = isinstance(who, BrowserSession) and who.is_owner
         answer = self._rendered(
             template,
             status,
@@ -174,7 +174,9 @@ class Visit:
 
     def _rendered(self, template: str, status: int, **values: object) -> Response:
         here = self.request.url
-        back = frame.within(here.path + (f"?{here.query}" if here.query else ""), "/console")
+        back = frame.section_context(
+            here.path + (f"?{here.query}" if here.query else ""), "/console"
+        )
         answer = pages.page(
             f"console/{template}",
             self.request,
@@ -204,7 +206,7 @@ class Visit:
         )
 
 
-Handle = Callable[[Visit], Response]
+Handle = Callable[[BrowserRequest], Response]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,7 +218,7 @@ class Page:
 
     get: Handle | None = None
     post: Handle | None = None
-    where: Where = Where.WRITE  # the threads that work for it
+    where: ThreadPool = ThreadPool.WRITE  # the threads that work for it
     form_bytes_max: int = FORM_BYTES_MAX
     guessed: bool = False  # a form that somebody could try many of
     anybody: bool = (
@@ -235,7 +237,7 @@ class Page:
         return ["GET", "HEAD"] + (["POST"] if self.post else [])
 
 
-def check_is_ours(visit: Visit) -> None:
+def check_is_ours(visit: BrowserRequest) -> None:
     """Raises ForeignForm unless the browser says that the form stands on a page of this service.
 
     Each browser says so of each form.

@@ -12,7 +12,7 @@ from importlib import resources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class SetupSnippet:
     """One way to use the memory: where its text goes, and the text."""
 
     name: str
@@ -21,7 +21,7 @@ class Way:
     text: str
 
 
-def set_up(base: str, user_id: str, key: str | None) -> list[Way]:
+def setup_snippets(base: str, user_id: str, key: str | None) -> list[SetupSnippet]:
     """The ways, with the address people reach the service at.
 
     `key` stands where it must; without one there is a place for it.
@@ -38,37 +38,37 @@ def set_up(base: str, user_id: str, key: str | None) -> list[Way]:
         }
     }
     return [
-        Way(
+        SetupSnippet(
             name="Address and key",
             word="environment",
             about="Once, in the shell that programs start from. Most shells leave a line that begins with a space out of their history.",
             text=f" export REMEMBRANCER_URL={shlex.quote(base)}\n export REMEMBRANCER_KEY={key or 'sk_...'}",
         ),
-        Way(
+        SetupSnippet(
             name="curl",
             word="curl",
             about="Keeps a turn, then finds it.",
             text=_text("curl.txt").replace("USER_ID", in_quotes),
         ),
-        Way(
+        SetupSnippet(
             name="Python",
             word="python",
             about="With the package `remembrancer`, the same that the server runs from.",
             text=_text("python.txt").replace("USER_ID", whose),
         ),
-        Way(
+        SetupSnippet(
             name="Claude Code",
             word="claude-code",
             about="In the shell with the two variables, once: it has the tools then. `remembrancer install claude-code` adds hooks.",
             text='claude mcp add --transport http remembrancer "$REMEMBRANCER_URL/mcp" --header "Authorization: Bearer $REMEMBRANCER_KEY"',
         ),
-        Way(
+        SetupSnippet(
             name="Cursor",
             word="cursor",
             about="Into `.cursor/mcp.json` of a project, or `~/.cursor/mcp.json` for all of them. Other agents have a file like it.",
             text=json.dumps(servers, indent=2),
         ),
-        Way(
+        SetupSnippet(
             name="An agent with a shell",
             word="agent",
             about="Into `AGENTS.md` or `CLAUDE.md` of a project, for agents that know no MCP; start them from that shell.",

@@ -13,7 +13,7 @@ from ..protocol.cubes import CubeStatus, CubeVote
 from ..protocol.errors import InvalidRequest
 from ..protocol.line import CubeKind
 from . import parameters as given
-from .browser_session import Page, Visit
+from .browser_session import BrowserRequest, Page
 from .parameters import link_to
 
 HERE = "/console/cubes"
@@ -21,7 +21,7 @@ KINDS: tuple[CubeKind, ...] = get_args(CubeKind)
 STANDINGS: tuple[CubeStatus, ...] = ("trusted", "published", "private", "retired")
 
 
-def show(visit: Visit) -> Response:
+def show(visit: BrowserRequest) -> Response:
     """Lessons by where they stand; one with `cube_id`."""
     asked, context, caller = visit.request.query_params, visit.context, visit.caller()
     if cube_id := given.ident(asked, "cube_id"):
@@ -65,8 +65,10 @@ def _one_of(word: str, words: tuple[Any, ...]) -> str:
     return word
 
 
-def _one(visit: Visit, cube_id: str, *, status: int = 200, error: str | None = None) -> Response:
-    whole = board.whole(visit.context, visit.caller(), cube_id)
+def _one(
+    visit: BrowserRequest, cube_id: str, *, status: int = 200, error: str | None = None
+) -> Response:
+    whole = board.cube_detail(visit.context, visit.caller(), cube_id)
     bar = _bar(whole.card)
     return visit.page(
         "cube.html",
@@ -90,7 +92,7 @@ def _bar(card: Card) -> tuple[float, float, float]:
     )
 
 
-def rate(visit: Visit) -> Response:
+def rate_cube(visit: BrowserRequest) -> Response:
     """Vote on a lesson."""
     form, caller = visit.form, visit.caller()
     cube_id = given.ident(form, "cube_id")
@@ -110,4 +112,4 @@ def rate(visit: Visit) -> Response:
     )
 
 
-PAGES = {HERE: Page(get=show), f"{HERE}/vote": Page(post=rate)}
+PAGES = {HERE: Page(get=show), f"{HERE}/vote": Page(post=rate_cube)}

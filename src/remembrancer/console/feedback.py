@@ -6,23 +6,23 @@ from typing import get_args
 
 from starlette.responses import Response
 
-from ..feedback import give_feedback, listed, own
+from ..feedback import list_feedback, own_feedback, submit_feedback
 from ..http.rate_limiter import RateExceeded
 from ..protocol.feedback import Feedback, FeedbackQuery, FeedbackType
-from .browser_session import Page, Visit
-from .forms import number, sought, typed
+from .browser_session import BrowserRequest, Page
+from .forms import number, parse_filters, parse_form
 
 PATH = "/console/feedback"
 TYPES = get_args(FeedbackType)
 _LISTED = 25
 
 
-def show(visit: Visit) -> Response:
+def show(visit: BrowserRequest) -> Response:
     """A page of feedback, newest first."""
     return _page(visit, {}, {})
 
 
-def give(visit: Visit) -> Response:
+def submit(visit: BrowserRequest) -> Response:
     """Report something."""
     visit.session()
     form = {
@@ -30,7 +30,7 @@ def give(visit: Visit) -> Response:
         for name in ("type", "title", "description", "severity")
     }
     severity = number(form["severity"]) if form["severity"].strip() else None
-    asked = typed(Feedback, {**form, "severity": severity})
+    asked = parse_form(Feedback, {**form, "severity": severity})
     if isinstance(asked, dict):
         return _page(visit, form, asked, status=422)
     caller = visit.caller()
@@ -41,17 +41,19 @@ def give(visit: Visit) -> Response:
         answer = _page(visit, form, {"type": said}, status=429)
         answer.headers["Retry-After"] = str(error.allowance.wait_s)
         return answer
-    give_feedback(visit.context, caller, asked)
+    submit_feedback(visit.context, caller, asked)
     return visit.go(PATH, told="Kept. The owner reads it here.")
 
 
-def _page(visit: Visit, form: dict[str, str], wrong: dict[str, str], status: int = 200) -> Response:
+def _page(
+    visit: BrowserRequest, form: dict[str, str], wrong: dict[str, str], status: int = 200
+) -> Response:
     params, caller = visit.request.query_params, visit.caller()
-    query, _ = sought(
+    query, _ = parse_filters(
         FeedbackQuery,
         {"type": params.get("type"), "before": params.get("before"), "limit": _LISTED},
     )
-    found = (listed if caller.is_owner else own)(visit.context, caller, query)
+    found = (list_feedback if caller.is_owner else own_feedback)(visit.context, caller, query)
     values = {
         "found": found,
         "types": TYPES,
@@ -63,4 +65,4 @@ def _page(visit: Visit, form: dict[str, str], wrong: dict[str, str], status: int
     return visit.page("feedback.html", status=status, **values)
 
 
-PAGES = {PATH: Page(get=show), f"{PATH}/give": Page(post=give)}
+PAGES = {PATH: Page(get=show), f"{PATH}/give": Page(post=submit)}

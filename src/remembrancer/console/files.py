@@ -8,19 +8,19 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from ..files.files import FileUnknown, erase_file, find_file
-from ..files.listing import files_of, picture_size, rooms
-from ..http.downloads import sent
+from ..files.listing import list_files, picture_size, quota_usage
+from ..http.downloads import file_response
 from ..protocol import limits
 from ..protocol.errors import Forbidden
 from ..store import Row
-from .browser_session import Page, Visit
+from .browser_session import BrowserRequest, Page
 
 PATH = "/console/files"
 SHOWN_BYTES_MAX = 8 << 20  # of a picture that is shown in a page
 _SITES = {"same-origin", "none"}  # from a page of ours, or typed
 
 
-class NotFromHere(Forbidden):
+class ForeignRequest(Forbidden):
     """This file was asked for by a page of another site. Open it from the files of your account."""
 
 
@@ -28,12 +28,12 @@ class NoPicture(FileUnknown):
     """This file is not a picture that is shown; download it."""
 
 
-def show(visit: Visit) -> Response:
+def show(visit: BrowserRequest) -> Response:
     """The files, newest first."""
     before = visit.request.query_params.get("before") or None
     caller = visit.caller()
-    page = files_of(visit.context, caller, before)
-    others = rooms(visit.context, caller) if caller.is_owner else []
+    page = list_files(visit.context, caller, before)
+    others = quota_usage(visit.context, caller) if caller.is_owner else []
     pictures = {
         one.filename for one in page.files if one.ext == "png" and one.size_bytes <= SHOWN_BYTES_MAX
     }
@@ -42,14 +42,14 @@ def show(visit: Visit) -> Response:
     )
 
 
-def download(visit: Visit) -> Response:
+def download(visit: BrowserRequest) -> Response:
     """A file as an attachment, just as `/download/` sends it, for the cookie of this origin's own
     pages.
     """
-    return sent(visit.context, visit.request, _file(visit))
+    return file_response(visit.context, visit.request, _file(visit))
 
 
-def picture(visit: Visit) -> Response:
+def picture(visit: BrowserRequest) -> Response:
     """A PNG, to be shown by an `<img>`: no other type is ever sent but as an attachment."""
     row = _file(visit)
     if (
@@ -58,20 +58,20 @@ def picture(visit: Visit) -> Response:
         or picture_size(visit.context, row) is None
     ):
         raise NoPicture
-    return sent(visit.context, visit.request, row, is_shown=True)
+    return file_response(visit.context, visit.request, row, is_shown=True)
 
 
-def erase(visit: Visit) -> Response:
+def erase(visit: BrowserRequest) -> Response:
     """Erase a file for good."""
     filename = _name(visit.form.get("filename", ""))
     erase_file(visit.context, visit.caller(), filename)
     return visit.go(PATH, told=f"Erased: {filename}")
 
 
-def _file(visit: Visit) -> Row:
+def _file(visit: BrowserRequest) -> Row:
     # the cookie is SameSite=Strict already; this holds also where a browser would not keep to that
     if visit.request.headers.get("sec-fetch-site", "none") not in _SITES:
-        raise NotFromHere
+        raise ForeignRequest
     return find_file(
         visit.context, _name(visit.request.query_params.get("filename", "")), visit.caller()
     )

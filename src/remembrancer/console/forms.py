@@ -30,7 +30,7 @@ def number(text: str) -> int | str:
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 18 else text
 
 
-def typed(model: type[M], values: Mapping[str, Any]) -> M | dict[str, str]:
+def parse_form(model: type[M], values: Mapping[str, Any]) -> M | dict[str, str]:
     """The request that the fields make; else what is wrong, by the name of the field."""
     try:
         return model.model_validate(dict(values))
@@ -50,9 +50,11 @@ def _told(fault: ErrorDetails) -> str:
     return f"{said[:1].upper()}{said[1:]}."
 
 
-def sought(model: type[M], values: Mapping[str, Any]) -> tuple[M, dict[str, str]]:
+def parse_filters(model: type[M], values: Mapping[str, Any]) -> tuple[M, dict[str, str]]:
     """What the fields of a search ask for, those left empty left out; where they cannot be read,
     all there is, and what is wrong.
     """
-    found = typed(model, {name: value for name, value in values.items() if value not in ("", None)})
+    found = parse_form(
+        model, {name: value for name, value in values.items() if value not in ("", None)}
+    )
     return (model(), found) if isinstance(found, dict) else (found, {})

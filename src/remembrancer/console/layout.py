@@ -14,7 +14,7 @@ _WITHIN = re.compile(r"/(?:console|profile)(?:/[a-z-]+)*(?:\?[!-~]{0,2000})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class MenuSection:
     """One entry of the navigation."""
 
     path: str
@@ -24,27 +24,27 @@ class Section:
 
 
 SECTIONS = (
-    Section("/console", "Overview", ""),
-    Section("/console/memory", "Memory", "Kept"),
-    Section("/console/sessions", "Sessions", "Kept"),
-    Section("/console/map", "Map", "Kept"),
-    Section("/console/cubes", "Cubes", "Kept"),
-    Section("/console/files", "Files", "Kept"),
-    Section("/console/sandbox", "Sandbox", "Done"),
-    Section("/console/permissions", "Permissions", "Done", owner_only=True),
-    Section("/console/audit", "Audit trail", "Done", owner_only=True),
-    Section("/console/usage", "Usage", "Service"),
-    Section("/console/feedback", "Feedback", "Service"),
-    Section("/profile", "Keys and profile", "You"),
+    MenuSection("/console", "Overview", ""),
+    MenuSection("/console/memory", "Memory", "Kept"),
+    MenuSection("/console/sessions", "Sessions", "Kept"),
+    MenuSection("/console/map", "Map", "Kept"),
+    MenuSection("/console/cubes", "Cubes", "Kept"),
+    MenuSection("/console/files", "Files", "Kept"),
+    MenuSection("/console/sandbox", "Sandbox", "Done"),
+    MenuSection("/console/permissions", "Permissions", "Done", owner_only=True),
+    MenuSection("/console/audit", "Audit trail", "Done", owner_only=True),
+    MenuSection("/console/usage", "Usage", "Service"),
+    MenuSection("/console/feedback", "Feedback", "Service"),
+    MenuSection("/profile", "Keys and profile", "You"),
 )
 
 
-def sections(there: Container[str], *, is_owner: bool) -> dict[str, list[Section]]:
+def sections(there: Container[str], *, is_owner: bool) -> dict[str, list[MenuSection]]:
     """The navigation by its groups:
 
     of the pages that are there, those that this reader may open.
     """
-    groups: dict[str, list[Section]] = {}
+    groups: dict[str, list[MenuSection]] = {}
     for section in SECTIONS:
         if section.path in there and (is_owner or not section.owner_only):
             groups.setdefault(section.group, []).append(section)
@@ -61,7 +61,7 @@ def section_of(path: str) -> str:
     return max(below, key=len, default="") if path != "/console" else path
 
 
-def within(address: str, otherwise: str) -> str:
+def section_context(address: str, otherwise: str) -> str:
     """`address` when it is one of a page of ours, else `otherwise`:
 
     nobody is sent on to another origin.
@@ -71,7 +71,7 @@ def within(address: str, otherwise: str) -> str:
 
 def sign_in_for(path: str, query: str) -> str:
     """The address of the sign-in that leads back to a page."""
-    back = within(f"{path}?{query}" if query else path, "")
+    back = section_context(f"{path}?{query}" if query else path, "")
     return (
         f"/console/sign-in?next={quote(back, safe='/')}"
         if back and back != "/console"

@@ -11,21 +11,21 @@ from typing import Any
 from starlette.responses import Response
 
 from ..agent.summarize import make_map
-from ..http.endpoint import Where
-from ..memory.facts import facts_of
+from ..http.endpoint import ThreadPool
+from ..memory.facts import list_facts
 from ..memory.rules import L2_SUMMARIES
 from ..memory.summaries.maps import MapUnknown, map_history, map_version
 from ..memory.summaries.start_pack import start_pack
 from ..protocol.summaries import MapQuery, MapRequest, MapVersion, StartQuery
 from . import parameters as given
-from .browser_session import Page, Visit
+from .browser_session import BrowserRequest, Page
 from .parameters import link_to
-from .text_diff import differences
+from .text_diff import diff_lines
 
 HERE = "/console/map"
 
 
-def show(visit: Visit) -> Response:
+def show(visit: BrowserRequest) -> Response:
     """The newest map, or `version` of it; with `against`, what changed since that one; and the
     critical facts.
     """
@@ -38,13 +38,13 @@ def show(visit: Visit) -> Response:
         _map(visit, users.chosen, version),
         _map(visit, users.chosen, against) if against else None,
     )
-    facts = facts_of(context, caller, users.chosen, below=given.number(asked, "facts_below"))
+    facts = list_facts(context, caller, users.chosen, below=given.number(asked, "facts_below"))
     values: dict[str, Any] = {
         "facts": facts.facts,
         "older_facts": link_to(HERE, user_id=users.chosen, facts_below=facts.next)
         if facts.next
         else None,
-        "changes": differences(other.map_text, shown.map_text) if shown and other else None,
+        "changes": diff_lines(other.map_text, shown.map_text) if shown and other else None,
         "pack": start_pack(
             context,
             caller,
@@ -58,7 +58,7 @@ def show(visit: Visit) -> Response:
     )
 
 
-def _map(visit: Visit, user_id: str, version: int | None) -> MapVersion | None:
+def _map(visit: BrowserRequest, user_id: str, version: int | None) -> MapVersion | None:
     try:
         return map_version(
             visit.context,
@@ -71,7 +71,7 @@ def _map(visit: Visit, user_id: str, version: int | None) -> MapVersion | None:
         raise
 
 
-def make(visit: Visit) -> Response:
+def rebuild_map(visit: BrowserRequest) -> Response:
     """Make the map anew of the stored L1s."""
     user_id = given.users(visit.context, visit.caller(), visit.form).chosen
     made = make_map(visit.context, visit.caller(), given.message(MapRequest, {"user_id": user_id}))
@@ -86,4 +86,4 @@ def make(visit: Visit) -> Response:
     )
 
 
-PAGES = {HERE: Page(get=show), f"{HERE}/make": Page(post=make, where=Where.TALK)}
+PAGES = {HERE: Page(get=show), f"{HERE}/make": Page(post=rebuild_map, where=ThreadPool.TALK)}

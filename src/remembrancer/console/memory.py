@@ -12,7 +12,7 @@ from typing import Any
 from starlette.responses import Response
 
 from ..agent.second_look import second_look
-from ..http.endpoint import Where
+from ..http.endpoint import ThreadPool
 from ..memory.history import browse
 from ..memory.history.forget import NotConfirmed, erase_event, forget
 from ..memory.recall.explain import explain
@@ -23,7 +23,7 @@ from ..protocol.forget import Forget
 from ..protocol.memory import MemoryQuery
 from ..protocol.second_look import SecondLook
 from . import parameters as given
-from .browser_session import Page, Visit
+from .browser_session import BrowserRequest, Page
 from .parameters import link_to
 
 HERE = "/console/memory"
@@ -40,7 +40,7 @@ _SAID = {
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ScoreScale:
     """How long the bars of all hits are: as far below zero, and above it, as any of them goes."""
 
     below: float
@@ -63,7 +63,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
+class ReasonBar:
     """One line of why a hit stands where it does. `left` and `width` are of its bar."""
 
     signal: str
@@ -75,18 +75,18 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class HitView:
     """A hit as the page tells it: its sides in pieces of which some are marked, and its reasons."""
 
     hit: ExplainedHit
     query: list[tuple[str, bool]]
     response: list[tuple[str, bool]]
-    reasons: list[Reason]
+    reasons: list[ReasonBar]
     noticed: list[str]
     zero: float  # where its bars begin
 
 
-def show(visit: Visit) -> Response:
+def show(visit: BrowserRequest) -> Response:
     """Search, or the newest turns; one turn with `event_id`."""
     asked = visit.request.query_params
     if event_id := given.ident(asked, "event_id"):
@@ -96,8 +96,8 @@ def show(visit: Visit) -> Response:
     fields = {
         "query": given.text(asked, "query", limits.QUERY_CHARACTERS_MAX),
         "focus": given.text(asked, "focus", limits.FOCUS_WORD_CHARACTERS_MAX),
-        "after": given.day(asked, "after"),
-        "before": given.day(asked, "before"),
+        "after": given.parse_day(asked, "after"),
+        "before": given.parse_day(asked, "before"),
         "top_k": given.number(asked, "top_k") or FOUND_MAX[1],
         "noticed": "yes" if asked.get("noticed") == "yes" else "",
     }
@@ -109,10 +109,12 @@ def show(visit: Visit) -> Response:
     values |= {"users": users, "fields": fields, "counts": FOUND_MAX, "swapped": visit.is_swap}
     if visit.is_swap:
         return visit.fragment("_found.html", **values)
-    return visit.page("memory.html", **values, kept=browse.kept_of(context, caller, users.chosen))
+    return visit.page(
+        "memory.html", **values, kept=browse.user_counts(context, caller, users.chosen)
+    )
 
 
-def _found(visit: Visit, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def _found(visit: BrowserRequest, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     focus = [one.strip() for one in fields["focus"].split(",") if one.strip()]
     values = {name: fields[name] for name in ("after", "before", "top_k")}
     query = given.message(
@@ -129,13 +131,13 @@ def _found(visit: Visit, user_id: str, fields: Mapping[str, Any]) -> dict[str, A
     }
 
 
-def _newest(visit: Visit, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+def _newest(visit: BrowserRequest, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     behind = given.place(visit.request.query_params, "behind")
     if fields["noticed"]:
-        page = browse.noticed(visit.context, visit.caller(), user_id, behind=behind)
+        page = browse.list_flagged(visit.context, visit.caller(), user_id, behind=behind)
     else:
         after, before = (given.milliseconds(fields[name]) for name in ("after", "before"))
-        page = browse.newest(
+        page = browse.newest_events(
             visit.context, visit.caller(), user_id, after_ms=after, before_ms=before, behind=behind
         )
     days = {
@@ -149,19 +151,19 @@ def _newest(visit: Visit, user_id: str, fields: Mapping[str, Any]) -> dict[str, 
     return {"found": None, "events": page.events, "more": more, "is_first": behind is None}
 
 
-def _told(found: Explanation) -> Iterator[Told]:
+def _told(found: Explanation) -> Iterator[HitView]:
     reasons = [list(_reasons(hit)) for hit in found.hits]
     added = [adds for lines in reasons for *_, adds in lines]
-    scale = Scale(-min(added, default=0.0), max(added, default=0.0))
+    scale = ScoreScale(-min(added, default=0.0), max(added, default=0.0))
     for hit, lines in zip(found.hits, reasons, strict=True):
-        yield Told(
+        yield HitView(
             hit=hit,
             query=list(pieces(hit.query, [mark for mark in hit.marks if mark.side == "query"])),
             response=list(
                 pieces(hit.response, [mark for mark in hit.marks if mark.side == "response"])
             ),
             reasons=[
-                Reason(signal, said, rank, adds, *scale.bar(adds))
+                ReasonBar(signal, said, rank, adds, *scale.bar(adds))
                 for signal, said, rank, adds in lines
             ],
             noticed=[one.signal for one in hit.why if one.signal in ("instruction_like", "secret")],
@@ -207,8 +209,8 @@ def pieces(text: str, marks: Sequence[Mark]) -> Iterator[tuple[str, bool]]:
         yield text[at:], False
 
 
-def _turn(visit: Visit, event_id: str) -> Response:
-    found = browse.around(visit.context, visit.caller(), event_id)
+def _turn(visit: BrowserRequest, event_id: str) -> Response:
+    found = browse.event_context(visit.context, visit.caller(), event_id)
     looked, refused = None, None
     if visit.request.query_params.get("look") == "again":
         try:
@@ -222,7 +224,7 @@ def _turn(visit: Visit, event_id: str) -> Response:
     return visit.page("turn.html", found=found, looked=looked, refused=refused)
 
 
-def ask_to_forget(visit: Visit) -> Response:
+def confirm_forget(visit: BrowserRequest) -> Response:
     """What would be erased, counted by a run that erases nothing; with `sure`, it is erased."""
     form, caller = visit.form, visit.caller()
     sure = form.get("sure") == "yes"
@@ -243,7 +245,7 @@ def ask_to_forget(visit: Visit) -> Response:
         )
         return visit.page("forget.html", counts=counts, fields=fields, **values)
     users = given.users(visit.context, caller, form)
-    days = {name: given.day(form, name) for name in ("after", "before")}
+    days = {name: given.parse_day(form, name) for name in ("after", "before")}
     session_id = given.ident(form, "session_id") or None
     asked = given.message(
         Forget, {"user_id": users.chosen, "session_id": session_id, **days, "dry_run": True}
@@ -300,6 +302,6 @@ def _erased(counts: Mapping[str, int]) -> str:
 
 
 PAGES = {
-    HERE: Page(get=show, where=Where.SEARCH),
-    f"{HERE}/forget": Page(post=ask_to_forget),
+    HERE: Page(get=show, where=ThreadPool.SEARCH),
+    f"{HERE}/forget": Page(post=confirm_forget),
 }

@@ -19,7 +19,7 @@ from ..protocol.compliance import ComplianceQuery
 from ..protocol.errors import InvalidRequest
 from . import layout as frame
 from . import step_up
-from .browser_session import Page, Visit
+from .browser_session import BrowserRequest, Page
 from .sign_in import HOME, link
 
 _KEPT = (
@@ -48,7 +48,7 @@ COMPLIANCE_DAYS = 7  # of the card
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ComponentHealth:
     """One part of the service, and how it is doing."""
 
     name: str
@@ -56,11 +56,13 @@ class Part:
     said: str
 
 
-def show(visit: Visit, *, invitation: str | None = None, error: str | None = None) -> Response:
+def show(
+    visit: BrowserRequest, *, invitation: str | None = None, error: str | None = None
+) -> Response:
     """What there is at a glance."""
     who, caller = visit.entered(), visit.caller()
-    own = status.kept(visit.context, caller)
-    service = status.kept(visit.context, None) if who.is_owner else None
+    own = status.store_counts(visit.context, caller)
+    service = status.store_counts(visit.context, None) if who.is_owner else None
     rows = [
         (name, getattr(own, field), getattr(service, field) if service else None, path)
         for field, name, path in _KEPT
@@ -70,7 +72,7 @@ def show(visit: Visit, *, invitation: str | None = None, error: str | None = Non
     values = {
         "rows": rows,
         "steps": steps,
-        "parts": parts(visit),
+        "parts": component_health(visit),
         "version": __version__,
         "base": visit.base,
         "kept_to": kept_to,
@@ -81,7 +83,7 @@ def show(visit: Visit, *, invitation: str | None = None, error: str | None = Non
     )
 
 
-def parts(visit: Visit) -> list[Part]:
+def component_health(visit: BrowserRequest) -> list[ComponentHealth]:
     """How store, embedder, models and sandbox are doing, tried now."""
     found = status.readiness(visit.context)
     waiting = found.embedding.pending if found.embedding else 0
@@ -93,18 +95,20 @@ def parts(visit: Visit) -> list[Part]:
     slots = [slot.replace("_", " ") for slot in SLOTS if visit.context.models.has(slot)]
     confined = visit.door.sandbox.state
     return [
-        Part(
+        ComponentHealth(
             name="Store",
             state=_state(found.store),
             said="reads and writes" if found.store == "ok" else found.store,
         ),
-        Part(
+        ComponentHealth(
             name="Embedder",
             state=_state(found.embedder, waiting),
             said=by if found.embedder == "ok" else found.embedder,
         ),
-        Part(name="Models", state="good" if slots else "idle", said=", ".join(slots) or _NO_MODELS),
-        Part(
+        ComponentHealth(
+            name="Models", state="good" if slots else "idle", said=", ".join(slots) or _NO_MODELS
+        ),
+        ComponentHealth(
             name="Sandbox",
             state=_SANDBOX.get(confined, ("good", ""))[0],
             said=_SANDBOX.get(confined, ("", confined))[1],
@@ -116,7 +120,7 @@ def _state(said: str, waiting: int = 0) -> str:
     return "bad" if said != "ok" else "warm" if waiting else "good"
 
 
-def make_invitation(visit: Visit) -> Response:
+def make_invitation(visit: BrowserRequest) -> Response:
     """A link for somebody; the owner only. It is shown once."""
     if not visit.session().is_owner:
         raise NotOwner
@@ -129,9 +133,9 @@ def make_invitation(visit: Visit) -> Response:
     return show(visit, invitation=link(visit.base, token.reveal()))
 
 
-def set_theme(visit: Visit) -> Response:
+def set_theme(visit: BrowserRequest) -> Response:
     """Keep the theme in a cookie and go back to where the reader was."""
-    answer = visit.go(frame.within(visit.form.get("back", ""), HOME))
+    answer = visit.go(frame.section_context(visit.form.get("back", ""), HOME))
     visit.keep_theme(answer, visit.form.get("theme", ""))
     return answer
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from ..accounts import default_user_id
 from ..context import Caller, Context
 from ..memory.history import browse
-from ..memory.history.browse import Place
+from ..memory.history.browse import PageCursor
 from ..protocol.errors import InvalidRequest
 from ..protocol.limits import ID_CHARACTERS_MAX
 
@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Users:
+class UserChoice:
     """Whose memory a page shows, and whose it could."""
 
     chosen: str
@@ -60,17 +60,17 @@ def ident(given: Mapping[str, str], name: str) -> str:
     return text(given, name, ID_CHARACTERS_MAX)
 
 
-def users(context: Context, caller: Caller, given: Mapping[str, str]) -> Users:
+def users(context: Context, caller: Caller, given: Mapping[str, str]) -> UserChoice:
     """The user that `user_id` names, else the account's own, and the others of the account.
 
     Raises InvalidRequest.
     """
     chosen = ident(given, "user_id") or default_user_id(caller)
-    names = browse.users(context, caller)
-    return Users(chosen, sorted({chosen, *names}))
+    names = browse.list_users(context, caller)
+    return UserChoice(chosen, sorted({chosen, *names}))
 
 
-def day(given: Mapping[str, str], name: str) -> datetime | None:
+def parse_day(given: Mapping[str, str], name: str) -> datetime | None:
     """The beginning of a day, in UTC; None when it is not there. Raises InvalidRequest."""
     found = text(given, name, 40)
     if not found:
@@ -89,7 +89,7 @@ def milliseconds(moment: datetime | None) -> int | None:
     return None if moment is None else round(moment.timestamp() * 1000)
 
 
-def place(given: Mapping[str, str], name: str) -> Place | None:
+def place(given: Mapping[str, str], name: str) -> PageCursor | None:
     """A place in a list, as `link_to` writes it; None when it is not there.
 
     Raises InvalidRequest.
@@ -100,7 +100,7 @@ def place(given: Mapping[str, str], name: str) -> Place | None:
     match = _PLACE.fullmatch(found)
     if match is None:
         raise InvalidRequest(f"{name} is no place in a list. Open the list from its beginning.")
-    return Place(int(match[1]), int(match[2]))
+    return PageCursor(int(match[1]), int(match[2]))
 
 
 def number(given: Mapping[str, str], name: str, *, least: int = 1) -> int | None:
@@ -128,7 +128,7 @@ def link_to(path: str, **values: object) -> str:
     written as `place` reads them.
     """
     told = {
-        name: f"{value.ms}.{value.id}" if isinstance(value, Place) else value
+        name: f"{value.ms}.{value.id}" if isinstance(value, PageCursor) else value
         for name, value in values.items()
         if value not in (None, "")
     }

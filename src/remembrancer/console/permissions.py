@@ -6,21 +6,21 @@ from typing import Any
 
 from starlette.responses import Response
 
-from ..permissions.grants import grant, live, revoke
+from ..permissions.grants import grant, list_grants, revoke
 from ..permissions.rules import examples, reach
 from ..protocol import limits
 from ..protocol.paths import normal_scope
 from ..protocol.permissions import ACTIONS, GrantRequest, GrantRevocation, GrantsQuery
 from . import step_up
-from .browser_session import Page, Visit
-from .forms import number, sought, typed
+from .browser_session import BrowserRequest, Page
+from .forms import number, parse_filters, parse_form
 
 PATH = "/console/permissions"
 _LISTED = 50
 _NOTHING_TYPED = {"scope": "", "agent": "", "ttl_minutes": "30", "action_read": "on"}
 
 
-def show(visit: Visit) -> Response:
+def show(visit: BrowserRequest) -> Response:
     """The grants in force, and the form for one more; for a script, what the scope that is being
     typed covers.
     """
@@ -30,7 +30,7 @@ def show(visit: Visit) -> Response:
     return _page(visit, _NOTHING_TYPED)
 
 
-def give(visit: Visit) -> Response:
+def grant_permission(visit: BrowserRequest) -> Response:
     """Grant what was typed; or say what it would cover, when only that is asked."""
     form = visit.form
     actions = [action for action in ACTIONS if f"action_{action}" in form]
@@ -39,7 +39,7 @@ def give(visit: Visit) -> Response:
         "agent": form.get("agent", "").strip(),
         "actions": actions,
     }
-    asked = typed(GrantRequest, {**values, "ttl_minutes": number(form.get("ttl_minutes", ""))})
+    asked = parse_form(GrantRequest, {**values, "ttl_minutes": number(form.get("ttl_minutes", ""))})
     wrong = asked if isinstance(asked, dict) else {}
     if form.get("do") == "look":
         return _page(
@@ -57,12 +57,12 @@ def give(visit: Visit) -> Response:
     )
 
 
-def take_back(visit: Visit) -> Response:
+def revoke_permission(visit: BrowserRequest) -> Response:
     """Revoke a grant."""
     grant_id = visit.form.get("grant_id", "")
     if refused := step_up.refusal(visit):
         return _page(visit, _NOTHING_TYPED, status=422, unrevoked={grant_id: refused})
-    asked = typed(GrantRevocation, {"grant_id": grant_id})
+    asked = parse_form(GrantRevocation, {"grant_id": grant_id})
     if isinstance(asked, dict):
         return _page(
             visit,
@@ -75,20 +75,20 @@ def take_back(visit: Visit) -> Response:
 
 
 def _page(
-    visit: Visit,
+    visit: BrowserRequest,
     form: dict[str, str],
     *,
     status: int = 200,
     wrong: dict[str, str] | None = None,
     unrevoked: dict[str, str] | None = None,
 ) -> Response:
-    query, _ = sought(
+    query, _ = parse_filters(
         GrantsQuery, {"before": visit.request.query_params.get("before"), "limit": _LISTED}
     )
     return visit.page(
         "permissions.html",
         status=status,
-        found=live(visit.context, visit.caller(), query),
+        found=list_grants(visit.context, visit.caller(), query),
         is_first=query.before is None,
         form=form,
         wrong=wrong or {},
@@ -118,6 +118,6 @@ def _listed(words: list[Any]) -> str:
 
 PAGES = {
     PATH: Page(get=show, owner_only=True),
-    f"{PATH}/grant": Page(post=give, owner_only=True),
-    f"{PATH}/revoke": Page(post=take_back, owner_only=True),
+    f"{PATH}/grant": Page(post=grant_permission, owner_only=True),
+    f"{PATH}/revoke": Page(post=revoke_permission, owner_only=True),
 }

@@ -22,8 +22,8 @@ from ..protocol import limits
 from ..protocol.errors import InvalidRequest, NotFound
 from ..protocol.prompts import PromptQuery, PromptWrite
 from . import step_up
-from .browser_session import Page, Visit
-from .client_setup import set_up
+from .browser_session import BrowserRequest, Page
+from .client_setup import setup_snippets
 from .sign_in import begin
 
 PATH = "/profile"
@@ -55,12 +55,12 @@ class Refusal:
     retry_after_s: int | None = None
 
 
-def show(visit: Visit) -> Response:
+def show(visit: BrowserRequest) -> Response:
     """The whole page."""
     return _page(visit)
 
 
-def make_key(visit: Visit) -> Response:
+def make_key(visit: BrowserRequest) -> Response:
     """A new key, shown this once."""
     caller, form = visit.caller(), visit.form
     lasts = form.get("lasts", "")
@@ -86,17 +86,17 @@ def make_key(visit: Visit) -> Response:
     return _page(visit, made=made)
 
 
-def revoke_key(visit: Visit) -> Response:
+def revoke_key(visit: BrowserRequest) -> Response:
     """From the next request on the key is refused."""
     if not keys.revoke_own(visit.context, visit.caller(), _key_id(visit)):
         raise KeyUnknown
     return visit.go(PATH, told="The key is revoked: from now on every request with it is refused.")
 
 
-def relabel_key(visit: Visit) -> Response:
+def relabel_key(visit: BrowserRequest) -> Response:
     """Another label, to tell keys apart by."""
     try:
-        found = keys.relabel_own(
+        found = keys.rename_own(
             visit.context, visit.caller(), _key_id(visit), visit.form.get("label", "")
         )
     except InvalidRequest as error:
@@ -106,7 +106,7 @@ def relabel_key(visit: Visit) -> Response:
     return visit.go(PATH, told="The label is changed.")
 
 
-def write_prompt(visit: Visit) -> Response:
+def write_prompt(visit: BrowserRequest) -> Response:
     """Set what a user adds to the agent prompt."""
     # a browser sends the end of a line as two characters; the prompt holds it as it was typed
     typed = visit.form | {"prompt": visit.form.get("prompt", "").replace("\r\n", "\n")}
@@ -128,7 +128,7 @@ def write_prompt(visit: Visit) -> Response:
     return visit.go(f"{PATH}?{urlencode({'user_id': kept.user_id})}#prompt", told=told)
 
 
-def change_password(visit: Visit) -> Response:
+def change_password(visit: BrowserRequest) -> Response:
     """A new password for who knows the old one.
 
     This browser stays signed in, in a new session; all others are out.
@@ -162,7 +162,9 @@ def change_password(visit: Visit) -> Response:
     )
 
 
-def _page(visit: Visit, refusal: Refusal | None = None, made: NewKey | None = None) -> Response:
+def _page(
+    visit: BrowserRequest, refusal: Refusal | None = None, made: NewKey | None = None
+) -> Response:
     who, caller, now_ms = visit.entered(), visit.caller(), visit.context.clock()
     asked = (
         visit.form.get("user_id")
@@ -173,7 +175,7 @@ def _page(visit: Visit, refusal: Refusal | None = None, made: NewKey | None = No
         asked = parse_query(PromptQuery, visit.request.scope["query_string"]).user_id
     known = [
         (key, key.state(now_ms))
-        for key in reversed(keys.listed(visit.context, caller.account_name))
+        for key in reversed(keys.list_keys(visit.context, caller.account_name))
     ]
     ended = [one for one in known if one[1] != "good"]
     answer = visit.page(
@@ -184,9 +186,11 @@ def _page(visit: Visit, refusal: Refusal | None = None, made: NewKey | None = No
         ended_more=max(len(ended) - ENDED_SHOWN, 0),
         lasting=LASTING,
         made=made,
-        ways=set_up(visit.base, default_user_id(caller), made.key.reveal() if made else None),
+        ways=setup_snippets(
+            visit.base, default_user_id(caller), made.key.reveal() if made else None
+        ),
         prompt=_prompt(visit, refusal, asked or default_user_id(caller)),
-        browsers=sessions.browsers(visit.context, who, visit.token),
+        browsers=sessions.list_browsers(visit.context, who, visit.token),
         least=limits.PASSWORD_CHARACTERS_MIN,
         refusal=refusal,
     )
@@ -195,7 +199,7 @@ def _page(visit: Visit, refusal: Refusal | None = None, made: NewKey | None = No
     return answer
 
 
-def _prompt(visit: Visit, refusal: Refusal | None, user_id: str) -> dict[str, str | None]:
+def _prompt(visit: BrowserRequest, refusal: Refusal | None, user_id: str) -> dict[str, str | None]:
     if refusal and refusal.form == "prompt":
         return {
             "user_id": refusal.typed.get("user_id", ""),
@@ -212,7 +216,7 @@ def _prompt(visit: Visit, refusal: Refusal | None, user_id: str) -> dict[str, st
     }
 
 
-def _key_id(visit: Visit) -> int:
+def _key_id(visit: BrowserRequest) -> int:
     given = visit.form.get("key_id", "")
     if not given.isascii() or not given.isdigit() or len(given) > 18:
         raise KeyUnknown

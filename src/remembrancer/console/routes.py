@@ -13,8 +13,8 @@ from starlette.routing import Route
 
 from ..accounts import NotOwner
 from ..http import assets, bodies, problems
-from ..http.dispatch import Door
-from ..http.rate_limiter import Limiter
+from ..http.dispatch import Dispatcher
+from ..http.rate_limiter import RateLimiter
 from ..protocol.errors import Problem
 from ..search import EmbedderUnavailable
 from ..store import StoreUnavailable
@@ -36,7 +36,7 @@ from . import (
 from . import (
     layout as frame,
 )
-from .browser_session import Page, SignInFirst, Visit, check_is_ours, read_form
+from .browser_session import BrowserRequest, Page, SignInFirst, check_is_ours, read_form
 
 PAGES: dict[str, Page] = {
     **overview.PAGES,
@@ -55,9 +55,9 @@ PAGES: dict[str, Page] = {
 }
 
 
-def routes(door: Door) -> list[Route]:
+def routes(door: Dispatcher) -> list[Route]:
     """The routes of all pages."""
-    limiter = Limiter(
+    limiter = RateLimiter(
         "sign_in", door.context.settings.rate_sign_in_per_minute, store=door.context.store
     )
     return [
@@ -66,10 +66,10 @@ def routes(door: Door) -> list[Route]:
     ]
 
 
-def _route(door: Door, limiter: Limiter, path: str, page: Page) -> Route:
+def _route(door: Dispatcher, limiter: RateLimiter, path: str, page: Page) -> Route:
     async def answer(request: Request) -> Response:
         request.scope["endpoint_path"] = path
-        visit = Visit(door=door, request=request, there=PAGES)
+        visit = BrowserRequest(door=door, request=request, there=PAGES)
         raw = b""
         try:
             if request.method == "POST":
@@ -83,7 +83,7 @@ def _route(door: Door, limiter: Limiter, path: str, page: Page) -> Route:
     return Route(path, answer, methods=page.methods, name=path)
 
 
-def _answer(visit: Visit, page: Page, raw: bytes, limiter: Limiter | None) -> Response:
+def _answer(visit: BrowserRequest, page: Page, raw: bytes, limiter: RateLimiter | None) -> Response:
     try:
         if visit.request.method == "POST":
             check_is_ours(visit)
@@ -102,15 +102,15 @@ def _answer(visit: Visit, page: Page, raw: bytes, limiter: Limiter | None) -> Re
         return _refused(visit, error)
 
 
-def _sign_in_first(visit: Visit) -> Response:
+def _sign_in_first(visit: BrowserRequest) -> Response:
     here = visit.request.url
     if visit.is_swap:  # the page around the part has to go, too
         return Response(status_code=204, headers={"HX-Redirect": frame.sign_in_for(here.path, "")})
     return visit.go(frame.sign_in_for(here.path, here.query))
 
 
-def _refused(visit: Visit, error: Exception) -> Response:
-    problem = problems.known(error)
+def _refused(visit: BrowserRequest, error: Exception) -> Response:
+    problem = problems.problem_for(error)
     if problem is None:
         raise error
     status, said = problem.status, {"title": problem.title, "detail": problem.detail}

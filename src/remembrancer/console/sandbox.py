@@ -13,16 +13,16 @@ from starlette.responses import Response
 
 from ..files.files import FileUnknown, find_file
 from ..files.listing import picture_size
-from ..http.endpoint import Where
+from ..http.endpoint import ThreadPool
 from ..http.rate_limiter import RateExceeded
 from ..memory.write.runs import execute
 from ..protocol import limits
 from ..protocol.errors import Problem
 from ..protocol.execution import Executed, Execution
 from ..sandbox.sandbox import SandboxBusy
-from .browser_session import Page, Visit
+from .browser_session import BrowserRequest, Page
 from .files import SHOWN_BYTES_MAX
-from .forms import typed
+from .forms import parse_form
 
 PATH = "/console/sandbox"
 _AS_IS = "run"  # this page's own mode: neither mended nor improved
@@ -82,19 +82,19 @@ class Picture:
     height: int
 
 
-def show(visit: Visit) -> Response:
+def show(visit: BrowserRequest) -> Response:
     """The playground, with an example in it when one is asked for."""
     _, code = EXAMPLES.get(visit.request.query_params.get("example", "print"), EXAMPLES["print"])
     return _page(visit, {"code": code, "mode": "fix"})
 
 
-def run(visit: Visit) -> Response:
+def run(visit: BrowserRequest) -> Response:
     """Run what was typed, and show how it went."""
     visit.session()
     form = {name: visit.form.get(name, "") for name in ("code", "mode", "session_id")}
     form["code"] = form["code"].replace("\r\n", "\n")  # as browsers send what was typed
     as_is = form["mode"] == _AS_IS
-    asked = typed(
+    asked = parse_form(
         Execution,
         {
             "code": form["code"],
@@ -120,7 +120,7 @@ def run(visit: Visit) -> Response:
 
 
 def _page(
-    visit: Visit,
+    visit: BrowserRequest,
     form: dict[str, str],
     *,
     status: int = 200,
@@ -186,7 +186,7 @@ def _changes(diff: str) -> list[tuple[str, str]]:
     return [(kinds.get(line[:1], "kept"), line) for line in lines]
 
 
-def _pictures(visit: Visit, done: Executed) -> list[Picture]:
+def _pictures(visit: BrowserRequest, done: Executed) -> list[Picture]:
     found = []
     for file in done.files:
         if not file.filename.endswith(".png") or file.size_bytes > SHOWN_BYTES_MAX:
@@ -206,5 +206,5 @@ def _pictures(visit: Visit, done: Executed) -> list[Picture]:
 
 PAGES = {
     PATH: Page(get=show),
-    f"{PATH}/run": Page(post=run, where=Where.RUN, form_bytes_max=limits.BODY_BYTES_MAX),
+    f"{PATH}/run": Page(post=run, where=ThreadPool.RUN, form_bytes_max=limits.BODY_BYTES_MAX),
 }

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from starlette.responses import Response
 
-from ..agent.compliance import of_session
+from ..agent.compliance import session_compliance
 from ..memory.history import sessions
 from ..memory.rules import L1_TURNS
 from . import parameters as given
-from .browser_session import Page, Visit
+from .browser_session import BrowserRequest, Page
 from .parameters import link_to
 
 HERE = "/console/sessions"
 
 
-def show(visit: Visit) -> Response:
+def show(visit: BrowserRequest) -> Response:
     """The sessions of a user, those with the newest turns first; one of them with `session_id`."""
     asked = visit.request.query_params
     users = given.users(visit.context, visit.caller(), asked)
     if session_id := given.ident(asked, "session_id"):
         return _one(visit, users.chosen, session_id)
-    page = sessions.listed(
+    page = sessions.list_sessions(
         visit.context, visit.caller(), users.chosen, behind=given.place(asked, "behind")
     )
     more = link_to(HERE, user_id=users.chosen, behind=page.next) if page.next else None
@@ -34,7 +34,7 @@ def show(visit: Visit) -> Response:
     )
 
 
-def _one(visit: Visit, user_id: str, session_id: str) -> Response:
+def _one(visit: BrowserRequest, user_id: str, session_id: str) -> Response:
     until = given.place(visit.request.query_params, "until")
     found = sessions.timeline(visit.context, visit.caller(), user_id, session_id, until=until)
     earlier = (
@@ -42,7 +42,7 @@ def _one(visit: Visit, user_id: str, session_id: str) -> Response:
         if found.earlier
         else None
     )
-    kept_to = of_session(visit.context, visit.caller(), user_id, session_id)
+    kept_to = session_compliance(visit.context, visit.caller(), user_id, session_id)
     return visit.page(
         "session.html",
         kept_to=kept_to,

@@ -7,11 +7,11 @@ from urllib.parse import quote
 from starlette.responses import Response
 
 from ..accounts import browser_sessions as sessions
-from ..accounts.invitations import accept, invited
+from ..accounts.invitations import accept, invitation_account
 from ..accounts.passwords import PasswordUnfit, SignInRefused, SignInTooOften, account_of
 from ..protocol import limits
 from . import layout as frame
-from .browser_session import Page, Visit
+from .browser_session import BrowserRequest, Page
 
 HOME, SIGN_IN, PASSWORD = "/console", "/console/sign-in", "/console/password"
 
@@ -21,17 +21,17 @@ def link(base: str, token: str) -> str:
     return f"{base}{PASSWORD}?token={quote(token)}"
 
 
-def show_sign_in(visit: Visit) -> Response:
+def show_sign_in(visit: BrowserRequest) -> Response:
     """The form for name and password."""
-    back = frame.within(visit.request.query_params.get("next", ""), HOME)
+    back = frame.section_context(visit.request.query_params.get("next", ""), HOME)
     return (
         visit.go(back) if visit.signed_in() else visit.page("sign_in.html", error=None, next=back)
     )
 
 
-def sign_in(visit: Visit) -> Response:
+def sign_in(visit: BrowserRequest) -> Response:
     """A new session for who knows the password; one that the browser had ends."""
-    back = frame.within(visit.form.get("next", ""), HOME)
+    back = frame.section_context(visit.form.get("next", ""), HOME)
     try:
         account_id = account_of(
             visit.context, visit.form.get("name", ""), visit.form.get("password", "")
@@ -45,22 +45,22 @@ def sign_in(visit: Visit) -> Response:
     return _begin(visit, account_id, back)
 
 
-def show_password(visit: Visit) -> Response:
+def show_password(visit: BrowserRequest) -> Response:
     """The form that a link leads to."""
     token = visit.request.query_params.get("token", "")
     return visit.page(
         "password.html",
-        name=invited(visit.context, token),
+        name=invitation_account(visit.context, token),
         token=token,
         least=limits.PASSWORD_CHARACTERS_MIN,
         error=None,
     )
 
 
-def set_password(visit: Visit) -> Response:
+def set_password(visit: BrowserRequest) -> Response:
     """Set the password, and sign in."""
     token, password = visit.form.get("token", ""), visit.form.get("password", "")
-    name = invited(visit.context, token)
+    name = invitation_account(visit.context, token)
     shown = {"name": name, "token": token, "least": limits.PASSWORD_CHARACTERS_MIN}
     if password != visit.form.get("again", ""):
         return visit.page("password.html", status=422, error="The two are not the same.", **shown)
@@ -71,7 +71,7 @@ def set_password(visit: Visit) -> Response:
     return _begin(visit, account_id, HOME)
 
 
-def sign_out(visit: Visit) -> Response:
+def sign_out(visit: BrowserRequest) -> Response:
     """End this session, or all of the account."""
     found = visit.session()
     if visit.form.get("where") == "everywhere":
@@ -81,16 +81,16 @@ def sign_out(visit: Visit) -> Response:
     return visit.go(SIGN_IN, token="")
 
 
-def begin(visit: Visit, account_id: int) -> str:
+def begin(visit: BrowserRequest, account_id: int) -> str:
     """A new session of the browser that asks; gives what its cookie holds."""
     return sessions.sign_in(
         visit.context,
         account_id,
-        sessions.browser_named(visit.request.headers.get("user-agent", "")),
+        sessions.browser_name(visit.request.headers.get("user-agent", "")),
     )
 
 
-def _begin(visit: Visit, account_id: int, back: str) -> Response:
+def _begin(visit: BrowserRequest, account_id: int, back: str) -> Response:
     if visit.token:
         sessions.sign_out(visit.context, visit.token)
     return visit.go(back, token=begin(visit, account_id))

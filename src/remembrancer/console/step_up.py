@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ..accounts import browser_sessions as sessions
 from ..accounts.passwords import SignInRefused, SignInTooOften
-from .browser_session import Visit
+from .browser_session import BrowserRequest
 
 MISSING = "Type your password: it was not typed in the last five minutes."
 WRONG = "This is not the password of your account."
 
 
-def refusal(visit: Visit) -> str:
+def refusal(visit: BrowserRequest) -> str:
     """Why the form of a signed-in session is not enough; empty when its password was typed lately,
     or comes with it and is right.
 

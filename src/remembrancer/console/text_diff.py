@@ -17,19 +17,19 @@ _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class DiffLine:
     """A line: `same`, `out` or `in`; its pieces, and whether each of them is what changed."""
 
     kind: str
     pieces: list[tuple[str, bool]]
 
 
-def differences(old: str, new: str) -> list[Line]:
+def diff_lines(old: str, new: str) -> list[DiffLine]:
     """Both texts as one: lines that stayed, and those that went out and came in, in order."""
     before, after = old.splitlines(), new.splitlines()
     if max(len(before), len(after)) > LINES_MAX:
         return [*_whole("out", before), *_whole("in", after)]
-    found: list[Line] = []
+    found: list[DiffLine] = []
     for kind, a, b, c, d in SequenceMatcher(None, before, after).get_opcodes():
         if kind == "equal":
             found += _whole("same", before[a:b])
@@ -38,11 +38,11 @@ def differences(old: str, new: str) -> list[Line]:
     return found
 
 
-def _whole(kind: str, lines: Sequence[str]) -> Iterator[Line]:
-    return (Line(kind, [(line, False)]) for line in lines)
+def _whole(kind: str, lines: Sequence[str]) -> Iterator[DiffLine]:
+    return (DiffLine(kind, [(line, False)]) for line in lines)
 
 
-def _changed(before: Sequence[str], after: Sequence[str]) -> Iterator[Line]:
+def _changed(before: Sequence[str], after: Sequence[str]) -> Iterator[DiffLine]:
     paired = min(len(before), len(after))
     for old, new in zip(before, after, strict=False):
         yield from _words(old, new)
@@ -50,13 +50,13 @@ def _changed(before: Sequence[str], after: Sequence[str]) -> Iterator[Line]:
     yield from _whole("in", after[paired:])
 
 
-def _words(old: str, new: str) -> list[Line]:
+def _words(old: str, new: str) -> list[DiffLine]:
     before, after = _WORDS.findall(old), _WORDS.findall(new)
     if max(len(before), len(after)) > WORDS_MAX:
-        return [Line("out", [(old, False)]), Line("in", [(new, False)])]
+        return [DiffLine("out", [(old, False)]), DiffLine("in", [(new, False)])]
     matcher = SequenceMatcher(None, before, after)
     if matcher.ratio() < ALIKE_MIN:
-        return [Line("out", [(old, False)]), Line("in", [(new, False)])]
+        return [DiffLine("out", [(old, False)]), DiffLine("in", [(new, False)])]
     gone: list[tuple[str, bool]] = []
     came: list[tuple[str, bool]] = []
     for kind, a, b, c, d in matcher.get_opcodes():
@@ -64,4 +64,4 @@ def _words(old: str, new: str) -> list[Line]:
             gone.append(("".join(before[a:b]), kind != "equal"))
         if c < d:
             came.append(("".join(after[c:d]), kind != "equal"))
-    return [Line("out", gone), Line("in", came)]
+    return [DiffLine("out", gone), DiffLine("in", came)]

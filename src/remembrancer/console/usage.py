@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from ..accounts.usage import DAY_MS, DAYS_SHOWN, KINDS, Kind, usage_of
 from ..protocol.text import day_of
-from .browser_session import Page, Visit
+from .browser_session import BrowserRequest, Page
 
 PATH = "/console/usage"
 WIDTH, HEIGHT, _FLOOR, _TOP = (
@@ -57,7 +57,7 @@ class Chart:
     rows: list[tuple[str, list[int]]]
 
 
-def show(visit: Visit) -> Response:
+def show(visit: BrowserRequest) -> Response:
     """The charts: of all accounts for an owner, of their own for others."""
     caller = visit.caller()
     found = usage_of(visit.context, caller)

@@ -2,33 +2,33 @@
 
 from .lessons import (
     Lesson,
-    MadeCube,
-    Prepared,
-    best_lessons,
+    PreparedCube,
+    StoredCube,
+    best_cubes,
     check_evidence,
     erase_all,
-    keep_lesson,
-    known_lesson,
+    find_equal,
     move_evidence,
-    prepare,
+    prepare_cube,
+    store_cube,
 )
-from .rules import may_make
-from .serving import close_ratings, note_shown, relevant, unrated
+from .rules import may_propose
+from .serving import close_ratings, record_exposure, relevant_cubes, unrated_cubes
 
 __all__ = [
     "Lesson",
-    "MadeCube",
-    "Prepared",
-    "best_lessons",
+    "StoredCube",
+    "PreparedCube",
+    "best_cubes",
     "check_evidence",
     "close_ratings",
     "erase_all",
-    "keep_lesson",
-    "known_lesson",
-    "may_make",
+    "store_cube",
+    "find_equal",
+    "may_propose",
     "move_evidence",
-    "note_shown",
-    "prepare",
-    "relevant",
-    "unrated",
+    "record_exposure",
+    "prepare_cube",
+    "relevant_cubes",
+    "unrated_cubes",
 ]

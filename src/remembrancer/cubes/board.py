@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from ..context import Caller, Records
 from ..protocol.cubes import CubeStatus
 from ..protocol.line import CubeKind
-from ..store import Row, Transaction, named
+from ..store import Row, Transaction, load_queries
 from .lessons import EVENT_ID
 from .lessons import SQL as LESSONS
 from .rules import ACCOUNTS_MIN, wilson
 from .votes import CubeUnknown
 
-SQL = named("remembrancer.cubes", "board.sql")
+SQL = load_queries("remembrancer.cubes", "board.sql")
 CARDS_LISTED_MAX = 20
 VOTES_LISTED_MAX = 50
 RESTING_MAX = 20
@@ -57,7 +57,7 @@ class CardsPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Whole:
+class CubeDetail:
     """A lesson with its votes and where it came from."""
 
     card: Card
@@ -104,14 +104,14 @@ def page(
     )
 
 
-def whole(records: Records, caller: Caller, cube_id: str) -> Whole:
+def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
     """A lesson with its votes. Reasons are told to its author's account, to owners, and to whoever
     gave them; never who voted.
 
     Raises CubeUnknown for another account's private one, too.
     """
 
-    def read(tx: Transaction) -> Whole:
+    def read(tx: Transaction) -> CubeDetail:
         row = tx.one(SQL.card, cube_id=cube_id, account_id=caller.account_id)
         if row is None:
             raise CubeUnknown
@@ -135,7 +135,7 @@ def whole(records: Records, caller: Caller, cube_id: str) -> Whole:
             if rests
             else None
         )
-        return Whole(
+        return CubeDetail(
             card=_card(row),
             votes=votes,
             user_id=made and made.user_id,
@@ -146,7 +146,7 @@ def whole(records: Records, caller: Caller, cube_id: str) -> Whole:
     return records.store.read(read, account_id=caller.account_id)
 
 
-def resting_on(tx: Transaction, caller: Caller, event_id: str) -> list[Card]:
+def cubes_from_event(tx: Transaction, caller: Caller, event_id: str) -> list[Card]:
     """The account's lessons whose evidence is an event, at most RESTING_MAX."""
     return [
         _card(row)

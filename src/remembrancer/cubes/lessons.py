@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from ..accounts import default_user_id, may_write
-from ..accounts.idempotency import Once, once
+from ..accounts import default_user_id, require_write
+from ..accounts.idempotency import IdempotentRequest, idempotent
 from ..context import Caller, Context
 from ..protocol.cubes import CubeCreate, CubeCreated, Visibility
 from ..protocol.errors import NotFound
 from ..protocol.line import CubeKind
-from ..search import Derived, Said, derive
-from ..search.text.secrets import masked, secrets_in
-from ..store import Transaction, embedder_id, named
+from ..search import EventText, IndexEntry, index_entries
+from ..search.text.secrets import find_secrets, mask_secrets
+from ..store import Transaction, embedder_id, load_queries
 from . import publishing
 
-SQL = named("remembrancer.cubes", "cubes.sql")
+SQL = load_queries("remembrancer.cubes", "cubes.sql")
 EVENT_ID = re.compile(r"e_[0-9a-z]{13}")
 
 
@@ -41,18 +41,18 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
+class PreparedCube:
     """A lesson with all that takes time done, for a transaction to keep."""
 
     lesson: Lesson
     cube_id: str
-    derived: Derived
+    derived: IndexEntry
     visibility: Visibility
     refused: str | None  # why it is private although it was to be published
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeCube:
+class StoredCube:
     """A lesson that was kept."""
 
     cube_id: str
@@ -61,14 +61,14 @@ class MadeCube:
 
 
 def create(
-    context: Context, caller: Caller, asked: CubeCreate, given: Once | None = None
+    context: Context, caller: Caller, asked: CubeCreate, given: IdempotentRequest | None = None
 ) -> CubeCreated:
     """Keep a private lesson; durable, and shown by the account's next search that it bears on, when
     this returns.
 
     Raises ReadOnly, EvidenceUnknown, IdempotencyKeyReused, StoreUnavailable, EmbedderUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
     lesson = Lesson(
         kind=asked.cube_type,
         topic=asked.topic,
@@ -77,12 +77,12 @@ def create(
         evidence=asked.evidence,
         model=asked.model,
     )
-    prepared = prepare(context, lesson)
+    prepared = prepare_cube(context, lesson)
 
     def keep(tx: Transaction) -> str:
         check_evidence(tx, caller, asked.evidence)
         session = _session(tx, caller, asked.session_id)
-        made = keep_lesson(
+        made = store_cube(
             context, tx, account_id=caller.account_id, session=session, prepared=prepared
         )
         return CubeCreated(
@@ -90,12 +90,12 @@ def create(
         ).model_dump_json()
 
     def write(tx: Transaction) -> str:
-        return once(tx, given, context.clock(), lambda: keep(tx))
+        return idempotent(tx, given, context.clock(), lambda: keep(tx))
 
     return CubeCreated.model_validate_json(context.store.write(write, account_id=caller.account_id))
 
 
-def prepare(context: Context, lesson: Lesson) -> Prepared:
+def prepare_cube(context: Context, lesson: Lesson) -> PreparedCube:
     """Derive what search needs of a lesson and decide whether it may be published. Not for a
     transaction: both take time.
 
@@ -103,7 +103,9 @@ def prepare(context: Context, lesson: Lesson) -> Prepared:
     """
     refused = publishing.refusal(_texts(lesson)) if lesson.publish else None
     if context.settings.secrets == "mask":
-        told = {name: masked(text, secrets_in(text)) for name, text in _texts(lesson).items()}
+        told = {
+            name: mask_secrets(text, find_secrets(text)) for name, text in _texts(lesson).items()
+        }
         lesson = replace(
             lesson,
             topic=told["topic"],
@@ -111,18 +113,25 @@ def prepare(context: Context, lesson: Lesson) -> Prepared:
             rules=told["rules"],
             evidence=told["evidence"],
         )
-    return Prepared(
+    return PreparedCube(
         lesson=lesson,
         cube_id=context.ids("c_"),
-        derived=derive(context.embedder, [said(lesson.topic, lesson.essence, lesson.rules)])[0],
+        derived=index_entries(
+            context.embedder, [cube_text(lesson.topic, lesson.essence, lesson.rules)]
+        )[0],
         visibility="published" if lesson.publish and refused is None else "private",
         refused=refused,
     )
 
 
-def keep_lesson(
-    context: Context, tx: Transaction, *, account_id: int, session: int | None, prepared: Prepared
-) -> MadeCube:
+def store_cube(
+    context: Context,
+    tx: Transaction,
+    *,
+    account_id: int,
+    session: int | None,
+    prepared: PreparedCube,
+) -> StoredCube:
     """Write a prepared lesson.
 
     `session` is the row id of the session it was learned in, if that is known.
@@ -144,25 +153,25 @@ def keep_lesson(
     )
     by = embedder_id(tx, derived.by, make=True)
     tx.run(SQL.add_index, id=row.id, words=derived.words, vectors=derived.vectors, embedder=by)
-    return MadeCube(
+    return StoredCube(
         cube_id=prepared.cube_id, visibility=prepared.visibility, refused=prepared.refused
     )
 
 
-def known_lesson(
+def find_equal(
     tx: Transaction, *, account_id: int, session: int, lesson: Lesson
-) -> MadeCube | None:
+) -> StoredCube | None:
     """The cube that the session made of the same lesson before, if it did."""
     texts = {"topic": lesson.topic, "essence": lesson.essence, "rules": lesson.rules}
     row = tx.one(SQL.same_cube, account_id=account_id, session=session, **texts)
     return (
         None
         if row is None
-        else MadeCube(cube_id=row.cube_id, visibility=_visibility(row.status), refused=None)
+        else StoredCube(cube_id=row.cube_id, visibility=_visibility(row.status), refused=None)
     )
 
 
-def best_lessons(tx: Transaction, *, account_id: int, most: int) -> list[str]:
+def best_cubes(tx: Transaction, *, account_id: int, most: int) -> list[str]:
     """Lessons that every session of an account may begin with, each as one text, most useful first,
     then newest.
 
@@ -189,12 +198,12 @@ def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:
         raise EvidenceUnknown
 
 
-def said(topic: str, essence: str, rules: str) -> Said:
+def cube_text(topic: str, essence: str, rules: str) -> EventText:
     """A lesson as search takes it in:
 
     what it says on one side, its rules on the other. Its time is of no account.
     """
-    return Said(query=f"{topic}. {essence}", response=rules, topic=None, occurred_ms=0)
+    return EventText(query=f"{topic}. {essence}", response=rules, topic=None, occurred_ms=0)
 
 
 def _texts(lesson: Lesson) -> dict[str, str]:

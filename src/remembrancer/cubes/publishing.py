@@ -13,7 +13,7 @@ from collections.abc import Mapping
 
 from ..protocol import limits
 from ..search.text.screening import instruction_like
-from ..search.text.secrets import secrets_in
+from ..search.text.secrets import find_secrets
 from .english import is_english, may_be_english
 
 BOUNDS = {
@@ -91,7 +91,7 @@ def refusal(texts: Mapping[str, str]) -> str | None:
     for name, text in texts.items():
         if trick := _trick(text):
             return f"Kept private: there is {trick} in its {name}."
-    if found := secrets_in("\n".join(texts.values())):
+    if found := find_secrets("\n".join(texts.values())):
         return f"Kept private: there is a secret in it ({found[0].kind})."
     foreign = [name for name in texts if not may_be_english(texts[name])]
     if foreign:

@@ -6,20 +6,20 @@ Until then they are found by their words.
 from __future__ import annotations
 
 from ..context import Context
-from ..search import derive, derived_by
+from ..search import analysis_id, index_entries
 from ..store import Row, Transaction, embedder_id
-from .lessons import SQL, said
+from .lessons import SQL, cube_text
 
 # cubes derived anew at a time: a search waits for their embedding, tens of milliseconds at most
 BATCH = 16
 
 
-def renew(context: Context) -> bool:
+def reindex_cubes(context: Context) -> bool:
     """Derive one batch of stale cubes anew; False when there was none.
 
     Raises StoreUnavailable, EmbedderUnavailable.
     """
-    by = derived_by(context.embedder)
+    by = analysis_id(context.embedder)
 
     def find(tx: Transaction) -> list[Row]:
         return tx.all(SQL.stale, embedder=embedder_id(tx, by, make=False), most=BATCH)
@@ -27,7 +27,9 @@ def renew(context: Context) -> bool:
     stale = context.store.read(find)
     if not stale:
         return False
-    derived = derive(context.embedder, [said(row.topic, row.essence, row.rules) for row in stale])
+    derived = index_entries(
+        context.embedder, [cube_text(row.topic, row.essence, row.rules) for row in stale]
+    )
 
     def write(tx: Transaction) -> None:
         number = embedder_id(tx, by, make=True)

@@ -12,7 +12,7 @@ ACCOUNTS_MIN = 3  # decisions.md, Cubes: fewer distinct accounts decide nothing
 USEFUL_SHARE = 0.5  # decisions.md, Cubes: more than half find it useful, or fewer
 
 
-def may_make(turns: int, last_cube_turn: int | None) -> bool:
+def may_propose(turns: int, last_cube_turn: int | None) -> bool:
     """Whether a session that has so many turns, the present one among them, may make a cube.
 
     `last_cube_turn` is how many it had when its last cube was made; None: it made none. A session

@@ -17,10 +17,19 @@ import numpy.typing as npt
 from ..context import Caller, Context
 from ..protocol.cubes import SharedCube
 from ..protocol.limits import CUBES_SHOWN_MAX
-from ..search import Question, Said, SpaceIndex, View, cosines, derived_by, lexical, unpack_mended
+from ..search import (
+    EventText,
+    IndexView,
+    ParsedQuery,
+    SpaceIndex,
+    analysis_id,
+    cosines,
+    lexical_scores,
+    unpack_repaired,
+)
 from ..search.ranking import COSINE_RANGE
 from ..store import Row, Transaction, embedder_id
-from .lessons import SQL, said
+from .lessons import SQL, cube_text
 
 RELEVANT_MIN = (
     0.35  # below it a cube is left out: better none than one that the agent must rate for nothing
@@ -37,7 +46,7 @@ HOW_TO_RATE = (
 EVER = 1 << 62  # after every step
 
 
-class Scored(NamedTuple):
+class ScoredCube(NamedTuple):
     """A cube and how well it fits."""
 
     score: float  # 0..1
@@ -45,11 +54,11 @@ class Scored(NamedTuple):
     number: int
 
 
-def relevant(
+def relevant_cubes(
     context: Context,
     tx: Transaction,
     caller: Caller,
-    question: Question,
+    question: ParsedQuery,
     vector: npt.NDArray[np.float32],
 ) -> list[SharedCube]:
     """At most CUBES_SHOWN_MAX cubes that bear on a question, best first: the account's own private
@@ -58,7 +67,7 @@ def relevant(
     `vector` is the question's, shape (dimensions,), or empty where there is no embedder.
     """
     newest = tx.the(SQL.newest, account_id=caller.account_id)
-    scored: list[Scored] = []
+    scored: list[ScoredCube] = []
     if newest.shared is not None:
         scored += _best(_view(context, tx, newest.revision, newest.shared, None), question, vector)
     if newest.own is not None:
@@ -76,7 +85,7 @@ def relevant(
 
 def _view(
     context: Context, tx: Transaction, revision: int, newest: int, account_id: int | None
-) -> View:
+) -> IndexView:
     def fill(index: SpaceIndex) -> None:
         _fill(context, tx, index, account_id)
 
@@ -86,7 +95,7 @@ def _view(
 
 def _fill(context: Context, tx: Transaction, index: SpaceIndex, account_id: int | None) -> None:
     """Take in the cubes that the index does not hold yet: shared ones, or an account's own."""
-    embedder = embedder_id(tx, derived_by(context.embedder), make=False)
+    embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
     while True:
         span = {"embedder": embedder, "low": index.next_event, "most": ROWS_AT_ONCE}
         rows = (
@@ -100,17 +109,19 @@ def _fill(context: Context, tx: Transaction, index: SpaceIndex, account_id: int 
             (row.id, row.id, 0, row.words, row.vectors) for row in rows
         ]  # a session each: no cube is another's neighbour
         index.add(
-            unpack_mended(coded, context.embedder.dimensions, lambda number: _text(tx, number)),
+            unpack_repaired(coded, context.embedder.dimensions, lambda number: _text(tx, number)),
             rows[-1].id + 1,
         )
 
 
-def _text(tx: Transaction, number: int) -> Said:
+def _text(tx: Transaction, number: int) -> EventText:
     row = tx.the(SQL.cube_texts, id=number)
-    return said(row.topic, row.essence, row.rules)
+    return cube_text(row.topic, row.essence, row.rules)
 
 
-def _best(view: View, question: Question, vector: npt.NDArray[np.float32]) -> list[Scored]:
+def _best(
+    view: IndexView, question: ParsedQuery, vector: npt.NDArray[np.float32]
+) -> list[ScoredCube]:
     """The cubes of an index that are relevant, the best LOOKED_AT_MAX of them.
 
     A score is how sure words and vector together make it that the cube bears on the question: the
@@ -123,16 +134,18 @@ def _best(view: View, question: Question, vector: npt.NDArray[np.float32]) -> li
     firsts = np.flatnonzero(
         np.r_[True, event[1:] != event[:-1]]
     )  # the parts of a cube stand side by side
-    coverage = np.maximum.reduceat(np.minimum(lexical(view, question.words).coverage, 1), firsts)
+    coverage = np.maximum.reduceat(
+        np.minimum(lexical_scores(view, question.words).coverage, 1), firsts
+    )
     cosine = np.maximum.reduceat(cosines(view, vector), firsts)
     near = np.clip((cosine - COSINE_RANGE[0]) / (COSINE_RANGE[1] - COSINE_RANGE[0]), 0, 1)
     score: npt.NDArray[Any] = 1 - (1 - coverage) * (1 - near)
     kept = np.flatnonzero(score >= (RELEVANT_MIN if len(vector) else RELEVANT_BY_WORDS_MIN))
     best = kept[np.lexsort((-cosine[kept], -score[kept]))[:LOOKED_AT_MAX]]
-    return [Scored(float(score[at]), float(cosine[at]), int(event[firsts[at]])) for at in best]
+    return [ScoredCube(float(score[at]), float(cosine[at]), int(event[firsts[at]])) for at in best]
 
 
-def _lifted(one: Scored, row: Row) -> float:
+def _lifted(one: ScoredCube, row: Row) -> float:
     return one.score + TRUSTED_LIFT if row.status == "trusted" else one.score
 
 
@@ -158,7 +171,9 @@ def _note(row: Row) -> str:
     return f"rated {told} by you ({standing})."
 
 
-def note_shown(tx: Transaction, *, session: int, step: int, cubes: Sequence[SharedCube]) -> None:
+def record_exposure(
+    tx: Transaction, *, session: int, step: int, cubes: Sequence[SharedCube]
+) -> None:
     """Remember which of these cubes a session was shown as new at a step, and so owes a rating.
 
     `session` is a row id.
@@ -168,7 +183,7 @@ def note_shown(tx: Transaction, *, session: int, step: int, cubes: Sequence[Shar
             tx.run(SQL.note_shown, session=session, cube_id=cube.cube_id, step=step)
 
 
-def unrated(tx: Transaction, *, account_id: int, session: int, before_step: int) -> list[str]:
+def unrated_cubes(tx: Transaction, *, account_id: int, session: int, before_step: int) -> list[str]:
     """Ids of the cubes that a session was shown as new before a step and its account has not rated
     since.
     """

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..accounts import may_write, space_user_id
-from ..accounts.idempotency import Once, once
+from ..accounts import require_write, space_user_id
+from ..accounts.idempotency import IdempotentRequest, idempotent
 from ..context import Caller, Context
 from ..protocol.cubes import CubeVote, CubeVoted, Votes
 from ..protocol.errors import NotFound
@@ -19,13 +19,15 @@ class CubeUnknown(NotFound):
     """
 
 
-def vote(context: Context, caller: Caller, asked: CubeVote, given: Once | None = None) -> CubeVoted:
+def vote(
+    context: Context, caller: Caller, asked: CubeVote, given: IdempotentRequest | None = None
+) -> CubeVoted:
     """Rate a cube that the account can see, in place of any rating it gave before. The author's own
     is kept but not counted.
 
     Raises ReadOnly, Pinned, CubeUnknown, IdempotencyKeyReused, StoreUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
     space_user_id(caller, asked.user_id)
     now_ms = context.clock()
 
@@ -57,6 +59,7 @@ def vote(context: Context, caller: Caller, asked: CubeVote, given: Once | None =
 
     return CubeVoted.model_validate_json(
         context.store.write(
-            lambda tx: once(tx, given, now_ms, lambda: count(tx)), account_id=caller.account_id
+            lambda tx: idempotent(tx, given, now_ms, lambda: count(tx)),
+            account_id=caller.account_id,
         )
     )

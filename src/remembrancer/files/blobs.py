@@ -74,7 +74,7 @@ def _opened(where: str, folder: Path, flush: bool) -> Blobs:  # noqa: FBT001 - a
     )
 
 
-class Holds:
+class BlobLocks:
     """Which blobs are being referred to just now: between their put and their row."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class LocalBlobs:
 
     def __init__(self, folder: Path, *, flush: bool = True) -> None:
         self._folder, self._flush = folder, flush
-        self._holds = Holds()
+        self._holds = BlobLocks()
 
     @contextmanager
     def hold(self, content: bytes | Iterable[bytes]) -> Iterator[str]:

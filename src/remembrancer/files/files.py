@@ -15,21 +15,21 @@ from functools import partial
 from typing import Literal
 from urllib.parse import quote
 
-from ..accounts import may_write
-from ..accounts.idempotency import Once, once
+from ..accounts import require_write
+from ..accounts.idempotency import IdempotentRequest, idempotent
 from ..context import Caller, Records
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest, NotFound, Problem, TooLarge
 from ..protocol.files import CreatedFile, FileCreate
 from ..protocol.forget import FileErased
 from ..protocol.text import rfc3339
-from ..store import Row, StoreUnavailable, Transaction, named
+from ..store import Row, StoreUnavailable, Transaction, load_queries
 from . import links
 from .blobs import Blobs, open_blobs
 from .names import safe_extension, safe_name
 from .types import content_of
 
-SQL = named("remembrancer.files", "files.sql")
+SQL = load_queries("remembrancer.files", "files.sql")
 ORPHAN_HOURS = 1  # what was put so long ago and has no row will get none
 NAMELESS = "file"  # what a program's file is called when nothing of its name can be kept
 
@@ -53,7 +53,7 @@ class AccountFull(TooLarge):
 
 
 def create_file(
-    records: Records, caller: Caller, asked: FileCreate, given: Once | None = None
+    records: Records, caller: Caller, asked: FileCreate, given: IdempotentRequest | None = None
 ) -> CreatedFile:
     """Keep a file for the caller's account.
 
@@ -62,26 +62,26 @@ def create_file(
     if not safe_name(asked.filename, asked.type):
         raise NameInvalid
     content = content_of(asked.content, asked.type)
-    may_write(caller)
-    owner = Owner(
+    require_write(caller)
+    owner = FileOwner(
         account_id=caller.account_id,
         pinned_user_id=caller.pinned_user_id,
         key_id=caller.key_id,
         made_by="file",
     )
-    return keep_file(
+    return store_file(
         records, owner, filename=asked.filename, ext=asked.type, content=content, given=given
     )
 
 
-def keep_file(
+def store_file(
     records: Records,
-    owner: Owner,
+    owner: FileOwner,
     *,
     filename: str,
     ext: str,
     content: bytes,
-    given: Once | None = None,
+    given: IdempotentRequest | None = None,
 ) -> CreatedFile:
     """Keep any content as a file of the account, durable at the return. Not to be called within a
     transaction.
@@ -89,16 +89,18 @@ def keep_file(
     Whatever the name and the extension hold, the stored ones are safe. Raises TooLarge (beyond
     `file_bytes_max`), AccountFull, Conflict as `once`, StoreUnavailable. Nothing is kept then.
     """
-    with held(records, owner, [(filename, ext, content)]) as files:
+    with stored_file(records, owner, [(filename, ext, content)]) as files:
         answer = records.store.write(
-            lambda tx: once(tx, given, records.clock(), lambda: files[0].add(tx).model_dump_json()),
+            lambda tx: idempotent(
+                tx, given, records.clock(), lambda: files[0].add(tx).model_dump_json()
+            ),
             account_id=owner.account_id,
         )
     return CreatedFile.model_validate_json(answer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class FileOwner:
     """Whose files:
 
     an account's, and where `pinned_user_id` is not None also only those of keys with this pin.
@@ -113,11 +115,11 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HeldFile:
+class StoredFile:
     """A file whose content is durable and which has its name, but no row yet."""
 
     records: Records
-    owner: Owner
+    owner: FileOwner
     filename: str
     blob: str
     size_bytes: int
@@ -140,9 +142,9 @@ class HeldFile:
 
 
 @contextmanager
-def held(
-    records: Records, owner: Owner, files: Sequence[tuple[str, str, bytes]]
-) -> Iterator[list[HeldFile]]:
+def stored_file(
+    records: Records, owner: FileOwner, files: Sequence[tuple[str, str, bytes]]
+) -> Iterator[list[StoredFile]]:
     """Files (name, extension, content) that can be added in any transaction within the block; what
     was not added is an orphan.
 
@@ -155,7 +157,7 @@ def held(
             raise TooLarge(
                 f"The file has {len(content):,} bytes; a file has {bytes_max:,} at most."
             )
-    held_files: list[HeldFile] = []
+    held_files: list[StoredFile] = []
     names = [_lock_of(hashlib.sha256(content).hexdigest()) for _, _, content in files]
     try:
         with ExitStack() as holds:
@@ -168,7 +170,7 @@ def held(
                 name = f"{safe_name(filename, extension) or NAMELESS}-{secrets.token_hex(6)}.{extension}"
                 blob = holds.enter_context(blobs.hold(content))
                 held_files.append(
-                    HeldFile(
+                    StoredFile(
                         records=records,
                         owner=owner,
                         filename=name,
@@ -182,7 +184,7 @@ def held(
         raise
 
 
-def _let_go(records: Records, blobs: Blobs, files: Sequence[HeldFile]) -> None:
+def _let_go(records: Records, blobs: Blobs, files: Sequence[StoredFile]) -> None:
     """Remove the contents at once, not at the next start:
 
     who is refused again and again must not fill the disk.
@@ -191,7 +193,7 @@ def _let_go(records: Records, blobs: Blobs, files: Sequence[HeldFile]) -> None:
         _delete(records, blobs, file.blob)
 
 
-def room_left(records: Records, account_id: int) -> int:
+def quota_left(records: Records, account_id: int) -> int:
     """How many bytes the account may still add; a small file counts for FILE_CHARGED_BYTES_MIN."""
     used: int = records.store.read(
         lambda tx: tx.the(SQL.usage_of, account_id=account_id), account_id=account_id
@@ -199,7 +201,7 @@ def room_left(records: Records, account_id: int) -> int:
     return max(records.settings.account_bytes_max - used, 0)
 
 
-def charged(size_bytes: int) -> int:
+def charge_quota(size_bytes: int) -> int:
     """What a file counts for against the quota."""
     return max(size_bytes, limits.FILE_CHARGED_BYTES_MIN)
 
@@ -233,13 +235,13 @@ def _file(tx: Transaction, caller: Caller, filename: str) -> Row | None:
     return row if is_own else None
 
 
-def known(tx: Transaction, caller: Caller, filenames: Sequence[str]) -> list[Row]:
+def file_exists(tx: Transaction, caller: Caller, filenames: Sequence[str]) -> list[Row]:
     """Those of these files that are there and the caller's, with their `size_bytes`."""
     rows = [_file(tx, caller, name) for name in filenames]
     return [row for row in rows if row is not None]
 
 
-def linked_file(records: Records, filename: str, *, exp: int, sig: str) -> Row:
+def file_by_link(records: Records, filename: str, *, exp: int, sig: str) -> Row:
     """A file by the signature of its link.
 
     Raises FileUnknown where it is not ours or has ended, and StoreUnavailable.
@@ -257,13 +259,13 @@ def linked_file(records: Records, filename: str, *, exp: int, sig: str) -> Row:
 
 
 def erase_file(
-    records: Records, caller: Caller, filename: str, given: Once | None = None
+    records: Records, caller: Caller, filename: str, given: IdempotentRequest | None = None
 ) -> FileErased:
     """Erase a file and free its room.
 
     Raises ReadOnly, FileUnknown, Conflict as `once`, StoreUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
     blobs: list[str] = []
 
     def make(tx: Transaction) -> str:
@@ -274,7 +276,8 @@ def erase_file(
         ).model_dump_json()
 
     answer = records.store.write(
-        lambda tx: once(tx, given, records.clock(), lambda: make(tx)), account_id=caller.account_id
+        lambda tx: idempotent(tx, given, records.clock(), lambda: make(tx)),
+        account_id=caller.account_id,
     )
     remove_blobs(records, blobs)
     return FileErased.model_validate_json(answer)
@@ -307,7 +310,7 @@ def remove_blobs(records: Records, blobs: Sequence[str]) -> None:
 
 def _erase(tx: Transaction, account_id: int, row: Row, blobs: list[str]) -> None:
     tx.run(SQL.erase_file, id=row.id)
-    tx.run(SQL.uncharge, account_id=account_id, charged_bytes=charged(row.size_bytes))
+    tx.run(SQL.uncharge, account_id=account_id, charged_bytes=charge_quota(row.size_bytes))
     blobs.append(row.blob)
 
 
@@ -322,7 +325,7 @@ def sweep(records: Records) -> int:
 
 
 def _charge(tx: Transaction, account_id: int, size_bytes: int, bytes_max: int) -> None:
-    charged_bytes = charged(size_bytes)
+    charged_bytes = charge_quota(size_bytes)
     if not tx.run(
         SQL.charge, account_id=account_id, charged_bytes=charged_bytes, bytes_max=bytes_max
     ):

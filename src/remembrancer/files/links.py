@@ -7,9 +7,9 @@ import hmac
 import secrets
 
 from ..protocol import limits
-from ..store import Transaction, named
+from ..store import Transaction, load_queries
 
-SQL = named("remembrancer.files", "links.sql")
+SQL = load_queries("remembrancer.files", "links.sql")
 _NAME = "download"
 _SECRET_BYTES = 32
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..accounts import must_own
+from ..accounts import require_owner
 from ..context import Caller, Records
 from ..store import Row, Transaction
 from .blobs import open_blobs
@@ -16,7 +16,7 @@ _PNG_HEAD_BYTES = 24  # signature, length and name of the first chunk, width and
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptFile:
+class FileRow:
     """A created file. What was not noted when it was made is None."""
 
     filename: str
@@ -40,7 +40,7 @@ class FilePage:
     Bytes as they count against the quota.
     """
 
-    files: list[KeptFile]
+    files: list[FileRow]
     next: str | None
     count: int
     used_bytes: int
@@ -48,7 +48,7 @@ class FilePage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Room:
+class QuotaUsage:
     """How much of its room an account uses."""
 
     account: str
@@ -56,7 +56,7 @@ class Room:
     used_bytes: int
 
 
-def files_of(
+def list_files(
     records: Records, caller: Caller, before: str | None = None, most: int = LISTED
 ) -> FilePage:
     """A page of the caller's files.
@@ -84,15 +84,16 @@ def files_of(
     )
 
 
-def rooms(records: Records, caller: Caller, most: int = LISTED) -> list[Room]:
+def quota_usage(records: Records, caller: Caller, most: int = LISTED) -> list[QuotaUsage]:
     """How much the files of each account take, the most first; nothing else of them.
 
     Raises NotOwner, StoreUnavailable.
     """
-    must_own(caller)
+    require_owner(caller)
     rows = records.store.read(lambda tx: tx.all(SQL.rooms, most=most))
     return [
-        Room(account=row.account, count=row.files, used_bytes=row.charged_bytes) for row in rows
+        QuotaUsage(account=row.account, count=row.files, used_bytes=row.charged_bytes)
+        for row in rows
     ]
 
 
@@ -106,9 +107,9 @@ def picture_size(records: Records, row: Row) -> tuple[int, int] | None:
     return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
 
 
-def _kept(row: Row) -> KeptFile:
+def _kept(row: Row) -> FileRow:
     key = None if row.hint is None else row.label or f"sk_{row.hint}…"
-    return KeptFile(
+    return FileRow(
         filename=row.filename,
         size_bytes=row.size_bytes,
         created_ms=row.created_ms,

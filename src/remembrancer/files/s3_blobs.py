@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from ..settings import SettingInvalid
-from .blobs import BlobsUnavailable, Holds
+from .blobs import BlobLocks, BlobsUnavailable
 
 REQUEST_BYTES = (
     4 << 20
@@ -45,7 +45,7 @@ class S3Blobs:
         self._library: Any = obstore
         self._failures = (BaseError, OSError)  # what is not found is a FileNotFoundError
         self._where = where
-        self._holds = Holds()
+        self._holds = BlobLocks()
 
     @contextmanager
     def hold(self, content: bytes | Iterable[bytes]) -> Iterator[str]:

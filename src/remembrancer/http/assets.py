@@ -26,7 +26,7 @@ _HEADERS = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 
 @cache
-def held() -> dict[str, bytes]:
+def asset_files() -> dict[str, bytes]:
     """Every asset by its name."""
     style = resources.files("remembrancer.http").joinpath("templates", "style.css")
     files = [style, *resources.files("remembrancer.console").joinpath("templates").iterdir()]
@@ -43,14 +43,15 @@ def digest() -> str:
     name.
     """
     sums = [
-        hashlib.sha256(name.encode() + b"\0" + content).digest() for name, content in held().items()
+        hashlib.sha256(name.encode() + b"\0" + content).digest()
+        for name, content in asset_files().items()
     ]
     return hashlib.sha256(b"".join(sums)).hexdigest()[:16]
 
 
 def asset(name: str) -> str:
     """The address of an asset. Raises KeyError when there is none of that name."""
-    held()[name]
+    asset_files()[name]
     return PATH.format(digest=digest(), name=name)
 
 
@@ -58,8 +59,8 @@ async def send(request: Request) -> Response:
     """One of them; under another digest than today's there is none."""
     request.scope["endpoint_path"] = PATH
     name = request.path_params["name"]
-    if request.path_params["digest"] != digest() or name not in held():
+    if request.path_params["digest"] != digest() or name not in asset_files():
         return problems.respond(NotFound(), request.scope["request_id"])
     return Response(
-        held()[name], headers=_HEADERS, media_type=_MEDIA_TYPES[name.rpartition(".")[2]]
+        asset_files()[name], headers=_HEADERS, media_type=_MEDIA_TYPES[name.rpartition(".")[2]]
     )

@@ -11,12 +11,12 @@ from typing import cast
 from pydantic import BaseModel
 from starlette.responses import Response, StreamingResponse
 
-from ..agent.chat import Begun, begin, finish
-from ..agent.completions import NAME, Asked, complete, ready, served
+from ..agent.chat import ChatTurn, finish, start_chat
+from ..agent.completions import NAME, CompletionTurn, complete, served_models, start_completion
 from ..protocol.chat import Chat, ChatAnswer
 from ..protocol.completions import Completed, Completion, ServedModels
 from . import problems
-from .endpoint import Call, Where
+from .endpoint import Call, ThreadPool
 
 STREAM = "text/event-stream"
 QUIET_SECONDS = 15  # without an event; then a comment keeps proxies from hanging up
@@ -30,10 +30,10 @@ def chat_with_agent(call: Call) -> BaseModel | Response:
     With `Accept: text/event-stream` it answers in events: `hits`, `delta`, `look`, `again`, and
     `answer` with the whole, or `error`.
     """
-    begun = begin(call.context, call.caller, cast(Chat, call.body), call.once)
+    begun = start_chat(call.context, call.caller, cast(Chat, call.body), call.once)
     if not wants_stream(call):
         return begun if isinstance(begun, ChatAnswer) else finish(begun)
-    return streamed(call, partial(_finish, begun))
+    return stream_events(call, partial(_finish, begun))
 
 
 def wants_stream(call: Call) -> bool:
@@ -44,7 +44,7 @@ def wants_stream(call: Call) -> bool:
     )
 
 
-def streamed(call: Call, work: Callable[[Put], None]) -> Response:
+def stream_events(call: Call, work: Callable[[Put], None]) -> Response:
     """The events that `work` puts, from a thread.
 
     It goes on to its end when the client hangs up, so that nothing is lost.
@@ -54,8 +54,8 @@ def streamed(call: Call, work: Callable[[Put], None]) -> Response:
     return StreamingResponse(_events(call, work), headers=headers, media_type=STREAM)
 
 
-def _finish(begun: Begun | ChatAnswer, put: Put) -> None:
-    if isinstance(begun, Begun):
+def _finish(begun: ChatTurn | ChatAnswer, put: Put) -> None:
+    if isinstance(begun, ChatTurn):
         begun = finish(begun, put)
     put("answer", begun.model_dump(mode="json"))
 
@@ -77,11 +77,11 @@ async def _events(call: Call, work: Callable[[Put], None]) -> AsyncIterator[byte
         try:
             work(put)
         except problems.FORESEEN as error:
-            problem = problems.known(error)
+            problem = problems.problem_for(error)
             assert problem is not None
             put("error", problem.body(call.request.scope["request_id"]))
 
-    done = call.door.start(Where.TALK, run)
+    done = call.door.start(ThreadPool.TALK, run)
     done.add_done_callback(lambda _: events.put_nowait(None))
     while True:
         try:
@@ -99,7 +99,7 @@ def list_models(call: Call) -> ServedModels:
 
     `memory`, or none where no chat model may answer.
     """
-    return served(call.context, call.caller)
+    return served_models(call.context, call.caller)
 
 
 def complete_chat(call: Call) -> BaseModel | Response:
@@ -110,7 +110,7 @@ def complete_chat(call: Call) -> BaseModel | Response:
     sentence by sentence.
     """
     body = cast(Completion, call.body)
-    asked = ready(call.context, call.caller, body, call.once)
+    asked = start_completion(call.context, call.caller, body, call.once)
     if not body.stream:
         return asked if isinstance(asked, Completed) else complete(asked)
     head: dict[str, object] = {
@@ -121,11 +121,13 @@ def complete_chat(call: Call) -> BaseModel | Response:
         "created": call.context.clock() // 1000,
         "model": NAME,
     }  # which model answers is known at the end
-    return streamed(call, partial(_chunks, head, asked, body))
+    return stream_events(call, partial(_chunks, head, asked, body))
 
 
-def _chunks(said: dict[str, object], asked: Asked | Completed, body: Completion, put: Put) -> None:
-    if isinstance(asked, Asked):
+def _chunks(
+    said: dict[str, object], asked: CompletionTurn | Completed, body: Completion, put: Put
+) -> None:
+    if isinstance(asked, CompletionTurn):
         done = complete(asked, lambda text: put("", _chunk(said, {"content": text})))
     else:
         done = asked

@@ -18,21 +18,21 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..accounts.idempotency import Once
+from ..accounts.idempotency import IdempotentRequest
 from ..accounts.keys import authenticate
-from ..accounts.usage import Tally
+from ..accounts.usage import UsageCounter
 from ..context import Caller, Context
-from ..models import Try
+from ..models import ModelAttempt
 from ..protocol import limits
 from ..protocol.errors import InvalidRequest, Problem, Unauthorized
 from ..sandbox.sandbox import Sandbox
 from ..search import EmbedderUnavailable
 from ..store import StoreUnavailable
 from . import bodies, problems
-from .endpoint import Call, Endpoint, Rate, Where
+from .endpoint import Call, Endpoint, Rate, ThreadPool
 from .metrics import Metrics
 from .parameters import parse_query
-from .rate_limiter import Limiter, RateExceeded
+from .rate_limiter import RateExceeded, RateLimiter
 
 # larger than usual ones that are read at the same time: each takes several times its size of memory
 LARGE_BODIES_MAX = 2
@@ -47,7 +47,7 @@ _IDEMPOTENCY_KEY = re.compile(rf"[!-~]{{1,{limits.IDEMPOTENCY_KEY_CHARACTERS_MAX
 _KEY_CHARACTERS_MAX = 200  # longer than any key: not worth a digest
 
 
-class Door:
+class Dispatcher:
     """The way in: the context, the threads that work for it, what is counted. One a server."""
 
     def __init__(
@@ -62,7 +62,7 @@ class Door:
         self._large_bodies = asyncio.Semaphore(LARGE_BODIES_MAX)
         self.in_flight = 0  # changed on the event loop only
         self.metrics = Metrics(lambda: self.in_flight)
-        self.tally = Tally(context)
+        self.tally = UsageCounter(context)
         context.models.watch(self._count_model)
         self.sandbox = Sandbox(context.settings)
         settings = context.settings
@@ -74,13 +74,13 @@ class Door:
             "sysperm": settings.rate_sysperm_per_minute,
         }
         self._limiters = {
-            kind: Limiter(kind, most, store=context.store) for kind, most in per_minute.items()
+            kind: RateLimiter(kind, most, store=context.store) for kind, most in per_minute.items()
         }
         self._threads = {
-            Where.SEARCH: ThreadPoolExecutor(context.settings.search_threads, "search"),
-            Where.WRITE: ThreadPoolExecutor(WRITE_THREADS, "write"),
-            Where.TALK: ThreadPoolExecutor(TALK_THREADS, "talk"),
-            Where.RUN: ThreadPoolExecutor(RUN_THREADS, "run"),
+            ThreadPool.SEARCH: ThreadPoolExecutor(context.settings.search_threads, "search"),
+            ThreadPool.WRITE: ThreadPoolExecutor(WRITE_THREADS, "write"),
+            ThreadPool.TALK: ThreadPoolExecutor(TALK_THREADS, "talk"),
+            ThreadPool.RUN: ThreadPoolExecutor(RUN_THREADS, "run"),
         }
 
     def body_bytes_max(self, method: str, path: str) -> int:
@@ -104,14 +104,14 @@ class Door:
         except (Problem, StoreUnavailable) as error:
             return problems.respond(error, request.scope["request_id"])
         work = partial(self._answer, endpoint, request, raw)
-        if endpoint.where is Where.LOOP:
+        if endpoint.where is ThreadPool.LOOP:
             return work()
         if len(raw) <= usual:
             return await self.start(endpoint.where, work)
         async with self._large_bodies:
             return await self.start(endpoint.where, work)
 
-    def start(self, where: Where, work: Callable[[], T]) -> asyncio.Future[T]:
+    def start(self, where: ThreadPool, work: Callable[[], T]) -> asyncio.Future[T]:
         """Begin work on those threads; to be called on the event loop."""
         return asyncio.get_running_loop().run_in_executor(self._threads[where], work)
 
@@ -149,7 +149,7 @@ class Door:
         """
         self._limiters[rate].take(who)
 
-    def _count_model(self, tried: Try) -> None:
+    def _count_model(self, tried: ModelAttempt) -> None:
         self.metrics.count_model(tried)
         self.tally.count("model_call" if tried.outcome == "ok" else "model_failure")
         self.tally.count("tokens_read", times=tried.prompt_tokens)
@@ -185,7 +185,7 @@ def _json(answer: BaseModel) -> bytes:
     return answer.__pydantic_serializer__.to_json(answer)
 
 
-def _once(call: Call, endpoint: Endpoint, raw: bytes) -> Once | None:
+def _once(call: Call, endpoint: Endpoint, raw: bytes) -> IdempotentRequest | None:
     given = call.request.headers.getlist("idempotency-key")
     if not given:
         return None
@@ -193,7 +193,7 @@ def _once(call: Call, endpoint: Endpoint, raw: bytes) -> Once | None:
         raise InvalidRequest(
             f"Idempotency-Key must be one header of 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS_MAX} letters, digits and signs of ASCII."
         )
-    return Once(
+    return IdempotentRequest(
         account_id=call.caller.account_id,
         key_id=call.caller.key_id,
         path=endpoint.path,

@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 
 from ..context import Records
 from ..files.blobs import open_blobs
-from ..files.files import FileUnknown, find_file, linked_file
+from ..files.files import FileUnknown, file_by_link, find_file
 from ..files.types import media_type
 from ..protocol import limits
 from ..protocol.errors import NotFound, RangeNotSatisfiable
@@ -36,10 +36,10 @@ def download(call: Call) -> Response:
 
     Needs a key of its account, or the `exp` and `sig` of a signed link that has not ended.
     """
-    return sent(call.context, call.request, _file(call), call.headers)
+    return file_response(call.context, call.request, _file(call), call.headers)
 
 
-def sent(
+def file_response(
     records: Records,
     request: Request,
     row: Row,
@@ -99,7 +99,7 @@ def _file(call: Call) -> Row:
         try:
             if not is_name:
                 raise FileUnknown
-            return linked_file(call.context, filename, exp=link.exp or 0, sig=link.sig or "")
+            return file_by_link(call.context, filename, exp=link.exp or 0, sig=link.sig or "")
         except NotFound:
             if not has_key:
                 raise

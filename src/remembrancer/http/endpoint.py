@@ -11,16 +11,16 @@ from pydantic import BaseModel
 from starlette.requests import Request
 from starlette.responses import Response
 
-from ..accounts.idempotency import Once
+from ..accounts.idempotency import IdempotentRequest
 from ..accounts.usage import Kind
 from ..context import Caller, Context
 from ..protocol.errors import Problem, Unauthorized
 
 if TYPE_CHECKING:
-    from .dispatch import Door
+    from .dispatch import Dispatcher
 
 
-class Where(Enum):
+class ThreadPool(Enum):
     """Which threads an endpoint runs on."""
 
     LOOP = "loop"  # the event loop itself: only what neither waits nor computes
@@ -34,12 +34,12 @@ class Where(Enum):
 class Call:
     """One request that passed the checks: its key is good, its body is valid."""
 
-    door: Door
+    door: Dispatcher
     request: Request
     body: BaseModel | None = None
     parameters: BaseModel | None = None
     known_caller: Caller | None = None
-    once: Once | None = None
+    once: IdempotentRequest | None = None
     headers: dict[str, str] = field(default_factory=dict)  # for the answer
 
     @property
@@ -75,7 +75,7 @@ class Endpoint:
     answer: type[BaseModel] | None = None  # the JSON it answers with
     page: str | None = None  # the media type of what it answers with besides or instead
     needs_key: bool = True
-    where: Where = Where.SEARCH
+    where: ThreadPool = ThreadPool.SEARCH
     rate: Rate = "memory"  # whose limit of calls a minute it counts for
     body_bytes_max: Literal["body_bytes_max", "file_bytes_max"] = (
         "body_bytes_max"  # the setting that bounds its body

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
-from ..models import Try
+from ..models import ModelAttempt
 from ..protocol.compliance import Figures, Part
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
@@ -81,7 +81,7 @@ class Metrics:
         self._requests.labels(method, route, str(status)).inc()
         self._seconds.labels(method, route).observe(seconds)
 
-    def count_model(self, tried: Try) -> None:
+    def count_model(self, tried: ModelAttempt) -> None:
         """One call of a language model.
 
         Models are named by settings, so that a caller cannot make new ones.

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ..protocol.errors import Problem, Unavailable
 from . import problems
 from .bodies import too_large
-from .dispatch import Door
+from .dispatch import Dispatcher
 
 IN_FLIGHT_MAX = 1000  # requests; more would only wait in line and time out there
 CLIENT_GONE = 499  # in metrics and log only: nobody is there to be answered
@@ -35,10 +35,10 @@ _HEADERS = {
 log = logging.getLogger("remembrancer.access")
 
 
-class Edge:
+class RequestMiddleware:
     """Wraps the whole application."""
 
-    def __init__(self, app: ASGIApp, door: Door, in_flight_max: int = IN_FLIGHT_MAX) -> None:
+    def __init__(self, app: ASGIApp, door: Dispatcher, in_flight_max: int = IN_FLIGHT_MAX) -> None:
         self.app, self.door, self.in_flight_max = app, door, in_flight_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -10,7 +10,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from ..protocol import errors, limits
 from ..protocol.status import INTERFACE_VERSION
-from .endpoint import Endpoint, Where
+from .endpoint import Endpoint, ThreadPool
 
 Refs = dict[tuple[type[BaseModel], JsonSchemaMode], dict[str, Any]]  # where each model's schema is
 
@@ -228,7 +228,7 @@ def _problems(endpoint: Endpoint) -> Iterable[type[errors.Problem]]:
         (errors.RangeNotSatisfiable, endpoint.in_parts),
         (errors.InvalidRequest, has_input),
         (errors.TooManyRequests, endpoint.needs_key),
-        (errors.Internal, endpoint.where is not Where.LOOP),
+        (errors.Internal, endpoint.where is not ThreadPool.LOOP),
         (errors.Unavailable, True),
     )
     return (kind for kind, can in rows if can or kind in endpoint.also)

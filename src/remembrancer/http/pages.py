@@ -51,7 +51,7 @@ def _prose(text: str) -> Markup:
 
 _templates.filters |= {
     "prose": _prose,
-    "when": shown.when,
+    "when": shown.format_time,
     "count": shown.count,
     "size": shown.size,
 }
@@ -59,7 +59,7 @@ _templates.globals["asset"] = asset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Member:
+class FieldRow:
     """One member of a body, as the page shows it."""
 
     name: str
@@ -169,11 +169,11 @@ def _resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     return node
 
 
-def _members(document: dict[str, Any], schema: dict[str, Any]) -> list[Member]:
+def _members(document: dict[str, Any], schema: dict[str, Any]) -> list[FieldRow]:
     schema = _resolved(document, schema)
     required = schema.get("required", [])
     return [
-        Member(
+        FieldRow(
             name=name,
             kind=_kind(document, part),
             required=name in required,
@@ -183,9 +183,9 @@ def _members(document: dict[str, Any], schema: dict[str, Any]) -> list[Member]:
     ]
 
 
-def _inside(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, list[Member]]:
+def _inside(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, list[FieldRow]]:
     """The members of every object inside this one, by the name its kind has in `_members`."""
-    found: dict[str, list[Member]] = {}
+    found: dict[str, list[FieldRow]] = {}
     todo = list(_resolved(document, schema).get("properties", {}).values())
     while todo:
         part = todo.pop(0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
+from ..permissions import grants
 from ..permissions.audit import page
-from ..permissions.grants import check, grant, live, log_action, revoke
+from ..permissions.grants import check, grant, log_action, revoke
 from ..protocol.permissions import (
     ActionLog,
     ActionLogged,
@@ -44,7 +45,7 @@ def list_grants(call: Call) -> GrantList:
 
     The owner only, with a key neither pinned nor read-only.
     """
-    return live(call.context, call.caller, cast(GrantsQuery, call.parameters))
+    return grants.list_grants(call.context, call.caller, cast(GrantsQuery, call.parameters))
 
 
 def log_permitted_action(call: Call) -> ActionLogged:

@@ -44,7 +44,7 @@ _AWAY: tuple[tuple[type[Exception], str], ...] = (  # the first that fits
 log = logging.getLogger("remembrancer.http")
 
 
-def known(error: Exception) -> Problem | None:
+def problem_for(error: Exception) -> Problem | None:
     """What to answer for an error that can be foreseen; None for all others."""
     match error:
         case Problem():
@@ -71,7 +71,7 @@ def respond(
 
     What was not foreseen is logged with its trace and answered as Internal, without it.
     """
-    problem = known(error)
+    problem = problem_for(error)
     if problem is None:
         log.error("request %s failed", request_id, exc_info=error)
         problem = Internal()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from ..accounts.rate_limits import take_call
+from ..accounts.rate_limits import count_call
 from ..protocol.errors import TooManyRequests
 from ..store import Store, StoreUnavailable
 
@@ -46,7 +46,7 @@ class Allowance:
         }
 
 
-class Limiter:
+class RateLimiter:
     """Calls per minute, spread evenly, with a burst of a whole minute's worth.
 
     Safe to use from many threads.
@@ -97,7 +97,7 @@ class Limiter:
             with suppress(
                 StoreUnavailable
             ):  # what the call is for will say so; the limiter is not what stops a server
-                counted = take_call(self._shared, self.kind, str(key), every_us=every // 1_000)
+                counted = count_call(self._shared, self.kind, str(key), every_us=every // 1_000)
                 return counted.is_allowed, counted.owed_us * 1_000
         with self._lock:
             now = self._now_ns()

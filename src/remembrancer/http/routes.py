@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import cast
 
+from .. import feedback
 from ..accounts.prompts import prompt_of, set_prompt
 from ..agent.compliance import compliance
 from ..agent.second_look import second_look
@@ -12,10 +13,9 @@ from ..agent.summarize import draft_summary as drafted_summary
 from ..agent.summarize import make_map as map_by_model
 from ..cubes.lessons import create
 from ..cubes.votes import vote
-from ..feedback import give_feedback
-from ..feedback import listed as feedback_listed
 from ..files.files import create_file, erase_file
-from ..memory.files.commands import history, use_files
+from ..memory.files import commands as memory_files
+from ..memory.files.commands import run_command
 from ..memory.history.forget import erase_event as erase_turn
 from ..memory.history.forget import forget
 from ..memory.recall.explain import explain
@@ -83,7 +83,7 @@ from ..protocol.summaries import (
 from . import pages
 from .chat_routes import STREAM, chat_with_agent, complete_chat, list_models
 from .downloads import download
-from .endpoint import Call, Endpoint, Where
+from .endpoint import Call, Endpoint, ThreadPool
 from .permission_routes import (
     check_permission,
     grant_permission,
@@ -174,12 +174,12 @@ def file_command(call: Call) -> FileDone:
     What the model asks for wrongly is answered with `is_error`, not with an error status: it is for
     the model to read.
     """
-    return use_files(call.context, call.caller, cast(FileCommand, call.body), call.once)
+    return run_command(call.context, call.caller, cast(FileCommand, call.body), call.once)
 
 
 def file_history(call: Call) -> FileHistory:
     """Versions of a memory file, or of all below a folder, newest first, with the text of one."""
-    return history(call.context, call.caller, cast(FileQuery, call.parameters))
+    return memory_files.file_history(call.context, call.caller, cast(FileQuery, call.parameters))
 
 
 def save_summary(call: Call) -> SummarySaved:
@@ -263,12 +263,12 @@ def submit_feedback(call: Call) -> FeedbackSaved:
     """Tell the owner of a bug, an anomaly, an issue with a cube, an improvement or a security
     matter.
     """
-    return give_feedback(call.context, call.caller, cast(Feedback, call.body), call.once)
+    return feedback.submit_feedback(call.context, call.caller, cast(Feedback, call.body), call.once)
 
 
 def list_feedback(call: Call) -> FeedbackList:
     """All feedback, newest first, page by page. The owner only."""
-    return feedback_listed(call.context, call.caller, cast(FeedbackQuery, call.parameters))
+    return feedback.list_feedback(call.context, call.caller, cast(FeedbackQuery, call.parameters))
 
 
 def create_cube(call: Call) -> CubeCreated:
@@ -324,40 +324,40 @@ ROUTES: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST", path="/api/v7/remember", handle=remember_turn, request=Turn, answer=Remembered, summary="Remember a turn",
-        where=Where.WRITE, repeatable=True, also=(NotFound,), counts="turn",
+        where=ThreadPool.WRITE, repeatable=True, also=(NotFound,), counts="turn",
     ),
     Endpoint(
         method="POST", path="/api/v7/event/write", handle=save_event, request=EventWrite, answer=EventWritten, summary="Save an event",
-        where=Where.WRITE, repeatable=True, counts="turn",
+        where=ThreadPool.WRITE, repeatable=True, counts="turn",
     ),
     Endpoint(method="GET", path="/api/v7/event/{event_id}", handle=get_event, answer=Event, summary="Get event detail"),
     Endpoint(
         method="DELETE", path="/api/v7/event/{event_id}", handle=erase_event, answer=EventErased, summary="Erase an event",
-        where=Where.WRITE, repeatable=True, also=(NotFound,),
+        where=ThreadPool.WRITE, repeatable=True, also=(NotFound,),
     ),
     Endpoint(
         method="POST", path="/api/v7/memory/forget", handle=forget_memory, request=Forget, answer=Forgotten, summary="Forget",
-        where=Where.WRITE, repeatable=True,
+        where=ThreadPool.WRITE, repeatable=True,
     ),
     Endpoint(
         method="POST", path="/api/v7/memory/files", handle=file_command, request=FileCommand, answer=FileDone, summary="Use memory files",
-        where=Where.WRITE, repeatable=True,
+        where=ThreadPool.WRITE, repeatable=True,
     ),
     Endpoint(
         method="GET", path="/api/v7/memory/files", handle=file_history, query=FileQuery, answer=FileHistory,
-        summary="Read versions of memory files", where=Where.WRITE, also=(NotFound,),
+        summary="Read versions of memory files", where=ThreadPool.WRITE, also=(NotFound,),
     ),
     Endpoint(
         method="POST", path="/api/v7/memory/summarize/draft", handle=draft_summary, request=SummaryAsked, answer=SummaryDraft,
-        summary="Draft an L1 summary", where=Where.TALK, rate="chat", also=(Conflict,),
+        summary="Draft an L1 summary", where=ThreadPool.TALK, rate="chat", also=(Conflict,),
     ),
     Endpoint(
         method="POST", path="/api/v7/memory/summarize", handle=save_summary, request=Summary, answer=SummarySaved,
-        summary="Save an L1 summary", where=Where.WRITE, repeatable=True,
+        summary="Save an L1 summary", where=ThreadPool.WRITE, repeatable=True,
     ),
     Endpoint(
         method="POST", path="/api/v7/memory/map", handle=make_map, request=MapRequest, answer=MapUpdated, summary="Update the L2 map",
-        where=Where.TALK, repeatable=True,
+        where=ThreadPool.TALK, repeatable=True,
     ),
     Endpoint(
         method="GET", path="/api/v7/memory/map", handle=get_map, query=MapQuery, answer=MapVersion, summary="Read the L2 map",
@@ -374,19 +374,19 @@ ROUTES: tuple[Endpoint, ...] = (
         method="POST", path="/api/v7/agent/second-look", handle=look_again, request=SecondLook, answer=SecondLooked, summary="Second look",
         also=(Conflict,),
         # the few threads of searches are not for a long draft, and a model may be asked
-        where=Where.TALK,
+        where=ThreadPool.TALK,
     ),
     Endpoint(
         method="GET", path="/api/v7/agent/compliance", handle=agent_compliance, query=ComplianceQuery, answer=Compliance,
-        summary="Compliance", where=Where.WRITE,
+        summary="Compliance", where=ThreadPool.WRITE,
     ),
     Endpoint(
         method="POST", path="/api/v7/agent/chat", handle=chat_with_agent, request=Chat, answer=ChatAnswer, page=STREAM,
-        summary="Chat with the service agent", where=Where.TALK, repeatable=True, rate="chat", counts="chat",
+        summary="Chat with the service agent", where=ThreadPool.TALK, repeatable=True, rate="chat", counts="chat",
     ),
     Endpoint(
         method="POST", path="/v1/chat/completions", handle=complete_chat, request=Completion, answer=Completed, page=STREAM,
-        summary="Chat completions", where=Where.TALK, repeatable=True, rate="chat", counts="chat",
+        summary="Chat completions", where=ThreadPool.TALK, repeatable=True, rate="chat", counts="chat",
     ),
     Endpoint(method="GET", path="/v1/models", handle=list_models, answer=ServedModels, summary="List models"),
     Endpoint(method="GET", path="/api/v7/tools", handle=list_tools, query=ToolsQuery, answer=ToolsListed, summary="Tools for agents"),
@@ -396,11 +396,11 @@ ROUTES: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="PUT", path="/api/v7/agent/prompt", handle=put_prompt, request=PromptWrite, answer=AgentPrompt,
-        summary="Set the agent prompt", where=Where.WRITE, repeatable=True,
+        summary="Set the agent prompt", where=ThreadPool.WRITE, repeatable=True,
     ),
     Endpoint(
         method="POST", path="/api/v7/feedback", handle=submit_feedback, request=Feedback, answer=FeedbackSaved, summary="Submit feedback",
-        where=Where.WRITE, repeatable=True, rate="feedback",
+        where=ThreadPool.WRITE, repeatable=True, rate="feedback",
     ),
     Endpoint(
         method="GET", path="/api/v7/feedback", handle=list_feedback, query=FeedbackQuery, answer=FeedbackList, summary="Read feedback",
@@ -408,66 +408,66 @@ ROUTES: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST", path="/api/v7/experience/create", handle=create_cube, request=CubeCreate, answer=CubeCreated,
-        summary="Save an experience cube", where=Where.WRITE, repeatable=True, also=(NotFound,),
+        summary="Save an experience cube", where=ThreadPool.WRITE, repeatable=True, also=(NotFound,),
     ),
     Endpoint(
         method="POST", path="/api/v7/experience/vote", handle=vote_on_cube, request=CubeVote, answer=CubeVoted,
-        summary="Vote on a cube", where=Where.WRITE, repeatable=True, also=(NotFound,),
+        summary="Vote on a cube", where=ThreadPool.WRITE, repeatable=True, also=(NotFound,),
     ),
     Endpoint(
         method="POST", path="/api/execute/code", handle=execute_code, request=Execution, answer=Executed,
-        summary="Run code in the sandbox", where=Where.RUN, repeatable=True, rate="sandbox", counts="run",
+        summary="Run code in the sandbox", where=ThreadPool.RUN, repeatable=True, rate="sandbox", counts="run",
     ),
     Endpoint(
         method="POST", path="/api/v7/execute/code", handle=execute_code_v7, request=Execution, answer=Executed,
-        summary="Run code in the sandbox", where=Where.RUN, repeatable=True, rate="sandbox", counts="run",
+        summary="Run code in the sandbox", where=ThreadPool.RUN, repeatable=True, rate="sandbox", counts="run",
     ),
     Endpoint(
         method="POST", path="/api/v7/tools/create-file", handle=make_file, request=FileCreate, answer=CreatedFile,
-        summary="Create a file", where=Where.WRITE, repeatable=True, body_bytes_max="file_bytes_max",
+        summary="Create a file", where=ThreadPool.WRITE, repeatable=True, body_bytes_max="file_bytes_max",
     ),
     Endpoint(
         method="POST", path="/api/v7/sysperm/check", handle=check_permission, request=PermissionCheck, answer=PermissionChecked,
-        summary="Check a permission", where=Where.WRITE, rate="sysperm", counts="check",
+        summary="Check a permission", where=ThreadPool.WRITE, rate="sysperm", counts="check",
     ),
     Endpoint(
         method="POST", path="/api/v7/sysperm/grant", handle=grant_permission, request=GrantRequest, answer=Granted,
-        summary="Grant a permission", where=Where.WRITE, repeatable=True,
+        summary="Grant a permission", where=ThreadPool.WRITE, repeatable=True,
     ),
     Endpoint(
         method="GET", path="/api/v7/sysperm/grants", handle=list_grants, query=GrantsQuery, answer=GrantList,
-        summary="List grants in force", where=Where.WRITE, also=(NotFound,),
+        summary="List grants in force", where=ThreadPool.WRITE, also=(NotFound,),
     ),
     Endpoint(
         method="POST", path="/api/v7/sysperm/log", handle=log_permitted_action, request=ActionLog, answer=ActionLogged,
-        summary="Log a permitted action", where=Where.WRITE, repeatable=True, rate="sysperm",
+        summary="Log a permitted action", where=ThreadPool.WRITE, repeatable=True, rate="sysperm",
     ),
     Endpoint(
         method="POST", path="/api/v7/sysperm/revoke", handle=revoke_permission, request=GrantRevocation, answer=GrantRevoked,
-        summary="Revoke a permission", where=Where.WRITE, repeatable=True, also=(NotFound,),
+        summary="Revoke a permission", where=ThreadPool.WRITE, repeatable=True, also=(NotFound,),
     ),
     Endpoint(
         method="GET", path="/api/v7/sysperm/audit", handle=read_audit, query=AuditQuery, answer=AuditPage,
-        summary="Read the audit trail", where=Where.WRITE,
+        summary="Read the audit trail", where=ThreadPool.WRITE,
     ),
     _OPEN(
         method="GET", path="/download/{filename}", handle=download, query=DownloadQuery, page="*/*", summary="Download a file",
-        where=Where.WRITE, in_parts=True, also=(Unauthorized,),
+        where=ThreadPool.WRITE, in_parts=True, also=(Unauthorized,),
     ),
     Endpoint(
         method="DELETE", path="/download/{filename}", handle=delete_file, answer=FileErased, summary="Erase a file",
-        where=Where.WRITE, repeatable=True, also=(NotFound,),
+        where=ThreadPool.WRITE, repeatable=True, also=(NotFound,),
     ),
-    _OPEN(method="GET", path="/api/v7/status", handle=status_record, answer=StatusRecord, summary="Status record", where=Where.WRITE),
-    _OPEN(method="GET", path="/", handle=home, answer=StatusRecord, page="text/html", summary="Home", where=Where.WRITE),
-    _OPEN(method="GET", path="/healthz", handle=alive, page="application/json", summary="Alive", where=Where.LOOP),
-    _OPEN(method="GET", path="/readyz", handle=ready, answer=Readiness, summary="Ready", where=Where.WRITE),
+    _OPEN(method="GET", path="/api/v7/status", handle=status_record, answer=StatusRecord, summary="Status record", where=ThreadPool.WRITE),
+    _OPEN(method="GET", path="/", handle=home, answer=StatusRecord, page="text/html", summary="Home", where=ThreadPool.WRITE),
+    _OPEN(method="GET", path="/healthz", handle=alive, page="application/json", summary="Alive", where=ThreadPool.LOOP),
+    _OPEN(method="GET", path="/readyz", handle=ready, answer=Readiness, summary="Ready", where=ThreadPool.WRITE),
     _OPEN(
         method="GET", path="/metrics", handle=prometheus_metrics, page="text/plain", summary="Metrics",
-        where=Where.WRITE, also=(Unauthorized, Forbidden),
+        where=ThreadPool.WRITE, also=(Unauthorized, Forbidden),
     ),
-    _OPEN(method="GET", path="/openapi.json", handle=openapi_document, page="application/json", summary="OpenAPI", where=Where.LOOP),
-    _OPEN(method="GET", path="/docs", handle=docs_page, page="text/html", summary="Documentation", where=Where.WRITE),
-    _OPEN(method="GET", path="/llms.txt", handle=llms_txt, page="text/plain", summary="For language models", where=Where.LOOP),
-    _OPEN(method="GET", path=pages.STYLE_PATH, handle=style_sheet, page="text/css", summary="Style sheet", where=Where.LOOP),
+    _OPEN(method="GET", path="/openapi.json", handle=openapi_document, page="application/json", summary="OpenAPI", where=ThreadPool.LOOP),
+    _OPEN(method="GET", path="/docs", handle=docs_page, page="text/html", summary="Documentation", where=ThreadPool.WRITE),
+    _OPEN(method="GET", path="/llms.txt", handle=llms_txt, page="text/plain", summary="For language models", where=ThreadPool.LOOP),
+    _OPEN(method="GET", path=pages.STYLE_PATH, handle=style_sheet, page="text/css", summary="Style sheet", where=ThreadPool.LOOP),
 )  # fmt: skip

@@ -12,7 +12,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from .. import __version__, status
 from ..accounts import default_user_id
-from ..agent.compliance import of_service
+from ..agent.compliance import service_compliance
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
 from ..protocol.errors import Forbidden, Unavailable
 from ..protocol.own_key import OwnKey
@@ -68,7 +68,7 @@ def prometheus_metrics(call: Call) -> Response:
     if not _is_local(call.request) and not call.door.caller(call.request.headers).is_owner:
         raise Forbidden("Only the owner may read this from another machine.")
     try:
-        call.door.metrics.show_compliance(of_service(call.context))
+        call.door.metrics.show_compliance(service_compliance(call.context))
     except StoreUnavailable as error:
         _log.warning(
             "the duties of agents are those of the reading before: %s", error

@@ -9,7 +9,7 @@ from markupsafe import Markup
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 
 
-def when(moment: int | str | datetime | None, absent: str = "never") -> Markup:
+def format_time(moment: int | str | datetime | None, absent: str = "never") -> Markup:
     """A `<time>` that people and programs can read, in UTC:
 
     of ms since 1970, of RFC 3339, or of a moment; `absent` for None.

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .config_files import entry, json_change, part_change, toml_change
-from .file_changes import Change, NotUnderstood, text_of
+from .file_changes import Change, ConfigUnreadable, text_of
 
 ROOT = Path(__file__).parents[3]  # of the repository, where the package is installed from it
 PROGRAM = "remembrancer_hook.py"
@@ -63,7 +63,7 @@ _CURSOR_TOOLS = "Shell|Write|Edit|Delete|Read"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class InstallOptions:
     """Where and what:
 
     `home` is the user's or the project's folder; `remove` takes everything out again.
@@ -75,7 +75,7 @@ class Wanted:
     remove: bool
 
 
-def changes(agent: str, wanted: Wanted) -> list[Change]:
+def plan_changes(agent: str, wanted: InstallOptions) -> list[Change]:
     """What is to be changed for an agent; nothing when all is as it should be.
 
     Raises NotUnderstood, having changed nothing.
@@ -107,7 +107,7 @@ def folder() -> Path:
     return installed if installed.is_dir() else ROOT / "integrations"
 
 
-def _claude_code(wanted: Wanted) -> list[Change]:
+def _claude_code(wanted: InstallOptions) -> list[Change]:
     own = wanted.home / ".claude"
     settings = own / (
         "settings.local.json" if wanted.is_project else "settings.json"
@@ -126,7 +126,7 @@ def _claude_code(wanted: Wanted) -> list[Change]:
     ]
 
 
-def _codex(wanted: Wanted) -> list[Change]:
+def _codex(wanted: InstallOptions) -> list[Change]:
     own = wanted.home / ".codex"
     server = f'[mcp_servers.{NAME}]\nurl = {json.dumps(f"{wanted.url}/mcp")}\nbearer_token_env_var = "REMEMBRANCER_KEY"\n'
     config = toml_change(
@@ -135,7 +135,7 @@ def _codex(wanted: Wanted) -> list[Change]:
     return [_hooks(own / "hooks.json", "codex", wanted), config]
 
 
-def _cursor(wanted: Wanted) -> list[Change]:
+def _cursor(wanted: InstallOptions) -> list[Change]:
     own = wanted.home / ".cursor"
     server = {
         "url": f"{wanted.url}/mcp",
@@ -156,14 +156,14 @@ def _cursor(wanted: Wanted) -> list[Change]:
     return made
 
 
-AGENTS: Mapping[str, Callable[[Wanted], list[Change]]] = {
+AGENTS: Mapping[str, Callable[[InstallOptions], list[Change]]] = {
     "claude-code": _claude_code,
     "codex": _codex,
     "cursor": _cursor,
 }
 
 
-def _hooks(path: Path, agent: str, wanted: Wanted) -> Change:
+def _hooks(path: Path, agent: str, wanted: InstallOptions) -> Change:
     """Hooks of the shape that Claude Code and Codex share: event → groups → handlers."""
     command = hook_command(agent, wanted.url)
 
@@ -179,7 +179,7 @@ def _hooks(path: Path, agent: str, wanted: Wanted) -> Change:
     return json_change(path, edit)
 
 
-def _cursor_hooks(path: Path, wanted: Wanted) -> Change:
+def _cursor_hooks(path: Path, wanted: InstallOptions) -> Change:
     command = hook_command("cursor", wanted.url)
 
     def edit(value: dict[str, Any]) -> None:
@@ -205,7 +205,7 @@ def _put(hooks: dict[str, Any], event: str, ours: dict[str, Any] | None, path: P
     """
     there = hooks.get(event, [])
     if not isinstance(there, list):
-        raise NotUnderstood(f"{path}: `{event}` is no list. Nothing was written.")
+        raise ConfigUnreadable(f"{path}: `{event}` is no list. Nothing was written.")
     kept = []
     waiting = ours
     for one in there:
@@ -239,7 +239,7 @@ def _without_ours(one: Any) -> Any:
     return {**one, "hooks": kept} if kept or not handlers else None
 
 
-def _server(path: Path, server: dict[str, Any], wanted: Wanted) -> Change:
+def _server(path: Path, server: dict[str, Any], wanted: InstallOptions) -> Change:
     def edit(value: dict[str, Any]) -> None:
         servers = entry(value, path, "mcpServers")
         if wanted.remove:
@@ -252,6 +252,6 @@ def _server(path: Path, server: dict[str, Any], wanted: Wanted) -> Change:
     return json_change(path, edit)
 
 
-def _file(path: Path, wanted: Wanted) -> Change:
+def _file(path: Path, wanted: InstallOptions) -> Change:
     skill = folder() / "claude-code" / "skills" / "memory" / "SKILL.md"
     return Change(path, text_of(path), None if wanted.remove else skill.read_text("utf-8"))

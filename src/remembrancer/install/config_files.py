@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .file_changes import Change, NotUnderstood, text_of
+from .file_changes import Change, ConfigUnreadable, text_of
 
 Edit = Callable[[dict[str, Any]], None]
 BEGIN, END = "remembrancer: begin", "remembrancer: end"
@@ -41,7 +41,7 @@ def entry(value: dict[str, Any], path: Path, *names: str) -> dict[str, Any]:
     for name in names:
         value = value.setdefault(name, {})
         if not isinstance(value, dict):
-            raise NotUnderstood(f"{path}: `{name}` is no object. Nothing was written.")
+            raise ConfigUnreadable(f"{path}: `{name}` is no object. Nothing was written.")
     return value
 
 
@@ -55,7 +55,7 @@ def part_change(path: Path, part: str | None, marks: tuple[str, str]) -> Change:
     begin, end = (f"{marks[0]} {mark}{marks[1]}" for mark in (BEGIN, END))
     found = re.findall(rf"^{re.escape(begin)}$|^{re.escape(end)}$", text, re.MULTILINE)
     if found not in ([], [begin, end]):
-        raise NotUnderstood(
+        raise ConfigUnreadable(
             f"{path}: the lines `{begin}` and `{end}` do not stand there once each, in this order. Nothing was written."
         )
     block = "" if part is None else f"{begin}\n{part.strip()}\n{end}\n"
@@ -85,7 +85,7 @@ def toml_change(path: Path, part: str | None, *names: str) -> Change:
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     if part is not None and value is not None:
-        raise NotUnderstood(
+        raise ConfigUnreadable(
             f"{path} has `{'.'.join(names)}` already, not written by this command. Take it out first; nothing was written."
         )
     _toml(path, change.after or "")
@@ -96,7 +96,7 @@ def _toml(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise NotUnderstood(f"{path} is no TOML: {error}. Nothing was written.") from error
+        raise ConfigUnreadable(f"{path} is no TOML: {error}. Nothing was written.") from error
 
 
 def _read(path: Path, text: str) -> dict[str, Any]:
@@ -104,23 +104,25 @@ def _read(path: Path, text: str) -> dict[str, Any]:
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({name for name, _ in pairs}) != len(pairs):
-            raise NotUnderstood(f"{path}: a name stands twice in an object. Nothing was written.")
+            raise ConfigUnreadable(
+                f"{path}: a name stands twice in an object. Nothing was written."
+            )
         return dict(pairs)
 
     try:
         value = json.loads(text, object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
-        if isinstance(error, NotUnderstood):
+        if isinstance(error, ConfigUnreadable):
             raise
-        raise NotUnderstood(
+        raise ConfigUnreadable(
             f"{path} is no plain JSON ({error}); comments are not. Nothing was written."
         ) from error
     if not isinstance(value, dict):
-        raise NotUnderstood(f"{path} holds no JSON object. Nothing was written.")
+        raise ConfigUnreadable(f"{path} holds no JSON object. Nothing was written.")
     if json.loads(text, parse_float=str, parse_int=str) != json.loads(
         json.dumps(value), parse_float=str, parse_int=str
     ):
-        raise NotUnderstood(
+        raise ConfigUnreadable(
             f"{path} holds a number that would not stay as it is written. Nothing was written."
         )
     return value

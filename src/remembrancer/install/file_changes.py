@@ -16,13 +16,13 @@ from pathlib import Path
 NOWHERE = "/dev/null"  # as diffs call a file that is not there
 
 
-class NotUnderstood(ValueError):
+class ConfigUnreadable(ValueError):
     """A file is not what it should be, so it was not touched; the message says which, where and
     what to do.
     """
 
 
-class Overtaken(RuntimeError):
+class FileChanged(RuntimeError):
     """Somebody else wrote a file between the diff and the writing.
 
     Nothing was written; run the command again.
@@ -45,10 +45,10 @@ def text_of(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (UnicodeDecodeError, IsADirectoryError, NotADirectoryError) as error:
-        raise NotUnderstood(f"{path} is no text file: {error}. Nothing was written.") from error
+        raise ConfigUnreadable(f"{path} is no text file: {error}. Nothing was written.") from error
 
 
-def told(changes: Sequence[Change]) -> str:
+def diff(changes: Sequence[Change]) -> str:
     """The changes as a unified diff."""
     lines: list[str] = []
     for change in changes:
@@ -74,7 +74,7 @@ def write(changes: Sequence[Change]) -> None:
     """
     for change in changes:
         if text_of(change.path) != change.before:
-            raise Overtaken(
+            raise FileChanged(
                 f"{change.path} was changed by another program. Nothing was written; run the command again."
             )
     waiting: list[tuple[Path, Path]] = []

@@ -18,25 +18,25 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..accounts import default_user_id
 from ..http import pages, problems
-from ..http.dispatch import Door
-from ..http.endpoint import Where
+from ..http.dispatch import Dispatcher
+from ..http.endpoint import ThreadPool
 from ..protocol.errors import Forbidden, Problem
 from ..store import StoreUnavailable
 
 if TYPE_CHECKING:
-    from .server import Talk
+    from .server import McpSession
 
 PATH = "/mcp"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SECONDS_MAX = 900.0  # for a tool; what bounds it are the endpoints' own limits
 
 
-class McpDoor:
+class McpTransport:
     """An ASGI application for POSTs to one path; nothing is kept between them, so there is no
     stream to GET and no session to DELETE.
     """
 
-    def __init__(self, door: Door) -> None:
+    def __init__(self, door: Dispatcher) -> None:
         self.door = door
         self.inside: ASGIApp | None = None  # the whole application, for the tools
         self._manager: Any = None
@@ -51,7 +51,7 @@ class McpDoor:
         try:
             self._check_origin(request)
             scope["caller"] = await self.door.start(
-                Where.WRITE, partial(self.door.caller, request.headers)
+                ThreadPool.WRITE, partial(self.door.caller, request.headers)
             )
         except (Problem, StoreUnavailable) as error:
             await problems.respond(error, scope["request_id"])(scope, receive, send)
@@ -86,11 +86,11 @@ class McpDoor:
     def _made(self) -> Any:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-        from .server import server
+        from .server import mcp_server
 
         bytes_max = self.door.context.settings.body_bytes_max
         return StreamableHTTPSessionManager(
-            server(self._talking),
+            mcp_server(self._talking),
             json_response=True,
             stateless=True,
             max_request_body_size=bytes_max,
@@ -102,12 +102,12 @@ class McpDoor:
             await self._stop.wait()
 
     @asynccontextmanager
-    async def _talking(self, asking: Any) -> AsyncIterator[Talk]:
+    async def _talking(self, asking: Any) -> AsyncIterator[McpSession]:
         """A client in this process with the key that the request carries."""
         import httpx2
 
         from ..client import AsyncClient, Retry
-        from .server import Talk
+        from .server import McpSession
 
         request: Request = asking.request
         key = request.headers["authorization"].partition(" ")[2].strip()
@@ -121,7 +121,9 @@ class McpDoor:
             timeout_s=SECONDS_MAX,
             retry=Retry(times=0),
         ) as client:
-            yield Talk(client=client, base=base, user_id=default_user_id(request.scope["caller"]))
+            yield McpSession(
+                client=client, base=base, user_id=default_user_id(request.scope["caller"])
+            )
 
     async def close(self) -> None:
         """End what is under way."""

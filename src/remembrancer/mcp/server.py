@@ -29,7 +29,7 @@ INSTRUCTIONS = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Talk:
+class McpSession:
     """Who carries tools out:
 
     a client with the caller's key, whose that is, and the address people reach the service at.
@@ -41,11 +41,11 @@ class Talk:
 
 
 Talking = Callable[
-    [ServerRequestContext[Any, Any]], AbstractAsyncContextManager[Talk]
+    [ServerRequestContext[Any, Any]], AbstractAsyncContextManager[McpSession]
 ]  # whoever asks
 
 
-def server(talking: Talking) -> Server[Any]:
+def mcp_server(talking: Talking) -> Server[Any]:
     """The protocol's server; `talking` gives what carries out the calls of who asks."""
 
     async def list_tools(_: Any, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
@@ -151,7 +151,7 @@ def _described(tool: Tool) -> types.Tool:
     )
 
 
-async def _called(tool: Tool, talk: Talk, arguments: dict[str, Any]) -> types.CallToolResult:
+async def _called(tool: Tool, talk: McpSession, arguments: dict[str, Any]) -> types.CallToolResult:
     """What came of a call.
 
     What the agent can mend is told in the result, as the protocol wants it, so that the model reads
@@ -196,12 +196,12 @@ async def serve_stdio(client: AsyncClient, base: str) -> None:
     known: list[str] = []  # whose key it is, once the service said so
 
     @asynccontextmanager
-    async def talking(_: ServerRequestContext[Any, Any]) -> AsyncIterator[Talk]:
+    async def talking(_: ServerRequestContext[Any, Any]) -> AsyncIterator[McpSession]:
         if not known:
             with suppress(ClientError):  # what is asked for says why
                 known.append((await client.own_key()).user_id)
-        yield Talk(client=client, base=base, user_id=known[0] if known else None)
+        yield McpSession(client=client, base=base, user_id=known[0] if known else None)
 
-    made = server(talking)
+    made = mcp_server(talking)
     async with client, stdio_server() as (read, write):
         await made.run(read, write, made.create_initialization_options())

@@ -23,7 +23,7 @@ class FactsPage:
     next: int | None
 
 
-def facts_of(
+def list_facts(
     context: Context, caller: Caller, user_id: str, *, below: int | None = None
 ) -> FactsPage:
     """A page of a user's critical facts, newest first. Raises Pinned."""
@@ -47,7 +47,7 @@ def facts_of(
     return FactsPage(shown, shown[-1].id if len(rows) > len(shown) else None)
 
 
-def keep_fact(
+def store_fact(
     context: Context, tx: Transaction, *, space_id: int, session: int, event: int | None, text: str
 ) -> bool:
     """Keep a fact, white space at its ends aside; False when the space knows it already.

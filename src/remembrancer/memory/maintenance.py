@@ -15,12 +15,12 @@ from typing import cast
 
 from ..accounts.rate_limits import forget_idle
 from ..context import Context
-from ..cubes.reindex import renew as renew_cubes
-from ..search import Derived, EmbedderUnavailable, Said, derive, derived_by
+from ..cubes.reindex import reindex_cubes as renew_cubes
+from ..search import EmbedderUnavailable, EventText, IndexEntry, analysis_id, index_entries
 from ..search.text import secrets
 from ..store import Row, StoreUnavailable, Transaction, embedder_id
 from .recall import postgresql_index as database_index
-from .spaces import SQL, row_id, space_of, view_of
+from .spaces import SQL, row_id, space_of, space_view
 
 # events derived anew at a time: a search waits for their embedding, tens of milliseconds at most
 BATCH = 16
@@ -37,7 +37,7 @@ LOOK_AGAIN_SECONDS = (
 _log = logging.getLogger(__name__)
 
 
-class Upkeep:
+class Maintenance:
     """Renews what is stale, batch by batch. `start` does it in a thread of its own; `step` does one
     batch, here and now.
 
@@ -85,8 +85,8 @@ class Upkeep:
     def _step(self) -> bool:
         stale = self._context.store.read(self._find)
         if not stale:
-            return renew_cubes(self._context) or database_index.advance(self._context)
-        derived = derive(self._context.embedder, [_said(row) for row in stale])
+            return renew_cubes(self._context) or database_index.advance_index(self._context)
+        derived = index_entries(self._context.embedder, [_said(row) for row in stale])
         unseen = self._unseen + Counter(space_of(row.id) for row in stale)
         for account_id in dict.fromkeys(row.account_id for row in stale):
             renewed = [
@@ -136,7 +136,7 @@ class Upkeep:
         def read(tx: Transaction) -> None:
             space = tx.one(SQL.space_by_id, id=space_id)
             if space is not None:
-                view_of(self._context, tx, space)
+                space_view(self._context, tx, space)
 
         self._context.store.read(
             read, account_id=account_id
@@ -169,13 +169,13 @@ class Upkeep:
         self._stop.wait(LOOK_AGAIN_SECONDS)
 
     def _find(self, tx: Transaction) -> list[Row]:
-        embedder = embedder_id(tx, derived_by(self._context.embedder), make=False)
+        embedder = embedder_id(tx, analysis_id(self._context.embedder), make=False)
         return tx.all(SQL.stale, embedder=embedder, most=BATCH)
 
     def _renew(
         self,
         account_id: int,
-        renewed: list[tuple[Row, Derived]],
+        renewed: list[tuple[Row, IndexEntry]],
         unseen: Counter[int],
         tx: Transaction,
     ) -> list[int]:
@@ -187,7 +187,7 @@ class Upkeep:
             tx.run(SQL.set_index, id=row.id, words=new.words, vectors=new.vectors, embedder=number)
         due = []
         for space in sorted({space_of(row.id) for row, _ in renewed}):
-            database_index.take_again(
+            database_index.rebuild(
                 self._context,
                 tx,
                 account_id,
@@ -204,7 +204,7 @@ class Upkeep:
         return due
 
 
-def _said(row: Row) -> Said:
-    return Said(
+def _said(row: Row) -> EventText:
+    return EventText(
         query=row.query, response=row.response, topic=row.topic, occurred_ms=row.occurred_ms
     )

@@ -28,7 +28,7 @@ def is_l2_due(l1_count: int, l1_mapped: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class SessionCounts:
     """Where a session stands when a search that counts comes in, before it is counted."""
 
     step: int  # of the last search that counted; 0 = there was none
@@ -42,23 +42,23 @@ class Standing:
     seal_name: str = "REM"
 
 
-class Case(NamedTuple):
+class DutyRule(NamedTuple):
     """One thing that can be owed. `kind` says in which member of the answer it is told."""
 
     word: str
     kind: Literal["duty_error", "reminders"]
     when: str
-    says: Callable[[Standing], str]
-    holds: Callable[[Standing], bool]
+    says: Callable[[SessionCounts], str]
+    holds: Callable[[SessionCounts], bool]
 
 
-def _seal(standing: Standing) -> Seal | None:
+def _seal(standing: SessionCounts) -> Seal | None:
     """The seal that the search brought, where one was expected and it is one."""
     return read_seal(standing.last_seal or "") if standing.step else None
 
 
-CASES: tuple[Case, ...] = (
-    Case(
+CASES: tuple[DutyRule, ...] = (
+    DutyRule(
         "turn_not_remembered",
         "duty_error",
         "a search of this session counted, and no turn was remembered since",
@@ -66,21 +66,21 @@ CASES: tuple[Case, ...] = (
         "send it now with POST /api/v7/remember. A search that is no turn sends interact: false.",
         lambda s: s.remembered_step < s.step,
     ),
-    Case(
+    DutyRule(
         "seal_step",
         "duty_error",
         "last_seal is a seal of this service, but of another step than the last search of this session that counted",
         lambda s: f"The last reply was sealed with another step than its search gave: it should have been `{render(s.step, s.seal_name)}`.",
         lambda s: (seal := _seal(s)) is not None and seal.name == s.seal_name and seal.step != s.step,
     ),
-    Case(
+    DutyRule(
         "seal_name",
         "duty_error",
         "last_seal is the seal of another service",
         lambda s: f"The last reply was sealed with another service's name: it should have been `{render(s.step, s.seal_name)}`.",
         lambda s: (seal := _seal(s)) is not None and seal.name != s.seal_name,
     ),
-    Case(
+    DutyRule(
         "seal_missing",
         "reminders",
         "a search of this session counted before, and this one brings no last_seal",
@@ -88,14 +88,14 @@ CASES: tuple[Case, ...] = (
         f"The last one was `{render(s.step, s.seal_name)}`.",
         lambda s: s.step > 0 and not (s.last_seal or "").strip(),
     ),
-    Case(
+    DutyRule(
         "seal_malformed",
         "reminders",
         "last_seal is there, but is no seal",
         lambda s: f"last_seal is no seal; it should have been `{render(s.step, s.seal_name)}`, on a line of its own.",
         lambda s: s.step > 0 and bool((s.last_seal or "").strip()) and _seal(s) is None,
     ),
-    Case(
+    DutyRule(
         "cubes_unrated",
         "reminders",
         "an earlier search of this session showed cubes as new that this account has not rated",
@@ -103,7 +103,7 @@ CASES: tuple[Case, ...] = (
         'POST /api/v7/remember with duty "vote_nothing" and a duty_reason.',
         lambda s: bool(s.unrated),
     ),
-    Case(
+    DutyRule(
         "l1_due",
         "reminders",
         f"{L1_TURNS} turns or more of this session are in no L1",
@@ -111,7 +111,7 @@ CASES: tuple[Case, ...] = (
         "what was done, what was decided, how it ended, in 5-8 % of their length.",
         lambda s: is_l1_due(s.turns, s.turns_summarised),
     ),
-    Case(
+    DutyRule(
         "l2_due",
         "reminders",
         f"{L2_SUMMARIES} L1s or more are in no map",
@@ -122,20 +122,22 @@ CASES: tuple[Case, ...] = (
 )  # fmt: skip
 
 
-class Owed(NamedTuple):
+class DutyReport(NamedTuple):
     """What a session owes, as the answer tells it."""
 
     duty_error: str | None
     reminders: list[str]
 
 
-def judge(standing: Standing) -> Owed:
+def check_duties(standing: SessionCounts) -> DutyReport:
     """What is owed. Nothing of it withholds a hit: it is told beside them."""
     told = [(case.kind, case.says(standing)) for case in CASES if case.holds(standing)]
     errors = [text for kind, text in told if kind == "duty_error"]
-    return Owed(" ".join(errors) or None, [text for kind, text in told if kind == "reminders"])
+    return DutyReport(
+        " ".join(errors) or None, [text for kind, text in told if kind == "reminders"]
+    )
 
 
-def words_of(standing: Standing) -> list[str]:
+def duty_words(standing: SessionCounts) -> list[str]:
     """The words of the cases that hold: what is owed, for keeping and counting."""
     return [case.word for case in CASES if case.holds(standing)]

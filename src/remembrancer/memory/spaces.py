@@ -10,10 +10,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from ..context import Context
-from ..search import Said, SpaceIndex, View, derived_by, unpack_mended
-from ..store import Row, Transaction, embedder_id, named
+from ..search import EventText, IndexView, SpaceIndex, analysis_id, unpack_repaired
+from ..store import Row, Transaction, embedder_id, load_queries
 
-SQL = named("remembrancer.memory", "memory.sql")
+SQL = load_queries("remembrancer.memory", "memory.sql")
 NUMBER_BITS = 32  # an event's row id is its space's id, then so many bits for its number
 ROWS_AT_ONCE = 20_000  # read and taken in together: bounds the memory a first search needs
 
@@ -28,7 +28,7 @@ def number_of(row: int) -> int:
     return row & ((1 << NUMBER_BITS) - 1)
 
 
-def view_of(context: Context, tx: Transaction, space: Row) -> View:
+def space_view(context: Context, tx: Transaction, space: Row) -> IndexView:
     """The index of a space with everything that `tx` sees; `space` is its row, read in `tx`."""
 
     def fill(index: SpaceIndex) -> None:
@@ -38,26 +38,26 @@ def view_of(context: Context, tx: Transaction, space: Row) -> View:
 
 
 def _fill(context: Context, tx: Transaction, index: SpaceIndex, space: Row) -> None:
-    embedder = embedder_id(tx, derived_by(context.embedder), make=False)
+    embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
     for low in range(index.next_event, space.events_made, ROWS_AT_ONCE):
         high = min(low + ROWS_AT_ONCE, space.events_made)
         span = {"low": row_id(space.id, low), "high": row_id(space.id, high)}
         rows = tx.all(SQL.index_rows, embedder=embedder, **span)
         coded = [(number_of(row[0]), *row[1:]) for row in rows]
         index.add(
-            unpack_mended(
+            unpack_repaired(
                 coded,
                 context.embedder.dimensions,
-                lambda number: said_at(tx, row_id(space.id, number)),
+                lambda number: event_text(tx, row_id(space.id, number)),
             ),
             high,
         )
 
 
-def said_at(tx: Transaction, row: int) -> Said:
+def event_text(tx: Transaction, row: int) -> EventText:
     """The turn kept at `row`, as it was said."""
     event = tx.all(SQL.event_texts, low=row, high=row + 1)[0]
-    return Said(
+    return EventText(
         query=event.query, response=event.response, topic=event.topic, occurred_ms=event.occurred_ms
     )
 
@@ -72,6 +72,6 @@ def space_of(row: int) -> int:
     return row >> NUMBER_BITS
 
 
-def flags_of(column: str) -> list[str]:
+def flag_names(column: str) -> list[str]:
     """What was noticed in an event, from its row."""
     return column.split(",") if column else []

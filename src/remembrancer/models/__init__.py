@@ -3,21 +3,32 @@
 any endpoint that speaks OpenAI's chat completions, named by settings; or none at all.
 """
 
-from .port import Budget, Message, ModelFailed, Models, Question, Reply, Said, Slot, Try, tokens_of
-from .slots import SLOTS, Target, targets_of
+from .port import (
+    Budget,
+    ModelAttempt,
+    ModelFailed,
+    ModelMessage,
+    ModelOutput,
+    ModelRequest,
+    ModelResponse,
+    Models,
+    Slot,
+    tokens_of,
+)
+from .slots import SLOTS, ModelTarget, targets_of
 
 __all__ = [
     "SLOTS",
     "Budget",
-    "Message",
+    "ModelMessage",
     "ModelFailed",
     "Models",
-    "Question",
-    "Reply",
-    "Said",
+    "ModelRequest",
+    "ModelResponse",
+    "ModelOutput",
     "Slot",
-    "Target",
-    "Try",
+    "ModelTarget",
+    "ModelAttempt",
     "targets_of",
     "tokens_of",
 ]  # fmt: skip

@@ -18,21 +18,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from ..settings import Settings
-from .openai_endpoint import Fault, Manners, call
+from .openai_endpoint import EndpointError, EndpointOptions, call
 from .port import (
     Budget,
-    Message,
+    ModelAttempt,
     ModelFailed,
+    ModelMessage,
+    ModelOutput,
+    ModelRequest,
+    ModelResponse,
     OnText,
-    Question,
     Reason,
-    Reply,
-    Said,
     Slot,
-    Try,
     tokens_of,
 )
-from .slots import SLOTS, Target, targets_of
+from .slots import SLOTS, ModelTarget, targets_of
 
 if TYPE_CHECKING:
     import httpx2
@@ -50,11 +50,11 @@ class ConfiguredModels:
     def __init__(self, settings: Settings, mask: Callable[[str], str]) -> None:
         """`mask` takes the secrets out of a text. Raises SettingInvalid."""
         self._settings, self._mask = settings, mask
-        self.targets: dict[Slot, tuple[Target, ...]] = {
+        self.targets: dict[Slot, tuple[ModelTarget, ...]] = {
             slot: targets_of(settings, slot) for slot in SLOTS
         }
-        self._manners: dict[tuple[str, str], Manners] = {}
-        self._watchers: list[Callable[[Try], None]] = []
+        self._manners: dict[tuple[str, str], EndpointOptions] = {}
+        self._watchers: list[Callable[[ModelAttempt], None]] = []
         self._lock = threading.Lock()
         self._loop: _Loop | None = None
 
@@ -62,7 +62,7 @@ class ConfiguredModels:
         """See Models."""
         return bool(self._open_to(slot, outside=outside))
 
-    def watch(self, watcher: Callable[[Try], None]) -> None:
+    def watch(self, watcher: Callable[[ModelAttempt], None]) -> None:
         """See Models."""
         self._watchers.append(watcher)
 
@@ -73,20 +73,22 @@ class ConfiguredModels:
         if loop is not None:
             loop.close()
 
-    def ask(self, question: Question, budget: Budget, on_text: OnText | None = None) -> Reply:
+    def ask(
+        self, question: ModelRequest, budget: Budget, on_text: OnText | None = None
+    ) -> ModelResponse:
         """See Models."""
         targets = self._open_to(question.slot, outside=question.outside)
         if not targets:
             raise ModelFailed("none")
         question = replace(
             question,
-            messages=tuple(Message(m.role, self._mask(m.content)) for m in question.messages),
+            messages=tuple(ModelMessage(m.role, self._mask(m.content)) for m in question.messages),
             tokens_max=question.tokens_max or self._settings.model_tokens_max,
             temperature=self._settings.model_temperature
             if question.temperature is None
             else question.temperature,
         )
-        tries: list[Try] = []
+        tries: list[ModelAttempt] = []
         for place, target in enumerate(targets):
             share = budget.seconds_left / (
                 len(targets) - place
@@ -100,28 +102,32 @@ class ConfiguredModels:
         raise ModelFailed(cast(Reason, tries[-1].outcome) if tries else spent, tuple(tries))
 
     def check(
-        self, target: Target, question: Question, seconds: float, on_text: OnText | None = None
-    ) -> tuple[Said | None, Try]:
+        self,
+        target: ModelTarget,
+        question: ModelRequest,
+        seconds: float,
+        on_text: OnText | None = None,
+    ) -> tuple[ModelOutput | None, ModelAttempt]:
         """Call one model once: its answer, if any, and how it went. For trying out."""
         asked = replace(
             question,
-            messages=tuple(Message(m.role, self._mask(m.content)) for m in question.messages),
+            messages=tuple(ModelMessage(m.role, self._mask(m.content)) for m in question.messages),
         )
         said, tried, _ = self._try(target, asked, seconds, on_text)
         return said, tried
 
-    def _open_to(self, slot: Slot, *, outside: bool) -> tuple[Target, ...]:
+    def _open_to(self, slot: Slot, *, outside: bool) -> tuple[ModelTarget, ...]:
         return tuple(target for target in self.targets[slot] if outside or not target.is_outside)
 
     def _ask_one(
         self,
-        target: Target,
-        question: Question,
+        target: ModelTarget,
+        question: ModelRequest,
         own: Budget,
         budget: Budget,
-        tries: list[Try],
+        tries: list[ModelAttempt],
         on_text: OnText | None,
-    ) -> Reply | None:
+    ) -> ModelResponse | None:
         """The answer of one model, tried again where that may help; None when it gives none.
 
         Adds to `tries`.
@@ -132,7 +138,7 @@ class ConfiguredModels:
             said, tried, retry_s = self._try(target, question, own.seconds_left, on_text)
             tries.append(tried)
             if said is not None:
-                return Reply(
+                return ModelResponse(
                     text=said.text, model=target.model, tries=tuple(tries), is_cut=said.is_cut
                 )
             if on_text is not None:
@@ -150,11 +156,11 @@ class ConfiguredModels:
         return None
 
     def _try(
-        self, target: Target, question: Question, seconds: float, on_text: OnText | None
-    ) -> tuple[Said | None, Try, float | None]:
+        self, target: ModelTarget, question: ModelRequest, seconds: float, on_text: OnText | None
+    ) -> tuple[ModelOutput | None, ModelAttempt, float | None]:
         started = time.perf_counter()
         said, outcome, detail, retry_s = None, "ok", "", None
-        manners = self._manners.setdefault((target.model, target.base_url), Manners())
+        manners = self._manners.setdefault((target.model, target.base_url), EndpointOptions())
         try:
             said = self._in_loop(
                 lambda client, tell: _bounded(
@@ -162,7 +168,7 @@ class ConfiguredModels:
                 ),
                 on_text,
             )
-        except Fault as fault:
+        except EndpointError as fault:
             outcome, detail, retry_s = fault.reason, self._mask(fault.detail), fault.retry_s
         except CancelledError:
             outcome, detail = "stopped", "the service is stopping"
@@ -179,7 +185,7 @@ class ConfiguredModels:
         ):  # it was read all the same
             spent = {"prompt_tokens": sum(tokens_of(m.content) for m in question.messages)}
         ms = (time.perf_counter() - started) * 1000
-        tried = Try(
+        tried = ModelAttempt(
             slot=question.slot,
             model=target.model,
             outcome=outcome,
@@ -201,9 +207,9 @@ class ConfiguredModels:
 
     def _in_loop(
         self,
-        work: Callable[[Any, OnText | None], Coroutine[Any, Any, Said]],
+        work: Callable[[Any, OnText | None], Coroutine[Any, Any, ModelOutput]],
         on_text: OnText | None,
-    ) -> Said:
+    ) -> ModelOutput:
         """Do it in the loop, and tell the pieces here, in the caller's thread."""
         with self._lock:
             self._loop = self._loop or _Loop()
@@ -221,12 +227,12 @@ class ConfiguredModels:
             future.cancel()
 
 
-async def _bounded(seconds: float, work: Coroutine[Any, Any, Said]) -> Said:
+async def _bounded(seconds: float, work: Coroutine[Any, Any, ModelOutput]) -> ModelOutput:
     try:
         async with asyncio.timeout(seconds):
             return await work
     except TimeoutError:
-        raise Fault("timeout", f"no answer within {seconds:.1f} seconds") from None
+        raise EndpointError("timeout", f"no answer within {seconds:.1f} seconds") from None
 
 
 class _Loop:
@@ -240,9 +246,9 @@ class _Loop:
         self._thread.start()
 
     def start(
-        self, work: Callable[[httpx2.AsyncClient], Coroutine[Any, Any, Said]]
-    ) -> Future[Said]:
-        async def run() -> Said:
+        self, work: Callable[[httpx2.AsyncClient], Coroutine[Any, Any, ModelOutput]]
+    ) -> Future[ModelOutput]:
+        async def run() -> ModelOutput:
             return await work(self._open())
 
         with self._lock:  # what is begun before the end is there to be cancelled

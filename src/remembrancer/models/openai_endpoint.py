@@ -10,8 +10,8 @@ import re
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any, Literal
 
-from .port import Question, Reason, Said, tokens_of
-from .slots import Target
+from .port import ModelOutput, ModelRequest, Reason, tokens_of
+from .slots import ModelTarget
 
 if TYPE_CHECKING:
     import httpx2
@@ -27,7 +27,7 @@ _THINKS, _THOUGHT, _THOUGHT_CHARACTERS = "<think", re.compile(r"</think(?:ing)?>
 _OPTIONAL = ("max_tokens", "temperature", "stream_options", "response_format")
 
 
-class Fault(Exception):
+class EndpointError(Exception):
     """A call that gave no answer.
 
     `retry_s`: when to try the same endpoint again, None for never.
@@ -39,12 +39,12 @@ class Fault(Exception):
         super().__init__(detail)
 
 
-class Manners(set[str]):
+class EndpointOptions(set[str]):
     """What an endpoint does not take, learned from its refusals; one a target."""
 
 
 def body_of(
-    target: Target, question: Question, manners: Manners, *, streamed: bool
+    target: ModelTarget, question: ModelRequest, manners: EndpointOptions, *, streamed: bool
 ) -> dict[str, Any]:
     """The request's body, without what the endpoint does not take."""
     body: dict[str, Any] = {
@@ -68,11 +68,11 @@ def body_of(
 
 async def call(
     client: httpx2.AsyncClient,
-    target: Target,
-    question: Question,
-    manners: Manners,
+    target: ModelTarget,
+    question: ModelRequest,
+    manners: EndpointOptions,
     on_text: OnText | None,
-) -> Said:
+) -> ModelOutput:
     """One answer. Raises Fault; the caller bounds the time."""
     import httpx2
 
@@ -105,20 +105,20 @@ async def call(
         except (
             httpx2.RequestError
         ) as error:  # what httpx2 says of it names the address, never the key
-            raise Fault("unreachable", f"{type(error).__name__}: {error}", 0.0) from error
+            raise EndpointError("unreachable", f"{type(error).__name__}: {error}", 0.0) from error
 
 
-def _fault(response: httpx2.Response, told: str) -> Fault:
+def _fault(response: httpx2.Response, told: str) -> EndpointError:
     status = response.status_code
     detail = f"HTTP {status}" + (f": {told}" if told else "")
     if status in (401, 403):
-        return Fault("refused", detail)
+        return EndpointError("refused", detail)
     if status == 429:
-        return Fault("busy", detail, _retry_after(response))
+        return EndpointError("busy", detail, _retry_after(response))
     return (
-        Fault("broken", detail, _retry_after(response))
+        EndpointError("broken", detail, _retry_after(response))
         if status >= 500
-        else Fault("rejected", detail)
+        else EndpointError("rejected", detail)
     )
 
 
@@ -152,7 +152,9 @@ def _told(text: str) -> str:
     return line if len(line) <= DETAIL_CHARACTERS_MAX else line[:DETAIL_CHARACTERS_MAX] + "…"
 
 
-async def _read(response: httpx2.Response, question: Question, on_text: OnText | None) -> Said:
+async def _read(
+    response: httpx2.Response, question: ModelRequest, on_text: OnText | None
+) -> ModelOutput:
     if on_text is None or "text/event-stream" not in response.headers.get("content-type", ""):
         raw = b"".join([chunk async for chunk in _bounded(response)])
         said = _whole(raw, question)
@@ -167,7 +169,7 @@ async def _bounded(response: httpx2.Response) -> AsyncIterator[bytes]:
     async for chunk in response.aiter_raw():
         size += len(chunk)
         if size > ANSWER_BYTES_MAX:
-            raise Fault("too_large", f"more than {ANSWER_BYTES_MAX:,} bytes")
+            raise EndpointError("too_large", f"more than {ANSWER_BYTES_MAX:,} bytes")
         yield chunk
 
 
@@ -175,47 +177,49 @@ def _json(raw: bytes) -> dict[str, Any]:
     try:
         found = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise Fault("garbled", "200, but not JSON: is this the address of an API?") from error
+        raise EndpointError(
+            "garbled", "200, but not JSON: is this the address of an API?"
+        ) from error
     if not isinstance(found, dict):
-        raise Fault("garbled", "200, but not a JSON object")
+        raise EndpointError("garbled", "200, but not a JSON object")
     if found.get("error"):
-        raise Fault("broken", f"200 with an error: {_told(json.dumps(found))}", 0.0)
+        raise EndpointError("broken", f"200 with an error: {_told(json.dumps(found))}", 0.0)
     return found
 
 
 def _choice(found: dict[str, Any]) -> dict[str, Any] | None:
     choices = found.get("choices")
     if choices is None or not isinstance(choices, list):
-        raise Fault("garbled", "200, but without `choices`")
+        raise EndpointError("garbled", "200, but without `choices`")
     if choices and not isinstance(choices[0], dict):
-        raise Fault("garbled", "200, but `choices` holds no object")
+        raise EndpointError("garbled", "200, but `choices` holds no object")
     return choices[0] if choices else None
 
 
 def _content(message: Any) -> str:
     if not isinstance(message, dict):
-        raise Fault("garbled", "200, but a choice without a message")
+        raise EndpointError("garbled", "200, but a choice without a message")
     content = message.get("content")
     if isinstance(content, list):  # some endpoints answer in parts
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     if content is not None and not isinstance(content, str):
-        raise Fault("garbled", "200, but its content is no text")
+        raise EndpointError("garbled", "200, but its content is no text")
     return (
         (content or "").encode("utf-8", "replace").decode().replace("\x00", "")
     )  # a lone surrogate is no text
 
 
-def _whole(raw: bytes, question: Question) -> Said:
+def _whole(raw: bytes, question: ModelRequest) -> ModelOutput:
     found = _json(raw)
     choice = _choice(found)
     if choice is None:
-        raise Fault("empty", "200, but no choices")
+        raise EndpointError("empty", "200, but no choices")
     return _said(
         _content(choice.get("message")), found.get("usage"), question, choice.get("finish_reason")
     )
 
 
-def _said(text: str, usage: Any, question: Question, finish: Any) -> Said:
+def _said(text: str, usage: Any, question: ModelRequest, finish: Any) -> ModelOutput:
     counts = usage if isinstance(usage, dict) else {}
     asked = sum(tokens_of(message.content) for message in question.messages)
     spent = {"prompt_tokens": asked, "completion_tokens": tokens_of(text)}
@@ -224,12 +228,12 @@ def _said(text: str, usage: Any, question: Question, finish: Any) -> Said:
     }
     clean = _THINKING.sub("", text, count=1) if text.lstrip().startswith(_THINKS) else text
     if not clean.strip():
-        raise Fault(
+        raise EndpointError(
             "empty",
             "200, but no text"
             + (": all of its tokens went into thinking" if finish == "length" else ""),
         )
-    return Said(text=clean.strip(), is_cut=finish == "length", **spent)
+    return ModelOutput(text=clean.strip(), is_cut=finish == "length", **spent)
 
 
 async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
@@ -242,7 +246,9 @@ async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
         yield rest.strip()
 
 
-async def _streamed(response: httpx2.Response, question: Question, on_text: OnText) -> Said:
+async def _streamed(
+    response: httpx2.Response, question: ModelRequest, on_text: OnText
+) -> ModelOutput:
     """An answer in server-sent events; what a model thinks aloud is not passed on."""
     pieces: list[str] = []
     usage = finish = None
@@ -264,7 +270,7 @@ async def _streamed(response: httpx2.Response, question: Question, on_text: OnTe
             pieces.append(piece)
             aloud(piece)
     if not done and finish is None:
-        raise Fault("cut_off", "the stream ended without its end", 0.0)
+        raise EndpointError("cut_off", "the stream ended without its end", 0.0)
     return _said("".join(pieces), usage, question, finish)
 
 

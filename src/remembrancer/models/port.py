@@ -48,7 +48,7 @@ OnText: TypeAlias = Callable[
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ModelMessage:
     """One message to a model."""
 
     role: Literal["system", "user", "assistant"]
@@ -56,11 +56,11 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class ModelRequest:
     """What is asked of the models of a slot. What is None is as the settings have it."""
 
     slot: Slot
-    messages: tuple[Message, ...]
+    messages: tuple[ModelMessage, ...]
     tokens_max: int | None = None
     temperature: float | None = None
     schema: Mapping[str, Any] | None = (
@@ -70,7 +70,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Try:
+class ModelAttempt:
     """One call of one model.
 
     `outcome` is `ok` or a reason; `detail` is for the operator, not for callers.
@@ -86,7 +86,7 @@ class Try:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class ModelOutput:
     """What one model answered.
 
     Tokens are the endpoint's count, else about a quarter of the characters.
@@ -99,19 +99,19 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class ModelResponse:
     """The answer of the first model that gave one, and every try it took."""
 
     text: str
     model: str
-    tries: tuple[Try, ...]
+    tries: tuple[ModelAttempt, ...]
     is_cut: bool = False
 
 
 class ModelFailed(Exception):
     """No model answered."""
 
-    def __init__(self, reason: Reason, tries: tuple[Try, ...] = ()) -> None:
+    def __init__(self, reason: Reason, tries: tuple[ModelAttempt, ...] = ()) -> None:
         """`reason` is why the last one did not; `tries` are all that were made."""
         self.reason, self.tries = reason, tries
         super().__init__(f"No model answered: {WHY[reason]}.")
@@ -144,7 +144,9 @@ class Models(Protocol):
         """Whether a model may be asked; `outside` False: one on this machine."""
         ...
 
-    def ask(self, question: Question, budget: Budget, on_text: OnText | None = None) -> Reply:
+    def ask(
+        self, question: ModelRequest, budget: Budget, on_text: OnText | None = None
+    ) -> ModelResponse:
         """Ask the models of the slot, one after another, until one answers; `on_text` is told the
         answer piece by piece.
 
@@ -152,7 +154,7 @@ class Models(Protocol):
         """
         ...
 
-    def watch(self, watcher: Callable[[Try], None]) -> None:
+    def watch(self, watcher: Callable[[ModelAttempt], None]) -> None:
         """Have every try told to `watcher`, from any thread."""
         ...
 

@@ -18,7 +18,7 @@ _NAMED = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
+class ModelTarget:
     """One model at one endpoint."""
 
     model: str
@@ -38,7 +38,7 @@ class Target:
         return f"{self.model}@{self.base_url}"
 
 
-def targets_of(settings: Settings, slot: Slot) -> tuple[Target, ...]:
+def targets_of(settings: Settings, slot: Slot) -> tuple[ModelTarget, ...]:
     """The models of a slot, in the order in which they are tried; none is an empty tuple.
 
     Raises SettingInvalid; what is wrong is told without what was written, which may hold a key.
@@ -68,7 +68,7 @@ def targets_of(settings: Settings, slot: Slot) -> tuple[Target, ...]:
         raise SettingInvalid(f"`{name}_KEY` holds something that is no key.")
     models = [match["model"] for match in named if match]
     return tuple(
-        Target(model=model, base_url=url, key=key)
+        ModelTarget(model=model, base_url=url, key=key)
         for model, url, key in zip(models, urls, given, strict=True)
     )
 

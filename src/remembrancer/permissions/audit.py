@@ -16,10 +16,10 @@ from pydantic import ValidationError
 from ..context import Caller, Records
 from ..protocol.permissions import AuditEntry, AuditHead, AuditPage, AuditQuery
 from ..protocol.text import rfc3339
-from ..store import Row, Transaction, named
-from .owner import must_govern
+from ..store import Row, Transaction, load_queries
+from .owner import require_unpinned_owner
 
-SQL = named("remembrancer.permissions", "permissions.sql")
+SQL = load_queries("remembrancer.permissions", "permissions.sql")
 NOTHING_BEFORE = "0" * 64  # the hash before the first entry
 _READ_AT_ONCE = 1_000  # entries, when all are read
 
@@ -29,7 +29,7 @@ class AuditBroken(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class ChainLink:
     """The number and hash of an entry: what the next one goes on from."""
 
     seq: int = 0
@@ -68,7 +68,7 @@ def add_entry(tx: Transaction, caller: Caller, now_ms: int, *, kind: str, **told
     return int(head.seq) + 1
 
 
-def break_in(rows: Iterable[Row], before: Link) -> str | Link:
+def break_in(rows: Iterable[Row], before: ChainLink) -> str | ChainLink:
     """What is wrong with entries (seq, entry and hash, as bytes) that go on from `before`, and
     where; else the last of them.
     """
@@ -83,13 +83,13 @@ def break_in(rows: Iterable[Row], before: Link) -> str | Link:
             return f"entry {wanted} was replaced: its text is not of an entry of this number"
         if told.get("prev") != before.hash:
             return f"entry {wanted} does not go on from the entry before: one of them was replaced"
-        before = Link(seq=wanted, hash=_text(row.hash))
+        before = ChainLink(seq=wanted, hash=_text(row.hash))
     return before
 
 
 def page(records: Records, caller: Caller, asked: AuditQuery) -> AuditPage:
     """A page of the trail, oldest first. Raises NotOwner, ReadOnly, KeyPinned, StoreUnavailable."""
-    must_govern(caller)
+    require_unpinned_owner(caller)
 
     def read(tx: Transaction) -> tuple[Row, list[Row]]:
         # the entry before the page and the one after it show that both ends are joined
@@ -104,44 +104,44 @@ def page(records: Records, caller: Caller, asked: AuditQuery) -> AuditPage:
         chain_valid=_is_whole(
             rows,
             _link_at(asked.after, found, head.seq),
-            Link(seq=head.seq, hash=head.hash) if is_last else None,
+            ChainLink(seq=head.seq, hash=head.hash) if is_last else None,
         ),
         head=AuditHead(seq=head.seq, hash=head.hash),
     )
 
 
-def _link_at(after: int, found: list[Row], newest: int) -> Link | None:
+def _link_at(after: int, found: list[Row], newest: int) -> ChainLink | None:
     """What the entries after this number go on from; None when that is missing."""
     if after == 0:
-        return Link()
+        return ChainLink()
     if found and found[0].seq == after:
-        return Link(seq=after, hash=_text(found[0].hash))
-    return Link(seq=newest, hash="") if after > newest and not found else None
+        return ChainLink(seq=after, hash=_text(found[0].hash))
+    return ChainLink(seq=newest, hash="") if after > newest and not found else None
 
 
-def _is_whole(rows: list[Row], before: Link | None, end: Link | None) -> bool:
+def _is_whole(rows: list[Row], before: ChainLink | None, end: ChainLink | None) -> bool:
     if before is None:
         return False
     last = break_in(rows, before)
-    return isinstance(last, Link) and (end is None or last == end or not before.hash)
+    return isinstance(last, ChainLink) and (end is None or last == end or not before.hash)
 
 
-def verify(records: Records, known: Link | None = None) -> Link:
+def verify(records: Records, known: ChainLink | None = None) -> ChainLink:
     """Look at the whole trail; gives its head. `known`: an entry noted before, which must still be
     there.
 
     Raises AuditBroken where it is not as it was written, StoreUnavailable.
     """
     head = records.store.read(lambda tx: tx.the(SQL.head))
-    at = Link()
+    at = ChainLink()
     seen = known in (None, at)
     for rows in _all(records, head.seq):
         found = break_in(rows, at)
         if isinstance(found, str):
             raise AuditBroken(f"The audit trail is broken: {found}.")
         at = found
-        seen = seen or any(known == Link(seq=row.seq, hash=_text(row.hash)) for row in rows)
-    if at != Link(seq=head.seq, hash=head.hash):
+        seen = seen or any(known == ChainLink(seq=row.seq, hash=_text(row.hash)) for row in rows)
+    if at != ChainLink(seq=head.seq, hash=head.hash):
         raise AuditBroken(
             f"The audit trail is broken: it ends with entry {at.seq}, but its head is entry {head.seq} of another hash."
         )
@@ -152,7 +152,7 @@ def verify(records: Records, known: Link | None = None) -> Link:
     return at
 
 
-def exported(records: Records) -> Iterator[str]:
+def export_entries(records: Records) -> Iterator[str]:
     """Every entry as a line of canonical JSON, its `hash` beside what it is the hash of; one that
     is no JSON as `unreadable`.
     """

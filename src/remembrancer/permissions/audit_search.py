@@ -13,7 +13,7 @@ from ..protocol.message import Message
 from ..protocol.permissions import AuditEntry
 from ..store import Row, Transaction
 from .audit import SQL, entry_of
-from .owner import must_govern
+from .owner import require_unpinned_owner
 
 # entries of one page at most, some 50 ms, so that what is rare takes no longer than it may
 LOOKED_THROUGH = 100_000
@@ -21,7 +21,7 @@ _AFTER_ALL = (1 << 53) - 1
 _Sought = Annotated[str | None, Field(max_length=limits.PATH_CHARACTERS_MAX)]
 
 
-class Sought(Message):
+class AuditFilter(Message):
     """Which entries:
 
     those before a number, of a kind, of an agent, of a grant, whose path or scope has this text in
@@ -37,7 +37,7 @@ class Sought(Message):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Leaf:
+class AuditSearchPage:
     """A page. `next` is for `before` of the one after it, None when there is none; `least`:
 
     the oldest entry that was looked at.
@@ -49,9 +49,9 @@ class Leaf:
     next: int | None
 
 
-def looked_through(records: Records, caller: Caller, sought: Sought) -> Leaf:
+def search_audit(records: Records, caller: Caller, sought: AuditFilter) -> AuditSearchPage:
     """Entries that fit, newest first. Raises NotOwner, ReadOnly, KeyPinned, StoreUnavailable."""
-    must_govern(caller)
+    require_unpinned_owner(caller)
     asked = {
         "kind": sought.kind,
         "agent": sought.agent,
@@ -75,4 +75,6 @@ def looked_through(records: Records, caller: Caller, sought: Sought) -> Leaf:
         least, following = page[-1].seq, page[-1].seq
     else:
         least, following = since, since if since > 1 else None
-    return Leaf(entries=[entry_of(row) for row in page], newest=newest, least=least, next=following)
+    return AuditSearchPage(
+        entries=[entry_of(row) for row in page], newest=newest, least=least, next=following
+    )

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 
-from ..accounts import may_write
-from ..accounts.idempotency import Once, once
+from ..accounts import require_write
+from ..accounts.idempotency import IdempotentRequest, idempotent
 from ..context import Caller, Records
 from ..protocol.errors import Conflict, NotFound
 from ..protocol.permissions import (
@@ -31,7 +31,7 @@ from ..protocol.permissions import (
 from ..protocol.text import rfc3339
 from ..store import Row, Transaction
 from .audit import SQL, add_entry
-from .owner import must_govern
+from .owner import require_unpinned_owner
 from .rules import Grant, allows, anchor, anchors, wider
 
 _MINUTE_MS = 60_000
@@ -51,13 +51,13 @@ class NotChecked(Conflict):
 
 
 def grant(
-    records: Records, caller: Caller, asked: GrantRequest, given: Once | None = None
+    records: Records, caller: Caller, asked: GrantRequest, given: IdempotentRequest | None = None
 ) -> Granted:
     """Allow an agent something, for a while.
 
     Raises NotOwner, ReadOnly, KeyPinned, Conflict as `once`, StoreUnavailable.
     """
-    must_govern(caller)
+    require_unpinned_owner(caller)
     grant_id = records.ids("g_")
     actions = [action for action in ACTIONS if action in asked.actions]
 
@@ -90,7 +90,7 @@ def grant(
 
     return Granted.model_validate_json(
         records.store.write(
-            lambda tx: once(tx, given, records.clock(), lambda: keep(tx)),
+            lambda tx: idempotent(tx, given, records.clock(), lambda: keep(tx)),
             account_id=caller.account_id,
         )
     )
@@ -102,7 +102,7 @@ def check(records: Records, caller: Caller, asked: PermissionCheck) -> Permissio
     It takes no Idempotency-Key: an answer given again would outlive the grant. Raises ReadOnly,
     StoreUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
 
     def judge(tx: Transaction) -> PermissionChecked:
         now_ms = records.clock()
@@ -140,13 +140,13 @@ def check(records: Records, caller: Caller, asked: PermissionCheck) -> Permissio
 
 
 def log_action(
-    records: Records, caller: Caller, done: ActionLog, given: Once | None = None
+    records: Records, caller: Caller, done: ActionLog, given: IdempotentRequest | None = None
 ) -> ActionLogged:
     """Keep what came of an action that a check allowed, whether the grant is over by now or not.
 
     Raises ReadOnly, NotChecked, Conflict as `once`, StoreUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
     which = {
         "grant_id": done.grant_id,
         "account_id": caller.account_id,
@@ -171,20 +171,20 @@ def log_action(
 
     return ActionLogged.model_validate_json(
         records.store.write(
-            lambda tx: once(tx, given, records.clock(), lambda: keep(tx)),
+            lambda tx: idempotent(tx, given, records.clock(), lambda: keep(tx)),
             account_id=caller.account_id,
         )
     )
 
 
 def revoke(
-    records: Records, caller: Caller, asked: GrantRevocation, given: Once | None = None
+    records: Records, caller: Caller, asked: GrantRevocation, given: IdempotentRequest | None = None
 ) -> GrantRevoked:
     """End a grant, from the next check on.
 
     Raises NotOwner, ReadOnly, KeyPinned, GrantUnknown, Conflict as `once`, StoreUnavailable.
     """
-    must_govern(caller)
+    require_unpinned_owner(caller)
 
     def end(tx: Transaction) -> str:
         known = tx.one(SQL.revoked_of, grant_id=asked.grant_id)
@@ -198,18 +198,18 @@ def revoke(
 
     return GrantRevoked.model_validate_json(
         records.store.write(
-            lambda tx: once(tx, given, records.clock(), lambda: end(tx)),
+            lambda tx: idempotent(tx, given, records.clock(), lambda: end(tx)),
             account_id=caller.account_id,
         )
     )
 
 
-def live(records: Records, caller: Caller, asked: GrantsQuery) -> GrantList:
+def list_grants(records: Records, caller: Caller, asked: GrantsQuery) -> GrantList:
     """A page of the grants in force, newest first.
 
     Raises NotOwner, ReadOnly, KeyPinned, GrantUnknown, StoreUnavailable.
     """
-    must_govern(caller)
+    require_unpinned_owner(caller)
     now_ms = records.clock()
 
     def read(tx: Transaction) -> list[Row]:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from ..accounts import may_write, must_own
+from ..accounts import require_owner, require_write
 from ..context import Caller
 from ..protocol.errors import Forbidden
 
 
-class KeyPinned(Forbidden):
+class OwnerKeyPinned(Forbidden):
     """A key that is pinned to one user_id decides nothing for the whole service.
 
     Use another key of the owner.
     """
 
 
-def must_govern(caller: Caller) -> None:
+def require_unpinned_owner(caller: Caller) -> None:
     """Raises NotOwner, ReadOnly or KeyPinned unless the key is an owner's and may do all that its
     account may.
     """
-    must_own(caller)
-    may_write(caller)
+    require_owner(caller)
+    require_write(caller)
     if caller.pinned_user_id is not None:
-        raise KeyPinned
+        raise OwnerKeyPinned

@@ -12,7 +12,7 @@ from .memory import Hit
 from .message import ABSENT_IF_NONE, Id, Message, Telling, example
 from .second_look import Check
 from .text import Text
-from .usage import Usage
+from .usage import ModelUsage
 
 AnswerMode = Literal["model", "extractive", "fallback"]
 
@@ -96,7 +96,7 @@ class ChatAnswer(Message):
         str,
         Field(description="The seal by itself, to be sent as `last_seal` with the next message."),
     ]
-    usage: Annotated[Usage, Field(description="What it took of language models.")]
+    usage: Annotated[ModelUsage, Field(description="What it took of language models.")]
     event_id: Annotated[str, Field(description="The event that the turn is kept as.")]
     history_used: Annotated[
         int | None,

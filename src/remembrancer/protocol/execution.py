@@ -112,7 +112,7 @@ class FileLeftOut(Message):
     why: Annotated[str, Field(description="Why it was not taken.")]
 
 
-class Usage(Message):
+class RunUsage(Message):
     """What a run took."""
 
     wall_ms: Annotated[Milliseconds, Field(description="Time from the first line to the end.")]
@@ -247,7 +247,7 @@ class Executed(Message):
     signal: Annotated[
         str | None, ABSENT_IF_NONE, Field(description="The signal that ended it.")
     ] = None
-    usage: Annotated[Usage, Field(description="What it took.")]
+    usage: Annotated[RunUsage, Field(description="What it took.")]
     sandbox: Annotated[Confinement, Field(description="How it was confined.")]
     duration_ms: Annotated[
         Milliseconds, Field(description="All of it: waiting, running, taking the files.")

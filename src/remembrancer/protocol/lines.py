@@ -33,7 +33,7 @@ __all__ = [
     "SECTIONS",
     "WARNINGS",
     "CubeText",
-    "Fault",
+    "LineFault",
     "Lines",
     "Rate",
     "Unwritable",
@@ -77,7 +77,7 @@ _GOES_ON = re.compile(r" {2,}\S|- \S")  # the next line of an L1 or L2
 _BREAKS = re.compile(r"\r\n?")
 
 
-class Fault(NamedTuple):
+class LineFault(NamedTuple):
     """Something wrong (a code of FAULTS or WARNINGS) and where: the line from 1, 0 for the reply as
     a whole.
 
@@ -107,7 +107,7 @@ class Lines:
     sections: Mapping[str, str] = field(
         default_factory=dict
     )  # of the full protocol, when the reply has them
-    faults: tuple[Fault, ...] = field(default=(), compare=False)
+    faults: tuple[LineFault, ...] = field(default=(), compare=False)
 
     @property
     def errors(self) -> list[str]:
@@ -220,7 +220,7 @@ class _Reply:
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
-        self.faults: list[Fault] = []
+        self.faults: list[LineFault] = []
         self.start = 0  # where the part of the reply begins that the user is to see
         self.code, unclosed = _code(lines)
         if unclosed is not None:
@@ -238,7 +238,7 @@ class _Reply:
 
     def note(self, code: str, line: int | None = None, about: str = "") -> None:
         """Keep a fault; `line` is an index."""
-        self.faults.append(Fault(code, 0 if line is None else line + 1, about))
+        self.faults.append(LineFault(code, 0 if line is None else line + 1, about))
 
     def whole(self, i: int) -> str:
         """What a service line says, with the lines that go on with it."""

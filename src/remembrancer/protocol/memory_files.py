@@ -33,7 +33,7 @@ _LIKE_SLASHES = "\u2044\u2215\u2216\u27cb\u27cd\u29f5\u29f8\u29f9\u2571\u2572"
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
-class PathUnfit(ValueError):
+class InvalidMemoryPath(ValueError):
     """This is no path of a memory file; the text says why."""
 
 
@@ -46,13 +46,13 @@ def memory_path(text: str) -> str:
     """
     path = unicodedata.normalize("NFC", text).removesuffix("/")
     if path != ROOT and not path.startswith(f"{ROOT}/"):
-        raise PathUnfit(f"Paths begin with {ROOT}/")
+        raise InvalidMemoryPath(f"Paths begin with {ROOT}/")
     names = path.split("/")[2:]
     if len(path) > limits.MEMORY_PATH_CHARACTERS_MAX or len(names) > limits.MEMORY_PATH_PARTS_MAX:
         most = f"{limits.MEMORY_PATH_CHARACTERS_MAX} characters and {limits.MEMORY_PATH_PARTS_MAX} parts"
-        raise PathUnfit(f"A path has at most {most}")
+        raise InvalidMemoryPath(f"A path has at most {most}")
     if _ENCODED.search(path):
-        raise PathUnfit("Paths are not percent-encoded")
+        raise InvalidMemoryPath("Paths are not percent-encoded")
     for name in names:
         _check(name)
     return path
@@ -61,16 +61,18 @@ def memory_path(text: str) -> str:
 def _check(name: str) -> None:
     plain = unicodedata.normalize("NFKC", name)
     if not plain.strip(". ") or name != name.strip():
-        raise PathUnfit(
+        raise InvalidMemoryPath(
             "A name in a path is not empty, not only dots, and has no space at its ends"
         )
     if set(plain) & {"/", "\\"} or set(name) & set(_LIKE_SLASHES):
-        raise PathUnfit("A name in a path has no backslash, and nothing that looks like a slash")
+        raise InvalidMemoryPath(
+            "A name in a path has no backslash, and nothing that looks like a slash"
+        )
     if any(
         unicodedata.category(c) in _UNSEEN or (unicodedata.category(c) == "Zs" and c != " ")
         for c in name
     ):
-        raise PathUnfit("A name in a path has only characters that can be seen")
+        raise InvalidMemoryPath("A name in a path has only characters that can be seen")
 
 
 _Path = Annotated[Text, Field(max_length=limits.MEMORY_PATH_CHARACTERS_MAX)]

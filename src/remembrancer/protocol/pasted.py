@@ -36,7 +36,7 @@ _NAMES = {f"k{n}": kind for n, kind in enumerate(_KINDS)}
 REMOVED = "[a key was removed]"
 
 
-class Pasted(NamedTuple):
+class PastedKey(NamedTuple):
     """A key in a text: whose it seems to be, and where it stands."""
 
     kind: str
@@ -44,10 +44,10 @@ class Pasted(NamedTuple):
     end: int
 
 
-def pasted_keys(text: str) -> list[Pasted]:
+def pasted_keys(text: str) -> list[PastedKey]:
     """The keys in a text, in order."""
     return [
-        Pasted(_NAMES[match.lastgroup or "k0"], match.start(), match.end())
+        PastedKey(_NAMES[match.lastgroup or "k0"], match.start(), match.end())
         for match in _ANY.finditer(text)
     ]
 

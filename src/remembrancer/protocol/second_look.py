@@ -9,7 +9,7 @@ from pydantic import Field
 from . import limits
 from .message import ABSENT_IF_NONE, Message, example
 from .text import Text
-from .usage import Usage
+from .usage import ModelUsage
 
 CheckName = Literal[
     "turn_saved",
@@ -107,5 +107,5 @@ class SecondLooked(Message):
         ),
     ] = None
     usage: Annotated[
-        Usage | None, ABSENT_IF_NONE, Field(description="What it took of that model.")
+        ModelUsage | None, ABSENT_IF_NONE, Field(description="What it took of that model.")
     ] = None

@@ -14,7 +14,7 @@ from .cubes import SharedCube
 from .memory import Help, Hit, OpenTask
 from .message import ABSENT_IF_NONE, Created, Id, Message, Saved, Telling, Topic, example
 from .text import Text
-from .usage import Usage
+from .usage import ModelUsage
 
 MadeBy = Literal["headlines", "model"]
 Count = Annotated[int, Field(ge=0, le=1_000_000_000)]
@@ -100,7 +100,7 @@ class SummaryDraft(Message):
     dropped: Annotated[
         list[Dropped], Field(description="Sentences of the model that were left out, at most 20.")
     ]
-    usage: Annotated[Usage, Field(description="What it took of language models.")]
+    usage: Annotated[ModelUsage, Field(description="What it took of language models.")]
     warning: Annotated[
         str | None, ABSENT_IF_NONE, Field(description="What is not as it should be with it.")
     ] = None
@@ -145,7 +145,9 @@ class MapUpdated(Message):
         Field(description="Then: lines of it that were left out, at most 20."),
     ] = None
     usage: Annotated[
-        Usage | None, ABSENT_IF_NONE, Field(description="Then: what it took of language models.")
+        ModelUsage | None,
+        ABSENT_IF_NONE,
+        Field(description="Then: what it took of language models."),
     ] = None
     detail: Annotated[
         str | None,

@@ -24,7 +24,7 @@ class ModelTry(Message):
     completion_tokens: Annotated[Tokens, Field(description="Tokens it wrote.")]
 
 
-class Usage(Message):
+class ModelUsage(Message):
     """What an answer took of language models.
 
     Tokens are the endpoints' count, else about a quarter of the characters.

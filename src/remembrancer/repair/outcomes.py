@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..protocol.execution import ExecutionError, Status
 from ..sandbox.plan import OUTPUT_BYTES_LAST
-from ..sandbox.sandbox import Run
+from ..sandbox.sandbox import SandboxRun
 from .rules.proposal import Failure
 
 _STOPPED = {
@@ -14,7 +14,7 @@ _STOPPED = {
 }
 
 
-def judge(run: Run) -> tuple[Status, ExecutionError | None]:
+def outcome_of(run: SandboxRun) -> tuple[Status, ExecutionError | None]:
     """How a run ended, and why it did not end well.
 
     What the program says of itself counts only where the kernel says it failed.

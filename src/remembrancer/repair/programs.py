@@ -14,22 +14,22 @@ from ..protocol.execution import (
     ExecutionError,
     ExecutionLimits,
     FileLeftOut,
-    Usage,
+    RunUsage,
 )
-from ..sandbox.sandbox import Run, Sandbox, SandboxBusy, SandboxUnavailable
-from .models.budget import Panel
+from ..sandbox.sandbox import Sandbox, SandboxBusy, SandboxRun, SandboxUnavailable
+from .models.budget import ModelPanel
 from .models.fix import fix
 from .models.improve import faster, tidier, why_unproven
-from .models.job import Work
-from .outcomes import failure_of, judge, ms
+from .models.job import RepairJob
+from .outcomes import failure_of, ms, outcome_of
 from .rules.proposal import Proposal, Trial
-from .rules.repair import diff, mend
+from .rules.repair import diff, repair
 
 _NO_MODEL = "no model is configured"
 
 
 def run_program(
-    sandbox: Sandbox, asked: Execution, panel: Panel | None = None, *, as_is: bool = False
+    sandbox: Sandbox, asked: Execution, panel: ModelPanel | None = None, *, as_is: bool = False
 ) -> tuple[Executed, list[tuple[str, bytes]]]:
     """The outcome of the program as it was sent; or, where a rule or a model of `panel` mended or
     improved it, of the changed one.
@@ -39,7 +39,7 @@ def run_program(
     """
     began = time.monotonic()
     run = sandbox.run(asked.code, seconds=asked.timeout_s)
-    status, error = judge(run)
+    status, error = outcome_of(run)
     course = _Course(sandbox=sandbox, asked=asked, panel=panel, code=asked.code, run=run)
     course.attempts.append(
         Attempt(
@@ -72,13 +72,13 @@ class _Course:
 
     sandbox: Sandbox
     asked: Execution
-    panel: Panel | None
+    panel: ModelPanel | None
     code: str
-    run: Run
+    run: SandboxRun
     attempts: list[Attempt] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     told: dict[str, object] = field(default_factory=dict)
-    _work: Work | None = None
+    _work: RepairJob | None = None
 
     @property
     def _why_silent(self) -> str:
@@ -92,7 +92,7 @@ class _Course:
         if self._work is not None:
             self.sandbox.repairs.release()
 
-    def _asking(self) -> Work | None:
+    def _asking(self) -> RepairJob | None:
         """What asks the models; None when there are none that may be asked now."""
         if (
             self._work is None
@@ -101,12 +101,14 @@ class _Course:
             and self.sandbox.repairs.acquire(blocking=False)
         ):
             seconds = self.asked.timeout_s or self.sandbox.bounds.seconds
-            self._work = Work(self.sandbox, self.panel, self.attempts, seconds, self.asked.code)
+            self._work = RepairJob(
+                self.sandbox, self.panel, self.attempts, seconds, self.asked.code
+            )
         return self._work
 
     def change(self) -> None:
         """Mend and improve it, as far as was asked and can be."""
-        status, error = judge(self.run)
+        status, error = outcome_of(self.run)
         mode = self.asked.mode
         if status in ("timeout", "killed"):
             self.notes.append("A program that was stopped is not repaired.")
@@ -124,7 +126,7 @@ class _Course:
 
     def _mend(self, error: ExecutionError) -> None:
         repairs = _Repairs(self.sandbox, self.asked, self.attempts)
-        changed = mend(self.code, failure_of(error), repairs.attempt)
+        changed = repair(self.code, failure_of(error), repairs.attempt)
         if changed and repairs.last:
             self._fixed(changed.code, repairs.last)
             return
@@ -142,7 +144,7 @@ class _Course:
         elif work.ended:
             self.notes.append(f"Repair by model ended: {work.ended.rstrip('.')}.")
 
-    def _fixed(self, code: str, run: Run) -> None:
+    def _fixed(self, code: str, run: SandboxRun) -> None:
         self.code, self.run = code, run
         self.told |= {"status": "fixed", "fixed": True}
 
@@ -180,7 +182,7 @@ class _Course:
 
     @property
     def _is_failed(self) -> bool:
-        return judge(self.run)[0] != "ok"
+        return outcome_of(self.run)[0] != "ok"
 
 
 class _Repairs:
@@ -189,7 +191,7 @@ class _Repairs:
     def __init__(self, sandbox: Sandbox, asked: Execution, attempts: list[Attempt]) -> None:
         self._sandbox, self._asked, self._attempts = sandbox, asked, attempts
         self._until = time.monotonic() + limits.REPAIR_SECONDS_MAX
-        self.last: Run | None = None
+        self.last: SandboxRun | None = None
         self.ended: str | None = None  # why no more could be tried
 
     def attempt(self, proposal: Proposal) -> Trial | None:
@@ -209,7 +211,7 @@ class _Repairs:
             self.ended = f"Repair ended: {refused.detail}"
             return None
         self.last = run
-        status, error = judge(run)
+        status, error = outcome_of(run)
         self._attempts.append(
             Attempt(
                 stage="deterministic",
@@ -224,8 +226,8 @@ class _Repairs:
         )
 
 
-def _executed(run: Run, asked: Execution, sandbox: Sandbox) -> Executed:
-    status, error = judge(run)
+def _executed(run: SandboxRun, asked: Execution, sandbox: Sandbox) -> Executed:
+    status, error = outcome_of(run)
     bounds = sandbox.bounds
     limits_of_run = ExecutionLimits(
         seconds=asked.timeout_s or bounds.seconds,
@@ -254,7 +256,7 @@ def _executed(run: Run, asked: Execution, sandbox: Sandbox) -> Executed:
         files_not_named=run.not_named,
         exit_code=run.exit_code,
         signal=run.signal,
-        usage=Usage(wall_ms=ms(run.wall_ms), cpu_ms=ms(run.cpu_ms), max_rss_kb=run.max_rss_kb),
+        usage=RunUsage(wall_ms=ms(run.wall_ms), cpu_ms=ms(run.cpu_ms), max_rss_kb=run.max_rss_kb),
         sandbox=Confinement.model_validate({"level": run.level, "limits": limits_of_run}),
         duration_ms=0,
     )

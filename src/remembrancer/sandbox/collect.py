@@ -10,13 +10,20 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .plan import DEPTH_MAX, INODES_MAX, LEFT_OUT_MAX, NAME_BYTES_MAX, NAMES_LOOKED_AT_MAX, Bounds
+from .plan import (
+    DEPTH_MAX,
+    INODES_MAX,
+    LEFT_OUT_MAX,
+    NAME_BYTES_MAX,
+    NAMES_LOOKED_AT_MAX,
+    RunLimits,
+)
 
 _PIECE = 1 << 20
 
 
 @dataclass(slots=True)
-class Left:
+class CollectedFiles:
     """What was found.
 
     `taken` are path from the working folder and content; `left_out` path and why.
@@ -35,18 +42,18 @@ class Left:
             self.not_named += 1
 
 
-def collect(folder: int, bounds: Bounds) -> Left:
+def collect(folder: int, bounds: RunLimits) -> CollectedFiles:
     """Take regular files below the open `folder`, by name within open folders only: no link is
     followed, nothing is waited for.
 
     Hidden files and folders (a leading dot) are the program's own business and not taken.
     """
-    left = Left()
+    left = CollectedFiles()
     _walk(folder, bounds, left, "", 0)
     return left
 
 
-def _walk(folder: int, bounds: Bounds, left: Left, above: str, depth: int) -> None:
+def _walk(folder: int, bounds: RunLimits, left: CollectedFiles, above: str, depth: int) -> None:
     names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
     for name in names[:NAMES_LOOKED_AT_MAX]:
         shown = above + name.encode("utf-8", "replace").decode()
@@ -76,7 +83,7 @@ def _walk(folder: int, bounds: Bounds, left: Left, above: str, depth: int) -> No
         left.not_named += len(names) - NAMES_LOOKED_AT_MAX
 
 
-def _take(name: str, folder: int, bounds: Bounds, left: Left, shown: str) -> None:
+def _take(name: str, folder: int, bounds: RunLimits, left: CollectedFiles, shown: str) -> None:
     if len(left.taken) >= bounds.files:
         left.leave(shown, f"a run gives back {bounds.files} files at most")
         return

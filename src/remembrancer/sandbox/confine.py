@@ -11,7 +11,7 @@ import signal
 from functools import cache
 
 from . import kernel, landlock, program, seccomp, syscalls
-from .plan import ALONE, DESCRIPTORS_MAX, GVISOR, NS, UNSAFE, Plan
+from .plan import ALONE, DESCRIPTORS_MAX, GVISOR, NS, UNSAFE, SandboxPlan
 from .root_filesystem import DEVICES, tmp_is_free
 
 _NICE = 5
@@ -22,7 +22,7 @@ _STANDARD = 3  # standard input, output and error
 
 
 def run_when_told(
-    plan: Plan, folder: str, *, memory_bytes_now: int, pipes: tuple[int, int, int, int, int]
+    plan: SandboxPlan, folder: str, *, memory_bytes_now: int, pipes: tuple[int, int, int, int, int]
 ) -> None:
     """Confine this process to `folder`, say so, wait for the code, run it. Never returns.
 
@@ -55,7 +55,7 @@ def run_when_told(
     program.run(code.decode("utf-8", "replace"), report)
 
 
-def call_filter(plan: Plan) -> bytes:
+def call_filter(plan: SandboxPlan) -> bytes:
     """Which calls a program may make.
 
     Made once and then only read where it is the same for all, which saves each warm process memory.
@@ -88,7 +88,7 @@ def _arrange(pipes: tuple[int, int, int, int, int]) -> tuple[int, int, int]:
     return 4, 3, 5
 
 
-def _limit(plan: Plan, memory_bytes_now: int) -> None:
+def _limit(plan: SandboxPlan, memory_bytes_now: int) -> None:
     bounds = plan.bounds
     both = {
         resource.RLIMIT_AS: memory_bytes_now + bounds.memory_bytes,
@@ -111,7 +111,7 @@ def _limit(plan: Plan, memory_bytes_now: int) -> None:
     )  # a file that is too long is an error the program sees, not its end
 
 
-def _restrict_files(plan: Plan, folder: str) -> None:
+def _restrict_files(plan: SandboxPlan, folder: str) -> None:
     writable = [folder]
     if plan.level == NS and tmp_is_free(plan):
         writable.append("/tmp")  # noqa: S108 - the working folder again

@@ -16,7 +16,7 @@ from . import kernel
 from . import messages as wire
 from .gvisor_runner import PLAN_SIZE
 from .plan import WORK, from_json
-from .worker import Watch, get_ready
+from .worker import RunWatch, get_ready
 
 _SERVER, _OUT = 0, 1
 _HIDDEN = ("/proc", "/sys")
@@ -48,7 +48,7 @@ def main() -> NoReturn:
         for path in sys.path
         if any(path == seen or path.startswith(f"{seen}/") for seen in plan.visible)
     ]
-    watch = Watch(
+    watch = RunWatch(
         plan=plan, server=_SERVER, ready=get_ready(plan, WORK, memory_bytes_now), ended=ended
     )
     watch.begin(code, seconds)

@@ -19,8 +19,8 @@ from typing import Any
 
 from . import messages as wire
 from .isolated_process import OPTIONS, PACKAGE_FOLDER, environment
-from .plan import RUNSC, WORK, Plan
-from .runner import Lost, Runner
+from .plan import RUNSC, WORK, SandboxPlan
+from .runner import Runner, WorkerLost
 
 _START_SECONDS_MAX = 60  # for a container to start, and to import what a program imports
 PLAN_SIZE = struct.Struct("<I")
@@ -37,18 +37,18 @@ _NAMESPACES = ("pid", "network", "ipc", "uts", "mount")
 _FIRST = "import sys; sys.path[:0] = {0!r}; from remembrancer.sandbox import gvisor_guest; gvisor_guest.main()"
 
 
-class Contained(Runner):
+class GvisorRunner(Runner):
     """Programs in containers.
 
     `plan.root` holds their bundle and runsc's own state. Raises Lost where runsc is not on the
     path.
     """
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: SandboxPlan) -> None:
         super().__init__()
         found = shutil.which(RUNSC)
         if found is None:
-            raise Lost("runsc is not on the path")
+            raise WorkerLost("runsc is not on the path")
         self._plan = plan
         state = Path(plan.root) / "state"
         state.mkdir(mode=0o700, exist_ok=True)
@@ -63,7 +63,7 @@ class Contained(Runner):
         try:
             _make_bundle(self._bundle, plan)
         except OSError as error:
-            raise Lost(str(error)) from error
+            raise WorkerLost(str(error)) from error
 
     def run(
         self, code: str, seconds: float, content_bytes_max: int
@@ -85,7 +85,7 @@ class Contained(Runner):
                 process.stdin.flush()
                 return wire.read_outcome(process.stdout.read, content_bytes_max)
         except (OSError, EOFError, ValueError) as error:
-            raise Lost(f"container: {error}") from error
+            raise WorkerLost(f"container: {error}") from error
         finally:
             timer.cancel()
             process.kill()
@@ -107,7 +107,7 @@ class Contained(Runner):
         )  # noqa: S603 - our own words
 
 
-def _make_bundle(bundle: Path, plan: Plan) -> None:
+def _make_bundle(bundle: Path, plan: SandboxPlan) -> None:
     """What runsc wants:
 
     a root with a place for everything that is shown in it, and a description (OCI runtime

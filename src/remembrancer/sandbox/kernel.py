@@ -37,7 +37,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _numbers = syscalls.numbers(syscalls.machine()) if syscalls.machine() in syscalls.MACHINES else {}
 
 
-class Refused(OSError):
+class KernelError(OSError):
     """The kernel refused a step; `step` names it."""
 
     def __init__(self, step: str, number: int) -> None:
@@ -47,14 +47,14 @@ class Refused(OSError):
 
 def _checked(outcome: int, step: str) -> int:
     if outcome < 0:
-        raise Refused(step, ctypes.get_errno())
+        raise KernelError(step, ctypes.get_errno())
     return outcome
 
 
 def call(name: str, *arguments: int | bytes | None) -> int:
     """Make a call that the C library has no function for; its outcome. Raises Refused."""
     if name not in _numbers:
-        raise Refused(name, 38)  # ENOSYS
+        raise KernelError(name, 38)  # ENOSYS
     given: list[Any] = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
     return _checked(_libc.syscall(ctypes.c_long(_numbers[name]), *given), name)
 

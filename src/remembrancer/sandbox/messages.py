@@ -16,7 +16,7 @@ _PIECE = 1 << 20
 Read = Callable[[int], bytes]  # up to so many bytes; none at the end
 
 
-class Cut(EOFError):
+class TruncatedMessage(EOFError):
     """The other side went away in the middle."""
 
 
@@ -53,11 +53,11 @@ def read_outcome(
     """
     (size,) = _HEAD.unpack(exactly(read, _HEAD.size))
     if size > _HEAD_BYTES_MAX:
-        raise Cut("an outcome is too large")
+        raise TruncatedMessage("an outcome is too large")
     head = json.loads(exactly(read, size))
     sizes = [(str(name), int(length)) for name, length in head.pop("files")]
     if sum(length for _, length in sizes) > content_bytes_max:
-        raise Cut("an outcome's files are too large")
+        raise TruncatedMessage("an outcome's files are too large")
     return head, [(name, exactly(read, length)) for name, length in sizes]
 
 
@@ -67,6 +67,6 @@ def exactly(read: Read, size: int) -> bytes:
     while len(held) < size:
         piece = read(min(_PIECE, size - len(held)))
         if not piece:
-            raise Cut("the other side went away")
+            raise TruncatedMessage("the other side went away")
         held += piece
     return bytes(held)

@@ -30,7 +30,7 @@ WORK = "/sandbox"  # the working folder as programs see it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class RunLimits:
     """What one run may use. Bytes and seconds."""
 
     seconds: int
@@ -43,7 +43,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SandboxPlan:
     """One zygote's orders.
 
     `visible` are folders and files shown read-only; `root` an empty folder; `uid` what root
@@ -56,19 +56,19 @@ class Plan:
     preload: tuple[str, ...]
     uid: int
     spares: int
-    bounds: Bounds
+    bounds: RunLimits
 
     def to_json(self) -> bytes:
         """For the wire."""
         return json.dumps(asdict(self)).encode()
 
 
-def from_json(text: bytes) -> Plan:
+def from_json(text: bytes) -> SandboxPlan:
     """A plan from the wire."""
     told: dict[str, Any] = json.loads(text)
     told |= {
-        "bounds": Bounds(**told["bounds"]),
+        "bounds": RunLimits(**told["bounds"]),
         "visible": tuple(told["visible"]),
         "preload": tuple(told["preload"]),
     }
-    return Plan(**told)
+    return SandboxPlan(**told)

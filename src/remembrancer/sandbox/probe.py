@@ -40,7 +40,7 @@ _REMEDIES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
+class MissingPrimitive:
     """A primitive that this machine does not give, why not, and the command that mends it."""
 
     primitive: str
@@ -48,7 +48,7 @@ class Missing:
     remedy: str
 
 
-def missing(level: str) -> list[Missing]:
+def missing(level: str) -> list[MissingPrimitive]:
     """What `level` needs and this machine does not give; empty when all is there (and something
     else was wrong).
     """
@@ -56,7 +56,11 @@ def missing(level: str) -> list[Missing]:
         return (
             []
             if shutil.which(RUNSC)
-            else [Missing(primitive=RUNSC, why="it is not on the path", remedy=_REMEDIES[RUNSC])]
+            else [
+                MissingPrimitive(
+                    primitive=RUNSC, why="it is not on the path", remedy=_REMEDIES[RUNSC]
+                )
+            ]
         )
     with start("probe", repr(level), level=level) as process:
         said, _ = process.communicate(timeout=_SECONDS_MAX)
@@ -64,7 +68,9 @@ def missing(level: str) -> list[Missing]:
         found = json.loads(said)
     except ValueError:
         return []
-    return [Missing(primitive=name, why=why, remedy=_REMEDIES[name]) for name, why in found]
+    return [
+        MissingPrimitive(primitive=name, why=why, remedy=_REMEDIES[name]) for name, why in found
+    ]
 
 
 def main(level: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from . import kernel
-from .plan import INODES_MAX, WORK, Plan
+from .plan import INODES_MAX, WORK, SandboxPlan
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 _FILES = {
@@ -21,7 +21,7 @@ _SCRATCH = (
 )
 
 
-def build(plan: Plan) -> None:
+def build(plan: SandboxPlan) -> None:
     """Build it in `plan.root` and make it this process's root.
 
     Needs an own mount namespace. Raises OSError.
@@ -71,7 +71,7 @@ def _show(root: Path, source: str) -> None:
     kernel.bind_read_only(source, str(there))
 
 
-def give_working_folder(plan: Plan) -> None:
+def give_working_folder(plan: SandboxPlan) -> None:
     """Lay a fresh, bounded, private folder over the working folder, and over /tmp where nothing
     else is shown there.
     """
@@ -82,6 +82,6 @@ def give_working_folder(plan: Plan) -> None:
         kernel.mount(WORK, "/tmp", None, kernel.MS_BIND)  # noqa: S108 - the program's own /tmp, which is its working folder
 
 
-def tmp_is_free(plan: Plan) -> bool:
+def tmp_is_free(plan: SandboxPlan) -> bool:
     """Whether /tmp can be the working folder: nothing that must be seen lies there."""
     return not any(path.startswith("/tmp/") for path in plan.visible)  # noqa: S108 - compared, not used

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 
-class Lost(Exception):
+class WorkerLost(Exception):
     """The processes that were to run a program, or ran it, went away; the message says what they
     said.
     """

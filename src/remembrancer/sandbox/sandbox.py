@@ -26,11 +26,11 @@ from ..protocol.execution import Level
 from ..protocol.status import SandboxState
 from ..settings import Settings
 from . import self_test as selftest
-from .gvisor_runner import Contained
-from .plan import GVISOR, LANDLOCK, NS, UNSAFE, WORK, Bounds, Plan
+from .gvisor_runner import GvisorRunner
+from .plan import GVISOR, LANDLOCK, NS, UNSAFE, WORK, RunLimits, SandboxPlan
 from .probe import missing
-from .runner import Lost, Runner
-from .zygote_runner import Forked
+from .runner import Runner, WorkerLost
+from .zygote_runner import ZygoteRunner
 
 log = logging.getLogger("remembrancer.sandbox")
 
@@ -69,7 +69,7 @@ class SandboxBusy(TooManyRequests):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class SandboxRun:
     """How a program ended. Times in milliseconds.
 
     `stopped`: why it was stopped (`timeout`, `output`, `disk`), None when it ended itself. `error`
@@ -117,7 +117,7 @@ class Sandbox:
         self._runner: Runner | None = None
         self._level: Level | None = None
         self._refused: tuple[float, SandboxUnavailable] | None = None  # when, and why
-        self.bounds = Bounds(
+        self.bounds = RunLimits(
             seconds=settings.sandbox_seconds,
             seconds_max=limits.RUN_SECONDS_MAX,
             memory_bytes=settings.sandbox_memory_bytes,
@@ -152,7 +152,7 @@ class Sandbox:
                 )
             return self._level
 
-    def run(self, code: str, *, seconds: float | None = None) -> Run:
+    def run(self, code: str, *, seconds: float | None = None) -> SandboxRun:
         """Run a program for at most so many seconds. Raises SandboxUnavailable, SandboxBusy."""
         seconds = min(seconds or self.bounds.seconds, self.bounds.seconds_max)
         with self._changing:
@@ -181,7 +181,7 @@ class Sandbox:
             runner.close()
             self._tidy()
 
-    def _run(self, code: str, seconds: float) -> Run:
+    def _run(self, code: str, seconds: float) -> SandboxRun:
         for attempt in (
             1,
             2,
@@ -190,7 +190,7 @@ class Sandbox:
             try:
                 head, files = runner.run(code, seconds, self.bounds.disk_bytes)
                 return _run_of(head, files, level)
-            except Lost as error:
+            except WorkerLost as error:
                 log.warning(
                     "sandbox: run lost (%s)%s", error, ", starting anew" if attempt == 1 else ""
                 )
@@ -237,7 +237,7 @@ class Sandbox:
                 return
             try:
                 fresh = self._made(self._level)
-            except Lost as error:
+            except WorkerLost as error:
                 log.warning("sandbox: no new runner (%s), the old one stays", error)
                 return
             with self._changing:
@@ -261,7 +261,7 @@ class Sandbox:
                 raise SandboxUnavailable("The service is stopping.", missing=[])
             try:
                 return self._tested(level), level
-            except (Lost, selftest.Believed) as error:
+            except (WorkerLost, selftest.SelfTestFailed) as error:
                 why.append(f"{level}: {error}")
                 log.warning("sandbox: level %s cannot be had: %s", level, error)
         if self._closed:
@@ -284,7 +284,7 @@ class Sandbox:
 
     def _made(self, level: Level) -> Runner:
         plan = self._plan(level)
-        return Contained(plan) if level == GVISOR else Forked(plan)
+        return GvisorRunner(plan) if level == GVISOR else ZygoteRunner(plan)
 
     def _tested(self, level: Level) -> Runner:
         runner = self._candidate = self._made(level)
@@ -294,7 +294,7 @@ class Sandbox:
 
         if self._closed:  # before it could be seen that there is something to close
             runner.close()
-            raise Lost("the service is stopping")
+            raise WorkerLost("the service is stopping")
         try:
             selftest.check(run, self.bounds, level, self._folder())
         except BaseException:
@@ -309,23 +309,25 @@ class Sandbox:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return folder
 
-    def _plan(self, level: str) -> Plan:
+    def _plan(self, level: str) -> SandboxPlan:
         root = self._folder() / "root"
         root.mkdir(mode=0o700, exist_ok=True)
         shown = visible()
         data = self._settings.data_folder.resolve()
         for path in shown:
             if data.is_relative_to(path):
-                raise Lost(f"the data folder lies in {path}, which programs may read: move it")
+                raise WorkerLost(
+                    f"the data folder lies in {path}, which programs may read: move it"
+                )
             if level == NS and Path(path).is_relative_to(WORK):
-                raise Lost(f"{path} lies where the programs' own folder is to be: move it")
+                raise WorkerLost(f"{path} lies where the programs' own folder is to be: move it")
         if level == LANDLOCK and os.getuid() == 0:
             root = _shared_folder(self._settings)
             try:
                 _give(root, self._settings.sandbox_uid)
             except OSError as error:
-                raise Lost(str(error)) from error
-        return Plan(
+                raise WorkerLost(str(error)) from error
+        return SandboxPlan(
             level=level,
             root=str(root),
             visible=shown,
@@ -383,6 +385,6 @@ def _give(folder: Path, uid: int) -> None:
         raise OSError(errno.EEXIST, f"{folder} is somebody else's")
 
 
-def _run_of(head: dict[str, Any], files: list[tuple[str, bytes]], level: Level) -> Run:
+def _run_of(head: dict[str, Any], files: list[tuple[str, bytes]], level: Level) -> SandboxRun:
     left_out = [(str(name), str(why)) for name, why in head.pop("left_out")]
-    return Run(level=level, files=files, left_out=left_out, **head)
+    return SandboxRun(level=level, files=files, left_out=left_out, **head)

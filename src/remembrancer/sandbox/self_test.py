@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from .plan import UNSAFE, Bounds
+from .plan import UNSAFE, RunLimits
 
 Run = Callable[[str, float], dict[str, Any]]  # code and seconds to the outcome
 
@@ -63,11 +63,11 @@ print(json.dumps(through))
 """
 
 
-class Believed(Exception):
+class SelfTestFailed(Exception):
     """The sandbox let something through, or does not run what it should; the message says what."""
 
 
-def check(run: Run, bounds: Bounds, level: str, folder: Path) -> None:
+def check(run: Run, bounds: RunLimits, level: str, folder: Path) -> None:
     """Run them. Raises Believed with what went wrong.
 
     `folder` is one of the server's, where nothing may reach.
@@ -80,7 +80,7 @@ def check(run: Run, bounds: Bounds, level: str, folder: Path) -> None:
             if error
             else honest["signal"] or honest["stopped"]
         )
-        raise Believed(f"a harmless program that imports numpy did not run ({why})")
+        raise SelfTestFailed(f"a harmless program that imports numpy did not run ({why})")
     if level == UNSAFE:
         return
     with ExitStack() as stack:
@@ -104,10 +104,10 @@ def check(run: Run, bounds: Bounds, level: str, folder: Path) -> None:
     try:
         through = json.loads(hostile["stdout"])
     except ValueError:
-        raise Believed(
+        raise SelfTestFailed(
             f"the self-test ended early: {hostile['error'] or hostile['signal'] or hostile['stopped']}"
         ) from None
     if through:
-        raise Believed(f"a program could {', '.join(through)}")
+        raise SelfTestFailed(f"a program could {', '.join(through)}")
     if run("while True: pass", 0.1)["stopped"] != "timeout":
-        raise Believed("a program that never ends was not ended")
+        raise SelfTestFailed("a program that never ends was not ended")

@@ -25,8 +25,8 @@ from typing import Any, NoReturn
 from . import confine, kernel
 from . import messages as wire
 from . import root_filesystem as root
-from .collect import Left, collect, used
-from .plan import ALONE, INODES_MAX, NS, OUTPUT_BYTES_LAST, REPORT_BYTES_MAX, WORK, Plan
+from .collect import CollectedFiles, collect, used
+from .plan import ALONE, INODES_MAX, NS, OUTPUT_BYTES_LAST, REPORT_BYTES_MAX, WORK, SandboxPlan
 
 NOTE = struct.Struct("ci")  # what happened (READY, TAKEN, FAILED), and to which process
 READY, TAKEN, FAILED = b"G", b"T", b"E"
@@ -36,7 +36,7 @@ _DEEP = 20_000  # frames: more than folders can be nested before that is noticed
 
 
 @dataclass(slots=True)
-class Stream:
+class OutputStream:
     """What came out of one pipe. `seen` counts what was not kept, too."""
 
     keep_most: int
@@ -62,12 +62,12 @@ class Stream:
         return self.seen > len(self.kept)
 
 
-def work(plan: Plan, control: socket.socket, notes: int, memory_bytes_now: int) -> NoReturn:
+def work(plan: SandboxPlan, control: socket.socket, notes: int, memory_bytes_now: int) -> NoReturn:
     """Be one worker: tell the zygote through `notes`, take one job from `control`, end."""
     try:
         kernel.die_with_parent()
         _serve(plan, control, notes, memory_bytes_now)
-    except wire.Cut:
+    except wire.TruncatedMessage:
         pass  # the server went away
     except OSError as error:
         if control.fileno() == -1:
@@ -81,7 +81,7 @@ def work(plan: Plan, control: socket.socket, notes: int, memory_bytes_now: int) 
     os._exit(0)
 
 
-def _serve(plan: Plan, control: socket.socket, notes: int, memory_bytes_now: int) -> None:
+def _serve(plan: SandboxPlan, control: socket.socket, notes: int, memory_bytes_now: int) -> None:
     folder = _folder(plan)
     try:
         ready = get_ready(plan, folder, memory_bytes_now)
@@ -90,7 +90,9 @@ def _serve(plan: Plan, control: socket.socket, notes: int, memory_bytes_now: int
         os.write(notes, NOTE.pack(TAKEN, os.getpid()))
         control.close()
         seconds, code = wire.read_job(job.recv)
-        run = Watch(plan=plan, server=job.fileno(), ready=ready, ended=os.pidfd_open(ready.child))
+        run = RunWatch(
+            plan=plan, server=job.fileno(), ready=ready, ended=os.pidfd_open(ready.child)
+        )
         run.begin(code, seconds)
         head, left = run.watch()
         wire.send_outcome(job.fileno(), head, [content for _, content in left.taken])
@@ -101,7 +103,7 @@ def _serve(plan: Plan, control: socket.socket, notes: int, memory_bytes_now: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ready:
+class ReadyProcess:
     """A confined process that waits for its program, and descriptors:
 
     its folder, where its code goes in, and what to read of it.
@@ -115,7 +117,7 @@ class Ready:
     report: int
 
 
-def get_ready(plan: Plan, folder: str, memory_bytes_now: int) -> Ready:
+def get_ready(plan: SandboxPlan, folder: str, memory_bytes_now: int) -> ReadyProcess:
     """Fork a process that is confined to `folder`.
 
     Raises OSError with the step that was refused.
@@ -132,12 +134,12 @@ def get_ready(plan: Plan, folder: str, memory_bytes_now: int) -> Ready:
     output, errors, report, ready = (pipe[0] for pipe in pipes)
     if not os.read(ready, 1):
         raise _refusal(os.read(report, REPORT_BYTES_MAX))
-    return Ready(
+    return ReadyProcess(
         child=child, folder=inside, code=code_out, output=output, errors=errors, report=report
     )
 
 
-def _folder(plan: Plan) -> str:
+def _folder(plan: SandboxPlan) -> str:
     if plan.level != NS:
         return tempfile.mkdtemp(dir=plan.root)
     kernel.unshare(kernel.NEWNS | kernel.NEWPID | kernel.NEWIPC | kernel.NEWNET)
@@ -145,7 +147,9 @@ def _folder(plan: Plan) -> str:
     return WORK
 
 
-def _confined(plan: Plan, folder: str, memory_bytes_now: int, ends: tuple[int, ...]) -> NoReturn:
+def _confined(
+    plan: SandboxPlan, folder: str, memory_bytes_now: int, ends: tuple[int, ...]
+) -> NoReturn:
     code, output, errors, report, ready = ends
     try:
         confine.run_when_told(
@@ -168,7 +172,7 @@ def _confined(plan: Plan, folder: str, memory_bytes_now: int, ends: tuple[int, .
 def _refusal(said: bytes) -> OSError:
     try:
         told = json.loads(said)
-        refused = kernel.Refused(str(told["step"]), 1)
+        refused = kernel.KernelError(str(told["step"]), 1)
         refused.strerror = str(told["why"])
     except (ValueError, KeyError, TypeError):
         return OSError("the confined process ended before it was ready")
@@ -183,21 +187,21 @@ def _taken(control: socket.socket) -> socket.socket:
     """
     message, extras, _, _ = control.recvmsg(1, socket.CMSG_SPACE(4))
     if not message:
-        raise wire.Cut("the server went away")
+        raise wire.TruncatedMessage("the server went away")
     return socket.socket(fileno=array.array("i", extras[0][2])[0])
 
 
 @dataclass(slots=True, kw_only=True)
-class Watch:
+class RunWatch:
     """One program at work.
 
     `server` is a descriptor that hangs up when the server goes away, `ended` one that can be read
     once the program may have ended.
     """
 
-    plan: Plan
+    plan: SandboxPlan
     server: int
-    ready: Ready
+    ready: ReadyProcess
     ended: int
     started: float = 0.0
     deadline: float = 0.0
@@ -211,12 +215,12 @@ class Watch:
             view = view[os.write(self.ready.code, view) :]
         os.close(self.ready.code)
 
-    def watch(self) -> tuple[dict[str, Any], Left]:
+    def watch(self) -> tuple[dict[str, Any], CollectedFiles]:
         """Wait until it ends or has used up what it may, end all of it, and say how it went."""
         most = self.plan.bounds.output_bytes
         output, errors, report = self.ready.output, self.ready.errors, self.ready.report
-        streams = {output: Stream(most, bytearray()), errors: Stream(most, bytearray())}
-        streams[report] = Stream(REPORT_BYTES_MAX, bytearray())
+        streams = {output: OutputStream(most, bytearray()), errors: OutputStream(most, bytearray())}
+        streams[report] = OutputStream(REPORT_BYTES_MAX, bytearray())
         stopped = self._follow(streams)
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.ready.child, signal.SIGKILL)
@@ -246,7 +250,7 @@ class Watch:
         }
         return head, left
 
-    def _follow(self, streams: dict[int, Stream]) -> str | None:
+    def _follow(self, streams: dict[int, OutputStream]) -> str | None:
         """Read its pipes until it has ended (None) or must be stopped (why)."""
         poll = select.poll()
         for descriptor in (*streams, self.ended):
@@ -278,11 +282,11 @@ class Watch:
         return False
 
 
-def _over(found: tuple[int, int], plan: Plan) -> bool:
+def _over(found: tuple[int, int], plan: SandboxPlan) -> bool:
     return found[0] > plan.bounds.disk_bytes or found[1] > INODES_MAX
 
 
-def _drain(descriptor: int, stream: Stream) -> None:
+def _drain(descriptor: int, stream: OutputStream) -> None:
     """Take what already lies in the pipe: nobody writes any more."""
     os.set_blocking(descriptor, False)
     try:

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 from . import confine, kernel
 from . import plan as plans
 from . import root_filesystem as root
-from .plan import NS, UNSAFE, WORK, Plan
+from .plan import NS, UNSAFE, WORK, SandboxPlan
 from .worker import FAILED, NOTE, READY, TAKEN, work
 
 _PLAN_BYTES_MAX = 1 << 17
@@ -56,7 +56,7 @@ def _give_way() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
 
 
-def _lock_in(plan: Plan) -> None:
+def _lock_in(plan: SandboxPlan) -> None:
     if plan.level == NS:
         _leave(plan)
     elif os.getuid() == 0 and plan.level != UNSAFE:
@@ -66,7 +66,7 @@ def _lock_in(plan: Plan) -> None:
         kernel.set_dumpable(yes=False)
 
 
-def _leave(plan: Plan) -> None:
+def _leave(plan: SandboxPlan) -> None:
     """Get namespaces and a root of our own.
 
     Root builds it as root, so that nothing in it is the programs' to change.
@@ -100,16 +100,16 @@ def _map_user(process: int, user: int, group: int) -> None:
         try:
             file = os.open(name, os.O_WRONLY, dir_fd=process)
         except OSError as error:
-            raise kernel.Refused(f"open {name}", error.errno or 1) from error
+            raise kernel.KernelError(f"open {name}", error.errno or 1) from error
         try:
             os.write(file, text)
         except OSError as error:
-            raise kernel.Refused(f"write {name}", error.errno or 1) from error
+            raise kernel.KernelError(f"write {name}", error.errno or 1) from error
         finally:
             os.close(file)
 
 
-def _load(plan: Plan) -> None:
+def _load(plan: SandboxPlan) -> None:
     """Import what programs will want, draw one figure so that fonts and image writers are warm, and
     keep it from being copied.
     """
@@ -137,7 +137,7 @@ def _load(plan: Plan) -> None:
 class _Nursery:
     """The workers that wait for a job, always `plan.spares` of them."""
 
-    def __init__(self, plan: Plan, control: socket.socket, memory_bytes_now: int) -> None:
+    def __init__(self, plan: SandboxPlan, control: socket.socket, memory_bytes_now: int) -> None:
         self._plan, self._control, self._memory_bytes_now = plan, control, memory_bytes_now
         self._notes, self._notes_out = os.pipe()
         self._woken, self._wake = os.pipe()

@@ -11,18 +11,18 @@ from typing import Any
 
 from . import messages as wire
 from .isolated_process import start
-from .plan import Plan
-from .runner import Lost, Runner
+from .plan import SandboxPlan
+from .runner import Runner, WorkerLost
 from .worker import READY
 
 _START_SECONDS_MAX = 30
 GRACE_SECONDS = 10  # for a worker to end a program, take its files and answer
 
 
-class Forked(Runner):
+class ZygoteRunner(Runner):
     """Programs in forks of one zygote. Raises Lost with what it said when it does not start."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: SandboxPlan) -> None:
         super().__init__()
         self._sending = threading.Lock()
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -40,7 +40,7 @@ class Forked(Runner):
             said = str(error).encode()
         if said != READY:
             self.close()
-            raise Lost(_refusal(said))
+            raise WorkerLost(_refusal(said))
 
     def run(
         self, code: str, seconds: float, content_bytes_max: int
@@ -58,7 +58,7 @@ class Forked(Runner):
                 ours.sendall(wire.job(code, seconds))
                 return wire.read_outcome(ours.recv, content_bytes_max)
             except (OSError, EOFError) as error:
-                raise Lost(str(error)) from error
+                raise WorkerLost(str(error)) from error
 
     def close(self) -> None:
         """End it and all its workers. Idempotent."""

@@ -3,59 +3,74 @@
 analysis of text in any language, embedders, indexes of one space, ranking. No tables, no users.
 """
 
-from .candidates import Statistics, best_events, frequencies_in, view_among
+from .candidates import SpaceTerms, best_events, frequencies_in, view_among
 from .embedder import Embedder, EmbedderUnavailable, QueryVectors, open_embedder
-from .index.cache import Shelf
-from .index.encoding import Batch, WordsDamaged, pack, quantised, unpack
-from .index.entries import Derived, Said, derive, derived_by, unpack_mended
-from .index.space_index import SpaceIndex, View
-from .ranking import SIGNALS, SUSPECT_COST, Found, Reason, Weights, load_weights
-from .scoring import cosines, idf_of, is_frequent, lexical, meant, steering_text
-from .text.analysis import Part, Question, Word, ask, contains, marks, take_apart
-from .text.languages import normal
+from .index.cache import IndexCache
+from .index.encoding import EntryBatch, EntryDamaged, pack, quantize, unpack
+from .index.entries import EventText, IndexEntry, analysis_id, index_entries, unpack_repaired
+from .index.space_index import IndexView, SpaceIndex
+from .ranking import SIGNALS, SUSPECT_COST, Ranking, Reason, Weights, load_weights
+from .scoring import (
+    cosines,
+    embedding_text,
+    idf_of,
+    is_frequent,
+    lexical_scores,
+    query_term_weights,
+)
+from .text.analysis import (
+    ParsedQuery,
+    Passage,
+    QueryWord,
+    analyze,
+    contains,
+    highlight,
+    parse_query,
+)
+from .text.languages import normalize
 from .text.passages import passages
 
 __all__ = [
     "SIGNALS",
     "SUSPECT_COST",
-    "Batch",
-    "Derived",
+    "EntryBatch",
+    "IndexEntry",
     "Embedder",
     "EmbedderUnavailable",
-    "Found",
-    "Part",
+    "Ranking",
+    "Passage",
     "QueryVectors",
-    "Question",
+    "ParsedQuery",
     "Reason",
-    "Said",
-    "Shelf",
+    "EventText",
+    "IndexCache",
     "SpaceIndex",
-    "Statistics",
-    "View",
+    "SpaceTerms",
+    "IndexView",
     "Weights",
-    "Word",
-    "WordsDamaged",
-    "ask",
+    "QueryWord",
+    "EntryDamaged",
+    "parse_query",
     "best_events",
     "contains",
     "cosines",
-    "derive",
-    "derived_by",
+    "index_entries",
+    "analysis_id",
     "frequencies_in",
     "idf_of",
     "is_frequent",
-    "lexical",
+    "lexical_scores",
     "load_weights",
-    "marks",
-    "meant",
-    "normal",
+    "highlight",
+    "query_term_weights",
+    "normalize",
     "open_embedder",
     "pack",
     "passages",
-    "quantised",
-    "steering_text",
-    "take_apart",
+    "quantize",
+    "embedding_text",
+    "analyze",
     "unpack",
-    "unpack_mended",
+    "unpack_repaired",
     "view_among",
 ]  # fmt: skip

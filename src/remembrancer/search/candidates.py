@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .index.encoding import Batch
-from .index.space_index import LENGTH_SPREAD_MIN, NONE, SpaceIndex, View
-from .ranking import Found
-from .scoring import cosines, lexical
-from .text.analysis import Question, Word
+from .index.encoding import EntryBatch
+from .index.space_index import LENGTH_SPREAD_MIN, NONE, IndexView, SpaceIndex
+from .ranking import Ranking
+from .scoring import cosines, lexical_scores
+from .text.analysis import ParsedQuery, QueryWord
 
 Array = npt.NDArray[Any]
 
 
 @dataclass(slots=True)
-class Statistics:
+class SpaceTerms:
     """What ranking must know of a whole space: sums over its parts."""
 
     events: int = 0
@@ -35,7 +35,7 @@ class Statistics:
     languages: Array = field(default_factory=lambda: np.zeros(256, "i8"))  # parts by language
     speakers: frozenset[int] = frozenset()
 
-    def add(self, batch: Batch) -> None:
+    def add(self, batch: EntryBatch) -> None:
         """Count the events of a batch, which were not counted yet."""
         lengths = batch.head["length"]
         logs = np.log1p(lengths.astype("f8"))
@@ -64,7 +64,7 @@ class Statistics:
         return mean, max(variance, LENGTH_SPREAD_MIN**2) ** 0.5
 
 
-def frequencies_in(batch: Batch, terms: Iterable[int]) -> dict[int, int]:
+def frequencies_in(batch: EntryBatch, terms: Iterable[int]) -> dict[int, int]:
     """How many parts of a batch hold each of these terms."""
     return (
         {term: int(np.count_nonzero(batch.term == np.uint32(term))) for term in terms}
@@ -74,12 +74,12 @@ def frequencies_in(batch: Batch, terms: Iterable[int]) -> dict[int, int]:
 
 
 def view_among(
-    batch: Batch,
+    batch: EntryBatch,
     dimensions: int,
     following: Mapping[int, int],
-    statistics: Statistics,
+    statistics: SpaceTerms,
     frequencies: Mapping[int, int],
-) -> View:
+) -> IndexView:
     """A view of some events of a space.
 
     `following` says of events of the batch which one comes next in its session: others of one
@@ -105,13 +105,13 @@ def view_among(
 
 
 def best_events(
-    view: View, question: Question, words: Sequence[Word], vector: Array, most: int
+    view: IndexView, question: ParsedQuery, words: Sequence[QueryWord], vector: Array, most: int
 ) -> set[int]:
     """So many events of a view that fit best by words and vector together:
 
     whoever ranks looks at these more closely.
     """
-    found = Found(view, question, lexical(view, words), cosines(view, vector))
+    found = Ranking(view, question, lexical_scores(view, words), cosines(view, vector))
     return set(found.events_of(np.arange(view.size))[:most].tolist())
 
 

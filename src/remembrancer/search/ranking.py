@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from .index.space_index import NONE, View
-from .scoring import Lexical
-from .text.analysis import QUESTION, SUSPECT, TIME, Moment, Question, term, words
+from .index.space_index import NONE, IndexView
+from .scoring import LexicalScores
+from .text.analysis import QUESTION, SUSPECT, TIME, DateHint, ParsedQuery, term, words
 
 Array = npt.NDArray[Any]
 Reason: TypeAlias = tuple[str, int | None, float]  # a signal, the rank by it or None, its value
@@ -107,7 +107,7 @@ def load_weights(name: str) -> Weights:
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class EventScores:
     """Where the E events of a pool of P parts stand, each as high as the best of its parts."""
 
     events: Array  # (E,) their numbers, ascending
@@ -124,7 +124,7 @@ class Judged:
         return int(first + scores.index(max(scores)))
 
 
-class Measure(NamedTuple):
+class FeatureValue(NamedTuple):
     """One feature of a part."""
 
     feature: str
@@ -133,16 +133,16 @@ class Measure(NamedTuple):
     adds: float  # to Weights.start
 
 
-class Found:
+class Ranking:
     """The parts of a view that a question may mean, with every signal about them; P parts in the
     pool.
     """
 
     def __init__(
         self,
-        view: View,
-        question: Question,
-        text: Lexical,
+        view: IndexView,
+        question: ParsedQuery,
+        text: LexicalScores,
         cosine: Array,
         *,
         among: Array | None = None,
@@ -308,7 +308,7 @@ class Found:
             self._strong = weights, strong if passes.any() else np.zeros(self.view.size, bool)
         return self._strong[1]
 
-    def focus_candidates(self, phrase: Question) -> Array:
+    def focus_candidates(self, phrase: ParsedQuery) -> Array:
         """Numbers of the events that may hold a phrase:
 
         some part has all its words, their endings aside.
@@ -348,13 +348,13 @@ class Found:
             for at, s in zip(best, share, strict=True)
         ]
 
-    def judged(self, weights: Weights, lifts: Mapping[int, float]) -> Judged:
+    def judged(self, weights: Weights, lifts: Mapping[int, float]) -> EventScores:
         """Every event of the pool with its score, those that are not returned too."""
         if lifts:
             self._widen(lifts)
         if not len(self.pool):
             nothing = np.zeros(0, "f4")
-            return Judged(self.pool, self.pool, nothing, nothing > 0, nothing > 0, nothing)
+            return EventScores(self.pool, self.pool, nothing, nothing > 0, nothing > 0, nothing)
         score = weights(self.features)
         events = self.view["event"][self.pool]
         keep = self.relevant(weights)[self.pool]
@@ -369,14 +369,14 @@ class Found:
         peak = np.maximum.reduceat(score, firsts)
         if len(self._suspects):
             peak -= SUSPECT_COST * np.isin(events[firsts], self._suspects)
-        return Judged(events[firsts], firsts, score, keep, kept, peak)
+        return EventScores(events[firsts], firsts, score, keep, kept, peak)
 
-    def measures(self, weights: Weights, part: int) -> list[Measure]:
+    def measures(self, weights: Weights, part: int) -> list[FeatureValue]:
         """Every feature of a part of the pool, in the order of FEATURES."""
         row = self.features[int(np.searchsorted(self.pool, part))]
         ranks = 1 + np.count_nonzero(self.features > row, axis=0)
         return [
-            Measure(*told)
+            FeatureValue(*told)
             for told in zip(
                 FEATURES, row.tolist(), ranks.tolist(), weights.shares(row).tolist(), strict=True
             )
@@ -517,7 +517,7 @@ def _largest(score: Array, about: int) -> Array:
     return np.sort(np.argpartition(-score, about)[:about])
 
 
-def _nearness(occurred_ms: Array, moment: Moment) -> Array:
+def _nearness(occurred_ms: Array, moment: DateHint) -> Array:
     dates = occurred_ms.astype("M8[ms]")
     years = dates.astype("M8[Y]").astype("i8") + 1970
     months = dates.astype("M8[M]").astype("i8") % 12 + 1

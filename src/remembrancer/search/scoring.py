@@ -11,9 +11,9 @@ import numkong
 import numpy as np
 import numpy.typing as npt
 
-from .index.encoding import quantised
-from .index.space_index import View
-from .text.analysis import Question, Word
+from .index.encoding import quantize
+from .index.space_index import IndexView
+from .text.analysis import ParsedQuery, QueryWord
 
 Array = npt.NDArray[Any]
 
@@ -28,7 +28,7 @@ _shared = ThreadPoolExecutor(2, thread_name_prefix="remembrancer-scan")
 
 
 @dataclass(frozen=True, slots=True)
-class Lexical:
+class LexicalScores:
     """BM25 of each part, and the share of the question's meaning (idf mass of its words) that it
     holds.
     """
@@ -37,7 +37,7 @@ class Lexical:
     coverage: Array  # (parts,) f4, 0..1
 
 
-def lexical(view: View, words: Sequence[Word]) -> Lexical:
+def lexical_scores(view: IndexView, words: Sequence[QueryWord]) -> LexicalScores:
     """Score every part against the words of a question; words that only hold it together are left
     out.
 
@@ -45,9 +45,9 @@ def lexical(view: View, words: Sequence[Word]) -> Lexical:
     Statistics are the space's own, so that nobody else's events move a rank.
     """
     score, coverage = np.zeros(view.size, "f4"), np.zeros(view.size, "f4")
-    distinct = meant(words)
+    distinct = query_term_weights(words)
     if not view.alive_parts or not distinct:
-        return Lexical(score, coverage)
+        return LexicalScores(score, coverage)
     mean = max(view.words / view.alive_parts, 1.0)
     mass = 0.0
     for word in distinct:
@@ -66,10 +66,10 @@ def lexical(view: View, words: Sequence[Word]) -> Lexical:
             coverage[np.concatenate(reached)] += (
                 best  # at most once a part and word: repeated places are set, not added
             )
-    return Lexical(score, coverage / np.float32(mass or 1.0))
+    return LexicalScores(score, coverage / np.float32(mass or 1.0))
 
 
-def meant(words: Sequence[Word]) -> list[Word]:
+def query_term_weights(words: Sequence[QueryWord]) -> list[QueryWord]:
     """The words of a question that count, each once:
 
     those that only hold it together are left out, unless it has no others.
@@ -87,7 +87,7 @@ def idf_of(parts: int, total: int) -> float:
     return float(np.log1p((total - parts + 0.5) / (parts + 0.5)))
 
 
-def is_frequent(view: View, word: Word) -> bool:
+def is_frequent(view: IndexView, word: QueryWord) -> bool:
     """Whether a word stands in so many parts that it should not steer the vector of the question."""
     if view.alive_parts < FREQUENT_PARTS_MIN:
         return False
@@ -97,7 +97,7 @@ def is_frequent(view: View, word: Word) -> bool:
     return most >= FREQUENT_SHARE * view.alive_parts
 
 
-def steering_text(view: View, question: Question) -> str:
+def embedding_text(view: IndexView, question: ParsedQuery) -> str:
     """The question without the words that nearly everything in its space holds, for its vector.
 
     They are mostly the speakers' names, and pull the vector towards them: the largest single gain
@@ -111,14 +111,14 @@ def steering_text(view: View, question: Question) -> str:
     )
 
 
-def cosines(view: View, vector: npt.NDArray[np.float32]) -> Array:
+def cosines(view: IndexView, vector: npt.NDArray[np.float32]) -> Array:
     """Cosine of the question's vector (dimensions,) with each part's:
 
     (parts,) f4; 0 where a part has no vector.
     """
     if not view.size or not len(vector):
         return np.zeros(view.size, "f4")
-    asked = quantised(vector[None, :])
+    asked = quantize(vector[None, :])
     cosine = np.empty(view.size, "f4")
     ends = np.cumsum([len(block) for block in view.vectors])
 

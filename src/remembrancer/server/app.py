@@ -14,12 +14,12 @@ from starlette.routing import Route
 from ..console import routes as console
 from ..context import Context
 from ..http import openapi, problems
-from ..http.dispatch import Door
+from ..http.dispatch import Dispatcher
 from ..http.endpoint import Endpoint
-from ..http.middleware import Edge
+from ..http.middleware import RequestMiddleware
 from ..http.routes import ROUTES
 from ..mcp.http_transport import PATH as MCP
-from ..mcp.http_transport import McpDoor
+from ..mcp.http_transport import McpTransport
 from ..settings import Settings
 from . import run as server
 
@@ -28,11 +28,11 @@ def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> Starlette
     """The application over `context`, which stays the caller's to close after the application's
     lifespan.
     """
-    door = Door(
+    door = Dispatcher(
         context, {(e.method, e.path): getattr(context.settings, e.body_bytes_max) for e in routes}
     )
 
-    mcp = McpDoor(door)
+    mcp = McpTransport(door)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
@@ -52,7 +52,7 @@ def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> Starlette
     app.router.redirect_slashes = False  # a POST that is sent elsewhere loses its body
     app.state.sandbox = door.sandbox
     app.state.document = openapi.document(routes)
-    app.add_middleware(Edge, door=door)
+    app.add_middleware(RequestMiddleware, door=door)
     mcp.inside = app
     return app
 
@@ -65,7 +65,7 @@ def serve(settings: Settings) -> None:
     server.run(settings, make_app)
 
 
-def _route(door: Door, path: str, endpoints: Sequence[Endpoint]) -> Route:
+def _route(door: Dispatcher, path: str, endpoints: Sequence[Endpoint]) -> Route:
     """One path with all its methods; HEAD is GET without the body (edge.py leaves it out)."""
     by_method = {e.method: e for e in endpoints}
     if "GET" in by_method:

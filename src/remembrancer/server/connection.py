@@ -26,7 +26,7 @@ class HeadTooLarge(ValueError):
     """Raised into the parser, which then answers 400 and hangs up."""
 
 
-class Wire(HttpToolsProtocol):
+class HttpConnection(HttpToolsProtocol):
     """One connection."""
 
     _head_bytes = 0

@@ -23,12 +23,12 @@ from ..console.sign_in import link
 from ..context import Context, assemble
 from ..files.blobs import open_blobs
 from ..files.files import sweep
-from ..memory.maintenance import Upkeep
+from ..memory.maintenance import Maintenance
 from ..protocol.errors import Problem
 from ..settings import Settings
 from ..store import StoreUnavailable, StoreUnreachable
 from ..store.folder_lock import hold
-from .connection import Wire
+from .connection import HttpConnection
 from .logs import start_logging
 
 _EXAMPLE = {
@@ -58,7 +58,7 @@ def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with hold(settings.data_folder), _listener(settings) as listener:
         context = _assembled(settings)
-        upkeep = Upkeep(context)
+        upkeep = Maintenance(context)
         try:
             sweep_aside(context)
             upkeep.start()
@@ -185,7 +185,7 @@ def uvicorn_server(app: Starlette) -> uvicorn.Server:
         uvicorn.Config(
             app,
             loop="uvloop",
-            http=Wire,
+            http=HttpConnection,
             ws="none",
             lifespan="on",
             log_config=None,  # logs.py has set it up

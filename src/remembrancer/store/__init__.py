@@ -13,7 +13,7 @@ from .engine import (
     Transaction,
 )
 from .locations import open_store
-from .queries import Queries, named
+from .queries import Queries, load_queries
 
 __all__ = [
     "DataFolderBusy",
@@ -27,6 +27,6 @@ __all__ = [
     "StoreUnreachable",
     "Transaction",
     "embedder_id",
-    "named",
+    "load_queries",
     "open_store",
 ]

@@ -6,9 +6,9 @@ rows that search derives name it, so that what another one made is never mixed i
 from __future__ import annotations
 
 from .engine import Transaction
-from .queries import named
+from .queries import load_queries
 
-SQL = named("remembrancer.store", "embedders.sql")
+SQL = load_queries("remembrancer.store", "embedders.sql")
 NEVER = 0  # the number of an embedder that made nothing here: no row has it
 
 

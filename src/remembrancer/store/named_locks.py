@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 
-class Names:
+class NamedLocks:
     """Locks by name, made as they are needed. Safe to use from many threads."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ _HEAD = re.compile(
 )
 
 
-class Statement(str):
+class NamedStatement(str):
     """A statement for every engine, and in `variants`, by engine, for those that need another."""
 
     __slots__ = ("variants",)
@@ -42,7 +42,7 @@ class Queries:
             if not statement:
                 raise ValueError(f"{source}: query {name} is empty")
             if head["engine"] is None and known is None:
-                self.__dict__[name] = Statement(statement)
+                self.__dict__[name] = NamedStatement(statement)
             elif head["engine"] is None or (known is not None and head["engine"] in known.variants):
                 raise ValueError(f"{source}: query {name} is defined twice")
             elif known is None:
@@ -56,6 +56,6 @@ class Queries:
         raise AttributeError(f"no query named {name}")
 
 
-def named(package: str, file: str) -> Queries:
+def load_queries(package: str, file: str) -> Queries:
     """Load `file` of `package`, e.g. named("remembrancer.memory", "memory.sql")."""
     return Queries(resources.files(package).joinpath(file).read_text("utf-8"), f"{package}/{file}")

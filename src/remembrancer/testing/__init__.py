@@ -16,10 +16,19 @@ from pathlib import Path
 import numpy as np
 
 from ..context import Context, without_secrets
-from ..models import Budget, ModelFailed, Models, Question, Reply, Slot, Try, tokens_of
+from ..models import (
+    Budget,
+    ModelAttempt,
+    ModelFailed,
+    ModelRequest,
+    ModelResponse,
+    Models,
+    Slot,
+    tokens_of,
+)
 from ..models.calls import ConfiguredModels
 from ..models.port import OnText
-from ..search import Embedder, QueryVectors, Shelf
+from ..search import Embedder, IndexCache, QueryVectors
 from ..search.embedder import Vectors
 from ..settings import Settings
 from ..store import Pool, Store, open_store
@@ -90,18 +99,20 @@ class ScriptedModels:
         A slot whose script is used up fails as `empty`.
         """
         self._scripts = {slot: list(script) for slot, script in scripts.items()}
-        self.asked: list[Question] = []
-        self._watchers: list[Callable[[Try], None]] = []
+        self.asked: list[ModelRequest] = []
+        self._watchers: list[Callable[[ModelAttempt], None]] = []
 
     def has(self, slot: Slot, *, outside: bool = True) -> bool:
         """Whether there is a script for it; what is scripted counts as outside."""
         return slot in self._scripts and outside
 
-    def watch(self, watcher: Callable[[Try], None]) -> None:
+    def watch(self, watcher: Callable[[ModelAttempt], None]) -> None:
         """See Models."""
         self._watchers.append(watcher)
 
-    def ask(self, question: Question, budget: Budget, on_text: OnText | None = None) -> Reply:
+    def ask(
+        self, question: ModelRequest, budget: Budget, on_text: OnText | None = None
+    ) -> ModelResponse:
         """See Models."""
         if not self.has(question.slot, outside=question.outside):
             raise ModelFailed("none")
@@ -113,7 +124,7 @@ class ScriptedModels:
         said = script.pop(0) if script else ModelFailed("empty")
         outcome, text = ("ok", said) if isinstance(said, str) else (said.reason, "")
         read = sum(tokens_of(message.content) for message in question.messages)
-        tried = Try(
+        tried = ModelAttempt(
             slot=question.slot,
             model="scripted",
             outcome=outcome,
@@ -128,7 +139,7 @@ class ScriptedModels:
         if on_text is not None:
             for word in re.findall(r"\s*\S+\s*", said):
                 on_text(word)
-        return Reply(text=said, model="scripted", tries=(tried,))
+        return ModelResponse(text=said, model="scripted", tries=(tried,))
 
     def close(self) -> None:
         """Nothing to do."""
@@ -173,7 +184,7 @@ def context(
         or open_store(store_url(settings), durability=settings.durability, pool=Pool.of(settings)),
         embedder=embedder,
         query_vectors=QueryVectors(embedder),
-        shelf=Shelf(memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions),
+        shelf=IndexCache(memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions),
         clock=clock or FrozenClock(),
         ids=ids or _ids,
         models=models or ConfiguredModels(settings, without_secrets),

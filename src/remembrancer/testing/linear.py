@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CounterRead:
     """A call that raised a counter by one:
 
     from when to when, on one clock, and what it gave; None = its answer was lost.
@@ -25,7 +25,7 @@ class Counted:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class SwitchRead:
     """A call that looked at a switch: from when to when, on one clock, and whether it was on."""
 
     began: float
@@ -33,7 +33,7 @@ class Looked:
     was_on: bool
 
 
-def not_one_counter(calls: Sequence[Counted], first: int = 1) -> list[str]:
+def not_one_counter(calls: Sequence[CounterRead], first: int = 1) -> list[str]:
     """What no counter from `first` on could have answered, one line each; empty where one could.
 
     A call without an answer may have counted, at any time after it began, or not.
@@ -58,7 +58,7 @@ def not_one_counter(calls: Sequence[Counted], first: int = 1) -> list[str]:
     return found + _out_of_order(answered)
 
 
-def _out_of_order(answered: Iterable[tuple[int, Counted]]) -> list[str]:
+def _out_of_order(answered: Iterable[tuple[int, CounterRead]]) -> list[str]:
     """Numbers that were given after a greater one had been:
 
     one sweep, which knows the greatest that was there when each call began.
@@ -76,7 +76,7 @@ def _out_of_order(answered: Iterable[tuple[int, Counted]]) -> list[str]:
     return found
 
 
-def not_one_switch(looks: Iterable[Looked], *, turned_off: tuple[float, float]) -> list[str]:
+def not_one_switch(looks: Iterable[SwitchRead], *, turned_off: tuple[float, float]) -> list[str]:
     """Looks at a switch, which was on until it was turned off at some moment of that time, that
     cannot be; one line each.
 

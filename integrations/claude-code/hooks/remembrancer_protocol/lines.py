@@ -12,7 +12,17 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .line import MEMORY, CubeText, Rate, ServiceLine, read_cube, read_line, read_rate, says_none, write_cube
+from .line import (
+    MEMORY,
+    CubeText,
+    Rate,
+    ServiceLine,
+    read_cube,
+    read_line,
+    read_rate,
+    says_none,
+    write_cube,
+)
 from .seal import Seal
 from .seal import render as render_seal
 

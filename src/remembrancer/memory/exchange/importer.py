@@ -19,17 +19,17 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from ...accounts import may_write, space_user_id
+from ...accounts import require_write, space_user_id
 from ...context import Caller, Context
 from ...protocol.memory import TurnText
 from ...protocol.message import Id, Message
 from ...protocol.text import Text
-from ...search import Derived, Said, derive
+from ...search import EventText, IndexEntry, index_entries
 from ...settings import Settings
 from ...store import Transaction
 from ..spaces import SQL, milliseconds, space_of
 from ..write.intake import Intake
-from ..write.turns import Address, keep
+from ..write.turns import SessionAddress, store_turn
 
 BATCH = 64  # events embedded and written together
 ORIGIN_CHARACTERS_MAX = 256
@@ -41,7 +41,7 @@ class ImportRefused(ValueError):
     """The file cannot be imported; the message says where and why. Nothing of it was stored."""
 
 
-class Line(TurnText):
+class ImportLine(TurnText):
     """One line of our own import format: an event, with an `id` of its own if it has one."""
 
     id: Annotated[Text, Field(min_length=1, max_length=ORIGIN_CHARACTERS_MAX)] | None = None
@@ -49,7 +49,7 @@ class Line(TurnText):
     session_id: Id = "default"
 
 
-class Spoken(Message):
+class LocomoTurn(Message):
     """One turn of a conversation in the shape of LoCoMo."""
 
     speaker: Text
@@ -62,11 +62,11 @@ class Spoken(Message):
         )
 
 
-_SPOKEN = TypeAdapter(list[Spoken])
+_SPOKEN = TypeAdapter(list[LocomoTurn])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Imported:
+class ImportResult:
     """What an import did."""
 
     stored: int
@@ -74,24 +74,24 @@ class Imported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Incoming:
+class ImportedTurn:
     """One event on its way in."""
 
     origin: str
     user_id: str
     session_id: str
-    said: Said
+    said: EventText
     flags: tuple[str, ...]  # what was noticed in it
 
 
-class Source:
+class ImportSource:
     """A file that was checked from end to end:
 
     `len` events, in order, as often as it is iterated.
     """
 
     def __init__(
-        self, lines: Callable[[], Iterable[Line]], take: Callable[[Line], Incoming]
+        self, lines: Callable[[], Iterable[ImportLine]], take: Callable[[ImportLine], ImportedTurn]
     ) -> None:
         self._lines, self._take = lines, take
         self._count = sum(1 for _ in self)
@@ -99,11 +99,13 @@ class Source:
     def __len__(self) -> int:
         return self._count
 
-    def __iter__(self) -> Iterator[Incoming]:
+    def __iter__(self) -> Iterator[ImportedTurn]:
         return map(self._take, self._lines())
 
 
-def read(context: Context, caller: Caller, path: Path, *, user_id: str | None = None) -> Source:
+def read(
+    context: Context, caller: Caller, path: Path, *, user_id: str | None = None
+) -> ImportSource:
     """Check a whole file before anything is stored. `user_id` overrides what the file says.
 
     JSON lines are read twice, now and when they are iterated, so that a long file need not fit into
@@ -112,7 +114,7 @@ def read(context: Context, caller: Caller, path: Path, *, user_id: str | None = 
     """
     now_ms = context.clock()
 
-    def take(line: Line) -> Incoming:
+    def take(line: ImportLine) -> ImportedTurn:
         return _incoming(
             line,
             space_user_id(caller, user_id if user_id is not None else line.user_id),
@@ -125,28 +127,28 @@ def read(context: Context, caller: Caller, path: Path, *, user_id: str | None = 
     except OSError as error:
         raise ImportRefused(f"{path}: {error.strerror or error}") from error
     if samples is None:
-        return Source(partial(_json_lines, path), take)
+        return ImportSource(partial(_json_lines, path), take)
     lines = [
         line
         for place, sample in enumerate(samples, 1)
         for line in _conversation(sample, path, place, alone=user_id is None)
     ]
-    return Source(lambda: lines, take)
+    return ImportSource(lambda: lines, take)
 
 
 def store(
     context: Context,
     caller: Caller,
-    events: Iterable[Incoming],
+    events: Iterable[ImportedTurn],
     *,
     progress: Callable[[int], None] = lambda _: None,
-) -> Imported:
+) -> ImportResult:
     """Store events batch by batch; `progress` is told how many were dealt with. May be stopped and
     run again at any time.
 
     Raises Forbidden for a read-only key, StoreUnavailable, EmbedderUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
     stored = known = 0
     rest = iter(events)
     while batch := list(islice(rest, BATCH)):
@@ -156,7 +158,7 @@ def store(
             derived = [
                 replace(one, flags=one.flags + event.flags)
                 for one, event in zip(
-                    derive(context.embedder, [event.said for event in new]), new, strict=True
+                    index_entries(context.embedder, [event.said for event in new]), new, strict=True
                 )
             ]
             kept = context.store.write(
@@ -164,14 +166,14 @@ def store(
             )
         stored, known = stored + kept, known + len(batch) - kept
         progress(len(batch))
-    return Imported(stored=stored, known=known)
+    return ImportResult(stored=stored, known=known)
 
 
-def _unknown(caller: Caller, batch: list[Incoming], tx: Transaction) -> list[Incoming]:
+def _unknown(caller: Caller, batch: list[ImportedTurn], tx: Transaction) -> list[ImportedTurn]:
     return [event for event in batch if not _known(tx, caller, event)]
 
 
-def _known(tx: Transaction, caller: Caller, event: Incoming) -> bool:
+def _known(tx: Transaction, caller: Caller, event: ImportedTurn) -> bool:
     space = tx.one(SQL.space_of, account_id=caller.account_id, user_id=event.user_id)
     return (
         space is not None
@@ -180,25 +182,29 @@ def _known(tx: Transaction, caller: Caller, event: Incoming) -> bool:
 
 
 def _write(
-    context: Context, caller: Caller, new: list[Incoming], derived: list[Derived], tx: Transaction
+    context: Context,
+    caller: Caller,
+    new: list[ImportedTurn],
+    derived: list[IndexEntry],
+    tx: Transaction,
 ) -> int:
     kept_events = 0
     for event, found in zip(new, derived, strict=True):
         if _known(tx, caller, event):  # twice in one file, or another import beside this one
             continue
-        address = Address(
+        address = SessionAddress(
             account_id=caller.account_id, user_id=event.user_id, session_id=event.session_id
         )
-        kept = keep(context, tx, address, event.said, found)
+        kept = store_turn(context, tx, address, event.said, found)
         tx.run(SQL.add_origin, space_id=space_of(kept.row), origin=event.origin, event=kept.row)
         kept_events += 1
     return kept_events
 
 
-def _incoming(line: Line, user_id: str, now_ms: int, settings: Settings) -> Incoming:
+def _incoming(line: ImportLine, user_id: str, now_ms: int, settings: Settings) -> ImportedTurn:
     occurred_ms = milliseconds(line.occurred_at, now_ms)
     intake = Intake(settings=settings)
-    said = Said(
+    said = EventText(
         query=intake.screen(line.query),
         response=intake.screen(line.response),
         topic=line.topic,
@@ -206,7 +212,7 @@ def _incoming(line: Line, user_id: str, now_ms: int, settings: Settings) -> Inco
     )
     when = "" if line.occurred_at is None else str(occurred_ms)
     origin = line.id or _digest(line.session_id, line.query, line.response, line.topic or "", when)
-    return Incoming(
+    return ImportedTurn(
         origin=origin, user_id=user_id, session_id=line.session_id, said=said, flags=intake.flags
     )
 
@@ -257,7 +263,7 @@ def _samples(path: Path) -> list[Any] | None:
     )
 
 
-def _json_lines(path: Path) -> Iterator[Line]:
+def _json_lines(path: Path) -> Iterator[ImportLine]:
     try:
         with path.open("rb") as file:
             for number, raw in enumerate(
@@ -265,7 +271,7 @@ def _json_lines(path: Path) -> Iterator[Line]:
             ):  # at line feeds only: other line separators may stand inside a JSON text
                 if said := raw.removeprefix(_BOM if number == 1 else b"").strip():
                     try:
-                        yield Line.model_validate_json(said)
+                        yield ImportLine.model_validate_json(said)
                     except ValidationError as error:
                         raise ImportRefused(f"{path}, line {number}: {_first(error)}") from error
     except OSError as error:
@@ -282,7 +288,9 @@ def _first(error: ValidationError) -> str:
     return f"{where}: {what}" if where else what
 
 
-def _conversation(sample: dict[str, Any], path: Path, place: int, *, alone: bool) -> Iterator[Line]:
+def _conversation(
+    sample: dict[str, Any], path: Path, place: int, *, alone: bool
+) -> Iterator[ImportLine]:
     """A LoCoMo sample: each two consecutive turns of a session are one event, the speakers' names
     before what they said.
 
@@ -307,7 +315,7 @@ def _conversation(sample: dict[str, Any], path: Path, place: int, *, alone: bool
                     _digest(name, key, str(turn), query, response),
                     start + timedelta(milliseconds=turn),
                 )
-                yield Line(
+                yield ImportLine(
                     id=origin,
                     user_id=name,
                     session_id=session_id,

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from ...accounts import may_write, space_user_id
-from ...accounts.idempotency import Once, once
+from ...accounts import require_write, space_user_id
+from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.errors import NotFound
@@ -24,25 +24,25 @@ from ...protocol.memory_files import (
     FileHistory,
     FileQuery,
     FileVersion,
-    PathUnfit,
+    InvalidMemoryPath,
     memory_path,
 )
 from ...protocol.text import rfc3339
 from ...search.index.entries import INSTRUCTION_LIKE
 from ...search.text.screening import instruction_like
-from ...store import Row, Transaction, named
+from ...store import Row, Transaction, load_queries
 from ..spaces import SQL as SPACES
-from ..spaces import flags_of
+from ..spaces import flag_names
 from ..write.intake import Intake
 from . import edits as file_texts
 from .edits import CommandRefused
 
-SQL = named("remembrancer.memory.files", "files.sql")
+SQL = load_queries("remembrancer.memory.files", "files.sql")
 PLANS_MAX = 3  # tries before a command is thought through with the others waiting
 _NO_END = 1 << 62
 
 
-class FileUnknown(NotFound):
+class MemoryFileUnknown(NotFound):
     """No memory file is, or was, at this path; paths begin with /memories/.
 
     `view` of a folder says what is there.
@@ -137,7 +137,10 @@ class _Files:
             raise CommandRefused(
                 f"Error: There are {limits.MEMORY_FILES_MAX:,} files, the most there can be. Delete one that is no longer needed"
             )
-        if self.kept_bytes + sum(charged(size) for size in added) > limits.MEMORY_FILES_BYTES_MAX:
+        if (
+            self.kept_bytes + sum(charge_bytes(size) for size in added)
+            > limits.MEMORY_FILES_BYTES_MAX
+        ):
             most = file_texts.in_units(limits.MEMORY_FILES_BYTES_MAX)
             raise CommandRefused(
                 f"Error: All versions of the files together would be more than {most}. The user can have old ones erased for good (forget)"
@@ -165,13 +168,13 @@ def _standing(tx: Transaction, caller: Caller, user_id: str) -> tuple[_Stamp, in
     return _Stamp(space_id=space.id, changes=charge.file_changes), charge.file_bytes
 
 
-def charged(size: int) -> int:
+def charge_bytes(size: int) -> int:
     """What a version of so many bytes counts towards MEMORY_FILES_BYTES_MAX."""
     return max(size, limits.MEMORY_VERSION_BYTES_MIN)
 
 
-def use_files(
-    context: Context, caller: Caller, asked: FileCommand, given: Once | None = None
+def run_command(
+    context: Context, caller: Caller, asked: FileCommand, given: IdempotentRequest | None = None
 ) -> FileDone:
     """Carry a command out, and give what the model is to read; what it asks for wrongly is such an
     answer, too.
@@ -194,7 +197,7 @@ def use_files(
 
     if asked.command == "view":
         return context.store.read(plan, account_id=caller.account_id).done
-    may_write(caller)
+    require_write(caller)
     for _ in range(PLANS_MAX):
         planned = context.store.read(
             plan, account_id=caller.account_id
@@ -216,7 +219,7 @@ def _carry_out(
     context: Context,
     caller: Caller,
     user_id: str,
-    given: Once | None,
+    given: IdempotentRequest | None,
     plan: Callable[[Transaction], _Plan],
 ) -> FileDone:
     """Write what is planned, or nothing.
@@ -241,7 +244,7 @@ def _carry_out(
 
     return FileDone.model_validate_json(
         context.store.write(
-            lambda tx: once(tx, given, context.clock(), lambda: write(tx)),
+            lambda tx: idempotent(tx, given, context.clock(), lambda: write(tx)),
             account_id=caller.account_id,
         )
     )
@@ -265,13 +268,13 @@ def _keep(
     }
     tx.run(SQL.outdate_file, **here)
     tx.run(SQL.add_version, **here, **said, **made, key_id=caller.key_id, now_ms=context.clock())
-    tx.run(SQL.charge_files, space_id=space_id, bytes=charged(change.bytes))
+    tx.run(SQL.charge_files, space_id=space_id, bytes=charge_bytes(change.bytes))
 
 
 def _normal(path: str | None) -> str:
     try:
         return memory_path(path or "")
-    except PathUnfit as unfit:
+    except InvalidMemoryPath as unfit:
         raise CommandRefused(f"Error: {unfit}") from None
 
 
@@ -309,7 +312,7 @@ def _view(files: _Files, asked: FileCommand) -> FileDone:
         row = files.read(path)
         text = file_texts.contents(path, row.text, asked.view_range)
         return FileDone(
-            text=text, is_error=False, path=path, version=row.version, flags=flags_of(row.flags)
+            text=text, is_error=False, path=path, version=row.version, flags=flag_names(row.flags)
         )
     if not files.is_there(path):
         raise CommandRefused(f"The path {path} does not exist. Please provide a valid path.")
@@ -336,11 +339,11 @@ def _str_replace(files: _Files, asked: FileCommand) -> FileDone:
         raise CommandRefused(f"Error: The path {path} does not exist. Please provide a valid path.")
     before: str = files.read(path).text
     text = _taken(
-        files.context, file_texts.replaced(path, before, asked.old_str or "", asked.new_str or "")
+        files.context, file_texts.replace(path, before, asked.old_str or "", asked.new_str or "")
     )
     files.must_fit([text.bytes])
     return _done(
-        file_texts.edited(before, text.text), path, files.put(path, "str_replace", text), text
+        file_texts.edit(before, text.text), path, files.put(path, "str_replace", text), text
     )
 
 
@@ -350,7 +353,7 @@ def _insert(files: _Files, asked: FileCommand) -> FileDone:
         raise CommandRefused(f"Error: The path {path} does not exist")
     text = _taken(
         files.context,
-        file_texts.inserted(files.read(path).text, asked.insert_line or 0, asked.insert_text or ""),
+        file_texts.insert(files.read(path).text, asked.insert_line or 0, asked.insert_text or ""),
     )
     files.must_fit([text.bytes])
     return _done(f"The file {path} has been edited.", path, files.put(path, "insert", text), text)
@@ -394,7 +397,9 @@ def _rename(files: _Files, asked: FileCommand) -> FileDone:
     versions = []
     for one, target in pairs:
         row = files.read(one)
-        text = _Text(text=row.text, flags=tuple(flags_of(row.flags)), noticed=None, is_masked=False)
+        text = _Text(
+            text=row.text, flags=tuple(flag_names(row.flags)), noticed=None, is_masked=False
+        )
         files.put(one, "rename", None, target)
         versions.append(files.put(target, "rename", text, one))
     text_ = f"Successfully renamed {old} to {new}"
@@ -417,7 +422,7 @@ _COMMANDS: dict[str, Callable[[_Files, FileCommand], FileDone]] = {
 }
 
 
-def history(context: Context, caller: Caller, asked: FileQuery) -> FileHistory:
+def file_history(context: Context, caller: Caller, asked: FileQuery) -> FileHistory:
     """The changes of a path and of what is below it, a page of them, and the text of one version
     where it is a file's.
 
@@ -426,8 +431,8 @@ def history(context: Context, caller: Caller, asked: FileQuery) -> FileHistory:
     user_id = space_user_id(caller, asked.user_id)
     try:
         path = memory_path(asked.path)
-    except PathUnfit as unfit:
-        raise FileUnknown from unfit
+    except InvalidMemoryPath as unfit:
+        raise MemoryFileUnknown from unfit
     most = limits.MEMORY_VERSIONS_LISTED_MAX
 
     def read(tx: Transaction) -> tuple[list[Row], Row | None]:
@@ -445,7 +450,7 @@ def history(context: Context, caller: Caller, asked: FileQuery) -> FileHistory:
     if (not rows and asked.below is None and path != ROOT) or (
         asked.version is not None and shown is None
     ):
-        raise FileUnknown
+        raise MemoryFileUnknown
     return FileHistory(
         user_id=user_id,
         path=path,
@@ -467,7 +472,7 @@ def _version(row: Row) -> FileVersion:
     return FileVersion(
         **told,
         is_gone=bool(row.is_gone),
-        flags=flags_of(row.flags),
+        flags=flag_names(row.flags),
         created_at=rfc3339(row.created_ms),
     )
 
@@ -479,7 +484,7 @@ def erase_files(tx: Transaction, space_id: int, path: str = ROOT) -> int:
     """
     try:
         where = {"space_id": space_id, "path": memory_path(path)}
-    except PathUnfit:
+    except InvalidMemoryPath:
         return 0
     paths = tx.all(SQL.paths_below, **where, least=limits.MEMORY_VERSION_BYTES_MIN)
     tx.run(SQL.charge_files, space_id=space_id, bytes=-sum(row.bytes for row in paths))

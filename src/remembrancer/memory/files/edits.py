@@ -33,10 +33,10 @@ def contents(path: str, text: str, view_range: Sequence[int] | None) -> str:
             f"Error: Invalid `view_range` parameter: [{first}, {last}]. It should be within {within}"
         )
     shown = lines[first - 1 : None if last == -1 else last]
-    return f"Here's the content of {path} with line numbers:\n{numbered(shown, first)}"
+    return f"Here's the content of {path} with line numbers:\n{number_lines(shown, first)}"
 
 
-def numbered(lines: Sequence[str], first: int) -> str:
+def number_lines(lines: Sequence[str], first: int) -> str:
     """Lines, each after its number in six places and a tab."""
     return "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(lines, first))
 
@@ -73,7 +73,7 @@ def in_units(count: int) -> str:
     return f"{int(size)}{_UNITS[unit]}" if size == int(size) else f"{size:.1f}{_UNITS[unit]}"
 
 
-def replaced(path: str, text: str, old: str, new: str) -> str:
+def replace(path: str, text: str, old: str, new: str) -> str:
     """The text with `old`, which stands there once, replaced. Raises CommandRefused."""
     at = text.find(old)
     if at < 0:
@@ -100,7 +100,7 @@ def _lines_of(text: str, old: str) -> str:
     return ", ".join(named) + (f" and {more:,} more" if more else "")
 
 
-def edited(before: str, after: str) -> str:
+def edit(before: str, after: str) -> str:
     """What is said of a replacement: the lines about the first one that changed."""
     was, lines = before.split("\n"), after.split("\n")
     changed = next(
@@ -108,11 +108,11 @@ def edited(before: str, after: str) -> str:
         min(len(was), len(lines)) - 1,
     )
     first = max(0, changed - CONTEXT_LINES)
-    snippet = numbered(lines[first : changed + CONTEXT_LINES + 1], first + 1)
+    snippet = number_lines(lines[first : changed + CONTEXT_LINES + 1], first + 1)
     return f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
 
 
-def inserted(text: str, line: int, new: str) -> str:
+def insert(text: str, line: int, new: str) -> str:
     """The text with lines inserted after a line, or at the beginning for 0; it ends with a line
     feed. Raises CommandRefused.
     """

@@ -16,13 +16,13 @@ from ...files import files
 from ...protocol.limits import ID_CHARACTERS_MAX
 from ...protocol.memory import Event
 from ...protocol.text import beginning
-from ...store import Row, Transaction, named
+from ...store import Row, Transaction, load_queries
 from ..spaces import SQL as SPACES
-from ..spaces import flags_of, row_id, space_of
+from ..spaces import flag_names, row_id, space_of
 from ..write.events import event_of, own_event
-from .forget import telling_of
+from .forget import summaries_of_event
 
-SQL = named("remembrancer.memory.history", "browse.sql")
+SQL = load_queries("remembrancer.memory.history", "browse.sql")
 USERS_LISTED_MAX = 100
 EVENTS_LISTED_MAX = 25
 TOLD_CHARACTERS_MAX = 400  # of each side of an event in a list
@@ -35,7 +35,7 @@ _FILES_NAMED_MAX = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class UserCounts:
     """How much is kept of a user."""
 
     events: int = 0
@@ -43,11 +43,11 @@ class Kept:
     facts: int = 0
     summaries: int = 0
     maps: int = 0  # the newest version
-    noticed: int = 0  # events with flags
+    flagged: int = 0  # events with flags
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PageCursor:
     """Where in a list of events a page ends: the next begins behind it."""
 
     ms: int
@@ -55,7 +55,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listed:
+class EventRow:
     """An event in a list; its sides are cut to TOLD_CHARACTERS_MAX."""
 
     event_id: str
@@ -72,12 +72,12 @@ class Listed:
 class EventsPage:
     """Some events, and where the next ones begin; None after the last."""
 
-    events: list[Listed]
-    next: Place | None
+    events: list[EventRow]
+    next: PageCursor | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Around:
+class EventContext:
     """One event with all that hangs on it."""
 
     event: Event
@@ -90,7 +90,7 @@ class Around:
     files: list[Row]  # filename, size_bytes: files of the account that its text names
 
 
-def users(context: Context, caller: Caller, *, low: str = "") -> list[str]:
+def list_users(context: Context, caller: Caller, *, low: str = "") -> list[str]:
     """The user_ids of the account of whom something is kept, by name from `low` on, at most
     USERS_LISTED_MAX. A pinned key has its own.
     """
@@ -109,35 +109,35 @@ def users(context: Context, caller: Caller, *, low: str = "") -> list[str]:
     ]
 
 
-def kept_of(context: Context, caller: Caller, user_id: str) -> Kept:
+def user_counts(context: Context, caller: Caller, user_id: str) -> UserCounts:
     """How much is kept of a user; nothing for one who is not there. Raises Pinned."""
     asked = space_user_id(caller, user_id)
 
-    def read(tx: Transaction) -> Kept:
+    def read(tx: Transaction) -> UserCounts:
         space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=asked)
         if space is None:
-            return Kept()
+            return UserCounts()
         span = {"low": row_id(space.id, 0), "high": row_id(space.id + 1, 0)}
-        return Kept(**tx.the(SQL.kept_of, space_id=space.id, **span)._asdict())
+        return UserCounts(**tx.the(SQL.kept_of, space_id=space.id, **span)._asdict())
 
     return context.store.read(read, account_id=caller.account_id)
 
 
-def newest(
+def newest_events(
     context: Context,
     caller: Caller,
     user_id: str,
     *,
     after_ms: int | None = None,
     before_ms: int | None = None,
-    behind: Place | None = None,
+    behind: PageCursor | None = None,
 ) -> EventsPage:
     """A page of a user's events of a time, the newest first by when they occurred.
 
     Raises Pinned.
     """
     end = _EVER_MS if before_ms is None else before_ms
-    place = behind if behind is not None and behind.ms < end else Place(end, -1)
+    place = behind if behind is not None and behind.ms < end else PageCursor(end, -1)
 
     def read(tx: Transaction, space: Row) -> list[Row]:
         return tx.all(
@@ -153,8 +153,8 @@ def newest(
     return _page(context, caller, user_id, read)
 
 
-def noticed(
-    context: Context, caller: Caller, user_id: str, *, behind: Place | None = None
+def list_flagged(
+    context: Context, caller: Caller, user_id: str, *, behind: PageCursor | None = None
 ) -> EventsPage:
     """A page of the events in which something was noticed, such as a secret:
 
@@ -186,30 +186,30 @@ def _page(
 
     rows = context.store.read(rows_of, account_id=caller.account_id)
     shown = rows[:EVENTS_LISTED_MAX]
-    more = Place(shown[-1].occurred_ms, shown[-1].id) if len(rows) > len(shown) else None
+    more = PageCursor(shown[-1].occurred_ms, shown[-1].id) if len(rows) > len(shown) else None
     return EventsPage([_listed(row) for row in shown], more)
 
 
-def _listed(row: Row) -> Listed:
-    return Listed(
+def _listed(row: Row) -> EventRow:
+    return EventRow(
         event_id=row.event_id,
         session_id=row.session_id,
         topic=row.topic,
         query=beginning(row.query, TOLD_CHARACTERS_MAX),
         response=beginning(row.response, TOLD_CHARACTERS_MAX),
-        flags=flags_of(row.flags),
+        flags=flag_names(row.flags),
         occurred_ms=row.occurred_ms,
         created_ms=row.created_ms,
     )
 
 
-def around(context: Context, caller: Caller, event_id: str) -> Around:
+def event_context(context: Context, caller: Caller, event_id: str) -> EventContext:
     """One event with all that hangs on it.
 
     Raises EventUnknown for an id that does not exist or is not the caller's to see.
     """
 
-    def read(tx: Transaction) -> Around:
+    def read(tx: Transaction) -> EventContext:
         row = own_event(tx, caller, event_id)
         space_id = space_of(row.id)
         session = tx.the(SPACES.session_of, space_id=space_id, session_id=row.session_id).id
@@ -218,17 +218,17 @@ def around(context: Context, caller: Caller, event_id: str) -> Around:
         named_files = list(dict.fromkeys(_FILE.findall(f"{row.query}\n{row.response}")))[
             :_FILES_NAMED_MAX
         ]
-        return Around(
+        return EventContext(
             event=event_of(row),
             before=beside[0] and beside[0].event_id,
             after=beside[1] and beside[1].event_id,
             facts=[
                 fact.text for fact in tx.all(SQL.facts_of_event, event=row.id, space_id=space_id)
             ],
-            cubes=board.resting_on(tx, caller, event_id),
-            told_in=[l1.l1_id for l1 in telling_of(tx, session, [row.created_ms])],
+            cubes=board.cubes_from_event(tx, caller, event_id),
+            told_in=[l1.l1_id for l1 in summaries_of_event(tx, session, [row.created_ms])],
             shown_in=tx.all(SQL.shown_in, space_id=space_id, event=row.id, most=SHOWN_IN_MAX),
-            files=files.known(tx, caller, named_files),
+            files=files.file_exists(tx, caller, named_files),
         )
 
     return context.store.read(read, account_id=caller.account_id)

@@ -11,7 +11,7 @@ select
     (select count(*) from facts where facts.account_id = :account_id and facts.space_id = :space_id) as facts,
     (select count(*) from summaries where summaries.account_id = :account_id and summaries.space_id = :space_id) as summaries,
     (select coalesce(max(version), 0) from maps where maps.account_id = :account_id and maps.space_id = :space_id) as maps,
-    (select count(*) from events where events.account_id = :account_id and events.flags <> '' and events.id >= :low and events.id < :high) as noticed;
+    (select count(*) from events where events.account_id = :account_id and events.flags <> '' and events.id >= :low and events.id < :high) as flagged;
 
 -- newest_events: The events of a space in a time, the newest first, from before a place on
 select events.id, events.event_id, sessions.session_id, events.topic, events.flags, events.occurred_ms, events.created_ms,

@@ -14,20 +14,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ... import cubes, feedback
-from ...accounts import may_write, prompts, space_user_id
-from ...accounts.idempotency import Once, forget_answers, once
+from ...accounts import prompts, require_write, space_user_id
+from ...accounts.idempotency import IdempotentRequest, delete_answers, idempotent
 from ...context import Caller, Context
 from ...files import files
 from ...protocol.errors import Conflict, Forbidden
 from ...protocol.forget import Erased, EventErased, Forget, Forgotten
 from ...protocol.text import rfc3339
-from ...store import Row, Transaction, named
+from ...store import Row, Transaction, load_queries
 from ..files.commands import erase_files
 from ..spaces import SQL as SPACES
 from ..spaces import milliseconds, number_of, row_id, space_of
 from ..write.events import own_event
 
-SQL = named("remembrancer.memory.history", "forget.sql")
+SQL = load_queries("remembrancer.memory.history", "forget.sql")
 _ALWAYS_MS = (-(1 << 62), 1 << 62)
 
 
@@ -54,7 +54,7 @@ class _DryRun(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gone:
+class ErasedEvents:
     """Events of a space that were erased, by their numbers, and the revision that this brought the
     space to.
     """
@@ -79,11 +79,11 @@ class _Done:
 
     answer: str = ""
     blobs: list[str] = field(default_factory=list)
-    gone: list[Gone] = field(default_factory=list)
+    gone: list[ErasedEvents] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Range:
+class EraseRange:
     """Which events of a space:
 
     rows from `low` to before `high`, of one session or any, occurred in a time.
@@ -107,7 +107,7 @@ def erase_event(
     context: Context,
     caller: Caller,
     event_id: str,
-    given: Once | None = None,
+    given: IdempotentRequest | None = None,
     *,
     dry_run: bool = False,
 ) -> EventErased:
@@ -115,13 +115,13 @@ def erase_event(
 
     Raises ReadOnly, EventUnknown, Conflict as `once`, StoreUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
     done = _Done()
 
     def write(tx: Transaction) -> None:
         if dry_run:
             raise _DryRun(_erase_one(context, tx, caller, event_id, _Done()))
-        done.answer = once(
+        done.answer = idempotent(
             tx, given, context.clock(), lambda: _erase_one(context, tx, caller, event_id, done)
         )
 
@@ -137,18 +137,18 @@ def _erase_one(
     context: Context, tx: Transaction, caller: Caller, event_id: str, done: _Done
 ) -> str:
     row = own_event(tx, caller, event_id)
-    which = Range(space_id=space_of(row.id), low=row.id, high=row.id + 1)
+    which = EraseRange(space_id=space_of(row.id), low=row.id, high=row.id + 1)
     session = tx.the(SPACES.session_of, space_id=which.space_id, session_id=row.session_id).id
-    told_in = [l1.l1_id for l1 in telling_of(tx, session, [row.created_ms])]
+    told_in = [l1.l1_id for l1 in summaries_of_event(tx, session, [row.created_ms])]
     facts = tx.run(SQL.erase_facts, space_id=which.space_id, **which.values)
     done.gone = [_erase_turns(tx, which, tx.all(SQL.erased_events, **which.values))]
-    forget_answers(tx, caller.account_id, event_id)
+    delete_answers(tx, caller.account_id, event_id)
     return EventErased(
         erased=True, event_id=event_id, facts=facts, told_in=told_in, at=rfc3339(context.clock())
     ).model_dump_json()
 
 
-def _erase_turns(tx: Transaction, which: Range, rows: Sequence[Row]) -> Gone:
+def _erase_turns(tx: Transaction, which: EraseRange, rows: Sequence[Row]) -> ErasedEvents:
     """Erase turns, `rows` being all of them, and all that was derived from them, facts and L1s
     aside.
     """
@@ -174,12 +174,12 @@ def _erase_turns(tx: Transaction, which: Range, rows: Sequence[Row]) -> Gone:
     tx.run(SQL.erase_events, **which.values)
     tx.run(SPACES.revise_space, space_id=which.space_id)
     revision = tx.the(SPACES.space_by_id, id=which.space_id).revision
-    return Gone(
+    return ErasedEvents(
         space_id=which.space_id, revision=revision, numbers=[number_of(row.id) for row in rows]
     )
 
 
-def replace_turn(tx: Transaction, caller: Caller, event_id: str, by: Replacement) -> Gone:
+def replace_turn(tx: Transaction, caller: Caller, event_id: str, by: Replacement) -> ErasedEvents:
     """Erase the turn that was its session's latest before another took its place; what came with it
     came with the other.
 
@@ -199,16 +199,16 @@ def replace_turn(tx: Transaction, caller: Caller, event_id: str, by: Replacement
     tx.run(SQL.move_looks, session=by.session, old=old.id, new=by.row)
     tx.run(SQL.move_facts, space_id=space_id, old=old.id, new=by.row)
     cubes.move_evidence(tx, caller.account_id, event_id, by.event_id)
-    which = Range(space_id=space_id, low=old.id, high=old.id + 1)
+    which = EraseRange(space_id=space_id, low=old.id, high=old.id + 1)
     gone = _erase_turns(tx, which, tx.all(SQL.erased_events, **which.values))
     if is_summarised:
         left = tx.the(SQL.session_counts, session=by.session)
         tx.run(SQL.set_counts, session=by.session, turns=left.turns, summarised=left.turns)
-    forget_answers(tx, caller.account_id, event_id)
+    delete_answers(tx, caller.account_id, event_id)
     return gone
 
 
-def telling_of(tx: Transaction, session: int, times_ms: Sequence[int]) -> list[Row]:
+def summaries_of_event(tx: Transaction, session: int, times_ms: Sequence[int]) -> list[Row]:
     """The L1s of a session that tell of turns kept at these times:
 
     each tells of those since the one before it.
@@ -219,12 +219,14 @@ def telling_of(tx: Transaction, session: int, times_ms: Sequence[int]) -> list[R
     return [l1s[place] for place in places if place < len(l1s)]
 
 
-def forget(context: Context, caller: Caller, asked: Forget, given: Once | None = None) -> Forgotten:
+def forget(
+    context: Context, caller: Caller, asked: Forget, given: IdempotentRequest | None = None
+) -> Forgotten:
     """Erase what is asked for, or say what that would be. Durable when it returns.
 
     Raises ReadOnly, Pinned, Forbidden, NotConfirmed, Conflict as `once`, StoreUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
     user_id = None if asked.account else space_user_id(caller, asked.user_id)
     if asked.account and caller.pinned_user_id is not None:
         raise Forbidden(
@@ -249,7 +251,7 @@ def forget(context: Context, caller: Caller, asked: Forget, given: Once | None =
         done.blobs.clear()
         if asked.dry_run:
             raise _DryRun(make(tx))
-        done.answer = once(tx, given, context.clock(), lambda: make(tx))
+        done.answer = idempotent(tx, given, context.clock(), lambda: make(tx))
 
     try:
         context.store.write(write, account_id=caller.account_id)
@@ -269,7 +271,7 @@ def _forget_user(
         counts["files"] = files.erase_all(tx, caller.account_id, done.blobs, pinned_to=user_id)
     if space is None:
         return Erased(**counts)
-    forget_answers(tx, caller.account_id)
+    delete_answers(tx, caller.account_id)
     if asked.path is not None:
         return Erased(memory_files=erase_files(tx, space.id, asked.path))
     if not asked.is_narrowed:
@@ -280,7 +282,7 @@ def _forget_user(
         if found is None:
             return Erased()
         session = found.id
-    which = Range(
+    which = EraseRange(
         space_id=space.id,
         low=row_id(space.id, 0),
         high=row_id(space.id, space.events_made),
@@ -293,7 +295,7 @@ def _forget_user(
 
 
 def _forget_range(
-    tx: Transaction, which: Range, done: _Done, *, whole_session: int | None
+    tx: Transaction, which: EraseRange, done: _Done, *, whole_session: int | None
 ) -> dict[str, int]:
     """Erase turns with their facts and L1s, and a whole session besides."""
     times: dict[int, list[int]] = defaultdict(list)
@@ -304,7 +306,7 @@ def _forget_range(
     gone = _erase_turns(tx, which, turns)
     done.gone = [gone]
     if whole_session is None:
-        l1s = [l1.id for session, of in times.items() for l1 in telling_of(tx, session, of)]
+        l1s = [l1.id for session, of in times.items() for l1 in summaries_of_event(tx, session, of)]
     else:
         l1s = [l1.id for l1 in tx.all(SQL.l1s_of, session=whole_session)]
         facts += tx.run(SQL.erase_facts_of_session, space_id=which.space_id, session=whole_session)
@@ -350,7 +352,7 @@ def _bury(context: Context, tx: Transaction, space_id: int) -> dict[str, int]:
     number.
     """
     space = tx.the(SPACES.space_by_id, id=space_id)
-    which = Range(
+    which = EraseRange(
         space_id=space_id, low=row_id(space_id, 0), high=row_id(space_id, space.events_made)
     )
     tx.run(SQL.erase_search_of_space, space_id=space_id)
@@ -377,7 +379,7 @@ def _forget_account(context: Context, tx: Transaction, caller: Caller, done: _Do
     for space in tx.all(SQL.spaces_of, account_id=caller.account_id):
         for what, count in _bury(context, tx, space.id).items():
             total[what] += count
-    forget_answers(tx, caller.account_id)
+    delete_answers(tx, caller.account_id)
     total["prompts"] = prompts.erase(tx, caller.account_id)
     total["files"] = files.erase_all(tx, caller.account_id, done.blobs)
     total["cubes"] = cubes.erase_all(tx, caller.account_id)

@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 
 from ...accounts import space_user_id
 from ...context import Caller, Context
-from ...cubes import unrated
+from ...cubes import unrated_cubes
 from ...protocol.errors import NotFound
 from ...protocol.seal import render
 from ...protocol.text import beginning
-from ...store import Row, Transaction, named
-from ..rules import Owed, Standing, is_l1_due, judge
+from ...store import Row, Transaction, load_queries
+from ..rules import DutyReport, SessionCounts, check_duties, is_l1_due
 from ..spaces import SQL as SPACES
-from ..spaces import flags_of
-from .browse import Place
+from ..spaces import flag_names
+from .browse import PageCursor
 
-SQL = named("remembrancer.memory.history", "sessions.sql")
+SQL = load_queries("remembrancer.memory.history", "sessions.sql")
 SESSIONS_LISTED_MAX = 30
 TURNS_SHOWN_MAX = 30  # of a page of what happened
 OTHERS_SHOWN_MAX = 200  # of each other kind of thing beside them
@@ -45,7 +45,7 @@ class SessionUnknown(NotFound):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SessionListed:
+class SessionRow:
     """One session of a list."""
 
     session_id: str
@@ -64,12 +64,12 @@ class SessionListed:
 class SessionsPage:
     """Some sessions, and where the next ones begin; None after the last."""
 
-    sessions: list[SessionListed]
-    next: Place | None
+    sessions: list[SessionRow]
+    next: PageCursor | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Happened:
+class TimelineEntry:
     """One thing that happened in a session.
 
     What `row` has depends on `kind`: search, turn, fact, cube, vote, duty, summary.
@@ -92,17 +92,17 @@ class Timeline:
 
     session_id: str
     row: Row  # as it stands
-    owed: Owed  # what its next search will be told, its seal aside
-    happened: list[Happened] = field(default_factory=list)
-    earlier: Place | None = None  # where what came before ends
+    owed: DutyReport  # what its next search will be told, its seal aside
+    happened: list[TimelineEntry] = field(default_factory=list)
+    earlier: PageCursor | None = None  # where what came before ends
 
 
-def listed(
-    context: Context, caller: Caller, user_id: str, *, behind: Place | None = None
+def list_sessions(
+    context: Context, caller: Caller, user_id: str, *, behind: PageCursor | None = None
 ) -> SessionsPage:
     """A page of a user's sessions, those with the newest turns first. Raises Pinned."""
     asked = space_user_id(caller, user_id)
-    place = behind or Place(_EVER_MS, 0)
+    place = behind or PageCursor(_EVER_MS, 0)
 
     def read(tx: Transaction) -> list[Row]:
         space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=asked)
@@ -118,12 +118,12 @@ def listed(
 
     rows = context.store.read(read, account_id=caller.account_id)
     shown = rows[:SESSIONS_LISTED_MAX]
-    more = Place(shown[-1].last_ms, shown[-1].id) if len(rows) > len(shown) else None
+    more = PageCursor(shown[-1].last_ms, shown[-1].id) if len(rows) > len(shown) else None
     return SessionsPage([_listed(row) for row in shown], more)
 
 
-def _listed(row: Row) -> SessionListed:
-    return SessionListed(
+def _listed(row: Row) -> SessionRow:
+    return SessionRow(
         session_id=row.session_id,
         turns=row.turns,
         steps=row.step,
@@ -138,7 +138,12 @@ def _listed(row: Row) -> SessionListed:
 
 
 def timeline(
-    context: Context, caller: Caller, user_id: str, session_id: str, *, until: Place | None = None
+    context: Context,
+    caller: Caller,
+    user_id: str,
+    session_id: str,
+    *,
+    until: PageCursor | None = None,
 ) -> Timeline:
     """What happened in a session, a page of TURNS_SHOWN_MAX turns: the latest, or those before
     `until`. Raises SessionUnknown, Pinned.
@@ -153,7 +158,7 @@ def timeline(
         row = space and tx.one(SQL.session, space_id=space.id, session_id=session_id)
         if space is None or row is None:
             raise SessionUnknown
-        place = until or Place(_EVER_MS, 0)
+        place = until or PageCursor(_EVER_MS, 0)
         bounds = {
             "before_ms": place.ms,
             "before_id": place.id,
@@ -162,7 +167,9 @@ def timeline(
         }
         turns = tx.all(SQL.turns, session=row.id, **bounds)
         shown = turns[:TURNS_SHOWN_MAX]
-        earlier = Place(shown[-1].created_ms, shown[-1].id) if len(turns) > len(shown) else None
+        earlier = (
+            PageCursor(shown[-1].created_ms, shown[-1].id) if len(turns) > len(shown) else None
+        )
         # What led to the first turn of a page, such as its search, stands before it: the page
         # begins after the turn before.
         low = -_EVER_MS if earlier is None else turns[TURNS_SHOWN_MAX].created_ms + 1
@@ -180,7 +187,7 @@ def timeline(
     return context.store.read(read, account_id=caller.account_id)
 
 
-def _newest_before(tx: Transaction, session: int, until: Place) -> int:
+def _newest_before(tx: Transaction, session: int, until: PageCursor) -> int:
     """When the last turn before a place was kept:
 
     what came after it belongs to the page that follows.
@@ -191,21 +198,21 @@ def _newest_before(tx: Transaction, session: int, until: Place) -> int:
     return int(rows[0].created_ms) if rows else until.ms
 
 
-def _turns(tx: Transaction, session: int, rows: Sequence[Row]) -> Iterator[Happened]:
+def _turns(tx: Transaction, session: int, rows: Sequence[Row]) -> Iterator[TimelineEntry]:
     for row in rows:
         facts = [fact.text for fact in tx.all(SQL.fact_with, event=row.id, session=session)]
         cut = row._replace(
             query=beginning(row.query, TOLD_CHARACTERS_MAX),
             response=beginning(row.response, TOLD_CHARACTERS_MAX),
         )
-        yield Happened(
-            kind="turn", at_ms=row.created_ms, row=cut, flags=flags_of(row.flags), facts=facts
+        yield TimelineEntry(
+            kind="turn", at_ms=row.created_ms, row=cut, flags=flag_names(row.flags), facts=facts
         )
 
 
 def _others(
     tx: Transaction, caller: Caller, session: int, low: int, high: int
-) -> Iterator[Happened]:
+) -> Iterator[TimelineEntry]:
     span = {"session": session, "low": low, "high": high, "most": OTHERS_SHOWN_MAX}
     steps = tx.all(SQL.steps_in, **span)[::-1]
     shown: dict[int, list[str]] = defaultdict(list)
@@ -217,7 +224,7 @@ def _others(
             shown[event.step].append(event.event_id)
     for row in steps:
         owed = row.owed.split(",") if row.owed else []
-        yield Happened(
+        yield TimelineEntry(
             kind="search",
             at_ms=row.asked_ms,
             row=row,
@@ -232,9 +239,9 @@ def _others(
         ("cube", SQL.cubes_in),
     ):
         for row in tx.all(sql, **span):
-            yield Happened(kind=kind, at_ms=row.created_ms, row=row)
+            yield TimelineEntry(kind=kind, at_ms=row.created_ms, row=row)
     for row in tx.all(SQL.votes_in, account_id=caller.account_id, **span):
-        yield Happened(kind="vote", at_ms=row.created_ms, row=row)
+        yield TimelineEntry(kind="vote", at_ms=row.created_ms, row=row)
 
 
 def _seal(tx: Transaction, session: int, step: int) -> str:
@@ -246,9 +253,9 @@ def _seal(tx: Transaction, session: int, step: int) -> str:
     return "missing" if "seal_missing" in cases else "wrong" if cases else "right"
 
 
-def _owed(context: Context, tx: Transaction, caller: Caller, row: Row, space: Row) -> Owed:
+def _owed(context: Context, tx: Transaction, caller: Caller, row: Row, space: Row) -> DutyReport:
     name = context.settings.seal_name
-    standing = Standing(
+    standing = SessionCounts(
         step=row.step,
         remembered_step=row.remembered_step,
         turns=row.turns,
@@ -256,9 +263,11 @@ def _owed(context: Context, tx: Transaction, caller: Caller, row: Row, space: Ro
         l1_count=space.l1_count,
         l1_mapped=space.l1_mapped,
         unrated=tuple(
-            unrated(tx, account_id=caller.account_id, session=row.id, before_step=row.step + 1)
+            unrated_cubes(
+                tx, account_id=caller.account_id, session=row.id, before_step=row.step + 1
+            )
         ),
         last_seal=render(row.step, name) if row.step else None,
         seal_name=name,
     )
-    return judge(standing)
+    return check_duties(standing)

@@ -6,12 +6,12 @@ import json
 from collections.abc import Sequence
 
 from ...context import Caller, Context
-from ...cubes import note_shown, unrated
+from ...cubes import record_exposure, unrated_cubes
 from ...protocol.limits import OPEN_TASKS_MAX
 from ...protocol.memory import Hit, MemoryAnswer, MemoryQuery, OpenTask
 from ...protocol.text import rfc3339
 from ...store import Transaction
-from ..rules import Owed, Standing, judge, words_of
+from ..rules import DutyReport, SessionCounts, check_duties, duty_words
 from ..spaces import SQL
 
 TASK_CHARACTERS_MAX = 200  # of a task's message that is shown
@@ -19,21 +19,21 @@ TASK_CHARACTERS_MAX = 200  # of a task's message that is shown
 
 def count_search(
     context: Context, caller: Caller, user_id: str, query: MemoryQuery, found: MemoryAnswer
-) -> tuple[int, Owed]:
+) -> tuple[int, DutyReport]:
     """Count one more step of the query's session; gives it, and what was owed before it. `found` is
     what it will show.
 
     Raises StoreUnavailable.
     """
 
-    def count(tx: Transaction) -> tuple[int, Owed]:
+    def count(tx: Transaction) -> tuple[int, DutyReport]:
         now_ms = context.clock()
         space = tx.the(SQL.open_space, account_id=caller.account_id, user_id=user_id, now_ms=now_ms)
         session = tx.the(
             SQL.open_session, space_id=space.id, session_id=query.session_id, now_ms=now_ms
         )
         step = int(session.step) + 1
-        standing = Standing(
+        standing = SessionCounts(
             step=session.step,
             remembered_step=session.remembered_step,
             turns=session.turns,
@@ -41,7 +41,9 @@ def count_search(
             l1_count=space.l1_count,
             l1_mapped=space.l1_mapped,
             unrated=tuple(
-                unrated(tx, account_id=caller.account_id, session=session.id, before_step=step)
+                unrated_cubes(
+                    tx, account_id=caller.account_id, session=session.id, before_step=step
+                )
             ),
             last_seal=query.last_seal,
             seal_name=context.settings.seal_name,
@@ -53,19 +55,19 @@ def count_search(
             session=session.id,
             step=step,
             asked_ms=now_ms,
-            owed=",".join(words_of(standing)),
+            owed=",".join(duty_words(standing)),
             **shown,
         )
-        note_shown(tx, session=session.id, step=step, cubes=found.shared_cubes)
-        note_hits(tx, session=session.id, step=step, hits=found.hits)
-        return step, judge(standing)
+        record_exposure(tx, session=session.id, step=step, cubes=found.shared_cubes)
+        record_hits(tx, session=session.id, step=step, hits=found.hits)
+        return step, check_duties(standing)
 
     # Not flushed to disk: after a power cut a session may count a few searches again, and no search
     # waits for the disk.
     return context.store.write(count, account_id=caller.account_id, flush=False)
 
 
-def note_hits(tx: Transaction, *, session: int, step: int, hits: Sequence[Hit]) -> None:
+def record_hits(tx: Transaction, *, session: int, step: int, hits: Sequence[Hit]) -> None:
     """Remember that a session was shown these events, so that it may cite them.
 
     `session` is a row id.
@@ -79,7 +81,7 @@ def note_hits(tx: Transaction, *, session: int, step: int, hits: Sequence[Hit]) 
         )
 
 
-def note_read(
+def record_read(
     context: Context, caller: Caller, user_id: str, query: MemoryQuery, found: MemoryAnswer
 ) -> None:
     """Note what a search that counts no step showed to a session that is there already: a second
@@ -92,7 +94,7 @@ def note_read(
         space = tx.one(SQL.space_of, account_id=caller.account_id, user_id=user_id)
         session = space and tx.one(SQL.session_of, space_id=space.id, session_id=query.session_id)
         if session:
-            note_hits(tx, session=session.id, step=session.step, hits=found.hits)
+            record_hits(tx, session=session.id, step=session.step, hits=found.hits)
 
     context.store.write(note, account_id=caller.account_id, flush=False)
 

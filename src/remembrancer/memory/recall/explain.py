@@ -26,11 +26,11 @@ from ...protocol.explain import (
 from ...protocol.explain import Looked as LookedAt
 from ...protocol.memory import Hit, MemoryQuery
 from ...protocol.text import beginning
-from ...search import SIGNALS, SUSPECT_COST, Found, Weights, Word, is_frequent, marks
-from ...search.ranking import Judged
+from ...search import SIGNALS, SUSPECT_COST, QueryWord, Ranking, Weights, highlight, is_frequent
+from ...search.ranking import EventScores
 from ...store import Transaction
 from ..spaces import SQL, row_id
-from .recall import Focus, Looked, Ranked, Stages, focus_words, look
+from .recall import FocusMatches, RankedEvent, SearchOutcome, StageTimer, focus_words, search
 
 LEFT_OUT_MAX = 5  # that came nearest to being hits
 BESIDE_CHARACTERS_MAX = 240  # of a neighbour's sides, and of those left out
@@ -50,10 +50,10 @@ def explain(context: Context, caller: Caller, query: MemoryQuery) -> Explanation
     pinned key with another user_id, StoreUnavailable, EmbedderUnavailable.
     """
     user_id = space_user_id(caller, query.user_id)
-    stages = Stages()
+    stages = StageTimer()
 
     def read(tx: Transaction) -> Explanation:
-        looked = look(context, tx, caller, user_id, query, stages)
+        looked = search(context, tx, caller, user_id, query, stages)
         return _explained(
             context,
             tx,
@@ -66,7 +66,11 @@ def explain(context: Context, caller: Caller, query: MemoryQuery) -> Explanation
 
 
 def _explained(
-    context: Context, tx: Transaction, looked: Looked, query: MemoryQuery, stages: list[Stage]
+    context: Context,
+    tx: Transaction,
+    looked: SearchOutcome,
+    query: MemoryQuery,
+    stages: list[Stage],
 ) -> Explanation:
     answer, found, weights, space_id = looked.answer, looked.found, looked.weights, looked.space_id
     told: dict[str, Any] = {
@@ -115,12 +119,12 @@ def _explained(
 def _hit(
     tx: Transaction,
     space_id: int,
-    found: Found,
+    found: Ranking,
     weights: Weights,
-    focus: Focus,
+    focus: FocusMatches,
     hit: Hit,
-    ranked: Ranked,
-    wanted: Sequence[Word],
+    ranked: RankedEvent,
+    wanted: Sequence[QueryWord],
 ) -> ExplainedHit:
     side, passage = found.place_of(ranked.part)
     measures = found.measures(weights, ranked.part)
@@ -149,7 +153,7 @@ def _hit(
         marks=[
             Mark(side=name, start=a, end=b)
             for name in _SIDES
-            for a, b in marks(getattr(hit, name), wanted, found.view.languages)
+            for a, b in highlight(getattr(hit, name), wanted, found.view.languages)
         ],
         neighbours=list(_neighbours(tx, space_id, found, ranked.part)),
     )
@@ -159,7 +163,7 @@ def _signal(feature: str) -> str:
     return next((signal for signal, features in SIGNALS.items() if feature in features), _FORM)
 
 
-def _neighbours(tx: Transaction, space_id: int, found: Found, part: int) -> Iterator[Neighbour]:
+def _neighbours(tx: Transaction, space_id: int, found: Ranking, part: int) -> Iterator[Neighbour]:
     for column, place in _BESIDE:
         beside = found.beside(part, column)
         row = (
@@ -180,7 +184,7 @@ def _neighbours(tx: Transaction, space_id: int, found: Found, part: int) -> Iter
             )
 
 
-def _words(found: Found) -> Iterator[QuestionWord]:
+def _words(found: Ranking) -> Iterator[QuestionWord]:
     view = found.view
     for word in found.question.words:
         role: Literal["meaning", "frequent", "stop"] = (
@@ -193,7 +197,7 @@ def _words(found: Found) -> Iterator[QuestionWord]:
         yield QuestionWord(word=word.text, role=role, passages=held)
 
 
-def _gate(found: Found, weights: Weights) -> Gate:
+def _gate(found: Ranking, weights: Weights) -> Gate:
     allowed = found.allowed
     best = [
         float(values[allowed].max()) if allowed.any() else 0.0
@@ -209,7 +213,12 @@ def _gate(found: Found, weights: Weights) -> Gate:
 
 
 def _left_out(
-    tx: Transaction, space_id: int, found: Found, judged: Judged, looked: Looked, query: MemoryQuery
+    tx: Transaction,
+    space_id: int,
+    found: Ranking,
+    judged: EventScores,
+    looked: SearchOutcome,
+    query: MemoryQuery,
 ) -> Iterator[LeftOut]:
     shown = {one.event for one in looked.shown}
     full: Literal["top_k", "max_tokens"] = "top_k" if len(shown) >= query.top_k else "max_tokens"

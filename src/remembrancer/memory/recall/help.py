@@ -9,7 +9,7 @@ from importlib import resources
 import numpy as np
 
 from ...protocol.memory import Help
-from ...search import SpaceIndex, View, ask, lexical, pack, take_apart, unpack
+from ...search import IndexView, SpaceIndex, analyze, lexical_scores, pack, parse_query, unpack
 
 HELP_MAX = 2  # passages
 # of what the question says must stand in a passage: "the seal at the zoo" is no question about
@@ -26,7 +26,7 @@ _ABOUT_US = re.compile(
 
 
 @lru_cache(maxsize=1)
-def _passages() -> tuple[list[Help], View]:
+def _passages() -> tuple[list[Help], IndexView]:
     text = resources.files(__package__).joinpath("help.md").read_text("utf-8")
     heads = list(_HEADING.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]
@@ -41,7 +41,7 @@ def _passages() -> tuple[list[Help], View]:
             0,
             0,
             pack(
-                take_apart(
+                analyze(
                     query="", response=f"{passage.title}. {passage.text}", topic=None, occurred_ms=0
                 )
             ),
@@ -58,7 +58,7 @@ def help_for(query: str) -> list[Help]:
     if not _ABOUT_US.search(query):
         return []
     passages, view = _passages()
-    scored = lexical(view, ask(query, view.languages).words)
+    scored = lexical_scores(view, parse_query(query, view.languages).words)
     events = view["event"]
     best = [
         int(part)

@@ -18,24 +18,24 @@ import numpy.typing as npt
 from ...context import Context
 from ...protocol.memory import MemoryQuery
 from ...search import (
-    Batch,
-    Question,
-    Statistics,
-    View,
-    ask,
+    EntryBatch,
+    IndexView,
+    ParsedQuery,
+    SpaceTerms,
+    analysis_id,
     best_events,
-    derived_by,
+    embedding_text,
     frequencies_in,
     idf_of,
-    meant,
-    quantised,
-    steering_text,
+    parse_query,
+    quantize,
+    query_term_weights,
     view_among,
 )
 from ...search.scoring import K1, B
 from ...store import Row, Transaction, embedder_id
 from ..spaces import SQL as SPACES
-from ..spaces import milliseconds, number_of, row_id, view_of
+from ..spaces import milliseconds, number_of, row_id, space_view
 from .postgresql_index import EXACT_PARTS_MAX, SQL, batch_of, prefixed, signs, statistics_of
 
 NEAREST = 300  # events by the signs of their vectors
@@ -59,7 +59,7 @@ _ALWAYS_MS = (-(1 << 62), 1 << 62)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class SpaceStatistics:
     """A space as it stands:
 
     what the database has taken in of it, and the latest events, which are read from their rows.
@@ -69,17 +69,17 @@ class Known:
     embedder: int
     filled_to: int
     latest: Sequence[Row]
-    batch: Batch  # of the latest
-    statistics: Statistics  # of all
+    batch: EntryBatch  # of the latest
+    statistics: SpaceTerms  # of all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class PostgresqlQuery:
     """What is asked of the database about a space."""
 
     space_id: int
-    question: Question
-    phrases: Sequence[Question]  # focus words
+    question: ParsedQuery
+    phrases: Sequence[ParsedQuery]  # focus words
     frequencies: dict[int, int]  # parts of the space by term
     gains: dict[int, float]  # what each term that counts tells
     norm: tuple[
@@ -90,27 +90,27 @@ class Asked:
 
 def view_for(
     context: Context, tx: Transaction, account_id: int, space: Row, query: MemoryQuery
-) -> View:
+) -> IndexView:
     """The view of a space to search for a query:
 
     the whole index, or where that is not in memory and large, what the database finds.
     """
     least = context.settings.database_search_events
     if not context.store.searches or not least or space.events_made < least:
-        return view_of(context, tx, space)
+        return space_view(context, tx, space)
     if context.shelf.holds(
         space.id, revision=space.revision, end=space.events_made, within=TAIL_EVENTS_MAX
     ):
-        return view_of(context, tx, space)
+        return space_view(context, tx, space)
     found = _view(context, tx, account_id, space, query)
     if found is None:
-        return view_of(context, tx, space)
-    if fits(context, space):
+        return space_view(context, tx, space)
+    if is_searched_in_postgresql(context, space):
         context.shelf.want((account_id, space.id))
     return found
 
 
-def fits(context: Context, space: Row) -> bool:
+def is_searched_in_postgresql(context: Context, space: Row) -> bool:
     """Whether the index of a space would fit into memory."""
     per_event = 2 * context.embedder.dimensions + EVENT_BYTES
     return int(space.events_made) * per_event <= context.settings.index_memory_bytes
@@ -118,7 +118,7 @@ def fits(context: Context, space: Row) -> bool:
 
 def _view(
     context: Context, tx: Transaction, account_id: int, space: Row, query: MemoryQuery
-) -> View | None:
+) -> IndexView | None:
     """The candidates for a query and what stands beside them; None where the database has too
     little of the space.
     """
@@ -130,7 +130,7 @@ def _view(
     asked = _asked(tx, known, of_space, query)
     dimensions = context.embedder.dimensions
 
-    def view_of_rows(rows: Sequence[Row], following: Mapping[int, int]) -> View:
+    def view_of_rows(rows: Sequence[Row], following: Mapping[int, int]) -> IndexView:
         return view_among(
             batch_of(context, tx, space.id, rows),
             dimensions,
@@ -146,7 +146,7 @@ def _view(
             ids=_array(row_id(space.id, number) for number in sorted(numbers)),
         )
 
-    text = steering_text(
+    text = embedding_text(
         view_among(known.batch, dimensions, {}, known.statistics, asked.frequencies), asked.question
     )
     vector = context.query_vectors(text)
@@ -161,11 +161,13 @@ def _view(
     return view_of_rows([*sorted([*shown, *rows_of(near - named)]), *known.latest], following)
 
 
-def _known(context: Context, tx: Transaction, of_space: dict[str, int], space: Row) -> Known | None:
+def _known(
+    context: Context, tx: Transaction, of_space: dict[str, int], space: Row
+) -> SpaceStatistics | None:
     """How a space stands; None where the database has too little of it, or no index for its vectors
     yet.
     """
-    embedder = embedder_id(tx, derived_by(context.embedder), make=False)
+    embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
     kept = tx.one(SQL.kept, **of_space)
     if (
         kept is None
@@ -179,7 +181,7 @@ def _known(context: Context, tx: Transaction, of_space: dict[str, int], space: R
     latest = tx.all(SPACES.index_rows, embedder=embedder, **span)
     batch, statistics = batch_of(context, tx, space.id, latest), statistics_of(kept)
     statistics.add(batch)
-    return Known(
+    return SpaceStatistics(
         space_id=space.id,
         embedder=embedder,
         filled_to=kept.filled_to,
@@ -189,12 +191,14 @@ def _known(context: Context, tx: Transaction, of_space: dict[str, int], space: R
     )
 
 
-def _asked(tx: Transaction, known: Known, of_space: dict[str, int], query: MemoryQuery) -> Asked:
+def _asked(
+    tx: Transaction, known: SpaceStatistics, of_space: dict[str, int], query: MemoryQuery
+) -> PostgresqlQuery:
     """A query taken apart, with what its terms tell in this space."""
     statistics, languages = known.statistics, known.statistics.languages_seen
     question, phrases = (
-        ask(query.query_text, languages),
-        [ask(phrase, languages) for phrase in query.focus_words],
+        parse_query(query.query_text, languages),
+        [parse_query(phrase, languages) for phrase in query.focus_words],
     )
     words = [*question.words, *(word for phrase in phrases for word in phrase.words)]
     terms = sorted({term for word in words for term in word.terms})
@@ -204,11 +208,11 @@ def _asked(tx: Transaction, known: Known, of_space: dict[str, int], query: Memor
     ):
         frequencies[row.term & 0xFFFFFFFF] += row.parts
     gains: dict[int, float] = defaultdict(float)
-    for word in meant(words):
+    for word in query_term_weights(words):
         for term, weight in word.terms.items():
             gains[term] += weight * idf_of(frequencies[term], statistics.parts)
     mean = max(statistics.words / max(statistics.parts, 1), 1.0)
-    return Asked(
+    return PostgresqlQuery(
         space_id=known.space_id,
         question=question,
         phrases=phrases,
@@ -223,7 +227,7 @@ def _asked(tx: Transaction, known: Known, of_space: dict[str, int], query: Memor
     )
 
 
-def _scored(asked: Asked) -> dict[str, object]:
+def _scored(asked: PostgresqlQuery) -> dict[str, object]:
     """The values by which the database scores parts as `lexical` does, each term counted once."""
     terms = [prefixed(asked.space_id, term) for term in asked.gains]
     return {
@@ -235,7 +239,7 @@ def _scored(asked: Asked) -> dict[str, object]:
     }
 
 
-def _matching(tx: Transaction, asked: Asked) -> set[int]:
+def _matching(tx: Transaction, asked: PostgresqlQuery) -> set[int]:
     """Events with the question's rarest terms, or with two of those that are frequent."""
     left = LOOKED_THROUGH_MAX
     pairs: list[tuple[int, int, int]] = []  # and how many parts are looked through
@@ -268,13 +272,13 @@ def _matching(tx: Transaction, asked: Asked) -> set[int]:
 
 
 def _nearest(
-    tx: Transaction, asked: Asked, vector: npt.NDArray[np.float32]
+    tx: Transaction, asked: PostgresqlQuery, vector: npt.NDArray[np.float32]
 ) -> tuple[set[int], set[int]]:
     """Events with the vectors nearest to the question's, and the one farthest from it:
 
     scores are stretched between the two.
     """
-    wanted = quantised(vector[None, :])[0]
+    wanted = quantize(vector[None, :])[0]
     if not wanted.any():
         return set(), set()
     rows = tx.all(
@@ -293,7 +297,7 @@ def sized(sql: str, dimensions: int) -> str:
     return str(sql).replace("bit(512)", f"bit({dimensions})")
 
 
-def _holding(tx: Transaction, asked: Asked, phrase: Question) -> set[int]:
+def _holding(tx: Transaction, asked: PostgresqlQuery, phrase: ParsedQuery) -> set[int]:
     """Events that may hold a focus phrase: some part has its four rarest words, endings aside."""
     wanted: list[set[int]] = []
     for word in phrase.words:
@@ -313,7 +317,7 @@ def _holding(tx: Transaction, asked: Asked, phrase: Question) -> set[int]:
 
 
 def _beside(
-    tx: Transaction, known: Known, of_space: dict[str, int], numbers: set[int]
+    tx: Transaction, known: SpaceStatistics, of_space: dict[str, int], numbers: set[int]
 ) -> tuple[dict[int, int], set[int]]:
     """What comes next in its session after each of these events, those beside them and the latest;
     and all of them but the latest.

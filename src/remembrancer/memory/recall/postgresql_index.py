@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ...context import Context
-from ...search import Batch, Statistics, derived_by, unpack_mended
-from ...store import Row, Transaction, embedder_id, named
+from ...search import EntryBatch, SpaceTerms, analysis_id, unpack_repaired
+from ...store import Row, Transaction, embedder_id, load_queries
 from ...store.embedders import NEVER
 from ..spaces import SQL as SPACES
-from ..spaces import number_of, row_id, said_at
+from ..spaces import event_text, number_of, row_id
 
-SQL = named("remembrancer.memory.recall", "postgresql.sql")
-ERASE = named("remembrancer.memory.history", "forget.sql")
+SQL = load_queries("remembrancer.memory.recall", "postgresql.sql")
+ERASE = load_queries("remembrancer.memory.history", "forget.sql")
 BATCH = 1_000  # events taken in at a time
 CLEARED = 10_000  # parts erased at a time when another embedder is in force
 # the latest events are left to be read from their rows: fewer than this are not worth a transaction
@@ -33,11 +33,11 @@ _LINK_BYTES = 400  # of each part in memory while the index is made, beside its 
 _LINK_MEMORY_BYTES_MAX = 2 << 30
 
 
-def statistics_of(kept: Row) -> Statistics:
+def statistics_of(kept: Row) -> SpaceTerms:
     """The sums over what the database has of a space, from its row."""
     languages = np.frombuffer(kept.languages or bytes(8 * 256), "<i8")
     speakers = frozenset(np.frombuffer(kept.speakers, "<u4").tolist())
-    return Statistics(
+    return SpaceTerms(
         kept.events, kept.parts, kept.words, kept.logs, kept.squares, languages, speakers
     )
 
@@ -47,7 +47,7 @@ def prefixed(space_id: int, term: int) -> int:
     return space_id << 32 | term
 
 
-def advance(context: Context) -> bool:
+def advance_index(context: Context) -> bool:
     """Do one step of what is to be done; False when there was nothing. Raises StoreUnavailable.
 
     A step takes in some events, erases some of what another embedder made, or makes the index of a
@@ -56,7 +56,7 @@ def advance(context: Context) -> bool:
     least = context.settings.database_search_events
     if not context.store.searches or not least:
         return False
-    by = derived_by(context.embedder)
+    by = analysis_id(context.embedder)
 
     def look(tx: Transaction) -> tuple[Row | None, Row | None, list[Row]]:
         embedder = embedder_id(tx, by, make=False)
@@ -85,7 +85,7 @@ def advance(context: Context) -> bool:
 
 def _take_in(context: Context, tx: Transaction, account_id: int, space_id: int) -> None:
     """Take in the next events of a space, or erase some where they are of another embedder."""
-    embedder = embedder_id(tx, derived_by(context.embedder), make=False)
+    embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
     of_space = {"account_id": account_id, "space_id": space_id}
     kept = tx.one(SQL.kept, **of_space)
     if kept is not None and kept.embedder != embedder:
@@ -109,13 +109,13 @@ def _take_in(context: Context, tx: Transaction, account_id: int, space_id: int) 
     )
 
 
-def take_again(
+def rebuild(
     context: Context, tx: Transaction, account_id: int, space_id: int, events: Sequence[int]
 ) -> None:
     """Take in anew events (their row ids) that were derived anew, as far as the database has them
     already.
     """
-    embedder = embedder_id(tx, derived_by(context.embedder), make=False)
+    embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
     of_space = {"account_id": account_id, "space_id": space_id}
     kept = tx.one(SQL.kept_by, embedder=embedder, **of_space) if context.store.searches else None
     again = [event for event in events if kept is not None and number_of(event) < kept.filled_to]
@@ -169,7 +169,7 @@ def _put(
     )
 
 
-def _put_parts(tx: Transaction, of_space: dict[str, int], batch: Batch) -> None:
+def _put_parts(tx: Transaction, of_space: dict[str, int], batch: EntryBatch) -> None:
     firsts = np.flatnonzero(np.r_[True, batch.event[1:] != batch.event[:-1]])
     parts = np.arange(len(batch)) - np.repeat(firsts, np.diff(np.r_[firsts, len(batch)]))
     ends = np.r_[0, np.cumsum(batch.head["terms"], dtype="i8")].tolist()
@@ -197,11 +197,11 @@ def _put_parts(tx: Transaction, of_space: dict[str, int], batch: Batch) -> None:
         )
 
 
-def batch_of(context: Context, tx: Transaction, space_id: int, rows: Sequence[Row]) -> Batch:
+def batch_of(context: Context, tx: Transaction, space_id: int, rows: Sequence[Row]) -> EntryBatch:
     """Rows of `event_index` as arrays."""
     coded = [(number_of(row[0]), *row[1:]) for row in rows]
-    return unpack_mended(
-        coded, context.embedder.dimensions, lambda number: said_at(tx, row_id(space_id, number))
+    return unpack_repaired(
+        coded, context.embedder.dimensions, lambda number: event_text(tx, row_id(space_id, number))
     )
 
 

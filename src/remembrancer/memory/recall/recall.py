@@ -16,28 +16,28 @@ import numpy as np
 
 from ...accounts import space_user_id
 from ...context import Caller, Context
-from ...cubes import relevant
+from ...cubes import relevant_cubes
 from ...protocol.memory import Hit, MemoryAnswer, MemoryQuery, Signal
 from ...protocol.text import rfc3339, tokens
 from ...search import (
-    Found,
+    IndexView,
+    QueryWord,
+    Ranking,
     Reason,
-    View,
     Weights,
-    Word,
-    ask,
     contains,
     cosines,
-    lexical,
+    embedding_text,
+    lexical_scores,
     load_weights,
-    steering_text,
+    parse_query,
 )
 from ...store import Row, Transaction
-from ..spaces import SQL, flags_of, milliseconds, row_id
-from .duties import count_search, note_read, open_tasks
+from ..spaces import SQL, flag_names, milliseconds, row_id
+from .duties import count_search, open_tasks, record_read
 from .help import help_for
 from .postgresql import view_for
-from .snippets import Cut, cut
+from .snippets import HitText, hit_text
 
 ERASED_MAX = 5  # so many hits more are ranked than asked for, should some be erased a moment ago
 FOCUS_CHECKED_MAX = 200  # events looked at for each focus word, the likeliest first
@@ -52,7 +52,7 @@ _weights = lru_cache(maxsize=8)(load_weights)
 
 
 @dataclass(frozen=True, slots=True)
-class Focus:
+class FocusMatches:
     """What looking for the focus words gave."""
 
     lifts: dict[int, float]  # event number -> what is added to its score
@@ -60,7 +60,7 @@ class Focus:
     missing: list[str]  # those that occur nowhere
 
 
-class Stages:
+class StageTimer:
     """How long each stage of a search took."""
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class Stages:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class RankedEvent:
     """One event of a ranking."""
 
     event: int  # its number in the space
@@ -84,15 +84,15 @@ class Ranked:
 
 
 @dataclass(slots=True, kw_only=True)
-class Looked:
+class SearchOutcome:
     """What a search came to, and how; without `found` there was no memory to look in."""
 
     answer: MemoryAnswer
     space_id: int | None = None
-    found: Found | None = None
+    found: Ranking | None = None
     weights: Weights | None = None
-    focus: Focus = field(default_factory=lambda: Focus({}, {}, []))
-    shown: list[Ranked] = field(default_factory=list)  # the hits of the answer, in their order
+    focus: FocusMatches = field(default_factory=lambda: FocusMatches({}, {}, []))
+    shown: list[RankedEvent] = field(default_factory=list)  # the hits of the answer, in their order
     vector_text: str = ""  # what was embedded
 
 
@@ -106,13 +106,14 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
     """
     user_id = space_user_id(caller, query.user_id)
     found = context.store.read(
-        lambda tx: look(context, tx, caller, user_id, query, Stages()), account_id=caller.account_id
+        lambda tx: search(context, tx, caller, user_id, query, StageTimer()),
+        account_id=caller.account_id,
     ).answer
     if caller.read_only:
         return found
     if not query.interact:
         if found.hits and found.step:  # a session that never searched as a turn has nothing to cite
-            note_read(context, caller, user_id, query, found)
+            record_read(context, caller, user_id, query, found)
         return found
     step, owed = count_search(context, caller, user_id, query, found)
     return found.model_copy(
@@ -120,14 +121,14 @@ def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer
     )
 
 
-def look(
+def search(
     context: Context,
     tx: Transaction,
     caller: Caller,
     user_id: str,
     query: MemoryQuery,
-    stages: Stages,
-) -> Looked:
+    stages: StageTimer,
+) -> SearchOutcome:
     """Every stage of a search, in one snapshot.
 
     Counts nothing and notes nothing. `user_id` is one that the caller may name.
@@ -137,11 +138,13 @@ def look(
     )
     help_hits = help_for(query.query_text) or None
     if space is None:
-        question = ask(query.query_text)
-        lessons = relevant(context, tx, caller, question, context.query_vectors(question.text))
+        question = parse_query(query.query_text)
+        lessons = relevant_cubes(
+            context, tx, caller, question, context.query_vectors(question.text)
+        )
         missing = list(query.focus_words) or None
         stages.end("cubes")
-        return Looked(
+        return SearchOutcome(
             answer=MemoryAnswer(
                 hits=[],
                 shared_cubes=lessons,
@@ -154,15 +157,17 @@ def look(
     view = view_for(context, tx, caller.account_id, space, query)
     stages.end("index")
     weights = _weights(context.embedder.name)
-    found = find(context, view, query, stages)
+    found = score_parts(context, view, query, stages)
     focus = _focus(tx, space.id, found, query.focus_words)
     stages.end("focus")
-    ranked = [Ranked(*one) for one in found.ranked(weights, focus.lifts, query.top_k + ERASED_MAX)]
+    ranked = [
+        RankedEvent(*one) for one in found.ranked(weights, focus.lifts, query.top_k + ERASED_MAX)
+    ]
     stages.end("ranking")
     hits, shown = _hits(tx, space.id, found, focus, ranked, query)
     stages.end("texts")
-    steering = steering_text(view, found.question)
-    lessons = relevant(context, tx, caller, found.question, context.query_vectors(steering))
+    steering = embedding_text(view, found.question)
+    lessons = relevant_cubes(context, tx, caller, found.question, context.query_vectors(steering))
     stages.end("cubes")
     answer = MemoryAnswer(
         hits=hits,
@@ -174,7 +179,7 @@ def look(
         open_tasks=open_tasks(tx, space.id, query.session_id) or None,
     )
     stages.end("session")
-    return Looked(
+    return SearchOutcome(
         answer=answer,
         space_id=space.id,
         found=found,
@@ -185,26 +190,30 @@ def look(
     )
 
 
-def find(context: Context, view: View, query: MemoryQuery, stages: Stages) -> Found:
+def score_parts(
+    context: Context, view: IndexView, query: MemoryQuery, stages: StageTimer
+) -> Ranking:
     """Score every part of a space against a query."""
-    question = ask(query.query_text, view.languages)
-    words = lexical(view, (*question.words, *focus_words(view, query)))
+    question = parse_query(query.query_text, view.languages)
+    words = lexical_scores(view, (*question.words, *focus_words(view, query)))
     stages.end("words")
-    vector = context.query_vectors(steering_text(view, question))
+    vector = context.query_vectors(embedding_text(view, question))
     stages.end("embedding")
     cosine = cosines(view, vector)
     stages.end("vectors")
-    found = Found(view, question, words, cosine, among=_among(view, query))
+    found = Ranking(view, question, words, cosine, among=_among(view, query))
     stages.end("fusion")
     return found
 
 
-def focus_words(view: View, query: MemoryQuery) -> tuple[Word, ...]:
+def focus_words(view: IndexView, query: MemoryQuery) -> tuple[QueryWord, ...]:
     """The words of the focus phrases, which search looks for like those of the query."""
-    return tuple(word for phrase in query.focus_words for word in ask(phrase, view.languages).words)
+    return tuple(
+        word for phrase in query.focus_words for word in parse_query(phrase, view.languages).words
+    )
 
 
-def _among(view: View, query: MemoryQuery) -> Any:
+def _among(view: IndexView, query: MemoryQuery) -> Any:
     if query.after is None and query.before is None:
         return None
     occurred = view["occurred_ms"]
@@ -214,12 +223,12 @@ def _among(view: View, query: MemoryQuery) -> Any:
     )
 
 
-def _focus(tx: Transaction, space_id: int, found: Found, phrases: Sequence[str]) -> Focus:
+def _focus(tx: Transaction, space_id: int, found: Ranking, phrases: Sequence[str]) -> FocusMatches:
     lifts: dict[int, float] = {}
     held: dict[int, int] = {}
     missing = []
     for phrase in phrases:
-        candidates = found.focus_candidates(ask(phrase, found.view.languages))
+        candidates = found.focus_candidates(parse_query(phrase, found.view.languages))
         holding = _holding(tx, space_id, candidates.tolist(), phrase)
         if not holding:
             missing.append(phrase)
@@ -231,7 +240,7 @@ def _focus(tx: Transaction, space_id: int, found: Found, phrases: Sequence[str])
                 + (FOCUS_LIFT[1] - FOCUS_LIFT[0]) * max(rarity, 0.0)
             )
             held[event] = held.get(event, 0) + 1
-    return Focus(lifts, held, missing)
+    return FocusMatches(lifts, held, missing)
 
 
 def _holding(tx: Transaction, space_id: int, candidates: list[int], phrase: str) -> list[int]:
@@ -254,13 +263,13 @@ def _holds(tx: Transaction, space_id: int, event: int, phrase: str) -> bool:
 def _hits(
     tx: Transaction,
     space_id: int,
-    found: Found,
-    focus: Focus,
-    ranked: Sequence[Ranked],
+    found: Ranking,
+    focus: FocusMatches,
+    ranked: Sequence[RankedEvent],
     query: MemoryQuery,
-) -> tuple[list[Hit], list[Ranked]]:
+) -> tuple[list[Hit], list[RankedEvent]]:
     hits: list[Hit] = []
-    shown: list[Ranked] = []
+    shown: list[RankedEvent] = []
     left = query.max_tokens
     rows = {
         row.id: row
@@ -272,19 +281,19 @@ def _hits(
         row = rows.get(row_id(space_id, one.event))
         if row is None:  # erased a moment ago
             continue
-        about = cut(row.query, row.response, found, one.part)
+        about = hit_text(row.query, row.response, found, one.part)
         if left is not None:
             cost = tokens(about.query) + tokens(about.response)
             if cost > left and hits:
                 break
             left -= cost
-        marks = [Signal(signal=flag, value=1.0) for flag in flags_of(row.flags)]
+        marks = [Signal(signal=flag, value=1.0) for flag in flag_names(row.flags)]
         hits.append(_hit(row, one.score, about, _why(reasons, focus, one.event) + marks))
         shown.append(one)
     return hits, shown
 
 
-def _hit(row: Row, score: float, about: Cut, why: list[Signal]) -> Hit:
+def _hit(row: Row, score: float, about: HitText, why: list[Signal]) -> Hit:
     return Hit(
         event_id=row.event_id,
         session_id=row.session_id,
@@ -298,7 +307,7 @@ def _hit(row: Row, score: float, about: Cut, why: list[Signal]) -> Hit:
     )
 
 
-def _why(reasons: Sequence[Reason], focus: Focus, event: int) -> list[Signal]:
+def _why(reasons: Sequence[Reason], focus: FocusMatches, event: int) -> list[Signal]:
     held = [Signal(signal="focus", value=float(focus.held[event]))] if event in focus.held else []
     return held + [
         Signal(signal=name, rank=rank, value=round(value, 4)) for name, rank, value in reasons

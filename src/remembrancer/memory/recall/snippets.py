@@ -9,28 +9,30 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...protocol.limits import SNIPPET_CHARACTERS_MAX
-from ...search import Found, normal, passages
+from ...search import Ranking, normalize, passages
 
 EDGE_CHARACTERS = 30  # a cut is moved so far at most, not to go through a word
 SPOTS_MAX = 200  # words of the question in a passage that are looked at
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class HitText:
     """Both sides of a turn as a hit shows them."""
 
     query: str
     response: str
 
 
-def cut(query: str, response: str, found: Found, part: int) -> Cut:
+def hit_text(query: str, response: str, found: Ranking, part: int) -> HitText:
     """Snippets of a turn, around the place that answers best: `part` of what was found."""
     if len(query) <= SNIPPET_CHARACTERS_MAX and len(response) <= SNIPPET_CHARACTERS_MAX:
-        return Cut(query, response)
+        return HitText(query, response)
     side, place = found.place_of(part)
-    words = [normal(word.text) for word in found.question.words if not word.is_stop]
+    words = [normalize(word.text) for word in found.question.words if not word.is_stop]
     texts = [query, response]
-    return Cut(*(snippet(text, place if side == at else 0, words) for at, text in enumerate(texts)))
+    return HitText(
+        *(snippet(text, place if side == at else 0, words) for at, text in enumerate(texts))
+    )
 
 
 def snippet(text: str, place: int, words: list[str]) -> str:
@@ -63,7 +65,7 @@ def _densest(passage: str, words: list[str], room: int) -> int:
     """Where a stretch of `room` characters begins that holds most of the words; 0 where there is
     none of them.
     """
-    plain = normal(passage)
+    plain = normalize(passage)
     spots = sorted(
         (at, number)
         for number, word in enumerate(words)

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...accounts import may_write, space_user_id
-from ...accounts.idempotency import Once, once
+from ...accounts import require_write, space_user_id
+from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.errors import Conflict
 from ...protocol.summaries import Summary, SummarySaved
-from ...store import Row, Transaction, named
+from ...store import Row, Transaction, load_queries
 from ..rules import is_l2_due
 from ..spaces import SQL as SPACES
-from ..write.intake import Intake, NothingOfItsOwn
+from ..write.intake import Intake, OnlyEchoedText
 
-SQL = named("remembrancer.memory.summaries", "summaries.sql")
+SQL = load_queries("remembrancer.memory.summaries", "summaries.sql")
 RATIO_LEAST, RATIO_MOST = 0.05, 0.08  # specification, Limits: L1 length is 5-8% of its source text
 
 
@@ -28,7 +28,7 @@ class NothingToSummarise(Conflict):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptL1:
+class StoredL1:
     """An L1 as it was kept.
 
     `ratio` is its length as a share of its turns'; `known`: it was there already.
@@ -41,7 +41,7 @@ class KeptL1:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class SummarySource:
     """The turns of a session that no L1 tells of:
 
     `count` of them, so many `characters` together. `turns` are the latest, oldest first.
@@ -53,22 +53,22 @@ class Source:
 
 
 def summarize(
-    context: Context, caller: Caller, summary: Summary, given: Once | None = None
+    context: Context, caller: Caller, summary: Summary, given: IdempotentRequest | None = None
 ) -> SummarySaved:
     """Keep an L1.
 
     Raises NothingToSummarise, NothingOfItsOwn, Forbidden, Conflict as `once`, StoreUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
     user_id = space_user_id(caller, summary.user_id)
     intake = Intake(settings=context.settings)
     text = intake.take_if(summary.summary_text)
     if text is None:
-        raise NothingOfItsOwn
+        raise OnlyEchoedText
 
     def keep(tx: Transaction) -> str:
         space_id, session = _place_of(tx, caller, user_id, summary.session_id)
-        kept = keep_l1(
+        kept = store_l1(
             context,
             tx,
             space_id=space_id,
@@ -86,16 +86,18 @@ def summarize(
 
     return SummarySaved.model_validate_json(
         context.store.write(
-            lambda tx: once(tx, given, context.clock(), lambda: keep(tx)),
+            lambda tx: idempotent(tx, given, context.clock(), lambda: keep(tx)),
             account_id=caller.account_id,
         )
     )
 
 
-def turns_to_summarise(context: Context, caller: Caller, user_id: str, session_id: str) -> Source:
+def turns_to_summarise(
+    context: Context, caller: Caller, user_id: str, session_id: str
+) -> SummarySource:
     """What an L1 would tell of now. Raises NothingToSummarise, StoreUnavailable."""
 
-    def read(tx: Transaction) -> Source:
+    def read(tx: Transaction) -> SummarySource:
         _, session = _place_of(tx, caller, user_id, session_id)
         source = tx.the(SQL.source_of, session=session)
         if not source.turns:
@@ -107,7 +109,9 @@ def turns_to_summarise(context: Context, caller: Caller, user_id: str, session_i
             if room < 0 and taken:
                 break
             taken += 1
-        return Source(turns=rows[:taken][::-1], count=source.turns, characters=source.characters)
+        return SummarySource(
+            turns=rows[:taken][::-1], count=source.turns, characters=source.characters
+        )
 
     return context.store.read(read, account_id=caller.account_id)
 
@@ -121,7 +125,7 @@ def _place_of(tx: Transaction, caller: Caller, user_id: str, session_id: str) ->
     return space.id, session.id
 
 
-def keep_l1(
+def store_l1(
     context: Context,
     tx: Transaction,
     *,
@@ -130,7 +134,7 @@ def keep_l1(
     text: str,
     topic: str | None = None,
     message_count: int | None = None,
-) -> KeptL1:
+) -> StoredL1:
     """Keep the L1 of a session's turns since its last one; `session` is its row. Sent again while
     nothing came after it, it is kept once.
 
@@ -140,7 +144,7 @@ def keep_l1(
     if not source.turns:
         last = tx.one(SQL.l1_of, session=session)
         if last is not None and last.text == text:
-            return KeptL1(
+            return StoredL1(
                 l1_id=last.l1_id, ratio=last.ratio, warning=_warning(last.ratio), known=True
             )
         raise NothingToSummarise
@@ -163,7 +167,7 @@ def keep_l1(
     )
     tx.run(SQL.note_l1, session=session)
     tx.run(SQL.count_l1, space_id=space_id)
-    return KeptL1(l1_id=l1_id, ratio=ratio, warning=_warning(ratio))
+    return StoredL1(l1_id=l1_id, ratio=ratio, warning=_warning(ratio))
 
 
 def off_length(ratio: float) -> str | None:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from ...accounts import may_write, space_user_id
-from ...accounts.idempotency import Once, once
+from ...accounts import require_write, space_user_id
+from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
 from ...protocol.errors import NotFound
 from ...protocol.summaries import MadeBy, MapQuery, MapRequest, MapUpdated, MapVersion
@@ -39,7 +39,7 @@ class MapUnknown(NotFound):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class MapLines:
     """Lines that tell of L1s, who wrote them, and what the answer says of that."""
 
     lines: Sequence[str]
@@ -61,19 +61,19 @@ class _Sources:
     any_l1: bool = False
 
 
-Tell = Callable[[Sequence[Row]], Told]
+Tell = Callable[[Sequence[Row]], MapLines]
 
 
-def by_headlines(l1s: Sequence[Row]) -> Told:
+def extractive_map(l1s: Sequence[Row]) -> MapLines:
     """Headlines of these L1s, one line an L1."""
-    return Told(lines=headlines_of(l1s, room_for(l1s)), made_by=HEADLINES)
+    return MapLines(lines=headlines_of(l1s, map_budget(l1s)), made_by=HEADLINES)
 
 
 def update_map(
     context: Context,
     caller: Caller,
     asked: MapRequest,
-    given: Once | None = None,
+    given: IdempotentRequest | None = None,
     tell: Tell | None = None,
 ) -> MapUpdated:
     """Make the map anew: what the agent wrote last, then what `tell` says of the L1s that it does
@@ -82,7 +82,7 @@ def update_map(
     A map by a model that knows them all stays: models say the same in other words each time. Raises
     Forbidden, Conflict as `once`, StoreUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
     user_id = space_user_id(caller, asked.user_id)
     answer = None
     while answer is None:  # made anew only when an L1 or a map came in between
@@ -93,7 +93,7 @@ def update_map(
         )
         told = None
         if sources.any_l1 and not (tell and _is_known(sources, asked)):
-            told = (tell or by_headlines)(sources.new)
+            told = (tell or extractive_map)(sources.new)
         answer = context.store.write(
             partial(_keep_made, context, caller.account_id, user_id, sources, told, given),
             account_id=caller.account_id,
@@ -116,8 +116,8 @@ def _keep_made(
     account_id: int,
     user_id: str,
     sources: _Sources,
-    told: Told | None,
-    given: Once | None,
+    told: MapLines | None,
+    given: IdempotentRequest | None,
     tx: Transaction,
 ) -> str | None:
     """The answer; None when what was read is out of date."""
@@ -131,17 +131,17 @@ def _keep_made(
         text, version = (newest.text, newest.version) if newest else ("", 0)
         if space is not None and told is not None and lines:
             text = "\n".join(lines)
-            version = keep_map(context, tx, space_id=space.id, text=text, made_by=told.made_by)
+            version = store_map(context, tx, space_id=space.id, text=text, made_by=told.made_by)
         updated = version != (newest.version if newest else 0)
         beside = told.beside if told else {}
         return MapUpdated(
             updated=updated, map_text=text, l1_count=sources.l1_count, version=version, **beside
         ).model_dump_json()
 
-    return once(tx, given, context.clock(), keep)
+    return idempotent(tx, given, context.clock(), keep)
 
 
-def keep_map(context: Context, tx: Transaction, *, space_id: int, text: str, made_by: str) -> int:
+def store_map(context: Context, tx: Transaction, *, space_id: int, text: str, made_by: str) -> int:
     """Keep a map as the newest version and give its number; one that says the same as the newest is
     that version.
 
@@ -201,7 +201,7 @@ def map_version(context: Context, caller: Caller, asked: MapQuery) -> MapVersion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class MapVersions:
     """The versions of a map, newest first, and how it stands.
 
     Each row: version, l1_count, made_by, created_ms, characters.
@@ -216,17 +216,17 @@ class History:
 
 def map_history(
     context: Context, caller: Caller, user_id: str, *, below: int | None = None
-) -> History:
+) -> MapVersions:
     """A page of the versions of a user's map; none where there is no map.
 
     `below` is the version that they come before. Raises Pinned.
     """
     asked = space_user_id(caller, user_id)
 
-    def read(tx: Transaction) -> History:
+    def read(tx: Transaction) -> MapVersions:
         space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=asked)
         if space is None:
-            return History(versions=[], next=None)
+            return MapVersions(versions=[], next=None)
         rows = tx.all(
             SQL.map_versions,
             space_id=space.id,
@@ -239,7 +239,7 @@ def map_history(
             "l1_mapped": space.l1_mapped,
             "is_due": is_l2_due(space.l1_count, space.l1_mapped),
         }
-        return History(
+        return MapVersions(
             versions=shown, next=shown[-1].version if len(rows) > len(shown) else None, **stands
         )
 
@@ -265,7 +265,7 @@ def _sources(tx: Transaction, account_id: int, user_id: str, session_count: int 
     )
 
 
-def room_for(l1s: Sequence[Row]) -> int:
+def map_budget(l1s: Sequence[Row]) -> int:
     """How many characters the lines that tell of these L1s may have."""
     return max(int(MAP_SHARE * sum(len(row.text) for row in l1s)), MAP_CHARACTERS_LEAST)
 

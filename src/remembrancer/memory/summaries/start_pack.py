@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ...accounts import space_user_id
 from ...context import Caller, Context
-from ...cubes import best_lessons
+from ...cubes import best_cubes
 from ...protocol.constitution import VERSION, compact_text
 from ...protocol.fence import defused, fenced, new_delimiter
 from ...protocol.memory import MemoryQuery
@@ -27,7 +27,7 @@ _INTRODUCTION = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
+class PackSection:
     """Things of one kind that may stand in the pack, each whole or not at all:
 
     the first are the last to go.
@@ -49,7 +49,7 @@ def start_pack(context: Context, caller: Caller, asked: StartQuery) -> StartPack
         lambda tx: _parts(tx, caller, user_id, asked.session_id), account_id=caller.account_id
     )
     constitution = compact_text(context.settings.seal_name)
-    text, left_out = packed(
+    text, left_out = render_pack(
         constitution, _sections(parts), context.settings.start_tokens_max, new_delimiter(), unread
     )
     return StartPack(
@@ -75,8 +75,12 @@ def agent_memory(context: Context, caller: Caller, asked: AgentMemoryQuery) -> A
     return AgentMemory.model_validate(recall(context, caller, query).model_dump())
 
 
-def packed(
-    constitution: str, sections: Sequence[Section], tokens_max: int, delimiter: str, unread: int = 0
+def render_pack(
+    constitution: str,
+    sections: Sequence[PackSection],
+    tokens_max: int,
+    delimiter: str,
+    unread: int = 0,
 ) -> tuple[str, int]:
     """The text of a pack, fenced, and how many items had no room; `unread` more were not even
     looked at.
@@ -138,7 +142,7 @@ def _parts(
     tx: Transaction, caller: Caller, user_id: str, session_id: str
 ) -> tuple[StartParts, int]:
     """What may stand in the pack, and how many facts and L1s there are besides."""
-    cubes = best_lessons(tx, account_id=caller.account_id, most=LESSONS_MAX)
+    cubes = best_cubes(tx, account_id=caller.account_id, most=LESSONS_MAX)
     space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
     if space is None:
         return StartParts(map="", facts=[], summaries=[], cubes=cubes), 0
@@ -155,12 +159,12 @@ def _parts(
     return parts, there.facts - len(facts) + there.summaries - len(l1s)
 
 
-def _sections(parts: StartParts) -> tuple[Section, ...]:
+def _sections(parts: StartParts) -> tuple[PackSection, ...]:
     """The map line by line, of which the last are the newest; all else as it is."""
     lines = [line.removeprefix("- ") for line in reversed(parts.map.splitlines()) if line.strip()]
     return (
-        Section(head="Map", items=lines, share=3, newest_last=True),
-        Section(head="Critical facts", items=parts.facts, share=3),
-        Section(head="This session so far", items=parts.summaries, share=3),
-        Section(head="Lessons with most votes", items=parts.cubes, share=1),
+        PackSection(head="Map", items=lines, share=3, newest_last=True),
+        PackSection(head="Critical facts", items=parts.facts, share=3),
+        PackSection(head="This session so far", items=parts.summaries, share=3),
+        PackSection(head="Lessons with most votes", items=parts.cubes, share=1),
     )

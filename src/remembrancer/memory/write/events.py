@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ...accounts.idempotency import Once
+from ...accounts.idempotency import IdempotentRequest
 from ...context import Caller, Context
 from ...protocol.errors import NotFound
 from ...protocol.memory import Event, EventWrite, EventWritten
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction
-from ..spaces import SQL, flags_of
-from .turns import Kept, Place, keep_once
+from ..spaces import SQL, flag_names
+from .turns import EventPlace, StoredTurn, store_turn_idempotently
 
 
 class EventUnknown(NotFound):
@@ -17,18 +17,20 @@ class EventUnknown(NotFound):
 
 
 def write_event(
-    context: Context, caller: Caller, event: EventWrite, given: Once | None = None
+    context: Context, caller: Caller, event: EventWrite, given: IdempotentRequest | None = None
 ) -> EventWritten:
     """Keep a turn that need not be of a conversation under way.
 
     Durable and searchable when it returns; raises as `keep_once`.
     """
 
-    def answer(_: Transaction, kept: Kept, noticed: str | None) -> str:
+    def answer(_: Transaction, kept: StoredTurn, noticed: str | None) -> str:
         return EventWritten(saved=True, event_id=kept.event_id, detail=noticed).model_dump_json()
 
-    place = Place(user_id=event.user_id, session_id=event.session_id)
-    return EventWritten.model_validate_json(keep_once(context, caller, place, event, given, answer))
+    place = EventPlace(user_id=event.user_id, session_id=event.session_id)
+    return EventWritten.model_validate_json(
+        store_turn_idempotently(context, caller, place, event, given, answer)
+    )
 
 
 def event_detail(context: Context, caller: Caller, event_id: str) -> Event:
@@ -51,7 +53,7 @@ def event_of(row: Row) -> Event:
         query=row.query,
         response=row.response,
         raw_dialogue=raw_dialogue(row.query, row.response),
-        flags=flags_of(row.flags),
+        flags=flag_names(row.flags),
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
     )

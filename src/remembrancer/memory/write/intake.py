@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from ...protocol.errors import InvalidRequest
 from ...protocol.fence import unfenced
-from ...search.text.secrets import masked, secrets_in
+from ...search.text.secrets import find_secrets, mask_secrets
 from ...settings import Settings
 
 SECRET = "secret"  # noqa: S105 - no password but a flag: it holds a key, a token or a password
 
 
-class NothingOfItsOwn(InvalidRequest):
+class OnlyEchoedText(InvalidRequest):
     """It is only text that this service gave out, which is not kept again."""
 
 
@@ -38,13 +38,13 @@ class Intake:
 
         for what comes from elsewhere.
         """
-        found = secrets_in(text)
+        found = find_secrets(text)
         self.kinds += [
             kind
             for kind in dict.fromkeys(secret.kind for secret in found)
             if kind not in self.kinds
         ]
-        return masked(text, found) if found and self.settings.secrets == "mask" else text
+        return mask_secrets(text, found) if found and self.settings.secrets == "mask" else text
 
     def take_if(self, text: str | None) -> str | None:
         """The same for a text that may be absent or blank, which both give None."""

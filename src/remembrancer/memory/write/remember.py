@@ -8,23 +8,23 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from ... import cubes
-from ...accounts import may_write, space_user_id
-from ...accounts.idempotency import Once, once
+from ...accounts import require_write, space_user_id
+from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.cubes import CubeMade
 from ...protocol.memory import Receipt, Remembered, Turn
 from ...protocol.message import says_nothing
-from ...search import Derived, Said, derive
+from ...search import EventText, IndexEntry, index_entries
 from ...store import Row, Transaction
-from ..facts import keep_fact
-from ..history.forget import Gone, Replacement, replace_turn
+from ..facts import store_fact
+from ..history.forget import ErasedEvents, Replacement, replace_turn
 from ..rules import is_l1_due, is_l2_due
 from ..spaces import SQL, milliseconds
-from ..summaries.l1 import keep_l1
-from ..summaries.maps import AGENT, keep_map, newest_version
+from ..summaries.l1 import store_l1
+from ..summaries.maps import AGENT, newest_version, store_map
 from .intake import Intake
-from .turns import Address, keep
+from .turns import SessionAddress, store_turn
 
 NO_EVIDENCE = (
     "told by the agent"  # the label of a cube that came without a turn and without evidence
@@ -33,23 +33,25 @@ _RETRIED_MS = limits.DEDUPE_MINUTES * 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
+class PreparedParts:
     """What is to be written, made before the transaction:
 
     models are slow and the write lock is not ours to hold.
     """
 
-    said: Said | None
-    derived: Derived | None
+    said: EventText | None
+    derived: IndexEntry | None
     l1: str | None
     map: str | None
     fact: str | None
-    cube: cubes.Prepared | None
+    cube: cubes.PreparedCube | None
     noticed: dict[str, str]  # by part
     only_ours: frozenset[str]  # parts that were nothing but text of this service
 
 
-def remember(context: Context, caller: Caller, turn: Turn, given: Once | None = None) -> Remembered:
+def remember(
+    context: Context, caller: Caller, turn: Turn, given: IdempotentRequest | None = None
+) -> Remembered:
     """Keep a turn and its parts in one transaction: all or nothing. Durable and searchable when it
     returns.
 
@@ -57,11 +59,11 @@ def remember(context: Context, caller: Caller, turn: Turn, given: Once | None = 
     NotFound for evidence that is not the caller's, Conflict when the Idempotency-Key was used with
     another body, StoreUnavailable, EmbedderUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
     user_id = space_user_id(caller, turn.user_id)
     parts = _prepare(context, turn)
 
-    erased: list[Gone] = []
+    erased: list[ErasedEvents] = []
 
     def make(tx: Transaction) -> str:
         writing = _Writing(context, tx, caller, user_id, turn, parts)
@@ -70,14 +72,15 @@ def remember(context: Context, caller: Caller, turn: Turn, given: Once | None = 
         return answer
 
     answer = context.store.write(
-        lambda tx: once(tx, given, context.clock(), lambda: make(tx)), account_id=caller.account_id
+        lambda tx: idempotent(tx, given, context.clock(), lambda: make(tx)),
+        account_id=caller.account_id,
     )
     for gone in erased:
         context.shelf.erase(gone.space_id, gone.numbers, revision=gone.revision)
     return Remembered.model_validate_json(answer)
 
 
-def _prepare(context: Context, turn: Turn) -> Parts:
+def _prepare(context: Context, turn: Turn) -> PreparedParts:
     noticed: dict[str, str] = {}
     only_ours: set[str] = set()
 
@@ -96,17 +99,17 @@ def _prepare(context: Context, turn: Turn) -> Parts:
     said = derived = None
     if query or response:
         occurred_ms = milliseconds(turn.occurred_at, context.clock())
-        said = Said(
+        said = EventText(
             query=query or "", response=response or "", topic=topic, occurred_ms=occurred_ms
         )
-        derived = derive(context.embedder, [said])[0]
+        derived = index_entries(context.embedder, [said])[0]
         derived = replace(derived, flags=derived.flags + flags["turn"])
     [l1], [l2], [fact] = (
         take("l1_summary", turn.l1_summary),
         take("l2_map", turn.l2_map),
         take("critical", turn.critical),
     )
-    return Parts(
+    return PreparedParts(
         said=said,
         derived=derived,
         l1=l1,
@@ -118,7 +121,7 @@ def _prepare(context: Context, turn: Turn) -> Parts:
     )
 
 
-def _proposed(context: Context, turn: Turn) -> cubes.Prepared:
+def _proposed(context: Context, turn: Turn) -> cubes.PreparedCube:
     lesson = cubes.Lesson(
         kind=turn.cube_type or "fact",
         topic=turn.cube_topic or "",
@@ -128,7 +131,7 @@ def _proposed(context: Context, turn: Turn) -> cubes.Prepared:
         publish=turn.cube_publish,
         model=None if says_nothing(turn.model) else turn.model,
     )
-    return cubes.prepare(context, lesson)
+    return cubes.prepare_cube(context, lesson)
 
 
 @dataclass(slots=True)
@@ -140,11 +143,11 @@ class _Writing:
     caller: Caller
     user_id: str
     turn: Turn
-    parts: Parts
+    parts: PreparedParts
     receipts: list[Receipt] = field(default_factory=list)
     event_id: str | None = None
     event_row: int | None = None
-    erased: Gone | None = None
+    erased: ErasedEvents | None = None
 
     def answer(self) -> Remembered:
         now_ms = self.context.clock()
@@ -213,12 +216,12 @@ class _Writing:
                 f"The same turn was kept less than {limits.DEDUPE_MINUTES} minutes ago.",
             )
         else:
-            address = Address(
+            address = SessionAddress(
                 account_id=self.caller.account_id,
                 user_id=self.user_id,
                 session_id=self.turn.session_id,
             )
-            kept = keep(self.context, self.tx, address, said, derived, task_open=goes_on)
+            kept = store_turn(self.context, self.tx, address, said, derived, task_open=goes_on)
             self.event_id, self.event_row = kept.event_id, kept.row
             self._told("turn", "stored", kept.event_id)
         if self.turn.replaces is not None and self.event_id != self.turn.replaces:
@@ -234,7 +237,7 @@ class _Writing:
 
     def _keep_summaries(self, space: Row, session: Row) -> None:
         if self.parts.l1 is not None:
-            l1 = keep_l1(
+            l1 = store_l1(
                 self.context,
                 self.tx,
                 space_id=space.id,
@@ -248,7 +251,7 @@ class _Writing:
             self._skipped("l1_summary")
         if self.parts.map is not None:
             before = newest_version(self.tx, space.id)
-            version = keep_map(
+            version = store_map(
                 self.context, self.tx, space_id=space.id, text=self.parts.map, made_by=AGENT
             )
             self._told("l2_map", "known" if version == before else "stored", str(version))
@@ -257,7 +260,7 @@ class _Writing:
 
     def _keep_fact(self, space: Row, session: Row) -> None:
         if self.parts.fact is not None:
-            new = keep_fact(
+            new = store_fact(
                 self.context,
                 self.tx,
                 space_id=space.id,
@@ -282,19 +285,19 @@ class _Writing:
             SQL.session_of, space_id=space_id, session_id=self.turn.session_id
         )  # with the turn just kept
         cubes.check_evidence(self.tx, self.caller, prepared.lesson.evidence)
-        known = cubes.known_lesson(
+        known = cubes.find_equal(
             self.tx, account_id=account_id, session=session.id, lesson=prepared.lesson
         )
         if known is not None:
             self._told("cube", "known", known.cube_id)
             return CubeMade(cube_id=known.cube_id, visibility=known.visibility)
-        if not cubes.may_make(session.turns, session.cube_turn):
+        if not cubes.may_propose(session.turns, session.cube_turn):
             why = f"A session makes at most one cube in {limits.TURNS_PER_CUBE_MIN} turns: propose it again later."
             self._told("cube", "skipped", detail=why)
             return why
         if self.event_id and prepared.lesson.evidence == NO_EVIDENCE:
             prepared = replace(prepared, lesson=replace(prepared.lesson, evidence=self.event_id))
-        made = cubes.keep_lesson(
+        made = cubes.store_cube(
             self.context, self.tx, account_id=account_id, session=session.id, prepared=prepared
         )
         self.tx.run(SQL.note_cube, session=session.id)

@@ -8,18 +8,18 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 
-from ...accounts import may_use_outside_models, may_write, space_user_id
-from ...accounts.idempotency import Once, answered_before, once
+from ...accounts import may_use_outside_models, require_write, space_user_id
+from ...accounts.idempotency import IdempotentRequest, idempotent, stored_answer
 from ...context import Caller, Context
-from ...files.files import AccountFull, Owner, charged, held, room_left
+from ...files.files import AccountFull, FileOwner, charge_quota, quota_left, stored_file
 from ...protocol import limits
 from ...protocol.execution import Executed, Execution, FileLeftOut, ProgramFile
 from ...protocol.memory import TurnText
-from ...repair.models.budget import Panel
+from ...repair.models.budget import ModelPanel
 from ...repair.programs import run_program
 from ...sandbox.sandbox import Sandbox
 from ...store import Transaction
-from .turns import Place, keep_once
+from .turns import EventPlace, store_turn_idempotently
 
 _TOPIC = "program run"
 _UNSHOWN = re.compile(
@@ -33,7 +33,7 @@ def execute(
     sandbox: Sandbox,
     caller: Caller,
     asked: Execution,
-    given: Once | None = None,
+    given: IdempotentRequest | None = None,
     *,
     as_is: bool = False,
 ) -> Executed:
@@ -44,11 +44,11 @@ def execute(
     Raises ReadOnly, Pinned, Conflict as `once`, SandboxBusy, SandboxUnavailable,
     StoreUnavailable, EmbedderUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
     space_user_id(caller, asked.user_id)
-    if (first := answered_before(context, given)) is not None:
+    if (first := stored_answer(context, given)) is not None:
         return Executed.model_validate_json(first)
-    panel = Panel(
+    panel = ModelPanel(
         models=context.models,
         settings=context.settings,
         outside=may_use_outside_models(context, caller),
@@ -62,7 +62,7 @@ def _kept(
     asked: Execution,
     executed: Executed,
     files: Sequence[tuple[str, bytes]],
-    given: Once | None,
+    given: IdempotentRequest | None,
 ) -> Executed:
     """Keep the files, the event when a session is named, and the answer for when it is asked for
     again: all or nothing.
@@ -84,7 +84,7 @@ def _fitting(
 ) -> tuple[Executed, list[tuple[str, bytes]]]:
     """The answer that names the files that cannot be kept, and those that can."""
     room, most = (
-        room_left(context, caller.account_id) if files else 0,
+        quota_left(context, caller.account_id) if files else 0,
         context.settings.file_bytes_max,
     )
     fitting: list[tuple[str, bytes]] = []
@@ -94,10 +94,10 @@ def _fitting(
             left_out.append(
                 FileLeftOut(name=name, why=f"a file of the account has {most} bytes at most")
             )
-        elif charged(len(content)) > room:
+        elif charge_quota(len(content)) > room:
             left_out.append(FileLeftOut(name=name, why=_NO_ROOM))
         else:
-            room -= charged(len(content))
+            room -= charge_quota(len(content))
             fitting.append((name, content))
     return executed.model_copy(
         update={"files_left_out": executed.files_left_out + left_out}
@@ -110,15 +110,15 @@ def _written(
     asked: Execution,
     executed: Executed,
     files: Sequence[tuple[str, bytes]],
-    given: Once | None,
+    given: IdempotentRequest | None,
 ) -> Executed:
-    owner = Owner(
+    owner = FileOwner(
         account_id=caller.account_id,
         pinned_user_id=caller.pinned_user_id,
         key_id=caller.key_id,
         made_by="program",
     )
-    with held(
+    with stored_file(
         context, owner, [(name, PurePosixPath(name).suffix, content) for name, content in files]
     ) as held_files:
 
@@ -133,7 +133,7 @@ def _written(
 
         if asked.session_id is None:
             said = context.store.write(
-                lambda tx: once(tx, given, context.clock(), lambda: answer(tx, None)),
+                lambda tx: idempotent(tx, given, context.clock(), lambda: answer(tx, None)),
                 account_id=caller.account_id,
             )
         else:
@@ -141,15 +141,15 @@ def _written(
                 f"{name} ({file.filename})"
                 for (name, _), file in zip(files, held_files, strict=True)
             ]
-            turn = TurnText(query=asked.code, response=told(executed, names), topic=_TOPIC)
-            place = Place(user_id=asked.user_id, session_id=asked.session_id)
-            said = keep_once(
+            turn = TurnText(query=asked.code, response=run_text(executed, names), topic=_TOPIC)
+            place = EventPlace(user_id=asked.user_id, session_id=asked.session_id)
+            said = store_turn_idempotently(
                 context, caller, place, turn, given, lambda tx, kept, _: answer(tx, kept.event_id)
             )
     return Executed.model_validate_json(said)
 
 
-def told(executed: Executed, files: Sequence[str]) -> str:
+def run_text(executed: Executed, files: Sequence[str]) -> str:
     """How a run went, as the text of an event: nothing that steers a terminal, and long output cut
     with a word that says so.
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from ...accounts import may_write, space_user_id
-from ...accounts.idempotency import Once, once
+from ...accounts import require_write, space_user_id
+from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
 from ...protocol.memory import TurnText
-from ...search import Derived, Said, derive
+from ...search import EventText, IndexEntry, index_entries
 from ...store import Row, Transaction, embedder_id
 from ..spaces import SQL, milliseconds, row_id
-from .intake import Intake, NothingOfItsOwn
+from .intake import Intake, OnlyEchoedText
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class StoredTurn:
     """Where a turn was kept."""
 
     event_id: str
@@ -25,7 +25,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Address:
+class SessionAddress:
     """The session of a space, by the names people know them by."""
 
     account_id: int
@@ -33,15 +33,15 @@ class Address:
     session_id: str
 
 
-def keep(
+def store_turn(
     context: Context,
     tx: Transaction,
-    address: Address,
-    said: Said,
-    derived: Derived,
+    address: SessionAddress,
+    said: EventText,
+    derived: IndexEntry,
     *,
     task_open: bool | None = None,
-) -> Kept:
+) -> StoredTurn:
     """Write one turn; durable and searchable once the transaction is.
 
     With `task_open` it is the turn of the session's step, and says whether the task goes on.
@@ -84,11 +84,11 @@ def keep(
     if not tx.run(SQL.add_index, derived_by=derived.by, **index):  # the first of what derived it
         embedder_id(tx, derived.by, make=True)
         tx.run(SQL.add_index, derived_by=derived.by, **index)
-    return Kept(event_id=event_id, row=row, session=session)
+    return StoredTurn(event_id=event_id, row=row, session=session)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class EventPlace:
     """Where a caller wants a turn kept; `user_id` None is the caller's own space."""
 
     user_id: str | None
@@ -96,16 +96,16 @@ class Place:
 
 
 Answer = Callable[
-    [Transaction, Kept, str | None], str
+    [Transaction, StoredTurn, str | None], str
 ]  # of the turn where it was kept, and of what was noticed about it
 
 
-def keep_once(
+def store_turn_idempotently(
     context: Context,
     caller: Caller,
-    place: Place,
+    place: EventPlace,
     turn: TurnText,
-    given: Once | None,
+    given: IdempotentRequest | None,
     answer: Answer,
 ) -> str:
     """Keep a turn and give what `answer` makes of it (JSON) in the same transaction, or the first
@@ -115,24 +115,26 @@ def keep_once(
     Conflict when the Idempotency-Key was used with another body, StoreUnavailable,
     EmbedderUnavailable.
     """
-    may_write(caller)
+    require_write(caller)
     user_id = space_user_id(caller, place.user_id)
     occurred_ms = milliseconds(turn.occurred_at, context.clock())
     intake = Intake(settings=context.settings)
     query, response = intake.take(turn.query), intake.take(turn.response)
     if not query.strip() and not response.strip():
-        raise NothingOfItsOwn
-    said = Said(query=query, response=response, topic=turn.topic, occurred_ms=occurred_ms)
-    derived = derive(context.embedder, [said])[0]
+        raise OnlyEchoedText
+    said = EventText(query=query, response=response, topic=turn.topic, occurred_ms=occurred_ms)
+    derived = index_entries(context.embedder, [said])[0]
     derived = replace(derived, flags=derived.flags + intake.flags)
-    address = Address(account_id=caller.account_id, user_id=user_id, session_id=place.session_id)
+    address = SessionAddress(
+        account_id=caller.account_id, user_id=user_id, session_id=place.session_id
+    )
 
     def write(tx: Transaction) -> str:
-        return once(
+        return idempotent(
             tx,
             given,
             context.clock(),
-            lambda: answer(tx, keep(context, tx, address, said, derived), intake.noticed),
+            lambda: answer(tx, store_turn(context, tx, address, said, derived), intake.noticed),
         )
 
     return context.store.write(write, account_id=caller.account_id)

@@ -6,7 +6,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from ...models import Budget, Models, Slot, Try, tokens_of
+from ...models import Budget, ModelAttempt, Models, Slot, tokens_of
 from ...protocol import limits
 from ...settings import Settings
 
@@ -16,7 +16,7 @@ _TOKENS_BESIDE = 256  # for the words around a program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Panel:
+class ModelPanel:
     """The models that may be asked for a program, and the settings that bound what they cost.
 
     `outside`: those on other machines, too.
@@ -40,7 +40,7 @@ class Panel:
 
 
 @dataclass(slots=True)
-class Share:
+class SlotBudget:
     """What one question may cost, taken from the whole."""
 
     budget: Budget
@@ -48,7 +48,7 @@ class Share:
     calls: int = field(default=0)
 
 
-class Spending:
+class RepairBudget:
     """What is left for one request. Safe to use from many threads."""
 
     def __init__(self, settings: Settings) -> None:
@@ -74,7 +74,7 @@ class Spending:
                 return "tokens of models"
         return None if self.seconds_left else "time for repair"
 
-    def take(self, code: str, *, among: int, calls: int) -> Share | None:
+    def take(self, code: str, *, among: int, calls: int) -> SlotBudget | None:
         """What one of `among` questions may cost, with at most so many calls; None when something
         is used up.
         """
@@ -86,9 +86,9 @@ class Spending:
             self.calls_left -= taken
             self.tokens_left -= tokens
         seconds = min(limits.REPAIR_CALL_SECONDS_MAX, self.seconds_left / max(among, 1))
-        return Share(budget=Budget(seconds=seconds, calls=taken), tokens=tokens, calls=taken)
+        return SlotBudget(budget=Budget(seconds=seconds, calls=taken), tokens=tokens, calls=taken)
 
-    def give_back(self, share: Share, tries: tuple[Try, ...]) -> None:
+    def give_back(self, share: SlotBudget, tries: tuple[ModelAttempt, ...]) -> None:
         """What a question did not cost."""
         with self._lock:
             self.calls_left += share.budget.calls_left

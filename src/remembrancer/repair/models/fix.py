@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 
-from ...models import Message, Slot
+from ...models import ModelMessage, Slot
 from ...protocol import limits
 from ...protocol.execution import ExecutionError, Guard, Strategy
-from ...sandbox.sandbox import Run
-from ..outcomes import judge
+from ...sandbox.sandbox import SandboxRun
+from ..outcomes import outcome_of
 from .budget import SLOTS
-from .job import Look, Proposed, Work, tells
-from .prompts import WHY, Rejected, failure_told
+from .job import GuardReport, ModelProposal, RepairJob, summary_of
+from .prompts import WHY, RejectedProgram, failure_text
 
 # Failures that are no fault of the program's text: what it lacks here, what it may not do, and ends
 # that it chose.
@@ -44,11 +44,11 @@ _CALLS_IN_A_RACE = 2  # that one answer may cost: the port asks again where that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fixed:
+class FixResult:
     """A program of a model that ends well, its run, and whether it has tests of its own."""
 
     code: str
-    run: Run
+    run: SandboxRun
     tested: bool
 
 
@@ -56,14 +56,14 @@ class Fixed:
 class _Fix:
     """The failure that is to be mended, and what was said to it so far."""
 
-    work: Work
-    failed: Run
+    work: RepairJob
+    failed: SandboxRun
     error: ExecutionError
-    rejected: dict[Slot, list[Rejected]] = field(default_factory=dict)
+    rejected: dict[Slot, list[RejectedProgram]] = field(default_factory=dict)
     silent: set[Slot] = field(default_factory=set)  # slots that gave no answer are not asked again
     _steady: bool | None = None
 
-    def take(self, proposed: Proposed) -> Fixed | None:
+    def take(self, proposed: ModelProposal) -> FixResult | None:
         """What a model proposed, if it holds."""
         if proposed.failed:
             self.silent.add(proposed.slot)
@@ -82,30 +82,36 @@ class _Fix:
         run = self.work.run(proposed.code)
         return None if run is None else self._judged(proposed, proposed.code, look, run)
 
-    def _judged(self, proposed: Proposed, code: str, look: Look, run: Run) -> Fixed | None:
-        status, error = judge(run)
+    def _judged(
+        self, proposed: ModelProposal, code: str, look: GuardReport, run: SandboxRun
+    ) -> FixResult | None:
+        status, error = outcome_of(run)
         if status != "ok":
             told = (
-                failure_told(error.type, error.message, error.traceback)
+                failure_text(error.type, error.message, error.traceback)
                 if error
                 else f"It ended: {status}."
             )
-            self.rejected.setdefault(proposed.slot, []).append(Rejected(code=code, why=told))
+            self.rejected.setdefault(proposed.slot, []).append(RejectedProgram(code=code, why=told))
             self.work.note("model", proposed, run=run)
             return None
         guard: Guard | None = None if self._keeps_output(run) else "drops_output"
-        guard = guard or ("hard_codes" if tells(run, look.given) else None)
+        guard = guard or ("hard_codes" if summary_of(run, look.given) else None)
         if guard:
             self._refuse(proposed, guard, code, run)
             return None
         self.work.note("model", proposed, run=run)
-        return Fixed(code=code, run=run, tested=look.tested)
+        return FixResult(code=code, run=run, tested=look.tested)
 
-    def _refuse(self, proposed: Proposed, guard: Guard, code: str, run: Run | None = None) -> None:
-        self.rejected.setdefault(proposed.slot, []).append(Rejected(code=code, why=WHY[guard]))
+    def _refuse(
+        self, proposed: ModelProposal, guard: Guard, code: str, run: SandboxRun | None = None
+    ) -> None:
+        self.rejected.setdefault(proposed.slot, []).append(
+            RejectedProgram(code=code, why=WHY[guard])
+        )
         self.work.note("model", proposed, run=run, guard=guard)
 
-    def _keeps_output(self, run: Run) -> bool:
+    def _keeps_output(self, run: SandboxRun) -> bool:
         """Whether it prints all that was printed before the failure; of a program that prints
         something else each time nobody knows.
         """
@@ -119,7 +125,9 @@ class _Fix:
         return not self._steady and bool(run.stdout)
 
 
-def fix(work: Work, failed: Run, error: ExecutionError, strategy: Strategy) -> Fixed | None:
+def fix(
+    work: RepairJob, failed: SandboxRun, error: ExecutionError, strategy: Strategy
+) -> FixResult | None:
     """The program mended by a model; None when none of them could.
 
     What was tried is among the work's attempts.
@@ -137,7 +145,7 @@ def fix(work: Work, failed: Run, error: ExecutionError, strategy: Strategy) -> F
     return None
 
 
-def _one_by_one(one: _Fix) -> Iterator[Proposed]:
+def _one_by_one(one: _Fix) -> Iterator[ModelProposal]:
     slots = one.work.panel.slots
     for place, slot in enumerate(slots):
         for number in range(limits.REPAIR_MODEL_TRIES):
@@ -152,7 +160,7 @@ def _one_by_one(one: _Fix) -> Iterator[Proposed]:
             yield proposed
 
 
-def _raced(one: _Fix) -> Iterator[Proposed]:
+def _raced(one: _Fix) -> Iterator[ModelProposal]:
     """All slots at once, as they answer; then all once more.
 
     Who answers after the first that holds is not waited for.
@@ -181,8 +189,8 @@ def _raced(one: _Fix) -> Iterator[Proposed]:
         threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _messages(one: _Fix, slot: Slot) -> tuple[Message, ...]:
-    told = failure_told(one.error.type, one.error.message, one.error.traceback)
+def _messages(one: _Fix, slot: Slot) -> tuple[ModelMessage, ...]:
+    told = failure_text(one.error.type, one.error.message, one.error.traceback)
     return one.work.messages(
         "fix", one.work.code, told, [each for each in one.rejected.get(slot, []) if each.code][-1:]
     )

@@ -21,16 +21,16 @@ from .syntax_trees import (
     WORD,
     Function,
     Pair,
+    assigned_names,
     definitions,
     doctests,
-    given,
     has_tests,
     is_constant,
     is_hollow,
     is_test,
     name_of,
     parameters,
-    parsed,
+    parse_program,
 )
 
 LEAST = {"fix": 0.6, "optimize": 0.25, "tidy": 0.6}  # of what the program was
@@ -493,7 +493,9 @@ def hard_codes(pair: Pair) -> bool:
         lines = "\n".join(
             line for line in pair.before.splitlines() if line.lstrip().startswith("assert")
         )
-        return any(re.search(rf"(?<!\w){re.escape(text)}(?!\w)", lines) for text in given(pair))
+        return any(
+            re.search(rf"(?<!\w){re.escape(text)}(?!\w)", lines) for text in assigned_names(pair)
+        )
     tested = {
         str(node.value)
         for part in ast.walk(pair.old)
@@ -501,7 +503,7 @@ def hard_codes(pair: Pair) -> bool:
         for node in ast.walk(part)
         if isinstance(node, ast.Constant)
     }
-    if tested & set(given(pair)):
+    if tested & set(assigned_names(pair)):
         return True
     if pair.purpose == "fix" and has_tests(pair.old):
         return False
@@ -571,7 +573,7 @@ def look(before: str, after: str, purpose: str) -> dict[str, object]:
     """`guard` that refuses, or None; `digest` of the changed tree, and what it `was`; `given`, see
     there; `tested`: it has tests.
     """
-    old, new = parsed(before), parsed(after)
+    old, new = parse_program(before), parse_program(after)
     if new is None:
         return {
             "guard": "unreadable",
@@ -585,7 +587,7 @@ def look(before: str, after: str, purpose: str) -> dict[str, object]:
         "guard": next((name for name, refuses in CHECKS if refuses(pair)), None),
         "digest": digest(ast.dump(new)),
         "was": digest(ast.dump(old) if old else before),
-        "given": given(pair),
+        "given": assigned_names(pair),
         "tested": has_tests(new),
     }
 

@@ -9,32 +9,32 @@ from statistics import median
 
 from ...protocol import limits
 from ...protocol.execution import Guard, Optimized
-from ...sandbox.sandbox import Run
-from ..outcomes import judge, ms
-from .job import Look, Proposed, Work, tells
+from ...sandbox.sandbox import SandboxRun
+from ..outcomes import ms, outcome_of
+from .job import GuardReport, ModelProposal, RepairJob, summary_of
 
 GAIN = 0.9  # of the work of the processor that it took
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Improved:
+class ImproveResult:
     """A changed program that does the same, and its run."""
 
     code: str
-    run: Run
+    run: SandboxRun
     optimized: Optimized | None = None
 
 
-def same(one: Run, other: Run) -> bool:
+def same(one: SandboxRun, other: SandboxRun) -> bool:
     """Whether two runs cannot be told from each other by what came of them."""
-    return judge(one)[0] == judge(other)[0] == "ok" and _outcome(one) == _outcome(other)
+    return outcome_of(one)[0] == outcome_of(other)[0] == "ok" and _outcome(one) == _outcome(other)
 
 
-def _outcome(run: Run) -> tuple[object, ...]:
+def _outcome(run: SandboxRun) -> tuple[object, ...]:
     return run.stdout, run.stderr, run.result, sorted(run.files)
 
 
-def why_unproven(work: Work, code: str, run: Run) -> str | None:
+def why_unproven(work: RepairJob, code: str, run: SandboxRun) -> str | None:
     """Why equal output could not be shown of this program at all; None when it could.
 
     Runs it once more.
@@ -53,7 +53,7 @@ def why_unproven(work: Work, code: str, run: Run) -> str | None:
     return None if same(run, again) else "what it prints differs from run to run"
 
 
-def faster(work: Work, code: str, run: Run) -> Improved | str:
+def faster(work: RepairJob, code: str, run: SandboxRun) -> ImproveResult | str:
     """The program with at least a tenth less work of the processor and the same outcome; or why it
     stays as it is.
     """
@@ -63,12 +63,14 @@ def faster(work: Work, code: str, run: Run) -> Improved | str:
     return _tried(work, code, run, "optimize", told)
 
 
-def tidier(work: Work, code: str, run: Run) -> Improved | str:
+def tidier(work: RepairJob, code: str, run: SandboxRun) -> ImproveResult | str:
     """The program made easier to read, with the same outcome; or why it stays as it is."""
     return _tried(work, code, run, "tidy", "It works. Make it easy to read.")
 
 
-def _tried(work: Work, code: str, run: Run, purpose: str, told: str) -> Improved | str:
+def _tried(
+    work: RepairJob, code: str, run: SandboxRun, purpose: str, told: str
+) -> ImproveResult | str:
     """Each slot once, until one proposes what holds."""
     slots = work.panel.slots
     for place, slot in enumerate(slots):
@@ -85,7 +87,9 @@ def _tried(work: Work, code: str, run: Run, purpose: str, told: str) -> Improved
     return work.ended or "no model proposed one that holds"
 
 
-def _taken(work: Work, code: str, run: Run, proposed: Proposed, purpose: str) -> Improved | None:
+def _taken(
+    work: RepairJob, code: str, run: SandboxRun, proposed: ModelProposal, purpose: str
+) -> ImproveResult | None:
     if proposed.failed or proposed.code is None:
         work.note(purpose, proposed, guard=None if proposed.failed else "no_program")
         return None
@@ -97,7 +101,7 @@ def _taken(work: Work, code: str, run: Run, proposed: Proposed, purpose: str) ->
     if look is None or changed is None:
         return None
     work.seen.add(look.digest)
-    if judge(changed)[0] != "ok":
+    if outcome_of(changed)[0] != "ok":
         work.note(purpose, proposed, run=changed)
         return None
     optimized, refused = _proven(
@@ -108,7 +112,7 @@ def _taken(work: Work, code: str, run: Run, proposed: Proposed, purpose: str) ->
     ):  # no time to measure
         return None
     work.note(purpose, proposed, run=changed, guard=refused)
-    return None if refused else Improved(code=proposed.code, run=changed, optimized=optimized)
+    return None if refused else ImproveResult(code=proposed.code, run=changed, optimized=optimized)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,22 +120,22 @@ class _Candidate:
     """A program that no guard refused so far, and its run, which ended well."""
 
     code: str
-    run: Run
-    look: Look
+    run: SandboxRun
+    look: GuardReport
 
 
 def _proven(
-    work: Work, code: str, run: Run, changed: _Candidate, purpose: str
+    work: RepairJob, code: str, run: SandboxRun, changed: _Candidate, purpose: str
 ) -> tuple[Optimized | None, Guard | None]:
     if not same(run, changed.run):
         return None, "unequal"
-    if tells(changed.run, changed.look.given):
+    if summary_of(changed.run, changed.look.given):
         return None, "hard_codes"
     return _measured(work, code, changed.code, run) if purpose == "optimize" else (None, None)
 
 
 def _measured(
-    work: Work, code: str, changed: str, expected: Run
+    work: RepairJob, code: str, changed: str, expected: SandboxRun
 ) -> tuple[Optimized | None, Guard | None]:
     """Run both in turn until it is plain which is faster; the figures, or the guard that refuses.
 

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import resources
 
-from ...models import Message, ModelFailed, Question, Reply, Slot, Try
+from ...models import ModelAttempt, ModelFailed, ModelMessage, ModelRequest, ModelResponse, Slot
 from ...protocol import limits
 from ...protocol.execution import Attempt, Guard
-from ...sandbox.sandbox import Run, Sandbox, SandboxBusy, SandboxUnavailable
-from ..outcomes import judge, ms
-from .budget import Panel, Share, Spending
-from .prompts import Rejected, Veil, program_in, question
+from ...sandbox.sandbox import Sandbox, SandboxBusy, SandboxRun, SandboxUnavailable
+from ..outcomes import ms, outcome_of
+from .budget import ModelPanel, RepairBudget, SlotBudget
+from .prompts import RejectedProgram, SecretMask, program_in, question
 
 _OURS = re.compile(r"^from (?:__future__|\.\w+) import (?:\([^)]*\)|.*)\n", re.MULTILINE)
 _LOOKED_AT = "".join(  # the guards as one program
@@ -32,7 +32,7 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class GuardReport:
     """What was seen of a changed program:
 
     the guard that refuses it, its digest, constants it gives, whether it has tests.
@@ -45,7 +45,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Proposed:
+class ModelProposal:
     """A slot's answer:
 
     its program, None where there is none; the model's name, and what it took.
@@ -59,11 +59,16 @@ class Proposed:
     failed: str | None = None  # why no model answered
 
 
-class Work:
+class RepairJob:
     """The program of one request. Used by one thread; only `answer` may be called from others."""
 
     def __init__(
-        self, sandbox: Sandbox, panel: Panel, attempts: list[Attempt], seconds: float, code: str
+        self,
+        sandbox: Sandbox,
+        panel: ModelPanel,
+        attempts: list[Attempt],
+        seconds: float,
+        code: str,
     ) -> None:
         """`seconds` are those of one run; `code` the program as it was sent.
 
@@ -76,8 +81,8 @@ class Work:
             seconds,
             code,
         )
-        self.spending = Spending(panel.settings)
-        self.veil = Veil(code)
+        self.spending = RepairBudget(panel.settings)
+        self.veil = SecretMask(code)
         self.ended: str | None = None  # why nothing more can be tried
         self.seen: set[str] = set()  # digests
 
@@ -89,8 +94,8 @@ class Work:
         return self.ended is not None
 
     def ask(
-        self, slot: Slot, messages: tuple[Message, ...], *, among: int, temperature: float
-    ) -> Proposed | None:
+        self, slot: Slot, messages: tuple[ModelMessage, ...], *, among: int, temperature: float
+    ) -> ModelProposal | None:
         """What the models of a slot say; None when there is nothing left to spend, see `ended`."""
         share = (
             None
@@ -105,20 +110,20 @@ class Work:
         return self.answer(slot, messages, share, temperature)
 
     def answer(
-        self, slot: Slot, messages: tuple[Message, ...], share: Share, temperature: float
-    ) -> Proposed:
+        self, slot: Slot, messages: tuple[ModelMessage, ...], share: SlotBudget, temperature: float
+    ) -> ModelProposal:
         """What the models of a slot say, within a share. From any thread."""
         began = time.monotonic()
-        asked = Question(
+        asked = ModelRequest(
             slot=slot,
             messages=messages,
             tokens_max=share.tokens,
             temperature=temperature,
             outside=self.panel.outside,
         )
-        reply: Reply | None = None
+        reply: ModelResponse | None = None
         failed: str | None = None
-        tries: tuple[Try, ...]
+        tries: tuple[ModelAttempt, ...]
         try:
             reply = self.panel.models.ask(asked, share.budget)
             tries = reply.tries
@@ -126,7 +131,7 @@ class Work:
             tries, failed = error.tries, error.reason
         self.spending.give_back(share, tries)
         code = program_in(reply.text, is_cut=reply.is_cut) if reply else None
-        return Proposed(
+        return ModelProposal(
             slot=slot,
             code=None if code is None else self.veil.lifted(code),
             model=reply.model if reply else slot,
@@ -136,19 +141,20 @@ class Work:
         )
 
     def messages(
-        self, task: str, code: str, told: str, rejected: Sequence[Rejected] = ()
-    ) -> tuple[Message, ...]:
+        self, task: str, code: str, told: str, rejected: Sequence[RejectedProgram] = ()
+    ) -> tuple[ModelMessage, ...]:
         """What to ask, without secrets."""
         shown = [
-            Rejected(code=self.veil.over(one.code), why=self.veil.over(one.why)) for one in rejected
+            RejectedProgram(code=self.veil.over(one.code), why=self.veil.over(one.why))
+            for one in rejected
         ]
         return question(task, self.veil.over(code), self.veil.over(told), shown)
 
-    def run(self, code: str) -> Run | None:
+    def run(self, code: str) -> SandboxRun | None:
         """Run a program within the time that is left; None when it cannot be run, see `ended`."""
         return self._run(code, min(self.spending.seconds_left, self.seconds))
 
-    def _run(self, code: str, seconds: float) -> Run | None:
+    def _run(self, code: str, seconds: float) -> SandboxRun | None:
         if self.spending.seconds_left <= 0:
             self.ended = f"the {self.panel.settings.repair_seconds} seconds that one request may take are over"
             return None
@@ -161,7 +167,7 @@ class Work:
             self.ended = refused.detail
             return None
 
-    def look(self, before: str, after: str, purpose: str) -> Look | None:
+    def look(self, before: str, after: str, purpose: str) -> GuardReport | None:
         """What guards say of a change; None when nothing more can be run.
 
         Both programs are parsed in the sandbox, and not run.
@@ -169,22 +175,22 @@ class Work:
         if len(after) > min(
             limits.REPAIR_CHARACTERS_MAX, max(_GROWN * len(before), len(before) + _GROWN_CHARACTERS)
         ):
-            return Look(guard="grows", digest="", given=(), tested=False)
+            return GuardReport(guard="grows", digest="", given=(), tested=False)
         if self.veil.lost(after):
-            return Look(guard="loses_secrets", digest="", given=(), tested=False)
+            return GuardReport(guard="loses_secrets", digest="", given=(), tested=False)
         looking = f"from __future__ import annotations\n{_LOOKED_AT}\n\ntell({before!r}, {after!r}, {purpose!r})\n"
         run = self._run(looking, _LOOK_SECONDS)
         if run is None:
             return None
-        if judge(run)[0] != "ok" or run.stdout_truncated:  # a tree too deep, say
-            return Look(guard="unreadable", digest="", given=(), tested=False)
+        if outcome_of(run)[0] != "ok" or run.stdout_truncated:  # a tree too deep, say
+            return GuardReport(guard="unreadable", digest="", given=(), tested=False)
         told = json.loads(run.stdout)
         is_same = (
             before.split() == after.split()
             if purpose == "tidy"
             else told["digest"] in {told["was"], *self.seen}
         )
-        return Look(
+        return GuardReport(
             guard="repeated" if is_same else told["guard"],
             digest=told["digest"],
             given=told["given"],
@@ -192,11 +198,16 @@ class Work:
         )
 
     def note(
-        self, stage: str, proposed: Proposed, *, run: Run | None = None, guard: Guard | None = None
+        self,
+        stage: str,
+        proposed: ModelProposal,
+        *,
+        run: SandboxRun | None = None,
+        guard: Guard | None = None,
     ) -> None:
         """Put what became of a proposal among the attempts."""
         status, error = (
-            judge(run) if run else ("unanswered" if proposed.failed else "refused", None)
+            outcome_of(run) if run else ("unanswered" if proposed.failed else "refused", None)
         )
         attempt = {
             "stage": stage,
@@ -210,7 +221,7 @@ class Work:
         self.attempts.append(Attempt.model_validate(attempt))
 
 
-def tells(run: Run, given: Sequence[str]) -> bool:
+def summary_of(run: SandboxRun, given: Sequence[str]) -> bool:
     """Whether a run's output holds a constant that the program gives as it stands; single digits
     and letters aside.
     """

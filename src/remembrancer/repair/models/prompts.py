@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...models import Message
+from ...models import ModelMessage
 from ...protocol.execution import Guard
-from ...search.text.secrets import secrets_in
+from ...search.text.secrets import find_secrets
 
 TRACEBACK_CHARACTERS_MAX = 2_000  # the end of it, where the error stands
 _SURROUNDINGS = (
@@ -82,12 +82,12 @@ def program_in(text: str, *, is_cut: bool = False) -> str | None:
     return program.strip("\n") + "\n" if program.strip() else None
 
 
-class Veil:
+class SecretMask:
     """The secrets of a program, each with a text that stands for it where others read."""
 
     def __init__(self, code: str) -> None:
         self._standing: dict[str, str] = {}  # from the secret to what stands for it
-        for number, secret in enumerate(secrets_in(code), 1):
+        for number, secret in enumerate(find_secrets(code), 1):
             self._standing.setdefault(
                 code[secret.start : secret.end], f"[masked: {secret.kind} {number}]"
             )
@@ -110,7 +110,7 @@ class Veil:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rejected:
+class RejectedProgram:
     """A program of a model that was not taken, and why, in words for it."""
 
     code: str
@@ -118,23 +118,25 @@ class Rejected:
 
 
 def question(
-    task: str, code: str, told: str, rejected: Sequence[Rejected] = ()
-) -> tuple[Message, ...]:
+    task: str, code: str, told: str, rejected: Sequence[RejectedProgram] = ()
+) -> tuple[ModelMessage, ...]:
     """The messages: the task, the program with what is told of it, and what was proposed before."""
     asked = f"{_fenced(code, 'python')}\n\n{told}\n\n{_ANSWER}"
     messages = [
-        Message("system", f"{TASKS[task]} {_SURROUNDINGS} {_ANSWER}"),
-        Message("user", asked),
+        ModelMessage("system", f"{TASKS[task]} {_SURROUNDINGS} {_ANSWER}"),
+        ModelMessage("user", asked),
     ]
     for one in rejected:
-        messages.append(Message("assistant", _fenced(one.code, "python")))
+        messages.append(ModelMessage("assistant", _fenced(one.code, "python")))
         messages.append(
-            Message("user", f"This is not taken: {one.why}\n\nChange something else. {_ANSWER}")
+            ModelMessage(
+                "user", f"This is not taken: {one.why}\n\nChange something else. {_ANSWER}"
+            )
         )
     return tuple(messages)
 
 
-def failure_told(kind: str, message: str, traceback: str) -> str:
+def failure_text(kind: str, message: str, traceback: str) -> str:
     """How a run failed, for a model."""
     return f"It fails with {kind}:\n\n{_fenced((traceback or message)[-TRACEBACK_CHARACTERS_MAX:], '')}"
 

@@ -73,7 +73,7 @@ class Pair(NamedTuple):
         )
 
 
-def parsed(text: str) -> ast.Module | None:
+def parse_program(text: str) -> ast.Module | None:
     """Its tree; None when it has none."""
     try:
         return ast.parse(text)
@@ -241,7 +241,7 @@ def _told_by(node: ast.AST) -> Iterator[object]:
             yield from reached(default)
 
 
-def given(pair: Pair) -> list[str]:
+def assigned_names(pair: Pair) -> list[str]:
     """Constants that the changed program gives as they stand, and that the program did not have,
     but in its tests.
     """

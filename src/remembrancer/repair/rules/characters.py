@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 
 from .proposal import Failure
-from .source import Edit, Source, Token
+from .source import Edit, ProgramSource, Token
 
 # Characters that nobody sees: byte order mark, zero-width spaces and joiners, marks of direction,
 # soft hyphen.
@@ -55,14 +55,14 @@ _ENTITIES = {
 _ENTITY = re.compile(f"&({'|'.join(_ENTITIES)});")
 
 
-def visible(source: Source) -> str:
+def visible(source: ProgramSource) -> str:
     """Without the characters that nobody sees, and with spaces and line breaks that the language
     knows.
     """
     code = source.code.removeprefix("\ufeff")
     if not (_INVISIBLE.search(code) or _SPACES.search(code) or _BREAKS.search(code)):
         return code
-    tokens = Source(code)
+    tokens = ProgramSource(code)
     return tokens.edited(
         Edit(token.start, token.end, _seen(token.text))
         for token in tokens.tokens
@@ -79,7 +79,7 @@ def _is_outside(token: Token) -> bool:
     return token.kind not in ("string", "comment")
 
 
-def signs(source: Source) -> str:
+def signs(source: ProgramSource) -> str:
     """With the signs of the language for those that only look like them:
 
     full-width ones, long dashes, the signs of mathematics.
@@ -92,7 +92,7 @@ def signs(source: Source) -> str:
     return source.edited(edits)
 
 
-def entities(source: Source) -> str:
+def entities(source: ProgramSource) -> str:
     """With the characters that a web page writes as `&lt;` and the like."""
     if not _ENTITY.search(source.code):
         return source.code
@@ -110,7 +110,7 @@ def entities(source: Source) -> str:
     return source.edited(edits)
 
 
-def entity_names(source: Source, failure: Failure) -> str:
+def entity_names(source: ProgramSource, failure: Failure) -> str:
     """The same where they read as names: `a &lt; b` is `a & lt`, and another statement."""
     return (
         entities(source)
@@ -119,7 +119,7 @@ def entity_names(source: Source, failure: Failure) -> str:
     )
 
 
-def quotes(source: Source) -> str:
+def quotes(source: ProgramSource) -> str:
     """With straight quotes where a curved one begins or ends a string.
 
     Curved ones inside a string stay, and so does an apostrophe.

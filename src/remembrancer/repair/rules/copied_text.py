@@ -9,7 +9,7 @@ import itertools
 import re
 
 from .proposal import Failure
-from .source import Edit, Source, common, indent_of
+from .source import Edit, ProgramSource, common, indent_of
 
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([^\s`{]*)[^`\r\n]*[\r\n]*\Z")
 _PYTHON = frozenset(
@@ -54,7 +54,7 @@ _MAGIC = re.compile(
 _CHAT_LINES_MAX = 40  # of talk before, and of talk after
 
 
-def fences(source: Source) -> str:
+def fences(source: ProgramSource) -> str:
     """What stands between lines of three backticks or tildes. Blocks of another language, and the
     talk around, become comments.
 
@@ -112,7 +112,7 @@ def _blocks(kinds: list[re.Match[str] | None]) -> list[tuple[int, int, str]]:
     return blocks
 
 
-def prompts(source: Source) -> str:
+def prompts(source: ProgramSource) -> str:
     """What was typed at the prompts of an interpreter (`>>>`, `In [1]:`); what the interpreter
     answered becomes a comment.
 
@@ -135,7 +135,7 @@ def prompts(source: Source) -> str:
     return "".join(kept)
 
 
-def numbers(source: Source) -> str:
+def numbers(source: ProgramSource) -> str:
     """Without line numbers, where every line that is not empty has one and each is one more than
     the last; a single line has the 1.
     """
@@ -166,7 +166,7 @@ def numbers(source: Source) -> str:
     return _dedented(rests)
 
 
-def talk(source: Source) -> str:
+def talk(source: ProgramSource) -> str:
     """With sentences before the program and after it as comments.
 
     The first line that may be code ends the search.
@@ -181,7 +181,7 @@ def talk(source: Source) -> str:
     )
 
 
-def buttons(source: Source, failure: Failure) -> str:
+def buttons(source: ProgramSource, failure: Failure) -> str:
     """With the word of a button above the program (`python`, `Copy`), which reads as a name, as a
     comment.
     """
@@ -223,7 +223,7 @@ def _is_talk(line: str) -> bool:
     return said[-1] in ".:!?" and not any(sign in said for sign in ("==", "+=", "->", ";"))
 
 
-def dedent(source: Source) -> str:
+def dedent(source: ProgramSource) -> str:
     """Without the white space that all lines begin with.
 
     Lines within strings and brackets stay where nothing can be taken from them.
@@ -238,7 +238,7 @@ def _dedented(lines: list[str]) -> str:
     return "".join(line.removeprefix(margin) for line in lines)
 
 
-def magics(source: Source) -> str:
+def magics(source: ProgramSource) -> str:
     """With a notebook's words to itself as comments:
 
     what installs, times or sets up, and does nothing that a program could need.

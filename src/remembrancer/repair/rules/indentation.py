@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from .proposal import Failure
-from .source import Edit, Source, Statement, indent_of
+from .source import Edit, ProgramSource, SourceStatement, indent_of
 
 _TAB_WIDTHS = (8, 4)  # what the language once took a tab for, and what editors show
 
 
-def tabs(source: Source, _: Failure) -> str:
+def tabs(source: ProgramSource, _: Failure) -> str:
     """With spaces for tabs, where both usual widths of a tab give the same program, or only one of
     them gives any.
     """
@@ -32,7 +32,7 @@ def tabs(source: Source, _: Failure) -> str:
     )
 
 
-def _shape(widths: list[int], source: Source) -> list[int] | None:
+def _shape(widths: list[int], source: ProgramSource) -> list[int] | None:
     """The depth of each statement; None where the widths are no program's."""
     levels, depths, opened = [0], [], False
     for width, statement in zip(widths, source.statements, strict=True):
@@ -49,7 +49,7 @@ def _shape(widths: list[int], source: Source) -> list[int] | None:
     return depths
 
 
-def _lines_within(source: Source) -> set[int]:
+def _lines_within(source: ProgramSource) -> set[int]:
     """Lines that begin inside a string: their white space is a value."""
     return {
         line
@@ -59,7 +59,7 @@ def _lines_within(source: Source) -> set[int]:
     }
 
 
-def empty_block(source: Source, failure: Failure) -> str:
+def empty_block(source: ProgramSource, failure: Failure) -> str:
     """A block that is only comments gets a `pass`; the only line left to be a block becomes it."""
     header, after = _around(source, failure)
     if (
@@ -97,7 +97,7 @@ def empty_block(source: Source, failure: Failure) -> str:
     return source.code
 
 
-def stray(source: Source, failure: Failure) -> str:
+def stray(source: ProgramSource, failure: Failure) -> str:
     """Lines that are indented although nothing opened a block go where the line before them is; one
     that is a space off, to its block.
     """
@@ -122,7 +122,9 @@ def stray(source: Source, failure: Failure) -> str:
     return source.code
 
 
-def _around(source: Source, failure: Failure) -> tuple[Statement | None, Statement | None]:
+def _around(
+    source: ProgramSource, failure: Failure
+) -> tuple[SourceStatement | None, SourceStatement | None]:
     """The statement before the failing line, and the one at it or after."""
     before = None
     for statement in source.statements:
@@ -136,5 +138,5 @@ def _around(source: Source, failure: Failure) -> tuple[Statement | None, Stateme
     return before, None
 
 
-def _indent_at(source: Source, line: int) -> str:
+def _indent_at(source: ProgramSource, line: int) -> str:
     return indent_of(source.lines[line - 1])

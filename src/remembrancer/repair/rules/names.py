@@ -17,7 +17,7 @@ from pathlib import Path
 
 from .proposal import Failure
 from .python2_semantics import bound, with_imports
-from .source import Edit, Source
+from .source import Edit, ProgramSource
 
 _UNKNOWN = re.compile(
     r"name '(\w+)' is not defined|local variable '(\w+)' referenced|cannot access free variable '(\w+)'"
@@ -73,7 +73,7 @@ def _known() -> dict[str, str]:
     }
 
 
-def imports(source: Source, failure: Failure) -> str:
+def imports(source: ProgramSource, failure: Failure) -> str:
     """With imports of the well-known names that it uses and makes nowhere, where the one that
     failed is one of them.
     """
@@ -85,7 +85,7 @@ def imports(source: Source, failure: Failure) -> str:
     return with_imports(source, sorted({f"{line}\n" for line in lines})) if wanted else source.code
 
 
-def _line(name: str, source: Source) -> str | None:
+def _line(name: str, source: ProgramSource) -> str | None:
     """What imports this name; None when it is not well known, not used as what it is, or not to be
     had here.
     """
@@ -112,7 +112,7 @@ def _is_there(module: str) -> bool:
     return top in sys.stdlib_module_names or importlib.util.find_spec(top) is not None
 
 
-def _used(source: Source) -> set[str]:
+def _used(source: ProgramSource) -> set[str]:
     """Names in it that are no attributes."""
     return {
         token.text
@@ -122,7 +122,7 @@ def _used(source: Source) -> set[str]:
     }
 
 
-def words(source: Source, failure: Failure) -> str:
+def words(source: ProgramSource, failure: Failure) -> str:
     """With `True`, `False` and `None` for what JSON and other languages call them."""
     missing = _missing(failure)
     if missing not in _WORDS or missing in (made := bound(source)):
@@ -130,7 +130,7 @@ def words(source: Source, failure: Failure) -> str:
     return _replaced(source, {word: right for word, right in _WORDS.items() if word not in made})
 
 
-def _replaced(source: Source, changes: dict[str, str]) -> str:
+def _replaced(source: ProgramSource, changes: dict[str, str]) -> str:
     edits = []
     for statement in source.statements:
         for before, token in zip([None, *statement.tokens], statement.tokens, strict=False):
@@ -143,7 +143,7 @@ def _replaced(source: Source, changes: dict[str, str]) -> str:
     return source.edited(edits)
 
 
-def slip(source: Source, failure: Failure) -> str:
+def slip(source: ProgramSource, failure: Failure) -> str:
     """With the one name that was meant for one that is nowhere made, where they differ by one slip
     of the hand in the line that failed.
 
@@ -167,7 +167,7 @@ def slip(source: Source, failure: Failure) -> str:
     return source.edited(edits) if len(edits) == 1 else source.code
 
 
-def _slip_of_name(source: Source, failure: Failure) -> tuple[str, str, bool] | None:
+def _slip_of_name(source: ProgramSource, failure: Failure) -> tuple[str, str, bool] | None:
     missing = _missing(failure)
     if missing is None or missing in bound(source):
         return None

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 
 from .proposal import Failure
 from .python2_semantics import as_meant
-from .source import CLOSERS, OPENERS, Edit, Source, Statement, Token, matching
+from .source import CLOSERS, OPENERS, Edit, ProgramSource, SourceStatement, Token, matching
 
 _OCTAL = re.compile(r"0[0-7]+[lL]?\Z")
 _LONG = re.compile(r"(?:0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|\d+)[lL]\Z")
 _NEWER = frozenset({"nonlocal", "async", "await"})  # words that no program for Python 2 has
 
 
-def python2(source: Source) -> str:
+def python2(source: ProgramSource) -> str:
     """The program for Python 3, where it is one for Python 2; else as it is."""
     if not _is_python2(source):
         return source.code
@@ -25,11 +25,11 @@ def python2(source: Source) -> str:
         source
     ):  # a slip into the older language: nothing else in it means something else
         return source.edited(_edits(source))
-    meant = as_meant(Source(source.edited(_edits(source))))
+    meant = as_meant(ProgramSource(source.edited(_edits(source))))
     return source.code if meant is None else meant
 
 
-def names(source: Source) -> str:
+def names(source: ProgramSource) -> str:
     """The same of a program that Python 3 can read, but that uses names and modules of Python 2
     alone.
     """
@@ -37,7 +37,7 @@ def names(source: Source) -> str:
     return source.code if meant is None else meant
 
 
-def streams(source: Source, failure: Failure) -> str:
+def streams(source: ProgramSource, failure: Failure) -> str:
     """The same of a program that fails at `print >>stream, ...`, which Python 3 reads as a shift."""
     if (
         failure.type != "TypeError"
@@ -45,11 +45,11 @@ def streams(source: Source, failure: Failure) -> str:
         or _has_python3(source)
     ):
         return source.code
-    meant = as_meant(Source(source.edited(_edits(source))))
+    meant = as_meant(ProgramSource(source.edited(_edits(source))))
     return source.code if meant is None else meant
 
 
-def _is_python2(source: Source) -> bool:
+def _is_python2(source: ProgramSource) -> bool:
     """Whether something in it can be nothing but Python 2.
 
     `print (a, b)` may be either, and 010 a ten with a zero too many.
@@ -100,7 +100,7 @@ _AFTER_A_NAME = frozenset(
 )
 
 
-def _has_python3(source: Source) -> bool:
+def _has_python3(source: ProgramSource) -> bool:
     if source.names & _NEWER:
         return True
     for token in source.tokens:
@@ -131,7 +131,7 @@ def _prints_with_keywords(tokens: list[Token]) -> bool:
     return False
 
 
-def _edits(source: Source) -> Iterator[Edit]:
+def _edits(source: ProgramSource) -> Iterator[Edit]:
     for statement in source.statements:
         for simple in _simple(statement):
             yield from _statement(simple, printing="print_function" not in source.names)
@@ -140,7 +140,7 @@ def _edits(source: Source) -> Iterator[Edit]:
         yield from _words(statement.tokens)
 
 
-def _simple(statement: Statement) -> Iterator[list[Token]]:
+def _simple(statement: SourceStatement) -> Iterator[list[Token]]:
     """The simple statements in a logical line:
 
     what stands between semicolons, after the colon of a header.

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from .source import CLOSERS, OPENERS, Edit, Source, Token, Tokens, matching
+from .source import CLOSERS, OPENERS, Edit, ProgramSource, Token, Tokens, matching
 
 # Names whose meaning changed, or went away, without an error.
 _REFUSED = frozenset(
@@ -72,24 +72,25 @@ def moved() -> dict[str, dict[str, str]]:
     return tomllib.loads((Path(__file__).parent / "python2.toml").read_text("utf-8"))
 
 
-def as_meant(source: Source) -> str | None:
+def as_meant(source: ProgramSource) -> str | None:
     """The program for Python 3; None when its meaning cannot be told."""
     if source.names & _REFUSED:
         return None
     code = source.code
     for step in (_imports, _renamed, _methods, _membership, _lists):
-        code = step(Source(code))
+        code = step(ProgramSource(code))
     return _divided(
-        Source(code), true_division="division" in source.names and "__future__" in source.names
+        ProgramSource(code),
+        true_division="division" in source.names and "__future__" in source.names,
     )
 
 
-def _flat(source: Source) -> Iterator[Tokens]:
+def _flat(source: ProgramSource) -> Iterator[Tokens]:
     for statement in source.statements:
         yield statement.tokens
 
 
-def _imports(source: Source) -> str:
+def _imports(source: ProgramSource) -> str:
     modules, members = moved()["modules"], moved()["members"]
     edits = []
     for tokens in _flat(source):
@@ -113,7 +114,7 @@ def _imports(source: Source) -> str:
     return source.edited(edits)
 
 
-def _renamed(source: Source) -> str:
+def _renamed(source: ProgramSource) -> str:
     """Names of Python 2 alone, unless the program makes them itself."""
     builtins, members = moved()["builtins"], moved()["members"]
     made = bound(source)
@@ -136,10 +137,10 @@ def _renamed(source: Source) -> str:
             elif token.text == "reduce" and before != "." and "reduce" not in made:
                 needed.add("from functools import reduce\n")
     code = source.edited(edits)
-    return with_imports(Source(code), sorted(needed)) if needed else code
+    return with_imports(ProgramSource(code), sorted(needed)) if needed else code
 
 
-def _methods(source: Source) -> str:
+def _methods(source: ProgramSource) -> str:
     edits = []
     for tokens in _flat(source):
         for at, token in enumerate(tokens):
@@ -167,7 +168,7 @@ def _methods(source: Source) -> str:
     return source.edited(edits)
 
 
-def _membership(source: Source) -> str:
+def _membership(source: ProgramSource) -> str:
     """`d.has_key(k)` as `(k in d)`, the inner ones first where they nest."""
     for _ in range(_NESTED_MAX):
         edits, until = [], -1
@@ -196,11 +197,11 @@ def _membership(source: Source) -> str:
             until = -1
         if not edits:
             break
-        source = Source(source.edited(edits))
+        source = ProgramSource(source.edited(edits))
     return source.code
 
 
-def _lists(source: Source) -> str:
+def _lists(source: ProgramSource) -> str:
     """`map(...)`, `d.keys()` and so on as lists, as they were, unless what takes them takes
     anything to go through.
     """
@@ -236,7 +237,7 @@ def _is_consumed(tokens: list[Token], start: int, end: int) -> bool:
     )
 
 
-def _divided(source: Source, *, true_division: bool) -> str | None:
+def _divided(source: ProgramSource, *, true_division: bool) -> str | None:
     """With `//` where both sides are whole numbers; None where that cannot be told of some
     division, or of some rounding.
     """
@@ -262,7 +263,7 @@ def _divided(source: Source, *, true_division: bool) -> str | None:
     return source.edited(edits)
 
 
-def _kinds(source: Source) -> dict[str, str | None]:
+def _kinds(source: ProgramSource) -> dict[str, str | None]:
     """Names that are whole or floating numbers wherever they are given a value that can be seen;
     None for others.
     """
@@ -418,7 +419,7 @@ def receiver(tokens: list[Token], at: int) -> int | None:
     return None
 
 
-def bound(source: Source) -> set[str]:
+def bound(source: ProgramSource) -> set[str]:
     """Names that the program gives a value to in any way that can be seen."""
     made: set[str] = set()
     for tokens in _flat(source):
@@ -474,7 +475,7 @@ def _targets_of_many(tokens: Tokens) -> Iterator[str]:
             yield token.text
 
 
-def with_imports(source: Source, lines: list[str]) -> str:
+def with_imports(source: ProgramSource, lines: list[str]) -> str:
     """With these lines after the docstring, the first comments and what must come from
     `__future__`.
     """

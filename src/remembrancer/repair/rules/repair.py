@@ -10,7 +10,7 @@ from ...protocol import limits
 from . import characters, indentation, names, python2, syntax
 from . import copied_text as pasted
 from .proposal import Failure, Proposal, Trial
-from .source import Source, common, split_lines
+from .source import ProgramSource, common, split_lines
 
 # What a program may end with that a rule can mend. All else is its own affair.
 _MENDABLE = frozenset(
@@ -34,10 +34,10 @@ _PLACE = re.compile(
 )  # what the interpreter adds to the message of a SyntaxError
 _CONTEXT = 3
 
-Family = tuple[str, Callable[[Source, Failure], str]]
+Family = tuple[str, Callable[[ProgramSource, Failure], str]]
 
 
-def _of_text(family: Callable[[Source], str]) -> Callable[[Source, Failure], str]:
+def _of_text(family: Callable[[ProgramSource], str]) -> Callable[[ProgramSource, Failure], str]:
     return lambda source, _: family(source)
 
 
@@ -81,7 +81,7 @@ def proposals(code: str, failure: Failure) -> Iterator[Proposal]:
     """
     if failure.type not in _MENDABLE:
         return
-    source = Source(code)
+    source = ProgramSource(code)
     if failure.is_of_syntax:
         families = (
             (*PASTED, *INDENTED, *WRITTEN)
@@ -96,12 +96,14 @@ def proposals(code: str, failure: Failure) -> Iterator[Proposal]:
     seen = {code}
     for name, family in families:
         proposed = family(source, failure)
-        if proposed not in seen and Source(proposed).statements:  # comments alone always end well
+        if (
+            proposed not in seen and ProgramSource(proposed).statements
+        ):  # comments alone always end well
             seen.add(proposed)
             yield Proposal(name, proposed)
 
 
-def mend(
+def repair(
     code: str, failure: Failure, attempt: Callable[[Proposal], Trial | None]
 ) -> Proposal | None:
     """The program changed so that it ends well, and the names of all changes; None when no proposal
@@ -134,7 +136,7 @@ def mend(
     return None
 
 
-def _is_wanted(source: Source, failure: Failure) -> bool:
+def _is_wanted(source: ProgramSource, failure: Failure) -> bool:
     """Whether the program raises it in so many words."""
     statement = source.statement_at(failure.line or 0)
     return statement is None or any(token.text in ("raise", "assert") for token in statement.tokens)

@@ -130,7 +130,7 @@ class Tokens(list[Token]):
         return pairs, commas
 
 
-class Statement(NamedTuple):
+class SourceStatement(NamedTuple):
     """A logical line:
 
     its tokens without spaces and comments, never empty; `indent` is the white space before it.
@@ -158,7 +158,7 @@ class Edit(NamedTuple):
     text: str
 
 
-class Source:
+class ProgramSource:
     """A program's text, and what can be told of it without parsing."""
 
     def __init__(self, code: str) -> None:
@@ -175,7 +175,7 @@ class Source:
         return split_lines(self.code)
 
     @cached_property
-    def statements(self) -> list[Statement]:
+    def statements(self) -> list[SourceStatement]:
         """Logical lines.
 
         A bracket that is never closed ends where a line begins with a word that no bracket can
@@ -188,7 +188,7 @@ class Source:
         """All names in it, attributes and keywords included."""
         return {token.text for token in self.tokens if token.kind == "name"}
 
-    def statement_at(self, line: int) -> Statement | None:
+    def statement_at(self, line: int) -> SourceStatement | None:
         """The statement that holds this line."""
         found = None
         for statement in self.statements:
@@ -259,14 +259,14 @@ def _escaped(body: str) -> bool:
     return (len(body) - 1 - len(body[:-1].rstrip("\\"))) % 2 == 1
 
 
-def _statements(tokens: list[Token]) -> Iterator[Statement]:
+def _statements(tokens: list[Token]) -> Iterator[SourceStatement]:
     found = Tokens()
     indent = margin = ""  # of the statement, of the physical line
     depth, fresh = 0, True  # fresh: nothing of this physical line was seen
     for token in tokens:
         if token.kind == "newline":
             if found and depth == 0:
-                yield Statement(found, indent)
+                yield SourceStatement(found, indent)
                 found = Tokens()
             margin, fresh = "", True
             continue
@@ -276,7 +276,7 @@ def _statements(tokens: list[Token]) -> Iterator[Statement]:
             margin = token.text if fresh and token.text[0] != "\\" else margin
             continue
         if fresh and found and token.kind == "name" and token.text in _NEVER_INSIDE:
-            yield Statement(found, indent)
+            yield SourceStatement(found, indent)
             found, depth = Tokens(), 0
         indent = indent if found else margin
         fresh = False
@@ -286,4 +286,4 @@ def _statements(tokens: list[Token]) -> Iterator[Statement]:
         elif token.text in CLOSERS:
             depth = max(0, depth - 1)
     if found:
-        yield Statement(found, indent)
+        yield SourceStatement(found, indent)

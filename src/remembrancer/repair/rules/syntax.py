@@ -5,14 +5,24 @@ from __future__ import annotations
 import re
 
 from .proposal import Failure
-from .source import CLOSERS, HEADERS, OPENERS, Edit, Source, Statement, Token, indent_of, matching
+from .source import (
+    CLOSERS,
+    HEADERS,
+    OPENERS,
+    Edit,
+    ProgramSource,
+    SourceStatement,
+    Token,
+    indent_of,
+    matching,
+)
 
 _ALONE = frozenset(
     {"else", "try", "finally"}
 )  # headers that have nothing between the word and the colon
 
 
-def colons(source: Source, failure: Failure) -> str:
+def colons(source: ProgramSource, failure: Failure) -> str:
     """With the colon of each `if`, `for`, `def` and so on that has none and a block below it."""
     edits = [
         Edit(statement.tokens[-1].end, statement.tokens[-1].end, ":")
@@ -26,7 +36,7 @@ def colons(source: Source, failure: Failure) -> str:
     )
 
 
-def _lacks_colon(statement: Statement) -> bool:
+def _lacks_colon(statement: SourceStatement) -> bool:
     first, *rest = statement.tokens
     if first.text not in HEADERS or first.kind != "name" or bool(rest) == (first.text in _ALONE):
         return False
@@ -47,7 +57,7 @@ def _lacks_colon(statement: Statement) -> bool:
     return depth == 0 and statement.tokens[-1].text not in (":", ",", "\\", ";")
 
 
-def equals(source: Source, failure: Failure) -> str:
+def equals(source: ProgramSource, failure: Failure) -> str:
     """With `==` for the only `=` of a condition."""
     statement = source.statement_at(failure.line or 0)
     if statement is None or statement.tokens[0].text not in ("if", "elif", "while"):
@@ -77,7 +87,7 @@ def equals(source: Source, failure: Failure) -> str:
 _WORDS = frozenset({"if", "elif", "while", "and", "or", "not", "in", "is", "return", "else"})
 
 
-def brackets(source: Source, _: Failure) -> str:
+def brackets(source: ProgramSource, _: Failure) -> str:
     """With the brackets that a statement leaves open closed at its end, and one closed by the wrong
     bracket closed before that.
     """
@@ -85,7 +95,7 @@ def brackets(source: Source, _: Failure) -> str:
     return source.edited(edits) if len(edits) <= len(OPENERS) else source.code
 
 
-def _closed(source: Source, statement: Statement) -> list[Edit]:
+def _closed(source: ProgramSource, statement: SourceStatement) -> list[Edit]:
     open_: list[Token] = []
     edits = []
     last = first = statement.tokens[
@@ -152,7 +162,7 @@ def _may_begin(token: Token) -> bool:
     return token.kind == "name" and token.text not in ("and", "or", "in", "is", "else")
 
 
-def _is_deeper(source: Source, token: Token, first: Token) -> bool:
+def _is_deeper(source: ProgramSource, token: Token, first: Token) -> bool:
     """Whether the line of a token is further in than the one that its statement begins with."""
     return len(indent_of(source.lines[token.line - 1])) > len(
         indent_of(source.lines[first.line - 1])
@@ -162,7 +172,7 @@ def _is_deeper(source: Source, token: Token, first: Token) -> bool:
 _STRING_MESSAGES = ("f-string", "unterminated", "invalid syntax", "EOL while")
 
 
-def fstring_quotes(source: Source, failure: Failure) -> str:
+def fstring_quotes(source: ProgramSource, failure: Failure) -> str:
     """With the other quotes inside the braces of an f-string that uses its own quotes there, as
     only newer versions of the language may.
     """
@@ -211,7 +221,7 @@ _METHOD = re.compile(
 )
 
 
-def missing_self(source: Source, failure: Failure) -> str:
+def missing_self(source: ProgramSource, failure: Failure) -> str:
     """With `self` as the first parameter of the one method that uses it and was given one argument
     more than it takes.
     """
@@ -244,6 +254,6 @@ def missing_self(source: Source, failure: Failure) -> str:
     return source.edited([Edit(at, at, "self" if closing == opening + 1 else "self, ")])
 
 
-def _defines(statement: Statement, name: str) -> bool:
+def _defines(statement: SourceStatement, name: str) -> bool:
     words = [token.text for token in statement.tokens[:3]]
     return words[:2] == ["def", name] or words == ["async", "def", name]

@@ -9,7 +9,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 
-from .space_index import SpaceIndex, View
+from .space_index import IndexView, SpaceIndex
 
 _ERASED_ONE_BY_ONE_MAX = (
     256  # each costs a copy of the marks; beyond this, reading all of the space again is cheaper
@@ -18,7 +18,7 @@ _ERASED_ONE_BY_ONE_MAX = (
 _WANTED_MAX = 100  # more are asked for again
 
 
-class Shelf:
+class IndexCache:
     """Indexes by what they are of, such as the id of a space. Safe to use from many threads."""
 
     def __init__(self, *, memory_bytes: int, dimensions: int) -> None:
@@ -52,7 +52,7 @@ class Shelf:
 
     def view(
         self, space: Hashable, *, revision: int, end: int, fill: Callable[[SpaceIndex], None]
-    ) -> View:
+    ) -> IndexView:
         """The index of a space brought up to date: `fill` takes in what is missing before number
         `end`.
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from ..text.analysis import COUNT_MAX, Part
+from ..text.analysis import COUNT_MAX, Passage
 
 # of the bytes and of the analysis behind them: words of another one are built anew, in the
 # background
@@ -38,13 +38,13 @@ Coded: TypeAlias = tuple[
 ]  # number within the space, session, occurred_ms, words, vectors
 
 
-class WordsDamaged(ValueError):
+class EntryDamaged(ValueError):
     """The bytes of a row are not what this version writes; the row's words must be built anew from
     its text.
     """
 
 
-def pack(parts: Sequence[Part]) -> bytes:
+def pack(parts: Sequence[Passage]) -> bytes:
     """The parts of one event as bytes."""
     heads = np.zeros(len(parts), HEAD)
     for head, part in zip(heads, parts, strict=True):
@@ -59,7 +59,7 @@ def pack(parts: Sequence[Part]) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class EntryBatch:
     """Events as arrays, in the order of their numbers; P parts, T postings."""
 
     event: Array  # (P,) i8: number of the event within its space
@@ -75,7 +75,7 @@ class Batch:
         return len(self.event)
 
 
-def unpack(rows: Sequence[Coded], dimensions: int) -> Batch:
+def unpack(rows: Sequence[Coded], dimensions: int) -> EntryBatch:
     """Rows (event number, session, occurred_ms, words, vectors or None) as arrays.
 
     Raises WordsDamaged.
@@ -90,13 +90,13 @@ def unpack(rows: Sequence[Coded], dimensions: int) -> Batch:
     count = np.frombuffer(b"".join([one[last:] for one, _, last in bounds]), "u1")
     ends = np.r_[0, np.cumsum(head["terms"], dtype="i8")]
     if (ends[np.cumsum(parts)] != np.cumsum(postings)).any():
-        raise WordsDamaged("the heads of an event's parts do not add up to its terms")
+        raise EntryDamaged("the heads of an event's parts do not add up to its terms")
     sizes = (parts * dimensions).tolist()
     vectors = [
         one if one is not None and len(one) == size else bytes(size)
         for one, size in zip(coded, sizes, strict=True)
     ]
-    return Batch(
+    return EntryBatch(
         event=np.repeat(np.array(events, "i8"), parts),
         session=np.repeat(np.array(sessions, "i8"), parts),
         occurred_ms=np.repeat(np.array(times, "i8"), parts),
@@ -112,20 +112,20 @@ def _sizes(words: Sequence[bytes]) -> tuple[Array, Array]:
     """How many parts and terms the bytes of each event hold. Raises WordsDamaged."""
     lengths = np.array([len(one) for one in words], "i8")
     if (lengths < _START.itemsize).any():
-        raise WordsDamaged(f"{lengths.min()} bytes, where {_START.itemsize} say what follows")
+        raise EntryDamaged(f"{lengths.min()} bytes, where {_START.itemsize} say what follows")
     starts = np.frombuffer(b"".join([one[: _START.itemsize] for one in words]), _START)
     parts, postings = starts["parts"].astype("i8"), starts["terms"].astype("i8")
     unknown = ~np.isin(starts["version"], READABLE)
     if unknown.any():
-        raise WordsDamaged(f"words of version {starts['version'][unknown][0]}, not {VERSION}")
+        raise EntryDamaged(f"words of version {starts['version'][unknown][0]}, not {VERSION}")
     wrong = (parts == 0) | (lengths != _START.itemsize + HEAD.itemsize * parts + 5 * postings)
     if wrong.any():
         at = int(np.argmax(wrong))
-        raise WordsDamaged(f"{lengths[at]} bytes for {parts[at]} parts and {postings[at]} terms")
+        raise EntryDamaged(f"{lengths[at]} bytes for {parts[at]} parts and {postings[at]} terms")
     return parts, postings
 
 
-def quantised(vectors: npt.NDArray[np.float32]) -> Array:
+def quantize(vectors: npt.NDArray[np.float32]) -> Array:
     """Unit vectors as int8, each stretched to the full range:
 
     direction is kept within about 0.002 of cosine.

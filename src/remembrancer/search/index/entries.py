@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..embedder import Embedder
-from ..text.analysis import SUSPECT, Part, take_apart
-from .encoding import VERSION, Batch, Coded, WordsDamaged, pack, quantised, unpack
+from ..text.analysis import SUSPECT, Passage, analyze
+from .encoding import VERSION, Coded, EntryBatch, EntryDamaged, pack, quantize, unpack
 
 INSTRUCTION_LIKE = (
     "instruction_like"  # a flag: it seems to give orders to its reader (screening.py)
@@ -18,7 +18,7 @@ INSTRUCTION_LIKE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class EventText:
     """What is to be found again:
 
     two sides, such as a question and its answer, and the time they belong to (ms since 1970, UTC).
@@ -31,7 +31,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Derived:
+class IndexEntry:
     """What search needs of it.
 
     Made before the transaction: the model is slow and the write lock is not ours to hold.
@@ -43,23 +43,24 @@ class Derived:
     flags: tuple[str, ...] = ()  # what was noticed in it
 
 
-def derive(embedder: Embedder, turns: Sequence[Said]) -> list[Derived]:
+def index_entries(embedder: Embedder, turns: Sequence[EventText]) -> list[IndexEntry]:
     """Words and vectors of turns, embedded together. Raises what the embedder raises."""
     apart = [
-        take_apart(query=t.query, response=t.response, topic=t.topic, occurred_ms=t.occurred_ms)
+        analyze(query=t.query, response=t.response, topic=t.topic, occurred_ms=t.occurred_ms)
         for t in turns
     ]
-    by = derived_by(embedder)
+    by = analysis_id(embedder)
     if not embedder.dimensions:
         return [
-            Derived(words=pack(parts), vectors=None, by=by, flags=_flags(parts)) for parts in apart
+            IndexEntry(words=pack(parts), vectors=None, by=by, flags=_flags(parts))
+            for parts in apart
         ]
-    vectors = quantised(embedder.encode([part.text for parts in apart for part in parts]))
+    vectors = quantize(embedder.encode([part.text for parts in apart for part in parts]))
     found, start = [], 0
     for parts in apart:
         end = start + len(parts)
         found.append(
-            Derived(
+            IndexEntry(
                 words=pack(parts), vectors=vectors[start:end].tobytes(), by=by, flags=_flags(parts)
             )
         )
@@ -67,27 +68,29 @@ def derive(embedder: Embedder, turns: Sequence[Said]) -> list[Derived]:
     return found
 
 
-def _flags(parts: Sequence[Part]) -> tuple[str, ...]:
+def _flags(parts: Sequence[Passage]) -> tuple[str, ...]:
     return (INSTRUCTION_LIKE,) if any(part.flags & SUSPECT for part in parts) else ()
 
 
-def unpack_mended(rows: Sequence[Coded], dimensions: int, said: Callable[[int], Said]) -> Batch:
+def unpack_repaired(
+    rows: Sequence[Coded], dimensions: int, said: Callable[[int], EventText]
+) -> EntryBatch:
     """Rows as arrays, as `unpack`; words that are damaged, or of another version, are made anew
     from what was `said` (by number).
     """
     try:
         return unpack(rows, dimensions)
-    except WordsDamaged:
+    except EntryDamaged:
         return unpack([_mended(row, dimensions, said) for row in rows], dimensions)
 
 
-def _mended(row: Coded, dimensions: int, said: Callable[[int], Said]) -> Coded:
+def _mended(row: Coded, dimensions: int, said: Callable[[int], EventText]) -> Coded:
     try:
         unpack([row], dimensions)
-    except WordsDamaged:
+    except EntryDamaged:
         told = said(row[0])  # the text is the truth
         words = pack(
-            take_apart(
+            analyze(
                 query=told.query,
                 response=told.response,
                 topic=told.topic,
@@ -98,6 +101,6 @@ def _mended(row: Coded, dimensions: int, said: Callable[[int], Said]) -> Coded:
     return row
 
 
-def derived_by(embedder: Embedder) -> str:
+def analysis_id(embedder: Embedder) -> str:
     """What words and vectors are made by: when it changes, they are made anew."""
     return f"{embedder.name} words/{VERSION}"

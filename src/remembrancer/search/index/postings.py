@@ -16,7 +16,7 @@ Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class PostingRun:
     """Sealed postings: `parts[starts[i]:starts[i + 1]]` hold `terms[i]`; `terms` is sorted."""
 
     terms: Array  # u4
@@ -38,14 +38,14 @@ class Run:
         return self.terms.nbytes + self.starts.nbytes + self.parts.nbytes + self.counts.nbytes
 
 
-def sealed(terms: Array, parts: Array, counts: Array) -> Run:
+def seal_run(terms: Array, parts: Array, counts: Array) -> PostingRun:
     """Sort postings (in the order of their parts) into a run."""
     order = np.argsort(terms, kind="stable")
     terms = terms[order]
     firsts = (
         np.flatnonzero(np.r_[True, terms[1:] != terms[:-1]]) if len(terms) else np.zeros(0, "i8")
     )
-    return Run(
+    return PostingRun(
         terms[firsts],
         np.r_[firsts, len(terms)].astype("i8"),
         parts[order].astype("u4"),
@@ -53,10 +53,10 @@ def sealed(terms: Array, parts: Array, counts: Array) -> Run:
     )
 
 
-def merged(runs: Sequence[Run]) -> Run:
+def merge_runs(runs: Sequence[PostingRun]) -> PostingRun:
     """One run of several whose parts follow each other."""
     terms = np.concatenate([np.repeat(run.terms, np.diff(run.starts)) for run in runs])
-    return sealed(
+    return seal_run(
         terms,
         np.concatenate([run.parts for run in runs]),
         np.concatenate([run.counts for run in runs]),
@@ -64,7 +64,7 @@ def merged(runs: Sequence[Run]) -> Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Tail:
+class PostingTail:
     """Postings not yet sealed: looked through from end to end, so it is kept short."""
 
     terms: Array
@@ -77,4 +77,4 @@ class Tail:
         return self.parts[at], self.counts[at]
 
 
-EMPTY = Tail(np.zeros(0, "u4"), np.zeros(0, "u4"), np.zeros(0, "u1"))
+EMPTY = PostingTail(np.zeros(0, "u4"), np.zeros(0, "u4"), np.zeros(0, "u1"))

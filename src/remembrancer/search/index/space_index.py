@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .encoding import Batch
-from .postings import EMPTY, Run, Tail, merged, sealed
+from .encoding import EntryBatch
+from .postings import EMPTY, PostingRun, PostingTail, merge_runs, seal_run
 
 Array = npt.NDArray[Any]
 
@@ -49,15 +49,15 @@ _COLUMNS: dict[str, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class IndexView:
     """One state of the index: `size` parts, of which some may be erased."""
 
     size: int
     events: int  # that are there, the erased left out
     columns: dict[str, Array]
     vectors: tuple[Array, ...]  # (parts, dimensions) i1, one after the other
-    runs: tuple[Run, ...]
-    tail: Tail
+    runs: tuple[PostingRun, ...]
+    tail: PostingTail
     alive: Array  # (size,) bool
     alive_parts: int
     words: int  # sum of the lengths of the parts alive
@@ -117,7 +117,7 @@ class SpaceIndex:
         self._vectors: list[Array] = []
         self._vector_tail = np.zeros((0, dimensions), "i1")
         self._vector_tail_used = 0
-        self._runs: list[Run] = []
+        self._runs: list[PostingRun] = []
         self._tail = {
             "terms": np.zeros(0, "u4"),
             "parts": np.zeros(0, "u4"),
@@ -131,9 +131,9 @@ class SpaceIndex:
         # through all of them.
         self._events = self._parts = self._words = 0
         self._logs = self._squares = 0.0
-        self._view: View | None = None
+        self._view: IndexView | None = None
 
-    def add(self, batch: Batch, next_event: int) -> None:
+    def add(self, batch: EntryBatch, next_event: int) -> None:
         """Take in the events of a batch, which come after all that are there."""
         start, grown = self._size, len(batch)
         if grown:
@@ -180,15 +180,15 @@ class SpaceIndex:
         ]
         return sum(array.nbytes for array in arrays) + sum(run.nbytes for run in self._runs)
 
-    def view(self) -> View:
+    def view(self) -> IndexView:
         """The index as it is now. Cheap when nothing changed since the last one."""
         if self._view is None:
             self._view = self._make_view()
         return self._view
 
-    def _make_view(self) -> View:
+    def _make_view(self) -> IndexView:
         tail = (
-            Tail(*(array[: self._tail_used] for array in self._tail.values()))
+            PostingTail(*(array[: self._tail_used] for array in self._tail.values()))
             if self._tail_used
             else EMPTY
         )
@@ -198,7 +198,7 @@ class SpaceIndex:
         mean = self._logs / self._parts if self._parts else 0.0
         variance = self._squares / self._parts - mean * mean if self._parts else 0.0
         order = np.argsort(-self._languages, kind="stable")
-        return View(
+        return IndexView(
             size=self._size,
             events=self._events,
             columns=dict(self._columns),
@@ -213,7 +213,7 @@ class SpaceIndex:
             speakers=frozenset(self._speakers),
         )
 
-    def _add_columns(self, batch: Batch, start: int) -> None:
+    def _add_columns(self, batch: EntryBatch, start: int) -> None:
         end = start + len(batch)
         if end > len(self._alive):
             capacity = max(64, end + end // 2)
@@ -256,12 +256,12 @@ class SpaceIndex:
         self._vector_tail[used:end] = vectors
         self._vector_tail_used = end
 
-    def _add_postings(self, batch: Batch, start: int) -> None:
+    def _add_postings(self, batch: EntryBatch, start: int) -> None:
         used, end = self._tail_used, self._tail_used + len(batch.term)
         new = {"terms": batch.term, "parts": batch.part + start, "counts": batch.count}
         if end > TAIL_POSTINGS_MAX:
             joined = {name: np.concatenate([self._tail[name][:used], new[name]]) for name in new}
-            self._seal(sealed(joined["terms"], joined["parts"], joined["counts"]))
+            self._seal(seal_run(joined["terms"], joined["parts"], joined["counts"]))
             self._tail = {name: array[:0] for name, array in self._tail.items()}
             self._tail_used = 0
             return
@@ -273,13 +273,13 @@ class SpaceIndex:
             self._tail[name][used:end] = values
         self._tail_used = end
 
-    def _seal(self, run: Run) -> None:
+    def _seal(self, run: PostingRun) -> None:
         self._runs.append(run)
         while len(self._runs) >= RUNS_PER_TIER:
             last = self._runs[-RUNS_PER_TIER:]
             if len(last[0].parts) > 2 * RUNS_PER_TIER * len(last[-1].parts):
                 break
-            self._runs[-RUNS_PER_TIER:] = [merged(last)]
+            self._runs[-RUNS_PER_TIER:] = [merge_runs(last)]
 
 
 def _grown(array: Array, capacity: int) -> Array:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from zlib import crc32
 
-from .languages import BY_CODE, FALLBACK, LANGUAGES, Language, detect, normal, stem
+from .languages import BY_CODE, FALLBACK, LANGUAGES, Language, detect, normalize, stem
 from .passages import passages
 from .screening import instruction_like
 
@@ -51,7 +51,7 @@ _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
 
 
 @dataclass(slots=True)
-class Part:
+class Passage:
     """A passage of one side of an event, as the index sees it."""
 
     side: int  # QUERY or RESPONSE
@@ -64,7 +64,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class QueryWord:
     """A word of a question: the terms it may stand as in the index, each with its weight."""
 
     text: str  # as it was typed
@@ -74,7 +74,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class DateHint:
     """A time a question names: a year, a month, a day of the month; each may be open."""
 
     year: int | None = None
@@ -83,13 +83,13 @@ class Moment:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ParsedQuery:
     """A search query taken apart."""
 
     text: str
-    words: tuple[Word, ...]
+    words: tuple[QueryWord, ...]
     asks_when: bool
-    moment: Moment | None
+    moment: DateHint | None
 
 
 def term(word: str) -> int:
@@ -97,7 +97,7 @@ def term(word: str) -> int:
     return crc32(word.encode())
 
 
-def take_apart(*, query: str, response: str, topic: str | None, occurred_ms: int) -> list[Part]:
+def analyze(*, query: str, response: str, topic: str | None, occurred_ms: int) -> list[Passage]:
     """The parts of an event, in the order they were said; at least one.
 
     The indexed words carry the date and the topic; the text to embed carries the speaker only: a
@@ -110,7 +110,7 @@ def take_apart(*, query: str, response: str, topic: str | None, occurred_ms: int
         if text.strip()
         for part in _parts(side, text, when)
     ]
-    parts = parts or [Part(QUERY, BY_CODE[FALLBACK].number, 0, 0, 0, {}, "")]
+    parts = parts or [Passage(QUERY, BY_CODE[FALLBACK].number, 0, 0, 0, {}, "")]
     if topic:
         language = LANGUAGES[parts[0].language]
         found = Counter(parts[0].terms)
@@ -119,7 +119,7 @@ def take_apart(*, query: str, response: str, topic: str | None, occurred_ms: int
     return parts
 
 
-def _parts(side: int, text: str, when: datetime) -> Iterator[Part]:
+def _parts(side: int, text: str, when: datetime) -> Iterator[Passage]:
     named = _SPEAKER.match(text)
     speaker = words(named[1]) if named else []
     whole = words(text)
@@ -142,7 +142,7 @@ def _parts(side: int, text: str, when: datetime) -> Iterator[Part]:
             | (SUSPECT if instruction_like(passage) else 0)
         )
         embedded = f"{named[1]}: {passage}" if place and named else passage
-        yield Part(
+        yield Passage(
             side,
             language.number,
             flags,
@@ -169,7 +169,7 @@ def words(text: str) -> list[str]:
 
     Marks inside a word (Hindi vowel signs) do not end it.
     """
-    return _WORD.findall(normal(text))
+    return _WORD.findall(normalize(text))
 
 
 def _count(found: Counter[int], spoken: Iterable[str], language: Language) -> int:
@@ -226,30 +226,30 @@ def _pieces(word: str, number: int) -> set[str]:
     return {stem(piece, number) for cut in cuts for piece in (word[:cut], word[cut:])}
 
 
-def ask(text: str, languages: Sequence[int] = ()) -> Question:
+def parse_query(text: str, languages: Sequence[int] = ()) -> ParsedQuery:
     """Take a question apart; `languages` are the numbers of those the space holds, so that its
     stems are tried too.
     """
     spoken = words(text)
     own = detect(spoken, text)
     tried = [own, *(LANGUAGES[n] for n in languages if n != own.number)]
-    found: list[Word] = []
+    found: list[QueryWord] = []
     for match in _WORD.finditer(text):
-        word = normal(match[0])
+        word = normalize(match[0])
         if not _WORD.fullmatch(word):  # case folding may split what was one word
             found += [_word(piece, match[0], tried, own) for piece in words(match[0])]
         else:
             found.append(_word(word, match[0], tried, own))
-    compact = normal(text)
+    compact = normalize(text)
     asks_when = any(
         w in spoken or (not w.isascii() and w in compact)
         for language in tried
         for w in language.when
     )
-    return Question(text, tuple(found), asks_when, _moment(spoken, text, tried))
+    return ParsedQuery(text, tuple(found), asks_when, _moment(spoken, text, tried))
 
 
-def _word(word: str, typed: str, tried: Sequence[Language], own: Language) -> Word:
+def _word(word: str, typed: str, tried: Sequence[Language], own: Language) -> QueryWord:
     terms: dict[int, float] = {}
     in_pairs = not word.isascii() and bool(_UNSPACED.search(word))
     if in_pairs:
@@ -270,15 +270,15 @@ def _word(word: str, typed: str, tried: Sequence[Language], own: Language) -> Wo
     month = next((language.months[word] for language in tried if word in language.months), None)
     if month and not (word == "may" and typed != "May"):  # the English verb
         terms[term(_month_word(month))] = 1.0
-    return Word(typed, terms, word in own.stop, in_pairs)
+    return QueryWord(typed, terms, word in own.stop, in_pairs)
 
 
-def _moment(spoken: Sequence[str], text: str, tried: Sequence[Language]) -> Moment | None:
+def _moment(spoken: Sequence[str], text: str, tried: Sequence[Language]) -> DateHint | None:
     """The time a question names, if it names a month or a full date."""
     if iso := _ISO_DATE.search(text):
         month = int(iso[2])
         return (
-            Moment(int(iso[1]), month, int(iso[3]) if iso[3] else None)
+            DateHint(int(iso[1]), month, int(iso[3]) if iso[3] else None)
             if 1 <= month <= 12
             else None
         )
@@ -295,14 +295,14 @@ def _moment(spoken: Sequence[str], text: str, tried: Sequence[Language]) -> Mome
         known = LANGUAGES if days else tried
         month = next((language.months[word] for language in known if word in language.months), 0)
         if month and not (word == "may" and "May" not in text):
-            return Moment(year, month, next(iter(days), None))
+            return DateHint(year, month, next(iter(days), None))
     if unspaced := re.search(
-        r"(?:(\d{4})\s*[年년]\s*)?(\d{1,2})\s*[月월]\s*(?:(\d{1,2})\s*[日일])?", normal(text)
+        r"(?:(\d{4})\s*[年년]\s*)?(\d{1,2})\s*[月월]\s*(?:(\d{1,2})\s*[日일])?", normalize(text)
     ):
         month = int(unspaced[2])
         named_year, named_day = unspaced[1], unspaced[3]
         return (
-            Moment(
+            DateHint(
                 int(named_year) if named_year else year,
                 month,
                 int(named_day) if named_day else None,
@@ -313,7 +313,9 @@ def _moment(spoken: Sequence[str], text: str, tried: Sequence[Language]) -> Mome
     return None
 
 
-def marks(text: str, wanted: Sequence[Word], languages: Sequence[int]) -> list[tuple[int, int]]:
+def highlight(
+    text: str, wanted: Sequence[QueryWord], languages: Sequence[int]
+) -> list[tuple[int, int]]:
     """Where words of a question stand in a text, their endings aside: (start, end) in characters,
     in order, none within another.
 
@@ -324,7 +326,7 @@ def marks(text: str, wanted: Sequence[Word], languages: Sequence[int]) -> list[t
     terms = {one for word in meant for one, weight in word.terms.items() if weight == 1.0}
     found: list[tuple[int, int]] = []
     for match in _WORD.finditer(text):
-        word = normal(match[0])
+        word = normalize(match[0])
         pairs = _pairs(word) if _UNSPACED.search(word) and len(word) == len(match[0]) else []
         if not pairs and any(
             one in terms for number in languages for one in _terms(word, number)[0]
@@ -344,8 +346,8 @@ def contains(text: str, phrase: str) -> bool:
 
     case, width and spacing aside, at word ends where words are spaced.
     """
-    wanted = " ".join(normal(phrase).split())
-    held = " ".join(normal(text).split())
+    wanted = " ".join(normalize(phrase).split())
+    held = " ".join(normalize(text).split())
     if not wanted:
         return False
     start = held.find(wanted)

@@ -39,7 +39,7 @@ class Language:
     months: dict[str, int]  # name or abbreviation -> 1..12
 
 
-def normal(text: str) -> str:
+def normalize(text: str) -> str:
     """Compatibility forms unified (full width, ligatures) and case folded; the same text is then
     the same string.
     """
@@ -47,7 +47,7 @@ def normal(text: str) -> str:
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(normal(text).split())
+    return frozenset(normalize(text).split())
 
 
 def _load() -> tuple[Language, ...]:
@@ -65,7 +65,7 @@ def _load() -> tuple[Language, ...]:
             time=_words(row["time"]),
             when=_words(row["when"]),
             months={
-                normal(name): month
+                normalize(name): month
                 for month, names in enumerate(row["months"], 1)
                 for name in names
             },

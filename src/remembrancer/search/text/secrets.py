@@ -37,7 +37,7 @@ _HINT = re.compile(
 _loading = threading.Lock()
 
 
-class Secret(NamedTuple):
+class DetectedSecret(NamedTuple):
     """One secret of a text: `text[start:end]`."""
 
     kind: str  # the detector's word for it, such as github-pat or password
@@ -45,7 +45,7 @@ class Secret(NamedTuple):
     end: int
 
 
-def secrets_in(text: str) -> list[Secret]:
+def find_secrets(text: str) -> list[DetectedSecret]:
     """Every secret of a text, in order, none within another.
 
     The first call of a process for a text that may hold one waits half a second or more for the
@@ -73,7 +73,7 @@ def secrets_in(text: str) -> list[Secret]:
     )
 
 
-def masked(text: str, found: Sequence[Secret]) -> str:
+def mask_secrets(text: str, found: Sequence[DetectedSecret]) -> str:
     """The text with each secret that was found in it replaced by its kind:
 
     `[masked: github-pat]`.
@@ -141,15 +141,15 @@ def _end(text: str, rule: str, end: int) -> int:
     return match.end() if match else end
 
 
-def _merged(spans: Sequence[tuple[int, int, str]]) -> Iterator[Secret]:
+def _merged(spans: Sequence[tuple[int, int, str]]) -> Iterator[DetectedSecret]:
     """Overlapping spans, sorted by their beginning, as one each."""
-    last: Secret | None = None
+    last: DetectedSecret | None = None
     for start, end, rule in spans:
         if last is not None and start < last.end:
             last = last._replace(end=max(last.end, end))
             continue
         if last is not None:
             yield last
-        last = Secret(re.split(r"[./]", rule)[-1], start, end)
+        last = DetectedSecret(re.split(r"[./]", rule)[-1], start, end)
     if last is not None:
         yield last

@@ -16,7 +16,7 @@ from psycopg.types.numeric import Int8Dumper, NumericBinaryLoader
 from psycopg.types.string import StrDumper
 
 from ..engine import Row
-from ..queries import Statement
+from ..queries import NamedStatement
 
 _TOKEN = re.compile(
     r"""(?P<kept> '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | :: ) | :(?P<name>[a-z_][a-z0-9_]*) | (?P<percent>%)""",
@@ -25,7 +25,7 @@ _TOKEN = re.compile(
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
 
 
-class Asked(NamedTuple):
+class PreparedQuery(NamedTuple):
     """A statement as the driver takes it, and the values it names."""
 
     sql: bytes
@@ -36,18 +36,20 @@ class Asked(NamedTuple):
         return {name: given[name] for name in self.names} or None
 
 
-def asked(sql: str) -> Asked:
+def prepare(sql: str) -> PreparedQuery:
     """A statement in the driver's words:
 
     `:name` becomes `%(name)s`; a query's own variant for PostgreSQL stands in for it.
     """
-    return _translated(sql.variants.get("postgresql", sql) if isinstance(sql, Statement) else sql)
+    return _translated(
+        sql.variants.get("postgresql", sql) if isinstance(sql, NamedStatement) else sql
+    )
 
 
 @lru_cache(
     maxsize=4096
 )  # more than there are named queries; tests and tools bring some of their own
-def _translated(sql: str) -> Asked:
+def _translated(sql: str) -> PreparedQuery:
     names = tuple(dict.fromkeys(found["name"] for found in _TOKEN.finditer(sql) if found["name"]))
 
     def put(found: re.Match[str]) -> str:
@@ -58,10 +60,10 @@ def _translated(sql: str) -> Asked:
             text.replace("%", "%%") if names else text
         )  # without values the driver leaves a statement as it is
 
-    return Asked(_TOKEN.sub(put, sql).encode(), names)
+    return PreparedQuery(_TOKEN.sub(put, sql).encode(), names)
 
 
-def changed(cursor: psycopg.Cursor[Any]) -> int:
+def changed_rows(cursor: psycopg.Cursor[Any]) -> int:
     """How many rows the statement just run changed; one that only reads changed none."""
     return cursor.rowcount if (cursor.statusmessage or "").startswith(_CHANGES) else 0
 
@@ -123,7 +125,7 @@ class _Flag(Int8Dumper):
         return b"1" if obj else b"0"
 
 
-def speak_plainly(connection: psycopg.Connection[Any]) -> None:
+def register_adapters(connection: psycopg.Connection[Any]) -> None:
     """Let values go and come as SQLite's do. Numbers are always 64 bits: `id << 32` of a smaller
     one would lose them.
 

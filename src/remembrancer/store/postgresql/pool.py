@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from ...settings import SettingInvalid
 from ..engine import Pool, StoreUnavailable, StoreUnreachable
-from .dialect import cursor_of, has_rows, speak_plainly
+from .dialect import cursor_of, has_rows, register_adapters
 
 Connection = psycopg.Connection[Any]
 
@@ -307,7 +307,7 @@ class Connections:
             raise StoreUnreachable(str(self.unavailable(error))) from error
         with self._changed:
             self._failures = 0
-        speak_plainly(connection)
+        register_adapters(connection)
         return connection
 
     def _back_off(self) -> None:

@@ -16,7 +16,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from ..engine import OutcomeUnknown, Pool, Row, StoreUnavailable, Transaction
-from .dialect import asked, changed, cursor_of, has_rows
+from .dialect import changed_rows, cursor_of, has_rows, prepare
 from .pool import FAILURES, Connection, Connections, of_account
 from .schema import is_spread, make_vectors, migrate, version_of
 
@@ -101,7 +101,7 @@ class PostgresqlStore:
     def count(self, sql: str, **values: Any) -> Row | None:
         """Run one statement in one round trip; see Store.count."""
         self._refuse_nesting()
-        statement = asked(sql)
+        statement = prepare(sql)
         return self._connections.execute(statement.sql, statement.values(values))
 
     @contextmanager
@@ -198,7 +198,7 @@ class PostgresqlTransaction:
 
     def run(self, sql: str, **values: Any) -> int:
         """Execute one statement; gives the number of rows it changed."""
-        return changed(self._execute(sql, values))
+        return changed_rows(self._execute(sql, values))
 
     def one(self, sql: str, **values: Any) -> Row | None:
         """The first row, or None."""
@@ -252,7 +252,7 @@ class PostgresqlTransaction:
     def _execute(self, sql: str, values: dict[str, Any]) -> psycopg.Cursor[Any]:
         if self._ended is not None:
             raise self._ended
-        statement = asked(sql)
+        statement = prepare(sql)
         cursor = cursor_of(self._connection)
         try:
             return cursor.execute(statement.sql, statement.values(self._given | values))

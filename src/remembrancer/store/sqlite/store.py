@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import apsw
 
 from ..engine import Row, StoreUnavailable, Transaction
-from ..named_locks import Names
+from ..named_locks import NamedLocks
 from .connection import (
     ENGINE_FAILURES,
     SqliteTransaction,
@@ -52,7 +52,7 @@ class SqliteStore:
         self._idle: list[apsw.Connection] = []
         self._gate = threading.Lock()
         self._closed = False
-        self._names = Names()
+        self._names = NamedLocks()
         self._writer = SqliteWriter(self._path, self._connect(), self._connect, self._inside)
 
     def write(

@@ -12,9 +12,9 @@ from itertools import groupby
 from typing import Any
 
 from ..engine import Row, Transaction
-from ..queries import named
+from ..queries import load_queries
 
-SQL = named("remembrancer.store.transfer", "catalog.sql")
+SQL = load_queries("remembrancer.store.transfer", "catalog.sql")
 OF_ONE_STORE = {  # not what it keeps
     # its steps, its locks, whose copy it is, who called how often just now
     "schema_version", "turnstile", "copied_from", "rates",
@@ -48,13 +48,13 @@ class Table:
 
     def count(self, tx: Transaction) -> int:
         """How many rows it has."""
-        return int(tx.the(f"select count(*) as n from {quoted(self.name)}").n)  # noqa: S608  names in SQL are the catalogue's, here and below
+        return int(tx.the(f"select count(*) as n from {quote(self.name)}").n)  # noqa: S608  names in SQL are the catalogue's, here and below
 
     def pages(self, tx: Transaction, columns: Sequence[str] = ()) -> Iterator[list[Row]]:
         """All rows in the order of the key, a page at a time; of each row all columns, or those
         named, which include the key's.
         """
-        select = f"select {_listed(map(quoted, columns or self.columns))} from {quoted(self.name)}"  # noqa: S608
+        select = f"select {_listed(map(quote, columns or self.columns))} from {quote(self.name)}"  # noqa: S608
         by = self._indexed()
         bound, page_rows = "", PAGE_ROWS_MAX
         values: dict[str, Any] = {}
@@ -73,7 +73,7 @@ class Table:
             for place, row in enumerate(rows)
             for name, value in self._values(place, row).items()
         }
-        select = f"select {_listed(map(quoted, columns))} from {quoted(self.name)}"  # noqa: S608
+        select = f"select {_listed(map(quote, columns))} from {quote(self.name)}"  # noqa: S608
         found = tx.all(f"{select} where ({self._indexed()}) in (values {given})", **values)
         return {self.key_of(row): row for row in found}
 
@@ -87,11 +87,11 @@ class Table:
         ]
         given = ", ".join(f"({_listed(f':{name}' for name in row)})" for row in names)
         insert = (
-            f"insert into {quoted(self.name)} ({_listed(map(quoted, self.columns))}) values {given}"  # noqa: S608
+            f"insert into {quote(self.name)} ({_listed(map(quote, self.columns))}) values {given}"  # noqa: S608
         )
         rest = [column for column in self.columns if column not in self.key]
         if self.has_key and rest:
-            changes = _listed(f"{quoted(column)} = excluded.{quoted(column)}" for column in rest)
+            changes = _listed(f"{quote(column)} = excluded.{quote(column)}" for column in rest)
             insert += f" on conflict ({self._indexed()}) do update set {changes}"
         tx.run(
             insert,
@@ -106,14 +106,14 @@ class Table:
         """Delete the rows with the keys of these, which may be another store's."""
         for row in rows:
             tx.run(
-                f"delete from {quoted(self.name)} where ({self._indexed()}) = ({self._given(0)})",
+                f"delete from {quote(self.name)} where ({self._indexed()}) = ({self._given(0)})",
                 **self._values(0, row),
             )  # noqa: S608
 
     def _indexed(self) -> str:
         """The columns of the key, each in its form."""
         return _listed(
-            form.format(quoted(column)) for form, column in zip(self.forms, self.key, strict=True)
+            form.format(quote(column)) for form, column in zip(self.forms, self.key, strict=True)
         )
 
     def _given(self, place: int) -> str:
@@ -148,7 +148,7 @@ def tables(tx: Transaction) -> list[Table]:
     return [found[name] for name in order.static_order() if name not in OF_ONE_STORE]
 
 
-def quoted(name: str) -> str:
+def quote(name: str) -> str:
     """A name of the catalogue as SQL takes it, whatever word it is."""
     return f'"{name}"'
 

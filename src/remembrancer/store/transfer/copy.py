@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from ..engine import Row, Store, StoreUnavailable, Transaction
-from .catalog import SQL, Key, Table, quoted, tables
-from .digest import Advance, Held, held_by
+from .catalog import SQL, Key, Table, quote, tables
+from .digest import Advance, TableDigest, store_digest
 
 ROWS_A_WRITE = 100  # over a network it is the number of statements that takes the time
 _MARK = "copied_from"
@@ -40,11 +40,11 @@ class CopyUnfinished(StoreUnavailable):
 
 
 @dataclass(frozen=True, slots=True)
-class Compared:
+class TableComparison:
     """What a table of the source held at the moment it was copied, and what the target holds now."""
 
-    source: Held
-    target: Held
+    source: TableDigest
+    target: TableDigest
 
     @property
     def is_same(self) -> bool:
@@ -53,12 +53,12 @@ class Compared:
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class CopyResult:
     """Each table compared, and whether the source has other numbers of rows by now than at the
     moment it was copied.
     """
 
-    compared: list[Compared]
+    compared: list[TableComparison]
     has_moved_on: bool
 
     @property
@@ -67,7 +67,7 @@ class Copied:
         return all(one.is_same for one in self.compared)
 
 
-def copy(source: Store, target: Store, *, place: str, progress: Progress) -> Copied:
+def copy(source: Store, target: Store, *, place: str, progress: Progress) -> CopyResult:
     """Let `target` hold what `source`, which is at `place`, holds at this moment, and compare the
     two. Not finished yet: see `finish`.
 
@@ -79,7 +79,7 @@ def copy(source: Store, target: Store, *, place: str, progress: Progress) -> Cop
     target.write(lambda tx: _mark(tx, place))
     compared = source.read(lambda tx: _Copying(tx, target, place).run(progress))
     now = source.read(lambda tx: {table.name: table.count(tx) for table in tables(tx)})
-    return Copied(
+    return CopyResult(
         compared, has_moved_on=any(now[one.source.table] != one.source.rows for one in compared)
     )
 
@@ -134,7 +134,7 @@ class _Copying:
         self._own = {table.name for table in theirs} - set(ours)
         self._keeps_nul = bool(target.read(lambda tx: tx.the(SQL.keeps_nul).keeps))
 
-    def run(self, progress: Progress) -> list[Compared]:
+    def run(self, progress: Progress) -> list[TableComparison]:
         """Copy and compare."""
         rows = sum(ours.count(self._source) for ours, _ in self._pairs)
         with progress("copying", rows) as advance:
@@ -201,18 +201,18 @@ class _Copying:
         """Let numbers that are given from now on be larger than those that were."""
         for row in tx.all(SQL.counted):
             newest = tx.the(
-                f"select coalesce(max({quoted(row.column)}), 0) as newest from {quoted(row.table)}"
+                f"select coalesce(max({quote(row.column)}), 0) as newest from {quote(row.table)}"
             ).newest  # noqa: S608
             tx.one(SQL.count_on, table=row.table, column=row.column, newest=newest)
         if "cubes_made" in self._own:
             tx.run("update cubes_made set last = (select coalesce(max(id), 0) from cubes)")
 
-    def _compare(self, ours: Table, theirs: Table, advance: Advance) -> Compared:
-        def look(tx: Transaction) -> Held:
+    def _compare(self, ours: Table, theirs: Table, advance: Advance) -> TableComparison:
+        def look(tx: Transaction) -> TableDigest:
             tx.one(SQL.be_patient)
-            return held_by(tx, theirs, advance)
+            return store_digest(tx, theirs, advance)
 
-        return Compared(held_by(self._source, ours, advance), self._target.read(look))
+        return TableComparison(store_digest(self._source, ours, advance), self._target.read(look))
 
     def _write(self, action: Callable[[Transaction], object]) -> None:
         """Write to the target as long as it is our copy.

@@ -14,7 +14,7 @@ Advance = Callable[[int], None]  # told of each step how many rows it took
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class TableDigest:
     """What a table holds:
 
     its number of rows, and the sum of the SHA-256 of each, which no order changes, in hex.
@@ -25,17 +25,17 @@ class Held:
     hash: str
 
 
-def held(store: Store) -> list[Held]:
+def table_digest(store: Store) -> list[TableDigest]:
     """What each table of a store holds, all at one moment."""
 
-    def look(tx: Transaction) -> list[Held]:
+    def look(tx: Transaction) -> list[TableDigest]:
         tx.one(SQL.be_patient)
-        return sorted((held_by(tx, table) for table in tables(tx)), key=lambda one: one.table)
+        return sorted((store_digest(tx, table) for table in tables(tx)), key=lambda one: one.table)
 
     return store.read(look)
 
 
-def held_by(tx: Transaction, table: Table, advance: Advance = lambda _: None) -> Held:
+def store_digest(tx: Transaction, table: Table, advance: Advance = lambda _: None) -> TableDigest:
     """What one table holds."""
     count = total = 0
     names = sorted(table.columns)  # whatever order the history of this store brought them in
@@ -43,7 +43,7 @@ def held_by(tx: Transaction, table: Table, advance: Advance = lambda _: None) ->
         count += len(rows)
         total += sum(int.from_bytes(hashlib.sha256(_encoded(row)).digest(), "big") for row in rows)
         advance(len(rows))
-    return Held(table.name, count, f"{total % 2**256:064x}")
+    return TableDigest(table.name, count, f"{total % 2**256:064x}")
 
 
 def _encoded(row: Sequence[Row]) -> bytes:
