@@ -229,7 +229,7 @@ class Engines:
         began = time.perf_counter()
         while advance_index(self.database):
             pass
-        self.memory.store.build("vacuum analyze")
+        self.memory.store.run_outside_transaction("vacuum analyze")
         return time.perf_counter() - began
 
     def systems(self) -> dict[str, Search]:

@@ -129,7 +129,7 @@ def put(
     count = "update spaces set events_made = :made where id = :space"
     for user_id, events in users:
         space = context.store.write(
-            lambda tx, user=user_id: tx.the(add_space, account=account_id, user=user)  # type: ignore[misc]
+            lambda tx, user=user_id: tx.one(add_space, account=account_id, user=user)  # type: ignore[misc]
         ).id
         made = 0
         sessions: dict[int, int] = {}
@@ -156,7 +156,7 @@ def _put_sessions(
     def write(tx: Transaction) -> None:
         known.update(
             {
-                number: tx.the(add, space=space, name=f"session-{number}").id
+                number: tx.one(add, space=space, name=f"session-{number}").id
                 for number in sorted(new)
             }
         )

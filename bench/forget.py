@@ -72,7 +72,7 @@ def users(context: Context, count: int) -> list[list[str]]:
 
 def by_hand(tx: Transaction, name: str) -> None:
     """Delete a user's rows."""
-    space = tx.the("select id from spaces where user_id = :name", name=name).id
+    space = tx.one("select id from spaces where user_id = :name", name=name).id
     for table_name in ("event_index", "events"):
         tx.run(
             f"delete from {table_name} where id >= :low and id < :high",

@@ -40,13 +40,13 @@ class Context(Records):
 
     embedder: Embedder
     query_vectors: QueryVectors
-    shelf: IndexCache
+    index_cache: IndexCache
     models: Models
 
     def close(self) -> None:
         """Let go of everything. Idempotent."""
         self.models.close()
-        self.shelf.close()
+        self.index_cache.close()
         self.store.close()
 
 
@@ -103,7 +103,9 @@ def assemble(settings: Settings) -> Context:
         ids=records.ids,
         embedder=embedder,
         query_vectors=QueryVectors(embedder),
-        shelf=IndexCache(memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions),
+        index_cache=IndexCache(
+            memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions
+        ),
         models=models,
     )
 

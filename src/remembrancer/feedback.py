@@ -63,7 +63,7 @@ def _page(records: Records, asked: FeedbackQuery, account_id: int | None) -> Fee
 
     def read(tx: Transaction) -> list[Row]:
         before = (
-            tx.one(SQL.place_of, feedback_id=asked.before, account_id=account_id)
+            tx.one_or_none(SQL.place_of, feedback_id=asked.before, account_id=account_id)
             if asked.before
             else None
         )

@@ -48,7 +48,7 @@ def record(context: Context, *, connections: int, sandbox: SandboxState) -> Stat
     try:
         embedding, cubes = (
             _embedding(context),
-            int(context.store.read(lambda tx: tx.the(SQL.cubes_kept)).n),
+            int(context.store.read(lambda tx: tx.one(SQL.cubes_kept)).n),
         )
     except StoreUnavailable:
         embedding, cubes = None, 0
@@ -91,7 +91,7 @@ def store_counts(context: Context, caller: Caller | None) -> StoreCounts:
     Raises StoreUnavailable.
     """
     account_id = caller.account_id if caller else None
-    return StoreCounts(*context.store.read(lambda tx: tx.the(SQL.kept, account_id=account_id)))
+    return StoreCounts(*context.store.read(lambda tx: tx.one(SQL.kept, account_id=account_id)))
 
 
 def has_key(context: Context, caller: Caller) -> bool:
@@ -99,21 +99,21 @@ def has_key(context: Context, caller: Caller) -> bool:
     now_ms = context.clock()
     return bool(
         context.store.read(
-            lambda tx: tx.the(SQL.good_keys, account_id=caller.account_id, now_ms=now_ms)
+            lambda tx: tx.one(SQL.good_keys, account_id=caller.account_id, now_ms=now_ms)
         ).n
     )
 
 
 def is_new(context: Context) -> bool:
     """Whether no key was ever made: nobody could use the service."""
-    return not context.store.read(lambda tx: tx.the(SQL.any_key)).found
+    return not context.store.read(lambda tx: tx.one(SQL.any_key)).found
 
 
 def is_above_policies(context: Context) -> bool:
     """Whether the store lets this service past its policies on rows, the second wall between
     accounts. Raises StoreUnavailable.
     """
-    return bool(context.store.read(lambda tx: tx.the(SQL.is_above_policies)).found)
+    return bool(context.store.read(lambda tx: tx.one(SQL.is_above_policies)).found)
 
 
 def _embedding(context: Context) -> Embedding:
@@ -124,6 +124,6 @@ def _embedding(context: Context) -> Embedding:
     by = analysis_id(context.embedder)
 
     def pending(tx: Transaction) -> int:
-        return int(tx.the(SQL.events_stale, id=embedder_id(tx, by, make=False)).pending)
+        return int(tx.one(SQL.events_stale, id=embedder_id(tx, by, make=False)).pending)
 
     return Embedding(name=context.embedder.name, pending=context.store.read(pending))

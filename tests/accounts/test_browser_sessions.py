@@ -111,7 +111,7 @@ def test_sessions_that_ended_are_not_kept(
     sign_in(context, owner)
 
     assert (
-        context.store.read(lambda tx: tx.the("select count(*) as n from browser_sessions")).n == 1
+        context.store.read(lambda tx: tx.one("select count(*) as n from browser_sessions")).n == 1
     )
 
 

@@ -62,7 +62,7 @@ def test_it_is_kept_as_argon2id_and_nowhere_as_it_is(
     context: Context, ada: int, folder: Path
 ) -> None:
     """docs/decisions/0012-argon2.md: OWASP's profile."""
-    kept = context.store.read(lambda tx: tx.the("select hash from passwords")).hash
+    kept = context.store.read(lambda tx: tx.one("select hash from passwords")).hash
     context.close()
 
     assert kept.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
@@ -163,5 +163,5 @@ def test_failures_of_names_nobody_tries_any_more_are_not_kept(
     clock.advance(3 * 3_600_000)
     fails(context, "eve", 1)
 
-    count: Callable[..., int] = lambda tx: tx.the("select count(*) as n from sign_in_failures").n  # noqa: E731
+    count: Callable[..., int] = lambda tx: tx.one("select count(*) as n from sign_in_failures").n  # noqa: E731
     assert context.store.read(count) == 1

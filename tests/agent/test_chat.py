@@ -279,7 +279,7 @@ def test_a_client_that_hangs_up_loses_nothing(start: Start) -> None:
 
     finish(begun, lambda *_: None)
 
-    assert context.store.read(lambda tx: tx.the("select count(*) as n from events")).n == 1
+    assert context.store.read(lambda tx: tx.one("select count(*) as n from events")).n == 1
 
 
 def test_the_last_messages_that_fit_are_read_each_whole() -> None:

@@ -42,7 +42,7 @@ def search(
 
 def shown(context: Context) -> int:
     """How many events sessions were shown."""
-    return int(context.store.read(lambda tx: tx.the("select count(*) as n from shown_events")).n)
+    return int(context.store.read(lambda tx: tx.one("select count(*) as n from shown_events")).n)
 
 
 def test_what_a_session_is_shown_is_kept_once(context: Context, caller: Caller) -> None:

@@ -156,7 +156,7 @@ def test_what_cannot_be_imported_is_told_in_one_line_and_nothing_is_stored(
         why.format(**names) + "\n",
     )
     store = open_store(Settings(data=folder).store_url)
-    assert store.read(lambda tx: tx.the("select count(*) as n from events")).n == 0
+    assert store.read(lambda tx: tx.one("select count(*) as n from events")).n == 0
     store.close()
 
 
@@ -202,7 +202,7 @@ def test_the_demo_keeps_its_memory_where_it_is_told_to_and_touches_no_other(
     assert f"remembrancer --data '{kept}' serve" in done.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept here"]
     store = open_store(Settings(data=kept).store_url)
-    assert store.read(lambda tx: tx.the("select count(*) as n from events")).n == 40
+    assert store.read(lambda tx: tx.one("select count(*) as n from events")).n == 40
     store.close()
     with pytest.raises(FolderInUse):
         run_demo(print, kept)

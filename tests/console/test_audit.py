@@ -136,7 +136,7 @@ class TestChain:
     def test_a_whole_trail_is_valid_and_its_head_can_be_noted(
         self, owner: Reader, grant_id: str, context: Context
     ) -> None:
-        head = context.store.read(lambda tx: tx.the("select seq, hash from audit_head"))
+        head = context.store.read(lambda tx: tx.one("select seq, hash from audit_head"))
 
         for answer in (owner.get(f"{PATH}?verify=all"), owner.get(f"{PATH}?verify=all", swap=True)):
             assert "valid 4 entries, looked at in" in words_of(answer.text)

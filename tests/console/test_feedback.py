@@ -56,7 +56,7 @@ def test_the_place_in_anothers_inbox_is_no_place(
 ) -> None:
     give(owner, "from the owner")
     feedback_id = context.store.read(
-        lambda tx: tx.the("select feedback_id from feedback")
+        lambda tx: tx.one("select feedback_id from feedback")
     ).feedback_id
 
     assert (
@@ -91,7 +91,7 @@ def test_what_is_reported_on_the_page_is_kept_as_it_was_typed(
 ) -> None:
     ada.followed(ada.send(f"{PATH}/give", **BUG))
     kept = context.store.read(
-        lambda tx: tx.the("select type, title, description, severity from feedback")
+        lambda tx: tx.one("select type, title, description, severity from feedback")
     )
 
     assert tuple(kept) == ("bug", "A hit is cut in two", "The second half\nis missing.", 3)

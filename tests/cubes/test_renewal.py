@@ -24,7 +24,7 @@ HOUND = {
 def stale(context: Context) -> int:
     """How many cubes no vector of the embedder in force is there for."""
     sql = "select count(*) as n from cube_index where embedder <> (select max(id) from embedders)"
-    return int(context.store.read(lambda tx: tx.the(sql)).n)
+    return int(context.store.read(lambda tx: tx.one(sql)).n)
 
 
 def finds_by_meaning(agent: Agent) -> bool:

@@ -185,7 +185,7 @@ def test_an_erased_cube_is_not_shown_even_by_an_index_behind(ada: Agent) -> None
 
     assert cube_id not in behind
     assert ada.shown_ids() == behind == [kept]
-    assert ada.context.shelf.take(shared.ALL).view().events == 1
+    assert ada.context.index_cache.take(shared.ALL).view().events == 1
 
 
 WORDS = st.lists(
@@ -211,7 +211,7 @@ def test_anothers_private_cubes_move_nothing(
 
     assert ada.shown() == before
     context.close()
-    assert foreign == [] or (shared.ALL, bob.caller.account_id) not in context.shelf._indexes
+    assert foreign == [] or (shared.ALL, bob.caller.account_id) not in context.index_cache._indexes
 
 
 def test_by_words_alone_it_works_without_an_embedder(folder: Path) -> None:
@@ -401,7 +401,7 @@ def test_ten_thousand_cubes_are_taken_in_piece_by_piece(
     ]
 
     views = [
-        ada.context.shelf.take(key).view()
+        ada.context.index_cache.take(key).view()
         for key in (shared.ALL, (shared.ALL, ada.caller.account_id))
         if ada.shown()
     ]

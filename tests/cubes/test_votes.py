@@ -58,7 +58,7 @@ def test_a_cube_that_cannot_be_seen_cannot_be_voted_on(ada: Agent, bob: Agent) -
     ):
         with pytest.raises((CubeUnknown, ValueError)):
             bob.vote(cube_id, 1)
-    assert bob.context.store.read(lambda tx: tx.the("select count(*) as n from ratings")).n == 0
+    assert bob.context.store.read(lambda tx: tx.one("select count(*) as n from ratings")).n == 0
 
 
 def test_three_accounts_that_agree_make_it_trusted_or_retired_and_later_votes_undo_it(

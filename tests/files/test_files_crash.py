@@ -80,7 +80,7 @@ def test_every_answered_file_is_there_and_whole_after_kills_at_any_moment(folder
         for row in later.store.read(lambda tx: tx.all("select blob, size_bytes as size from files"))
     }
     charged = later.store.read(
-        lambda tx: tx.the("select charged_bytes from file_usage")
+        lambda tx: tx.one("select charged_bytes from file_usage")
     ).charged_bytes
     later.close()
     assert {path.name for path in (folder / "blobs").rglob("*") if path.is_file()} == set(kept)

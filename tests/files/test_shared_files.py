@@ -62,7 +62,7 @@ def test_a_content_is_not_removed_between_its_put_and_its_row(
         [("new", "txt", b"the same")],
     ) as [file]:
         thread.start()
-        while thread.is_alive() and not keeping.store.read(lambda tx: tx.the(WAITING)).n:
+        while thread.is_alive() and not keeping.store.read(lambda tx: tx.one(WAITING)).n:
             pass  # until it wants to remove the content, or has done so
         keeping.store.write(file.add)
     thread.join()

@@ -1,4 +1,4 @@
-"""The OpenAI-compatible door, over a real socket, with the client that people have."""
+"""The OpenAI-compatible dispatcher, over a real socket, with the client that people have."""
 
 from __future__ import annotations
 

@@ -132,7 +132,7 @@ def settled(memory: Memory) -> Memory:
 
 def is_by_database(memory: Memory) -> bool:
     """Whether a search was answered by the database since this was asked last."""
-    return bool(memory.context.shelf.wanted())
+    return bool(memory.context.index_cache.wanted())
 
 
 def kept(memory: Memory, table: str) -> list[Any]:
@@ -349,7 +349,7 @@ def test_a_space_that_does_not_fit_stays_with_the_database(opening: Opening) -> 
 
     assert memory.found("ferry")
     assert not is_by_database(memory)  # it is not wanted in memory
-    assert not memory.context.shelf.holds(1, revision=0, end=1, within=0)
+    assert not memory.context.index_cache.holds(1, revision=0, end=1, within=0)
 
 
 def test_an_index_of_the_vectors_gives_the_same_answer_and_goes_with_its_embedder(
@@ -359,10 +359,10 @@ def test_an_index_of_the_vectors_gives_the_same_answer_and_goes_with_its_embedde
     told(memory)
     settled(memory)
     space = memory.context.store.read(
-        lambda tx: tx.the("select account_id, space_id, embedder, parts from search_spaces")
+        lambda tx: tx.one("select account_id, space_id, embedder, parts from search_spaces")
     )
     before = memory.ask("Where does the hound travel?")
-    with memory.context.store.alone(
+    with memory.context.store.lock(
         "upkeep"
     ):  # as upkeep does: the index waits for transactions that are older, and this is one
         made = database_index.link(memory.context, space)
@@ -397,6 +397,6 @@ def test_without_the_extension_search_is_in_memory(opening: Opening) -> None:
     told(memory)
     settled(memory)
 
-    assert not memory.context.store.searches
+    assert not memory.context.store.supports_vector_search
     assert memory.found("ferry")
     assert not is_by_database(memory)

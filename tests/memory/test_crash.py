@@ -90,7 +90,7 @@ def test_a_killed_import_is_run_again_and_nothing_is_lost_or_there_twice(
         dealt_with = int(killed_after(started(folder, str(file)), 2 + run)[-1])
         with opened(folder, embedder=NoEmbedder()) as memory:
             kept = memory.context.store.read(
-                lambda tx: tx.the("select count(*) as n from events")
+                lambda tx: tx.one("select count(*) as n from events")
             ).n
             assert halves(memory) == []
             assert dealt_with <= kept <= total
@@ -103,7 +103,7 @@ def test_a_killed_import_is_run_again_and_nothing_is_lost_or_there_twice(
         assert all(len(memory.found(f"zx{n}qv", top_k=1)) == 1 for n in range(0, total, 37))
         assert (
             memory.context.store.read(
-                lambda tx: tx.the("select count(distinct response) as n from events")
+                lambda tx: tx.one("select count(distinct response) as n from events")
             ).n
             == total
         )

@@ -54,7 +54,7 @@ def test_a_map_of_little_text_has_room_to_say_something(memory: Memory) -> None:
 def test_a_map_that_says_the_same_is_the_version_it_was(memory: Memory) -> None:
     memory.tell("q", "r")
     space = memory.context.store.read(
-        lambda tx: tx.the(SQL.space_of, account_id=memory.caller.account_id, user_id="ada")
+        lambda tx: tx.one(SQL.space_of, account_id=memory.caller.account_id, user_id="ada")
     )
 
     def keep(text: str) -> int:

@@ -177,7 +177,7 @@ def assert_charged(context: Context) -> None:
     """The room that is counted is that of the rows."""
     rows = context.store.read(lambda tx: tx.all("select bytes from memory_files"))
     counted = context.store.read(
-        lambda tx: tx.the("select coalesce(sum(file_bytes), 0) as n from spaces")
+        lambda tx: tx.one("select coalesce(sum(file_bytes), 0) as n from spaces")
     ).n
     assert counted == sum(charge_bytes(row.bytes) for row in rows)
 
@@ -340,7 +340,7 @@ def test_a_refused_command_leaves_nothing_behind(context: Context) -> None:
 
     assert (
         context.store.read(
-            lambda tx: tx.the(
+            lambda tx: tx.one(
                 "select (select count(*) from spaces) + (select count(*) from memory_files) as n"
             )
         ).n
@@ -427,7 +427,7 @@ def test_there_is_an_end_to_versions_which_forgetting_moves(
 
 def erase(tx: Any, path: str) -> int:
     """Every version at a path or below it."""
-    return erase_files(tx, tx.the("select id from spaces").id, path)
+    return erase_files(tx, tx.one("select id from spaces").id, path)
 
 
 def test_what_gives_orders_and_what_holds_a_secret_is_marked(context: Context) -> None:

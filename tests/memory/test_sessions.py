@@ -182,9 +182,9 @@ def test_a_forgotten_session_leaves_no_steps(memory: Memory) -> None:
     memory.ask("q", interact=True, session_id="other")
     forget(memory.context, memory.caller, Forget(user_id="ada", session_id="default"))
 
-    assert memory.context.store.read(lambda tx: tx.the("select count(*) as n from steps")).n == 1
+    assert memory.context.store.read(lambda tx: tx.one("select count(*) as n from steps")).n == 1
     forget(memory.context, memory.caller, Forget(user_id="ada", confirm="ada"))
-    assert memory.context.store.read(lambda tx: tx.the("select count(*) as n from steps")).n == 0
+    assert memory.context.store.read(lambda tx: tx.one("select count(*) as n from steps")).n == 0
 
 
 def test_long_lists_are_read_by_an_index_in_their_order(memory: Memory) -> None:

@@ -112,7 +112,7 @@ def test_an_index_is_dropped_and_read_anew_when_the_revision_goes_up(
     told = [memory.tell(*turn) for turn in MINE]
     before = memory.found("ferry")
     space = context.store.read(
-        lambda tx: tx.the(SQL.space_of, account_id=memory.caller.account_id, user_id="ada")
+        lambda tx: tx.one(SQL.space_of, account_id=memory.caller.account_id, user_id="ada")
     )
     gone = row_id(space.id, 0)
 
@@ -133,7 +133,7 @@ def test_an_index_is_dropped_and_read_anew_when_the_revision_goes_up(
         hit.event_id for hit in behind.hits
     ]  # its row is gone: it is not shown even by an index behind
     assert after.total_hits == behind.total_hits - 1
-    assert context.shelf.take(space.id).revision == 1
+    assert context.index_cache.take(space.id).revision == 1
     assert memory.found("ferry") == [event for event in before if event != told[0]]
 
 
@@ -141,9 +141,9 @@ def test_an_index_let_go_of_is_read_again(context: Context, memory: Memory) -> N
     told = memory.tell(*MINE[0])
     whole = answers(memory)
     space = context.store.read(
-        lambda tx: tx.the(SQL.space_of, account_id=memory.caller.account_id, user_id="ada")
+        lambda tx: tx.one(SQL.space_of, account_id=memory.caller.account_id, user_id="ada")
     )
-    context.shelf.drop(space.id)
+    context.index_cache.drop(space.id)
 
     assert answers(memory) == whole
     assert memory.found("ferry")[0] == told

@@ -82,7 +82,7 @@ def test_what_another_server_is_at_is_left_to_it(folder: Path) -> None:
 
     with opened(folder, embedder=NEW) as memory:
         upkeep = Maintenance(memory.context)
-        with memory.context.store.alone("upkeep"):
+        with memory.context.store.lock("upkeep"):
             assert not upkeep.step()
             assert pending(memory.context) == BATCH + 1
 
@@ -169,7 +169,7 @@ def test_words_wait_to_be_derived_anew_without_an_embedder_too(folder: Path) -> 
         assert pending(context) == 0
         assert (
             context.store.read(
-                lambda tx: tx.the("select count(*) as n from event_index where length(words) = 0")
+                lambda tx: tx.one("select count(*) as n from event_index where length(words) = 0")
             ).n
             == 0
         )
@@ -201,7 +201,7 @@ def test_an_event_erased_meanwhile_is_left_alone(folder: Path) -> None:
     while Maintenance(context).step():
         pass
 
-    assert context.store.read(lambda tx: tx.the("select count(*) as n from event_index")).n == 1
+    assert context.store.read(lambda tx: tx.one("select count(*) as n from event_index")).n == 1
     assert pending(context) == 0
     context.close()
 
@@ -212,7 +212,7 @@ def test_in_the_background_it_warms_up_and_renews_and_stops_when_told(folder: Pa
     with opened(folder, embedder=NEW) as memory:
         upkeep = Maintenance(memory.context)
         upkeep.warm()
-        warmed = {space: memory.context.shelf.take(space).next_event for space in (1, 2)}
+        warmed = {space: memory.context.index_cache.take(space).next_event for space in (1, 2)}
         upkeep.start()
         while waiting(memory.context):  # pytest's own time limit ends it if it never comes to that
             pass

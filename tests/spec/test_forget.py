@@ -51,8 +51,8 @@ def test_an_erased_event_is_gone_from_the_very_next_search_and_by_its_id(http: H
 def test_an_index_in_memory_loses_the_event_and_is_not_read_anew(http: Http) -> None:
     told = [http.remember(f"q{n}", f"Rope number {n}.")["event_id"] for n in range(3)]
     found(http, "rope")
-    space = http.context.store.read(lambda tx: tx.the("select id from spaces")).id
-    index = http.context.shelf.take(space)
+    space = http.context.store.read(lambda tx: tx.one("select id from spaces")).id
+    index = http.context.index_cache.take(space)
     parts = index.view().size
 
     http.ask("DELETE", f"/api/v7/event/{told[1]}")
@@ -329,7 +329,7 @@ class TestFiles:
         assert http.with_key(None).get(made["download_url"]).status_code == 404
         assert (
             http.context.store.read(
-                lambda tx: tx.the("select charged_bytes from file_usage")
+                lambda tx: tx.one("select charged_bytes from file_usage")
             ).charged_bytes
             == 0
         )
@@ -385,7 +385,7 @@ class TestReplacing:
         assert found(http, "when") == [told["event_id"]]
         assert http.get(f"/api/v7/event/{draft}").status_code == 404
         assert "The ferry is daily." in http.get("/api/v7/memory/start").json()["prompt_text"]
-        assert http.context.store.read(lambda tx: tx.the("select turns from sessions")).turns == 1
+        assert http.context.store.read(lambda tx: tx.one("select turns from sessions")).turns == 1
 
     def test_only_the_latest_turn_of_the_session_is_replaced(self, http: Http) -> None:
         old, other = (
@@ -432,6 +432,6 @@ class TestReplacing:
         )
 
         counts = http.context.store.read(
-            lambda tx: tx.the("select turns, turns_summarised from sessions")
+            lambda tx: tx.one("select turns, turns_summarised from sessions")
         )
         assert (counts.turns, counts.turns_summarised) == (1, 1)

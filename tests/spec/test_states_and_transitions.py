@@ -67,7 +67,7 @@ def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: 
     cube_id = Agent(context, "author").publish()
     reader = Agent(context, "reader")
     http.as_account("reader").memory("a", user_id="reader")
-    session = context.store.read(lambda tx: tx.the("select id from sessions")).id
+    session = context.store.read(lambda tx: tx.one("select id from sessions")).id
     cubes = reader.shown()
     context.store.write(
         lambda tx: shared.record_exposure(tx, session=session, step=1, cubes=cubes),
@@ -98,7 +98,7 @@ def test_a_rating_of_zero_is_no_vote(context: Context, http: Http) -> None:
     author, reader = Agent(context, "author"), Agent(context, "reader")
     cube_id = author.publish()
     http.as_account("reader").memory("a", user_id="reader")
-    session = context.store.read(lambda tx: tx.the("select id from sessions")).id
+    session = context.store.read(lambda tx: tx.one("select id from sessions")).id
     cubes = reader.shown()
     context.store.write(
         lambda tx: shared.record_exposure(tx, session=session, step=1, cubes=cubes),

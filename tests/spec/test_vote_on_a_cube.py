@@ -111,7 +111,7 @@ def test_what_is_wrong_is_named(http: Http, cube_id: str, wrong: dict[str, Any])
 def test_the_longest_reason_is_kept_whole(http: Http, cube_id: str) -> None:
     assert vote(http, cube_id, -1, reason="ü" * limits.REASON_CHARACTERS_MAX).status_code == 200
     assert (
-        http.context.store.read(lambda tx: tx.the("select reason from ratings")).reason
+        http.context.store.read(lambda tx: tx.one("select reason from ratings")).reason
         == "ü" * limits.REASON_CHARACTERS_MAX
     )
 

@@ -57,9 +57,9 @@ class Routed:
         """See Store."""
         return self.stores[0].count(sql, **values)
 
-    def alone(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
+    def lock(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
         """See Store."""
-        return self.stores[0].alone(*names, wait=wait)
+        return self.stores[0].lock(*names, wait=wait)
 
     def backup(self, path: str) -> None:
         """See Store."""

@@ -150,7 +150,7 @@ def test_whose_a_transaction_is_ends_with_it(context: Context) -> None:
     count = "select count(*) as n from events"
 
     assert [
-        context.store.read(lambda tx: tx.the(count).n, account_id=number)
+        context.store.read(lambda tx: tx.one(count).n, account_id=number)
         for number in (ada.account_id, 99, ada.account_id)
     ] == [
         1,

@@ -228,7 +228,7 @@ def test_a_copy_that_another_run_finished_is_left_alone(source: Store, target: S
     """What was written to it since would be undone."""
 
     def finished(_what: str, _rows: int) -> AbstractContextManager[Callable[[int], None]]:
-        if target.read(lambda tx: tx.the("select count(*) as n from accounts")).n == 0:
+        if target.read(lambda tx: tx.one("select count(*) as n from accounts")).n == 0:
             finish(target)
         return nullcontext(lambda _: None)
 

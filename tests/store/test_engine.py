@@ -48,24 +48,24 @@ def test_what_was_written_is_there_after_opening_again(opened: Callable[[], Stor
 
 
 def test_a_write_gives_what_its_action_gives(store: Store) -> None:
-    made = store.write(lambda tx: tx.one(ADD + " returning id, name", name="ada", now=1))
+    made = store.write(lambda tx: tx.one_or_none(ADD + " returning id, name", name="ada", now=1))
 
-    assert made == store.read(lambda tx: tx.one("select id, name from accounts"))
+    assert made == store.read(lambda tx: tx.one_or_none("select id, name from accounts"))
     assert made is not None
 
 
 def test_the_row_that_must_be_there_is_given_and_its_absence_is_an_error(store: Store) -> None:
     add(store, "ada")
 
-    assert store.read(lambda tx: tx.the(NAMES)).name == "ada"
+    assert store.read(lambda tx: tx.one(NAMES)).name == "ada"
     with pytest.raises(LookupError, match="no row where there must be one: select name"):
-        store.read(lambda tx: tx.the("select name from accounts where name = :name", name="bob"))
+        store.read(lambda tx: tx.one("select name from accounts where name = :name", name="bob"))
 
 
 def test_a_write_whose_row_is_not_there_leaves_nothing(store: Store) -> None:
     def changes(tx: Transaction) -> None:
         tx.run(ADD, name="ada", now=1)
-        tx.the("select 1 from keys")
+        tx.one("select 1 from keys")
 
     with pytest.raises(LookupError):
         store.write(changes)
@@ -116,16 +116,16 @@ def test_writes_of_many_threads_never_lose_a_count(store: Store) -> None:
 
     together(*(lambda: [store.write(count) for _ in range(50)] for _ in range(8)))
 
-    assert store.read(lambda tx: tx.one("select created_ms from accounts")) == (401,)
+    assert store.read(lambda tx: tx.one_or_none("select created_ms from accounts")) == (401,)
 
 
 def test_a_read_sees_one_snapshot_while_others_write(store: Store) -> None:
     def twice(tx: Transaction) -> tuple[object, object]:
-        before = tx.one(COUNT)
+        before = tx.one_or_none(COUNT)
         writer = threading.Thread(target=add, args=(store, "ada"))
         writer.start()
         writer.join()  # the write is done: a reader neither hides nor holds it up
-        return before, tx.one(COUNT)
+        return before, tx.one_or_none(COUNT)
 
     assert store.read(twice) == ((0,), (0,))
     assert names(store) == ["ada"]
@@ -173,7 +173,7 @@ def test_a_transaction_within_a_transaction_is_refused_at_once(
 ) -> None:
     """It would otherwise wait for itself."""
     with pytest.raises(RuntimeError, match="inside an action"):
-        getattr(store, outer)(lambda _: getattr(store, inner)(lambda tx: tx.one(COUNT)))
+        getattr(store, outer)(lambda _: getattr(store, inner)(lambda tx: tx.one_or_none(COUNT)))
 
     add(store, "ada")
     assert names(store) == ["ada"]
@@ -214,7 +214,7 @@ def test_a_value_comes_back_as_it_went(store: Store, value: Any) -> None:
 
 def test_rows_are_tuples_with_names_in_the_order_of_the_query(store: Store) -> None:
     add(store, "ada")
-    row = store.read(lambda tx: tx.one("select created_ms, name from accounts"))
+    row = store.read(lambda tx: tx.one_or_none("select created_ms, name from accounts"))
 
     assert row == (1, "ada")
     assert (row.name, row.created_ms) == ("ada", 1)
@@ -222,7 +222,7 @@ def test_rows_are_tuples_with_names_in_the_order_of_the_query(store: Store) -> N
 
 def test_columns_without_a_usable_name_are_still_there(store: Store) -> None:
     row = store.read(
-        lambda tx: tx.one(
+        lambda tx: tx.one_or_none(
             'select 1 as "class", 2 as "a b", count(*), 4 as twice, 5 as twice, 6 as good from accounts'
         )
     )
@@ -232,7 +232,7 @@ def test_columns_without_a_usable_name_are_still_there(store: Store) -> None:
 
 
 def test_no_row_is_none_and_an_empty_list(store: Store) -> None:
-    assert store.read(lambda tx: tx.one(NAMES)) is None
+    assert store.read(lambda tx: tx.one_or_none(NAMES)) is None
     assert store.read(lambda tx: tx.all(NAMES)) == []
 
 
@@ -256,14 +256,14 @@ def test_one_row_of_many_does_not_hold_up_the_commit(store: Store) -> None:
         add(store, name)
 
     def act(tx: Transaction) -> str:
-        first = tx.one("update accounts set role = 'owner' returning name")
-        tx.one(NAMES)
+        first = tx.one_or_none("update accounts set role = 'owner' returning name")
+        tx.one_or_none(NAMES)
         return "".join(first or ())
 
     assert store.write(act) in ("ada", "bob", "cyd")
-    assert store.read(lambda tx: tx.one("select count(*) from accounts where role = 'owner'")) == (
-        3,
-    )
+    assert store.read(
+        lambda tx: tx.one_or_none("select count(*) from accounts where role = 'owner'")
+    ) == (3,)
 
 
 def test_a_reference_to_nothing_is_refused(store: Store) -> None:

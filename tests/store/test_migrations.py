@@ -122,7 +122,7 @@ def test_a_step_that_fails_leaves_the_schema_before_it(tmp_path: Path) -> None:
 def test_sessions_from_before_the_protocol_owe_nothing_and_know_their_turns(tmp_path: Path) -> None:
     store_of_schema(tmp_path / "old", 1)
     with closing(SqliteStore(tmp_path / "old")) as store:
-        session = store.read(lambda tx: tx.the("select * from sessions"))
+        session = store.read(lambda tx: tx.one("select * from sessions"))
 
     assert (session.step, session.remembered_step, session.turns, session.last_turn_ms) == (
         3,

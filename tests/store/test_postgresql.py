@@ -54,7 +54,7 @@ def test_a_write_that_met_another_is_run_again_on_what_that_one_left(
     seen: list[int] = []
 
     def count(tx: Transaction) -> None:
-        seen.append(tx.the("select created_ms from accounts").created_ms)
+        seen.append(tx.one("select created_ms from accounts").created_ms)
         if len(seen) == 1:
             execute(url, "update accounts set created_ms = 10")  # between its look and its write
         tx.run("update accounts set created_ms = :n", n=seen[-1] + 1)
@@ -62,7 +62,7 @@ def test_a_write_that_met_another_is_run_again_on_what_that_one_left(
     store.write(count)
 
     assert seen == [1, 10]
-    assert store.read(lambda tx: tx.the("select created_ms from accounts")) == (11,)
+    assert store.read(lambda tx: tx.one("select created_ms from accounts")) == (11,)
 
 
 def test_two_writes_that_each_look_at_what_the_other_writes_come_out_as_one_after_the_other(
@@ -76,7 +76,7 @@ def test_two_writes_that_each_look_at_what_the_other_writes_come_out_as_one_afte
     tried: list[str] = []
 
     def add_if_alone(tx: Transaction, name: str) -> None:
-        others = tx.the("select count(*) as n from accounts").n
+        others = tx.one("select count(*) as n from accounts").n
         tried.append(name)
         if len(tried) <= 2:
             both.wait(10)
@@ -103,7 +103,7 @@ def test_a_write_that_always_meets_others_gives_up_and_says_so(
     tries: list[int] = []
 
     def unlucky(tx: Transaction) -> None:
-        tries.append(tx.the("select created_ms from accounts").created_ms)
+        tries.append(tx.one("select created_ms from accounts").created_ms)
         execute(url, "update accounts set created_ms = created_ms + 1")
         tx.run("update accounts set role = 'owner'")
 
@@ -111,7 +111,7 @@ def test_a_write_that_always_meets_others_gives_up_and_says_so(
         store.write(unlucky)
 
     assert tries == list(range(1, ATTEMPTS_MAX + 1))
-    assert store.read(lambda tx: tx.the("select role from accounts")).role == "member"
+    assert store.read(lambda tx: tx.one("select role from accounts")).role == "member"
 
 
 def test_an_action_that_passes_over_a_meeting_is_run_again_all_the_same(
@@ -121,7 +121,7 @@ def test_an_action_that_passes_over_a_meeting_is_run_again_all_the_same(
     tries: list[None] = []
 
     def stubborn(tx: Transaction) -> str:
-        tx.one("select created_ms from accounts")
+        tx.one_or_none("select created_ms from accounts")
         tries.append(None)
         if len(tries) == 1:
             execute(url, "update accounts set created_ms = 10")
@@ -140,7 +140,7 @@ def test_a_key_that_another_took_meanwhile_is_met_and_not_refused(
     tries: list[int] = []
 
     def number_next(tx: Transaction) -> int:
-        tries.append(int(tx.the("select coalesce(max(id), 0) as n from embedders").n))
+        tries.append(int(tx.one("select coalesce(max(id), 0) as n from embedders").n))
         if len(tries) == 1:
             execute(url, "insert into embedders (id, name) values (1, 'other')")
         tx.run("insert into embedders (id, name) values (:id, 'mine')", id=tries[-1] + 1)
@@ -213,7 +213,7 @@ def test_a_connection_that_breaks_under_an_action_is_an_unavailable_store_and_le
         tx.run(ADD, name="ada")
         execute(
             url,
-            f"select pg_terminate_backend({tx.the('select pg_backend_pid() as pid').pid}, 10000)",
+            f"select pg_terminate_backend({tx.one('select pg_backend_pid() as pid').pid}, 10000)",
         )
         tx.run(ADD, name="bob")
 
@@ -249,10 +249,10 @@ def test_a_write_waits_for_the_disk_only_where_it_should(
 ) -> None:
     with closing(PostgresqlStore(url, durability=durability)) as store:
         found = store.write(
-            lambda tx: tx.the("select current_setting('synchronous_commit') as it").it, flush=flush
+            lambda tx: tx.one("select current_setting('synchronous_commit') as it").it, flush=flush
         )
         after = store.write(
-            lambda tx: tx.the("select current_setting('synchronous_commit') as it").it
+            lambda tx: tx.one("select current_setting('synchronous_commit') as it").it
         )
 
     assert (found, after) == (waits, "off" if durability == "normal" else "on")
@@ -359,7 +359,7 @@ def test_a_variant_for_the_engine_stands_in_for_the_common_query() -> None:
         "-- one: gives one\nselect 1;\n\n-- one [postgresql]: gives two\nselect 2;\n", "here"
     )
 
-    assert (queries.one, prepare(queries.one).sql) == ("select 1", b"select 2")
+    assert (queries.one_or_none, prepare(queries.one_or_none).sql) == ("select 1", b"select 2")
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_there_are_never_more_connections_than_it_says(url: str) -> None:
         work = f"{count} -- of this test"
         threads = [
             threading.Thread(
-                target=lambda: seen.extend(store.read(lambda tx: tx.the(work)).n for _ in range(10))
+                target=lambda: seen.extend(store.read(lambda tx: tx.one(work)).n for _ in range(10))
             )
             for _ in range(8)
         ]
@@ -81,9 +81,9 @@ def test_a_statement_that_takes_too_long_is_an_unavailable_store_and_the_next_on
 ) -> None:
     with closing(open_store(url, pool=Pool(statement_seconds=1))) as store:
         with pytest.raises(StoreUnavailable, match="timeout"):
-            store.read(lambda tx: tx.one("select pg_sleep(60)"))
+            store.read(lambda tx: tx.one_or_none("select pg_sleep(60)"))
 
-        assert store.read(lambda tx: tx.the("select 1 as one")).one == 1
+        assert store.read(lambda tx: tx.one("select 1 as one")).one_or_none == 1
 
 
 def test_who_waits_too_long_for_a_connection_is_told_how_many_there_are(url: str) -> None:
@@ -99,7 +99,7 @@ def test_who_waits_too_long_for_a_connection_is_told_how_many_there_are(url: str
             thread.start()
         taken.wait(20)
         with pytest.raises(StoreUnavailable, match="none of 2 connections"):
-            store.read(lambda tx: tx.one("select 1"))
+            store.read(lambda tx: tx.one_or_none("select 1"))
         done.set()
         for thread in threads:
             thread.join()
@@ -111,7 +111,7 @@ def test_locks_leave_connections_for_those_who_hold_them(url: str) -> None:
     with closing(open_store(url, pool=Pool(connections=4))) as store:
 
         def work(number: int) -> None:
-            with store.alone(f"blob {number}"):
+            with store.lock(f"blob {number}"):
                 store.write(lambda tx: tx.run(ADD, name=str(number)))
             done.append(number)
 
@@ -129,9 +129,9 @@ def test_stores_that_share_a_database_do_not_wait_for_each_other(url: str) -> No
         closing(open_store(url)) as one,
         closing(open_store(server().schema())) as other,
         closing(open_store(url)) as same,
-        one.alone("upkeep"),
-        other.alone("upkeep", wait=False) as others,
-        same.alone("upkeep", wait=False) as ours,
+        one.lock("upkeep"),
+        other.lock("upkeep", wait=False) as others,
+        same.lock("upkeep", wait=False) as ours,
     ):
         assert (others, ours) == (True, False)
 
@@ -139,7 +139,7 @@ def test_stores_that_share_a_database_do_not_wait_for_each_other(url: str) -> No
 def test_a_commit_whose_answer_is_lost_says_that_nobody_knows(url: str) -> None:
     def cut_off(tx: Transaction) -> None:
         tx.run(ADD, name="ada")
-        pid = tx.the("select pg_backend_pid() as pid").pid
+        pid = tx.one("select pg_backend_pid() as pid").pid
         with psycopg.connect(url, autocommit=True) as other:
             other.execute("select pg_terminate_backend(%s, 10000)", [pid])
 
@@ -236,7 +236,7 @@ def test_behind_a_pooler_by_transaction_all_is_as_it_should_be(pooled: str) -> N
         for thread in threads:
             thread.join()
         names = store.read(lambda tx: tx.all(NAMES))
-        within = store.read(lambda tx: tx.the(setting))
+        within = store.read(lambda tx: tx.one(setting))
     with psycopg.connect(pooled, autocommit=True, prepare_threshold=None) as other:
         after = other.execute(setting.encode()).fetchone()
 
@@ -248,5 +248,5 @@ def test_behind_a_pooler_by_transaction_all_is_as_it_should_be(pooled: str) -> N
 def _use(store: Store, number: int) -> None:
     for turn in range(10):
         store.write(lambda tx: tx.run(ADD, name=f"{number} {turn}"), flush=turn % 2 == 0)  # noqa: B023  it is run at once
-        with store.alone("everybody's"):
+        with store.lock("everybody's"):
             assert store.count("select 1 as one") == (1,)

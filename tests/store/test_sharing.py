@@ -29,10 +29,10 @@ def test_one_of_many_is_in_a_block_of_a_name_at_a_time(store: Store) -> None:
 
     def enter() -> None:
         for _ in range(5):
-            with store.alone("blob a", "blob b") as is_ours:
+            with store.lock("blob a", "blob b") as is_ours:
                 within[0] += 1
                 most[0] = max(most[0], within[0])
-                store.read(lambda tx: tx.one("select 1"))  # who is in works with the store
+                store.read(lambda tx: tx.one_or_none("select 1"))  # who is in works with the store
                 within[0] -= 1
             assert is_ours
 
@@ -42,25 +42,25 @@ def test_one_of_many_is_in_a_block_of_a_name_at_a_time(store: Store) -> None:
 
 
 def test_who_does_not_want_to_wait_is_told_that_another_is_in(store: Store) -> None:
-    with store.alone("upkeep", wait=False) as first:
+    with store.lock("upkeep", wait=False) as first:
         found: list[bool] = []
 
         def try_it(name: str) -> None:
-            with store.alone(name, wait=False) as is_ours:
+            with store.lock(name, wait=False) as is_ours:
                 found.append(is_ours)
 
         for name in ("upkeep", "another"):
             at_once(lambda name=name: try_it(name))  # type: ignore[misc]
 
     assert (first, found) == (True, [False, True])
-    with store.alone("upkeep", wait=False) as again:
+    with store.lock("upkeep", wait=False) as again:
         assert again
 
 
 def test_a_name_is_let_go_of_when_its_block_fails(store: Store) -> None:
-    with pytest.raises(LookupError), store.alone("blob"):
+    with pytest.raises(LookupError), store.lock("blob"):
         raise LookupError
-    with store.alone("blob", wait=False) as is_ours:
+    with store.lock("blob", wait=False) as is_ours:
         assert is_ours
 
 
@@ -69,7 +69,7 @@ def test_names_in_any_order_make_nobody_wait_for_ever(store: Store) -> None:
 
     def take(*names: str) -> None:
         for _ in range(10):
-            with store.alone(*names):
+            with store.lock(*names):
                 done.append(names[0])
 
     at_once(lambda: take("a", "b"), lambda: take("b", "a"), lambda: take("b", "c", "a"))
@@ -79,7 +79,7 @@ def test_names_in_any_order_make_nobody_wait_for_ever(store: Store) -> None:
 
 def test_a_name_is_not_to_be_waited_for_within_an_action(store: Store) -> None:
     def wait(_tx: object) -> None:
-        with store.alone("blob"):
+        with store.lock("blob"):
             pytest.fail("it was entered")
 
     with pytest.raises(RuntimeError, match="action"):

@@ -62,7 +62,7 @@ def ensure_account(tx: Transaction, name: str, now_ms: int) -> Row:
     The first of all is the owner.
     """
     tx.run(SQL.add_account, name=name, now_ms=now_ms)
-    return tx.the(SQL.account_named, name=name)
+    return tx.one(SQL.account_named, name=name)
 
 
 def caller_for(records: Records, account: str | None = None) -> Caller:
@@ -74,8 +74,8 @@ def caller_for(records: Records, account: str | None = None) -> Caller:
 
     def find(tx: Transaction) -> Row:
         if account is None:
-            return tx.one(SQL.first_account) or ensure_account(tx, OWNER, records.clock())
-        row = tx.one(SQL.account_named, name=account.strip())
+            return tx.one_or_none(SQL.first_account) or ensure_account(tx, OWNER, records.clock())
+        row = tx.one_or_none(SQL.account_named, name=account.strip())
         if row is None:
             raise AccountUnknown
         return row
@@ -104,7 +104,7 @@ def may_use_outside_models(records: Records, caller: Caller) -> bool:
     """
     return bool(
         records.store.read(
-            lambda tx: tx.the(SQL.outside_models, account_id=caller.account_id)
+            lambda tx: tx.one(SQL.outside_models, account_id=caller.account_id)
         ).outside_models
     )
 

@@ -81,7 +81,9 @@ def find_session(records: Records, token: str) -> BrowserSession | None:
     """
     now_ms, key = records.clock(), digest(token)
     ends = {"created_after_ms": now_ms - LASTS_MS, "used_after_ms": now_ms - IDLE_MS}
-    row: Row | None = records.store.read(lambda tx: tx.one(SQL.session_of, digest=key, **ends))
+    row: Row | None = records.store.read(
+        lambda tx: tx.one_or_none(SQL.session_of, digest=key, **ends)
+    )
     if row is None:
         return None
     if row.used_ms <= now_ms - _NOTED_EVERY_MS:

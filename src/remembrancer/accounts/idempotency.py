@@ -85,7 +85,7 @@ def stored_answer(records: Records, given: IdempotentRequest | None) -> str | No
 
 
 def _first_answer(tx: Transaction, given: IdempotentRequest, now_ms: int) -> str | None:
-    first = tx.one(SQL.answer_of, **_which(given), kept_since_ms=now_ms - _KEPT_MS)
+    first = tx.one_or_none(SQL.answer_of, **_which(given), kept_since_ms=now_ms - _KEPT_MS)
     if first is None:
         return None
     if bytes(first.body_digest) != given.body_digest:

@@ -72,7 +72,7 @@ def accept(records: Records, token: str, password: str) -> int:
 
 
 def _invitation(tx: Transaction, token: str, now_ms: int) -> Row:
-    row = tx.one(SQL.invitation_of, digest=digest(token), now_ms=now_ms)
+    row = tx.one_or_none(SQL.invitation_of, digest=digest(token), now_ms=now_ms)
     if row is None:
         raise InvitationUnknown
     return row

@@ -152,7 +152,7 @@ def create(
 
     def keep(tx: Transaction) -> tuple[int, bool]:
         owner = ensure_account(tx, account, now_ms)
-        row = tx.the(
+        row = tx.one(
             SQL.add_key, account_id=owner.id, now_ms=now_ms, expires_ms=expires_ms, **known
         )
         return row.id, owner.role == "owner"
@@ -212,7 +212,7 @@ def authenticate(records: Records, text: str) -> Caller:
     if not is_well_formed(text):
         raise KeyRefused("malformed")
     digest, now_ms = _digest(text), records.clock()
-    row = records.store.read(lambda tx: tx.one(SQL.key_of_digest, digest=digest))
+    row = records.store.read(lambda tx: tx.one_or_none(SQL.key_of_digest, digest=digest))
     is_same = hmac.compare_digest(row.digest if row else _NO_DIGEST, digest)
     if row is None or not is_same or row.revoked_ms is not None:
         raise KeyRefused("revoked" if row else "unknown")

@@ -91,14 +91,14 @@ def _begin(tx: Transaction, digest: bytes, name: str, now_ms: int) -> Row | None
 
     It counts as a failure until it worked, so that many tries at once are not free.
     """
-    failed = tx.one(SQL.failures_of, digest=digest)
+    failed = tx.one_or_none(SQL.failures_of, digest=digest)
     wait_ms = _wait_ms(failed.failures, failed.last_ms, now_ms) if failed else 0
     if wait_ms:
         raise SignInTooOften(retry_after=-(-wait_ms // 1000))
     tx.run(SQL.forget_old_failures, before_ms=now_ms - 2 * _LONGEST_WAIT_MS)
     tx.run(SQL.note_failure, digest=digest, now_ms=now_ms)
     return (
-        tx.one(SQL.password_of, name=name) if "\0" not in name else None
+        tx.one_or_none(SQL.password_of, name=name) if "\0" not in name else None
     )  # no account has such a name, and PostgreSQL no such text
 
 

@@ -54,7 +54,7 @@ def erase(tx: Transaction, account_id: int, user_id: str | None = None) -> int:
 
 
 def _prompt(records: Records, tx: Transaction, caller: Caller, user_id: str) -> AgentPrompt:
-    own = tx.one(SQL.prompt_of, account_id=caller.account_id, user_id=user_id)
+    own = tx.one_or_none(SQL.prompt_of, account_id=caller.account_id, user_id=user_id)
     whole = protocol_text(records.settings.seal_name)
     return AgentPrompt(
         prompt=f"{whole}\n\n{_OWN_PART}\n\n{own.text}" if own else whole,

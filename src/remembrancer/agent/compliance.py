@@ -128,12 +128,14 @@ def session_compliance(records: Records, caller: Caller, user_id: str, session_i
     user_id = space_user_id(caller, user_id)
 
     def read(tx: Transaction) -> Counter[str]:
-        space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
-        session = space and tx.one(SPACES.session_of, space_id=space.id, session_id=session_id)
+        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+        session = space and tx.one_or_none(
+            SPACES.session_of, space_id=space.id, session_id=session_id
+        )
         if session is None:
             return Counter()
         return Counter(
-            tx.the(SQL.of_session, session=session.id, account_id=caller.account_id)._asdict()
+            tx.one(SQL.of_session, session=session.id, account_id=caller.account_id)._asdict()
         )
 
     counts = records.store.read(read, account_id=caller.account_id)
@@ -200,7 +202,7 @@ def _agents(
 
 def _figures(counts: Counter[str], *, of_key: bool = False) -> Figures:
     return Figures(
-        searches=counts["searches"],
+        supports_vector_search=counts["searches"],
         turns=None if of_key else counts["turns"],
         looks=counts["looks"],
         searched=None if of_key else _part(counts["searched"], counts["turns"]),

@@ -113,7 +113,7 @@ def _turn(tx: Transaction, caller: Caller, texts: list[str]) -> Row | None:
     """The latest turn that was kept of this answer: as it is, or else as `remember` keeps it."""
     for said in texts:
         reply = f"{len(said)} {said[:_BEGINNING]}"
-        row = tx.one(
+        row = tx.one_or_none(
             SQL.turn_of_reply,
             reply=reply,
             draft=said,
@@ -130,7 +130,7 @@ def _cited(tx: Transaction, turn: Row, refs: list[str]) -> dict[str, CitedEvents
     found: dict[str, CitedEvents] = {}
     characters = 0
     for ref in refs:
-        row = tx.one(SQL.cited, event_id=ref, session=turn.session, space_id=turn.space_id)
+        row = tx.one_or_none(SQL.cited, event_id=ref, session=turn.session, space_id=turn.space_id)
         if row is None:
             found[ref] = CitedEvents("unknown")
         elif row.id == turn.id:

@@ -126,7 +126,7 @@ def _store(context: Context) -> Finding:
             seen=f"{seen}, as a role that policies on rows do not bind",
             remedy=remedy,
         )
-    if not context.store.is_shared or context.store.searches:
+    if not context.store.is_shared or context.store.supports_vector_search:
         return Finding(part="store", state="ok", seen=seen)
     remedy = (
         "install pgvector on the database's server, then as its superuser: create extension vector"

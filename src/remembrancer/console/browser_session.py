@@ -47,7 +47,7 @@ class SignInFirst(Exception):
 class BrowserRequest:
     """A request for a page, and who makes it."""
 
-    door: Dispatcher
+    dispatcher: Dispatcher
     request: Request
     there: Container[str] = ()  # the paths of all pages
     form: dict[str, str] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class BrowserRequest:
     @property
     def context(self) -> Context:
         """The parts the program works with."""
-        return self.door.context
+        return self.dispatcher.context
 
     @property
     def base(self) -> str:

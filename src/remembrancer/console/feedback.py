@@ -35,7 +35,7 @@ def submit(visit: BrowserRequest) -> Response:
         return _page(visit, form, asked, status=422)
     caller = visit.caller()
     try:
-        visit.door.take("feedback", ("account", caller.account_id))
+        visit.dispatcher.take("feedback", ("account", caller.account_id))
     except RateExceeded as error:
         said = f"These were as many reports as an account has in a minute. Try again in {error.allowance.wait_s} seconds."
         answer = _page(visit, form, {"type": said}, status=429)

@@ -93,7 +93,7 @@ def component_health(visit: BrowserRequest) -> list[ComponentHealth]:
         else ""
     )
     slots = [slot.replace("_", " ") for slot in SLOTS if visit.context.models.has(slot)]
-    confined = visit.door.sandbox.state
+    confined = visit.dispatcher.sandbox.state
     return [
         ComponentHealth(
             name="Store",

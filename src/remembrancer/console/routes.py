@@ -55,21 +55,23 @@ PAGES: dict[str, Page] = {
 }
 
 
-def routes(door: Dispatcher) -> list[Route]:
+def routes(dispatcher: Dispatcher) -> list[Route]:
     """The routes of all pages."""
     limiter = RateLimiter(
-        "sign_in", door.context.settings.rate_sign_in_per_minute, store=door.context.store
+        "sign_in",
+        dispatcher.context.settings.rate_sign_in_per_minute,
+        store=dispatcher.context.store,
     )
     return [
         Route(assets.PATH, assets.send, methods=["GET", "HEAD"]),
-        *(_route(door, limiter, path, page) for path, page in PAGES.items()),
+        *(_route(dispatcher, limiter, path, page) for path, page in PAGES.items()),
     ]
 
 
-def _route(door: Dispatcher, limiter: RateLimiter, path: str, page: Page) -> Route:
+def _route(dispatcher: Dispatcher, limiter: RateLimiter, path: str, page: Page) -> Route:
     async def answer(request: Request) -> Response:
         request.scope["endpoint_path"] = path
-        visit = BrowserRequest(door=door, request=request, there=PAGES)
+        visit = BrowserRequest(dispatcher=dispatcher, request=request, there=PAGES)
         raw = b""
         try:
             if request.method == "POST":
@@ -78,7 +80,7 @@ def _route(door: Dispatcher, limiter: RateLimiter, path: str, page: Page) -> Rou
             work = partial(_refused, visit, error)
         else:
             work = partial(_answer, visit, page, raw, limiter if page.guessed else None)
-        return await door.start(page.where, work)
+        return await dispatcher.start(page.where, work)
 
     return Route(path, answer, methods=page.methods, name=path)
 

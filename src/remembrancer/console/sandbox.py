@@ -106,8 +106,8 @@ def run(visit: BrowserRequest) -> Response:
         return _page(visit, form, status=422, wrong=asked)
     caller = visit.caller()
     try:
-        visit.door.take("sandbox", ("account", caller.account_id))
-        done = execute(visit.context, visit.door.sandbox, caller, asked, as_is=as_is)
+        visit.dispatcher.take("sandbox", ("account", caller.account_id))
+        done = execute(visit.context, visit.dispatcher.sandbox, caller, asked, as_is=as_is)
     except (
         Problem
     ) as error:  # no place, no room, no confinement: said beside the program, which is not lost
@@ -115,7 +115,7 @@ def run(visit: BrowserRequest) -> Response:
         if "retry_after" in error.extra:
             answer.headers["Retry-After"] = str(error.extra["retry_after"])
         return answer
-    visit.door.tally.count("run", account_id=caller.account_id)
+    visit.dispatcher.usage_counter.count("run", account_id=caller.account_id)
     return _page(visit, form, done=done)
 
 

@@ -112,14 +112,14 @@ def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
     """
 
     def read(tx: Transaction) -> CubeDetail:
-        row = tx.one(SQL.card, cube_id=cube_id, account_id=caller.account_id)
+        row = tx.one_or_none(SQL.card, cube_id=cube_id, account_id=caller.account_id)
         if row is None:
             raise CubeUnknown
         votes = tx.all(SQL.votes, cube=row.id, account_id=caller.account_id, most=VOTES_LISTED_MAX)
         if not (row.own or caller.is_owner):
             votes = [vote for vote in votes if vote.own]
         made = (
-            tx.one(SQL.made_in, session=row.session)
+            tx.one_or_none(SQL.made_in, session=row.session)
             if row.own and row.session is not None
             else None
         )
@@ -127,7 +127,7 @@ def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
             made = None
         rests = row.own and EVENT_ID.fullmatch(row.evidence.strip())
         event = (
-            tx.one(
+            tx.one_or_none(
                 LESSONS.event_of_account,
                 event_id=row.evidence.strip(),
                 account_id=caller.account_id,

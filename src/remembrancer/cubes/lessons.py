@@ -137,7 +137,7 @@ def store_cube(
     `session` is the row id of the session it was learned in, if that is known.
     """
     lesson, derived = prepared.lesson, prepared.derived
-    row = tx.the(
+    row = tx.one(
         SQL.add_cube,
         cube_id=prepared.cube_id,
         account_id=account_id,
@@ -163,7 +163,7 @@ def find_equal(
 ) -> StoredCube | None:
     """The cube that the session made of the same lesson before, if it did."""
     texts = {"topic": lesson.topic, "essence": lesson.essence, "rules": lesson.rules}
-    row = tx.one(SQL.same_cube, account_id=account_id, session=session, **texts)
+    row = tx.one_or_none(SQL.same_cube, account_id=account_id, session=session, **texts)
     return (
         None
         if row is None
@@ -193,7 +193,7 @@ def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:
     named_id = evidence.strip()
     if not EVENT_ID.fullmatch(named_id):
         return
-    event = tx.one(SQL.event_of_account, event_id=named_id, account_id=caller.account_id)
+    event = tx.one_or_none(SQL.event_of_account, event_id=named_id, account_id=caller.account_id)
     if event is None or caller.pinned_user_id not in (None, event.user_id):
         raise EvidenceUnknown
 
@@ -222,7 +222,7 @@ def _session(tx: Transaction, caller: Caller, session_id: str | None) -> int | N
     """
     if session_id is None:
         return None
-    row = tx.one(
+    row = tx.one_or_none(
         SQL.session_of,
         account_id=caller.account_id,
         user_id=default_user_id(caller),

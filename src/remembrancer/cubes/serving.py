@@ -66,7 +66,7 @@ def relevant_cubes(
 
     `vector` is the question's, shape (dimensions,), or empty where there is no embedder.
     """
-    newest = tx.the(SQL.newest, account_id=caller.account_id)
+    newest = tx.one(SQL.newest, account_id=caller.account_id)
     scored: list[ScoredCube] = []
     if newest.shared is not None:
         scored += _best(_view(context, tx, newest.revision, newest.shared, None), question, vector)
@@ -77,7 +77,8 @@ def relevant_cubes(
     served = [
         (one, row)
         for one in scored
-        if (row := tx.one(SQL.served, id=one.number, account_id=caller.account_id)) is not None
+        if (row := tx.one_or_none(SQL.served, id=one.number, account_id=caller.account_id))
+        is not None
     ]
     served.sort(key=lambda one: (_lifted(*one), one[0].cosine, one[0].number), reverse=True)
     return [_shown(row, min(_lifted(one, row), 1.0)) for one, row in served[:CUBES_SHOWN_MAX]]
@@ -90,7 +91,7 @@ def _view(
         _fill(context, tx, index, account_id)
 
     key = ALL if account_id is None else (ALL, account_id)
-    return context.shelf.view(key, revision=revision, end=newest + 1, fill=fill)
+    return context.index_cache.view(key, revision=revision, end=newest + 1, fill=fill)
 
 
 def _fill(context: Context, tx: Transaction, index: SpaceIndex, account_id: int | None) -> None:
@@ -115,7 +116,7 @@ def _fill(context: Context, tx: Transaction, index: SpaceIndex, account_id: int 
 
 
 def _text(tx: Transaction, number: int) -> EventText:
-    row = tx.the(SQL.cube_texts, id=number)
+    row = tx.one(SQL.cube_texts, id=number)
     return cube_text(row.topic, row.essence, row.rules)
 
 

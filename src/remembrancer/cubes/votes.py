@@ -32,7 +32,7 @@ def vote(
     now_ms = context.clock()
 
     def count(tx: Transaction) -> str:
-        cube = tx.one(SQL.visible, cube_id=asked.cube_id, account_id=caller.account_id)
+        cube = tx.one_or_none(SQL.visible, cube_id=asked.cube_id, account_id=caller.account_id)
         if cube is None:
             raise CubeUnknown
         tx.run(
@@ -44,7 +44,7 @@ def vote(
             now_ms=now_ms,
         )
         # Counted from the ratings each time: what is only ever added to drifts when writers meet.
-        counted = tx.the(SQL.recount, id=cube.id)
+        counted = tx.one(SQL.recount, id=cube.id)
         status = (
             counted.status
             if counted.status == "private"

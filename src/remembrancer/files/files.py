@@ -163,7 +163,7 @@ def stored_file(
         with ExitStack() as holds:
             if names:
                 holds.enter_context(
-                    records.store.alone(*names)
+                    records.store.lock(*names)
                 )  # no other server removes such a content before our rows are there
             for filename, ext, content in files:
                 extension = safe_extension(ext)
@@ -196,7 +196,7 @@ def _let_go(records: Records, blobs: Blobs, files: Sequence[StoredFile]) -> None
 def quota_left(records: Records, account_id: int) -> int:
     """How many bytes the account may still add; a small file counts for FILE_CHARGED_BYTES_MIN."""
     used: int = records.store.read(
-        lambda tx: tx.the(SQL.usage_of, account_id=account_id), account_id=account_id
+        lambda tx: tx.one(SQL.usage_of, account_id=account_id), account_id=account_id
     ).charged_bytes
     return max(records.settings.account_bytes_max - used, 0)
 
@@ -226,7 +226,7 @@ def own_file(tx: Transaction, caller: Caller, filename: str) -> Row:
 
 
 def _file(tx: Transaction, caller: Caller, filename: str) -> Row | None:
-    row = tx.one(SQL.file_named, filename=filename)
+    row = tx.one_or_none(SQL.file_named, filename=filename)
     is_own = (
         row is not None
         and row.account_id == caller.account_id
@@ -250,7 +250,7 @@ def file_by_link(records: Records, filename: str, *, exp: int, sig: str) -> Row:
     def read(tx: Transaction) -> Row | None:
         secret = links.secret_of(tx)
         is_good = secret is not None and links.is_good(secret, filename, exp, sig, records.clock())
-        return tx.one(SQL.file_named, filename=filename) if is_good else None
+        return tx.one_or_none(SQL.file_named, filename=filename) if is_good else None
 
     row = records.store.read(read)
     if row is None:
@@ -329,7 +329,7 @@ def _charge(tx: Transaction, account_id: int, size_bytes: int, bytes_max: int) -
     if not tx.run(
         SQL.charge, account_id=account_id, charged_bytes=charged_bytes, bytes_max=bytes_max
     ):
-        used = tx.the(SQL.usage_of, account_id=account_id).charged_bytes
+        used = tx.one(SQL.usage_of, account_id=account_id).charged_bytes
         raise AccountFull(
             f"The files of this account take {used:,} of {bytes_max:,} bytes; this one would take {charged_bytes:,} more.",
             used_bytes=used,
@@ -351,7 +351,7 @@ def _created(filename: str, size_bytes: int, secret: bytes, now_ms: int) -> Crea
 
 def _delete(records: Records, blobs: Blobs, blob: str) -> bool:
     """Remove a content that no file has, while no server keeps a file with it; whether it is gone."""
-    with records.store.alone(_lock_of(blob)):
+    with records.store.lock(_lock_of(blob)):
         return blobs.delete(blob, unless=partial(_is_used, records, blob))
 
 
@@ -360,4 +360,4 @@ def _lock_of(blob: str) -> str:
 
 
 def _is_used(records: Records, blob: str) -> bool:
-    return bool(records.store.read(lambda tx: tx.the(SQL.any_file_of_blob, blob=blob)).found)
+    return bool(records.store.read(lambda tx: tx.one(SQL.any_file_of_blob, blob=blob)).found)

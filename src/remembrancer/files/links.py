@@ -34,14 +34,14 @@ def is_good(secret: bytes, filename: str, exp: int, sig: str, now_ms: int) -> bo
 
 def secret_of(tx: Transaction) -> bytes | None:
     """What all servers of a store sign with; None while no link was ever made."""
-    row = tx.one(SQL.secret_named, name=_NAME)
+    row = tx.one_or_none(SQL.secret_named, name=_NAME)
     return bytes(row.secret) if row else None
 
 
 def secret_for(tx: Transaction, now_ms: int) -> bytes:
     """The same, made the first time."""
     return secret_of(tx) or bytes(
-        tx.the(
+        tx.one(
             SQL.keep_secret, name=_NAME, secret=secrets.token_bytes(_SECRET_BYTES), now_ms=now_ms
         ).secret
     )

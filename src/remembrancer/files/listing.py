@@ -69,7 +69,7 @@ def list_files(
         at = _AFTER_ALL
         if before is not None:
             at = own_file(tx, caller, before).id
-        return tx.all(SQL.page_of_files, before=at, most=most + 1, **whose), tx.the(
+        return tx.all(SQL.page_of_files, before=at, most=most + 1, **whose), tx.one(
             SQL.room_of, account_id=caller.account_id
         )
 

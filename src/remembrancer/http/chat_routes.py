@@ -81,7 +81,7 @@ async def _events(call: Call, work: Callable[[Put], None]) -> AsyncIterator[byte
             assert problem is not None
             put("error", problem.body(call.request.scope["request_id"]))
 
-    done = call.door.start(ThreadPool.TALK, run)
+    done = call.dispatcher.start(ThreadPool.TALK, run)
     done.add_done_callback(lambda _: events.put_nowait(None))
     while True:
         try:
@@ -95,7 +95,7 @@ async def _events(call: Call, work: Callable[[Put], None]) -> AsyncIterator[byte
 
 
 def list_models(call: Call) -> ServedModels:
-    """The models of this door, as OpenAI's clients ask for them:
+    """The models of this dispatcher, as OpenAI's clients ask for them:
 
     `memory`, or none where no chat model may answer.
     """

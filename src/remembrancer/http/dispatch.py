@@ -62,7 +62,7 @@ class Dispatcher:
         self._large_bodies = asyncio.Semaphore(LARGE_BODIES_MAX)
         self.in_flight = 0  # changed on the event loop only
         self.metrics = Metrics(lambda: self.in_flight)
-        self.tally = UsageCounter(context)
+        self.usage_counter = UsageCounter(context)
         context.models.watch(self._count_model)
         self.sandbox = Sandbox(context.settings)
         settings = context.settings
@@ -116,7 +116,7 @@ class Dispatcher:
         return asyncio.get_running_loop().run_in_executor(self._threads[where], work)
 
     def _answer(self, endpoint: Endpoint, request: Request, raw: bytes) -> Response:
-        call = Call(door=self, request=request)
+        call = Call(dispatcher=self, request=request)
         try:
             if endpoint.needs_key:
                 call.known_caller = self.caller(request.headers)
@@ -136,7 +136,7 @@ class Dispatcher:
         except (Problem, StoreUnavailable, EmbedderUnavailable) as error:
             return problems.respond(error, request.scope["request_id"], call.headers)
         if endpoint.counts:
-            self.tally.count(
+            self.usage_counter.count(
                 endpoint.counts, account_id=call.caller.account_id, key_id=call.caller.key_id
             )
         if isinstance(answer, Response):
@@ -151,9 +151,9 @@ class Dispatcher:
 
     def _count_model(self, tried: ModelAttempt) -> None:
         self.metrics.count_model(tried)
-        self.tally.count("model_call" if tried.outcome == "ok" else "model_failure")
-        self.tally.count("tokens_read", times=tried.prompt_tokens)
-        self.tally.count("tokens_written", times=tried.completion_tokens)
+        self.usage_counter.count("model_call" if tried.outcome == "ok" else "model_failure")
+        self.usage_counter.count("tokens_read", times=tried.prompt_tokens)
+        self.usage_counter.count("tokens_written", times=tried.completion_tokens)
 
     def caller(self, headers: Headers) -> Caller:
         """Whose key the request carries. Raises Unauthorized."""
@@ -176,7 +176,7 @@ class Dispatcher:
         self.context.models.close()  # first: who waits for a model waits no longer
         for threads in self._threads.values():
             threads.shutdown(wait=True)
-        self.tally.close()
+        self.usage_counter.close()
         self.sandbox.close()
 
 

@@ -103,7 +103,7 @@ def _file(call: Call) -> Row:
         except NotFound:
             if not has_key:
                 raise
-    caller = call.door.caller(call.request.headers)
+    caller = call.dispatcher.caller(call.request.headers)
     if not is_name:
         raise FileUnknown
     return find_file(call.context, filename, caller)

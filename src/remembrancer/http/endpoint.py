@@ -34,7 +34,7 @@ class ThreadPool(Enum):
 class Call:
     """One request that passed the checks: its key is good, its body is valid."""
 
-    door: Dispatcher
+    dispatcher: Dispatcher
     request: Request
     body: BaseModel | None = None
     parameters: BaseModel | None = None
@@ -45,7 +45,7 @@ class Call:
     @property
     def context(self) -> Context:
         """The parts the program works with."""
-        return self.door.context
+        return self.dispatcher.context
 
     @property
     def caller(self) -> Caller:

@@ -38,8 +38,10 @@ log = logging.getLogger("remembrancer.access")
 class RequestMiddleware:
     """Wraps the whole application."""
 
-    def __init__(self, app: ASGIApp, door: Dispatcher, in_flight_max: int = IN_FLIGHT_MAX) -> None:
-        self.app, self.door, self.in_flight_max = app, door, in_flight_max
+    def __init__(
+        self, app: ASGIApp, dispatcher: Dispatcher, in_flight_max: int = IN_FLIGHT_MAX
+    ) -> None:
+        self.app, self.dispatcher, self.in_flight_max = app, dispatcher, in_flight_max
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -58,7 +60,7 @@ class RequestMiddleware:
                 message = {**message, "body": b""}
             await send(message)
 
-        self.door.in_flight += 1
+        self.dispatcher.in_flight += 1
         try:
             refused = self._refusal(scope, headers)
             await (problems.respond(refused, scope["request_id"]) if refused else self.app)(
@@ -71,9 +73,9 @@ class RequestMiddleware:
                 raise  # half an answer is out: only cutting the connection tells the client
             await problems.respond(error, scope["request_id"])(scope, receive, answer)
         finally:
-            self.door.in_flight -= 1
+            self.dispatcher.in_flight -= 1
             seconds = time.perf_counter() - started
-            self.door.metrics.count(
+            self.dispatcher.metrics.count(
                 scope["method"], scope.get("endpoint_path", "none"), status, seconds
             )
             log.info(
@@ -86,11 +88,11 @@ class RequestMiddleware:
             )
 
     def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
-        bytes_max = self.door.body_bytes_max(scope["method"], scope["path"])
+        bytes_max = self.dispatcher.body_bytes_max(scope["method"], scope["path"])
         announced = headers.get("content-length", "")
         if announced.isdecimal() and (len(announced) > 18 or int(announced) > bytes_max):
             return too_large(bytes_max)
-        if self.door.in_flight > self.in_flight_max:
+        if self.dispatcher.in_flight > self.in_flight_max:
             return Unavailable(
                 "The server answers as many requests as it can. Try again in a moment.",
                 retry_after=problems.RETRY_AFTER_S,

@@ -1,4 +1,4 @@
-"""The HTTP door: every endpoint of the service is one row of ROUTES."""
+"""The HTTP dispatcher: every endpoint of the service is one row of ROUTES."""
 
 from __future__ import annotations
 
@@ -290,7 +290,7 @@ def execute_code(call: Call) -> Executed:
     no network, no files but its own, bounded time and memory. numpy and matplotlib are ready.
     """
     return execute(
-        call.context, call.door.sandbox, call.caller, cast(Execution, call.body), call.once
+        call.context, call.dispatcher.sandbox, call.caller, cast(Execution, call.body), call.once
     )
 
 

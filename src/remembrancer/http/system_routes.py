@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 def status_record(call: Call) -> StatusRecord:
     """What the service is, what an agent should do, and how it is doing. Nothing private."""
     return status.record(
-        call.context, connections=call.door.in_flight, sandbox=call.door.sandbox.state
+        call.context, connections=call.dispatcher.in_flight, sandbox=call.dispatcher.sandbox.state
     )
 
 
@@ -65,15 +65,15 @@ def prometheus_metrics(call: Call) -> Response:
 
     Answers this machine, others with a key of the owner.
     """
-    if not _is_local(call.request) and not call.door.caller(call.request.headers).is_owner:
+    if not _is_local(call.request) and not call.dispatcher.caller(call.request.headers).is_owner:
         raise Forbidden("Only the owner may read this from another machine.")
     try:
-        call.door.metrics.show_compliance(service_compliance(call.context))
+        call.dispatcher.metrics.show_compliance(service_compliance(call.context))
     except StoreUnavailable as error:
         _log.warning(
             "the duties of agents are those of the reading before: %s", error
         )  # a broken store is what metrics are read for
-    return Response(call.door.metrics.text(), headers={"Content-Type": metrics.MEDIA_TYPE})
+    return Response(call.dispatcher.metrics.text(), headers={"Content-Type": metrics.MEDIA_TYPE})
 
 
 def openapi_document(call: Call) -> Response:

@@ -36,8 +36,8 @@ class McpTransport:
     stream to GET and no session to DELETE.
     """
 
-    def __init__(self, door: Dispatcher) -> None:
-        self.door = door
+    def __init__(self, dispatcher: Dispatcher) -> None:
+        self.dispatcher = dispatcher
         self.inside: ASGIApp | None = None  # the whole application, for the tools
         self._manager: Any = None
         self._starting = asyncio.Lock()
@@ -50,8 +50,8 @@ class McpTransport:
         request = Request(scope)
         try:
             self._check_origin(request)
-            scope["caller"] = await self.door.start(
-                ThreadPool.WRITE, partial(self.door.caller, request.headers)
+            scope["caller"] = await self.dispatcher.start(
+                ThreadPool.WRITE, partial(self.dispatcher.caller, request.headers)
             )
         except (Problem, StoreUnavailable) as error:
             await problems.respond(error, scope["request_id"])(scope, receive, send)
@@ -69,7 +69,7 @@ class McpTransport:
         if origin is None:
             return
         host = urlsplit(origin).hostname or ""
-        ours = urlsplit(self.door.context.settings.public_url).hostname
+        ours = urlsplit(self.dispatcher.context.settings.public_url).hostname
         if host not in {*_LOOPBACK, ours}:
             raise Forbidden("A page of another place may not speak to this server.")
 
@@ -88,7 +88,7 @@ class McpTransport:
 
         from .server import mcp_server
 
-        bytes_max = self.door.context.settings.body_bytes_max
+        bytes_max = self.dispatcher.context.settings.body_bytes_max
         return StreamableHTTPSessionManager(
             mcp_server(self._talking),
             json_response=True,
@@ -113,7 +113,7 @@ class McpTransport:
         key = request.headers["authorization"].partition(" ")[2].strip()
         assert self.inside is not None
         transport = httpx2.ASGITransport(app=self.inside, raise_app_exceptions=False)
-        base = self.door.context.settings.public_url.rstrip("/") or pages.base_url(request)
+        base = self.dispatcher.context.settings.public_url.rstrip("/") or pages.base_url(request)
         async with AsyncClient(
             "http://localhost",
             key,

@@ -30,7 +30,7 @@ def list_facts(
     asked = space_user_id(caller, user_id)
 
     def read(tx: Transaction) -> list[Row]:
-        space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=asked)
+        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=asked)
         return (
             []
             if space is None

@@ -67,7 +67,7 @@ class Maintenance:
     def stop(self) -> None:
         """End after the batch under way. Idempotent."""
         self._stop.set()
-        self._context.shelf.is_wanted.set()  # whoever waits for it looks up
+        self._context.index_cache.is_wanted.set()  # whoever waits for it looks up
         for thread in self._threads:
             thread.join()
 
@@ -77,7 +77,7 @@ class Maintenance:
 
         False too when another server is at it. Raises StoreUnavailable, EmbedderUnavailable.
         """
-        with self._context.store.alone(
+        with self._context.store.lock(
             "upkeep", wait=False
         ) as is_ours:  # servers at once would derive the same
             return is_ours and self._step()
@@ -117,7 +117,7 @@ class Maintenance:
 
         Raises StoreUnavailable.
         """
-        for wanted in self._context.shelf.wanted():
+        for wanted in self._context.index_cache.wanted():
             if not self._stop.is_set():
                 self._warm(*cast("tuple[int, int]", wanted))
 
@@ -134,7 +134,7 @@ class Maintenance:
 
     def _warm(self, account_id: int, space_id: int) -> None:
         def read(tx: Transaction) -> None:
-            space = tx.one(SQL.space_by_id, id=space_id)
+            space = tx.one_or_none(SQL.space_by_id, id=space_id)
             if space is not None:
                 space_view(self._context, tx, space)
 
@@ -154,7 +154,7 @@ class Maintenance:
 
     def _read_all_wanted(self) -> None:
         while not self._stop.is_set():
-            self._context.shelf.is_wanted.wait()
+            self._context.index_cache.is_wanted.wait()
             try:
                 self.read_wanted()
             except StoreUnavailable as error:  # whoever searches next wants it again
@@ -197,7 +197,7 @@ class Maintenance:
             span = {"low": row_id(space, 0), "high": row_id(space + 1, 0)}
             if (
                 unseen[space] >= self._look.get(space, FIRST_LOOK)
-                or not tx.the(SQL.is_stale, embedder=number, **span).found
+                or not tx.one(SQL.is_stale, embedder=number, **span).found
             ):
                 tx.run(SQL.revise_space, space_id=space)
                 due.append(space)

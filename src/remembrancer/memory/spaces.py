@@ -34,7 +34,9 @@ def space_view(context: Context, tx: Transaction, space: Row) -> IndexView:
     def fill(index: SpaceIndex) -> None:
         _fill(context, tx, index, space)
 
-    return context.shelf.view(space.id, revision=space.revision, end=space.events_made, fill=fill)
+    return context.index_cache.view(
+        space.id, revision=space.revision, end=space.events_made, fill=fill
+    )
 
 
 def _fill(context: Context, tx: Transaction, index: SpaceIndex, space: Row) -> None:

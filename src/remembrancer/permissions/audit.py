@@ -51,7 +51,7 @@ def add_entry(tx: Transaction, caller: Caller, now_ms: int, *, kind: str, **told
 
     What is None is left out.
     """
-    head = tx.the(SQL.head)
+    head = tx.one(SQL.head)
     known = {name: value for name, value in told.items() if value is not None}
     who = {"account": caller.account_name, "key_id": caller.key_id}
     entry = canonical(
@@ -93,7 +93,7 @@ def page(records: Records, caller: Caller, asked: AuditQuery) -> AuditPage:
 
     def read(tx: Transaction) -> tuple[Row, list[Row]]:
         # the entry before the page and the one after it show that both ends are joined
-        return tx.the(SQL.head), tx.all(SQL.entries_from, seq=asked.after, most=asked.limit + 2)
+        return tx.one(SQL.head), tx.all(SQL.entries_from, seq=asked.after, most=asked.limit + 2)
 
     head, found = records.store.read(read)
     rows = [row for row in found if row.seq > asked.after][: asked.limit + 1]
@@ -132,7 +132,7 @@ def verify(records: Records, known: ChainLink | None = None) -> ChainLink:
 
     Raises AuditBroken where it is not as it was written, StoreUnavailable.
     """
-    head = records.store.read(lambda tx: tx.the(SQL.head))
+    head = records.store.read(lambda tx: tx.one(SQL.head))
     at = ChainLink()
     seen = known in (None, at)
     for rows in _all(records, head.seq):
@@ -156,7 +156,7 @@ def export_entries(records: Records) -> Iterator[str]:
     """Every entry as a line of canonical JSON, its `hash` beside what it is the hash of; one that
     is no JSON as `unreadable`.
     """
-    head = records.store.read(lambda tx: tx.the(SQL.head))
+    head = records.store.read(lambda tx: tx.one(SQL.head))
     for rows in _all(records, head.seq):
         for row in rows:
             yield canonical(

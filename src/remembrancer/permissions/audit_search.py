@@ -60,7 +60,7 @@ def search_audit(records: Records, caller: Caller, sought: AuditFilter) -> Audit
     }
 
     def read(tx: Transaction) -> tuple[int, int, list[Row]]:
-        newest = int(tx.the(SQL.head).seq)
+        newest = int(tx.one(SQL.head).seq)
         before = min(sought.before, newest + 1)
         since = max(before - LOOKED_THROUGH, 1)
         return (

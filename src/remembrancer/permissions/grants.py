@@ -155,7 +155,7 @@ def log_action(
     }
 
     def keep(tx: Transaction) -> str:
-        checked = tx.one(SQL.allowed_check, **which)
+        checked = tx.one_or_none(SQL.allowed_check, **which)
         if checked is None:
             raise NotChecked
         seq = add_entry(
@@ -187,7 +187,7 @@ def revoke(
     require_unpinned_owner(caller)
 
     def end(tx: Transaction) -> str:
-        known = tx.one(SQL.revoked_of, grant_id=asked.grant_id)
+        known = tx.one_or_none(SQL.revoked_of, grant_id=asked.grant_id)
         if known is None:
             raise GrantUnknown
         if known.revoked_ms is None:
@@ -213,7 +213,7 @@ def list_grants(records: Records, caller: Caller, asked: GrantsQuery) -> GrantLi
     now_ms = records.clock()
 
     def read(tx: Transaction) -> list[Row]:
-        before = tx.one(SQL.place_of_grant, grant_id=asked.before) if asked.before else None
+        before = tx.one_or_none(SQL.place_of_grant, grant_id=asked.before) if asked.before else None
         if asked.before and before is None:
             raise GrantUnknown
         return tx.all(

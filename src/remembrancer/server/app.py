@@ -28,31 +28,31 @@ def make_app(context: Context, routes: Sequence[Endpoint] = ROUTES) -> Starlette
     """The application over `context`, which stays the caller's to close after the application's
     lifespan.
     """
-    door = Dispatcher(
+    dispatcher = Dispatcher(
         context, {(e.method, e.path): getattr(context.settings, e.body_bytes_max) for e in routes}
     )
 
-    mcp = McpTransport(door)
+    mcp = McpTransport(dispatcher)
 
     @asynccontextmanager
     async def lifespan(_app: Starlette) -> AsyncIterator[None]:
         yield
         await mcp.close()
-        door.close()
+        dispatcher.close()
 
     ours = [
-        _route(door, path, [e for e in routes if e.path == path])
+        _route(dispatcher, path, [e for e in routes if e.path == path])
         for path in dict.fromkeys(e.path for e in routes)
     ]
     app = Starlette(
         lifespan=lifespan,
-        routes=[*ours, *console.routes(door), Route(MCP, mcp, methods=["POST"])],
+        routes=[*ours, *console.routes(dispatcher), Route(MCP, mcp, methods=["POST"])],
         exception_handlers={HTTPException: problems.handle},  # unknown paths and methods
     )
     app.router.redirect_slashes = False  # a POST that is sent elsewhere loses its body
-    app.state.sandbox = door.sandbox
+    app.state.sandbox = dispatcher.sandbox
     app.state.document = openapi.document(routes)
-    app.add_middleware(RequestMiddleware, door=door)
+    app.add_middleware(RequestMiddleware, dispatcher=dispatcher)
     mcp.inside = app
     return app
 
@@ -65,7 +65,7 @@ def serve(settings: Settings) -> None:
     server.run(settings, make_app)
 
 
-def _route(door: Dispatcher, path: str, endpoints: Sequence[Endpoint]) -> Route:
+def _route(dispatcher: Dispatcher, path: str, endpoints: Sequence[Endpoint]) -> Route:
     """One path with all its methods; HEAD is GET without the body (edge.py leaves it out)."""
     by_method = {e.method: e for e in endpoints}
     if "GET" in by_method:
@@ -73,6 +73,6 @@ def _route(door: Dispatcher, path: str, endpoints: Sequence[Endpoint]) -> Route:
 
     async def endpoint(request: Request) -> Response:
         request.scope["endpoint_path"] = path
-        return await door.answer(by_method[request.method], request)
+        return await dispatcher.answer(by_method[request.method], request)
 
     return Route(path, endpoint, methods=list(by_method), name=path)

@@ -127,7 +127,7 @@ def welcome(context: Context, address: str) -> str:
         f"Documentation: {address}/docs",
         "",
     ]
-    with context.store.alone(
+    with context.store.lock(
         "first key"
     ):  # of servers that start at once on a new store, one makes it
         key = (

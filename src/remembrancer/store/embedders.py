@@ -16,7 +16,7 @@ def embedder_id(tx: Transaction, name: str, *, make: bool) -> int:
     """The number an embedder goes by in this store; where it has none yet, a new one with `make`,
     else NEVER.
     """
-    known = tx.one(SQL.embedder_id, name=name)
+    known = tx.one_or_none(SQL.embedder_id, name=name)
     if known is None and make:
-        known = tx.the(SQL.add_embedder, name=name)
+        known = tx.one(SQL.add_embedder, name=name)
     return NEVER if known is None else int(known.id)

@@ -57,10 +57,10 @@ class Transaction(Protocol):
     def run(self, sql: str, **values: Any) -> int:
         """Execute one statement; gives the number of rows it changed."""
 
-    def one(self, sql: str, **values: Any) -> Row | None:
+    def one_or_none(self, sql: str, **values: Any) -> Row | None:
         """The first row, or None."""
 
-    def the(self, sql: str, **values: Any) -> Row:
+    def one(self, sql: str, **values: Any) -> Row:
         """The first row of a statement that always gives one, such as a count.
 
         Raises LookupError when it gives none.
@@ -133,7 +133,7 @@ class Store(Protocol):
         connection broke it may count twice.
         """
 
-    def alone(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
+    def lock(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
         """A block that no other thread, of this server or another, is in with any of the same
         names.
 
@@ -149,12 +149,12 @@ class Store(Protocol):
         """
 
     @property
-    def searches(self) -> bool:
+    def supports_vector_search(self) -> bool:
         """Whether the engine itself finds what is near a vector and what holds a word
         (docs/decisions/0021-database-search.md).
         """
 
-    def build(self, statement: str, *, memory_bytes: int = 0) -> None:
+    def run_outside_transaction(self, statement: str, *, memory_bytes: int = 0) -> None:
         """Run one statement outside of transactions, as long as it takes: such as an index that is
         made while others read and write.
 

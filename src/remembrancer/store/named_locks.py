@@ -15,7 +15,7 @@ class NamedLocks:
         self._changed = threading.Condition()
 
     @contextmanager
-    def alone(self, names: Sequence[str], *, wait: bool) -> Iterator[bool]:
+    def lock(self, names: Sequence[str], *, wait: bool) -> Iterator[bool]:
         """Hold them all for the block; False: another holds one, and there was no waiting."""
         asked = set(names)
         with self._changed:

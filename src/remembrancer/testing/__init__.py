@@ -184,7 +184,9 @@ def context(
         or open_store(store_url(settings), durability=settings.durability, pool=Pool.of(settings)),
         embedder=embedder,
         query_vectors=QueryVectors(embedder),
-        shelf=IndexCache(memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions),
+        index_cache=IndexCache(
+            memory_bytes=settings.index_memory_bytes, dimensions=embedder.dimensions
+        ),
         clock=clock or FrozenClock(),
         ids=ids or _ids,
         models=models or ConfiguredModels(settings, without_secrets),

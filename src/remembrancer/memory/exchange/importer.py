@@ -174,10 +174,10 @@ def _unknown(caller: Caller, batch: list[ImportedTurn], tx: Transaction) -> list
 
 
 def _known(tx: Transaction, caller: Caller, event: ImportedTurn) -> bool:
-    space = tx.one(SQL.space_of, account_id=caller.account_id, user_id=event.user_id)
+    space = tx.one_or_none(SQL.space_of, account_id=caller.account_id, user_id=event.user_id)
     return (
         space is not None
-        and tx.one(SQL.origin_known, space_id=space.id, origin=event.origin) is not None
+        and tx.one_or_none(SQL.origin_known, space_id=space.id, origin=event.origin) is not None
     )
 
 

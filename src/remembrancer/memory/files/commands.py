@@ -120,7 +120,7 @@ class _Files:
 
     def read(self, path: str) -> Row:
         """The file that is at a path."""
-        return self.tx.the(SQL.current_file, space_id=self.space_id, path=path)
+        return self.tx.one(SQL.current_file, space_id=self.space_id, path=path)
 
     def must_take(self, path: str) -> None:
         """Raises CommandRefused where a part of a new path is a file already."""
@@ -151,7 +151,7 @@ class _Files:
         version = (
             1
             if self.space_id is None
-            else int(self.tx.the(SQL.latest_version, space_id=self.space_id, path=path).version) + 1
+            else int(self.tx.one(SQL.latest_version, space_id=self.space_id, path=path).version) + 1
         )
         self.changes.append(
             _Change(path=path, version=version, change=change, text=text, other_path=other_path)
@@ -161,10 +161,10 @@ class _Files:
 
 def _standing(tx: Transaction, caller: Caller, user_id: str) -> tuple[_Stamp, int]:
     """How the files of a user stand, and how many bytes all their versions come to."""
-    space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+    space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
     if space is None:
         return _Stamp(space_id=None, changes=0), 0
-    charge = tx.the(SQL.charged, space_id=space.id)
+    charge = tx.one(SQL.charged, space_id=space.id)
     return _Stamp(space_id=space.id, changes=charge.file_changes), charge.file_bytes
 
 
@@ -232,7 +232,7 @@ def _carry_out(
         if planned.stamp != _standing(tx, caller, user_id)[0]:
             raise _MovedOn
         if planned.changes:
-            opened = tx.the(
+            opened = tx.one(
                 SPACES.open_space,
                 account_id=caller.account_id,
                 user_id=user_id,
@@ -436,12 +436,12 @@ def file_history(context: Context, caller: Caller, asked: FileQuery) -> FileHist
     most = limits.MEMORY_VERSIONS_LISTED_MAX
 
     def read(tx: Transaction) -> tuple[list[Row], Row | None]:
-        space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
         if space is None:
             return [], None
         here = {"space_id": space.id, "path": path}
-        latest = int(tx.the(SQL.latest_version, **here).version)
-        shown = tx.one(SQL.version_of, **here, version=asked.version or latest)
+        latest = int(tx.one(SQL.latest_version, **here).version)
+        shown = tx.one_or_none(SQL.version_of, **here, version=asked.version or latest)
         return tx.all(
             SQL.versions_below, **here, below=asked.below or _NO_END, most=most + 1
         ), shown

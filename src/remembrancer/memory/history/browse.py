@@ -114,11 +114,11 @@ def user_counts(context: Context, caller: Caller, user_id: str) -> UserCounts:
     asked = space_user_id(caller, user_id)
 
     def read(tx: Transaction) -> UserCounts:
-        space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=asked)
+        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=asked)
         if space is None:
             return UserCounts()
         span = {"low": row_id(space.id, 0), "high": row_id(space.id + 1, 0)}
-        return UserCounts(**tx.the(SQL.kept_of, space_id=space.id, **span)._asdict())
+        return UserCounts(**tx.one(SQL.kept_of, space_id=space.id, **span)._asdict())
 
     return context.store.read(read, account_id=caller.account_id)
 
@@ -181,7 +181,7 @@ def _page(
     asked = space_user_id(caller, user_id)
 
     def rows_of(tx: Transaction) -> list[Row]:
-        space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=asked)
+        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=asked)
         return [] if space is None else read(tx, space)
 
     rows = context.store.read(rows_of, account_id=caller.account_id)
@@ -212,9 +212,9 @@ def event_context(context: Context, caller: Caller, event_id: str) -> EventConte
     def read(tx: Transaction) -> EventContext:
         row = own_event(tx, caller, event_id)
         space_id = space_of(row.id)
-        session = tx.the(SPACES.session_of, space_id=space_id, session_id=row.session_id).id
+        session = tx.one(SPACES.session_of, space_id=space_id, session_id=row.session_id).id
         place = {"session": session, "created_ms": row.created_ms, "id": row.id}
-        beside = (tx.one(SQL.turn_before, **place), tx.one(SQL.turn_after, **place))
+        beside = (tx.one_or_none(SQL.turn_before, **place), tx.one_or_none(SQL.turn_after, **place))
         named_files = list(dict.fromkeys(_FILE.findall(f"{row.query}\n{row.response}")))[
             :_FILES_NAMED_MAX
         ]

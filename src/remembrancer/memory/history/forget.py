@@ -138,7 +138,7 @@ def _erase_one(
 ) -> str:
     row = own_event(tx, caller, event_id)
     which = EraseRange(space_id=space_of(row.id), low=row.id, high=row.id + 1)
-    session = tx.the(SPACES.session_of, space_id=which.space_id, session_id=row.session_id).id
+    session = tx.one(SPACES.session_of, space_id=which.space_id, session_id=row.session_id).id
     told_in = [l1.l1_id for l1 in summaries_of_event(tx, session, [row.created_ms])]
     facts = tx.run(SQL.erase_facts, space_id=which.space_id, **which.values)
     done.gone = [_erase_turns(tx, which, tx.all(SQL.erased_events, **which.values))]
@@ -156,7 +156,7 @@ def _erase_turns(tx: Transaction, which: EraseRange, rows: Sequence[Row]) -> Era
     for row in rows:
         by_session[row.session].append(row.id)
     for session, ids in by_session.items():
-        counts = tx.the(SQL.session_counts, session=session)
+        counts = tx.one(SQL.session_counts, session=session)
         latest = {
             one.id
             for one in tx.all(
@@ -173,7 +173,7 @@ def _erase_turns(tx: Transaction, which: EraseRange, rows: Sequence[Row]) -> Era
     tx.run(SQL.erase_index, **which.values)
     tx.run(SQL.erase_events, **which.values)
     tx.run(SPACES.revise_space, space_id=which.space_id)
-    revision = tx.the(SPACES.space_by_id, id=which.space_id).revision
+    revision = tx.one(SPACES.space_by_id, id=which.space_id).revision
     return ErasedEvents(
         space_id=which.space_id, revision=revision, numbers=[number_of(row.id) for row in rows]
     )
@@ -192,7 +192,7 @@ def replace_turn(tx: Transaction, caller: Caller, event_id: str, by: Replacement
     if old.id not in latest[:1]:
         raise NotLatest
     space_id = space_of(old.id)
-    counts = tx.the(SQL.session_counts, session=by.session)
+    counts = tx.one(SQL.session_counts, session=by.session)
     is_summarised = (
         counts.turns - counts.turns_summarised < 2
     )  # the two latest are the other and this one
@@ -202,7 +202,7 @@ def replace_turn(tx: Transaction, caller: Caller, event_id: str, by: Replacement
     which = EraseRange(space_id=space_id, low=old.id, high=old.id + 1)
     gone = _erase_turns(tx, which, tx.all(SQL.erased_events, **which.values))
     if is_summarised:
-        left = tx.the(SQL.session_counts, session=by.session)
+        left = tx.one(SQL.session_counts, session=by.session)
         tx.run(SQL.set_counts, session=by.session, turns=left.turns, summarised=left.turns)
     delete_answers(tx, caller.account_id, event_id)
     return gone
@@ -264,7 +264,7 @@ def forget(
 def _forget_user(
     context: Context, tx: Transaction, caller: Caller, user_id: str, asked: Forget, done: _Done
 ) -> Erased:
-    space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+    space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
     counts = {"prompts": 0, "files": 0}
     if not asked.is_narrowed:
         counts["prompts"] = prompts.erase(tx, caller.account_id, user_id)
@@ -278,7 +278,7 @@ def _forget_user(
         return Erased(**counts, **_bury(context, tx, space.id))
     session = None
     if asked.session_id is not None:
-        found = tx.one(SPACES.session_of, space_id=space.id, session_id=asked.session_id)
+        found = tx.one_or_none(SPACES.session_of, space_id=space.id, session_id=asked.session_id)
         if found is None:
             return Erased()
         session = found.id
@@ -351,7 +351,7 @@ def _bury(context: Context, tx: Transaction, space_id: int) -> dict[str, int]:
     Its row stays without its name: a number that is given again would find an old index of that
     number.
     """
-    space = tx.the(SPACES.space_by_id, id=space_id)
+    space = tx.one(SPACES.space_by_id, id=space_id)
     which = EraseRange(
         space_id=space_id, low=row_id(space_id, 0), high=row_id(space_id, space.events_made)
     )
@@ -393,5 +393,5 @@ def _settle(context: Context, done: _Done) -> None:
     indexes in memory forget what is gone, and contents that no file has are removed.
     """
     for gone in done.gone:
-        context.shelf.erase(gone.space_id, gone.numbers, revision=gone.revision)
+        context.index_cache.erase(gone.space_id, gone.numbers, revision=gone.revision)
     files.remove_blobs(context, done.blobs)

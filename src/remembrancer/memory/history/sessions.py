@@ -105,7 +105,7 @@ def list_sessions(
     place = behind or PageCursor(_EVER_MS, 0)
 
     def read(tx: Transaction) -> list[Row]:
-        space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=asked)
+        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=asked)
         if space is None:
             return []
         bounds = {
@@ -154,8 +154,8 @@ def timeline(
     asked = space_user_id(caller, user_id)
 
     def read(tx: Transaction) -> Timeline:
-        space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=asked)
-        row = space and tx.one(SQL.session, space_id=space.id, session_id=session_id)
+        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=asked)
+        row = space and tx.one_or_none(SQL.session, space_id=space.id, session_id=session_id)
         if space is None or row is None:
             raise SessionUnknown
         place = until or PageCursor(_EVER_MS, 0)
@@ -246,7 +246,7 @@ def _others(
 
 def _seal(tx: Transaction, session: int, step: int) -> str:
     """How the reply that followed a search was sealed, as the next search told."""
-    after = tx.one(SQL.step_after, session=session, step=step + 1)
+    after = tx.one_or_none(SQL.step_after, session=session, step=step + 1)
     if after is None:
         return ""
     cases = _SEAL_CASES.intersection(after.owed.split(","))

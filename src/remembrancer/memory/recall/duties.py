@@ -28,8 +28,8 @@ def count_search(
 
     def count(tx: Transaction) -> tuple[int, DutyReport]:
         now_ms = context.clock()
-        space = tx.the(SQL.open_space, account_id=caller.account_id, user_id=user_id, now_ms=now_ms)
-        session = tx.the(
+        space = tx.one(SQL.open_space, account_id=caller.account_id, user_id=user_id, now_ms=now_ms)
+        session = tx.one(
             SQL.open_session, space_id=space.id, session_id=query.session_id, now_ms=now_ms
         )
         step = int(session.step) + 1
@@ -91,8 +91,10 @@ def record_read(
     """
 
     def note(tx: Transaction) -> None:
-        space = tx.one(SQL.space_of, account_id=caller.account_id, user_id=user_id)
-        session = space and tx.one(SQL.session_of, space_id=space.id, session_id=query.session_id)
+        space = tx.one_or_none(SQL.space_of, account_id=caller.account_id, user_id=user_id)
+        session = space and tx.one_or_none(
+            SQL.session_of, space_id=space.id, session_id=query.session_id
+        )
         if session:
             record_hits(tx, session=session.id, step=session.step, hits=found.hits)
 

@@ -169,7 +169,7 @@ def _neighbours(tx: Transaction, space_id: int, found: Ranking, part: int) -> It
         row = (
             None
             if beside is None
-            else tx.one(SQL.hit, id=row_id(space_id, int(found.view["event"][beside])))
+            else tx.one_or_none(SQL.hit, id=row_id(space_id, int(found.view["event"][beside])))
         )
         if beside is not None and row is not None:
             texts = {
@@ -225,7 +225,7 @@ def _left_out(
     given = 0
     for at in (-judged.peak).argsort(kind="stable")[: len(shown) + 4 * LEFT_OUT_MAX].tolist():
         event = int(judged.events[at])
-        row = None if event in shown else tx.one(SQL.hit, id=row_id(space_id, event))
+        row = None if event in shown else tx.one_or_none(SQL.hit, id=row_id(space_id, event))
         if row is None:
             continue
         part = int(found.pool[judged.best_part(at)])

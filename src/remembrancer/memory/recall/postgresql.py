@@ -96,9 +96,9 @@ def view_for(
     the whole index, or where that is not in memory and large, what the database finds.
     """
     least = context.settings.database_search_events
-    if not context.store.searches or not least or space.events_made < least:
+    if not context.store.supports_vector_search or not least or space.events_made < least:
         return space_view(context, tx, space)
-    if context.shelf.holds(
+    if context.index_cache.holds(
         space.id, revision=space.revision, end=space.events_made, within=TAIL_EVENTS_MAX
     ):
         return space_view(context, tx, space)
@@ -106,7 +106,7 @@ def view_for(
     if found is None:
         return space_view(context, tx, space)
     if is_searched_in_postgresql(context, space):
-        context.shelf.want((account_id, space.id))
+        context.index_cache.want((account_id, space.id))
     return found
 
 
@@ -168,7 +168,7 @@ def _known(
     yet.
     """
     embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
-    kept = tx.one(SQL.kept, **of_space)
+    kept = tx.one_or_none(SQL.kept, **of_space)
     if (
         kept is None
         or kept.embedder != embedder

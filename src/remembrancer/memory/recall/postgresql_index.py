@@ -54,7 +54,7 @@ def advance_index(context: Context) -> bool:
     space's vectors, which takes minutes for a million.
     """
     least = context.settings.database_search_events
-    if not context.store.searches or not least:
+    if not context.store.supports_vector_search or not least:
         return False
     by = analysis_id(context.embedder)
 
@@ -62,16 +62,16 @@ def advance_index(context: Context) -> bool:
         embedder = embedder_id(tx, by, make=False)
         if embedder == NEVER:
             return None, None, []
-        behind = tx.one(SQL.behind, embedder=embedder, least=least, slack=min(SLACK, least))
+        behind = tx.one_or_none(SQL.behind, embedder=embedder, least=least, slack=min(SLACK, least))
         return (
             behind,
-            tx.one(SQL.unlinked, embedder=embedder, parts=EXACT_PARTS_MAX),
+            tx.one_or_none(SQL.unlinked, embedder=embedder, parts=EXACT_PARTS_MAX),
             tx.all(SQL.orphaned),
         )
 
     behind, unlinked, orphaned = context.store.read(look)
     for index in orphaned:
-        context.store.build(f'drop index concurrently if exists "{index.name}"')
+        context.store.run_outside_transaction(f'drop index concurrently if exists "{index.name}"')
     if behind is not None:
         # Not flushed: what a power cut takes is made once more.
         context.store.write(
@@ -87,7 +87,7 @@ def _take_in(context: Context, tx: Transaction, account_id: int, space_id: int) 
     """Take in the next events of a space, or erase some where they are of another embedder."""
     embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
     of_space = {"account_id": account_id, "space_id": space_id}
-    kept = tx.one(SQL.kept, **of_space)
+    kept = tx.one_or_none(SQL.kept, **of_space)
     if kept is not None and kept.embedder != embedder:
         if not tx.run(SQL.clear_some, most=CLEARED, **of_space):
             tx.run(SQL.erase_terms, **of_space)
@@ -95,8 +95,8 @@ def _take_in(context: Context, tx: Transaction, account_id: int, space_id: int) 
         return
     if kept is None:
         tx.run(SQL.add_space, embedder=embedder, **of_space)
-        kept = tx.the(SQL.kept, **of_space)
-    end = tx.the(SPACES.space_by_id, id=space_id).events_made
+        kept = tx.one(SQL.kept, **of_space)
+    end = tx.one(SPACES.space_by_id, id=space_id).events_made
     span = {"low": row_id(space_id, kept.filled_to), "high": row_id(space_id, end)}
     rows = tx.all(SQL.rows_from, embedder=embedder, most=BATCH, **span)
     _put(
@@ -117,7 +117,11 @@ def rebuild(
     """
     embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
     of_space = {"account_id": account_id, "space_id": space_id}
-    kept = tx.one(SQL.kept_by, embedder=embedder, **of_space) if context.store.searches else None
+    kept = (
+        tx.one_or_none(SQL.kept_by, embedder=embedder, **of_space)
+        if context.store.supports_vector_search
+        else None
+    )
     again = [event for event in events if kept is not None and number_of(event) < kept.filled_to]
     if kept is None or not again:
         return
@@ -143,7 +147,7 @@ def _put(
 ) -> None:
     """Keep what search derives from events, and count it."""
     of_space = {"account_id": account_id, "space_id": space_id}
-    statistics = statistics_of(tx.the(SQL.kept, **of_space))
+    statistics = statistics_of(tx.one(SQL.kept, **of_space))
     if rows:
         batch = batch_of(context, tx, space_id, rows)
         statistics.add(batch)
@@ -219,15 +223,15 @@ def link(context: Context, space: Row) -> bool:
     left half-made is made anew.
     """
     name = f"search_vectors_{space.space_id}_{space.embedder}"
-    made = context.store.read(lambda tx: tx.one(SQL.link_state, name=name))
+    made = context.store.read(lambda tx: tx.one_or_none(SQL.link_state, name=name))
     if made is not None and made.is_made:
         return False
     if made is not None and not made.is_valid:
-        context.store.build(f"drop index concurrently if exists {name}")
+        context.store.run_outside_transaction(f"drop index concurrently if exists {name}")
     if made is None or not made.is_valid:
         dimensions = context.embedder.dimensions
         memory = min(space.parts * (dimensions // 8 + _LINK_BYTES), _LINK_MEMORY_BYTES_MAX)
-        context.store.build(
+        context.store.run_outside_transaction(
             f"create index concurrently if not exists {name} on search_vectors"
             f" using hnsw ((signs::bit({dimensions})) bit_hamming_ops) where space_id = {space.space_id}",
             memory_bytes=memory,

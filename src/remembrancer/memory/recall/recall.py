@@ -133,7 +133,7 @@ def search(
 
     Counts nothing and notes nothing. `user_id` is one that the caller may name.
     """
-    space = tx.one(
+    space = tx.one_or_none(
         SQL.searched, account_id=caller.account_id, user_id=user_id, session_id=query.session_id
     )
     help_hits = help_for(query.query_text) or None
@@ -254,7 +254,7 @@ def _holding(tx: Transaction, space_id: int, candidates: list[int], phrase: str)
 
 
 def _holds(tx: Transaction, space_id: int, event: int, phrase: str) -> bool:
-    row = tx.one(SQL.hit, id=row_id(space_id, event))
+    row = tx.one_or_none(SQL.hit, id=row_id(space_id, event))
     return row is not None and any(
         contains(text, phrase) for text in (row.query, row.response, row.topic or "")
     )

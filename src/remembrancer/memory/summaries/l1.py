@@ -77,7 +77,7 @@ def summarize(
             topic=summary.topic,
             message_count=summary.message_count,
         )
-        now = tx.the(SPACES.space_by_id, id=space_id)
+        now = tx.one(SPACES.space_by_id, id=space_id)
         warning = " ".join(said for said in (kept.warning, intake.noticed) if said) or None
         is_due = is_l2_due(now.l1_count, now.l1_mapped)
         return SummarySaved(
@@ -99,7 +99,7 @@ def turns_to_summarise(
 
     def read(tx: Transaction) -> SummarySource:
         _, session = _place_of(tx, caller, user_id, session_id)
-        source = tx.the(SQL.source_of, session=session)
+        source = tx.one(SQL.source_of, session=session)
         if not source.turns:
             raise NothingToSummarise
         rows = tx.all(SQL.source_turns, session=session, most=limits.SUMMARY_TURNS_MAX)
@@ -118,8 +118,12 @@ def turns_to_summarise(
 
 def _place_of(tx: Transaction, caller: Caller, user_id: str, session_id: str) -> tuple[int, int]:
     """The rows of a space and of a session of it. Raises NothingToSummarise where there is none."""
-    space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
-    session = tx.one(SPACES.session_of, space_id=space.id, session_id=session_id) if space else None
+    space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+    session = (
+        tx.one_or_none(SPACES.session_of, space_id=space.id, session_id=session_id)
+        if space
+        else None
+    )
     if space is None or session is None:
         raise NothingToSummarise
     return space.id, session.id
@@ -140,9 +144,9 @@ def store_l1(
 
     Raises NothingToSummarise.
     """
-    source = tx.the(SQL.source_of, session=session)
+    source = tx.one(SQL.source_of, session=session)
     if not source.turns:
-        last = tx.one(SQL.l1_of, session=session)
+        last = tx.one_or_none(SQL.l1_of, session=session)
         if last is not None and last.text == text:
             return StoredL1(
                 l1_id=last.l1_id, ratio=last.ratio, warning=_warning(last.ratio), known=True

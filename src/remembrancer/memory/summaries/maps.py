@@ -121,8 +121,8 @@ def _keep_made(
     tx: Transaction,
 ) -> str | None:
     """The answer; None when what was read is out of date."""
-    space = tx.one(SPACES.space_of, account_id=account_id, user_id=user_id)
-    newest = tx.one(SQL.newest_map, space_id=space.id) if space else None
+    space = tx.one_or_none(SPACES.space_of, account_id=account_id, user_id=user_id)
+    newest = tx.one_or_none(SQL.newest_map, space_id=space.id) if space else None
     if (space.l1_count if space else 0, newest) != (sources.l1_count, sources.newest):
         return None
     lines = [*([sources.agents] if sources.agents is not None else []), *told.lines] if told else []
@@ -147,7 +147,7 @@ def store_map(context: Context, tx: Transaction, *, space_id: int, text: str, ma
 
     It is taken to know every L1 there is. White space at its ends does not count.
     """
-    newest = tx.one(SQL.newest_map, space_id=space_id)
+    newest = tx.one_or_none(SQL.newest_map, space_id=space_id)
     version = newest.version if newest else 0
     if newest is None or newest.text != text.strip():
         version += 1
@@ -165,7 +165,7 @@ def store_map(context: Context, tx: Transaction, *, space_id: int, text: str, ma
 
 def newest_version(tx: Transaction, space_id: int) -> int:
     """The number of the newest map of a space, 0 while there is none."""
-    newest = tx.one(SQL.newest_map, space_id=space_id)
+    newest = tx.one_or_none(SQL.newest_map, space_id=space_id)
     return int(newest.version) if newest else 0
 
 
@@ -177,14 +177,14 @@ def map_version(context: Context, caller: Caller, asked: MapQuery) -> MapVersion
     user_id = space_user_id(caller, asked.user_id)
 
     def read(tx: Transaction) -> MapVersion:
-        space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
-        newest = tx.one(SQL.newest_map, space_id=space.id) if space else None
+        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+        newest = tx.one_or_none(SQL.newest_map, space_id=space.id) if space else None
         if space is None or newest is None:
             raise MapUnknown
         row = (
             newest
             if asked.version is None
-            else tx.one(SQL.map_of_version, space_id=space.id, version=asked.version)
+            else tx.one_or_none(SQL.map_of_version, space_id=space.id, version=asked.version)
         )
         if row is None:
             raise MapUnknown
@@ -224,7 +224,7 @@ def map_history(
     asked = space_user_id(caller, user_id)
 
     def read(tx: Transaction) -> MapVersions:
-        space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=asked)
+        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=asked)
         if space is None:
             return MapVersions(versions=[], next=None)
         rows = tx.all(
@@ -247,10 +247,10 @@ def map_history(
 
 
 def _sources(tx: Transaction, account_id: int, user_id: str, session_count: int | None) -> _Sources:
-    space = tx.one(SPACES.space_of, account_id=account_id, user_id=user_id)
+    space = tx.one_or_none(SPACES.space_of, account_id=account_id, user_id=user_id)
     if space is None:
         return _Sources()
-    agents = tx.one(SQL.agents_map, space_id=space.id)
+    agents = tx.one_or_none(SQL.agents_map, space_id=space.id)
     l1s = tx.all(SQL.l1s, space_id=space.id)
     new = l1s[agents.l1_count if agents else 0 :]
     if session_count is not None:
@@ -258,7 +258,7 @@ def _sources(tx: Transaction, account_id: int, user_id: str, session_count: int 
         new = [row for row in new if row.session in latest]
     return _Sources(
         l1_count=space.l1_count,
-        newest=tx.one(SQL.newest_map, space_id=space.id),
+        newest=tx.one_or_none(SQL.newest_map, space_id=space.id),
         agents=agents.text if agents else None,
         new=new,
         any_l1=bool(l1s) and session_count != 0,

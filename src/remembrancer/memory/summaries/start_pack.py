@@ -143,13 +143,13 @@ def _parts(
 ) -> tuple[StartParts, int]:
     """What may stand in the pack, and how many facts and L1s there are besides."""
     cubes = best_cubes(tx, account_id=caller.account_id, most=LESSONS_MAX)
-    space = tx.one(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+    space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
     if space is None:
         return StartParts(map="", facts=[], summaries=[], cubes=cubes), 0
-    newest = tx.one(SQL.newest_map, space_id=space.id)
+    newest = tx.one_or_none(SQL.newest_map, space_id=space.id)
     facts = tx.all(SQL.facts, space_id=space.id, most=FACTS_MAX)
     l1s = tx.all(SQL.l1s_of_session, space_id=space.id, session_id=session_id, most=SUMMARIES_MAX)
-    there = tx.the(SQL.count_for_start, space_id=space.id, session_id=session_id)
+    there = tx.one(SQL.count_for_start, space_id=space.id, session_id=session_id)
     parts = StartParts(
         map=newest.text if newest else "",
         facts=[row.text for row in facts],

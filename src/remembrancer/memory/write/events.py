@@ -64,7 +64,7 @@ def own_event(tx: Transaction, caller: Caller, event_id: str) -> Row:
 
     Raises EventUnknown for an id that does not exist or is not the caller's to see.
     """
-    row = tx.one(SQL.event_by_id, event_id=event_id, account_id=caller.account_id)
+    row = tx.one_or_none(SQL.event_by_id, event_id=event_id, account_id=caller.account_id)
     if row is None or caller.pinned_user_id not in (None, row.user_id):
         raise EventUnknown
     return row

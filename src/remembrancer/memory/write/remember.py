@@ -76,7 +76,7 @@ def remember(
         account_id=caller.account_id,
     )
     for gone in erased:
-        context.shelf.erase(gone.space_id, gone.numbers, revision=gone.revision)
+        context.index_cache.erase(gone.space_id, gone.numbers, revision=gone.revision)
     return Remembered.model_validate_json(answer)
 
 
@@ -151,10 +151,10 @@ class _Writing:
 
     def answer(self) -> Remembered:
         now_ms = self.context.clock()
-        space = self.tx.the(
+        space = self.tx.one(
             SQL.open_space, account_id=self.caller.account_id, user_id=self.user_id, now_ms=now_ms
         )
-        session = self.tx.the(
+        session = self.tx.one(
             SQL.open_session, space_id=space.id, session_id=self.turn.session_id, now_ms=now_ms
         )
         self._keep_turn(session, now_ms)
@@ -163,7 +163,7 @@ class _Writing:
         cube = self._keep_cube(space.id)
         self._close_duty(session, now_ms)
         self._close_task(session)
-        stands = self.tx.the(SQL.standing, session=session.id)
+        stands = self.tx.one(SQL.standing, session=session.id)
         return Remembered(
             saved=any(receipt.outcome != "skipped" for receipt in self.receipts),
             event_id=self.event_id,
@@ -202,7 +202,7 @@ class _Writing:
             return
         told_ms = None if self.turn.occurred_at is None else said.occurred_ms
         sides = {"query": said.query, "response": said.response, "told_ms": told_ms}
-        same = self.tx.one(
+        same = self.tx.one_or_none(
             SQL.same_turn, session=session.id, since_ms=now_ms - _RETRIED_MS, **sides
         )
         goes_on = not self.turn.task_done
@@ -281,7 +281,7 @@ class _Writing:
                 else "none was proposed"
             )
         account_id = self.caller.account_id
-        session = self.tx.the(
+        session = self.tx.one(
             SQL.session_of, space_id=space_id, session_id=self.turn.session_id
         )  # with the turn just kept
         cubes.check_evidence(self.tx, self.caller, prepared.lesson.evidence)

@@ -47,11 +47,11 @@ def store_turn(
     With `task_open` it is the turn of the session's step, and says whether the task goes on.
     """
     now_ms = context.clock()
-    claimed = tx.the(
+    claimed = tx.one(
         SQL.claim_number, account_id=address.account_id, user_id=address.user_id, now_ms=now_ms
     )
     is_open = None if task_open is None else int(task_open)
-    session = tx.the(
+    session = tx.one(
         SQL.count_turn,
         space_id=claimed.id,
         session_id=address.session_id,

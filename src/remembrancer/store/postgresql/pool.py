@@ -156,7 +156,7 @@ class Connections:
         self.give_back(self._on_one(run))
         return found[0]
 
-    def build(self, statement: bytes, *, memory_bytes: int) -> None:
+    def run_outside_transaction(self, statement: bytes, *, memory_bytes: int) -> None:
         """Run a statement outside of transactions, as long as it takes; see Store.build."""
         memory = (
             f"; set maintenance_work_mem = '{memory_bytes >> 10}kB'" if memory_bytes >> 20 else ""
@@ -175,7 +175,7 @@ class Connections:
             self.give_back(connection)
 
     @contextmanager
-    def alone(self, names: Sequence[str], *, wait: bool) -> Iterator[bool]:
+    def lock(self, names: Sequence[str], *, wait: bool) -> Iterator[bool]:
         """Hold locks of these names on a connection of their own; see Store.alone."""
         lock = "pg_advisory_xact_lock" if wait else "pg_try_advisory_xact_lock"
         if not self._holders.acquire(timeout=self._pool.statement_seconds if wait else 0.001):

@@ -105,10 +105,10 @@ class PostgresqlStore:
         return self._connections.execute(statement.sql, statement.values(values))
 
     @contextmanager
-    def alone(self, *names: str, wait: bool = True) -> Iterator[bool]:
+    def lock(self, *names: str, wait: bool = True) -> Iterator[bool]:
         """Hold advisory locks; see Store.alone."""
         self._refuse_nesting()
-        with self._connections.alone(names, wait=wait) as are_held:
+        with self._connections.lock(names, wait=wait) as are_held:
             yield are_held
 
     def backup(self, path: str) -> None:
@@ -118,19 +118,19 @@ class PostgresqlStore:
         )
 
     @property
-    def searches(self) -> bool:
+    def supports_vector_search(self) -> bool:
         """Whether the server had the extension `vector` when the store was opened, and is one
         machine.
         """
         return self._searches
 
-    def build(self, statement: str, *, memory_bytes: int = 0) -> None:
+    def run_outside_transaction(self, statement: str, *, memory_bytes: int = 0) -> None:
         """Run one statement outside of transactions; see Store.build.
 
         RuntimeError from within an action.
         """
         self._refuse_nesting()
-        self._connections.build(statement.encode(), memory_bytes=memory_bytes)
+        self._connections.run_outside_transaction(statement.encode(), memory_bytes=memory_bytes)
 
     def schema_version(self) -> int:
         """Number of the last migration applied."""
@@ -200,14 +200,14 @@ class PostgresqlTransaction:
         """Execute one statement; gives the number of rows it changed."""
         return changed_rows(self._execute(sql, values))
 
-    def one(self, sql: str, **values: Any) -> Row | None:
+    def one_or_none(self, sql: str, **values: Any) -> Row | None:
         """The first row, or None."""
         cursor = self._execute(sql, values)
         return cursor.fetchone() if has_rows(cursor) else None
 
-    def the(self, sql: str, **values: Any) -> Row:
+    def one(self, sql: str, **values: Any) -> Row:
         """The first row. Raises LookupError when there is none."""
-        row = self.one(sql, **values)
+        row = self.one_or_none(sql, **values)
         if row is None:
             raise LookupError(f"no row where there must be one: {sql}")
         return row

@@ -224,11 +224,11 @@ class SqliteTransaction:
         self._execute(sql, values, lambda cursor: cursor.fetchall())
         return self._connection.changes() if self._connection.total_changes() != before else 0
 
-    def one(self, sql: str, **values: Any) -> Row | None:
+    def one_or_none(self, sql: str, **values: Any) -> Row | None:
         """The first row, or None."""
         return self._execute(sql, values, _first)
 
-    def the(self, sql: str, **values: Any) -> Row:
+    def one(self, sql: str, **values: Any) -> Row:
         """The first row. Raises LookupError when there is none."""
         row = self._execute(sql, values, _first)
         if row is None:

@@ -92,14 +92,14 @@ class SqliteStore:
 
     def count(self, sql: str, **values: Any) -> Row | None:
         """See Store.count."""
-        return self.write(lambda tx: tx.one(sql, **values), flush=False)
+        return self.write(lambda tx: tx.one_or_none(sql, **values), flush=False)
 
-    def alone(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
+    def lock(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
         """See Store.alone: of the threads of this process, as a data folder has one server."""
         self._refuse_nesting()
         if self._closed:
             raise StoreUnavailable(f"sqlite {self._path}: the store is closed")
-        return self._names.alone(names, wait=wait)
+        return self._names.lock(names, wait=wait)
 
     def backup(self, path: str) -> None:
         """Write a consistent copy to the new file `path`: under another name first, so that it is
@@ -123,11 +123,11 @@ class SqliteStore:
             part.unlink(missing_ok=True)
 
     @property
-    def searches(self) -> bool:
+    def supports_vector_search(self) -> bool:
         """It does not: rows are read into memory, and searched there."""
         return False
 
-    def build(self, statement: str, *, memory_bytes: int = 0) -> None:
+    def run_outside_transaction(self, statement: str, *, memory_bytes: int = 0) -> None:
         """Refuse; see Store.build."""
         raise StoreUnavailable(
             f"sqlite: nothing is built outside of transactions, nor with {memory_bytes} bytes: {statement}"

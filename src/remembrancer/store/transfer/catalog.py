@@ -48,7 +48,7 @@ class Table:
 
     def count(self, tx: Transaction) -> int:
         """How many rows it has."""
-        return int(tx.the(f"select count(*) as n from {quote(self.name)}").n)  # noqa: S608  names in SQL are the catalogue's, here and below
+        return int(tx.one(f"select count(*) as n from {quote(self.name)}").n)  # noqa: S608  names in SQL are the catalogue's, here and below
 
     def pages(self, tx: Transaction, columns: Sequence[str] = ()) -> Iterator[list[Row]]:
         """All rows in the order of the key, a page at a time; of each row all columns, or those

@@ -103,8 +103,8 @@ def refuse_unfinished(store: Store) -> None:
 
 def _mark_of(tx: Transaction) -> str | None:
     return (
-        str(tx.the(f"select place from {_MARK}").place)
-        if tx.one(SQL.has_table, table=_MARK)
+        str(tx.one(f"select place from {_MARK}").place)
+        if tx.one_or_none(SQL.has_table, table=_MARK)
         else None
     )  # noqa: S608  a name of ours
 
@@ -127,12 +127,12 @@ class _Copying:
     """One run: what a moment of the source holds, brought to a target."""
 
     def __init__(self, source: Transaction, target: Store, place: str) -> None:
-        source.one(SQL.be_patient)
+        source.one_or_none(SQL.be_patient)
         self._source, self._target, self._place = source, target, place
         ours, theirs = {table.name: table for table in tables(source)}, target.read(tables)
         self._pairs = [(ours[table.name], table) for table in theirs if table.name in ours]
         self._own = {table.name for table in theirs} - set(ours)
-        self._keeps_nul = bool(target.read(lambda tx: tx.the(SQL.keeps_nul).keeps))
+        self._keeps_nul = bool(target.read(lambda tx: tx.one(SQL.keeps_nul).keeps))
 
     def run(self, progress: Progress) -> list[TableComparison]:
         """Copy and compare."""
@@ -160,7 +160,7 @@ class _Copying:
         )  # the key need not be the same one on both engines
 
         def gone_of(tx: Transaction) -> list[Row]:
-            tx.one(SQL.be_patient)
+            tx.one_or_none(SQL.be_patient)
             gone = []
             for rows in theirs.pages(tx, columns):
                 kept = set(ours.same(self._source, rows, columns).values())
@@ -200,16 +200,16 @@ class _Copying:
     def _count_on(self, tx: Transaction) -> None:
         """Let numbers that are given from now on be larger than those that were."""
         for row in tx.all(SQL.counted):
-            newest = tx.the(
+            newest = tx.one(
                 f"select coalesce(max({quote(row.column)}), 0) as newest from {quote(row.table)}"
             ).newest  # noqa: S608
-            tx.one(SQL.count_on, table=row.table, column=row.column, newest=newest)
+            tx.one_or_none(SQL.count_on, table=row.table, column=row.column, newest=newest)
         if "cubes_made" in self._own:
             tx.run("update cubes_made set last = (select coalesce(max(id), 0) from cubes)")
 
     def _compare(self, ours: Table, theirs: Table, advance: Advance) -> TableComparison:
         def look(tx: Transaction) -> TableDigest:
-            tx.one(SQL.be_patient)
+            tx.one_or_none(SQL.be_patient)
             return store_digest(tx, theirs, advance)
 
         return TableComparison(store_digest(self._source, ours, advance), self._target.read(look))

@@ -29,7 +29,7 @@ def table_digest(store: Store) -> list[TableDigest]:
     """What each table of a store holds, all at one moment."""
 
     def look(tx: Transaction) -> list[TableDigest]:
-        tx.one(SQL.be_patient)
+        tx.one_or_none(SQL.be_patient)
         return sorted((store_digest(tx, table) for table in tables(tx)), key=lambda one: one.table)
 
     return store.read(look)
