@@ -116,7 +116,7 @@ def _processor() -> None:
 def _seccomp() -> None:
     _processor()
     kernel.no_new_privileges()
-    kernel.install_filter(seccomp.program(syscalls.machine(), lock=True))
+    kernel.install_filter(seccomp.program(syscalls.machine(), alone=True))
 
 
 def _landlock() -> None:
