@@ -43,8 +43,8 @@ ACCOUNT_ID = 1
 ASKED = 200
 VALUES = {"bigint": "1", "integer": "1", "bytea": "'\\x00'", "double precision": "1"}
 NOT_ASKED = {
-    "catalogue.sql",
-    "search_postgresql.sql",
+    "catalog.sql",
+    "postgresql.sql",
 }  # of a copy; and of the database's own search, which a spread store is without
 EVERYBODYS = {  # queries of the whole store, which may ask every shard, and when they are run
     "cubes/cubes.sql:erase_shown_of": "when a lesson is erased",

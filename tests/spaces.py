@@ -20,7 +20,7 @@ from remembrancer.search import (
     quantize,
     unpack,
 )
-from remembrancer.search.index.encoding import EntryBatch
+from remembrancer.search.index.entries import EntryBatch
 
 DAY_MS = 86_400_000
 START_MS = 1_767_225_600_000  # 2026-01-01

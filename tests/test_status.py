@@ -12,7 +12,7 @@ from remembrancer import status, testing
 from remembrancer.accounts import keys
 from remembrancer.context import Context
 from remembrancer.search.embedder import NoEmbedder
-from remembrancer.search.index.encoding import VERSION as WORDS_VERSION
+from remembrancer.search.index.entries import VERSION as WORDS_VERSION
 from remembrancer.store import Transaction
 
 

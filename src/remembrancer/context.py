@@ -112,7 +112,7 @@ def assemble(settings: Settings) -> Context:
 
 def without_secrets(text: str) -> str:
     """A text with each secret replaced by its kind."""
-    from .search.text.secrets import find_secrets, mask_secrets
+    from .search.text.screening import find_secrets, mask_secrets
 
     return mask_secrets(text, find_secrets(text))
 

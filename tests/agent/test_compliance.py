@@ -73,7 +73,7 @@ def test_one_session_is_counted_from_its_beginning(memory: Memory, context: Cont
     found = compliance.session_compliance(context, memory.caller, "ada", "s")
 
     assert (
-        found.supports_vector_search,
+        found.searches,
         found.turns,
         found.remembered.done,
         found.searched and found.searched.done,

@@ -24,8 +24,8 @@ WALLS = {
     "remembrancer/sandbox/program.py::_told": "an error whose text raises another is still told",
     "remembrancer/sandbox/program.py::_traceback": "the same of the errors it came from",
     "remembrancer/sandbox/program.py::_flush": "a program may have closed or replaced its streams",
-    "remembrancer/store/sqlite/writer.py::SqliteWriter._work": "what goes wrong is the answer of those who wait, never the thread's end",
-    "remembrancer/store/sqlite/writer.py::SqliteWriter._run": "what an action raises is raised again in the thread that asked",
+    "remembrancer/store/sqlite/store.py::SqliteWriter._work": "what goes wrong is the answer of those who wait, never the thread's end",
+    "remembrancer/store/sqlite/store.py::SqliteWriter._run": "what an action raises is raised again in the thread that asked",
 }
 
 # Names that say nothing about what a module holds.

@@ -196,7 +196,7 @@ def test_a_mistake_of_ours_is_told_in_one_line_that_says_where(cli: Cli, context
 
     assert done.returncode == 1
     assert re.search(
-        r"internal error: SQLError: .*keys.*\(store/sqlite_connection.py, line \d+\)",
+        r"internal error: SQLError: .*keys.*\(store/sqlite/connection.py, line \d+\)",
         one_line(done),
     )
 

@@ -13,7 +13,7 @@ import pytest
 from remembrancer.client import AsyncClient, Client, asks
 from remembrancer.client.asks import Ask
 from remembrancer.client.errors import Conflict
-from remembrancer.http.endpoint import Endpoint
+from remembrancer.http.endpoint import AnyEndpoint
 from remembrancer.http.routes import ROUTES
 from remembrancer.protocol.chat import Chat
 from remembrancer.protocol.cubes import CubeCreate, CubeVote
@@ -30,8 +30,8 @@ from remembrancer.protocol.summaries import (
     Summary,
 )
 
-ENDPOINTS = [endpoint for endpoint in ROUTES if endpoint.name != "execute_code_v7"]  # the same as execute_code, under another path
-BY_NAME = {endpoint.name: endpoint for endpoint in ENDPOINTS}
+ENDPOINTS = [endpoint for endpoint in ROUTES if endpoint.operation_id != "execute_code_v7"]  # the same as execute_code, under another path
+BY_NAME = {endpoint.operation_id: endpoint for endpoint in ENDPOINTS}
 
 
 def _example(model: Any) -> Any:
@@ -39,33 +39,33 @@ def _example(model: Any) -> Any:
     return model.model_validate_json(json.dumps(said))
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
-def test_every_endpoint_has_a_method(endpoint: Endpoint) -> None:
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.operation_id)
+def test_every_endpoint_has_a_method(endpoint: AnyEndpoint) -> None:
     """Issue 5: 'typed sync and async clients over every endpoint'."""
-    ask = getattr(asks, endpoint.name)
+    ask = getattr(asks, endpoint.operation_id)
     hints = get_type_hints(ask)
     answer, taken = hints.pop("return"), {one for hint in hints.values() for one in (hint, *get_args(hint))}
 
-    assert callable(getattr(Client, endpoint.name))
-    assert inspect.iscoroutinefunction(getattr(AsyncClient, endpoint.name))
+    assert callable(getattr(Client, endpoint.operation_id))
+    assert inspect.iscoroutinefunction(getattr(AsyncClient, endpoint.operation_id))
     assert endpoint.answer is None or get_args(answer) == (endpoint.answer,)
-    assert {model for model in (endpoint.request, endpoint.query) if model} <= taken
+    assert {model for model in (endpoint.body, endpoint.query) if model} <= taken
 
 
-@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
-def test_it_asks_what_the_endpoint_takes(endpoint: Endpoint) -> None:
-    ask: Ask[Any] = getattr(asks, endpoint.name)(*_arguments(endpoint))
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.operation_id)
+def test_it_asks_what_the_endpoint_takes(endpoint: AnyEndpoint) -> None:
+    ask: Ask[Any] = getattr(asks, endpoint.operation_id)(*_arguments(endpoint))
 
     assert (ask.method, ask.path) == (endpoint.method, endpoint.path.replace("{event_id}", "evt%2F1").replace("{filename}", "a%20b.txt"))
-    assert ("Idempotency-Key" in ask.headers) == endpoint.repeatable
-    assert ask.is_safe_twice == (endpoint.method == "GET" or endpoint.repeatable or endpoint.name in {"look_again", "explain_search"})
+    assert ("Idempotency-Key" in ask.headers) == endpoint.takes_idempotency_key
+    assert ask.is_safe_twice == (endpoint.method == "GET" or endpoint.takes_idempotency_key or endpoint.operation_id in {"look_again", "explain_search"})
 
 
-def _arguments(endpoint: Endpoint) -> list[Any]:
+def _arguments(endpoint: AnyEndpoint) -> list[Any]:
     if "{" in endpoint.path:
         return ["evt/1" if "event" in endpoint.path else "a b.txt"]
-    if endpoint.request:
-        return [_example(endpoint.request)]
+    if endpoint.body:
+        return [_example(endpoint.body)]
     return [PromptQuery(user_id="ada")] if endpoint.query is PromptQuery else []
 
 

@@ -124,7 +124,7 @@ def test_head_is_get_without_the_body(http: Http, path: str) -> None:
 def test_what_was_not_foreseen_is_a_500_without_a_trace_and_with_an_id_the_log_knows(
     context: Context, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def break_down(_call: Call) -> Any:
+    def break_down(_call: Call[None]) -> Any:
         """Break."""
         raise ZeroDivisionError("secret inner matter")
 
@@ -133,8 +133,10 @@ def test_what_was_not_foreseen_is_a_500_without_a_trace_and_with_an_id_the_log_k
             method="GET",
             path="/break",
             handle=break_down,
+            operation_id="break_down",
             summary="Break",
-            page="text/plain",
+            description="Raises an error that nobody foresaw.",
+            media_type="text/plain",
             needs_key=False,
         ),
     )

@@ -6,7 +6,7 @@ read as strictly as a body, each wrong one named, nothing echoed; and in the doc
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
@@ -40,14 +40,21 @@ class Asked(Message):
     since: Annotated[Moment | None, Field(description="From when on.")] = None
 
 
-def ask_back(call: Call) -> Asked:
+def ask_back(call: Call[Asked]) -> Asked:
     """What was asked, as it was understood."""
-    return cast(Asked, call.parameters)
+    return call.input
 
 
 ROUTES = (
     Endpoint(
-        method="GET", path="/asked", handle=ask_back, query=Asked, answer=Asked, summary="Ask"
+        method="GET",
+        path="/asked",
+        handle=ask_back,
+        query=Asked,
+        answer=Asked,
+        operation_id="ask_back",
+        summary="Ask",
+        description="Echoes its parameters.",
     ),
 )
 

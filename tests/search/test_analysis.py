@@ -6,17 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from remembrancer.search.index.encoding import EntryDamaged, pack, unpack
+from remembrancer.search.index.entries import EntryDamaged, pack, unpack
 from remembrancer.search.text.analysis import (
+    PASSAGE_CHARACTERS,
+    PASSAGES_MAX,
     QUESTION,
     TIME,
     DateHint,
     analyze,
     contains,
     parse_query,
+    passages,
     term,
 )
-from remembrancer.search.text.passages import PASSAGE_CHARACTERS, PASSAGES_MAX, passages
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)
 NOON_MS = 1_683_547_200_000  # 2023-05-08 12:00 UTC

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from remembrancer.accounts.keys import mint
-from remembrancer.search.text.secrets import (
+from remembrancer.search.text.screening import (
     DetectedSecret,
     _loaded,
     find_secrets,
@@ -269,7 +269,7 @@ def test_the_detector_is_loaded_only_when_it_is_needed() -> None:
         [
             sys.executable,
             "-c",
-            "import sys, remembrancer.search.text.secrets; print('kingfisher_sdk' in sys.modules)",
+            "import sys, remembrancer.search.text.screening; print('kingfisher_sdk' in sys.modules)",
         ],
         capture_output=True,
         text=True,

@@ -34,15 +34,15 @@ SEARCHED_BY_THE_DATABASE = (
 )  # under no policy: see 0014_search.sql
 OF_THE_WHOLE_STORE = {  # which no account asks, and why
     "cubes/cubes.sql erase_shown_of": "that others were shown a lesson is erased with it",
-    "memory/search_postgresql.sql behind": "upkeep, which goes on by the account of each row",
-    "memory/search_postgresql.sql orphaned": "upkeep: names of indexes",
-    "memory/search_postgresql.sql unlinked": "upkeep, which goes on by the account of each row",
+    "memory/recall/postgresql.sql behind": "upkeep, which goes on by the account of each row",
+    "memory/recall/postgresql.sql orphaned": "upkeep: names of indexes",
+    "memory/recall/postgresql.sql unlinked": "upkeep, which goes on by the account of each row",
     "memory/memory.sql spaces_newest": "warming up: what is read in is kept apart by spaces",
     "memory/memory.sql stale": "renewal, which goes on by the account of each row",
     "status.sql events_stale": "a count",
-    "tools/files.sql any_file_of_blob": "whether a content may go",
-    "tools/files.sql file_named": "a signed link says whose it is by its signature; who has a key is compared afterwards",
-    "tools/files.sql rooms": "how much each account takes: for the owner",
+    "files/files.sql any_file_of_blob": "whether a content may go",
+    "files/files.sql file_named": "a signed link says whose it is by its signature; who has a key is compared afterwards",
+    "files/files.sql rooms": "how much each account takes: for the owner",
 }
 
 STATEMENTS = named_queries()

@@ -16,7 +16,7 @@ from remembrancer.store.folder_lock import hold
 SERVER = """
 import sys
 from pathlib import Path
-from remembrancer.store.lock import hold
+from remembrancer.store.folder_lock import hold
 lock = hold(Path(sys.argv[1]))
 print("held", flush=True)
 sys.stdin.read()

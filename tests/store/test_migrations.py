@@ -14,6 +14,8 @@ from remembrancer.store.schema import migrations
 from remembrancer.store.sqlite.store import SqliteStore
 
 STEPS = migrations("sqlite")
+# At least one row in every table of schema 1, the oldest released. A later schema may add to it,
+# but never change it.
 FIRST_ROWS = """
 insert into accounts values (1, 'ada', 'owner', 1000), (2, 'bob', 'member', 2000);
 insert into keys values (1, 1, x'00ff', 'abcdef01', 'laptop', null, 0, 1000, null, null, 1500),
@@ -25,8 +27,6 @@ insert into origins values (1, 'chat.jsonl:1', 4294967297);
 insert into embedders values (1, 'hash/1');
 insert into event_index values (4294967297, 1, 900, x'01', 1, x'7f80');
 insert into answers values (1, '/api/v7/remember', 'again', x'02', '{"saved": true}', 1000);
-# one row at least in every table of schema 1, the oldest released; a later schema may add to it,
-# never change it
 """
 
 
@@ -182,7 +182,7 @@ def test_rows_from_before_accounts_led_know_whose_they_are(tmp_path: Path) -> No
 
 RACER = """
 import sys
-from remembrancer.store.sqlite import SqliteStore
+from remembrancer.store.sqlite.store import SqliteStore
 add = "insert into accounts (name, role, created_ms) values (:name, 'member', 1)"
 for file in range(40):
     print("ready", flush=True)

@@ -41,11 +41,11 @@ ASKED = (  # by file: what each search and turn asks of tables that grow with us
     "memory/memory.sql space_of", "memory/memory.sql index_rows", "memory/memory.sql hits", "memory/memory.sql session_of",
     "memory/memory.sql open_tasks", "memory/memory.sql open_session", "memory/memory.sql next_step", "memory/memory.sql note_hits",
     "memory/memory.sql same_turn", "memory/memory.sql claim_number", "memory/memory.sql event_by_id", "memory/memory.sql note_remembered",
-    "memory/sessions.sql turns", "memory/browse.sql newest_events", "memory/sessions.sql sessions", "agent/second_look.sql cited",
-    "agent/second_look.sql turn_of_reply", "accounts/once.sql answer_of",
+    "memory/history/sessions.sql turns", "memory/history/browse.sql newest_events", "memory/history/sessions.sql sessions", "agent/second_look.sql cited",
+    "agent/second_look.sql turn_of_reply", "accounts/idempotency.sql answer_of",
     "memory/memory.sql searched", "memory/memory.sql standing",
-    "memory/search_postgresql.sql frequencies", "memory/search_postgresql.sql beside", "memory/search_postgresql.sql rows",
-    "memory/search_postgresql.sql rows_from",
+    "memory/recall/postgresql.sql frequencies", "memory/recall/postgresql.sql beside", "memory/recall/postgresql.sql rows",
+    "memory/recall/postgresql.sql rows_from",
 )  # fmt: skip
 ALL_OF_AN_ACCOUNT = r"Index Cond: \(account_id = \$\d+\)$"
 GROWING = (

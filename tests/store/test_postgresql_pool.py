@@ -83,7 +83,7 @@ def test_a_statement_that_takes_too_long_is_an_unavailable_store_and_the_next_on
         with pytest.raises(StoreUnavailable, match="timeout"):
             store.read(lambda tx: tx.one_or_none("select pg_sleep(60)"))
 
-        assert store.read(lambda tx: tx.one("select 1 as one")).one_or_none == 1
+        assert store.read(lambda tx: tx.one("select 1 as one")).one == 1
 
 
 def test_who_waits_too_long_for_a_connection_is_told_how_many_there_are(url: str) -> None:

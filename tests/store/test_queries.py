@@ -15,7 +15,7 @@ def test_every_engine_understands_every_named_query(store: Store, engine: str) -
 
     as when each of them is null. A file may be one engine's alone, and says so in its name.
     """
-    others = tuple(f"_{other}.sql" for other in ENGINES if other != engine)
+    others = tuple(f"{other}.sql" for other in ENGINES if other != engine)
     ours = {
         name: statement
         for name, statement in named_queries().items()

@@ -190,7 +190,7 @@ def test_a_disk_that_fails_refuses_the_write_and_the_writer_lives_on(path: Path)
     program = f"""
 import resource
 from remembrancer.store import StoreUnavailable
-from remembrancer.store.sqlite import SqliteStore
+from remembrancer.store.sqlite.store import SqliteStore
 
 store = SqliteStore({str(path)!r})
 add = lambda name: store.write(lambda tx: tx.run("insert into embedders (name) values (:name)", name=name))

@@ -6,7 +6,7 @@ import unicodedata
 from typing import NamedTuple
 
 from ..context import Caller, Records
-from ..protocol.errors import Forbidden, InvalidRequest
+from ..protocol.errors import InvalidRequest
 from ..store import Row, Transaction, load_queries
 
 SQL = load_queries("remembrancer.accounts", "accounts.sql")
@@ -17,21 +17,6 @@ NO_KEY = 0  # the key_id of a caller on the machine itself; keys are numbered fr
 _UNPRINTABLE = frozenset(
     {"Cc", "Cs", "Zl", "Zp"}
 )  # control characters, lone surrogates, line and paragraph separators
-
-
-class PinnedToOtherUser(Forbidden):
-    """This key is for one user_id only, and that is another one.
-
-    Leave user_id out, or use another key.
-    """
-
-
-class KeyIsReadOnly(Forbidden):
-    """This key may only read. Use another key to write."""
-
-
-class NotOwner(Forbidden):
-    """Only the owner may do this."""
 
 
 class AccountUnknown(InvalidRequest):
@@ -107,35 +92,6 @@ def may_use_outside_models(records: Records, caller: Caller) -> bool:
             lambda tx: tx.one(SQL.outside_models, account_id=caller.account_id)
         ).outside_models
     )
-
-
-def default_user_id(caller: Caller) -> str:
-    """Whose memory is meant where a request names none:
-
-    the key's pin, else the account's own name.
-    """
-    return caller.account_name if caller.pinned_user_id is None else caller.pinned_user_id
-
-
-def space_user_id(caller: Caller, asked: str | None) -> str:
-    """Whose memory a request is about. Raises Pinned when a pinned key asks for another one's."""
-    if asked is None:
-        return default_user_id(caller)
-    if caller.pinned_user_id not in (None, asked):
-        raise PinnedToOtherUser
-    return asked
-
-
-def require_write(caller: Caller) -> None:
-    """Raises ReadOnly when the key may not."""
-    if caller.read_only:
-        raise KeyIsReadOnly
-
-
-def require_owner(caller: Caller) -> None:
-    """Raises NotOwner when the key is of another account than an owner's."""
-    if not caller.is_owner:
-        raise NotOwner
 
 
 def single_line(text: str, what: str, *, least: int = 0, most: int = NAME_CHARACTERS_MAX) -> str:

@@ -20,9 +20,8 @@ _HOUR_MS = 3_600_000
 
 
 class InvitationUnknown(NotFound):
-    """This link does not work:
-
-    it was used, has ended, or was replaced by a newer one. Ask the owner for another.
+    """This link does not work: it was used, has ended, or was replaced by a newer one. Ask the
+    owner for another.
     """
 
 

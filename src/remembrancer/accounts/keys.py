@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple, NoReturn
 
 from ..context import Caller, Records
 from ..protocol import limits
-from ..protocol.errors import InvalidRequest, Unauthorized
+from ..protocol.errors import Forbidden, InvalidRequest, Unauthorized
 from ..store import StoreUnavailable, Transaction
 from .accounts import SQL, ensure_account, single_line
 from .durations import DURATION_MS_MAX
@@ -34,9 +34,8 @@ Reason = Literal["malformed", "unknown", "revoked", "expired"]
 
 
 class KeyRefused(Unauthorized):
-    """This key is not good:
-
-    it is mistyped, unknown, or no longer in force. Check it, or ask for a new one.
+    """This key is not good: it is mistyped, unknown, or no longer in force. Check it, or ask for a
+    new one.
     """
 
     def __init__(self, reason: Reason) -> None:
@@ -252,3 +251,46 @@ def _check(body: str) -> str:
 
 def _digest(key: str) -> bytes:
     return hashlib.sha256(key.encode("ascii")).digest()
+
+
+class PinnedToOtherUser(Forbidden):
+    """This key is for one user_id only, and that is another one. Leave user_id out, or use another
+    key.
+    """
+
+
+class KeyIsReadOnly(Forbidden):
+    """This key may only read. Use another key to write."""
+
+
+class NotOwner(Forbidden):
+    """Only the owner may do this."""
+
+
+def default_user_id(caller: Caller) -> str:
+    """Whose memory is meant where a request names none:
+
+    the key's pin, else the account's own name.
+    """
+    return caller.account_name if caller.pinned_user_id is None else caller.pinned_user_id
+
+
+def space_user_id(caller: Caller, asked: str | None) -> str:
+    """Whose memory a request is about. Raises Pinned when a pinned key asks for another one's."""
+    if asked is None:
+        return default_user_id(caller)
+    if caller.pinned_user_id not in (None, asked):
+        raise PinnedToOtherUser
+    return asked
+
+
+def require_write(caller: Caller) -> None:
+    """Raises ReadOnly when the key may not."""
+    if caller.read_only:
+        raise KeyIsReadOnly
+
+
+def require_owner(caller: Caller) -> None:
+    """Raises NotOwner when the key is of another account than an owner's."""
+    if not caller.is_owner:
+        raise NotOwner

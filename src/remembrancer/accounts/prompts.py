@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from ..context import Caller, Records
 from ..protocol.constitution import protocol_text
-from ..protocol.prompts import AgentPrompt, PromptWrite
+from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
 from ..protocol.text import rfc3339
 from ..store import Transaction, load_queries
-from .accounts import require_write, space_user_id
 from .idempotency import IdempotentRequest, idempotent
+from .keys import require_write, space_user_id
 
 SQL = load_queries("remembrancer.accounts", "prompts.sql")
 _OWN_PART = "# The user's own part\n\nWhat the user wants of this agent. It adds to the rules above and lifts none of them."
+
+
+def read_prompt(records: Records, caller: Caller, query: PromptQuery) -> AgentPrompt:
+    """Return the prompt of the user that a request names. Raises as prompt_of."""
+    return prompt_of(records, caller, query.user_id)
 
 
 def prompt_of(records: Records, caller: Caller, user_id: str) -> AgentPrompt:

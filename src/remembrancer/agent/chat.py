@@ -16,21 +16,27 @@ from ..context import Caller, Context
 from ..memory.recall.recall import recall
 from ..memory.spaces import SQL as SPACES
 from ..memory.write.events import EventUnknown, event_detail
-from ..memory.write.intake import Intake, OnlyEchoedText
-from ..memory.write.turns import EventPlace, StoredTurn, store_turn_idempotently
+from ..memory.write.turns import (
+    EventPlace,
+    Intake,
+    OnlyEchoedText,
+    StoredTurn,
+    store_turn_idempotently,
+)
 from ..models import Budget, ModelAttempt, ModelFailed
+from ..models.calls import usage_of
 from ..models.port import WHY
 from ..protocol import limits
 from ..protocol.chat import AnswerMode, Chat, ChatAnswer
 from ..protocol.fence import new_delimiter
-from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, TurnText
+from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery
 from ..protocol.seal import render
 from ..protocol.second_look import Check
 from ..protocol.text import day_of
+from ..search import EventText
 from ..store import Transaction
 from .drafts import Brief, RetrievedEvent, Tell, recent_messages, retrieved_event, written
 from .extractive_answer import QUOTED_TOPIC, bears_on, quotes
-from .usage import usage_of
 
 MODEL_TOPIC = "chat"
 NO_MODEL = "No language model is configured, so I can only quote what I remember."
@@ -52,7 +58,6 @@ class ChatTurn:
     asked: Chat
     given: IdempotentRequest | None
     found: MemoryAnswer
-    own_part: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +96,7 @@ def start_chat(
     user_id = space_user_id(caller, asked.user_id)
     if not Intake(settings=context.settings).take(asked.message).strip():
         raise OnlyEchoedText
-    if (first := stored_answer(context, given)) is not None:
+    if given is not None and (first := stored_answer(context, given)) is not None:
         return ChatAnswer.model_validate_json(first)
     query = MemoryQuery(
         query_text=asked.message,
@@ -100,14 +105,12 @@ def start_chat(
         top_k=limits.CHAT_HITS_MAX,
         last_seal=asked.last_seal,
     )
-    own_part = prompt_of(context, caller, user_id).user_part
     return ChatTurn(
         context=context,
         caller=caller,
         asked=asked,
         given=given,
         found=recall(context, caller, query),
-        own_part=own_part,
     )
 
 
@@ -125,7 +128,12 @@ def finish(begun: ChatTurn, tell: Tell | None = None) -> ChatAnswer:
     seal = render(begun.found.step, begun.context.settings.seal_name)
     place = EventPlace(user_id=begun.asked.user_id, session_id=begun.asked.session_id)
     topic = MODEL_TOPIC if answered.mode == "model" else QUOTED_TOPIC
-    turn = TurnText(query=begun.asked.message, response=answered.kept, topic=topic)
+    turn = EventText(
+        query=begun.asked.message,
+        response=answered.kept,
+        topic=topic,
+        occurred_ms=begun.context.clock(),
+    )
 
     def answer(tx: Transaction, kept: StoredTurn, noticed: str | None) -> str:
         tx.run(SPACES.note_remembered, session=kept.session.id, task_open=1)
@@ -175,7 +183,7 @@ def _answered(begun: ChatTurn, tell: Tell | None) -> ChatResult:
             for cube in begun.found.shared_cubes
         ],
         help=[f"{passage.title}: {passage.text}" for passage in begun.found.help_hits or ()],
-        own_part=begun.own_part,
+        own_part=prompt_of(context, begun.caller, begun.asked.user_id).user_part,
         delimiter=new_delimiter(),
         day=day_of(context.clock()),
     )

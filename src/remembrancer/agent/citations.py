@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 
-from ..claims.evidence import EventEvidence, terms
+from ..claims.evidence import EventEvidence
 from ..claims.review import parse_draft
+from ..search.text.analysis import terms
 
 # of a sentence's words, stop words aside, that the event must have too: a name alone is in many
 SHARED_LEAST = 0.5

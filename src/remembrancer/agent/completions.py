@@ -14,9 +14,15 @@ from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..context import Caller, Context
 from ..memory.recall.recall import recall
 from ..memory.spaces import SQL as SPACES
-from ..memory.write.intake import Intake, OnlyEchoedText
-from ..memory.write.turns import EventPlace, StoredTurn, store_turn_idempotently
+from ..memory.write.turns import (
+    EventPlace,
+    Intake,
+    OnlyEchoedText,
+    StoredTurn,
+    store_turn_idempotently,
+)
 from ..models import Budget, ModelFailed, ModelMessage, ModelRequest, ModelResponse
+from ..models.calls import usage_of
 from ..models.port import WHY
 from ..protocol import limits
 from ..protocol.completions import (
@@ -30,11 +36,11 @@ from ..protocol.completions import (
 )
 from ..protocol.errors import Unavailable
 from ..protocol.fence import defused, new_delimiter
-from ..protocol.memory import MemoryQuery, TurnText
+from ..protocol.memory import MemoryQuery
+from ..search import EventText
 from ..store import Transaction
 from .chat import events_of
 from .drafts import StreamFilter, clean, data_of
-from .usage import usage_of
 
 NAME = "memory"  # what clients call this door's model
 ABOUT = (
@@ -45,9 +51,8 @@ Write = Callable[[str], None]  # the next piece of the answer
 
 
 class NoChatModel(Unavailable):
-    """No chat model is configured, and this path needs one:
-
-    the operator names it in the setting REMEMBRANCER_MODEL_CHAT.
+    """No chat model is configured, and this path needs one: the operator names it in the setting
+    REMEMBRANCER_MODEL_CHAT.
     """
 
 
@@ -201,7 +206,12 @@ def _kept(start_completion: CompletionTurn, reply: ModelResponse, text: str) -> 
     place = EventPlace(
         user_id=start_completion.asked.user, session_id=start_completion.asked.session_id
     )
-    turn = TurnText(query=start_completion.asked.messages[-1].text, response=text)
+    turn = EventText(
+        query=start_completion.asked.messages[-1].text,
+        response=text,
+        topic=None,
+        occurred_ms=start_completion.context.clock(),
+    )
     return Completed.model_validate_json(
         store_turn_idempotently(
             start_completion.context,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..accounts import require_owner, space_user_id
-from ..accounts.accounts import PinnedToOtherUser
+from ..accounts.keys import PinnedToOtherUser
 from ..accounts.usage import DAY_MS
 from ..context import Caller, Records
 from ..memory.spaces import SQL as SPACES
@@ -202,7 +202,7 @@ def _agents(
 
 def _figures(counts: Counter[str], *, of_key: bool = False) -> Figures:
     return Figures(
-        supports_vector_search=counts["searches"],
+        searches=counts["searches"],
         turns=None if of_key else counts["turns"],
         looks=counts["looks"],
         searched=None if of_key else _part(counts["searched"], counts["turns"]),

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ..claims.evidence import terms
 from ..claims.tags import only_refs
 from ..memory.summaries.extractive import sentences
 from ..protocol import limits
 from ..protocol.fence import defused
 from ..protocol.memory import Hit
-from ..search.text.secrets import find_secrets, mask_secrets
+from ..search.text.analysis import terms
+from ..search.text.screening import find_secrets, mask_secrets
 
 # of turns that were answered so: their answers are no evidence of anything
 QUOTED_TOPIC = "chat, quoted from memory"

@@ -11,15 +11,15 @@ from ..accounts import NO_KEY, may_use_outside_models
 from ..claims.evidence import EventEvidence
 from ..claims.review import CitedEvents, ParsedDraft, in_order, parse_draft, review
 from ..context import Caller, Context
-from ..memory.write.intake import Intake
+from ..memory.write.turns import Intake
 from ..models import Budget
+from ..models.calls import usage_of
 from ..protocol import limits
 from ..protocol.errors import Conflict, InvalidRequest
 from ..protocol.second_look import Check, SecondLook, SecondLooked
 from ..protocol.text import day_of
 from ..store import Row, StoreUnavailable, Transaction, load_queries
 from .judge import Judgement, judge
-from .usage import usage_of
 
 SQL = load_queries("remembrancer.agent", "second_look.sql")
 _log = logging.getLogger(__name__)
@@ -27,9 +27,8 @@ _BEGINNING = 40  # characters of a response that its `reply` column holds (migra
 
 
 class TurnNotSaved(Conflict):
-    """No saved turn answers with this draft:
-
-    send it with POST /api/v7/remember first, word for word, then look again.
+    """No saved turn answers with this draft: send it with POST /api/v7/remember first, word for
+    word, then look again.
     """
 
 

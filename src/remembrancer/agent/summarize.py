@@ -41,6 +41,7 @@ from ..memory.summaries.maps import (
 )
 from ..memory.write.events import raw_dialogue
 from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest
+from ..models.calls import usage_of
 from ..models.port import WHY
 from ..protocol import limits
 from ..protocol.fence import fenced, new_delimiter
@@ -49,7 +50,6 @@ from ..protocol.text import day_of
 from ..store import Row
 from .drafts import RetrievedEvent, clean
 from .event_blocks import event_blocks
-from .usage import usage_of
 
 _RULES = resources.files(__package__).joinpath("summary.md").read_text("utf-8").strip()
 _L1 = (

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import product
 
-from ..search import parse_query
+from ..search.text.analysis import terms
 from ..search.text.languages import BY_CODE, stem
 from .extract import claims_in, language_of, plain
 from .names import plain_word
@@ -243,8 +243,3 @@ def facets(said: When, year_said: int) -> Iterator[When]:
             yield When(year, month, day, named)
     if said.exact:
         yield When(weekday=said.exact.weekday())
-
-
-def terms(text: str) -> set[int]:
-    """The words of a text that carry meaning, as search compares them."""
-    return {term for word in parse_query(text).words if not word.is_stop for term in word.terms}

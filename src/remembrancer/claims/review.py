@@ -13,7 +13,7 @@ from typing import Literal
 
 from ..protocol.seal import read_seal
 from ..protocol.second_look import Check, CheckName
-from ..search.text.secrets import DetectedSecret, find_secrets
+from ..search.text.screening import DetectedSecret, find_secrets
 from .evidence import EventEvidence
 from .extract import claims_in, language_of, plain
 from .tags import Sentence, Tag, bullets, fenced_code, sentences, tag_of, tags_in, without

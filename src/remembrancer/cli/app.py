@@ -667,13 +667,13 @@ def _told(error: Exception) -> tuple[str, int]:
 
     Our own errors are written for people; any other is a mistake of ours.
     """
-    from ..protocol.errors import InvalidRequest
+    from ..protocol.errors import InvalidRequest, message_of
     from ..settings import SettingInvalid
 
     if isinstance(error, SettingInvalid | InvalidRequest):
         return str(error), 2
     if isinstance(error, OSError) or type(error).__module__.startswith("remembrancer."):
-        return str(error) or (type(error).__doc__ or "").partition("\n")[0], 1
+        return str(error) or message_of(type(error)), 1
     ours = Path(__file__).parents[1]
     places = [
         place

@@ -20,6 +20,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 from ..accounts import OWNER, caller_for, keys
 from ..context import Context, assemble
 from ..memory.exchange.importer import ImportResult, read, store
+from ..protocol.errors import message_of
 from ..server.app import make_app
 from ..server.run import uvicorn_server
 from ..settings import Settings
@@ -83,7 +84,7 @@ def run_demo(say: Callable[[str], None], keep: Path | None = None) -> None:
         return
     folder_kept = keep.expanduser().absolute()
     if folder_kept.exists() and not (folder_kept.is_dir() and not any(folder_kept.iterdir())):
-        raise FolderInUse(f"{folder_kept} is in use. {FolderInUse.__doc__}")
+        raise FolderInUse(f"{folder_kept} is in use. {message_of(FolderInUse)}")
     _tour(say, folder_kept)
     command = f"remembrancer --data {shlex.quote(str(folder_kept))}"
     say(f"This memory is kept in {folder_kept}.")

@@ -33,9 +33,8 @@ _CSP = (
 
 
 class ForeignForm(Forbidden):
-    """This form was not sent from a page of this service.
-
-    Open the page again and send it from there.
+    """This form was not sent from a page of this service. Open the page again and send it from
+    there.
     """
 
 

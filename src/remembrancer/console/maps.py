@@ -12,8 +12,8 @@ from starlette.responses import Response
 
 from ..agent.summarize import make_map
 from ..http.endpoint import ThreadPool
+from ..memory.duties import L2_SUMMARIES
 from ..memory.facts import list_facts
-from ..memory.rules import L2_SUMMARIES
 from ..memory.summaries.maps import MapUnknown, map_history, map_version
 from ..memory.summaries.start_pack import start_pack
 from ..protocol.summaries import MapQuery, MapRequest, MapVersion, StartQuery

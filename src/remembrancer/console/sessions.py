@@ -5,8 +5,8 @@ from __future__ import annotations
 from starlette.responses import Response
 
 from ..agent.compliance import session_compliance
+from ..memory.duties import L1_TURNS
 from ..memory.history import sessions
-from ..memory.rules import L1_TURNS
 from . import parameters as given
 from .browser_session import BrowserRequest, Page
 from .parameters import link_to

@@ -12,7 +12,7 @@ from ..protocol.cubes import CubeCreate, CubeCreated, Visibility
 from ..protocol.errors import NotFound
 from ..protocol.line import CubeKind
 from ..search import EventText, IndexEntry, index_entries
-from ..search.text.secrets import find_secrets, mask_secrets
+from ..search.text.screening import find_secrets, mask_secrets
 from ..store import Transaction, embedder_id, load_queries
 from . import publishing
 
@@ -21,9 +21,8 @@ EVENT_ID = re.compile(r"e_[0-9a-z]{13}")
 
 
 class EvidenceUnknown(NotFound):
-    """The evidence looks like an event_id, but there is no such event in your account.
-
-    Use one that a search or a write returned.
+    """The evidence looks like an event_id, but there is no such event in your account. Use one that
+    a search or a write returned.
     """
 
 

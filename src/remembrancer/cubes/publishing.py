@@ -12,8 +12,7 @@ import unicodedata
 from collections.abc import Mapping
 
 from ..protocol import limits
-from ..search.text.screening import instruction_like
-from ..search.text.secrets import find_secrets
+from ..search.text.screening import find_secrets, instruction_like
 from .english import is_english, may_be_english
 
 BOUNDS = {

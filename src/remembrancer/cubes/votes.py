@@ -13,9 +13,8 @@ from .rules import status_of
 
 
 class CubeUnknown(NotFound):
-    """There is no such cube, or it is another account's private one.
-
-    Use a cube_id that a search showed.
+    """There is no such cube, or it is another account's private one. Use a cube_id that a search
+    showed.
     """
 
 

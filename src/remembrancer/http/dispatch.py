@@ -1,22 +1,20 @@
-"""What every request passes, in this order:
-
-size, key, rate, media type, JSON, model; then its action.
-"""
+"""Authenticate, rate-limit, validate and dispatch requests."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import Route
 
 from ..accounts.idempotency import IdempotentRequest
 from ..accounts.keys import authenticate
@@ -24,41 +22,44 @@ from ..accounts.usage import UsageCounter
 from ..context import Caller, Context
 from ..models import ModelAttempt
 from ..protocol import limits
-from ..protocol.errors import InvalidRequest, Problem, Unauthorized
+from ..protocol.errors import InvalidRequest, NotFound, Problem, Unauthorized
 from ..sandbox.sandbox import Sandbox
 from ..search import EmbedderUnavailable
 from ..store import StoreUnavailable
 from . import bodies, problems
-from .endpoint import Call, Endpoint, Rate, ThreadPool
+from .endpoint import AnyEndpoint, Call, RateLimit, ThreadPool
 from .metrics import Metrics
 from .parameters import parse_query
 from .rate_limiter import RateExceeded, RateLimiter
 
-# larger than usual ones that are read at the same time: each takes several times its size of memory
+# Bodies above the usual limit read at one time: each takes several times its size of memory.
 LARGE_BODIES_MAX = 2
-WRITE_THREADS = 64  # they wait for the disk, and share one commit
+WRITE_THREADS = 64  # they wait for the disk and share one commit
 TALK_THREADS = 64  # they wait for language models
-# more than programs may run and wait, so that who finds no place is told at once; made as they are
-# needed
+# More than may run and queue, so that a full queue is reported at once. Created on demand.
 RUN_THREADS = 320
 T = TypeVar("T")
 
 _IDEMPOTENCY_KEY = re.compile(rf"[!-~]{{1,{limits.IDEMPOTENCY_KEY_CHARACTERS_MAX}}}")
-_KEY_CHARACTERS_MAX = 200  # longer than any key: not worth a digest
+_KEY_CHARACTERS_MAX = 200  # longer than any key
 
 
 class Dispatcher:
-    """The way in: the context, the threads that work for it, what is counted. One a server."""
+    """Runs requests on thread pools and counts them. One per server.
+
+    Every request passes, in this order: size, key, rate limit, media type, JSON, model; then the
+    action of its endpoint.
+    """
 
     def __init__(
-        self, context: Context, body_bounds: Mapping[tuple[str, str], int] | None = None
+        self, context: Context, body_limits: Mapping[tuple[str, str], int] | None = None
     ) -> None:
-        """`body_bounds`:
+        """Create the thread pools.
 
-        the largest body in bytes by method and path; `body_bytes_max` holds for all others.
+        `body_limits`: maximum body size in bytes by method and path. Default: `body_bytes_max`.
         """
         self.context = context
-        self._body_bounds = body_bounds or {}
+        self._body_limits = body_limits or {}
         self._large_bodies = asyncio.Semaphore(LARGE_BODIES_MAX)
         self.in_flight = 0  # changed on the event loop only
         self.metrics = Metrics(lambda: self.in_flight)
@@ -73,94 +74,120 @@ class Dispatcher:
             "sandbox": settings.rate_sandbox_per_minute,
             "sysperm": settings.rate_sysperm_per_minute,
         }
-        self._limiters = {
-            kind: RateLimiter(kind, most, store=context.store) for kind, most in per_minute.items()
+        self._rate_limiters = {
+            kind: RateLimiter(kind, most, store=context.store)
+            for kind, most in per_minute.items()
+            if most
         }
-        self._threads = {
-            ThreadPool.SEARCH: ThreadPoolExecutor(context.settings.search_threads, "search"),
+        self._pools = {
+            ThreadPool.SEARCH: ThreadPoolExecutor(settings.search_threads, "search"),
             ThreadPool.WRITE: ThreadPoolExecutor(WRITE_THREADS, "write"),
             ThreadPool.TALK: ThreadPoolExecutor(TALK_THREADS, "talk"),
             ThreadPool.RUN: ThreadPoolExecutor(RUN_THREADS, "run"),
         }
 
     def body_bytes_max(self, method: str, path: str) -> int:
-        """The largest body that a request may have."""
-        return self._body_bounds.get((method, path), self.context.settings.body_bytes_max)
+        """Return the maximum size of a request's body."""
+        return self._body_limits.get((method, path), self.context.settings.body_bytes_max)
 
-    async def answer(self, endpoint: Endpoint, request: Request) -> Response:
-        """Answer one request; every foreseen error is an answer too."""
+    def route(self, path: str, endpoints: Sequence[AnyEndpoint]) -> Route:
+        """Return the route of one path with all its methods; middleware drops the body of HEAD."""
+        by_method = {endpoint.method: endpoint for endpoint in endpoints}
+        if "GET" in by_method:
+            by_method["HEAD"] = by_method["GET"]
+
+        async def respond(request: Request) -> Response:
+            request.scope["endpoint_path"] = path
+            return await self.respond(by_method[request.method], request)
+
+        return Route(path, respond, methods=list(by_method), name=path)
+
+    async def respond(self, endpoint: AnyEndpoint, request: Request) -> Response:
+        """Answer one request; foreseen errors become problem responses."""
         raw = b""
-        bytes_max, usual = (
-            self.body_bytes_max(endpoint.method, endpoint.path),
-            self.context.settings.body_bytes_max,
-        )
+        usual = self.context.settings.body_bytes_max
+        bytes_max = self.body_bytes_max(endpoint.method, endpoint.path)
         try:
             if bytes_max > usual and endpoint.needs_key:
-                await self.start(
-                    endpoint.where, partial(self.caller, request.headers)
-                )  # nobody without a key fills our memory
-            if endpoint.request is not None:
+                # before the body is read: without a key, nobody fills the server's memory
+                await self.start(endpoint.pool, partial(self.caller, request.headers))
+            if endpoint.body is not None:
                 raw = await bodies.receive(request, bytes_max)
         except (Problem, StoreUnavailable) as error:
             return problems.respond(error, request.scope["request_id"])
-        work = partial(self._answer, endpoint, request, raw)
-        if endpoint.where is ThreadPool.LOOP:
+        work = partial(self._respond, endpoint, request, raw)
+        if endpoint.pool is ThreadPool.LOOP:
             return work()
         if len(raw) <= usual:
-            return await self.start(endpoint.where, work)
+            return await self.start(endpoint.pool, work)
         async with self._large_bodies:
-            return await self.start(endpoint.where, work)
+            return await self.start(endpoint.pool, work)
 
-    def start(self, where: ThreadPool, work: Callable[[], T]) -> asyncio.Future[T]:
-        """Begin work on those threads; to be called on the event loop."""
-        return asyncio.get_running_loop().run_in_executor(self._threads[where], work)
+    def start(self, pool: ThreadPool, work: Callable[[], T]) -> asyncio.Future[T]:
+        """Start work on a pool's threads. Call it on the event loop."""
+        return asyncio.get_running_loop().run_in_executor(self._pools[pool], work)
 
-    def _answer(self, endpoint: Endpoint, request: Request, raw: bytes) -> Response:
-        call = Call(dispatcher=self, request=request)
+    def _respond(self, endpoint: AnyEndpoint, request: Request, raw: bytes) -> Response:
+        call: Call[Any] = Call(dispatcher=self, context=self.context, request=request)
         try:
-            if endpoint.needs_key:
-                call.known_caller = self.caller(request.headers)
-                if allowance := self._limiters[endpoint.rate].take(call.caller.key_id):
-                    call.headers |= allowance.headers()
-            if endpoint.request is not None:
-                bodies.check_is_json(request.headers)
-                bodies.check_is_text(raw, self.context.settings.body_bytes_max)
-                call.body = bodies.parse(endpoint.request, raw)
-            if endpoint.query is not None:
-                call.parameters = parse_query(endpoint.query, request.scope["query_string"])
-            if endpoint.repeatable:
-                call.once = _once(call, endpoint, raw)
-            answer = endpoint.handle(call)
+            self._check(endpoint, call)
+            call.input = self._input(endpoint, request, raw)
+            if endpoint.takes_idempotency_key:
+                call.idempotency = _idempotent_request(call, endpoint, raw)
+            answer = _run(endpoint, call)
         except RateExceeded as error:
             return problems.respond(error, request.scope["request_id"], error.allowance.headers())
         except (Problem, StoreUnavailable, EmbedderUnavailable) as error:
             return problems.respond(error, request.scope["request_id"], call.headers)
-        if endpoint.counts:
+        if endpoint.usage:
+            caller = call.caller
             self.usage_counter.count(
-                endpoint.counts, account_id=call.caller.account_id, key_id=call.caller.key_id
+                endpoint.usage, account_id=caller.account_id, key_id=caller.key_id
             )
         if isinstance(answer, Response):
             return answer
         return Response(_json(answer), headers=call.headers, media_type="application/json")
 
-    def take(self, rate: Rate, who: Hashable) -> None:
-        """Count one call of somebody without a key, such as a signed-in browser, for the same
-        limits. Raises RateExceeded.
-        """
-        self._limiters[rate].take(who)
+    def _check(self, endpoint: AnyEndpoint, call: Call[Any]) -> None:
+        """Authenticate and rate-limit. Raises Unauthorized, RateExceeded."""
+        if not endpoint.needs_key:
+            return
+        call.caller = self.caller(call.request.headers)
+        limiter = self._rate_limiters.get(endpoint.rate_limit)
+        if limiter and (allowance := limiter.take(call.caller.key_id)):
+            call.headers |= allowance.headers()
 
-    def _count_model(self, tried: ModelAttempt) -> None:
-        self.metrics.count_model(tried)
-        self.usage_counter.count("model_call" if tried.outcome == "ok" else "model_failure")
-        self.usage_counter.count("tokens_read", times=tried.prompt_tokens)
-        self.usage_counter.count("tokens_written", times=tried.completion_tokens)
+    def _input(self, endpoint: AnyEndpoint, request: Request, raw: bytes) -> Any:
+        """Return the validated body, query or id of a request; None where it has none of them."""
+        if endpoint.body is not None:
+            bodies.check_is_json(request.headers)
+            bodies.check_is_text(raw, self.context.settings.body_bytes_max)
+            return bodies.parse(endpoint.body, raw)
+        if endpoint.query is not None:
+            return parse_query(endpoint.query, request.scope["query_string"])
+        for identifier in request.path_params.values():
+            if len(identifier) > limits.ID_CHARACTERS_MAX or not identifier.isprintable():
+                raise NotFound
+            return identifier
+        return None
+
+    def take(self, rate_limit: RateLimit, caller: Hashable) -> None:
+        """Count a call without a key, such as a browser's, against a limit. Raises RateExceeded."""
+        if limiter := self._rate_limiters.get(rate_limit):
+            limiter.take(caller)
+
+    def _count_model(self, attempt: ModelAttempt) -> None:
+        self.metrics.count_model(attempt)
+        self.usage_counter.count("model_call" if attempt.outcome == "ok" else "model_failure")
+        self.usage_counter.count("tokens_read", times=attempt.prompt_tokens)
+        self.usage_counter.count("tokens_written", times=attempt.completion_tokens)
 
     def caller(self, headers: Headers) -> Caller:
-        """Whose key the request carries. Raises Unauthorized."""
-        given = headers.getlist("authorization")
-        if len(given) > 1:
+        """Return the caller whose key the request carries. Raises Unauthorized."""
+        values = headers.getlist("authorization")
+        if len(values) > 1:
             raise Unauthorized("There is more than one Authorization header. Send one.")
-        scheme, _, text = (given[0] if given else "").partition(" ")
+        scheme, _, text = (values[0] if values else "").partition(" ")
         text = text.strip(" ")
         if (
             scheme.lower() != "bearer"
@@ -172,32 +199,48 @@ class Dispatcher:
         return authenticate(self.context, text)
 
     def close(self) -> None:
-        """Wait for the work under way, then let its threads go. The context stays open."""
-        self.context.models.close()  # first: who waits for a model waits no longer
-        for threads in self._threads.values():
-            threads.shutdown(wait=True)
+        """Wait for running work and release the threads. The context stays open."""
+        self.context.models.close()  # first: it ends the waits for models
+        for pool in self._pools.values():
+            pool.shutdown(wait=True)
         self.usage_counter.close()
         self.sandbox.close()
 
 
+def _run(endpoint: AnyEndpoint, call: Call[Any]) -> BaseModel | Response:
+    answer: BaseModel | Response
+    if endpoint.read is not None:
+        answer = endpoint.read(call.context, call.caller, call.input)
+    elif endpoint.write is not None:
+        answer = endpoint.write(call.context, call.caller, call.input, call.idempotency)
+    else:
+        assert endpoint.handle is not None
+        answer = endpoint.handle(call)
+    return answer
+
+
 def _json(answer: BaseModel) -> bytes:
-    # straight from the model: the hits of a search are checked once, where they are made
+    # by the model's serializer alone: the hits of a search were validated when they were made
     return answer.__pydantic_serializer__.to_json(answer)
 
 
-def _once(call: Call, endpoint: Endpoint, raw: bytes) -> IdempotentRequest | None:
-    given = call.request.headers.getlist("idempotency-key")
-    if not given:
+def _idempotent_request(
+    call: Call[Any], endpoint: AnyEndpoint, raw: bytes
+) -> IdempotentRequest | None:
+    """Return the request's Idempotency-Key with what it covers. Raises InvalidRequest."""
+    values = call.request.headers.getlist("idempotency-key")
+    if not values:
         return None
-    if len(given) > 1 or not _IDEMPOTENCY_KEY.fullmatch(given[0]):
+    if len(values) > 1 or not _IDEMPOTENCY_KEY.fullmatch(values[0]):
         raise InvalidRequest(
-            f"Idempotency-Key must be one header of 1 to {limits.IDEMPOTENCY_KEY_CHARACTERS_MAX} letters, digits and signs of ASCII."
+            "Idempotency-Key must be a single header of 1 to "
+            f"{limits.IDEMPOTENCY_KEY_CHARACTERS_MAX} printable ASCII characters without spaces."
         )
     return IdempotentRequest(
         account_id=call.caller.account_id,
         key_id=call.caller.key_id,
         path=endpoint.path,
-        idempotency_key=given[0],
+        idempotency_key=values[0],
         body_digest=hashlib.sha256(raw).digest(),
         on_replay=lambda: call.headers.update({"Idempotent-Replayed": "true"}),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import cast
 from urllib.parse import quote
 
 from starlette.requests import Request
@@ -31,7 +30,7 @@ _HEADERS = {
 _RANGE = re.compile(r"bytes\s*=\s*([0-9]{1,18})?\s*-\s*([0-9]{1,18})?\s*", re.IGNORECASE)
 
 
-def download(call: Call) -> Response:
+def download(call: Call[DownloadQuery]) -> Response:
     """A created file, always as an attachment.
 
     Needs a key of its account, or the `exp` and `sig` of a signed link that has not ended.
@@ -88,8 +87,8 @@ def file_response(
     return StreamingResponse(pieces, status, headers)
 
 
-def _file(call: Call) -> Row:
-    filename, link = call.request.path_params["filename"], cast(DownloadQuery, call.parameters)
+def _file(call: Call[DownloadQuery]) -> Row:
+    filename, link = call.request.path_params["filename"], call.input
     is_name = len(filename) <= limits.ID_CHARACTERS_MAX and filename.isprintable()
     has_key, has_link = (
         "authorization" in call.request.headers,

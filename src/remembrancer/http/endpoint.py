@@ -1,11 +1,11 @@
-"""One row of the table of contents, and one request on its way through it."""
+"""Endpoints: method, path, models and the action that answers; and one request to one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel
 from starlette.requests import Request
@@ -14,16 +14,20 @@ from starlette.responses import Response
 from ..accounts.idempotency import IdempotentRequest
 from ..accounts.usage import Kind
 from ..context import Caller, Context
-from ..protocol.errors import Problem, Unauthorized
+from ..protocol.errors import Problem
 
 if TYPE_CHECKING:
     from .dispatch import Dispatcher
 
+InputT = TypeVar("InputT")  # the body model, the query model, or `str`: the id in the path
+AnswerT = TypeVar("AnswerT", bound=BaseModel)
+RateLimit: TypeAlias = Literal["memory", "feedback", "sandbox", "sysperm", "chat"]
+
 
 class ThreadPool(Enum):
-    """Which threads an endpoint runs on."""
+    """Thread pools; every endpoint names the one that it runs on."""
 
-    LOOP = "loop"  # the event loop itself: only what neither waits nor computes
+    LOOP = "loop"  # the event loop itself: for handlers that neither wait nor compute
     SEARCH = "search"  # few threads, busy with computing
     WRITE = "write"  # many threads, mostly waiting for the disk
     TALK = "talk"  # threads that wait for a language model
@@ -31,68 +35,50 @@ class ThreadPool(Enum):
 
 
 @dataclass(slots=True, kw_only=True)
-class Call:
-    """One request that passed the checks: its key is good, its body is valid."""
+class Call(Generic[InputT]):
+    """One request whose key, size, rate and input have been checked."""
 
     dispatcher: Dispatcher
+    context: Context
     request: Request
-    body: BaseModel | None = None
-    parameters: BaseModel | None = None
-    known_caller: Caller | None = None
-    once: IdempotentRequest | None = None
-    headers: dict[str, str] = field(default_factory=dict)  # for the answer
-
-    @property
-    def context(self) -> Context:
-        """The parts the program works with."""
-        return self.dispatcher.context
-
-    @property
-    def caller(self) -> Caller:
-        """Who asks. Raises Unauthorized where the endpoint asks for no key."""
-        if self.known_caller is None:
-            raise Unauthorized
-        return self.known_caller
-
-
-Rate: TypeAlias = Literal["memory", "feedback", "sandbox", "sysperm", "chat"]
-Handle: TypeAlias = Callable[[Call], BaseModel | Response]
+    input: InputT = field(init=False)
+    caller: Caller = field(init=False)  # not set where the endpoint needs no key
+    idempotency: IdempotentRequest | None = None
+    headers: dict[str, str] = field(default_factory=dict)  # of the response
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
-    """One endpoint.
+class Endpoint(Generic[InputT, AnswerT]):
+    """One endpoint. Exactly one of `read`, `write` and `handle` answers it.
 
-    Its handler's name is the operation id, its handler's docstring the description.
+    `read` and `write` are actions of the packages below; `write` also takes the request's
+    Idempotency-Key. `handle` is for endpoints that need the HTTP request itself.
     """
 
     method: str
     path: str
-    handle: Handle
+    operation_id: str
     summary: str
-    request: type[BaseModel] | None = None
-    query: type[BaseModel] | None = None  # the parameters it takes behind the question mark
-    answer: type[BaseModel] | None = None  # the JSON it answers with
-    page: str | None = None  # the media type of what it answers with besides or instead
+    description: str
+    read: Callable[[Context, Caller, InputT], AnswerT] | None = None
+    write: Callable[[Context, Caller, InputT, IdempotentRequest | None], AnswerT] | None = None
+    handle: Callable[[Call[InputT]], AnswerT | Response] | None = None
+    body: type[InputT] | None = None
+    query: type[InputT] | None = None
+    answer: type[AnswerT] | None = None
+    media_type: str | None = None  # what it answers with instead of, or beside, JSON
     needs_key: bool = True
-    where: ThreadPool = ThreadPool.SEARCH
-    rate: Rate = "memory"  # whose limit of calls a minute it counts for
-    body_bytes_max: Literal["body_bytes_max", "file_bytes_max"] = (
-        "body_bytes_max"  # the setting that bounds its body
-    )
-    counts: Kind | None = None  # as what it counts in the usage of its key, once it is answered
-    in_parts: bool = False  # answers with a file, of which a part can be asked for
-    repeatable: bool = False  # takes an Idempotency-Key
-    also: tuple[
-        type[Problem], ...
-    ] = ()  # errors it can answer with that do not follow from the rest of the row
+    pool: ThreadPool = ThreadPool.SEARCH
+    rate_limit: RateLimit = "memory"
+    body_bytes_max: Literal["body_bytes_max", "file_bytes_max"] = "body_bytes_max"  # a setting
+    usage: Kind | None = None  # the usage counter of the key that a good answer adds to
+    has_ranges: bool = False  # answers with a file, also in part (RFC 9110, 14)
+    takes_idempotency_key: bool = False  # always True with `write`
+    errors: tuple[type[Problem], ...] = ()  # beyond those that follow from the other fields
 
-    @property
-    def name(self) -> str:
-        """The operation id."""
-        return self.handle.__name__
+    def __post_init__(self) -> None:
+        if self.write is not None:
+            object.__setattr__(self, "takes_idempotency_key", True)
 
-    @property
-    def description(self) -> str:
-        """What it does, in a paragraph."""
-        return " ".join((self.handle.__doc__ or "").split())
+
+AnyEndpoint: TypeAlias = Endpoint[Any, Any]

@@ -10,7 +10,6 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from ..models import ModelAttempt
 from ..protocol.compliance import Figures, Part
 
-_METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60)
 _MODEL_SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 60, 120)
 DUTIES = ("searched", "remembered", "sealed", "rated", "looked", "passed")
@@ -24,13 +23,13 @@ class Metrics:
     def __init__(self, in_flight: Callable[[], int]) -> None:
         self._registry = CollectorRegistry()
         labels = ("method", "route")
-        self._requests = Counter(
+        self.requests = Counter(
             "remembrancer_requests",
             "Requests answered.",
             (*labels, "status"),
             registry=self._registry,
         )
-        self._seconds = Histogram(
+        self.request_seconds = Histogram(
             "remembrancer_request_seconds",
             "Time to answer.",
             labels,
@@ -71,15 +70,6 @@ class Metrics:
         self._done = Gauge(
             "remembrancer_duties_done", "What of that they did.", ("duty",), registry=registry
         )
-
-    def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """One request is answered.
-
-        `route` is a path template: a caller must not be able to make new ones.
-        """
-        method = method if method in _METHODS else "other"
-        self._requests.labels(method, route, str(status)).inc()
-        self._seconds.labels(method, route).observe(seconds)
 
     def count_model(self, tried: ModelAttempt) -> None:
         """One call of a language model.

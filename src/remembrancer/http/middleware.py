@@ -23,6 +23,7 @@ from .dispatch import Dispatcher
 IN_FLIGHT_MAX = 1000  # requests; more would only wait in line and time out there
 CLIENT_GONE = 499  # in metrics and log only: nobody is there to be answered
 
+_METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -75,9 +76,7 @@ class RequestMiddleware:
         finally:
             self.dispatcher.in_flight -= 1
             seconds = time.perf_counter() - started
-            self.dispatcher.metrics.count(
-                scope["method"], scope.get("endpoint_path", "none"), status, seconds
-            )
+            self._count(scope, status, seconds)
             log.info(
                 "%s %s %s %d %.1f ms",
                 scope["request_id"],
@@ -86,6 +85,13 @@ class RequestMiddleware:
                 status,
                 seconds * 1000,
             )
+
+    def _count(self, scope: Scope, status: int, seconds: float) -> None:
+        # a path template, not the path: a caller must not be able to create new label values
+        route = scope.get("endpoint_path", "none")
+        method = scope["method"] if scope["method"] in _METHODS else "other"
+        self.dispatcher.metrics.requests.labels(method, route, str(status)).inc()
+        self.dispatcher.metrics.request_seconds.labels(method, route).observe(seconds)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
         bytes_max = self.dispatcher.body_bytes_max(scope["method"], scope["path"])

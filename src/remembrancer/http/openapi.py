@@ -10,7 +10,7 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from ..protocol import errors, limits
 from ..protocol.status import INTERFACE_VERSION
-from .endpoint import Endpoint, ThreadPool
+from .endpoint import AnyEndpoint, ThreadPool
 
 Refs = dict[tuple[type[BaseModel], JsonSchemaMode], dict[str, Any]]  # where each model's schema is
 
@@ -70,7 +70,7 @@ _PAGES: dict[str, dict[str, Any]] = {
 }
 
 
-def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
+def document(endpoints: Sequence[AnyEndpoint]) -> dict[str, Any]:
     """The whole document."""
     schemas, refs = _schemas(endpoints)
     paths: dict[str, dict[str, Any]] = {}
@@ -107,40 +107,40 @@ def document(endpoints: Sequence[Endpoint]) -> dict[str, Any]:
     }
 
 
-def _schemas(endpoints: Sequence[Endpoint]) -> tuple[dict[str, Any], Refs]:
+def _schemas(endpoints: Sequence[AnyEndpoint]) -> tuple[dict[str, Any], Refs]:
     wanted: list[tuple[type[BaseModel], JsonSchemaMode]] = [(errors.ProblemBody, "serialization")]
-    wanted += [(e.request, "validation") for e in endpoints if e.request]
+    wanted += [(e.body, "validation") for e in endpoints if e.body]
     wanted += [(e.answer, "serialization") for e in endpoints if e.answer]
     refs, definitions = models_json_schema(list(dict.fromkeys(wanted)), ref_template=_REF)
     return definitions["$defs"], cast(Refs, refs)
 
 
-def _operation(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
+def _operation(endpoint: AnyEndpoint, refs: Refs) -> dict[str, Any]:
     operation: dict[str, Any] = {
-        "operationId": endpoint.name,
+        "operationId": endpoint.operation_id,
         "summary": endpoint.summary,
         "description": endpoint.description,
     }
-    sometimes = errors.Unauthorized in endpoint.also
+    sometimes = errors.Unauthorized in endpoint.errors
     operation["security"] = (
         [{"key": []}] if endpoint.needs_key else [{}, {"key": []}] if sometimes else []
     )
     if parameters := [
         *_path_parameters(endpoint),
         *_query_parameters(endpoint),
-        *([_IDEMPOTENCY_KEY] if endpoint.repeatable else []),
-        *(_PART_HEADERS if endpoint.in_parts else []),
+        *([_IDEMPOTENCY_KEY] if endpoint.takes_idempotency_key else []),
+        *(_PART_HEADERS if endpoint.has_ranges else []),
     ]:
         operation["parameters"] = parameters
-    if endpoint.request:
+    if endpoint.body:
         content = {
-            "schema": refs[endpoint.request, "validation"],
-            "examples": _examples(endpoint.request),
+            "schema": refs[endpoint.body, "validation"],
+            "examples": _examples(endpoint.body),
         }
         operation["requestBody"] = {"required": True, "content": {"application/json": content}}
     responses: dict[str, Any] = {
         "200": _good(endpoint, refs),
-        **(_PARTS if endpoint.in_parts else {}),
+        **(_PARTS if endpoint.has_ranges else {}),
     }
     for kind in _problems(endpoint):
         responses[str(kind.status)] = {"$ref": f"#/components/responses/{kind.__name__}"}
@@ -148,7 +148,7 @@ def _operation(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
     return operation
 
 
-def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+def _path_parameters(endpoint: AnyEndpoint) -> list[dict[str, Any]]:
     names = [part[1:-1] for part in endpoint.path.split("/") if part.startswith("{")]
     schema = {"type": "string", "minLength": 1, "maxLength": limits.ID_CHARACTERS_MAX}
     return [
@@ -163,7 +163,7 @@ def _path_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
     ]
 
 
-def _query_parameters(endpoint: Endpoint) -> list[dict[str, Any]]:
+def _query_parameters(endpoint: AnyEndpoint) -> list[dict[str, Any]]:
     if endpoint.query is None:
         return []
     schema = endpoint.query.model_json_schema()
@@ -195,14 +195,16 @@ def _examples(model: type[BaseModel]) -> dict[str, Any]:
     )
 
 
-def _good(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
+def _good(endpoint: AnyEndpoint, refs: Refs) -> dict[str, Any]:
     content: dict[str, Any] = {}
     if endpoint.answer:
         content["application/json"] = {"schema": refs[endpoint.answer, "serialization"]}
-    if endpoint.page:
-        content[endpoint.page] = {"schema": _PAGES.get(endpoint.page, {"type": "string"})}
+    if endpoint.media_type:
+        content[endpoint.media_type] = {
+            "schema": _PAGES.get(endpoint.media_type, {"type": "string"})
+        }
     headers: dict[str, Any] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
-    if endpoint.repeatable:
+    if endpoint.takes_idempotency_key:
         headers["Idempotent-Replayed"] = {
             "description": "`true` on an answer given again.",
             "schema": {"type": "string", "const": "true"},
@@ -210,11 +212,11 @@ def _good(endpoint: Endpoint, refs: Refs) -> dict[str, Any]:
     return {"description": "Done.", "headers": headers, "content": content}
 
 
-def _problems(endpoint: Endpoint) -> Iterable[type[errors.Problem]]:
+def _problems(endpoint: AnyEndpoint) -> Iterable[type[errors.Problem]]:
     """The errors this endpoint can answer with, by status."""
-    has_body, has_path = endpoint.request is not None, "{" in endpoint.path
+    has_body, has_path = endpoint.body is not None, "{" in endpoint.path
     has_input = (
-        has_body or endpoint.query is not None or endpoint.repeatable
+        has_body or endpoint.query is not None or endpoint.takes_idempotency_key
     )  # an Idempotency-Key is looked at, too
     rows: tuple[tuple[type[errors.Problem], bool], ...] = (
         (errors.InvalidJson, has_body),
@@ -222,16 +224,16 @@ def _problems(endpoint: Endpoint) -> Iterable[type[errors.Problem]]:
         (errors.Forbidden, endpoint.needs_key),
         (errors.NotFound, has_path),
         (errors.TooSlow, has_body),
-        (errors.Conflict, endpoint.repeatable),
+        (errors.Conflict, endpoint.takes_idempotency_key),
         (errors.TooLarge, True),
         (errors.UnsupportedMediaType, has_body),
-        (errors.RangeNotSatisfiable, endpoint.in_parts),
+        (errors.RangeNotSatisfiable, endpoint.has_ranges),
         (errors.InvalidRequest, has_input),
         (errors.TooManyRequests, endpoint.needs_key),
-        (errors.Internal, endpoint.where is not ThreadPool.LOOP),
+        (errors.Internal, endpoint.pool is not ThreadPool.LOOP),
         (errors.Unavailable, True),
     )
-    return (kind for kind, can in rows if can or kind in endpoint.also)
+    return (kind for kind, can in rows if can or kind in endpoint.errors)
 
 
 def _problem(kind: type[errors.Problem], refs: Refs) -> dict[str, Any]:

@@ -1,12 +1,10 @@
-"""Handlers of the permission endpoints; their rows are in http.py."""
+"""Endpoints of system permissions: check, grant, log, revoke, audit."""
 
 from __future__ import annotations
 
-from typing import cast
-
-from ..permissions import grants
 from ..permissions.audit import page
-from ..permissions.grants import check, grant, log_action, revoke
+from ..permissions.grants import check, grant, list_grants, log_action, revoke
+from ..protocol.errors import NotFound
 from ..protocol.permissions import (
     ActionLog,
     ActionLogged,
@@ -21,50 +19,83 @@ from ..protocol.permissions import (
     PermissionCheck,
     PermissionChecked,
 )
-from .endpoint import Call
+from .endpoint import AnyEndpoint, Endpoint, ThreadPool
 
+_OWNER = "Owner only, with a key that is neither pinned nor read-only."
 
-def check_permission(call: Call) -> PermissionChecked:
-    """Whether an agent may do this to this path now.
-
-    Ask before each action; without `allowed: true`, an error included, do not do it.
-    """
-    return check(call.context, call.caller, cast(PermissionCheck, call.body))
-
-
-def grant_permission(call: Call) -> Granted:
-    """Allow an agent some actions on some paths for up to 240 minutes.
-
-    The owner only, with a key neither pinned nor read-only.
-    """
-    return grant(call.context, call.caller, cast(GrantRequest, call.body), call.once)
-
-
-def list_grants(call: Call) -> GrantList:
-    """The grants in force, newest first, page by page.
-
-    The owner only, with a key neither pinned nor read-only.
-    """
-    return grants.list_grants(call.context, call.caller, cast(GrantsQuery, call.parameters))
-
-
-def log_permitted_action(call: Call) -> ActionLogged:
-    """Keep what came of an action that a check of this account allowed. 409 when none did."""
-    return log_action(call.context, call.caller, cast(ActionLog, call.body), call.once)
-
-
-def revoke_permission(call: Call) -> GrantRevoked:
-    """End a grant, from the next check on.
-
-    The owner only, with a key neither pinned nor read-only.
-    """
-    return revoke(call.context, call.caller, cast(GrantRevocation, call.body), call.once)
-
-
-def read_audit(call: Call) -> AuditPage:
-    """The audit trail:
-
-    grants, checks, logs and revocations in order. The owner only, with a key neither pinned nor
-    read-only.
-    """
-    return page(call.context, call.caller, cast(AuditQuery, call.parameters))
+ROUTES: tuple[AnyEndpoint, ...] = (
+    Endpoint(
+        method="POST",
+        path="/api/v7/sysperm/check",
+        operation_id="check_permission",
+        summary="Check a permission",
+        description="Return whether an agent may perform this action on this path now. Check "
+        "before each action, and act only on `allowed: true`; treat an error as a denial.",
+        read=check,
+        body=PermissionCheck,
+        answer=PermissionChecked,
+        pool=ThreadPool.WRITE,
+        rate_limit="sysperm",
+        usage="check",
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v7/sysperm/grant",
+        operation_id="grant_permission",
+        summary="Grant a permission",
+        description="Allow an agent some actions on some paths for up to 240 minutes. " + _OWNER,
+        write=grant,
+        body=GrantRequest,
+        answer=Granted,
+        pool=ThreadPool.WRITE,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v7/sysperm/grants",
+        operation_id="list_grants",
+        summary="List grants in force",
+        description="List the grants in force, newest first, in pages. " + _OWNER,
+        read=list_grants,
+        query=GrantsQuery,
+        answer=GrantList,
+        pool=ThreadPool.WRITE,
+        errors=(NotFound,),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v7/sysperm/log",
+        operation_id="log_permitted_action",
+        summary="Log a permitted action",
+        description="Record the result of an action that a check of this account allowed. "
+        "409 when no check allowed it.",
+        write=log_action,
+        body=ActionLog,
+        answer=ActionLogged,
+        pool=ThreadPool.WRITE,
+        rate_limit="sysperm",
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v7/sysperm/revoke",
+        operation_id="revoke_permission",
+        summary="Revoke a permission",
+        description="End a grant. The next check denies. " + _OWNER,
+        write=revoke,
+        body=GrantRevocation,
+        answer=GrantRevoked,
+        pool=ThreadPool.WRITE,
+        errors=(NotFound,),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v7/sysperm/audit",
+        operation_id="read_audit",
+        summary="Read the audit trail",
+        description="Return the audit trail in order: grants, checks, logs and revocations. "
+        + _OWNER,
+        read=page,
+        query=AuditQuery,
+        answer=AuditPage,
+        pool=ThreadPool.WRITE,
+    ),
+)

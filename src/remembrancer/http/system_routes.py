@@ -1,10 +1,10 @@
-"""What the service says of itself: health, its interface as documents, its tools, what a key is."""
+"""Endpoints about the service: status, health, metrics, its documents, its tools, the key."""
 
 from __future__ import annotations
 
 import logging
 from ipaddress import ip_address
-from typing import Any, cast
+from typing import Any
 
 from pydantic import BaseModel
 from starlette.requests import Request
@@ -13,27 +13,29 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from .. import __version__, status
 from ..accounts import default_user_id
 from ..agent.compliance import service_compliance
+from ..context import Caller, Context
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
-from ..protocol.errors import Forbidden, Unavailable
+from ..protocol.errors import Forbidden, Unauthorized, Unavailable
 from ..protocol.own_key import OwnKey
 from ..protocol.status import Readiness, StatusRecord
 from ..store import StoreUnavailable
 from . import metrics, pages
-from .endpoint import Call
+from .endpoint import AnyEndpoint, Call, Endpoint, ThreadPool
 from .problems import RETRY_AFTER_S
 
 _log = logging.getLogger(__name__)
 
 
-def status_record(call: Call) -> StatusRecord:
-    """What the service is, what an agent should do, and how it is doing. Nothing private."""
+def status_record(call: Call[None]) -> StatusRecord:
+    """Return the status record of this server."""
+    dispatcher = call.dispatcher
     return status.record(
-        call.context, connections=call.dispatcher.in_flight, sandbox=call.dispatcher.sandbox.state
+        call.context, connections=dispatcher.in_flight, sandbox=dispatcher.sandbox.state
     )
 
 
-def home(call: Call) -> BaseModel | Response:
-    """A page for people; the status record for those who accept `application/json` and no HTML."""
+def home(call: Call[None]) -> BaseModel | Response:
+    """Return the home page, or the status record to clients that accept JSON and no HTML."""
     record = status_record(call)
     if pages.wants_json(call.request):
         call.headers["Vary"] = "Accept"
@@ -41,48 +43,43 @@ def home(call: Call) -> BaseModel | Response:
     return pages.page("home.html", call.request, record=record)
 
 
-def alive(_call: Call) -> Response:
-    """Whether the process answers at all. Touches nothing."""
+def alive(_call: Call[None]) -> Response:
+    """Return a constant."""
     return JSONResponse({"alive": True})
 
 
-def ready(call: Call) -> Readiness:
-    """Whether the store and the embedder work, tried now; 503 when one does not, naming it."""
-    found = status.readiness(call.context)
-    if not found.ready:
-        wrong = " and ".join(said for said in (found.store, found.embedder) if said != "ok")
+def ready(call: Call[None]) -> Readiness:
+    """Test store and embedder. Raises Unavailable, naming the component that fails."""
+    readiness = status.readiness(call.context)
+    if not readiness.ready:
+        failures = [state for state in (readiness.store, readiness.embedder) if state != "ok"]
         raise Unavailable(
-            f"Not ready: {wrong}. The server's log says why.",
-            store=found.store,
-            embedder=found.embedder,
+            f"Not ready: {' and '.join(failures)}. The server's log has the cause.",
+            store=readiness.store,
+            embedder=readiness.embedder,
             retry_after=RETRY_AFTER_S,
         )
-    return found
+    return readiness
 
 
-def prometheus_metrics(call: Call) -> Response:
-    """Counts and times by endpoint for Prometheus.
-
-    Answers this machine, others with a key of the owner.
-    """
+def prometheus_metrics(call: Call[None]) -> Response:
+    """Return the metrics. Raises Forbidden for other machines without a key of the owner."""
     if not _is_local(call.request) and not call.dispatcher.caller(call.request.headers).is_owner:
-        raise Forbidden("Only the owner may read this from another machine.")
+        raise Forbidden("Only the owner may read metrics from another machine.")
     try:
         call.dispatcher.metrics.show_compliance(service_compliance(call.context))
-    except StoreUnavailable as error:
-        _log.warning(
-            "the duties of agents are those of the reading before: %s", error
-        )  # a broken store is what metrics are read for
+    except StoreUnavailable as error:  # metrics matter most when the store is down
+        _log.warning("compliance metrics not refreshed; serving the previous values: %s", error)
     return Response(call.dispatcher.metrics.text(), headers={"Content-Type": metrics.MEDIA_TYPE})
 
 
-def openapi_document(call: Call) -> Response:
-    """This document: OpenAPI 3.1."""
+def openapi_document(call: Call[None]) -> Response:
+    """Return the OpenAPI document of the application."""
     return JSONResponse(call.request.app.state.document)
 
 
-def docs_page(call: Call) -> Response:
-    """The documentation of every endpoint, for people. Needs nothing from outside."""
+def docs_page(call: Call[None]) -> Response:
+    """Return the documentation page, rendered from the OpenAPI document."""
     document = call.request.app.state.document
     entries = pages.operations(document, pages.base_url(call.request))
     return pages.page(
@@ -90,33 +87,28 @@ def docs_page(call: Call) -> Response:
     )
 
 
-def style_sheet(_call: Call) -> Response:
-    """The style sheet of the pages."""
-    return Response(pages.style(), headers={"Cache-Control": "max-age=3600"}, media_type="text/css")
+def style_sheet(_call: Call[None]) -> Response:
+    """Return the style sheet of the pages."""
+    headers = {"Cache-Control": "max-age=3600"}
+    return Response(pages.style(), headers=headers, media_type="text/css")
 
 
-def list_tools(call: Call) -> ToolsListed:
-    """The tools of this memory as the APIs of language models want them described."""
-    from ..client.tools import (
-        schemas,
-    )  # here: what it needs to speak HTTP is no need of the server's
+def list_tools(_context: Context, _caller: Caller, query: ToolsQuery) -> ToolsListed:
+    """Return the tools in the format of one model API."""
+    from ..client.tools import schemas  # here: it imports an HTTP client that the server can spare
 
-    form = cast(ToolsQuery, call.parameters).format
-    return ToolsListed(format=form, tools=schemas(form))
+    return ToolsListed(format=query.format, tools=schemas(query.format))
 
 
-def llms_txt(call: Call) -> Response:
-    """What this service is and how it is used, for language models that read it (llmstxt.org)."""
-    from . import agent_instructions as agent_texts  # as above
+def llms_txt(call: Call[None]) -> Response:
+    """Return `/llms.txt`."""
+    from . import agent_instructions  # as in list_tools
 
-    return PlainTextResponse(agent_texts.llms_text(pages.base_url(call.request)))
+    return PlainTextResponse(agent_instructions.llms_text(pages.base_url(call.request)))
 
 
-def own_key(call: Call) -> OwnKey:
-    """What the key is told about itself:
-
-    its account, whose memory is meant where a request names nobody, what it may do.
-    """
+def own_key(call: Call[None]) -> OwnKey:
+    """Describe the key of the request."""
     caller = call.caller
     return OwnKey(
         account=caller.account_name,
@@ -128,13 +120,139 @@ def own_key(call: Call) -> OwnKey:
 
 
 def _is_local(request: Request) -> bool:
-    """Whether it comes from this machine, and not through a proxy on it."""
+    """Return True if the request comes from this machine and not through a proxy on it."""
     forwarded: Any = request.headers.get("forwarded") or request.headers.get("x-forwarded-for")
     try:
-        return (
-            not forwarded
-            and request.client is not None
-            and ip_address(request.client.host).is_loopback
-        )
+        host = request.client.host if request.client is not None else ""
+        return not forwarded and ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+ROUTES: tuple[AnyEndpoint, ...] = (
+    Endpoint(
+        method="GET",
+        path="/api/v7/tools",
+        operation_id="list_tools",
+        summary="Tools for agents",
+        description="Describe the tools of this memory in the format of a model API.",
+        read=list_tools,
+        query=ToolsQuery,
+        answer=ToolsListed,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v7/key",
+        operation_id="own_key",
+        summary="This key",
+        description="Describe the key of the request: its account, the `user_id` used when a "
+        "request names none, and its permissions.",
+        handle=own_key,
+        answer=OwnKey,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v7/status",
+        operation_id="status_record",
+        summary="Status record",
+        description="Describe the service, the recommended agent flow and its current state. "
+        "Contains nothing private.",
+        handle=status_record,
+        answer=StatusRecord,
+        needs_key=False,
+        pool=ThreadPool.WRITE,
+    ),
+    Endpoint(
+        method="GET",
+        path="/",
+        operation_id="home",
+        summary="Home",
+        description="A page for people; the status record for clients that accept "
+        "`application/json` and no HTML.",
+        handle=home,
+        answer=StatusRecord,
+        media_type="text/html",
+        needs_key=False,
+        pool=ThreadPool.WRITE,
+    ),
+    Endpoint(
+        method="GET",
+        path="/healthz",
+        operation_id="alive",
+        summary="Alive",
+        description="Liveness probe.",
+        handle=alive,
+        media_type="application/json",
+        needs_key=False,
+        pool=ThreadPool.LOOP,
+    ),
+    Endpoint(
+        method="GET",
+        path="/readyz",
+        operation_id="ready",
+        summary="Ready",
+        description="Readiness probe: tests store and embedder. 503 names the one that fails.",
+        handle=ready,
+        answer=Readiness,
+        needs_key=False,
+        pool=ThreadPool.WRITE,
+    ),
+    Endpoint(
+        method="GET",
+        path="/metrics",
+        operation_id="prometheus_metrics",
+        summary="Metrics",
+        description="Request counts and durations by endpoint, for Prometheus. Open to this "
+        "machine; other machines need a key of the owner.",
+        handle=prometheus_metrics,
+        media_type="text/plain",
+        needs_key=False,
+        pool=ThreadPool.WRITE,
+        errors=(Unauthorized, Forbidden),
+    ),
+    Endpoint(
+        method="GET",
+        path="/openapi.json",
+        operation_id="openapi_document",
+        summary="OpenAPI",
+        description="This document: OpenAPI 3.1.",
+        handle=openapi_document,
+        media_type="application/json",
+        needs_key=False,
+        pool=ThreadPool.LOOP,
+    ),
+    Endpoint(
+        method="GET",
+        path="/docs",
+        operation_id="docs_page",
+        summary="Documentation",
+        description="The documentation of every endpoint, for people. Loads nothing from other "
+        "hosts.",
+        handle=docs_page,
+        media_type="text/html",
+        needs_key=False,
+        pool=ThreadPool.WRITE,
+    ),
+    Endpoint(
+        method="GET",
+        path="/llms.txt",
+        operation_id="llms_txt",
+        summary="For language models",
+        description="What this service is and how to use it, for language models (llmstxt.org).",
+        handle=llms_txt,
+        media_type="text/plain",
+        needs_key=False,
+        pool=ThreadPool.LOOP,
+    ),
+    Endpoint(
+        method="GET",
+        path=pages.STYLE_PATH,
+        operation_id="style_sheet",
+        summary="Style sheet",
+        description="The style sheet of the pages.",
+        handle=style_sheet,
+        media_type="text/css",
+        needs_key=False,
+        pool=ThreadPool.LOOP,
+    ),
+)

@@ -23,9 +23,8 @@ class ConfigUnreadable(ValueError):
 
 
 class FileChanged(RuntimeError):
-    """Somebody else wrote a file between the diff and the writing.
-
-    Nothing was written; run the command again.
+    """Somebody else wrote a file between the diff and the writing. Nothing was written; run the
+    command again.
     """
 
 

@@ -17,7 +17,7 @@ from ..accounts.rate_limits import forget_idle
 from ..context import Context
 from ..cubes.reindex import reindex_cubes as renew_cubes
 from ..search import EmbedderUnavailable, EventText, IndexEntry, analysis_id, index_entries
-from ..search.text import secrets
+from ..search.text import screening
 from ..store import Row, StoreUnavailable, Transaction, embedder_id
 from .recall import postgresql_index as database_index
 from .spaces import SQL, row_id, space_of, space_view
@@ -110,7 +110,7 @@ class Maintenance:
         requests are as quick as the next.
         """
         self._warm_spaces()
-        secrets.load()  # last: most turns need no rules
+        screening.load()  # last: most turns need no rules
 
     def read_wanted(self) -> None:
         """Read into memory the spaces that the database was asked about meanwhile.

@@ -12,11 +12,12 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import CancelledError, Future
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
+from ..protocol.usage import ModelTry, ModelUsage
 from ..settings import Settings
 from .openai_endpoint import EndpointError, EndpointOptions, call
 from .port import (
@@ -288,3 +289,23 @@ class _Loop:
         await asyncio.gather(*others, return_exceptions=True)
         if self._client is not None:
             await self._client.aclose()
+
+
+def usage_of(tries: Sequence[ModelAttempt]) -> ModelUsage:
+    """Return what these attempts took together."""
+    return ModelUsage(
+        calls=len(tries),
+        prompt_tokens=sum(one.prompt_tokens for one in tries),
+        completion_tokens=sum(one.completion_tokens for one in tries),
+        ms=round(sum(one.ms for one in tries), 1),
+        tries=[
+            ModelTry(
+                model=one.model,
+                outcome=one.outcome,
+                ms=one.ms,
+                prompt_tokens=one.prompt_tokens,
+                completion_tokens=one.completion_tokens,
+            )
+            for one in tries
+        ],
+    )

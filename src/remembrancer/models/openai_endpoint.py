@@ -28,10 +28,7 @@ _OPTIONAL = ("max_tokens", "temperature", "stream_options", "response_format")
 
 
 class EndpointError(Exception):
-    """A call that gave no answer.
-
-    `retry_s`: when to try the same endpoint again, None for never.
-    """
+    """A call that gave no answer. `retry_s`: when to try the same endpoint again, None for never."""
 
     def __init__(self, reason: Reason, detail: str, retry_s: float | None = None) -> None:
         self.reason: Reason = reason

@@ -44,9 +44,8 @@ class GrantUnknown(NotFound):
 
 
 class NotChecked(Conflict):
-    """No check of this account allowed this grant, path and action.
-
-    Check before each action, and log it as it was checked.
+    """No check of this account allowed this grant, path and action. Check before each action, and
+    log it as it was checked.
     """
 
 

@@ -8,9 +8,8 @@ from ..protocol.errors import Forbidden
 
 
 class OwnerKeyPinned(Forbidden):
-    """A key that is pinned to one user_id decides nothing for the whole service.
-
-    Use another key of the owner.
+    """A key that is pinned to one user_id decides nothing for the whole service. Use another key of
+    the owner.
     """
 
 

@@ -10,8 +10,8 @@ from pydantic import ConfigDict, Field, model_validator
 
 from . import limits
 from .forget import EventErased, Forget, Forgotten
-from .message import ABSENT_IF_NONE, Id, Message, Misfit, Telling, example
-from .text import Text
+from .message import ABSENT_IF_NONE, Id, Message, Misfit, example
+from .text import Telling, Text
 
 
 class ToolsQuery(Message):

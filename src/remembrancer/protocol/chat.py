@@ -9,9 +9,9 @@ from pydantic import Field
 from . import limits
 from .cubes import SharedCube
 from .memory import Hit
-from .message import ABSENT_IF_NONE, Id, Message, Telling, example
+from .message import ABSENT_IF_NONE, Id, Message, example
 from .second_look import Check
-from .text import Text
+from .text import Telling, Text
 from .usage import ModelUsage
 
 AnswerMode = Literal["model", "extractive", "fallback"]

@@ -54,7 +54,7 @@ class Part(Message):
 class Figures(Message):
     """The figures of an agent, a session, or all together."""
 
-    supports_vector_search: Annotated[Count, Field(description="Searches that counted.")]
+    searches: Annotated[Count, Field(description="Searches that counted.")]
     turns: Annotated[
         Count | None,
         ABSENT_IF_NONE,

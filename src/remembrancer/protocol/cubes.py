@@ -8,8 +8,8 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from . import limits
 from .line import CubeKind
-from .message import ABSENT_IF_NONE, Id, Message, Telling
-from .text import Text
+from .message import ABSENT_IF_NONE, Id, Message
+from .text import Telling, Text
 
 CubeStatus = Literal["private", "published", "trusted", "retired"]  # decisions.md, Cubes
 Visibility = Literal["private", "published"]  # specification, States and transitions

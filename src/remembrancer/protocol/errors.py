@@ -31,6 +31,11 @@ URN = "urn:remembrancer:error:"
 MEDIA_TYPE = "application/problem+json"
 
 
+def message_of(kind: type[BaseException]) -> str:
+    """Return the docstring of an error class as one line: the message of an error without its own."""
+    return " ".join((kind.__doc__ or "").split())
+
+
 class Problem(Exception):
     """Something is wrong with the request."""
 
@@ -44,7 +49,7 @@ class Problem(Exception):
 
         Neither may hold what the caller sent.
         """
-        self.detail = detail or (type(self).__doc__ or "").partition("\n")[0]
+        self.detail = detail or message_of(type(self))
         self.extra = extra
         super().__init__(self.detail)
 

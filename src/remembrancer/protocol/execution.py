@@ -8,7 +8,8 @@ from pydantic import Field
 
 from . import limits
 from .files import CreatedFile
-from .message import ABSENT_IF_NONE, Id, Message, Telling, example
+from .message import ABSENT_IF_NONE, Id, Message, example
+from .text import Telling
 
 Mode = Literal["fix", "optimize", "all"]  # specification, Run code in the sandbox
 Strategy = Literal["cascade", "race"]

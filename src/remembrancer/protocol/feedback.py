@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from . import limits
-from .message import Created, Id, Message, Telling, example
+from .message import Created, Id, Message, example
+from .text import Telling
 
 FeedbackType = Literal[
     "anomaly", "bug", "cube_issue", "improvement", "security"

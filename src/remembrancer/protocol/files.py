@@ -7,8 +7,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from . import limits
-from .message import Message, Telling, example
-from .text import Text
+from .message import Message, example
+from .text import Telling, Text
 
 FileType = Literal[
     "html", "txt", "json", "csv", "md", "svg", "pdf", "png", "zip", "py", "css", "js"

@@ -12,18 +12,8 @@ from pydantic import Field, model_validator
 from . import limits
 from .cubes import CubeMade, SharedCube
 from .line import CubeKind
-from .message import (
-    ABSENT_IF_NONE,
-    Created,
-    Id,
-    Message,
-    Misfit,
-    Saved,
-    Topic,
-    example,
-    says_nothing,
-)
-from .text import Moment, Text
+from .message import ABSENT_IF_NONE, Created, Id, Message, Misfit, Saved, Topic, example
+from .text import Moment, Text, says_nothing
 
 EventId = Annotated[str, Field(description="Identifier of the event, to cite and to get it whole.")]
 Occurred = Annotated[str, Field(description="The time it belongs to (RFC 3339, UTC).")]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
+from functools import partial
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from . import limits
 from .text import Text
@@ -33,32 +35,9 @@ class Misfit(ValueError):
         super().__init__(said)
 
 
-def says_nothing(text: str | None) -> bool:
-    """Whether a text is absent or only white space."""
-    return text is None or not text.strip()
-
-
-def _says_something(text: str) -> str:
-    if says_nothing(text):
-        raise ValueError("this must say something, not only white space")
-    return text
-
-
-# a text that must say something; the rule stands beside the pattern that every text has
-Telling = Annotated[
-    Text,
-    AfterValidator(_says_something),
-    Field(min_length=1, json_schema_extra={"allOf": [{"pattern": r"\S"}]}),
-]
-
-
-def _is_none(value: object) -> bool:
-    return value is None
-
-
-ABSENT_IF_NONE = Field(
-    exclude_if=_is_none
-)  # for members of an answer that are there only when they say something
+# Fields of an answer that are absent, not null, when there is nothing to say. A partial of a
+# built-in: pydantic calls it for every field of every answer.
+ABSENT_IF_NONE = Field(exclude_if=partial(operator.is_, None))
 
 Id = Annotated[Text, Field(min_length=1, max_length=limits.ID_CHARACTERS_MAX)]
 Topic = Annotated[Text, Field(max_length=limits.TOPIC_CHARACTERS_MAX)]

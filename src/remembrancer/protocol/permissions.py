@@ -9,8 +9,9 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field
 
 from . import limits
-from .message import ABSENT_IF_NONE, Id, Message, Telling, example
+from .message import ABSENT_IF_NONE, Id, Message, example
 from .paths import AbsolutePath, Scope
+from .text import Telling
 
 Action = Literal["read", "write", "exec", "delete"]  # specification, Permission grant
 ACTIONS: tuple[Action, ...] = get_args(Action)

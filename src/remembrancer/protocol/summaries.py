@@ -12,8 +12,8 @@ from pydantic import Field
 from . import limits
 from .cubes import SharedCube
 from .memory import Help, Hit, OpenTask
-from .message import ABSENT_IF_NONE, Created, Id, Message, Saved, Telling, Topic, example
-from .text import Text
+from .message import ABSENT_IF_NONE, Created, Id, Message, Saved, Topic, example
+from .text import Telling, Text
 from .usage import ModelUsage
 
 MadeBy = Literal["headlines", "model"]

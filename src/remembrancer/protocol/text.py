@@ -76,3 +76,22 @@ def rfc3339(ms: int) -> str:
         .isoformat(timespec="milliseconds")
         .replace("+00:00", "Z")
     )
+
+
+def says_nothing(text: str | None) -> bool:
+    """Return True if a text is absent or only white space."""
+    return text is None or not text.strip()
+
+
+def _says_something(text: str) -> str:
+    if says_nothing(text):
+        raise ValueError("this must say something, not only white space")
+    return text
+
+
+# a text that must say something; the rule stands beside the pattern that every text has
+Telling = Annotated[
+    Text,
+    AfterValidator(_says_something),
+    Field(min_length=1, json_schema_extra={"allOf": [{"pattern": r"\S"}]}),
+]

@@ -55,16 +55,14 @@ _SHOWN_FILES = ("/etc/ld.so.cache", "/etc/fonts", "/etc/localtime")
 
 
 class SandboxUnavailable(Unavailable):
-    """Programs cannot be run safely on this machine, so none is run.
-
-    `missing` says what it lacks and how to mend it.
+    """Programs cannot be run safely on this machine, so none is run. `missing` says what it lacks
+    and how to mend it.
     """
 
 
 class SandboxBusy(TooManyRequests):
-    """All places of the sandbox are taken, and so is its queue.
-
-    Wait as many seconds as the header `Retry-After` says.
+    """All places of the sandbox are taken, and so is its queue. Wait as many seconds as the header
+    `Retry-After` says.
     """
 
 

@@ -4,10 +4,19 @@ analysis of text in any language, embedders, indexes of one space, ranking. No t
 """
 
 from .candidates import SpaceTerms, best_events, frequencies_in, view_among
-from .embedder import Embedder, EmbedderUnavailable, QueryVectors, open_embedder
+from .embedder import Embedder, EmbedderUnavailable, QueryVectors, open_embedder, quantize
 from .index.cache import IndexCache
-from .index.encoding import EntryBatch, EntryDamaged, pack, quantize, unpack
-from .index.entries import EventText, IndexEntry, analysis_id, index_entries, unpack_repaired
+from .index.entries import (
+    EntryBatch,
+    EntryDamaged,
+    EventText,
+    IndexEntry,
+    analysis_id,
+    index_entries,
+    pack,
+    unpack,
+    unpack_repaired,
+)
 from .index.space_index import IndexView, SpaceIndex
 from .ranking import SIGNALS, SUSPECT_COST, Ranking, Reason, Weights, load_weights
 from .scoring import (
@@ -26,9 +35,9 @@ from .text.analysis import (
     contains,
     highlight,
     parse_query,
+    passages,
 )
 from .text.languages import normalize
-from .text.passages import passages
 
 __all__ = [
     "SIGNALS",

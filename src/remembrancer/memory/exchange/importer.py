@@ -28,8 +28,7 @@ from ...search import EventText, IndexEntry, index_entries
 from ...settings import Settings
 from ...store import Transaction
 from ..spaces import SQL, milliseconds, space_of
-from ..write.intake import Intake
-from ..write.turns import SessionAddress, store_turn
+from ..write.turns import Intake, SessionAddress, store_turn
 
 BATCH = 64  # events embedded and written together
 ORIGIN_CHARACTERS_MAX = 256

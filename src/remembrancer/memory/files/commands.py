@@ -33,7 +33,7 @@ from ...search.text.screening import instruction_like
 from ...store import Row, Transaction, load_queries
 from ..spaces import SQL as SPACES
 from ..spaces import flag_names
-from ..write.intake import Intake
+from ..write.turns import Intake
 from . import edits as file_texts
 from .edits import CommandRefused
 
@@ -43,9 +43,8 @@ _NO_END = 1 << 62
 
 
 class MemoryFileUnknown(NotFound):
-    """No memory file is, or was, at this path; paths begin with /memories/.
-
-    `view` of a folder says what is there.
+    """No memory file is, or was, at this path; paths begin with /memories/. `view` of a folder says
+    what is there.
     """
 
 

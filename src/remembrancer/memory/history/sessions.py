@@ -16,7 +16,7 @@ from ...protocol.errors import NotFound
 from ...protocol.seal import render
 from ...protocol.text import beginning
 from ...store import Row, Transaction, load_queries
-from ..rules import DutyReport, SessionCounts, check_duties, is_l1_due
+from ..duties import DutyReport, SessionCounts, check_duties, is_l1_due
 from ..spaces import SQL as SPACES
 from ..spaces import flag_names
 from .browse import PageCursor

@@ -96,7 +96,7 @@ def view_for(
     the whole index, or where that is not in memory and large, what the database finds.
     """
     least = context.settings.database_search_events
-    if not context.store.supports_vector_search or not least or space.events_made < least:
+    if not least or space.events_made < least:
         return space_view(context, tx, space)
     if context.index_cache.holds(
         space.id, revision=space.revision, end=space.events_made, within=TAIL_EVENTS_MAX

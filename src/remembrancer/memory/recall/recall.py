@@ -6,9 +6,11 @@ by words, by meaning, by the words an agent insists on, and by what stood beside
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib import resources
 from time import perf_counter
 from typing import Any
 
@@ -17,27 +19,48 @@ import numpy as np
 from ...accounts import space_user_id
 from ...context import Caller, Context
 from ...cubes import relevant_cubes
-from ...protocol.memory import Hit, MemoryAnswer, MemoryQuery, Signal
+from ...protocol.limits import SNIPPET_CHARACTERS_MAX
+from ...protocol.memory import Help, Hit, MemoryAnswer, MemoryQuery, Signal
 from ...protocol.text import rfc3339, tokens
 from ...search import (
     IndexView,
     QueryWord,
     Ranking,
     Reason,
+    SpaceIndex,
     Weights,
+    analyze,
     contains,
     cosines,
     embedding_text,
     lexical_scores,
     load_weights,
+    normalize,
+    pack,
     parse_query,
+    passages,
+    unpack,
 )
 from ...store import Row, Transaction
-from ..spaces import SQL, flag_names, milliseconds, row_id
-from .duties import count_search, open_tasks, record_read
-from .help import help_for
+from ..duties import count_search, open_tasks, record_read
+from ..spaces import SQL, flag_names, milliseconds, row_id, space_view
 from .postgresql import view_for
-from .snippets import HitText, hit_text
+
+EDGE_CHARACTERS = 30  # a cut is moved so far at most, not to go through a word
+SPOTS_MAX = 200  # words of the question in a passage that are looked at
+
+HELP_MAX = 2  # passages
+# of what the question says must stand in a passage: "the seal at the zoo" is no question about
+# seals of ours
+COVERAGE_MIN = 0.5
+_HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
+_ABOUT_US = re.compile(
+    r"/api/v7|\b(?:remembrancer|cubes?|seals?|sealed|dut(?:y|ies)|(?:duty_error|last_seal|open_tasks|task_done|focus_words|top_k|event_id"
+    r"|user_id|session_id|l1_summary|l2_map|vote_nothing|cube_nothing|cube_publish|duty_reason|help_hits|shared_cubes|query_text)"
+    r"|l1|l2|start pack|second look|critical facts?|memory map|idempotency|api keys?"
+    r"|(?:search|remember|save|store|memory) (?:endpoint|api|call|service)|this (?:service|memory|api))\b",
+    re.IGNORECASE,
+)
 
 ERASED_MAX = 5  # so many hits more are ranked than asked for, should some be erased a moment ago
 FOCUS_CHECKED_MAX = 200  # events looked at for each focus word, the likeliest first
@@ -154,7 +177,10 @@ def search(
                 help_hits=help_hits,
             )
         )
-    view = view_for(context, tx, caller.account_id, space, query)
+    if context.store.supports_vector_search:
+        view = view_for(context, tx, caller.account_id, space, query)
+    else:
+        view = space_view(context, tx, space)
     stages.end("index")
     weights = _weights(context.embedder.name)
     found = score_parts(context, view, query, stages)
@@ -312,3 +338,137 @@ def _why(reasons: Sequence[Reason], focus: FocusMatches, event: int) -> list[Sig
     return held + [
         Signal(signal=name, rank=rank, value=round(value, 4)) for name, rank, value in reasons
     ]
+
+
+@lru_cache(maxsize=1)
+def _passages() -> tuple[list[Help], IndexView]:
+    text = resources.files(__package__).joinpath("help.md").read_text("utf-8")
+    heads = list(_HEADING.finditer(text))
+    ends = [*(head.start() for head in heads[1:]), len(text)]
+    found = [
+        Help(title=head[1], text=text[head.end() : end].strip())
+        for head, end in zip(heads, ends, strict=True)
+    ]
+    index = SpaceIndex(0)
+    rows = [
+        (
+            number,
+            0,
+            0,
+            pack(
+                analyze(
+                    query="", response=f"{passage.title}. {passage.text}", topic=None, occurred_ms=0
+                )
+            ),
+            None,
+        )
+        for number, passage in enumerate(found)
+    ]
+    index.add(unpack(rows, 0), len(found))
+    return found, index.view()
+
+
+def help_for(query: str) -> list[Help]:
+    """The passages that answer a query, best first; none unless it asks about the service."""
+    if not _ABOUT_US.search(query):
+        return []
+    passages, view = _passages()
+    scored = lexical_scores(view, parse_query(query, view.languages).words)
+    events = view["event"]
+    best = [
+        int(part)
+        for part in np.argsort(-scored.score, kind="stable")
+        if scored.coverage[part] >= COVERAGE_MIN
+    ]
+    return [passages[number] for number in dict.fromkeys(int(events[part]) for part in best)][
+        :HELP_MAX
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class HitText:
+    """Both sides of a turn as a hit shows them."""
+
+    query: str
+    response: str
+
+
+def hit_text(query: str, response: str, found: Ranking, part: int) -> HitText:
+    """Snippets of a turn, around the place that answers best: `part` of what was found."""
+    if len(query) <= SNIPPET_CHARACTERS_MAX and len(response) <= SNIPPET_CHARACTERS_MAX:
+        return HitText(query, response)
+    side, place = found.place_of(part)
+    words = [normalize(word.text) for word in found.question.words if not word.is_stop]
+    texts = [query, response]
+    return HitText(
+        *(snippet(text, place if side == at else 0, words) for at, text in enumerate(texts))
+    )
+
+
+def snippet(text: str, place: int, words: list[str]) -> str:
+    """At most SNIPPET_CHARACTERS_MAX characters of a text:
+
+    of its passage number `place`, where most of `words` (normalised) stand.
+    """
+    if len(text) <= SNIPPET_CHARACTERS_MAX:
+        return text
+    cuts = passages(text)
+    place = min(place, len(cuts) - 1)
+    start = sum(len(passage) for passage in cuts[:place])
+    room = SNIPPET_CHARACTERS_MAX - 2  # for the marks
+    start = min(
+        start + max(_densest(cuts[place], words, room * 3 // 4) - room // 4, 0), len(text) - room
+    )
+    end = start + room
+    if start and not text[start - 1].isspace():
+        start = text.find(" ", start, start + EDGE_CHARACTERS) + 1 or start
+    if end < len(text) and not text[end].isspace():
+        end = (
+            text.rfind(" ", end - EDGE_CHARACTERS, end)
+            if " " in text[end - EDGE_CHARACTERS : end]
+            else end
+        )
+    return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
+
+
+def _densest(passage: str, words: list[str], room: int) -> int:
+    """Where a stretch of `room` characters begins that holds most of the words; 0 where there is
+    none of them.
+    """
+    plain = normalize(passage)
+    spots = sorted(
+        (at, number)
+        for number, word in enumerate(words)
+        for piece in _pieces(word, plain)
+        for at in _all(piece, plain)
+    )
+    best, most = 0, 0
+    for first, (at, _) in enumerate(spots[:SPOTS_MAX]):
+        held = len(
+            {number for there, number in spots[first : first + SPOTS_MAX] if there <= at + room}
+        )
+        if held > most:
+            best, most = at, held
+    return best * len(passage) // max(len(plain), 1)  # normalising may shorten or lengthen a text
+
+
+def _pieces(word: str, plain: str) -> list[str]:
+    """What of a word stands in a text:
+
+    the whole, else its beginning (another ending), else its characters two by two.
+    """
+    for end in range(len(word), max(2 * len(word) // 3, 2), -1):
+        if word[:end] in plain:
+            return [word[:end]]
+    return (
+        []
+        if word.isascii()
+        else [word[at : at + 2] for at in range(len(word) - 1) if word[at : at + 2] in plain]
+    )
+
+
+def _all(piece: str, plain: str) -> Iterator[int]:
+    at = plain.find(piece)
+    while at >= 0:
+        yield at
+        at = plain.find(piece, at + len(piece))

@@ -15,9 +15,9 @@ from ...protocol import limits
 from ...protocol.errors import Conflict
 from ...protocol.summaries import Summary, SummarySaved
 from ...store import Row, Transaction, load_queries
-from ..rules import is_l2_due
+from ..duties import is_l2_due
 from ..spaces import SQL as SPACES
-from ..write.intake import Intake, OnlyEchoedText
+from ..write.turns import Intake, OnlyEchoedText
 
 SQL = load_queries("remembrancer.memory.summaries", "summaries.sql")
 RATIO_LEAST, RATIO_MOST = 0.05, 0.08  # specification, Limits: L1 length is 5-8% of its source text

@@ -17,7 +17,7 @@ from ...protocol.errors import NotFound
 from ...protocol.summaries import MadeBy, MapQuery, MapRequest, MapUpdated, MapVersion
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction
-from ..rules import is_l2_due
+from ..duties import is_l2_due
 from ..spaces import SQL as SPACES
 from .extractive import headlines
 from .l1 import SQL
@@ -32,9 +32,8 @@ LINE_CHARACTERS = 34  # what a line has besides its headlines: the date and the 
 
 
 class MapUnknown(NotFound):
-    """There is no such version of this map.
-
-    `versions` of GET /api/v7/memory/map says how many there are.
+    """There is no such version of this map. `versions` of GET /api/v7/memory/map says how many
+    there are.
     """
 
 

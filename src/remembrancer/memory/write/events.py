@@ -7,8 +7,9 @@ from ...context import Caller, Context
 from ...protocol.errors import NotFound
 from ...protocol.memory import Event, EventWrite, EventWritten
 from ...protocol.text import rfc3339
+from ...search import EventText
 from ...store import Row, Transaction
-from ..spaces import SQL, flag_names
+from ..spaces import SQL, flag_names, milliseconds
 from .turns import EventPlace, StoredTurn, store_turn_idempotently
 
 
@@ -27,9 +28,15 @@ def write_event(
     def answer(_: Transaction, kept: StoredTurn, noticed: str | None) -> str:
         return EventWritten(saved=True, event_id=kept.event_id, detail=noticed).model_dump_json()
 
+    turn = EventText(
+        query=event.query,
+        response=event.response,
+        topic=event.topic,
+        occurred_ms=milliseconds(event.occurred_at, context.clock()),
+    )
     place = EventPlace(user_id=event.user_id, session_id=event.session_id)
     return EventWritten.model_validate_json(
-        store_turn_idempotently(context, caller, place, event, given, answer)
+        store_turn_idempotently(context, caller, place, turn, given, answer)
     )
 
 

@@ -14,17 +14,16 @@ from ...context import Caller, Context
 from ...protocol import limits
 from ...protocol.cubes import CubeMade
 from ...protocol.memory import Receipt, Remembered, Turn
-from ...protocol.message import says_nothing
+from ...protocol.text import says_nothing
 from ...search import EventText, IndexEntry, index_entries
 from ...store import Row, Transaction
+from ..duties import is_l1_due, is_l2_due
 from ..facts import store_fact
 from ..history.forget import ErasedEvents, Replacement, replace_turn
-from ..rules import is_l1_due, is_l2_due
 from ..spaces import SQL, milliseconds
 from ..summaries.l1 import store_l1
 from ..summaries.maps import AGENT, newest_version, store_map
-from .intake import Intake
-from .turns import SessionAddress, store_turn
+from .turns import Intake, SessionAddress, store_turn
 
 NO_EVIDENCE = (
     "told by the agent"  # the label of a cube that came without a turn and without evidence

@@ -14,10 +14,10 @@ from ...context import Caller, Context
 from ...files.files import AccountFull, FileOwner, charge_quota, quota_left, stored_file
 from ...protocol import limits
 from ...protocol.execution import Executed, Execution, FileLeftOut, ProgramFile
-from ...protocol.memory import TurnText
 from ...repair.models.budget import ModelPanel
 from ...repair.programs import run_program
 from ...sandbox.sandbox import Sandbox
+from ...search import EventText
 from ...store import Transaction
 from .turns import EventPlace, store_turn_idempotently
 
@@ -141,7 +141,12 @@ def _written(
                 f"{name} ({file.filename})"
                 for (name, _), file in zip(files, held_files, strict=True)
             ]
-            turn = TurnText(query=asked.code, response=run_text(executed, names), topic=_TOPIC)
+            turn = EventText(
+                query=asked.code,
+                response=run_text(executed, names),
+                topic=_TOPIC,
+                occurred_ms=context.clock(),
+            )
             place = EventPlace(user_id=asked.user_id, session_id=asked.session_id)
             said = store_turn_idempotently(
                 context, caller, place, turn, given, lambda tx, kept, _: answer(tx, kept.event_id)

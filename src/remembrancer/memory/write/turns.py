@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from ...accounts import require_write, space_user_id
 from ...accounts.idempotency import IdempotentRequest, idempotent
 from ...context import Caller, Context
-from ...protocol.memory import TurnText
+from ...protocol.errors import InvalidRequest
+from ...protocol.fence import unfenced
 from ...search import EventText, IndexEntry, index_entries
+from ...search.text.screening import find_secrets, mask_secrets
+from ...settings import Settings
 from ...store import Row, Transaction, embedder_id
-from ..spaces import SQL, milliseconds, row_id
-from .intake import Intake, OnlyEchoedText
+from ..spaces import SQL, row_id
+
+SECRET = "secret"  # noqa: S105 - no password but a flag: it holds a key, a token or a password
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +108,7 @@ def store_turn_idempotently(
     context: Context,
     caller: Caller,
     place: EventPlace,
-    turn: TurnText,
+    turn: EventText,
     given: IdempotentRequest | None,
     answer: Answer,
 ) -> str:
@@ -117,24 +121,82 @@ def store_turn_idempotently(
     """
     require_write(caller)
     user_id = space_user_id(caller, place.user_id)
-    occurred_ms = milliseconds(turn.occurred_at, context.clock())
     intake = Intake(settings=context.settings)
     query, response = intake.take(turn.query), intake.take(turn.response)
     if not query.strip() and not response.strip():
         raise OnlyEchoedText
-    said = EventText(query=query, response=response, topic=turn.topic, occurred_ms=occurred_ms)
+    said = replace(turn, query=query, response=response)
     derived = index_entries(context.embedder, [said])[0]
     derived = replace(derived, flags=derived.flags + intake.flags)
     address = SessionAddress(
         account_id=caller.account_id, user_id=user_id, session_id=place.session_id
     )
 
-    def write(tx: Transaction) -> str:
-        return idempotent(
-            tx,
-            given,
-            context.clock(),
-            lambda: answer(tx, store_turn(context, tx, address, said, derived), intake.noticed),
-        )
+    def store(tx: Transaction) -> str:
+        return answer(tx, store_turn(context, tx, address, said, derived), intake.noticed)
 
+    def store_once(tx: Transaction) -> str:
+        return idempotent(tx, given, context.clock(), lambda: store(tx))
+
+    write = store if given is None else store_once
     return context.store.write(write, account_id=caller.account_id)
+
+
+class OnlyEchoedText(InvalidRequest):
+    """It is only text that this service gave out, which is not kept again."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Intake:
+    """Takes texts of one request in, and notes what it did to them."""
+
+    settings: Settings
+    given_back: int = 0  # characters left out because this service gave them
+    kinds: list[str] = field(default_factory=list)  # of the secrets found, each once
+
+    def take(self, text: str) -> str:
+        """The text as it is to be kept."""
+        own, cut = unfenced(text)
+        self.given_back += cut
+        return self.screen(own)
+
+    def screen(self, text: str) -> str:
+        """The text as it is to be kept, what this service gave out included:
+
+        for what comes from elsewhere.
+        """
+        found = find_secrets(text)
+        self.kinds += [
+            kind
+            for kind in dict.fromkeys(secret.kind for secret in found)
+            if kind not in self.kinds
+        ]
+        return mask_secrets(text, found) if found and self.settings.secrets == "mask" else text
+
+    def take_if(self, text: str | None) -> str | None:
+        """The same for a text that may be absent or blank, which both give None."""
+        if text is None or not text.strip():
+            return None
+        return self.take(text) or None
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What is to be noted on the event."""
+        return (SECRET,) if self.kinds else ()
+
+    @property
+    def noticed(self) -> str | None:
+        """What was noticed, in a sentence or two; None for nothing."""
+        told = []
+        if self.given_back:
+            told.append(
+                f"{self.given_back:,} characters were given by this service and are not kept again."
+            )
+        if self.kinds:
+            how = (
+                "was kept with marks in its place"
+                if self.settings.secrets == "mask"
+                else "is in it: revoke it and make a new one"
+            )
+            told.append(f"A secret ({', '.join(self.kinds)}) {how}.")
+        return " ".join(told) or None

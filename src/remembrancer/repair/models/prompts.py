@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ...models import ModelMessage
 from ...protocol.execution import Guard
-from ...search.text.secrets import find_secrets
+from ...search.text.screening import find_secrets
 
 TRACEBACK_CHARACTERS_MAX = 2_000  # the end of it, where the error stands
 _SURROUNDINGS = (

@@ -18,8 +18,16 @@ from functools import lru_cache
 from zlib import crc32
 
 from .languages import BY_CODE, FALLBACK, LANGUAGES, Language, detect, normalize, stem
-from .passages import passages
 from .screening import instruction_like
+
+PASSAGE_CHARACTERS = 1_200  # about 300 tokens; shorter texts stay whole
+PASSAGES_MAX = 64  # of one side; a longer text gets longer passages
+_BREAKS = (
+    re.compile(r"\n\s*\n"),
+    re.compile(r"\n"),
+    re.compile(r"(?<=[.!?。！？؟])\s*"),
+    re.compile(r"\s+"),
+)
 
 QUERY, RESPONSE = 0, 1  # the sides of an event
 QUESTION, TIME, SUSPECT = (
@@ -366,3 +374,33 @@ def _at_edge(held: str, place: int, own: str, step: int) -> bool:
     other = held[at]
     joined = (other.isalnum() or unicodedata.category(other)[0] == "M") and own.isalnum()
     return not joined or bool(_UNSPACED.match(other) or _UNSPACED.match(own) or _HANGUL.match(own))
+
+
+def passages(text: str) -> list[str]:
+    """Cut a text at paragraphs, lines, sentences or words, in that order of liking; joined, they
+    are the text again.
+    """
+    size = max(PASSAGE_CHARACTERS, -(-len(text) // PASSAGES_MAX))
+    found, start = [], 0
+    while len(text) - start > size:
+        end = start + _cut(text[start : start + size])
+        found.append(text[start:end])
+        start = end
+    return [*found, text[start:]]
+
+
+def _cut(window: str) -> int:
+    for pattern in _BREAKS:
+        ends = [
+            match.end()
+            for match in pattern.finditer(window, len(window) // 2)
+            if match.end() < len(window)
+        ]
+        if ends:
+            return ends[-1]
+    return len(window)
+
+
+def terms(text: str) -> set[int]:
+    """Return the terms of the content words of a text: those that are not stop words."""
+    return {term for word in parse_query(text).words if not word.is_stop for term in word.terms}

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from architecture.tree import ROOT
 
-from remembrancer.memory.rules import CASES, SessionCounts, check_duties
+from remembrancer.memory.duties import RULES, SessionCounts, check_duties
 from remembrancer.protocol.seal import render
 
 GOOD = SessionCounts(step=4, remembered_step=4, last_seal=render(4))
@@ -24,9 +24,9 @@ OWING = {
 }
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.word)
+@pytest.mark.parametrize("case", RULES, ids=lambda case: case.word)
 def test_each_case_holds_where_it_should_and_nowhere_else(case: object) -> None:
-    holding = [word for word, standing in OWING.items() if case.holds(standing)]  # type: ignore[attr-defined]
+    holding = [word for word, standing in OWING.items() if case.applies(standing)]  # type: ignore[attr-defined]
 
     assert holding == [case.word]  # type: ignore[attr-defined]
 
@@ -53,7 +53,7 @@ def test_the_first_search_of_a_session_owes_nothing(last_seal: str | None) -> No
     ],
 )
 def test_at_the_borders(standing: SessionCounts, word: str | None) -> None:
-    assert [case.word for case in CASES if case.holds(standing)] == ([word] if word else [])
+    assert [case.word for case in RULES if case.applies(standing)] == ([word] if word else [])
 
 
 def test_what_is_missed_and_what_is_due_are_told_apart_and_all_at_once() -> None:
@@ -73,8 +73,8 @@ def test_the_documentation_shows_every_case_as_it_is() -> None:
     """
     page = (ROOT / "docs" / "reference" / "duties.md").read_text("utf-8")
     rows = [
-        f"| `{c.word}` | `{c.kind}` | {c.when} | {c.says(OWING[c.word]).replace('|', chr(92) + '|')} |"
-        for c in CASES
+        f"| `{c.word}` | `{c.kind}` | {c.when} | {c.message(OWING[c.word]).replace('|', chr(92) + '|')} |"
+        for c in RULES
     ]
 
     assert re.findall(r"^\| `.*` \| `(?:duty_error|reminders)` \|.*$", page, re.MULTILINE) == rows

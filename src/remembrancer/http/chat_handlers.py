@@ -1,0 +1,127 @@
+"""Chat over HTTP, our own and OpenAI's: one JSON answer, or a stream of events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable
+from functools import partial
+from typing import Any
+
+from pydantic import BaseModel
+from starlette.responses import Response, StreamingResponse
+
+from ..agent.chat import ChatTurn, finish, start_chat
+from ..agent.completions import NAME, CompletionTurn, complete, served_models, start_completion
+from ..protocol.chat import Chat, ChatAnswer
+from ..protocol.completions import Completed, Completion, ServedModels
+from . import problems
+from .endpoint import Call, ThreadPool
+
+STREAM = "text/event-stream"
+HEARTBEAT_SECONDS = 15  # of silence, after which a comment keeps proxies from hanging up
+Emit = Callable[[str, object], None]
+
+
+def chat_with_agent(call: Call[Chat]) -> BaseModel | Response:
+    """Answer a chat message, as JSON or as events."""
+    turn = start_chat(call.context, call.caller, call.input, call.idempotency)
+    if not accepts_stream(call):
+        return turn if isinstance(turn, ChatAnswer) else finish(turn)
+    return stream_events(call, partial(_emit_chat, turn))
+
+
+def accepts_stream(call: Call[Any]) -> bool:
+    """Return True if the client accepts a stream of events."""
+    accept = call.request.headers.get("accept", "")
+    return any(kind.partition(";")[0].strip().lower() == STREAM for kind in accept.split(","))
+
+
+def stream_events(call: Call[Any], work: Callable[[Emit], None]) -> Response:
+    """Stream the events that `work` emits from a thread.
+
+    `work` runs to its end even when the client hangs up, so that its turn is stored.
+    """
+    call.headers["Vary"] = "Accept"
+    headers = {**call.headers, "X-Accel-Buffering": "no"}
+    return StreamingResponse(_events(call, work), headers=headers, media_type=STREAM)
+
+
+def _emit_chat(turn: ChatTurn | ChatAnswer, emit: Emit) -> None:
+    answer = finish(turn, emit) if isinstance(turn, ChatTurn) else turn
+    emit("answer", answer.model_dump(mode="json"))
+
+
+async def _events(call: Call[Any], work: Callable[[Emit], None]) -> AsyncIterator[bytes]:
+    loop = asyncio.get_running_loop()
+    events: asyncio.Queue[bytes | None] = asyncio.Queue()
+
+    def emit(event: str, data: object) -> None:
+        compact = partial(json.dumps, ensure_ascii=False, separators=(",", ":"))
+        text = data if isinstance(data, str) else compact(data)
+        head = f"event: {event}\n" if event else ""
+        loop.call_soon_threadsafe(events.put_nowait, f"{head}data: {text}\n\n".encode())
+
+    def run() -> None:
+        try:
+            work(emit)
+        except problems.FORESEEN as error:
+            problem = problems.problem_for(error)
+            assert problem is not None
+            emit("error", problem.body(call.request.scope["request_id"]))
+
+    result = call.dispatcher.start(ThreadPool.TALK, run)
+    result.add_done_callback(lambda _: events.put_nowait(None))
+    while True:
+        try:
+            event = await asyncio.wait_for(events.get(), HEARTBEAT_SECONDS)
+        except TimeoutError:
+            event = b": still at it\n\n"
+        if event is None:
+            break
+        yield event
+    await result  # raises unforeseen errors: the connection is cut, and the log has the cause
+
+
+def list_models(call: Call[None]) -> ServedModels:
+    """List the models that this account may use."""
+    return served_models(call.context, call.caller)
+
+
+def complete_chat(call: Call[Completion]) -> BaseModel | Response:
+    """Answer a chat completion, as JSON or as chunks."""
+    turn = start_completion(call.context, call.caller, call.input, call.idempotency)
+    if not call.input.stream:
+        return turn if isinstance(turn, Completed) else complete(turn)
+    head: dict[str, object] = {
+        "id": f"chatcmpl-{call.request.scope['request_id']}",
+        "object": "chat.completion.chunk",
+        "created": call.context.clock() // 1000,
+        "model": NAME,  # which model answered is known only at the end
+    }
+    return stream_events(call, partial(_emit_chunks, head, turn, call.input))
+
+
+def _emit_chunks(
+    head: dict[str, object], turn: CompletionTurn | Completed, request: Completion, emit: Emit
+) -> None:
+    if isinstance(turn, CompletionTurn):
+        completed = complete(turn, lambda text: emit("", _chunk(head, {"content": text})))
+    else:
+        completed = turn
+        emit("", _chunk(head, {"content": completed.choices[0].message.content}))
+    emit("", _chunk(head, {}, completed.choices[0].finish_reason))
+    if request.stream_options is not None and request.stream_options.include_usage:
+        emit("", {**head, "choices": [], "usage": completed.usage.model_dump()})
+    emit("", "[DONE]")
+
+
+def _chunk(
+    head: dict[str, object], delta: dict[str, str], finish_reason: str | None = None
+) -> dict[str, object]:
+    choice = {
+        "index": 0,
+        "delta": {"role": "assistant", **delta},
+        "finish_reason": finish_reason,
+    }
+    return {**head, "choices": [choice]}

@@ -1,0 +1,229 @@
+"""Endpoints of memory: search, remember, events, forget, summaries, maps, memory files."""
+
+from __future__ import annotations
+
+from ..agent.summarize import draft_summary, make_map
+from ..memory.files.commands import file_history, run_command
+from ..memory.history.forget import erase_event, forget
+from ..memory.recall.explain import explain
+from ..memory.recall.recall import recall
+from ..memory.summaries.l1 import summarize
+from ..memory.summaries.maps import map_version
+from ..memory.summaries.start_pack import agent_memory, start_pack
+from ..memory.write.events import event_detail, write_event
+from ..memory.write.remember import remember
+from ..protocol.errors import Conflict, NotFound
+from ..protocol.explain import Explanation
+from ..protocol.forget import EventErased, Forget, Forgotten
+from ..protocol.memory import (
+    Event,
+    EventWrite,
+    EventWritten,
+    MemoryAnswer,
+    MemoryQuery,
+    Remembered,
+    Turn,
+)
+from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
+from ..protocol.summaries import (
+    AgentMemory,
+    AgentMemoryQuery,
+    MapQuery,
+    MapRequest,
+    MapUpdated,
+    MapVersion,
+    StartPack,
+    StartQuery,
+    Summary,
+    SummaryAsked,
+    SummaryDraft,
+    SummarySaved,
+)
+from .endpoint import AnyEndpoint, Endpoint, ThreadPool
+
+ROUTES: tuple[AnyEndpoint, ...] = (
+    Endpoint(
+        method="POST",
+        path="/api/v7/memory",
+        operation_id="search_memory",
+        summary="Search memory",
+        description="Search one user's memory by meaning and by words, best hit first. "
+        "An empty memory returns no hits, not an error.",
+        read=recall,
+        body=MemoryQuery,
+        answer=MemoryAnswer,
+        usage="search",
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v7/memory/explain",
+        operation_id="explain_search",
+        summary="Explain a search",
+        description="Run a search and return every reason for each hit, with the result and "
+        "duration of each stage. Writes nothing and counts no step.",
+        read=explain,
+        body=MemoryQuery,
+        answer=Explanation,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v7/remember",
+        operation_id="remember_turn",
+        summary="Remember a turn",
+        description="Store a turn. When the response arrives, the turn is durable and the next "
+        "search finds it.",
+        write=remember,
+        body=Turn,
+        answer=Remembered,
+        pool=ThreadPool.WRITE,
+        usage="turn",
+        errors=(NotFound,),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v7/event/write",
+        operation_id="save_event",
+        summary="Save an event",
+        description="Store an event for any user of the account. Does what `remember` does "
+        "for a single turn.",
+        write=write_event,
+        body=EventWrite,
+        answer=EventWritten,
+        pool=ThreadPool.WRITE,
+        usage="turn",
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v7/event/{event_id}",
+        operation_id="get_event",
+        summary="Get event detail",
+        description="Return one event with its full `raw_dialogue`. An event of another account "
+        "answers 404, the same as an event that does not exist.",
+        read=event_detail,
+        answer=Event,
+    ),
+    Endpoint(
+        method="DELETE",
+        path="/api/v7/event/{event_id}",
+        operation_id="erase_event",
+        summary="Erase an event",
+        description="Erase one turn permanently, with its index entries and the facts stored "
+        "with it. L1 summaries that cover the turn stay; the response lists them.",
+        write=erase_event,
+        answer=EventErased,
+        pool=ThreadPool.WRITE,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v7/memory/forget",
+        operation_id="forget_memory",
+        summary="Forget",
+        description="Erase a session, a time range, a user or the whole account permanently. "
+        "`dry_run` returns the counts and erases nothing.",
+        write=forget,
+        body=Forget,
+        answer=Forgotten,
+        pool=ThreadPool.WRITE,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v7/memory/files",
+        operation_id="file_command",
+        summary="Use memory files",
+        description="Run one command of Anthropic's memory tool (`memory_20250818`): send the "
+        "tool input as the model wrote it, get the text to return as the tool result. A command "
+        "that cannot be carried out answers with `is_error`, not with an error status, because "
+        "the model must read the message.",
+        write=run_command,
+        body=FileCommand,
+        answer=FileDone,
+        pool=ThreadPool.WRITE,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v7/memory/files",
+        operation_id="file_history",
+        summary="Read versions of memory files",
+        description="List the versions of a memory file, or of all files in a folder, newest "
+        "first. With `version`, return the text of that version too.",
+        read=file_history,
+        query=FileQuery,
+        answer=FileHistory,
+        pool=ThreadPool.WRITE,
+        errors=(NotFound,),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v7/memory/summarize/draft",
+        operation_id="draft_summary",
+        summary="Draft an L1 summary",
+        description="Draft an L1 summary of the session's turns since its last L1. A configured "
+        "model writes it and every sentence is checked against the turns; without a model the "
+        "draft is extractive. Stores nothing.",
+        read=draft_summary,
+        body=SummaryAsked,
+        answer=SummaryDraft,
+        pool=ThreadPool.TALK,
+        rate_limit="chat",
+        errors=(Conflict,),
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v7/memory/summarize",
+        operation_id="save_summary",
+        summary="Save an L1 summary",
+        description="Store an L1 summary of the session's turns since its last L1. A summary of "
+        "unusual length is stored too; `warning` says so.",
+        write=summarize,
+        body=Summary,
+        answer=SummarySaved,
+        pool=ThreadPool.WRITE,
+    ),
+    Endpoint(
+        method="POST",
+        path="/api/v7/memory/map",
+        operation_id="make_map",
+        summary="Update the L2 map",
+        description="Rebuild the user's map from the stored L1 summaries: the agent's latest "
+        "map, then extractive headlines of the L1s that it does not cover. With a summarizing "
+        "model, its lines replace the headlines; each line is checked against the L1s it names.",
+        write=make_map,
+        body=MapRequest,
+        answer=MapUpdated,
+        pool=ThreadPool.TALK,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v7/memory/map",
+        operation_id="get_map",
+        summary="Read the L2 map",
+        description="Return one version of the user's map. Default: the newest.",
+        read=map_version,
+        query=MapQuery,
+        answer=MapVersion,
+        errors=(NotFound,),
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v7/memory/start",
+        operation_id="get_start_pack",
+        summary="Get the start pack",
+        description="Return what an agent reads before its first turn: constitution, critical "
+        "facts, map, L1 summaries and lessons, fenced as data and within a token budget.",
+        read=start_pack,
+        query=StartQuery,
+        answer=StartPack,
+    ),
+    Endpoint(
+        method="GET",
+        path="/api/v7/agent/memory",
+        operation_id="get_agent_memory",
+        summary="Memory in one call",
+        description="For agents that cannot follow the standard flow. With `query`, a search that "
+        "counts no step; without it, the start pack.",
+        read=agent_memory,
+        query=AgentMemoryQuery,
+        answer=AgentMemory,
+        usage="search",
+    ),
+)

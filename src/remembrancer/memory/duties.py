@@ -1,0 +1,264 @@
+"""Duties: count a search as a turn of its session, and report what the session owes.
+
+The first half is pure: rules over counts, without store or clock. `docs/reference/duties.md` lists
+every rule.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from ..context import Caller, Context
+from ..cubes import record_exposure, unrated_cubes
+from ..protocol.limits import OPEN_TASKS_MAX
+from ..protocol.memory import Hit, MemoryAnswer, MemoryQuery, OpenTask
+from ..protocol.seal import Seal, read_seal, render
+from ..protocol.text import rfc3339
+from ..store import Transaction
+from .spaces import SQL
+
+L1_TURNS = 15  # an L1 is due about every 15 turns of a session
+L2_SUMMARIES = 10  # an L2 is due after 10 L1s
+TASK_CHARACTERS_MAX = 200  # of an open task's message
+
+
+def is_l1_due(turns: int, turns_summarised: int) -> bool:
+    """Return True if a session with this many turns needs its next L1."""
+    return turns - turns_summarised >= L1_TURNS
+
+
+def is_l2_due(l1_count: int, l1_mapped: int) -> bool:
+    """Return True if a space with this many L1s needs a new map."""
+    return l1_count - l1_mapped >= L2_SUMMARIES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionCounts:
+    """The state of a session before an interacting search is counted."""
+
+    step: int  # of the last counted search; 0 = none
+    remembered_step: int = 0  # step at which a turn was last remembered
+    turns: int = 0
+    turns_summarised: int = 0
+    l1_count: int = 0
+    l1_mapped: int = 0
+    unrated: tuple[str, ...] = ()  # cubes shown as new by earlier searches of the session
+    last_seal: str | None = None  # of the request
+    seal_name: str = "REM"
+
+    @property
+    def seal(self) -> Seal | None:
+        """The seal of the request, if one was expected and it is well-formed."""
+        return read_seal(self.last_seal or "") if self.step else None
+
+    @property
+    def expected_seal(self) -> str:
+        """The seal that the last reply should have carried."""
+        return render(self.step, self.seal_name)
+
+
+class DutyRule(NamedTuple):
+    """One thing that a session can owe. `kind` is the field of the answer that reports it."""
+
+    word: str
+    kind: Literal["duty_error", "reminders"]
+    when: str
+    message: Callable[[SessionCounts], str]
+    applies: Callable[[SessionCounts], bool]
+
+
+RULES: tuple[DutyRule, ...] = (
+    DutyRule(
+        "turn_not_remembered",
+        "duty_error",
+        "no turn was remembered since the last counted search of this session",
+        lambda s: (
+            f"No turn was remembered since step {s.remembered_step + 1}. Send it now with "
+            "POST /api/v7/remember. For searches that are not turns, send interact: false."
+        ),
+        lambda s: s.remembered_step < s.step,
+    ),
+    DutyRule(
+        "seal_step",
+        "duty_error",
+        "last_seal is a seal of this service with another step than the last counted search",
+        lambda s: (
+            "The last reply was sealed with the wrong step. "
+            f"The seal should have been `{s.expected_seal}`."
+        ),
+        lambda s: s.seal is not None and s.seal.name == s.seal_name and s.seal.step != s.step,
+    ),
+    DutyRule(
+        "seal_name",
+        "duty_error",
+        "last_seal is the seal of another service",
+        lambda s: (
+            "The last reply was sealed with the name of another service. "
+            f"The seal should have been `{s.expected_seal}`."
+        ),
+        lambda s: s.seal is not None and s.seal.name != s.seal_name,
+    ),
+    DutyRule(
+        "seal_missing",
+        "reminders",
+        "the session has a counted search and this request has no last_seal",
+        lambda s: (
+            "Seal every reply and send the seal with the next search as last_seal. "
+            f"The last seal was `{s.expected_seal}`."
+        ),
+        lambda s: s.step > 0 and not (s.last_seal or "").strip(),
+    ),
+    DutyRule(
+        "seal_malformed",
+        "reminders",
+        "last_seal is present but is not a seal",
+        lambda s: (
+            f"last_seal is not a seal. It should have been `{s.expected_seal}`, "
+            "on a line of its own."
+        ),
+        lambda s: s.step > 0 and bool((s.last_seal or "").strip()) and s.seal is None,
+    ),
+    DutyRule(
+        "cubes_unrated",
+        "reminders",
+        "an earlier search of this session returned cubes as new that this account has not rated",
+        lambda s: (
+            f"Rate {', '.join(s.unrated)} with POST /api/v7/experience/vote. To rate all of them "
+            '0, send POST /api/v7/remember with duty "vote_nothing" and a duty_reason.'
+        ),
+        lambda s: bool(s.unrated),
+    ),
+    DutyRule(
+        "l1_due",
+        "reminders",
+        f"{L1_TURNS} or more turns of this session are not covered by an L1",
+        lambda s: (
+            f"An L1 is due: {s.turns - s.turns_summarised} turns are not summarised. Send "
+            "l1_summary with the next remember: what was done, what was decided, the outcome, "
+            "in 5-8 % of the length of the turns."
+        ),
+        lambda s: is_l1_due(s.turns, s.turns_summarised),
+    ),
+    DutyRule(
+        "l2_due",
+        "reminders",
+        f"{L2_SUMMARIES} or more L1s are not covered by the map",
+        lambda s: (
+            f"An L2 is due: {s.l1_count - s.l1_mapped} L1s are not in the map. Send l2_map with "
+            "the next remember, headlines in about 5 % of the length of the L1s, or call "
+            "POST /api/v7/memory/map."
+        ),
+        lambda s: is_l2_due(s.l1_count, s.l1_mapped),
+    ),
+)
+
+
+class DutyReport(NamedTuple):
+    """What a session owes, as the answer reports it."""
+
+    duty_error: str | None
+    reminders: list[str]
+
+
+def check_duties(counts: SessionCounts) -> DutyReport:
+    """Return what a session owes. Duties never withhold hits; they are reported beside them."""
+    messages = [(rule.kind, rule.message(counts)) for rule in RULES if rule.applies(counts)]
+    errors = [text for kind, text in messages if kind == "duty_error"]
+    reminders = [text for kind, text in messages if kind == "reminders"]
+    return DutyReport(" ".join(errors) or None, reminders)
+
+
+def duty_words(counts: SessionCounts) -> list[str]:
+    """Return the words of the rules that apply, to store and count."""
+    return [rule.word for rule in RULES if rule.applies(counts)]
+
+
+def count_search(
+    context: Context, caller: Caller, user_id: str, query: MemoryQuery, answer: MemoryAnswer
+) -> tuple[int, DutyReport]:
+    """Count one more step of the query's session; return it, and what was owed before it.
+
+    `answer` is what the search will show. Raises StoreUnavailable.
+    """
+
+    def count(tx: Transaction) -> tuple[int, DutyReport]:
+        account_id, now_ms = caller.account_id, context.clock()
+        space = tx.one(SQL.open_space, account_id=account_id, user_id=user_id, now_ms=now_ms)
+        session = tx.one(
+            SQL.open_session, space_id=space.id, session_id=query.session_id, now_ms=now_ms
+        )
+        step = int(session.step) + 1
+        unrated = unrated_cubes(tx, account_id=account_id, session=session.id, before_step=step)
+        counts = SessionCounts(
+            step=session.step,
+            remembered_step=session.remembered_step,
+            turns=session.turns,
+            turns_summarised=session.turns_summarised,
+            l1_count=space.l1_count,
+            l1_mapped=space.l1_mapped,
+            unrated=tuple(unrated),
+            last_seal=query.last_seal,
+            seal_name=context.settings.seal_name,
+        )
+        tx.run(SQL.next_step, session=session.id)
+        tx.run(
+            SQL.note_step,
+            session=session.id,
+            step=step,
+            asked_ms=now_ms,
+            owed=",".join(duty_words(counts)),
+            hits=len(answer.hits),
+            cubes=len(answer.shared_cubes),
+            key_id=caller.key_id,
+        )
+        record_exposure(tx, session=session.id, step=step, cubes=answer.shared_cubes)
+        record_hits(tx, session=session.id, step=step, hits=answer.hits)
+        return step, check_duties(counts)
+
+    # Not flushed to disk, so that no search waits for it: after a power cut, a session may count
+    # its last searches again.
+    return context.store.write(count, account_id=caller.account_id, flush=False)
+
+
+def record_hits(tx: Transaction, *, session: int, step: int, hits: Sequence[Hit]) -> None:
+    """Record that a session was shown these events and may cite them. `session` is a row id."""
+    if hits:
+        event_ids = json.dumps([hit.event_id for hit in hits])
+        tx.run(SQL.note_hits, session=session, step=step, event_ids=event_ids)
+
+
+def record_read(
+    context: Context, caller: Caller, user_id: str, query: MemoryQuery, answer: MemoryAnswer
+) -> None:
+    """Record the hits of a search that counts no step, for an existing session.
+
+    So a second question within a turn may be cited. Raises StoreUnavailable.
+    """
+
+    def record(tx: Transaction) -> None:
+        space = tx.one_or_none(SQL.space_of, account_id=caller.account_id, user_id=user_id)
+        session = space and tx.one_or_none(
+            SQL.session_of, space_id=space.id, session_id=query.session_id
+        )
+        if session:
+            record_hits(tx, session=session.id, step=session.step, hits=answer.hits)
+
+    context.store.write(record, account_id=caller.account_id, flush=False)
+
+
+def open_tasks(tx: Transaction, space_id: int, session_id: str) -> list[OpenTask]:
+    """Return the other sessions of a space with an open task, newest first."""
+    rows = tx.all(SQL.open_tasks, space_id=space_id, session_id=session_id, most=OPEN_TASKS_MAX)
+    return [
+        OpenTask(
+            session_id=row.session_id,
+            topic=row.topic,
+            query=row.query[:TASK_CHARACTERS_MAX],
+            turns=row.turns,
+            last_turn_at=rfc3339(row.last_turn_ms),
+        )
+        for row in rows
+    ]

@@ -1,0 +1,95 @@
+"""The path of a request through the code is short to read: few files from socket to store.
+
+`pytest -s tests/architecture/test_request_path.py` prints the files and functions of each request.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+from architecture.tree import CODE
+from service import Http, new_key
+from starlette.testclient import TestClient
+
+from remembrancer import testing
+from remembrancer.server.app import make_app
+
+SEARCH_FILES_MAX = 20
+CHAT_FILES_MAX = 30
+FOLDER = f"{CODE}/"
+
+
+class Tracer:
+    """Records which functions of the package are called, in threads started while it is installed."""
+
+    def __init__(self) -> None:
+        self.calls: dict[str, set[str]] | None = None
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        name = frame.f_code.co_filename
+        if (
+            self.calls is not None
+            and event == "call"
+            and name.startswith(FOLDER)
+            and "/testing/" not in name
+        ):
+            file = name.removeprefix(FOLDER)
+            self.calls.setdefault(file, set()).add(frame.f_code.co_qualname)
+
+    def trace(self, title: str, request: Callable[[], Any]) -> list[str]:
+        """Run a request; print the functions that it called by file, and return the files."""
+        self.calls = {}
+        request()
+        calls, self.calls = self.calls, None
+        functions = sum(map(len, calls.values()))
+        print(f"\n{title}: {len(calls)} files, {functions} functions")
+        for file, names in sorted(calls.items()):
+            print(f"  {file}: {', '.join(sorted(names))}")
+        return sorted(calls)
+
+
+@pytest.fixture
+def tracer() -> Iterator[Tracer]:
+    """A tracer that every thread of the test runs with."""
+    tracer = Tracer()
+    threading.setprofile(tracer)
+    sys.setprofile(tracer)
+    yield tracer
+    sys.setprofile(None)
+    threading.setprofile(None)
+
+
+@pytest.fixture
+def memory(tracer: Tracer, tmp_path: Path) -> Iterator[Http]:
+    """The service with the built-in embedder and a memory of three turns whose index is loaded."""
+    context = testing.context(tmp_path)
+    with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
+        http = Http(client, context, new_key(context))
+        http.remember("When does the ferry leave?", "At 9:40 from Piombino, pier 3.")
+        http.remember("Which hotel?", "Hotel Aurora in Portoferraio.")
+        http.memory("hotel")
+        yield http
+    context.close()
+
+
+def test_a_search_passes_few_files(tracer: Tracer, memory: Http) -> None:
+    assert memory.memory("When does the ferry leave?")["hits"]
+
+    files = tracer.trace("search", lambda: memory.memory("When does the ferry leave?"))
+
+    assert "memory/recall/recall.py" in files
+    assert len(files) <= SEARCH_FILES_MAX
+
+
+def test_a_chat_passes_few_files(tracer: Tracer, memory: Http) -> None:
+    body = {"message": "When does the ferry leave?", "user_id": "owner"}
+    files = tracer.trace("chat", lambda: memory.post("/api/v7/agent/chat", body))
+
+    assert "agent/chat.py" in files
+    assert len(files) <= CHAT_FILES_MAX
