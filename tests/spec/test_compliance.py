@@ -1,4 +1,4 @@
-"""Issue: 'Compliance: per agent and session, how often it searched, remembered, sealed, rated, passed second look; endpoint [...]'."""
+"""Compliance: how often agents searched, remembered, sealed, rated and passed second looks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DAY_MS = 86_400_000
 
 
 def asked(http: Http, **parameters: Any) -> Any:
-    """The answer's body."""
+    """Return the response body."""
     answer = http.get(COMPLIANCE, params=parameters)
     assert answer.status_code == 200, answer.text
     return answer.json()
@@ -34,6 +34,7 @@ def look(http: Http, draft: str) -> str:
 
 
 def test_nothing_done_is_nothing_due(http: Http) -> None:
+    """A share is null while nothing was due (specification.md#compliance-share)."""
     told = asked(http)
 
     assert (parts(told["total"]), told["agents"], told["sessions"]) == ({}, [], [])
@@ -41,7 +42,7 @@ def test_nothing_done_is_nothing_due(http: Http) -> None:
 
 
 def test_an_agent_that_keeps_to_everything_has_all_of_it(http: Http) -> None:
-    """Specification, 'Per-turn agent protocol': search, draft, save, second look, vote."""
+    """Following the protocol gives full shares (specification.md#compliance-full)."""
     http.memory("ferry", session_id="s")
     http.remember("When does the ferry leave?", "I do not know.", session_id="s")
     look(http, "I do not know.")
@@ -56,6 +57,7 @@ def test_an_agent_that_keeps_to_everything_has_all_of_it(http: Http) -> None:
 
 
 def test_a_search_without_its_turn_and_a_turn_without_its_search_show(http: Http) -> None:
+    """Missed duties lower the share (specification.md#compliance-response)."""
     http.memory("one", session_id="s")
     http.memory("two", session_id="s", last_seal=render(1))  # what was found for the first was never remembered
     http.remember("q", "r", session_id="s")
@@ -67,6 +69,7 @@ def test_a_search_without_its_turn_and_a_turn_without_its_search_show(http: Http
 
 
 def test_the_turn_of_the_latest_search_is_not_due_yet(http: Http) -> None:
+    """The latest search's turn is not due yet (specification.md#compliance-last-turn)."""
     http.memory("one", session_id="s")
 
     assert parts(asked(http)["total"]) == {}
@@ -74,7 +77,7 @@ def test_the_turn_of_the_latest_search_is_not_due_yet(http: Http) -> None:
 
 @pytest.mark.parametrize(("seal", "done"), [(render(1), 1), (render(9), 0), ("", 0), ("sealed!", 0)])
 def test_a_seal_counts_when_the_next_search_brings_the_right_one(http: Http, seal: str, done: int) -> None:
-    """Specification, 'Seal line': '`<step>` is the integer `step` returned by the memory search'."""
+    """The seal names the step of its search (specification.md#compliance-seal)."""
     http.memory("one", session_id="s")
     http.remember("q", "r", session_id="s")
     http.memory("two", session_id="s", last_seal=seal)
@@ -83,7 +86,7 @@ def test_a_seal_counts_when_the_next_search_brings_the_right_one(http: Http, sea
 
 
 def test_cubes_that_were_shown_as_new_and_rated_count(http: Http) -> None:
-    """Specification, RATE: 'Required for each cube marked new and for each cube used'."""
+    """A rating is due for each cube shown as new (specification.md#compliance-rated)."""
     for topic in ("boats", "harbours"):
         body = {"topic": topic, "essence": f"Ask about {topic} early.", "rules_markdown": "- MUST ask", "evidence": "a trip"}
         made = http.post("/api/v7/experience/create", body).json()
@@ -94,6 +97,7 @@ def test_cubes_that_were_shown_as_new_and_rated_count(http: Http) -> None:
 
 
 def test_the_last_look_at_a_turn_says_whether_it_passed(http: Http) -> None:
+    """The last second look decides (specification.md#compliance-last-look)."""
     http.remember("When?", "It leaves at 9:40.", session_id="s")
     first = look(http, "It leaves at 9:40.")
     http.remember("When?", "It leaves at 9:40 [general].", session_id="s", replaces=asked_event(http))
@@ -118,6 +122,7 @@ def test_a_turn_that_failed_its_last_look_did_not_pass(http: Http) -> None:
 
 
 def test_looks_of_keys_that_only_read_leave_no_trace(http: Http) -> None:
+    """Looks with read-only keys are not counted (specification.md#compliance-read-only)."""
     http.remember("q", "r")
 
     look(http.as_account("owner", read_only=True), "r")
@@ -126,6 +131,7 @@ def test_looks_of_keys_that_only_read_leave_no_trace(http: Http) -> None:
 
 
 def test_each_key_is_an_agent(http: Http) -> None:
+    """Each key has figures of its own (specification.md#compliance-per-agent)."""
     other = http.as_account("owner")
     for agent, searches in ((http, 3), (other, 1)):
         for n in range(searches):
@@ -142,6 +148,7 @@ def test_each_key_is_an_agent(http: Http) -> None:
 
 
 def test_each_session_has_its_own_figures_newest_first(http: Http) -> None:
+    """Sessions are listed newest first (specification.md#compliance-per-agent)."""
     for n in range(limits.COMPLIANCE_SESSIONS_MAX + 1):
         http.remember("q", f"r{n}", session_id=f"s{n}")
         http.context.clock.advance(1)  # type: ignore[attr-defined]
@@ -164,6 +171,7 @@ def test_what_was_done_before_is_left_out(http: Http) -> None:
 
 
 def test_another_accounts_figures_are_not_in_it(http: Http) -> None:
+    """Figures are the account's own (specification.md#compliance-isolation)."""
     ada = http.as_account("ada")
     ada.memory("secret project", "ada", session_id="hidden")
     ada.remember("q", "r", session_id="hidden")
@@ -177,6 +185,7 @@ def test_another_accounts_figures_are_not_in_it(http: Http) -> None:
 
 
 def test_a_pinned_key_is_told_of_its_user_and_itself(http: Http) -> None:
+    """A pinned key sees its user and itself (specification.md#compliance-isolation)."""
     http.memory("one", "bob", session_id="of-bob")
     http.memory("one", "ada", session_id="of-ada")
     pinned = http.as_account("owner", user_id="ada")
@@ -190,6 +199,7 @@ def test_a_pinned_key_is_told_of_its_user_and_itself(http: Http) -> None:
 
 
 def test_what_is_forgotten_is_counted_no_longer(http: Http) -> None:
+    """Forgotten turns are not counted (specification.md#compliance-forgotten)."""
     http.memory("one", session_id="s")
     event = http.remember("q", "r", session_id="s")["event_id"]
     look(http, "r")
@@ -209,6 +219,7 @@ def test_what_it_does_not_take_is_refused(http: Http, wrong: dict[str, Any]) -> 
 
 
 def test_metrics_tell_the_duties_of_the_last_day(http: Http) -> None:
+    """The last day's duties are metrics (specification.md#compliance-metrics)."""
     http.memory("one", session_id="s")
     http.remember("q", "r", session_id="s")
     http.remember("q2", "r2", session_id="t")

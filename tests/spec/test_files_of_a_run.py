@@ -1,4 +1,4 @@
-"""Decisions, Sandbox: 'Files the program leaves in its working folder and open matplotlib figures come back as created files.'"""
+"""Files that a program leaves in its folder, and figures it leaves open, become created files."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ QUOTA = 20_000
 
 
 def ran(http: Http, code: str, **more: Any) -> Any:
-    """The answer's body of a program that was run."""
+    """Run a program; return the response body."""
     answer = http.post(PATH, {"code": code, **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def test_a_file_comes_back_as_a_created_file_and_can_be_downloaded(http: Http) -> None:
-    """Issue: '`files` (created files and open figures, as created-file records)'."""
+    """A file of a program is a created file (specification.md#sandbox-files)."""
     (file,) = ran(http, "import os\nos.mkdir('out')\nopen('out/Ferry times.csv', 'w').write('09:40')\nNone")["files"]
 
     assert (file["name"], file["status"], file["size_bytes"]) == ("out/Ferry times.csv", "created", 5)
@@ -36,7 +36,7 @@ def test_a_file_comes_back_as_a_created_file_and_can_be_downloaded(http: Http) -
 
 
 def test_an_open_figure_is_a_picture_of_the_account(http: Http) -> None:
-    """'The sandbox supports matplotlib and numpy.'"""
+    """An open matplotlib figure becomes a PNG (specification.md#sandbox-files)."""
     (file,) = ran(http, "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])")["files"]
 
     assert file["name"] == "figure-1.png"
@@ -45,7 +45,7 @@ def test_an_open_figure_is_a_picture_of_the_account(http: Http) -> None:
 
 
 def test_a_file_of_any_kind_is_kept_but_served_as_mere_bytes(http: Http) -> None:
-    """The twelve types bound what `create-file` makes; a program may leave what it likes."""
+    """The twelve types bind `create-file` only (specification.md#sandbox-file-types)."""
     files = ran(http, "for name in ('a.gif', 'b', 'c.html5!'): open(name, 'wb').write(b'GIF89a')")["files"]
 
     assert [file["filename"].rpartition(".")[2] for file in files] == ["gif", "bin", "bin"]
@@ -53,12 +53,14 @@ def test_a_file_of_any_kind_is_kept_but_served_as_mere_bytes(http: Http) -> None
 
 
 def test_what_a_failed_program_left_comes_back_too(http: Http) -> None:
+    """A failing program's files come back too (specification.md#sandbox-files)."""
     told = ran(http, "open('half.txt', 'w').write('half')\n1 / 0")
 
     assert (told["status"], [file["name"] for file in told["files"]]) == ("failed", ["half.txt"])
 
 
 def test_the_event_of_a_run_names_its_files_as_they_can_be_downloaded(http: Http) -> None:
+    """The stored run names its files (specification.md#sandbox-event)."""
     told = ran(http, "open('a.txt', 'w').write('x')", session_id="s")
 
     event = http.get(f"/api/v7/event/{told['event_id']}").json()
@@ -66,6 +68,7 @@ def test_the_event_of_a_run_names_its_files_as_they_can_be_downloaded(http: Http
 
 
 def test_a_program_that_is_sent_again_makes_no_second_file(http: Http) -> None:
+    """A repeated request leaves its files once (specification.md#sandbox-idempotent)."""
     body = {"code": "open('a.txt', 'w').write('x')"}
     first, second = (http.post(PATH, body, headers={"Idempotency-Key": "k"}) for _ in range(2))
 
@@ -74,7 +77,7 @@ def test_a_program_that_is_sent_again_makes_no_second_file(http: Http) -> None:
 
 
 def test_a_file_of_a_pinned_key_is_not_another_users(http: Http) -> None:
-    """Decisions: 'a pinned key' sees its own user's only."""
+    """A pinned key gets files of its own pin only (specification.md#download-pinned)."""
     ada, bob = (http.as_account("family", user_id=name) for name in ("ada", "bob"))
     (file,) = ran(ada, "open('a.txt', 'w').write('x')")["files"]
 
@@ -89,7 +92,7 @@ def test_half_a_character_in_what_a_program_says_of_itself_is_no_error_of_the_se
 
 
 class TestQuota:
-    """Decisions, Files: 'Quotas: 32 MiB a file, 1 GiB an account (settings).'"""
+    """Files of programs count for the account's quota (specification.md#files-quota)."""
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
@@ -111,7 +114,9 @@ class TestQuota:
         assert [one["name"] for one in told["files_left_out"]] == ["a.txt"]
 
     def test_a_run_is_answered_also_when_another_takes_the_room_meanwhile(self, http: Http, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The room is looked at before the write, which finds it gone: as when two runs end at the same time."""
+        """The quota is checked before the write, which finds it exhausted: two runs end at the same
+        time.
+        """
         monkeypatch.setattr("remembrancer.memory.runs.room_left", lambda *_: 10 * QUOTA)
 
         told = ran(http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)", session_id="s")

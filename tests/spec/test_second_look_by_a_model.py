@@ -1,4 +1,4 @@
-"""Issue, The port: a slot `judge`: with a model there a second look also sees what comparing values cannot."""
+"""Second look with a judging model: it also sees what comparing values cannot."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ def of_model(said: Any) -> list[tuple[str, str]]:
 
 
 def test_a_denial_that_comparing_values_does_not_see_is_a_failure_with_the_words_that_prove_it(start: Start) -> None:
+    """A verdict quotes the event (specification.md#look-judge)."""
     http, tiny = start(verdict("contradicted", "Anna will not pay the 1,250 EUR"))
 
     said = looked(http)
@@ -60,7 +61,7 @@ def test_a_denial_that_comparing_values_does_not_see_is_a_failure_with_the_words
 
 
 def test_without_a_model_to_judge_the_same_draft_passes_and_none_is_named(http: Http) -> None:
-    """Issue 5: 'with no model'; docs/ideas/second-look.md says what it misses then."""
+    """docs/ideas/second-look.md lists what rules alone miss (specification.md#look-judge-off)."""
     said = looked(http)
 
     assert said["status"] == "pass"
@@ -69,7 +70,7 @@ def test_without_a_model_to_judge_the_same_draft_passes_and_none_is_named(http: 
 
 @pytest.mark.parametrize("quote", ["Anna refuses to pay anything", "Anna", ""])
 def test_a_verdict_counts_only_with_a_quotation_that_stands_in_the_event(start: Start, quote: str) -> None:
-    """research: 'accept a verdict only if `quote` is a substring of the cited event'."""
+    """A verdict needs a quotation from the event (specification.md#look-judge)."""
     http, _ = start(verdict("contradicted", quote))
 
     said = looked(http)
@@ -78,7 +79,7 @@ def test_a_verdict_counts_only_with_a_quotation_that_stands_in_the_event(start: 
 
 
 def test_what_failed_by_rule_is_never_overruled(start: Start) -> None:
-    """research: 'deterministic failures are never overruled by the model'."""
+    """A model never overrules a rule (specification.md#look-judge-never-overrules)."""
     http, _ = start(verdict("supported", "Bob pays them on 3 May"))
 
     said = looked(http, "Bob pays on 4 May (ref: {ref}).")
@@ -99,7 +100,7 @@ def test_what_failed_by_rule_is_never_overruled(start: Start) -> None:
     ],
 )
 def test_a_model_that_is_of_no_use_leaves_the_rules_and_is_said_to_be_off(start: Start, play: Play, why: str) -> None:
-    """research: 'judge unavailable -> deterministic result only, with `judge: "off"`'."""
+    """Without a usable model the rules decide (specification.md#look-judge-off)."""
     http, _ = start(play)
 
     said = looked(http)
@@ -110,6 +111,7 @@ def test_a_model_that_is_of_no_use_leaves_the_rules_and_is_said_to_be_off(start:
 
 
 def test_verdicts_on_sentences_that_were_not_asked_about_are_nothing(start: Start) -> None:
+    """Unsolicited verdicts are ignored (specification.md#look-judge)."""
     http, _ = start(
         says(json.dumps({"verdicts": [{"i": n, "verdict": "contradicted", "quote": "Bob pays them"} for n in (0, 2, -1, "1", None)]}))
     )
@@ -118,6 +120,7 @@ def test_verdicts_on_sentences_that_were_not_asked_about_are_nothing(start: Star
 
 
 def test_only_sentences_that_cite_are_sent_and_without_any_nobody_is_asked(start: Start) -> None:
+    """Only sentences with refs are sent (specification.md#look-judge-input)."""
     http, tiny = start(verdict("supported", "Bob pays them on 3 May"))
 
     looked(http, "The weather was fine in the mountains. Bob pays on 3 May (ref: {ref}).")
@@ -129,6 +132,7 @@ def test_only_sentences_that_cite_are_sent_and_without_any_nobody_is_asked(start
 
 
 def test_an_account_that_forbids_outside_models_is_not_read_by_one(start_with: Start) -> None:
+    """An account can forbid outside models (specification.md#look-judge-input)."""
     http, _ = start_with("model_chat", says("never asked"), model_judge="big@https://models.example/v1")
     allow_outside_models(http.context, "owner", allowed=False)
 
@@ -138,7 +142,7 @@ def test_an_account_that_forbids_outside_models_is_not_read_by_one(start_with: S
 
 
 def test_the_chat_has_its_draft_judged_and_mends_what_an_event_contradicts(start_with: Start) -> None:
-    """'own second look, one revision'."""
+    """The chat revises a draft once (specification.md#chat-revision)."""
     drafts = ["Anna pays 1,250 EUR for the hall (ref: {ref}).", "Bob pays the 1,250 EUR for the hall (ref: {ref})."]
 
     def plays(body: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Specification, 'System permissions': POST /api/v7/sysperm/check, grant, log, revoke and GET /api/v7/sysperm/audit."""
+"""System permissions: check, grant, log, revoke and audit."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def kept(http: Http) -> dict[str, int]:
 
 
 def test_without_a_grant_nothing_is_allowed(http: Http, agent: Http) -> None:
-    """'an agent may touch server or system files ... only under an explicit, time-limited owner grant'."""
+    """Only an explicit grant allows anything (specification.md#sysperm-default-deny)."""
     answer = check(agent)
 
     assert answer == {"allowed": False, "path": WRITE["path"], "reason": answer["reason"]}
@@ -63,7 +63,7 @@ def test_without_a_grant_nothing_is_allowed(http: Http, agent: Http) -> None:
 
 
 def test_a_grant_is_answered_with_what_was_granted(http: Http) -> None:
-    """'Permission grant: scope, ttl_minutes ..., actions ..., agent (string), grant_id (string, returned)'."""
+    """The response repeats the grant (specification.md#sysperm-grant)."""
     answer = http.post(f"{PERM}/grant", {**NGINX, "scope": "/etc//./nginx/x/../*.conf", "actions": ["write", "read", "write"]})
 
     assert answer.json() == {
@@ -77,7 +77,7 @@ def test_a_grant_is_answered_with_what_was_granted(http: Http) -> None:
 
 
 def test_an_agent_of_any_account_is_allowed_what_was_granted(http: Http, agent: Http) -> None:
-    """'Response has `allowed` (boolean)'."""
+    """Grants hold for agents of any account (specification.md#sysperm-any-account)."""
     grant_id = granted(http)
     answer = check(agent, path="/etc//nginx/./nginx.conf")
 
@@ -103,20 +103,21 @@ def test_an_agent_of_any_account_is_allowed_what_was_granted(http: Http, agent: 
     ids=str,
 )
 def test_nothing_else_is_allowed(http: Http, agent: Http, other: dict[str, Any]) -> None:
-    """'the agent performs only the checked action'; decisions.md: 'Only the named agent (or `*`) is allowed'."""
+    """Only the named agent, action and path (specification.md#sysperm-exact)."""
     granted(http)
 
     assert check(agent, **other)["allowed"] is False
 
 
 def test_a_grant_to_every_agent(http: Http, agent: Http) -> None:
-    """decisions.md: 'Only the named agent (or `*`) is allowed'."""
+    """`*` allows every agent (specification.md#sysperm-everyone)."""
     granted(http, agent="*")
 
     assert [check(agent, agent=name)["allowed"] for name in ("robot", "somebody", "*")] == [True, True, True]
 
 
 def test_of_several_grants_the_one_that_lasts_longest_is_named(http: Http, agent: Http) -> None:
+    """The longest grant is named (specification.md#sysperm-longest)."""
     granted(http, ttl_minutes=5)
     longest = granted(http, ttl_minutes=240, scope="/etc/")
     granted(http, ttl_minutes=10)
@@ -126,7 +127,7 @@ def test_of_several_grants_the_one_that_lasts_longest_is_named(http: Http, agent
 
 @pytest.mark.parametrize("minutes", [1, 240])
 def test_at_the_moment_of_its_end_a_grant_is_over(http: Http, agent: Http, clock: testing.FrozenClock, minutes: int) -> None:
-    """'time-limited'; decisions.md: 'only until expiry or revocation'."""
+    """At `expires_at` a grant is over (specification.md#sysperm-expiry)."""
     granted(http, ttl_minutes=minutes)
     clock.advance(minutes * 60_000 - 1)
     just_before = check(agent)["allowed"]
@@ -162,7 +163,10 @@ WRONG_ONES = [(path, name, value) for path, fields in WRONG.items() for name, va
     ("path", "name", "value"), WRONG_ONES, ids=[f"{path} {name} {str(value)[:12]!r}" for path, name, value in WRONG_ONES]
 )
 def test_a_wrong_value_is_refused_and_named(http: Http, path: str, name: str, value: Any) -> None:
-    """'ttl_minutes (integer, at most 240)', 'actions (list drawn from read, write, exec, delete)'."""
+    """Lifetime and actions are bounded.
+
+    See specification.md#sysperm-ttl, specification.md#sysperm-actions.
+    """
     good = {"grant": NGINX, "check": WRITE, "log": {"grant_id": "g_1", **WRITE, "result": "done"}, "revoke": {"grant_id": "g_1"}}[path]
     answer = http.post(f"{PERM}/{path}", {**good, name: value})
 
@@ -173,6 +177,7 @@ def test_a_wrong_value_is_refused_and_named(http: Http, path: str, name: str, va
 
 @pytest.mark.parametrize(("path", "name"), [(path, name) for path, fields in WRONG.items() for name in fields])
 def test_a_missing_field_is_refused_and_named(http: Http, path: str, name: str) -> None:
+    """A missing field is a 422 that names it (specification.md#sysperm-invalid)."""
     good = {"grant": NGINX, "check": WRITE, "log": {"grant_id": "g_1", **WRITE, "result": "done"}, "revoke": {"grant_id": "g_1"}}[path]
     answer = http.post(f"{PERM}/{path}", {key: value for key, value in good.items() if key != name})
 
@@ -181,7 +186,7 @@ def test_a_missing_field_is_refused_and_named(http: Http, path: str, name: str) 
 
 
 class TestOwnerOnly:
-    """'Only the owner may grant or revoke system permissions and read the audit trail.'"""
+    """Only the owner grants, revokes and audits (specification.md#sysperm-owner-only)."""
 
     @pytest.mark.parametrize(
         ("account", "key"),
@@ -206,7 +211,10 @@ class TestOwnerOnly:
         assert http.with_key(None).ask(method, f"{PERM}/{path}", json={}).status_code == 401
 
     def test_a_read_only_key_neither_checks_nor_logs(self, http: Http) -> None:
-        """decisions.md: 'A read-only key's ... writes answer 403'; both write the trail, and an error is no permission."""
+        """Both write to the trail, and an error is no permission.
+
+        See specification.md#auth-read-only.
+        """
         grant_id = granted(http)
         reader = http.as_account("robots", read_only=True)
 
@@ -220,7 +228,7 @@ class TestOwnerOnly:
 
 
 class TestRevoking:
-    """'The owner revokes a grant.'"""
+    """The owner ends a grant (specification.md#sysperm-revoke)."""
 
     def test_the_next_check_is_denied(self, http: Http, agent: Http) -> None:
         grant_id = granted(http)
@@ -248,7 +256,7 @@ class TestRevoking:
 
 
 class TestLogging:
-    """'Called after each allowed action.'"""
+    """Agents log each allowed action (specification.md#sysperm-log)."""
 
     def test_what_was_allowed_and_done_is_kept(self, http: Http, agent: Http) -> None:
         grant_id = granted(http)
@@ -264,7 +272,7 @@ class TestLogging:
         "other", [{"grant_id": "g_none"}, {"path": "/etc/nginx/other.conf"}, {"action": "read"}, {"path": "/etc/nginx/NGINX.conf"}], ids=str
     )
     def test_what_no_check_allowed_is_refused(self, http: Http, agent: Http, other: dict[str, Any]) -> None:
-        """decisions.md: '`log` is refused (409) when no check allowed that grant, path and action first'."""
+        """Without an allowing check first: 409 (specification.md#sysperm-log-unchecked)."""
         grant_id = granted(http)
         check(agent)
         before = kept(http)
@@ -296,7 +304,10 @@ class TestLogging:
 
 
 class TestRepeats:
-    """decisions.md, Errors: 'Writes accept `Idempotency-Key` (24 h)'."""
+    """`grant`, `log` and `revoke` accept an `Idempotency-Key`.
+
+    See specification.md#sysperm-idempotent.
+    """
 
     KEY = {"Idempotency-Key": "k1"}  # noqa: RUF012  read only
 
@@ -314,7 +325,10 @@ class TestRepeats:
         assert http.post(f"{PERM}/{path}", {**body, "grant_id": "g_x", "agent": "x"}, headers=self.KEY).status_code == 409
 
     def test_a_check_is_never_answered_from_before(self, http: Http) -> None:
-        """An answer given again would allow what was revoked meanwhile."""
+        """A repeated answer would allow what was revoked meanwhile.
+
+        See specification.md#idempotency-exceptions.
+        """
         grant_id = granted(http)
         first = http.post(f"{PERM}/check", WRITE, headers=self.KEY).json()
         http.post(f"{PERM}/revoke", {"grant_id": grant_id})
@@ -323,10 +337,13 @@ class TestRepeats:
 
 
 class TestAudit:
-    """'The owner reads the audit trail.'"""
+    """The owner reads the audit trail (specification.md#sysperm-audit)."""
 
     def test_everything_is_an_entry_in_order(self, http: Http, agent: Http) -> None:
-        """decisions.md: 'grants, checks (allowed and denied), logs and revocations in order'."""
+        """Every grant, check, log and revocation is an entry.
+
+        See specification.md#sysperm-audit-entry.
+        """
         check(agent)
         grant_id = granted(http)
         check(agent)
@@ -346,7 +363,7 @@ class TestAudit:
         assert (found["chain_valid"], found["next"]) == (True, None)
 
     def test_each_entry_carries_the_hash_of_the_one_before(self, http: Http) -> None:
-        """decisions.md: 'each entry carrying the hash of the one before it'."""
+        """Each entry carries the hash of the previous one (specification.md#sysperm-audit-hash)."""
         for _ in range(3):
             check(http)
         found = audit(http)
@@ -381,7 +398,7 @@ class TestAudit:
 
 
 class TestTheirRate:
-    """Issue: a flood of checks must not fill the disk."""
+    """A flood of checks must not fill the disk (specification.md#sysperm-rate)."""
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
@@ -405,7 +422,7 @@ class TestTheirRate:
 
 
 class TestGrantsInForce:
-    """Ours: GET /api/v7/sysperm/grants."""
+    """The owner lists the grants in force (specification.md#sysperm-grants)."""
 
     def test_they_are_listed_newest_first_with_the_time_they_have_left(self, http: Http, clock: testing.FrozenClock) -> None:
         first = granted(http, ttl_minutes=240)
@@ -455,7 +472,7 @@ class TestGrantsInForce:
         assert http.get(f"{PERM}/grants", params={"before": "g_no"}).status_code == 404
 
     def test_only_the_owner_reads_them(self, http: Http, agent: Http) -> None:
-        """'Only the owner may grant or revoke system permissions and read the audit trail'."""
+        """Only the owner lists grants (specification.md#sysperm-owner-only)."""
         granted(http)
         pinned, reads = http.as_account("owner", user_id="ada"), http.as_account("owner", read_only=True)
 
