@@ -45,7 +45,7 @@ def refusal(context: Context, text: str) -> KeyRefused:
 
 
 def test_a_key_is_sk_56_hex_and_the_crc32_of_all_that() -> None:
-    """decisions.md, 'Who is who'."""
+    """A key carries its own checksum (specification.md#auth-key-format)."""
     key = keys.mint()
 
     assert re.fullmatch("sk_[0-9a-f]{64}", key)
@@ -90,7 +90,7 @@ def test_a_key_is_written_one_way_only(change: object) -> None:
 
 
 def test_a_mistyped_key_is_refused_before_any_look_up(context: Context) -> None:
-    """Issue: 'A wrong checksum is refused before any look-up': there is no store to look into."""
+    """There is no store to look into (specification.md#auth-key-format)."""
     key = made(context)
     context.store.close()
 

@@ -97,7 +97,7 @@ def test_sessions_that_ended_are_not_kept(context: Context, owner: int, clock: t
 
 
 class TestConfirming:
-    """Issue: 'grants (give with a step-up ...)': a cookie that was taken is not enough."""
+    """A stolen cookie is not enough to give a grant (specification.md#console-step-up)."""
 
     def session(self, context: Context, token: str) -> SignedIn:
         found = signed_in(context, token)

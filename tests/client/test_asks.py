@@ -35,7 +35,7 @@ def _example(model: Any) -> Any:
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 def test_every_endpoint_has_a_method(endpoint: Endpoint) -> None:
-    """Issue 5: 'typed sync and async clients over every endpoint'."""
+    """The clients cover every endpoint."""
     ask = getattr(asks, endpoint.name)
     hints = get_type_hints(ask)
     answer, taken = hints.pop("return"), {one for hint in hints.values() for one in (hint, *get_args(hint))}

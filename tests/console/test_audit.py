@@ -87,7 +87,7 @@ def test_what_cannot_be_looked_for_is_told_beside_all_there_is(owner: Reader, gr
 
 
 class TestChain:
-    """Issue: 'audit trail with chain state'."""
+    """The page shows the state of the chain (specification.md#sysperm-audit-tampering)."""
 
     def test_a_whole_trail_is_valid_and_its_head_can_be_noted(self, owner: Reader, grant_id: str, context: Context) -> None:
         head = context.store.read(lambda tx: tx.the("select seq, hash from audit_head"))
@@ -109,7 +109,7 @@ class TestChain:
 
 
 def test_it_is_taken_away_as_json_lines(owner: Reader, grant_id: str, context: Context) -> None:
-    """Issue: 'export as JSON lines'."""
+    """The trail can be exported as JSON lines."""
     answer = owner.get(f"{PATH}/export")
     lines = answer.text.splitlines()
 
@@ -120,7 +120,7 @@ def test_it_is_taken_away_as_json_lines(owner: Reader, grant_id: str, context: C
 
 
 def test_nobody_else_reads_it(ada: Reader, grant_id: str) -> None:
-    """Specification: 'Only the owner may ... read the audit trail'."""
+    """Only the owner reads the audit trail (specification.md#sysperm-owner-only)."""
     answers = [ada.get(path) for path in (PATH, f"{PATH}?verify=all", f"{PATH}/export", f"{PATH}?path=shadow")]
 
     assert [answer.status_code for answer in answers] == [403] * 4

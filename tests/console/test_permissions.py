@@ -57,7 +57,7 @@ class TestSeeing:
     """What is in force."""
 
     def test_a_grant_is_shown_with_the_time_it_has_left(self, owner: Reader, clock: testing.FrozenClock) -> None:
-        """Issue: 'grants (..., revoke, count-down)'; right without a script, too."""
+        """The count-down is right without a script, too."""
         grant_id = given(owner)
         clock.advance(61_000)
         page = owner.get(PATH)
@@ -163,7 +163,7 @@ class TestGiving:
 
 
 class TestStepUp:
-    """Issue: 'grants (give with a step-up ...)': a stolen cookie alone must not be able to grant."""
+    """A stolen cookie alone must not be able to grant (specification.md#console-step-up)."""
 
     @pytest.mark.parametrize("password", [{}, {"password": ""}, {"password": "another horse battery"}, {"password": "a" * 500}], ids=str)
     def test_a_cookie_alone_grants_nothing(self, later: Reader, context: Context, password: dict[str, str]) -> None:

@@ -18,7 +18,7 @@ COUNTS = st.integers(0, 1_000)
     [(1, None, True), (50, None, True), (1, 1, False), (2, 1, False), (3, 1, False), (4, 1, True), (6, 4, False), (7, 4, True)],
 )
 def test_one_cube_in_three_turns(turns: int, last_cube_turn: int | None, *, may: bool) -> None:
-    """Specification, Limits: 'At most 1 cube is created per 3 turns in a session'."""
+    """At most one cube per 3 turns (specification.md#remember-cube-rate)."""
     assert may_make(turns, last_cube_turn) is may
 
 
@@ -54,7 +54,10 @@ def test_no_three_turns_on_end_ever_make_two(wanted: list[bool]) -> None:
     ],
 )
 def test_where_votes_put_a_cube(useful: int, useless: int, status: str) -> None:
-    """decisions.md: 'Trusted = at least 3 distinct accounts voted and the lower Wilson bound (95 %) ... >= 0.5; retired = ... < 0.5'."""
+    """Wilson bounds of at least 3 accounts decide.
+
+    See specification.md#cube-trusted, specification.md#cube-retired.
+    """
     assert status_of(useful, useless) == status
 
 

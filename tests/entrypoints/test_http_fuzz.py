@@ -48,13 +48,16 @@ def user_speaks_last(body: dict[str, Any]) -> bool:
 @pytest.mark.parametrize("mode", list(GenerationMode))
 @pytest.mark.parametrize(("method", "path"), [(e.method, e.path) for e in ROUTES])
 def test_every_answer_is_one_the_document_foresees(http: Http, method: str, path: str, mode: GenerationMode) -> None:
-    """Issue: 'Errors, limits and status codes exactly as in decisions.md, on every path'; never a 500, nothing kept of what was refused."""
+    """Never a 500, and nothing stored of what was rejected.
+
+    See specification.md#error-never-500, specification.md#error-nothing-half-stored.
+    """
     operation = schemathesis.openapi.from_asgi("/openapi.json", http.client.app)[path][method]
 
     @settings(max_examples=EXAMPLES, deadline=None, derandomize=True, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
     @given(operation.as_strategy(generation_mode=mode))
     def check(case: Any) -> None:
-        # for JSON Schema 5.0 is an integer, for us it is not (decisions.md, Errors: 'Numbers and booleans are strict')
+        # JSON Schema takes 5.0 for an integer, we do not (specification.md#api-strict-types)
         assume(not isinstance(case.body, dict) or not any(isinstance(value, float) for value in case.body.values()))
         assume(mode is GenerationMode.NEGATIVE or path != "/api/v7/tools/create-file" or is_a_file(case.body))
         assume(mode is GenerationMode.NEGATIVE or path != "/v1/chat/completions" or user_speaks_last(case.body))

@@ -73,7 +73,7 @@ def said(content: Any) -> str:
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
 def test_a_turn_is_remembered_and_recalled_in_both_eras_of_the_protocol(context: Context, port: int, mode: str) -> None:
-    """Issue: 'protocols 2025-11-25 and newest'."""
+    """Two versions of the protocol are supported (specification.md#mcp-versions)."""
 
     async def work(client: Client) -> tuple[str, Any, Any]:
         kept = await done(client, "remember", query="When does the ferry leave?", response="At 9:40 from pier 3.", session_id="trip")
@@ -90,7 +90,7 @@ def test_a_turn_is_remembered_and_recalled_in_both_eras_of_the_protocol(context:
 
 
 def test_the_tools_are_few_and_say_what_they_take_give_and_change(context: Context, port: int) -> None:
-    """Issue: 'Few tools ... with annotations, output schemas and short descriptions'."""
+    """Tools have annotations and schemas (specification.md#mcp-tools)."""
     listed = run(port, new_key(context), lambda client: client.list_tools()).tools
 
     assert [tool.name for tool in listed] == NAMES
@@ -105,7 +105,7 @@ def test_the_tools_are_few_and_say_what_they_take_give_and_change(context: Conte
 
 
 def test_every_argument_and_answer_is_that_of_the_endpoint(context: Context) -> None:
-    """Issue: 'Written from the same protocol models as HTTP.'"""
+    """Tools use the models of the endpoints (specification.md#mcp-same-models)."""
     for tool in TOOLS:
         schema = tool.takes.model_json_schema()["properties"]
         for name, part in tool.input_schema["properties"].items():
@@ -148,7 +148,7 @@ def test_programs_files_and_permissions(context: Context, port: int) -> None:
 
 
 def test_search_and_fetch_are_as_chatgpts_connectors_want_them(context: Context, port: int) -> None:
-    """Issue: 'plus `search`/`fetch` as ChatGPT connectors want'."""
+    """Connectors know only `search` and `fetch` (specification.md#mcp-connectors)."""
 
     async def work(client: Client) -> Any:
         kept = await done(client, "remember", query="When does the ferry leave?", response="At 9:40.", topic="travel")
@@ -209,7 +209,7 @@ def test_there_is_no_other_tool_prompt_or_resource(context: Context, port: int) 
 
 
 def test_the_constitution_is_a_prompt_and_the_start_pack_a_resource(context: Context, port: int) -> None:
-    """Issue: 'prompt `constitution`, resource `memory://start`'."""
+    """One prompt and one resource (specification.md#mcp-prompt)."""
     set_prompt(context, caller_for(context), PromptWrite(prompt="Answer in Italian."))
 
     async def work(client: Client) -> Any:
@@ -227,7 +227,7 @@ def test_the_constitution_is_a_prompt_and_the_start_pack_a_resource(context: Con
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Bearer sk_wrong"}, {"Cookie": "session=x"}])
 def test_without_a_key_nothing_is_said(http: Http, headers: dict[str, str]) -> None:
-    """Issue: 'with the same keys'."""
+    """MCP needs the same keys (specification.md#mcp-endpoint)."""
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     answer = http.with_key(None).post("/mcp", body, headers={"Accept": "application/json, text/event-stream", **headers})
 

@@ -16,7 +16,10 @@ from remembrancer.context import Context
 
 
 def test_a_turn_is_remembered_recalled_and_read(context: Context, app: Starlette) -> None:
-    """Issue: '`remembrancer mcp` over stdio'."""
+    """`remembrancer mcp` speaks MCP over standard input and output.
+
+    See specification.md#mcp-endpoint.
+    """
 
     async def whole(port: int) -> tuple[Any, Any, list[str]]:
         environment = {"REMEMBRANCER_URL": f"http://127.0.0.1:{port}", "REMEMBRANCER_KEY": new_key(context)}

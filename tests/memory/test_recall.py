@@ -1,4 +1,4 @@
-"""Search memory beyond what the specification shows."""
+"""Search memory: behaviour of the implementation beyond the specified interface."""
 
 from __future__ import annotations
 

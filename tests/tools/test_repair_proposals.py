@@ -80,7 +80,10 @@ def test_any_text_gets_proposals_that_differ_from_it_and_from_each_other(code: s
 
 @given(PROGRAMS, FAILURES)
 def test_no_line_of_code_is_lost(code: str, failure: Failure) -> None:
-    """Issue: 'never deleting what looks like code': what is taken for talk or output becomes a comment, so its words are still there."""
+    """Prose and output become comments, so their words stay.
+
+    See specification.md#repair-no-deletion.
+    """
     kept = {"fences": FENCE_WORDS, "python 2": PYTHON2_WORDS, "web page": ENTITIES, "JSON words": JSON_WORDS, "name": SLIPS}
 
     lost = {one.name: words(SHY.sub("", code)) - words(one.code) for one in mend.proposals(code, failure)}
@@ -115,7 +118,10 @@ def test_nothing_is_proposed_for_what_a_program_raises_that_no_rule_can_mend(pat
 
 @pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.name)
 def test_what_reads_as_a_program_has_nothing_that_a_family_of_faults_would_change(path: Path) -> None:
-    """Issue: 'never deleting what looks like code'. Here the standard library is said to be wrong, and every family is asked."""
+    """Every rule sees the standard library and changes nothing.
+
+    See specification.md#repair-no-deletion.
+    """
     code = path.read_text("utf-8")
     ast.parse(code)
 
@@ -156,7 +162,7 @@ def test_a_diff_says_how_many_lines_went_and_came(before: str, after: str) -> No
     ],
 )
 def test_a_diff_can_be_applied(tmp_path: Path, before: str, after: str) -> None:
-    """Issue: 'always with a diff'."""
+    """Every repair has a diff (specification.md#repair-diff)."""
     (tmp_path / "main.py").write_text(before, "utf-8")
 
     subprocess.run(["patch", "-s", "main.py"], input=mend.diff(before, after), cwd=tmp_path, text=True, check=True)
