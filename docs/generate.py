@@ -30,6 +30,7 @@ from remembrancer.entrypoints.cli import app
 from remembrancer.entrypoints.http import ROUTES
 from remembrancer.entrypoints.openapi import document
 from remembrancer.protocol import errors, limits
+from remembrancer.protocol.lines import FAULTS, WARNINGS
 from remembrancer.settings import CHOICES, PREFIX, Settings
 
 DOCS = Path(__file__).parent
@@ -99,6 +100,11 @@ def errors_table() -> str:
         row = (str(problem.status), f"`{problem.error}`", meaning)
         rows.append((*row, advice["caller"], advice["operator"]))
     return table(("status", "`error`", "meaning", "what the caller does", "operator"), rows)
+
+
+def faults(codes: Mapping[str, str]) -> str:
+    """Return the table of errors or warnings of service lines."""
+    return table(("word", "meaning"), [(f"`{code}`", text) for code, text in codes.items()])
 
 
 # --- Command line -----------------------------------------------------------------------------
@@ -424,6 +430,10 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "settings.md": {"settings": settings},
     "limits.md": {"limits": limits_table},
     "errors.md": {"errors": errors_table},
+    "service-lines.md": {
+        "errors": lambda: faults(FAULTS),
+        "warnings": lambda: faults(WARNINGS),
+    },
     "cli.md": {"commands": commands},
     "endpoints.md": {"endpoints": lambda: Endpoints().page()},
     "client.md": {
