@@ -19,7 +19,7 @@ COVERED = [(e.method, e.path.replace("{event_id}", "e_1")) for e in ROUTES if e.
 
 
 def refused(answer: Any) -> bool:
-    """Whether it is a whole 401."""
+    """Return True if the response is a complete 401."""
     said = (answer.status_code, answer.json()["error"], answer.headers["www-authenticate"])
     return said == (401, "unauthorized", "Bearer")
 
@@ -35,12 +35,12 @@ def test_every_endpoint_is_covered(http: Http, method: str, path: str) -> None:
 
 
 def mistyped(key: str) -> str:
-    """The key with one character changed."""
+    """Return the key with one character changed."""
     return key[:10] + ("0" if key[10] != "0" else "1") + key[11:]
 
 
 def unknown() -> str:
-    """A well-formed key that was never given out."""
+    """Return a well-formed key that was never issued."""
     body = "sk_" + "0f" * 28
     return body + f"{zlib.crc32(body.encode()):08x}"
 

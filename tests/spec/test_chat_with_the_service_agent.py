@@ -31,7 +31,7 @@ Start = Callable[..., tuple[Http, Endpoint]]
 
 @pytest.fixture
 def start(start_with: Start) -> Start:
-    """Starts the service with a chat model that plays these; gives a client and the endpoint."""
+    """Start the service with a scripted chat model; return a client and the model endpoint."""
     return partial(start_with, "model_chat")
 
 
@@ -43,7 +43,7 @@ def chat(http: Http, message: str = "When does the ferry leave?", **more: Any) -
 
 
 def citing(text: str) -> Callable[[dict[str, Any]], str]:
-    """A model that says this, with the first id that it was given where ID stands."""
+    """Return a model that answers with this text, ID replaced by the first id in its prompt."""
 
     def say(body: dict[str, Any]) -> str:
         ids = re.findall(r"\[(e_\w{13})\]", body["messages"][1]["content"])
@@ -53,7 +53,7 @@ def citing(text: str) -> Callable[[dict[str, Any]], str]:
 
 
 def events(text: str) -> list[tuple[str, Any]]:
-    """The events of a stream."""
+    """Return the events of a stream."""
     return [(name, json.loads(data)) for name, data in re.findall(r"event: (\w+)\ndata: (.*)\n\n", text)]
 
 

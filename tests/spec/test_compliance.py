@@ -24,12 +24,12 @@ def asked(http: Http, **parameters: Any) -> Any:
 
 
 def parts(figures: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """What was done of what was due, those aside that never were."""
+    """Return what was done of what was due, without duties that never were due."""
     return {name: (part["done"], part["of"]) for name, part in figures.items() if isinstance(part, dict) and part["of"]}
 
 
 def look(http: Http, draft: str) -> str:
-    """A second look; its status."""
+    """Take a second look; return its status."""
     return str(http.post("/api/v7/agent/second-look", {"draft": draft}).json()["status"])
 
 
@@ -110,7 +110,7 @@ def test_the_last_look_at_a_turn_says_whether_it_passed(http: Http) -> None:
 
 
 def asked_event(http: Http) -> str:
-    """The event_id of the only turn."""
+    """Return the event_id of the only turn."""
     return str(http.memory("leaves", interact=False)["hits"][0]["event_id"])
 
 

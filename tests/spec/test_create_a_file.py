@@ -22,7 +22,7 @@ SAMPLES = {"pdf": PDF, "png": PNG, "zip": archive({"a.txt": b"a"}), "json": b'{"
 
 
 def sample(kind: str) -> tuple[str, bytes]:
-    """A content of this type as it is sent, and as it is downloaded."""
+    """Return content of this type, as it is sent and as it is downloaded."""
     whole = SAMPLES.get(kind, f"<p>some {kind} é</p>".encode())
     return (base64.b64encode(whole) if kind in ("pdf", "png", "zip") else whole).decode(), whole
 

@@ -33,12 +33,14 @@ Start = Callable[..., tuple[Http, Endpoint]]
 
 @pytest.fixture
 def start(start_with: Start) -> Start:
-    """Starts the service with a model for summaries that plays these; gives a client and the endpoint."""
+    """Start the service with a scripted model for summaries; return a client and the model
+    endpoint.
+    """
     return partial(start_with, "model_summarize")
 
 
 def talked(http: Http) -> int:
-    """Keep the turns; how many characters they have."""
+    """Save the turns; return how many characters they have."""
     for query, response in TURNS:
         http.remember(query, response, session_id="s")
     return sum(len(query) + len(response) for query, response in TURNS)
@@ -52,18 +54,18 @@ def draft(http: Http, **more: Any) -> Any:
 
 
 def is_quoted(text: str) -> bool:
-    """Whether each sentence stands in a turn, word for word."""
+    """Return True if each sentence occurs word for word in a turn."""
     return all(any(sentence in response for _, response in TURNS) for sentence in sentences(text))
 
 
 def l1(http: Http, text: str, session_id: str = "s") -> str:
-    """An L1 of one turn; its id."""
+    """Save an L1 of one turn; return its id."""
     receipts = http.remember(f"About {text}", "Noted.", session_id=session_id, l1_summary=text)["receipts"]
     return str(next(receipt["id"] for receipt in receipts if receipt["part"] == "l1_summary"))
 
 
 def made(http: Http, **more: Any) -> Any:
-    """A map made anew."""
+    """Rebuild the map; return the response body."""
     answer = http.post(MAP, {"user_id": "owner", **more})
     assert answer.status_code == 200, answer.text
     return answer.json()

@@ -11,7 +11,7 @@ EXPLAIN = "/api/v7/memory/explain"
 
 
 def explained(http: Http, query_text: str, **more: Any) -> Any:
-    """An explanation."""
+    """Return the explanation of a search."""
     answer = http.post(EXPLAIN, {"query_text": query_text, "user_id": "owner", **more})
     assert answer.status_code == 200, answer.text
     return answer.json()

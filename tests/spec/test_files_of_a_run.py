@@ -96,7 +96,7 @@ class TestQuota:
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
-        """A service with little room for files."""
+        """Provide a service with a small quota for files."""
         made = testing.context(folder)
         yield replace(made, settings=replace(made.settings, account_bytes_max=QUOTA, file_bytes_max=15_000))
         made.close()

@@ -18,7 +18,7 @@ def forgotten(http: Http, **what: Any) -> Any:
 
 
 def found(http: Http, text: str, user_id: str = "owner") -> list[str]:
-    """The ids that a search gives."""
+    """Return the ids of the hits of a search."""
     return [hit["event_id"] for hit in http.memory(text, user_id, interact=False)["hits"]]
 
 

@@ -14,7 +14,7 @@ PART = "Answer in Italian. Bo is an architect."
 
 
 def put(http: Http, body: Any, **given: Any) -> Any:
-    """The answer."""
+    """Set the user's own part; return the response."""
     return http.ask("PUT", PATH, json=body, **given)
 
 

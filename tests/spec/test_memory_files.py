@@ -19,7 +19,7 @@ NOTE = {"command": "create", "path": "/memories/elba.md", "file_text": "The ferr
 
 
 def told(http: Http, **command: Any) -> str:
-    """The text of a result that is no error."""
+    """Return the text of a result that is not an error."""
     answer = http.post(FILES, command)
     assert (answer.status_code, answer.json()["is_error"]) == (200, False), answer.text
     return str(answer.json()["text"])
@@ -237,7 +237,7 @@ class TestMasking:
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
-        """The real parts, masking."""
+        """Provide real parts with masking of secrets."""
         made = testing.context(folder, settings=Settings(data=folder, embedder="none", durability="normal", secrets="mask"))
         yield made
         made.close()

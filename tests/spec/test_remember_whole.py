@@ -19,12 +19,12 @@ WHOLE = {**TURN, **CUBE, **SUMMARIES, "critical": "Ada gets seasick.", "task_don
 
 
 def remember(http: Http, **body: Any) -> Any:
-    """The answer, whatever its status."""
+    """Return the response, whatever its status."""
     return http.post("/api/v7/remember", body)
 
 
 def outcomes(answer: Any) -> dict[str, str]:
-    """What became of each part."""
+    """Return the outcome of each part."""
     return {receipt["part"]: receipt["outcome"] for receipt in answer["receipts"]}
 
 

@@ -170,7 +170,7 @@ class TestRate:
 
     @pytest.fixture
     def context(self, folder: Any) -> Iterator[Context]:
-        """A service where a key may run one program a minute."""
+        """Provide a service where a key may run one program per minute."""
         made = testing.context(folder)
         yield replace(made, settings=replace(made.settings, rate_sandbox_per_minute=1))
         made.close()

@@ -22,7 +22,8 @@ Start = Callable[..., tuple[Http, Endpoint]]
 
 @pytest.fixture
 def start(start_with: Start) -> Start:
-    """Starts the service with a first repair model that plays these; gives a client and the endpoint."""
+    """Start the service with a scripted first repair model; return a client and the model endpoint.
+    """
     return partial(start_with, "model_repair_1")
 
 

@@ -34,12 +34,12 @@ def create(http: Http, **more: Any) -> Any:
 
 
 def kept(http: Http) -> Any:
-    """The last cube as it is kept."""
+    """Return the last stored cube."""
     return http.context.store.read(lambda tx: tx.all("select * from cubes order by id"))[-1]
 
 
 def refused(http: Http, body: Any, status: int = 422) -> Any:
-    """The problem; nothing at all was kept."""
+    """Return the problem; check that nothing was stored."""
     before = http.rows()
     answer = http.post(PATH, body)
     assert answer.status_code == status, answer.text

@@ -12,7 +12,7 @@ L1 = {"user_id": "owner", "session_id": "s", "summary_text": "The ferry leaves a
 
 
 def turns(http: Http, count: int, first: int = 0) -> None:
-    """So many turns of 100 characters each."""
+    """Save this many turns of 100 characters each."""
     for n in range(first, first + count):
         http.remember(f"{n:03}".ljust(50, "q"), f"{n:03}".ljust(50, "r"), session_id="s")
 

@@ -17,7 +17,7 @@ OTHERS = [
 
 @pytest.fixture
 def ferry(http: Http) -> str:
-    """The event_id of a turn about a ferry, among others."""
+    """Save a turn about a ferry among others; return its event_id."""
     for query, response in OTHERS:
         http.remember(query, response)
     return str(http.remember(*FERRY)["event_id"])

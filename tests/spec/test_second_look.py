@@ -21,7 +21,7 @@ TOLD = {
 
 @pytest.fixture
 def event_id(http: Http) -> str:
-    """An event that a search of the session `default` returned."""
+    """Save an event that a search of the session `default` returned."""
     kept = http.remember(**TOLD)
     found = http.memory("When does Orion launch?")
     assert found["hits"][0]["event_id"] == kept["event_id"]
@@ -37,7 +37,7 @@ def look(http: Http, draft: str, **more: Any) -> Any:
 
 
 def failed(answer: Any) -> list[tuple[str, str | None]]:
-    """The failed checks: which, and about what words."""
+    """Return the failed checks with the words they concern."""
     return [(check["check"], check.get("claim")) for check in answer["checks"] if check["status"] == "fail"]
 
 

@@ -21,17 +21,17 @@ Start = Callable[..., tuple[Http, Endpoint]]
 
 @pytest.fixture
 def start(start_with: Start) -> Start:
-    """Starts the service with a model to judge that plays these; gives a client and the endpoint."""
+    """Start the service with a scripted judge; return a client and the model endpoint."""
     return partial(start_with, "model_judge")
 
 
 def verdict(word: str, quote: str, number: int = 1) -> Play:
-    """A model that says this of a sentence."""
+    """Return a model's verdict on a sentence."""
     return says(json.dumps({"verdicts": [{"i": number, "verdict": word, "quote": quote}]}))
 
 
 def looked(http: Http, draft: str = "Anna pays 1,250 EUR for the hall (ref: {ref}).") -> Any:
-    """What a second look says of a draft that cites the stored event."""
+    """Take a second look at a draft that cites the stored event; return the response body."""
     http.remember("Who pays for the hall?", STORED, session_id="s")
     found = http.memory("Who pays for the hall?", session_id="s")
     draft = draft.format(ref=found["hits"][0]["event_id"])
@@ -42,7 +42,7 @@ def looked(http: Http, draft: str = "Anna pays 1,250 EUR for the hall (ref: {ref
 
 
 def of_model(said: Any) -> list[tuple[str, str]]:
-    """Status and detail of the checks that a model made."""
+    """Return status and detail of the checks that a model made."""
     return [(check["status"], check["detail"]) for check in said["checks"] if check["check"] == "said_by_ref"]
 
 

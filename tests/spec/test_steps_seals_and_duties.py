@@ -13,7 +13,7 @@ FERRY = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombi
 
 
 def sealed(http: Http, step: int, **more: Any) -> Any:
-    """A search that brings the seal of this step."""
+    """Search with the seal of this step."""
     return http.memory("ferry", last_seal=render(step), **more)
 
 

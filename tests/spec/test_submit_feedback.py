@@ -22,14 +22,14 @@ BUG: dict[str, Any] = {"type": "bug", "title": "A hit is cut in two", "descripti
 
 @pytest.fixture
 def context(folder: Path) -> Iterator[Context]:
-    """The parts, with no limit of feedback a minute but where a test sets one."""
+    """Provide the parts with unlimited feedback, unless a test sets a limit."""
     made = testing.context(folder)
     yield replace(made, settings=replace(made.settings, rate_feedback_per_minute=0))
     made.close()
 
 
 def kept(http: Http) -> list[dict[str, Any]]:
-    """What the owner reads."""
+    """Return what the owner reads."""
     return list(http.get(PATH).json()["feedback"])
 
 

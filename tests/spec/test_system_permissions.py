@@ -22,12 +22,12 @@ NOTHING = {"grants": 0, "allowed_checks": 0, "audit": 0}
 
 @pytest.fixture
 def agent(http: Http) -> Http:
-    """An agent with a key of its own account."""
+    """Provide an agent with a key of its own account."""
     return http.as_account("robots")
 
 
 def granted(http: Http, **other: Any) -> str:
-    """The id of a grant of the owner."""
+    """Grant as the owner; return the grant_id."""
     answer = http.post(f"{PERM}/grant", {**NGINX, **other})
     assert answer.status_code == 200, answer.text
     return str(answer.json()["grant_id"])
@@ -40,7 +40,7 @@ def check(http: Http, **other: Any) -> dict[str, Any]:
 
 
 def logged(http: Http, grant_id: str, **other: Any) -> Any:
-    """The answer to a log of what WRITE asks for."""
+    """Log the action that WRITE asks for; return the response."""
     return http.post(f"{PERM}/log", {"grant_id": grant_id, "path": WRITE["path"], "action": "write", "result": "done", **other})
 
 
@@ -49,7 +49,7 @@ def audit(http: Http, **parameters: Any) -> dict[str, Any]:
 
 
 def kept(http: Http) -> dict[str, int]:
-    """Rows of permissions."""
+    """Return the rows of permissions."""
     return {table: n for table, n in http.rows().items() if table in NOTHING}
 
 

@@ -11,7 +11,7 @@ PATH = "/api/v7/memory/map"
 
 
 def l1(http: Http, text: str, session_id: str = "s", user_id: str = "owner") -> str:
-    """An L1 of one turn; its id."""
+    """Save an L1 of one turn; return its id."""
     receipts = http.remember(f"About {text}", "Noted.", session_id=session_id, user_id=user_id, l1_summary=text)["receipts"]
     return str(next(receipt["id"] for receipt in receipts if receipt["part"] == "l1_summary"))
 

@@ -16,17 +16,17 @@ PATH = "/api/v7/experience/vote"
 
 @pytest.fixture
 def cube_id(context: Context, http: Http) -> str:
-    """A published cube of an account called author."""
+    """Publish a cube of the account `author`; return its id."""
     return Agent(context, "author").publish()
 
 
 def vote(http: Http, cube_id: str, value: Any = 1, **more: Any) -> Any:
-    """The answer."""
+    """Vote; return the response."""
     return http.post(PATH, {"cube_id": cube_id, "user_id": "owner", "vote": value, **more})
 
 
 def refused(http: Http, body: dict[str, Any], status: int = 422) -> Any:
-    """The problem; nothing was kept."""
+    """Return the problem; check that nothing was stored."""
     before = http.rows()
     answer = http.post(PATH, body)
     assert answer.status_code == status, answer.text
