@@ -22,8 +22,7 @@ Start = Callable[..., tuple[Http, Endpoint]]
 
 @pytest.fixture
 def start(start_with: Start) -> Start:
-    """Start the service with a scripted first repair model; return a client and the model endpoint.
-    """
+    """Start the service with a scripted repair model; return a client and the model endpoint."""
     return partial(start_with, "model_repair_1")
 
 
