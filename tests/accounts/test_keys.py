@@ -109,6 +109,7 @@ def test_a_good_key_says_whose_it_is_and_what_it_may(context: Context) -> None:
 
 
 def test_the_first_account_is_the_owner_and_only_it(context: Context) -> None:
+    """The first account is the owner (specification.md#auth-owner)."""
     made_as_owner = [keys.create(context, account=name).is_owner for name in ("ada", "bob", "ada", "cyd")]
 
     assert made_as_owner == [True, False, True, False]
@@ -130,6 +131,7 @@ def test_only_one_of_many_first_accounts_becomes_the_owner(context: Context) -> 
 
 
 def test_only_the_digest_of_a_key_is_kept(context: Context, folder: Path) -> None:
+    """Only the SHA-256 and a hint are stored (specification.md#auth-key-storage)."""
     key = made(context)
     row = context.store.read(lambda tx: tx.one("select digest, hint from keys"))
     context.close()

@@ -228,7 +228,7 @@ def test_a_revision_that_no_model_gives_leaves_the_draft(start: Start) -> None:
 
 
 def test_a_client_that_hangs_up_loses_nothing(start: Start) -> None:
-    """What is begun is finished by whoever holds it: the search counted, the turn is kept."""
+    """The turn is finished and stored (specification.md#chat-stream-hang-up)."""
     context, caller = start(testing.ScriptedModels(chat=["Good day."]))
     begun = begin(context, caller, Chat(user_id="owner", message="Hello."))
     assert not isinstance(begun, ChatAnswer)

@@ -178,10 +178,12 @@ def test_texts_in_parts_are_one_text(serve: Callable[..., Served]) -> None:
 
 
 def test_it_lists_itself_for_clients_that_ask_what_models_there_are(serve: Callable[..., Served]) -> None:
+    """The list holds the model `memory` (specification.md#completions-models)."""
     served = serve(says("Aye."))
 
     assert [model.id for model in served.client.models.list()] == ["memory"]
 
 
 def test_without_a_chat_model_it_lists_none(http: Http) -> None:
+    """Without a chat model the list is empty (specification.md#completions-models)."""
     assert http.get("/v1/models").json() == {"object": "list", "data": []}

@@ -163,6 +163,7 @@ def test_one_part_can_be_asked_for(http: Http, asked: str, part: str, told: str)
     "asked", ["bytes=0-1,4-5", "bytes=5-4", "bytes=-", "bytes=a-b", "lines=0-4", "", "0-4", "bytes=0-4-5", "bytes=--1", "bytes=٠-٤"]
 )
 def test_a_range_that_is_none_or_many_gets_the_whole(http: Http, asked: str) -> None:
+    """Only one valid range is served (specification.md#download-ranges)."""
     answer = http.get(make(http)["url"], headers={"Range": asked.encode()})
 
     assert (answer.status_code, answer.text) == (200, CONTENT)

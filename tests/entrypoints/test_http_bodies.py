@@ -170,6 +170,7 @@ def test_another_content_type_or_none_is_415(http: Http, path: str, kind: str | 
 
 
 def test_a_compressed_body_is_415(http: Http) -> None:
+    """Compressed bodies are a 415 (specification.md#api-no-compression)."""
     assert http.post_bytes("/api/v7/memory", b"\x1f\x8b", **{"content-encoding": "gzip"}).status_code == 415
 
 
@@ -226,6 +227,7 @@ def test_a_body_of_the_largest_size_is_read_and_one_byte_more_is_not(http: Http,
 
 @pytest.mark.parametrize("given", ["", "k" * 256, "two words", "é".encode()])
 def test_an_idempotency_key_that_cannot_be_one_is_422(http: Http, given: str | bytes) -> None:
+    """Printable ASCII, 1 to 255 characters (specification.md#idempotency-key)."""
     before = http.rows()
 
     assert http.post("/api/v7/remember", GOOD["/api/v7/remember"], headers={"Idempotency-Key": given}).status_code == 422

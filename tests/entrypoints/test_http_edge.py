@@ -77,6 +77,7 @@ def test_an_unknown_path_is_not_found_with_any_method(http: Http, method: str, p
 
 @pytest.mark.parametrize("path", [e.path for e in ROUTES if e.path != "/"])
 def test_a_trailing_slash_is_another_path_and_nothing_is_redirected(http: Http, path: str) -> None:
+    """Paths end without a slash (specification.md#api-trailing-slash)."""
     answer = http.ask("POST", path + "/", follow_redirects=False)
 
     assert answer.status_code == 404
@@ -97,6 +98,7 @@ def test_another_method_is_answered_with_those_there_are(http: Http, path: str, 
 
 @pytest.mark.parametrize("path", [e.path for e in ROUTES if e.method == "GET"])
 def test_head_is_get_without_the_body(http: Http, path: str) -> None:
+    """`HEAD` is served wherever `GET` is (specification.md#api-head)."""
     got, head = http.get(path), http.ask("HEAD", path)
 
     assert head.status_code == got.status_code

@@ -281,7 +281,7 @@ def test_what_is_not_the_protocol_is_refused_and_nothing_breaks(http: Http, raw:
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 def test_no_stream_is_held_open_for_what_would_never_come(http: Http, method: str) -> None:
-    """The protocol: a server that offers no stream at this address answers GET with 405."""
+    """MCP: without a stream, GET is answered with 405 (specification.md#mcp-stateless)."""
     answer = http.ask(method, "/mcp", headers={"Accept": "text/event-stream"})
 
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
@@ -292,7 +292,7 @@ def test_no_stream_is_held_open_for_what_would_never_come(http: Http, method: st
     [("http://localhost:6274", 200), ("http://[::1]", 200), ("https://memory.example", 200), ("https://evil.example", 403), ("null", 403)],
 )
 def test_a_page_of_another_place_may_not_speak_to_it(folder: Path, origin: str, status: int) -> None:
-    """The protocol: 'Servers MUST validate the Origin header on all incoming connections'."""
+    """MCP: servers must validate the Origin header (specification.md#mcp-origin)."""
     settings = Settings(data=folder, embedder="none", durability="normal", public_url="https://memory.example")
     context = testing.context(folder, settings=settings)
     hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}

@@ -22,6 +22,7 @@ LONG = st.builds(lambda unit, times: unit * times, st.text(min_size=1, max_size=
 
 @given(LONG, st.integers(0, 70), st.lists(st.text(min_size=1, max_size=12).map(normal), max_size=4))
 def test_a_snippet_is_never_too_long_and_only_marks_are_added(text: str, place: int, words: list[str]) -> None:
+    """A snippet has at most 600 characters (specification.md#search-snippets)."""
     shown = snippet(text, place, words)
 
     assert len(shown) <= SNIPPET_CHARACTERS_MAX
