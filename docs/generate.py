@@ -15,6 +15,7 @@ import inspect
 import json
 import re
 import sys
+import textwrap
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
@@ -53,6 +54,13 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         cells = (re.sub(r"(?<!\\)\|", r"\\|", " ".join(cell.split())) for cell in row)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def prose(text: str, indent: str = "") -> str:
+    """Return text wrapped as the pages are; `indent` is that of the lines after the first."""
+    return textwrap.fill(
+        text, 100, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def note(group: str, name: str) -> Any:
@@ -96,8 +104,7 @@ def errors_table() -> str:
     rows = []
     for problem in errors.PROBLEMS:
         advice = note("errors", problem.error)
-        meaning = _summary(problem)
-        row = (str(problem.status), f"`{problem.error}`", meaning)
+        row = (str(problem.status), f"`{problem.error}`", _doc(problem))
         rows.append((*row, advice["caller"], advice["operator"]))
     return table(("status", "`error`", "meaning", "what the caller does", "operator"), rows)
 
@@ -131,7 +138,11 @@ def _command(name: str, command: Any) -> str:
     usage = [name, *("[OPTIONS]" for _ in parameters[:1])]
     arguments = [one for one in parameters if one.param_type_name == "argument"]
     usage += [_label(one).strip("`") for one in arguments]
-    parts = [f"## {name}", inspect.cleandoc(command.help or ""), f"```text\n{' '.join(usage)}\n```"]
+    parts = [
+        f"## {name}",
+        prose(" ".join((command.help or "").split())),
+        f"```text\n{' '.join(usage)}\n```",
+    ]
     if parameters:
         rows = [(_label(one), _value(one), _default(one), one.help or "") for one in parameters]
         parts.append(table(("Parameter", "Value", "Default", "Meaning"), rows))
@@ -188,7 +199,7 @@ class Endpoints:
         return operation
 
     def _section(self, name: str, operation: Schema) -> str:
-        parts = [f"## {name}", f"{operation['summary']}. {operation['description']}"]
+        parts = [f"## {name}", prose(f"{operation['summary']}. {operation['description']}")]
         parts.append(self._facts(name, operation))
         if parameters := operation.get("parameters"):
             rows = [self._parameter(one) for one in parameters]
@@ -221,7 +232,7 @@ class Endpoints:
         references = [one.get("$ref", "").split("/")[-1] for one in operation["responses"].values()]
         words = [problems[name] for name in references if name in problems]
         listed = ", ".join(f"{one.status} `{one.error}`" for one in words)
-        return f"- [Errors](errors.md): {listed}."
+        return prose(f"- [Errors](errors.md): {listed}.", "  ")
 
     def _parameter(self, parameter: Schema) -> tuple[str, ...]:
         schema, required = parameter["schema"], parameter["required"]
@@ -240,14 +251,15 @@ class Endpoints:
                 yield self._again(title, name, model)
                 continue
             self.described[name] = section
-            about = "" if name == names[0] else f"\n\n`{title}`: {model.get('description', '')}"
-            yield (about + "\n\n" + self._table(model, is_request=is_request)).strip()
+            if name != names[0]:
+                yield prose(f"`{title}`: {model.get('description', '')}")
+            yield self._table(model, is_request=is_request)
 
     def _again(self, title: str, name: str, model: Schema) -> str:
         section = self.described[name]
         slug = re.sub(r"[^a-z0-9 -]", "", section.lower().replace("_", "")).replace(" ", "-")
         listed = ", ".join(f"`{field}`" for field in model.get("properties", {}))
-        return f"`{title}`, as in [{section}](#{slug}): {listed}."
+        return prose(f"`{title}`, as in [{section}](#{slug}): {listed}.")
 
     def _table(self, model: Schema, *, is_request: bool) -> str:
         required = model.get("required", [])
@@ -349,7 +361,7 @@ def _json(value: Any) -> str:
 def client_signature() -> str:
     """Return the constructor of the client."""
     call = f"`Client({_arguments(Client)})`"
-    return f"{call}\n\n{_doc(Client)} {_doc(Client.__init__)}"
+    return f"{call}\n\n{prose(f'{_doc(Client)} {_doc(Client.__init__)}')}"
 
 
 def client_methods() -> str:
@@ -418,10 +430,6 @@ def _arguments(function: Callable[..., Any]) -> str:
 
 def _doc(value: Any) -> str:
     return " ".join((inspect.getdoc(value) or "").split())
-
-
-def _summary(value: Any) -> str:
-    return (value.__doc__ or "").partition("\n")[0]
 
 
 # --- Pages ------------------------------------------------------------------------------------
