@@ -257,7 +257,7 @@ class Endpoints:
 
     def _again(self, title: str, name: str, model: Schema) -> str:
         section = self.described[name]
-        slug = re.sub(r"[^a-z0-9 -]", "", section.lower().replace("_", "")).replace(" ", "-")
+        slug = re.sub(r"[^a-z0-9 _-]", "", section.lower()).replace(" ", "-")
         listed = ", ".join(f"`{field}`" for field in model.get("properties", {}))
         return prose(f"`{title}`, as in [{section}](#{slug}): {listed}.")
 

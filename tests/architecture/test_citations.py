@@ -54,7 +54,7 @@ def test_links_within_the_page_lead_somewhere() -> None:
     text = SPECIFICATION.read_text("utf-8")
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     targets = {
-        re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in headings
+        re.sub(r"[^a-z0-9 _-]", "", heading.lower()).replace(" ", "-") for heading in headings
     }
 
     assert set(re.findall(r"\]\(#([^)]+)\)", text)) <= targets | set(anchors())
