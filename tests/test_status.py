@@ -39,10 +39,7 @@ class Embedder:
 
 
 def test_events_without_vectors_of_the_embedder_in_use_are_pending(folder: Path) -> None:
-    """Issue: 'changing the embedder re-embeds in the background ...
-
-    and says so in /readyz and status'.
-    """
+    """A new embedder leaves events pending (specification.md#status-embedding-pending)."""
     context = testing.context(folder, embedder=Embedder())
     by = [f"old/1 words/{WORDS_VERSION}", f"small/1 words/{WORDS_VERSION}", "small/1 words/0"]
     for number, name in enumerate(by, 1):

@@ -27,7 +27,10 @@ def caller(*, pin: str | None = None, read_only: bool = False) -> Caller:
 
 
 def test_the_default_user_id_is_the_pin_else_the_accounts_name() -> None:
-    """decisions.md, 'Who is who'."""
+    """The default is the key's pin, else the account's name.
+
+    See specification.md#auth-default-user.
+    """
     assert default_user_id(caller()) == "ada"
     assert default_user_id(caller(pin="phone")) == "phone"
 
@@ -38,10 +41,7 @@ def test_a_key_without_a_pin_may_name_any_user_id_of_its_account() -> None:
 
 
 def test_a_pinned_key_used_with_another_user_id_is_forbidden() -> None:
-    """decisions.md:
-
-    'A pinned key used with another user_id: 403.' Not even with the account's own name.
-    """
+    """A pin admits no other user, not even the account's name (specification.md#auth-pinned)."""
     assert space_user_id(caller(pin="phone"), None) == "phone"
     assert space_user_id(caller(pin="phone"), "phone") == "phone"
     for asked in ("ada", "Phone", ""):

@@ -116,7 +116,7 @@ def test_sessions_that_ended_are_not_kept(
 
 
 class TestConfirming:
-    """Issue: 'grants (give with a step-up ...)': a cookie that was taken is not enough."""
+    """A stolen cookie is not enough to give a grant (specification.md#console-step-up)."""
 
     def session(self, context: Context, token: str) -> BrowserSession:
         found = find_session(context, token)

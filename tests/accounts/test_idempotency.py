@@ -81,7 +81,7 @@ def test_another_path_or_key_is_another_write(
 def test_after_a_day_the_first_answer_is_forgotten_and_its_row_gone(
     context: Context, given: IdempotentRequest
 ) -> None:
-    """decisions.md, Errors: 'Writes accept Idempotency-Key (24 h)'."""
+    """An idempotency key expires after 24 hours (specification.md#idempotency-expiry)."""
     make = Maker()
     do(context, given, make, now_ms=HOUR_MS)
 

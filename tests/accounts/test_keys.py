@@ -45,7 +45,7 @@ def refusal(context: Context, text: str) -> KeyRefused:
 
 
 def test_a_key_is_sk_56_hex_and_the_crc32_of_all_that() -> None:
-    """decisions.md, 'Who is who'."""
+    """A key carries its own checksum (specification.md#auth-key-format)."""
     key = keys.mint()
 
     assert re.fullmatch("sk_[0-9a-f]{64}", key)
@@ -99,7 +99,7 @@ def test_a_key_is_written_one_way_only(change: object) -> None:
 
 
 def test_a_mistyped_key_is_refused_before_any_look_up(context: Context) -> None:
-    """Issue: 'A wrong checksum is refused before any look-up': there is no store to look into."""
+    """There is no store to look into (specification.md#auth-key-format)."""
     key = made(context)
     context.store.close()
 
@@ -136,6 +136,7 @@ def test_a_good_key_says_whose_it_is_and_what_it_may(context: Context) -> None:
 
 
 def test_the_first_account_is_the_owner_and_only_it(context: Context) -> None:
+    """The first account is the owner (specification.md#auth-owner)."""
     made_as_owner = [
         keys.create(context, account=name).is_owner for name in ("ada", "bob", "ada", "cyd")
     ]
@@ -163,6 +164,7 @@ def test_only_one_of_many_first_accounts_becomes_the_owner(context: Context) -> 
 
 
 def test_only_the_digest_of_a_key_is_kept(context: Context, folder: Path) -> None:
+    """Only the SHA-256 and a hint are stored (specification.md#auth-key-storage)."""
     key = made(context)
     row = context.store.read(lambda tx: tx.one_or_none("select digest, hint from keys"))
     context.close()

@@ -109,7 +109,7 @@ def test_shortest_and_longest(context: Context, length: int) -> None:
 def test_after_some_failures_a_name_has_to_wait_whether_it_exists_or_not(
     context: Context, ada: int, name: str
 ) -> None:
-    """Issue: 'lock-out with back-off'."""
+    """Failed sign-ins lock a name (specification.md#console-lockout)."""
     ends = fails(context, name, FREE_FAILURES + 2)
 
     assert ends == ["SignInRefused"] * FREE_FAILURES + ["SignInTooOften"] * 2

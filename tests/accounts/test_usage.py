@@ -74,7 +74,7 @@ def test_counts_of_one_day_add_up_and_old_days_are_left_out(
 
 
 def test_the_owner_sees_what_all_did_others_their_own(context: Context, owner: Caller) -> None:
-    """Issue: 'Owner sees the service, others their own'."""
+    """The owner sees all, others their own (specification.md#console-scope)."""
     ada = authenticate(context, new_key(context, "ada"))
     tally = UsageCounter(context, NEVER_S)
     for caller in (owner, ada):

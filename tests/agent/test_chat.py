@@ -110,7 +110,7 @@ def say(context: Context, caller: Caller, message: str, **more: object) -> ChatA
 def test_no_stored_turn_changes_the_rules_or_gets_out_of_its_fence(
     start: Start, order: str
 ) -> None:
-    """Issue: 'stored turns and chat history cannot change the rules or leak another space'."""
+    """Stored text and history cannot change the rules (specification.md#chat-isolation)."""
     models = EchoingModels()
     context, caller = start(models)
     say(context, caller, "Hello.")
@@ -156,7 +156,10 @@ def test_no_line_of_a_stored_turn_can_pass_for_the_head_of_an_event(start: Start
 
 
 def test_a_model_is_told_nothing_of_another_space(start: Start) -> None:
-    """Issue: nothing may 'leak another space', not to a model that repeats all it was told either."""
+    """Even a model that repeats its whole prompt leaks no other space.
+
+    See specification.md#chat-isolation.
+    """
     models = EchoingModels()
     context, caller = start(models)
     remember(
@@ -272,7 +275,7 @@ def test_a_revision_that_no_model_gives_leaves_the_draft(start: Start) -> None:
 
 
 def test_a_client_that_hangs_up_loses_nothing(start: Start) -> None:
-    """What is begun is finished by whoever holds it: the search counted, the turn is kept."""
+    """The turn is finished and stored (specification.md#chat-stream-hang-up)."""
     context, caller = start(testing.ScriptedModels(chat=["Good day."]))
     begun = start_chat(context, caller, Chat(user_id="owner", message="Hello."))
     assert not isinstance(begun, ChatAnswer)
@@ -311,7 +314,7 @@ def test_what_comes_in_pieces_is_passed_on_in_sentences_each_cleaned() -> None:
 
 
 def test_the_chat_works_without_what_asks_models(folder: Path) -> None:
-    """Issue: 'Optional extra: the server starts and its tests pass without it.'"""
+    """The packages for models are optional (specification.md#chat-without-extra)."""
     program = """
 import sys
 sys.modules["httpx2"] = None
@@ -334,10 +337,7 @@ context.close()
 
 
 def test_a_question_about_the_service_is_answered_from_its_help(start: Start) -> None:
-    """Decisions, 'Memory search':
-
-    `help_hits` answer what asks about the service; a model reads them, without one they are said.
-    """
+    """A model reads the help; without one it is quoted (specification.md#chat-help)."""
     models = testing.ScriptedModels(chat=["It sorts them."])
     context, caller = start(models)
     say(context, caller, "What do focus_words do in a memory search?")

@@ -54,7 +54,7 @@ def test_what_a_session_is_shown_is_kept_once(context: Context, caller: Caller) 
 
 
 def test_a_key_that_may_not_write_leaves_no_trace(context: Context, caller: Caller) -> None:
-    """decisions.md: 'A read-only key's searches never interact'."""
+    """A read-only key writes nothing (specification.md#look-stores-no-text)."""
     remember(context, caller, Turn(query="When does the ferry leave?", response="At 9:40."))
     search(
         context, caller, "ferry", interact=False
@@ -94,10 +94,7 @@ def test_two_answers_that_begin_alike_and_are_as_long_are_two(
 def test_yesterday_in_an_event_is_the_day_before_it_was_said(
     context: Context, caller: Caller
 ) -> None:
-    """decisions.md:
-
-    'occurred_at ...: the time that what was said belongs to; searches and second look use it'.
-    """
+    """Relative dates count from `occurred_at` (specification.md#look-values)."""
     told = Turn.model_validate(
         {
             "query": "I planted the oak yesterday.",

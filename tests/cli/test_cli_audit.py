@@ -35,7 +35,7 @@ def test_it_prints_the_head_of_a_whole_trail_and_finds_it_again(cli: Cli) -> Non
 
 
 def test_a_broken_trail_is_a_finding_with_its_place(cli: Cli, folder: Path) -> None:
-    """Issue: exit 1 and the place when broken."""
+    """Exit status 1 and the place (specification.md#sysperm-audit-tampering)."""
     with closing(apsw.Connection(str(folder / "remembrancer.sqlite3"))) as db:
         db.execute("drop trigger audit_stays")
         db.execute("update audit set entry = replace(entry, 'read', 'exec') where seq = 2")

@@ -173,7 +173,7 @@ def test_interrupted_it_says_that_it_can_go_on(
 
 
 def test_the_demo_answers_each_question_with_what_was_said_about_it() -> None:
-    """Issue: 'asks it three questions and prints the answers with their reasons'."""
+    """The demo prints three answers with their reasons."""
     said: list[str] = []
     run_demo(said.append)
     told = "\n".join(said)

@@ -120,7 +120,7 @@ def test_a_copy_from_postgresql_is_not_finished_while_a_server_is_connected(
 
 
 def test_killed_at_any_moment_it_is_gone_on_with(cli: Cli, source: str, target: str) -> None:
-    """Issue: 'resumable after kill -9 at any moment'."""
+    """A copy can be resumed after `kill -9` at any moment."""
     moments = random.Random(8460)
     words = [
         sys.executable,

@@ -41,7 +41,7 @@ def _example(model: Any) -> Any:
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.operation_id)
 def test_every_endpoint_has_a_method(endpoint: AnyEndpoint) -> None:
-    """Issue 5: 'typed sync and async clients over every endpoint'."""
+    """The clients cover every endpoint."""
     ask = getattr(asks, endpoint.operation_id)
     hints = get_type_hints(ask)
     answer, taken = hints.pop("return"), {one for hint in hints.values() for one in (hint, *get_args(hint))}

@@ -95,7 +95,7 @@ def test_no_wait_is_shorter_than_asked_or_longer_than_need_be(attempt: int, aske
 
 
 def test_a_write_is_sent_again_with_the_same_idempotency_key() -> None:
-    """Issue 5: 'retries with Retry-After and idempotency keys'."""
+    """A retry keeps its idempotency key (specification.md#idempotency-replay)."""
     waits: list[float] = []
     with (
         saying([problem(503, "unavailable", Retry_After="1"), b"", answer(200, SAVED)]) as wire,
@@ -176,7 +176,7 @@ def test_a_status_record_of_a_newer_service_is_read() -> None:
 
 
 def test_a_search_that_answers_with_an_error_is_an_error() -> None:
-    """Specification, Errors: 'A memory search that fails returns an object with an `error` field.'"""
+    """A failed search is an object with `error` (specification.md#error-search)."""
     found = answer(200, {"error": "unavailable", "detail": "the store is away"})
     with saying([found]) as wire, Client(wire.url, "sk_00") as client, pytest.raises(Unavailable, match="the store is away"):
         client.search_memory(MemoryQuery(query_text="q", user_id="u"))

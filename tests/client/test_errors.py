@@ -25,7 +25,7 @@ KEY = "sk_" + "ab" * 32
 
 
 def test_every_word_of_the_service_has_its_own_error() -> None:
-    """Issue 5: 'one error type per problem word'."""
+    """Each word of `error` has one exception class (specification.md#error-statuses)."""
     assert {kind.word for kind in Refused.__subclasses__()} == {kind.error for kind in PROBLEMS}
     assert issubclass(Refused, ClientError)
 
@@ -61,7 +61,7 @@ def test_an_invalid_request_says_where(client: Client) -> None:
 
 
 def test_an_error_of_a_proxy_is_told_by_its_status_and_its_first_words() -> None:
-    """Specification, Errors: 'Clients read the status code and the first part of the body text.'"""
+    """Status and beginning of the body say it all (specification.md#error-early)."""
     error = refusal(Answered(status=503, headers={}, body=b"<html>  no \xff backend" + b"x" * 10_000))
 
     assert isinstance(error, Unavailable)
@@ -87,7 +87,7 @@ def test_a_time_to_wait_is_a_number_or_a_date(header: str, seconds: float | None
 
 
 def test_the_key_is_shown_nowhere(url: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Issue: 'Key never in repr or errors or logs.'"""
+    """The key is in no repr, error or log."""
     caplog.set_level(logging.DEBUG)
     told: list[str] = []
     with saying([answer(400, f"you sent Bearer {KEY}")]) as wire:

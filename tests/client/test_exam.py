@@ -13,7 +13,7 @@ TURNS = 4
 
 @pytest.mark.parametrize("name", DRAFTERS)
 def test_the_runtime_keeps_seals_and_looks_at_each_turn_whatever_the_model_does(client: Client, name: str) -> None:
-    """Issue: the runtime 'enforces the specification's per-turn protocol around any `draft(messages) -> str`'."""
+    """The runtime follows the protocol around any draft function (specification.md#turn-order)."""
     tally = led(client, DRAFTERS[name], name, TURNS)
 
     assert (tally.remembered, tally.sealed, tally.looked) == (TURNS, TURNS, TURNS)

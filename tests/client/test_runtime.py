@@ -71,7 +71,7 @@ def test_what_one_turn_said_the_next_one_recalls(served: Client) -> None:
 
 
 def test_a_forgetful_model_is_in_good_standing_too(context: Context, served: Client, url: str) -> None:
-    """Issue 5: 'enforces the specification's per-turn protocol around any `draft(messages) -> str`'."""
+    """The runtime follows the protocol around any draft function (specification.md#turn-order)."""
     served.create_cube(_lesson())
     runtime, reply = run(served, "It leaves in the morning.", turns=3)
 

@@ -46,7 +46,7 @@ FULL = "DRAFT\nIt leaves at 9:40.\nSECOND LOOK\nThe event does say 9:40.\nFINAL\
 
 
 def test_a_turn_goes_the_way_of_the_protocol() -> None:
-    """Specification, 'Per-turn agent protocol': search, draft, save, second look, vote, show only the clean answer."""
+    """Search, draft, save, second look, vote, clean answer (specification.md#turn-order)."""
     conversation = talk()
 
     led = lead(conversation, f"At 9:40 (ref: evt_1).\nRATE: c_1 +1 it was right\n{SEAL}", search=found(cube()))
@@ -62,7 +62,7 @@ def test_a_turn_goes_the_way_of_the_protocol() -> None:
 
 
 def test_the_next_search_brings_the_seal_of_this_turn() -> None:
-    """Specification, Search memory: last_seal is the 'Seal of the previous turn.'"""
+    """`last_seal` is the previous reply's seal (specification.md#seal-last-seal)."""
     conversation = talk()
 
     first, second = lead(conversation, GOOD), lead(conversation, GOOD)
@@ -106,7 +106,7 @@ def test_a_turn_that_finds_nothing_says_so_to_the_model() -> None:
 
 
 def test_a_draft_that_fails_is_mended_with_what_failed() -> None:
-    """Specification, Errors: '`checks` gives the reasons and the agent must revise.'"""
+    """Failed checks go into the revision (specification.md#turn-recheck)."""
     led = lead(talk(), "At 9:40.", GOOD, second_look=[FAILED, PASSED], remember=[saved("evt_8"), saved("evt_9")])
 
     assert led.steps == ["search", "draft", "remember", "second look", "draft", "remember", "second look"]
@@ -116,7 +116,7 @@ def test_a_draft_that_fails_is_mended_with_what_failed() -> None:
 
 
 def test_after_two_more_drafts_the_best_is_shown_with_a_note() -> None:
-    """Specification, Limits: 'A failing draft is re-checked up to 2 times. After that the best answer is shown with a short note'."""
+    """At most two revisions, then a note (specification.md#turn-recheck)."""
     worse = failed(("ref_exists", "No such event.", "evt_0"), ("claim_marked", "Mark it.", None))
 
     led = lead(talk(), "First.", "Second.", "Third.", second_look=[worse, FAILED, worse])
@@ -180,7 +180,7 @@ def test_a_model_that_never_answers_leaves_the_user_with_a_sentence_and_the_serv
 
 
 def test_a_pasted_key_goes_nowhere() -> None:
-    """Specification, Authentication: 'If a user pastes one, the agent warns them to revoke and reissue it'."""
+    """A pasted key is reported, never sent (specification.md#auth-never-in-chat)."""
     conversation, key = talk(), "sk" + "_" + "ab" * 32
 
     led = lead(conversation, GOOD, message=f"my key is {key}, what now?")
@@ -216,7 +216,7 @@ def test_a_key_that_memory_holds_is_not_shown_to_the_model() -> None:
 
 
 def test_with_a_dead_service_the_user_still_gets_an_answer() -> None:
-    """Issue 5: 'It works with a dead service too (the user still gets an answer, with a note).'"""
+    """Without the service there is an answer with a note (specification.md#turn-search-failed)."""
     led = lead(talk(), f"At 9:40 [unverified].\nCRITICAL: x\nRATE: c_1 +1\n{SEAL}", search=DEAD)
 
     assert led.steps == ["search", "draft"]
@@ -304,7 +304,7 @@ def test_a_turn_that_is_refused_is_told_to_the_user() -> None:
 
 
 def test_a_search_that_is_refused_ends_the_memory_part_of_the_turn() -> None:
-    """Specification, Errors: 'A memory search that fails returns an object with an `error` field. The agent then stops the turn.'"""
+    """A failed search ends the protocol (specification.md#turn-search-failed)."""
     conversation = talk()
 
     led = lead(conversation, "A.", search=refused(401, "unauthorized"))
@@ -346,7 +346,7 @@ def test_the_full_protocol_shows_only_the_final_part() -> None:
     ],
 )
 def test_the_full_protocol_is_asked_for_again_when_it_is_not_kept(draft: str, said: str) -> None:
-    """Specification, Full protocol: 'SECOND LOOK must reason about the draft's real content.'"""
+    """SECOND LOOK must discuss the draft (specification.md#turn-full-protocol)."""
     led = lead(talk(full_protocol=True), draft, FULL)
 
     assert said in led.prompts[1][-1]["content"]
@@ -413,7 +413,7 @@ def test_whatever_a_model_writes_the_user_gets_an_answer(drafts: list[str], look
 
 
 def test_compliance_and_overhead_are_counted() -> None:
-    """Issue 5: 'Compliance and overhead (tokens, ms, calls) are counted and can be read.'"""
+    """The runtime counts duties, tokens, milliseconds and calls."""
     conversation = talk()
     lead(conversation, GOOD, search=found(cube("c_1"), cube("c_2")))
     lead(conversation, f"A.\nRATE: c_1 0\nRATE: c_2 9\n{SEAL}", search=found(cube("c_1"), cube("c_2")))

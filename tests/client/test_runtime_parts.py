@@ -87,7 +87,7 @@ def test_a_turn_none_of_whose_drafts_could_be_kept_waits_once() -> None:
 
 
 def test_at_most_one_cube_in_three_turns() -> None:
-    """Specification, Limits: 'At most 1 cube is created per 3 turns in a session; otherwise the agent uses CUBE_NOTHING.'"""
+    """At most one cube per 3 turns (specification.md#remember-cube-rate)."""
     conversation = talk()
 
     turns = [lead(conversation, CUBE, remember=saved(cube=MADE)) for _ in range(4)]
@@ -109,7 +109,7 @@ def test_the_agent_is_told_in_its_next_turn_what_became_of_its_lines() -> None:
 
 
 def test_a_cube_is_cut_to_the_bounds_of_the_client_at_the_end_of_a_word_and_this_is_told() -> None:
-    """Specification, Remember a turn: 'topic at most 80 characters, essence at most 200 and rules at most 800'."""
+    """Topic 80, essence 200, rules 800 characters (specification.md#turn-cube-bounds)."""
     led = lead(talk(), f"A.\nCUBE: fact | {'topic ' * 20} | {'essence ' * 40} | {'rule ' * 300}")
     parts = (led.turn.cube_topic, led.turn.cube_essence, led.turn.cube_rules)
 
@@ -134,7 +134,7 @@ def test_nothing_is_cut_that_fits(text: str, most: int) -> None:
 
 
 def test_ratings_become_votes_and_one_duty() -> None:
-    """Specification, States and transitions: 'Rating 0 is not a vote. It is closed by a `remember` call with `duty` = `vote_nothing`.'"""
+    """A rating of 0 is a `vote_nothing` (specification.md#cube-rating-zero)."""
     cubes = [cube("c_1"), cube("c_2"), cube("c_3"), cube("c_4", note="private, 1 vote")]
 
     led = lead(talk(), "A.\nRATE: c_1 +1\nRATE: c_2 0 about ships\nRATE: c_4 -1 wrong", search=found(*cubes))
@@ -168,7 +168,7 @@ def test_votes_that_cannot_be_counted_are_told() -> None:
 
 
 def test_a_summary_is_asked_for_when_it_is_due_and_sent_when_it_is_written() -> None:
-    """Specification, Limits: 'An L1 is due about every 15 turns.'"""
+    """An L1 is due after 15 turns (specification.md#duty-l1-due)."""
     conversation = talk()
     lead(conversation, GOOD, remember=saved(l1_due=True))
 
@@ -208,7 +208,7 @@ def test_the_next_summary_is_a_share_of_what_was_said_since_the_last() -> None:
 
 
 def test_a_map_is_asked_for_with_what_it_is_made_of() -> None:
-    """Specification, Limits: 'An L2 is due after 10 stage L1s.'"""
+    """An L2 is due after 10 L1s (specification.md#duty-l2-due)."""
     led = lead(talk(), "A.\nL2: ferries", search=found(reminders=["An L2 is due: 10 L1s are not in the map."]))
 
     assert "The old map.\n\nOlder.\n\nNewer." in led.prompts[0][-1]["content"]

@@ -44,7 +44,7 @@ def test_the_best_draft_is_what_is_remembered_though_a_worse_one_came_later(clie
 
 
 def test_a_model_that_cites_what_memory_does_not_say_is_shown_with_a_note(client: Client) -> None:
-    """Issue 5, a lying model: the event exists, but says another time."""
+    """The event exists but says another time (specification.md#turn-recheck)."""
     told = client.remember_turn(Turn(query="When does the ferry leave?", response="It leaves at 9:40.", user_id="ada"))
     runtime = Runtime(client, scripted(f"It leaves at 8:15 (ref: {told.event_id}).\n{{seal}}")[0], user_id="ada")
 

@@ -131,7 +131,7 @@ def test_what_cannot_be_looked_for_is_told_beside_all_there_is(
 
 
 class TestChain:
-    """Issue: 'audit trail with chain state'."""
+    """The page shows the state of the chain (specification.md#sysperm-audit-tampering)."""
 
     def test_a_whole_trail_is_valid_and_its_head_can_be_noted(
         self, owner: Reader, grant_id: str, context: Context
@@ -161,7 +161,7 @@ class TestChain:
 
 
 def test_it_is_taken_away_as_json_lines(owner: Reader, grant_id: str, context: Context) -> None:
-    """Issue: 'export as JSON lines'."""
+    """The trail can be exported as JSON lines."""
     answer = owner.get(f"{PATH}/export")
     lines = answer.text.splitlines()
 
@@ -172,7 +172,7 @@ def test_it_is_taken_away_as_json_lines(owner: Reader, grant_id: str, context: C
 
 
 def test_nobody_else_reads_it(ada: Reader, grant_id: str) -> None:
-    """Specification: 'Only the owner may ... read the audit trail'."""
+    """Only the owner reads the audit trail (specification.md#sysperm-owner-only)."""
     answers = [
         ada.get(path)
         for path in (PATH, f"{PATH}?verify=all", f"{PATH}/export", f"{PATH}?path=shadow")

@@ -17,7 +17,7 @@ def worked(reader: Reader) -> Http:
 
 
 def test_the_overview_has_the_figures_of_the_own_account(owner: Reader, ada: Reader) -> None:
-    """Issue: 'endpoint, console card and metrics'."""
+    """The overview shows the account's compliance."""
     worked(owner)
 
     said = words_of(owner.get("/console").text)

@@ -61,7 +61,7 @@ def test_a_file_is_listed_with_its_size_and_who_made_it(owner: Reader, context: 
 
 
 def test_it_is_sent_as_the_interface_sends_it(owner: Reader, context: Context) -> None:
-    """decisions.md: 'it is always sent as an attachment with `nosniff` and a sandboxing CSP'."""
+    """A file is sent as an attachment, sandboxed (specification.md#download-headers)."""
     name = make(owner, content="<script>alert(1)</script>", kind="html")
     ours = owner.get(at("download", name))
     theirs = Http(owner.client, context, new_key(context)).get(f"/download/{quote(name)}")
@@ -183,10 +183,7 @@ class TestErasing:
 
 
 class TestOthers:
-    """decisions.md:
-
-    'Nothing of another account is ever readable: an id of another account answers 404'.
-    """
+    """Another account's file is a 404 (specification.md#download-unknown)."""
 
     def test_another_accounts_file_is_not_there(
         self, owner: Reader, ada: Reader, context: Context
@@ -207,7 +204,7 @@ class TestOthers:
     def test_the_owner_sees_how_much_each_account_uses_and_nothing_else_of_it(
         self, owner: Reader, ada: Reader
     ) -> None:
-        """Issue: 'Owner sees the service, others their own'."""
+        """The owner sees usage, not content (specification.md#console-scope)."""
         make(owner)
         theirs = make(ada), make(ada, "another")
         page, other = owner.get(PATH).text, ada.get(PATH).text

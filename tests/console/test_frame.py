@@ -70,10 +70,7 @@ class TestEveryPage:
         )  # a table of everything is a page that nobody reads and everybody waits for
 
     def test_runs_nothing_of_its_own_and_is_not_kept(self, owner: Reader, path: str) -> None:
-        """Issue: 'strict CSP without inline script or style, no outside request at all, ...
-
-        clickjacking, cache headers'.
-        """
+        """A strict policy for every page (specification.md#console-csp)."""
         page = owner.get(path)
 
         assert page.headers["content-security-policy"] == POLICY
@@ -112,7 +109,7 @@ class TestEveryPage:
 def test_a_form_of_another_session_site_or_origin_is_refused_and_changes_nothing(
     owner: Reader, ada: Reader, path: str
 ) -> None:
-    """Issue: 'CSRF protection'. Each form that is added later, too."""
+    """This holds for every form, including later ones (specification.md#console-csrf)."""
     sites, origins = (
         ("cross-site", "same-site", "none", ""),
         ("", "null", "http://evil.example", "http://127.0.0.1:1", f"{ORIGIN}.evil.example"),
@@ -246,7 +243,7 @@ def test_behind_tls_every_cookie_is_for_tls_and_this_host_alone(context: Context
 
 
 class TestTheTheme:
-    """Issue: 'Light and dark'; it follows the system until the reader chooses."""
+    """The theme follows the system until the reader chooses one."""
 
     @pytest.mark.parametrize("theme", pages.THEMES)
     def test_a_choice_holds_for_all_pages(self, owner: Reader, theme: str) -> None:

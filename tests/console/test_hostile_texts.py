@@ -60,7 +60,7 @@ def filled(read_as: Callable[[str], Reader]) -> Reader:
 
 @pytest.mark.xdist_group("browser")
 def test_what_is_stored_is_shown_as_text_and_does_nothing(filled: Reader, site: Site) -> None:
-    """Issue: 'stored XSS impossible (a corpus in every field, checked in a real browser)'."""
+    """A hostile corpus in every field, in a real browser (specification.md#console-escaping)."""
     shown = ""
     with site.window(OWNER) as page:
         page.on("dialog", lambda dialog: site.watch.wrong.append(f"a dialog: {dialog.message}"))

@@ -58,9 +58,9 @@ EVIL = "http://evil.example"
 
 
 def test_no_other_page_can_frame_a_page(site: Site) -> None:
-    """Issue: 'clickjacking'.
+    """The other page is on this machine, so that only the policy stands in its way.
 
-    The other page is of this very machine, so that nothing but the policy is in its way.
+    See specification.md#console-csp.
     """
     other = "http://127.0.0.1:1"
     with site.window("owner") as page:
@@ -78,7 +78,7 @@ def test_no_other_page_can_frame_a_page(site: Site) -> None:
 
 
 def test_no_other_page_can_send_a_form(site: Site) -> None:
-    """Issue: 'CSRF protection'."""
+    """A form of another page is rejected (specification.md#console-csrf)."""
     form = f"<form method='post' action='{site.address}/console/sign-out'><input name='where' value='everywhere'><button>Win</button></form>"
     with site.window("owner") as page:
         page.route(f"{EVIL}/**", lambda route: route.fulfill(body=form, content_type="text/html"))
@@ -135,7 +135,7 @@ def filled(owner: Reader) -> None:
 def test_no_page_is_wider_than_its_window_nor_moves_while_it_loads(
     filled: None, site: Site, width: int
 ) -> None:
-    """Issue: 'works at 360 px and 1600 px, ... no layout jump'."""
+    """Pages fit 360 and 1600 pixels without layout shifts."""
     moved = """() => new Promise(done => {
         new PerformanceObserver(list => done(list.getEntries().reduce((sum, one) => sum + one.value, 0)))
             .observe({type: "layout-shift", buffered: true});
@@ -153,7 +153,7 @@ def test_no_page_is_wider_than_its_window_nor_moves_while_it_loads(
 
 
 def test_every_page_can_be_gone_through_with_the_keyboard(site: Site) -> None:
-    """Issue: 'keyboard reachable'. The first stop skips the navigation; each stop can be seen."""
+    """The first stop skips the navigation; each stop is visible."""
     with site.window("owner") as page:
         for path in EVERY_PAGE:
             page.goto(path)

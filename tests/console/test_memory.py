@@ -305,7 +305,7 @@ def test_bars_stay_within_their_picture(below: float, above: float) -> None:
 
 @pytest.mark.xdist_group("browser")
 def test_typing_searches_without_leaving_the_page(page: Page, site: Site) -> None:
-    """Issue: 'memory explorer with live search and the reasons of each hit'."""
+    """The memory explorer searches as one types and shows the reasons of each hit."""
     with TestClient(make_app(site.context)) as client:
         http = Http(client, site.context, new_key(site.context))
         for place in ("shed", "attic"):

@@ -86,7 +86,7 @@ def begin(page: Page, said: str) -> None:
 
 @pytest.mark.xdist_group("browser")
 def test_from_the_first_start_to_a_turn_that_is_seen(site: Site, context: Context) -> None:
-    """Issue: 'first start → sign in → key → paste curl → see the memory'."""
+    """First start, sign-in, key, pasted curl line, visible memory."""
     with site.window() as page:
         begin(page, welcome(context, site.address))
         expect(page.get_by_role("heading", name="First steps")).to_be_visible()

@@ -71,7 +71,7 @@ class TestSeeing:
     def test_a_grant_is_shown_with_the_time_it_has_left(
         self, owner: Reader, clock: testing.FrozenClock
     ) -> None:
-        """Issue: 'grants (..., revoke, count-down)'; right without a script, too."""
+        """The count-down is right without a script, too."""
         grant_id = given(owner)
         clock.advance(61_000)
         page = owner.get(PATH)
@@ -203,10 +203,7 @@ class TestGiving:
 
 
 class TestStepUp:
-    """Issue: 'grants (give with a step-up ...)':
-
-    a stolen cookie alone must not be able to grant.
-    """
+    """A stolen cookie alone must not be able to grant (specification.md#console-step-up)."""
 
     @pytest.mark.parametrize(
         "password",

@@ -37,7 +37,7 @@ def pasted(page: str, name: str) -> str:
 
 
 class TestMakingKeys:
-    """Issue: 'make, name, pin, expire, revoke keys (shown once, copy button)'."""
+    """People create, label, pin, expire and revoke keys (specification.md#auth-key-page)."""
 
     def test_a_key_works_and_is_shown_once(self, owner: Reader) -> None:
         page = owner.send("/profile/keys", label="laptop", user_id="", may="write", lasts="")
@@ -159,10 +159,7 @@ class TestChangingKeys:
 
 
 class TestTheSetUp:
-    """Issue: 'ready-to-paste set-up for curl, Python, Claude Code, Cursor'.
-
-    What is shown is what is run here.
-    """
+    """The set-up that the page shows for each agent is what runs here."""
 
     @pytest.fixture
     def shell(self, app: Starlette, tmp_path: Path, owner: Reader) -> Callable[[str, str], str]:
@@ -272,7 +269,7 @@ def _json(text: str) -> str:
 
 
 class TestThePrompt:
-    """Issue: 'the user's own prompt'."""
+    """The user's own part of the agent prompt (specification.md#prompt-write)."""
 
     def test_it_is_what_agents_get(self, owner: Reader) -> None:
         page = owner.followed(

@@ -147,7 +147,7 @@ class TestLimits:
 
 
 class TestQueue:
-    """Issue: a full queue is told, not waited for."""
+    """A full queue is reported, not waited for (specification.md#sandbox-queue)."""
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
@@ -181,7 +181,7 @@ class TestQueue:
 def test_no_confinement_is_said_clearly(
     owner: Reader, monkeypatch: pytest.MonkeyPatch, context: Context
 ) -> None:
-    """Decisions: 'No isolation available on the host → 503, never an unprotected run.'"""
+    """Without isolation nothing runs (specification.md#sandbox-unavailable)."""
     monkeypatch.setattr("remembrancer.sandbox.sandbox.LADDER", ("ns",))
     monkeypatch.setattr("remembrancer.sandbox.sandbox._SHOWN", (str(context.settings.data_folder),))
     answer = owner.send(f"{PATH}/run", code="1", mode="fix")

@@ -116,7 +116,7 @@ def joined(port: int, token: str) -> Browser:
 def test_the_first_start_shows_a_link_that_makes_its_reader_the_owner(
     context: Context, browser: Browser
 ) -> None:
-    """Issue: 'set-up link printed once at first start (owner)'."""
+    """The first start prints the owner's link once (specification.md#console-sign-in)."""
     said = welcome(context, f"http://127.0.0.1:{browser.port}")
     [path] = re.findall(r"http://127\.0\.0\.1:\d+(/console/password\?token=\S+)", said)
     page = browser.get(path)
@@ -153,7 +153,7 @@ def test_another_pair_does_not_and_both_are_told_the_same(
 
 
 def test_a_name_that_failed_too_often_has_to_wait(owner: Browser, browser: Browser) -> None:
-    """Issue: 'lock-out with back-off'."""
+    """Failed sign-ins lock a name (specification.md#console-lockout)."""
     answers = [
         browser.send("/console/sign-in", name="owner", password=GOOD.upper()) for _ in range(6)
     ]
@@ -164,7 +164,7 @@ def test_a_name_that_failed_too_often_has_to_wait(owner: Browser, browser: Brows
 
 
 class TestTheRateOfTries:
-    """decisions.md: 'Rate limits per key are settings: ... sign-in 5'."""
+    """Sign-in attempts are limited to 5 per minute and address (specification.md#rate-defaults)."""
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
@@ -180,7 +180,7 @@ class TestTheRateOfTries:
 
 
 def test_the_cookie_is_for_this_host_and_no_script(browser: Browser, context: Context) -> None:
-    """Issue: 'sessions in secure cookies'."""
+    """The session is an `HttpOnly` cookie (specification.md#console-session-cookie)."""
     token = invite(context, "owner").reveal()
     answer = browser.send("/console/password", token=token, password=GOOD, again=GOOD)
 
@@ -191,7 +191,7 @@ def test_the_cookie_is_for_this_host_and_no_script(browser: Browser, context: Co
 
 
 class TestBehindTls:
-    """Issue: '__Host- when https'."""
+    """With HTTPS the cookie has the prefix `__Host-` (specification.md#console-session-cookie)."""
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
@@ -243,7 +243,7 @@ class TestBehindTls:
 
 
 def test_a_session_is_no_key(owner: Browser) -> None:
-    """Issue: sessions 'are never accepted by `/api/`'."""
+    """A browser session is no API key (specification.md#console-not-for-api)."""
     [token] = owner.cookies.values()
     paths = [
         "/api/v7/feedback",
@@ -267,7 +267,7 @@ def test_a_key_opens_no_page(browser: Browser, context: Context) -> None:
 def test_a_form_of_another_page_is_refused(
     owner: Browser, context: Context, path: str, site: str
 ) -> None:
-    """Issue: 'CSRF protection'."""
+    """Forms carry an anti-forgery token (specification.md#console-csrf)."""
     form_token, token = owner.form_token(), invite(context, "ada").reveal()
     before = dict(owner.cookies)
     answer = owner.send(
@@ -320,7 +320,7 @@ def test_signing_out_ends_the_session_itself(owner: Browser) -> None:
 
 
 def test_everywhere_is_every_browser_of_this_account(owner: Browser, context: Context) -> None:
-    """Issue: 'sign out everywhere'."""
+    """Signing out everywhere ends every session of the account."""
     phone = Browser(owner.port)
     phone.send("/console/sign-in", name="owner", password=GOOD)
     ada = joined(owner.port, invite(context, "ada").reveal())
@@ -338,7 +338,7 @@ def test_signing_in_again_is_a_new_session_and_the_old_one_ends(owner: Browser) 
 
 
 class TestInviting:
-    """Issue: 'invitations by the owner'."""
+    """The owner invites people with a link (specification.md#console-sign-in)."""
 
     def test_the_link_lets_somebody_in(self, owner: Browser) -> None:
         page = owner.send("/console/invite", form_token=owner.form_token(), name="ada <b>")
@@ -425,10 +425,7 @@ def test_what_is_no_form_is_told(browser: Browser, body: str, kind: str, status:
 def test_pages_load_nothing_from_outside_and_are_not_kept(
     owner: Browser, browser: Browser, context: Context
 ) -> None:
-    """Issue: 'strict CSP without inline script or style, no outside request at all, ...
-
-    clickjacking, cache headers'.
-    """
+    """A strict policy for every page (specification.md#console-csp)."""
     link = f"/console/password?token={invite(context, 'ada').reveal()}"
     for answer in (
         owner.get("/console"),

@@ -43,7 +43,7 @@ def test_each_chart_is_drawn_with_its_table_behind_it(owner: Reader, context: Co
 def test_the_owner_sees_all_and_others_their_own(
     owner: Reader, ada: Reader, context: Context
 ) -> None:
-    """Issue: 'Owner sees the service, others their own'."""
+    """The owner sees all, others their own (specification.md#console-scope)."""
     used(context, "owner")
     used(context, "ada")
     all_of_it, own = words_of(owner.get(PATH).text), words_of(ada.get(PATH).text)

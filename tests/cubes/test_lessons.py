@@ -39,7 +39,7 @@ def test_a_lesson_that_may_be_published_is(ada: Agent) -> None:
 def test_what_may_not_be_published_is_kept_private_and_says_why(
     ada: Agent, bob: Agent, more: dict[str, Any], why: str
 ) -> None:
-    """decisions.md: 'otherwise the cube is kept private and `cube` says so'."""
+    """A refused cube stays private (specification.md#cube-publish-refused)."""
     made = ada.make(publish=True, **more)
 
     assert made.visibility == "private"

@@ -28,13 +28,13 @@ def texts(lesson: tuple[str, str, str]) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", ENGLISH)
 def test_english_is_published_even_when_it_is_terse(name: str) -> None:
-    """Specification: 'It must be in English and contain no secrets'."""
+    """A published cube is in English without secrets (specification.md#cube-publish-rules)."""
     assert refusal(texts(ENGLISH[name])) is None
 
 
 @pytest.mark.parametrize("name", FOREIGN)
 def test_another_language_stays_private(name: str) -> None:
-    """Specification: 'Otherwise the cube stays private'."""
+    """Otherwise the cube stays private (specification.md#cube-publish-refused)."""
     told = refusal(texts(FOREIGN[name]))
 
     assert told is not None
@@ -99,10 +99,7 @@ TRICKS = {
 @pytest.mark.parametrize("name", TRICKS)
 @pytest.mark.parametrize("where", ["essence", "rules"])
 def test_markup_and_tricks_stay_private(name: str, where: str) -> None:
-    """Issue: 'A published cube is a supply-chain risk:
-
-    length bounds, no markup tricks, delivered as data'.
-    """
+    """A published cube reaches other people's agents (specification.md#cube-publish-rules)."""
     told = refusal({**PLAIN, where: TRICKS[name]})
 
     assert told is not None

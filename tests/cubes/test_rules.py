@@ -27,7 +27,7 @@ COUNTS = st.integers(0, 1_000)
     ],
 )
 def test_one_cube_in_three_turns(turns: int, last_cube_turn: int | None, *, may: bool) -> None:
-    """Specification, Limits: 'At most 1 cube is created per 3 turns in a session'."""
+    """At most one cube per 3 turns (specification.md#remember-cube-rate)."""
     assert may_propose(turns, last_cube_turn) is may
 
 
@@ -63,10 +63,9 @@ def test_no_three_turns_on_end_ever_make_two(wanted: list[bool]) -> None:
     ],
 )
 def test_where_votes_put_a_cube(useful: int, useless: int, status: str) -> None:
-    """decisions.md:
+    """Wilson bounds of at least 3 accounts decide.
 
-    'Trusted = at least 3 distinct accounts voted and the lower Wilson bound (95 %) ... >= 0.5;
-    retired = ... < 0.5'.
+    See specification.md#cube-trusted, specification.md#cube-retired.
     """
     assert status_of(useful, useless) == status
 

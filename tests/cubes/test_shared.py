@@ -45,7 +45,7 @@ def test_an_own_cube_is_shown_whole(ada: Agent) -> None:
 
 
 def test_a_private_cube_is_nobody_elses(ada: Agent, bob: Agent) -> None:
-    """Specification, 'States and transitions': 'private (default)'."""
+    """A cube is private by default (specification.md#cube-visibility)."""
     ada.make()
 
     assert bob.shown() == []
@@ -54,7 +54,7 @@ def test_a_private_cube_is_nobody_elses(ada: Agent, bob: Agent) -> None:
 def test_a_published_cube_is_everybodys_and_says_nothing_of_its_author(
     ada: Agent, bob: Agent
 ) -> None:
-    """Issue: 'provenance (author account hidden, model if given, evidence id)'."""
+    """The author's account stays hidden (specification.md#cube-anonymous)."""
     cube_id = ada.publish(evidence="e_0123456789abc")
 
     [cube] = bob.shown()
@@ -101,7 +101,7 @@ def test_of_equals_the_trusted_one_is_first(ada: Agent, bob: Agent, cleo: Agent)
 def test_a_retired_cube_is_shown_to_nobody_and_comes_back_with_votes(
     ada: Agent, bob: Agent, cleo: Agent
 ) -> None:
-    """decisions.md: 'Retired cubes are not served'."""
+    """A retired cube is not served (specification.md#cube-retired-hidden)."""
     cube_id, other = (
         ada.publish(),
         ada.publish(essence="A kettle is descaled with lemon, or with vinegar."),
@@ -129,10 +129,7 @@ def test_retired_ones_do_not_stand_in_the_way_of_others(ada: Agent, bob: Agent) 
 def test_the_note_is_new_until_the_account_has_rated_it(
     ada: Agent, bob: Agent, cleo: Agent
 ) -> None:
-    """decisions.md:
-
-    '`note` begins with `new` until this account has rated it ..., and says how to rate'.
-    """
+    """`note` begins with `new` until then (specification.md#cube-note-new)."""
     cube_id = ada.publish()
     bob.vote(cube_id, 1)
 
@@ -161,7 +158,7 @@ def test_words_that_are_damaged_are_derived_anew_from_the_text(
 
 
 def test_what_another_process_kept_is_shown_at_once(ada: Agent, folder: Path) -> None:
-    """decisions.md: 'read-your-writes, across processes'."""
+    """Reads see writes of other processes (specification.md#cube-read-your-writes)."""
     ada.publish()
     other = testing.context(folder)
     seen = Agent(other, "bob")
@@ -270,7 +267,7 @@ ASKED = {
 def test_with_the_built_in_model_the_right_cube_is_shown_in_other_words_and_languages(
     folder: Path,
 ) -> None:
-    """Issue: 'Search over cubes is hybrid as well'."""
+    """Cubes are found by meaning, too (specification.md#cube-search-hybrid)."""
     context = testing.context(folder, embedder=open_embedder("multilingual"))
     ada = Agent(context, "ada")
     for topic, essence, rules in LESSONS:
@@ -355,10 +352,7 @@ class TestRatingsOwed:
         assert sorted(self.owed()) == sorted(self.cubes)
 
     def test_vote_nothing_rates_the_rest_zero_which_is_no_vote(self) -> None:
-        """Specification:
-
-        'Rating 0 is not a vote. It is closed by a remember call with duty = vote_nothing'.
-        """
+        """A rating of 0 is not a vote (specification.md#cube-rating-zero)."""
         self.bob.vote(self.cubes[0], 1)
 
         closed = self.close()
@@ -410,7 +404,7 @@ def test_ten_thousand_cubes_are_taken_in_piece_by_piece(
 
 
 def test_a_pinned_key_sees_the_cubes_of_its_account(ada: Agent) -> None:
-    """decisions.md, Cubes: votes and visibility are the account's."""
+    """Votes and visibility belong to the account (specification.md#vote-one-per-account)."""
     cube_id = ada.make().cube_id
 
     assert [

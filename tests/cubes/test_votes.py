@@ -23,7 +23,7 @@ def counted(agent: Agent, cube_id: str, vote: int) -> tuple[str, int, int]:
 
 
 def test_voting_again_replaces_and_repeating_changes_nothing(ada: Agent, bob: Agent) -> None:
-    """decisions.md: 'One vote per account and cube; voting again replaces it'."""
+    """Voting again replaces the vote (specification.md#vote-one-per-account)."""
     cube_id = ada.publish()
 
     said = [counted(bob, cube_id, vote) for vote in (1, 1, -1, 1, -1, -1)]
@@ -32,7 +32,7 @@ def test_voting_again_replaces_and_repeating_changes_nothing(ada: Agent, bob: Ag
 
 
 def test_the_authors_own_vote_is_kept_but_never_counts(ada: Agent, bob: Agent, cleo: Agent) -> None:
-    """decisions.md: 'An author's own vote does not count towards trust'."""
+    """The author's vote does not count (specification.md#vote-author)."""
     cube_id = ada.publish()
     for agent in (bob, cleo):
         agent.vote(cube_id, 1)
@@ -49,7 +49,7 @@ def test_a_private_cube_stays_private_whatever_its_author_says(ada: Agent) -> No
 
 
 def test_a_cube_that_cannot_be_seen_cannot_be_voted_on(ada: Agent, bob: Agent) -> None:
-    """decisions.md: 'A vote on a cube the account cannot see: 404'."""
+    """An invisible cube is a 404 (specification.md#vote-unknown)."""
     for cube_id in (
         ada.make().cube_id,
         "c_0000000000000",

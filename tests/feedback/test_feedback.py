@@ -103,7 +103,7 @@ def test_without_feedback_the_list_is_empty(http: Http) -> None:
 
 
 def test_only_the_owner_reads_it(http: Http) -> None:
-    """decisions.md: 'GET /api/v7/feedback (owner)'."""
+    """Only the owner lists feedback (specification.md#feedback-list)."""
     ada = http.as_account("ada")
     ada.post(PATH, {"type": "bug", "title": "t", "description": "d"})
 

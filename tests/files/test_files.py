@@ -105,10 +105,7 @@ def test_it_is_kept_and_found_again(context: Context, owner: Caller) -> None:
 def test_its_name_has_twelve_hex_digits_and_never_comes_again(
     context: Context, owner: Caller
 ) -> None:
-    """decisions.md, Files:
-
-    'The stored name is `<name>-<12 hex>.<ext>` so names never collide and cannot be guessed'.
-    """
+    """Names never collide and cannot be guessed (specification.md#files-name)."""
     names = {make(context, owner, filename="Ferry times").filename for _ in range(4)}
 
     assert len(names) == 4
@@ -135,7 +132,7 @@ def test_what_a_program_left_is_kept_under_a_safe_name_whatever_its_own(
 
 
 def test_another_accounts_file_is_unknown(context: Context, owner: Caller) -> None:
-    """decisions.md: 'an id of another account answers 404, the same as one that does not exist'."""
+    """Another account's file is a 404 (specification.md#download-unknown)."""
     ada = authenticate(context, new_key(context, "ada"))
     made = make(context, owner)
 
@@ -202,7 +199,7 @@ def test_another_body_with_the_same_key_leaves_nothing(
 
 
 def test_a_file_beyond_the_bound_is_refused(context: Context, owner: Caller, folder: Path) -> None:
-    """decisions.md, Files: 'Quotas: 32 MiB a file'."""
+    """A file has at most 32 MiB (specification.md#files-quota)."""
     assert keep(context, owner, "whole", "bin", bytes(15_000)).size_bytes == 15_000
     before = (rows(context), blobs(folder))
 
@@ -215,7 +212,7 @@ def test_a_file_beyond_the_bound_is_refused(context: Context, owner: Caller, fol
 def test_the_last_byte_of_the_quota_can_be_used_and_none_beyond(
     context: Context, owner: Caller, folder: Path
 ) -> None:
-    """decisions.md, Files: '1 GiB an account'."""
+    """An account has 1 GiB (specification.md#files-quota)."""
     make(context, owner, "x" * 10_000)
     make(context, owner, "y" * 10_000)
     before = (rows(context), blobs(folder))
@@ -327,7 +324,7 @@ def test_without_the_store_no_row_is_there_and_the_next_start_sweeps(
 def test_a_link_opens_its_file_until_its_time_is_over(
     context: Context, owner: Caller, clock: testing.FrozenClock
 ) -> None:
-    """decisions.md, Files: 'a signed expiring link'."""
+    """A signed link expires (specification.md#download-access)."""
     made = make(context, owner)
     exp, sig = link_of(made)
 

@@ -86,7 +86,7 @@ def test_pages_go_on_where_the_one_before_ended(context: Context, owner: Caller)
 def test_nothing_of_another_account_is_listed_nor_a_place_to_go_on_from(
     context: Context, owner: Caller
 ) -> None:
-    """decisions.md: 'Nothing of another account is ever readable'."""
+    """Nothing of another account is readable (specification.md#api-other-accounts)."""
     ada = authenticate(context, new_key(context, "ada"))
     theirs = make(context, ada, "secret")
 

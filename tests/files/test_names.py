@@ -48,10 +48,7 @@ from remembrancer.protocol import limits
     ],
 )
 def test_what_is_kept_of_a_name(asked: str, kept: str) -> None:
-    """decisions.md, Files:
-
-    'cut to a safe base name (letters, digits, space, `-_.`; any script), never a path'.
-    """
+    """The name is reduced to a safe base name (specification.md#files-safe-name)."""
     assert safe_name(asked, "txt") == kept
 
 

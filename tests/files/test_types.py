@@ -49,7 +49,7 @@ def test_text_is_kept_as_it_is(kind: FileType) -> None:
     ],
 )
 def test_what_base64_holds_is_kept(content: bytes, kind: FileType) -> None:
-    """Specification, 'Create a file': 'For pdf, png and zip it must be base64'."""
+    """Binary types are sent as base64 (specification.md#files-types)."""
     assert content_of(coded(content), kind) == content
 
 
@@ -68,7 +68,7 @@ def test_what_base64_holds_is_kept(content: bytes, kind: FileType) -> None:
     ],
 )
 def test_what_is_not_base64_is_refused(content: str, kind: FileType) -> None:
-    """decisions.md, Files: 'Binary types are checked (base64, magic bytes)'."""
+    """Binary types are checked (specification.md#files-content-checked)."""
     assert "base64" in refusal(content, kind)
 
 
@@ -187,7 +187,7 @@ def test_bytes_behind_the_mark_of_an_archive_never_break_the_reader(rest: bytes)
 
 @given(text())
 def test_a_refusal_does_not_repeat_what_was_sent(said: str) -> None:
-    """decisions.md, Errors: 'Never echo the input'."""
+    """Errors never repeat the input (specification.md#error-no-echo)."""
     assert "mark of mine" not in refusal(f"mark of mine {said}", "json")
 
 

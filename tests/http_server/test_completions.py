@@ -70,8 +70,9 @@ def events(context: Context) -> list[tuple[str, str, str]]:
 
 
 def test_it_recalls_forwards_and_remembers(serve: Callable[..., Served]) -> None:
-    """Issue: 'it recalls, injects fenced memory, forwards to the configured model, remembers the
-    turn, and returns the clean answer'.
+    """Recall, fenced memory, model, stored turn, clean answer.
+
+    See specification.md#completions-flow.
     """
     served = serve(says("At 9:40, arr.\nTASK_DONE\nREM | #1 | READ | VERIFY | CORRECT | OUTPUT"))
 
@@ -96,7 +97,7 @@ def test_it_recalls_forwards_and_remembers(serve: Callable[..., Served]) -> None
 
 
 def test_it_streams(serve: Callable[..., Served]) -> None:
-    """Issue: '`POST /v1/chat/completions` (stream too)'."""
+    """`stream` sends chunks (specification.md#completions-stream)."""
     served = serve(says("At 9:40. From pier 3."))
 
     chunks = list(served.ask(stream=True, stream_options={"include_usage": True}))
@@ -160,7 +161,7 @@ def test_the_same_key_gives_the_first_answer_again(serve: Callable[..., Served])
 
 
 def test_without_a_chat_model_it_says_which_setting_is_missing(http: Http) -> None:
-    """Issue: 'off unless a chat model is configured'."""
+    """Without a chat model: 503 (specification.md#completions-no-model)."""
     before = rows(http.context)
     answer = http.post(PATH, {"model": "memory", "messages": ASKED})
 
@@ -215,10 +216,12 @@ def test_texts_in_parts_are_one_text(serve: Callable[..., Served]) -> None:
 def test_it_lists_itself_for_clients_that_ask_what_models_there_are(
     serve: Callable[..., Served],
 ) -> None:
+    """The list holds the model `memory` (specification.md#completions-models)."""
     served = serve(says("Aye."))
 
     assert [model.id for model in served.client.models.list()] == ["memory"]
 
 
 def test_without_a_chat_model_it_lists_none(http: Http) -> None:
+    """Without a chat model the list is empty (specification.md#completions-models)."""
     assert http.get("/v1/models").json() == {"object": "list", "data": []}

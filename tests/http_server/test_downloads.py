@@ -35,7 +35,7 @@ def make(
 
 
 def test_its_headers_let_a_browser_do_nothing_with_it_but_keep_it(http: Http) -> None:
-    """decisions.md, Files: 'always sent as an attachment with `nosniff` and a sandboxing CSP'."""
+    """An attachment with `nosniff` and a sandbox (specification.md#download-headers)."""
     made = make(http, "<script>alert(1)</script>", "html")
     headers = http.get(made["url"]).headers
 
@@ -67,11 +67,7 @@ def test_the_name_is_told_to_old_readers_and_new(http: Http, filename: str, plai
 
 
 def test_without_key_or_link_the_answer_is_401(http: Http) -> None:
-    """decisions.md, Files:
-
-    '`/download/<filename>` needs the Bearer key of the same account, ... or a signed expiring
-    link'.
-    """
+    """A key, a browser session or a signed link (specification.md#download-access)."""
     answer = http.with_key(None).get(make(http)["url"])
 
     assert answer.status_code == 401
@@ -113,7 +109,7 @@ def test_a_link_that_was_changed_opens_nothing(
 
 
 def test_another_accounts_file_is_not_found_as_one_that_does_not_exist(http: Http) -> None:
-    """decisions.md: 'an id of another account answers 404, the same as one that does not exist'."""
+    """The same 404 for both (specification.md#download-unknown)."""
     made, ada = make(http), http.as_account("ada")
     answers = [ada.get(url).json() for url in (made["url"], "/download/none-0123456789ab.txt")]
 
@@ -191,6 +187,7 @@ def test_one_part_can_be_asked_for(http: Http, asked: str, part: str, told: str)
     ],
 )
 def test_a_range_that_is_none_or_many_gets_the_whole(http: Http, asked: str) -> None:
+    """Only one valid range is served (specification.md#download-ranges)."""
     answer = http.get(make(http)["url"], headers={"Range": asked.encode()})
 
     assert (answer.status_code, answer.text) == (200, CONTENT)
@@ -296,7 +293,7 @@ def test_without_the_store_a_download_is_503(http: Http, context: Context) -> No
 
 
 def test_its_answers_are_in_the_document(http: Http) -> None:
-    """Issue: 'OpenAPI says what is served and nothing else'."""
+    """OpenAPI describes exactly what is served (specification.md#status-openapi)."""
     operation = http.get("/openapi.json").json()["paths"]["/download/{filename}"]["get"]
 
     assert operation["responses"].keys() >= {"200", "206", "304", "401", "404", "416", "422"}

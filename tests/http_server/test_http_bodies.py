@@ -123,7 +123,7 @@ INVALID: list[tuple[str, dict[str, Any], str]] = [
 def test_a_value_that_breaks_the_model_is_422_and_says_where(
     http: Http, path: str, wrong: dict[str, Any], pointer: str
 ) -> None:
-    """decisions.md, Errors: 'Validation errors add errors: [{pointer, detail}]'."""
+    """`errors` lists pointers and details (specification.md#error-pointer)."""
     before = http.rows()
     answer = http.post(path, {**GOOD[path], **wrong})
 
@@ -158,7 +158,7 @@ def test_a_missing_member_is_422_and_named(http: Http, path: str, name: str) -> 
     ],
 )
 def test_a_lone_surrogate_is_422_and_says_where(http: Http, body: bytes, pointer: str) -> None:
-    """decisions.md, Errors: 'lone surrogates are 422'."""
+    """A lone surrogate is a 422 (specification.md#api-text)."""
     answer = http.post_bytes("/api/v7/memory", body)
 
     assert answer.status_code == 422
@@ -194,6 +194,7 @@ def test_another_content_type_or_none_is_415(http: Http, path: str, kind: str | 
 
 
 def test_a_compressed_body_is_415(http: Http) -> None:
+    """Compressed bodies are a 415 (specification.md#api-no-compression)."""
     assert (
         http.post_bytes("/api/v7/memory", b"\x1f\x8b", **{"content-encoding": "gzip"}).status_code
         == 415
@@ -222,7 +223,10 @@ def test_json_is_announced_in_several_ways(http: Http, kind: str) -> None:
 def test_unknown_members_are_ignored_and_of_two_of_a_name_the_last_counts(
     http: Http, path: str
 ) -> None:
-    """decisions.md, Errors: 'Unknown body fields are ignored'."""
+    """Unknown fields are ignored.
+
+    See specification.md#api-unknown-fields, specification.md#api-duplicate-keys.
+    """
     body = json.dumps({**GOOD[path], "new_in_8.9": 5, "new_in_9.0": {"a": [None]}})
     doubled = body[:-1] + ', "session_id": 5, "session_id": "s"}'
 
@@ -250,7 +254,7 @@ def test_unknown_members_are_ignored_and_of_two_of_a_name_the_last_counts(
     ],
 )
 def test_what_was_sent_is_never_echoed(http: Http, body: bytes) -> None:
-    """decisions.md, Errors: 'Never echo the input'."""
+    """Errors never repeat the input (specification.md#error-no-echo)."""
     answer = http.post_bytes("/api/v7/memory", body)
 
     assert answer.status_code in (400, 422)
@@ -259,7 +263,7 @@ def test_what_was_sent_is_never_echoed(http: Http, body: bytes) -> None:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_body_of_the_largest_size_is_read_and_one_byte_more_is_not(http: Http, path: str) -> None:
-    """decisions.md, Errors: '413 body too large (1 MiB)'."""
+    """A body may have 1 MiB (specification.md#limit-body)."""
     largest = json.dumps({**GOOD[path], "ignored": ""}).encode()
     largest = largest[:-2] + b"x" * ((1 << 20) - len(largest)) + largest[-2:]
 
@@ -270,6 +274,7 @@ def test_a_body_of_the_largest_size_is_read_and_one_byte_more_is_not(http: Http,
 
 @pytest.mark.parametrize("given", ["", "k" * 256, "two words", "é".encode()])
 def test_an_idempotency_key_that_cannot_be_one_is_422(http: Http, given: str | bytes) -> None:
+    """Printable ASCII, 1 to 255 characters (specification.md#idempotency-key)."""
     before = http.rows()
 
     assert (

@@ -56,7 +56,7 @@ def key(context: Context) -> str:
 def test_ten_megabytes_in_chunks_are_refused_once_they_are_too_many(
     connect: Connect, context: Context, key: str
 ) -> None:
-    """Issue, Bad input: '10 MB bodies (chunked too)'."""
+    """An unannounced size counts, too (specification.md#limit-body)."""
     connection, before = connect(), rows(context)
     connection.sendall(
         head(
@@ -82,7 +82,7 @@ def test_ten_megabytes_in_chunks_are_refused_once_they_are_too_many(
 
 
 def test_too_many_bytes_without_a_key_are_too_many_bytes(connect: Connect) -> None:
-    """decisions.md, Errors: 'Order of checks: 413, 401'."""
+    """413 precedes 401 (specification.md#error-order)."""
     connection = connect()
     connection.sendall(head("POST", "/api/v7/remember", "Transfer-Encoding: chunked"))
     for chunk in chunks(2 * MIB):
@@ -140,7 +140,7 @@ def test_a_body_in_small_chunks_is_one_body(connect: Connect, key: str) -> None:
 
 
 def test_json_100_000_deep_is_400(connect: Connect, key: str) -> None:
-    """Issue, Bad input: '100,000-deep JSON'."""
+    """Deep nesting is a 400 (specification.md#limit-nested-json)."""
     body = b'{"query":' * 100_000 + b"1" + b"}" * 100_000
     connection = connect()
     connection.sendall(
@@ -164,7 +164,7 @@ def test_json_100_000_deep_is_400(connect: Connect, key: str) -> None:
 def test_doubled_keys_are_401_even_when_one_is_good(
     connect: Connect, key: str, second: str, good_first: bool
 ) -> None:
-    """Issue, Bad input: 'doubled keys'."""
+    """A second key header is a 401 (specification.md#auth-bearer)."""
     both = [f"Authorization: Bearer {key}", f"Authorization: {second}"]
     connection = connect()
     connection.sendall(head("GET", "/api/v7/event/ev_1", *(both if good_first else both[::-1])))
@@ -254,7 +254,7 @@ def test_a_body_that_never_ends_is_given_up() -> None:
 def test_the_same_write_sent_eight_times_at_once_is_done_once(
     connect: Connect, context: Context, key: str
 ) -> None:
-    """decisions.md, Errors: 'the same key and body gives the first answer again'."""
+    """Concurrent repeats return the first response (specification.md#idempotency-replay)."""
     request = head(
         "POST",
         "/api/v7/remember",

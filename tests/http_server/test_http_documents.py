@@ -47,7 +47,7 @@ def methods() -> set[str]:
 
 
 def test_what_is_documented_is_what_is_served(app: Starlette, methods: set[str]) -> None:
-    """Issue: 'OpenAPI says what is served and nothing else'."""
+    """OpenAPI describes exactly what is served (specification.md#status-openapi)."""
     documented = {
         (method.upper(), path)
         for path, item in app.state.document["paths"].items()
@@ -64,7 +64,7 @@ def test_what_is_documented_is_what_is_served(app: Starlette, methods: set[str])
 
 
 def test_it_is_openapi_3_1_labelled_8_3_for_everyone(http: Http) -> None:
-    """Specification, Versioning: 'The interface description is labelled version 8.3'."""
+    """The interface description is version 8.3 (specification.md#version-interface)."""
     document = http.with_key(None).get("/openapi.json").json()
 
     assert document["openapi"].startswith("3.1")
@@ -173,7 +173,7 @@ def make_granted(context: Context, owner: Caller) -> None:
 
 @pytest.mark.parametrize(("endpoint", "example"), EXAMPLES, ids=[e.path for e, _ in EXAMPLES])
 def test_every_example_works(http: Http, endpoint: Any, example: Any) -> None:
-    """Issue: 'its examples are run by a test'."""
+    """The examples are valid requests (specification.md#status-openapi)."""
     make_mentioned(http.context)
     answer = http.ask(endpoint.method, endpoint.path, json=example)
 
@@ -247,7 +247,7 @@ class Links(HTMLParser):
 
 @pytest.mark.parametrize("path", PAGES)
 def test_a_page_needs_no_script_and_nothing_from_outside(http: Http, path: str) -> None:
-    """decisions.md: '/docs' works offline; issue: 'works offline, no CDN'."""
+    """`/docs` works offline (specification.md#status-docs-offline)."""
     answer = http.with_key(None).get(path)
     page = Links()
     page.feed(answer.text)
@@ -375,7 +375,7 @@ class Unescaped(HTMLParser):
 def test_home_is_a_page_for_people_and_the_record_for_machines(
     http: Http, accept: str, kind: str
 ) -> None:
-    """decisions.md: '/ shows people a page and machines (Accept: application/json) the record'."""
+    """`/` serves a page or the record (specification.md#status-home)."""
     answer = http.with_key(None).get("/", headers={"Accept": accept})
 
     assert answer.headers["content-type"].startswith(kind)

@@ -62,8 +62,9 @@ def user_speaks_last(body: dict[str, Any]) -> bool:
 def test_every_answer_is_one_the_document_foresees(
     http: Http, method: str, path: str, mode: GenerationMode
 ) -> None:
-    """Issue: 'Errors, limits and status codes exactly as in decisions.md, on every path'; never a
-    500, nothing kept of what was refused.
+    """Never a 500, and nothing stored of what was rejected.
+
+    See specification.md#error-never-500, specification.md#error-nothing-half-stored.
     """
     operation = schemathesis.openapi.from_asgi("/openapi.json", http.client.app)[path][method]
 

@@ -42,7 +42,10 @@ def problem(answer: Any) -> dict[str, Any]:
 def test_every_answer_has_an_id_and_the_headers_that_keep_browsers_honest(
     http: Http, method: str, path: str
 ) -> None:
-    """decisions.md, Errors: 'Every response carries X-Request-Id'."""
+    """Every response has these headers.
+
+    See specification.md#api-request-id, specification.md#api-security-headers.
+    """
     answer = http.ask(method, path)
 
     assert len(answer.headers["x-request-id"]) == 16
@@ -158,10 +161,7 @@ def test_what_was_not_foreseen_is_a_500_without_a_trace_and_with_an_id_the_log_k
 def test_without_the_store_the_answer_is_503_and_says_the_store(
     http: Http, context: Context, method: str, path: str
 ) -> None:
-    """decisions.md, Errors:
-
-    '503 a needed part (model, sandbox, store) is not available, saying which'.
-    """
+    """A 503 names the missing part (specification.md#error-503-names-part)."""
     context.store.close()
 
     answer = http.ask(
@@ -215,7 +215,7 @@ def test_more_requests_than_it_can_answer_are_told_so(context: Context) -> None:
 def test_a_body_announced_as_too_large_is_refused_before_anything_else(
     http: Http, path: str
 ) -> None:
-    """decisions.md, Errors: 'Order of checks: 413, 401, 429, 415, 400, 422, 403/404'."""
+    """413 precedes every other check (specification.md#limit-413-first)."""
     answer = http.with_key(None).ask(
         "POST", path, content=b"x", headers={"Content-Length": "99999999999"}
     )
@@ -253,7 +253,7 @@ def test_a_path_cannot_forge_a_line_of_the_log(
 
 
 class TestMetrics:
-    """decisions.md: '/metrics answers loopback or the owner's key'."""
+    """Loopback clients and the owner's keys read metrics (specification.md#status-metrics)."""
 
     @staticmethod
     def client(http: Http, host: str) -> TestClient:
@@ -309,9 +309,9 @@ class TestMetrics:
 
 
 class TestRateLimits:
-    """decisions.md:
+    """429 with `Retry-After` and the RateLimit headers.
 
-    'Rate limits per key are settings ... 429 with Retry-After and the RateLimit headers'.
+    See specification.md#rate-headers, specification.md#rate-429.
     """
 
     @pytest.fixture

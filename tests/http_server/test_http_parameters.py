@@ -150,9 +150,9 @@ WRONG = [
 
 @pytest.mark.parametrize(("query", "name"), WRONG)
 def test_a_wrong_parameter_is_422_and_named(http: Http, query: str, name: str) -> None:
-    """decisions.md, Errors:
+    """Parameters are strict, valid UTF-8 without NUL.
 
-    'Numbers and booleans are strict', 'Text is valid UTF-8 without NUL; lone surrogates are 422'.
+    See specification.md#api-query-parameters, specification.md#api-strict-types.
     """
     answer = http.get(f"/asked?{query}")
 
@@ -171,7 +171,7 @@ def test_every_wrong_parameter_is_named_at_once(http: Http) -> None:
     "unknown", ["new=5", "new=1&new=2", "new=%FF", "%FF=1", "who[]=x", "=x", "who%00=x"]
 )
 def test_an_unknown_parameter_is_passed_over(http: Http, unknown: str) -> None:
-    """decisions.md, Errors: 'Unknown body fields are ignored'."""
+    """Unknown parameters are ignored (specification.md#api-unknown-fields)."""
     assert understood(http, f"who=ada&{unknown}")["who"] == "ada"
 
 
@@ -186,7 +186,7 @@ def test_an_unknown_parameter_is_passed_over(http: Http, unknown: str) -> None:
     ],
 )
 def test_what_was_sent_is_never_echoed(http: Http, query: str) -> None:
-    """decisions.md, Errors: 'Never echo the input'."""
+    """Errors never repeat the input (specification.md#error-no-echo)."""
     answer = http.get(f"/asked?{query}")
 
     assert answer.status_code == 422
@@ -194,7 +194,7 @@ def test_what_was_sent_is_never_echoed(http: Http, query: str) -> None:
 
 
 def test_the_key_is_looked_at_first(http: Http) -> None:
-    """decisions.md, Errors: 'Order of checks: 413, 401, 429, 415, 400, 422'."""
+    """401 precedes 422 (specification.md#error-order)."""
     assert http.with_key(None).get("/asked?most=0").status_code == 401
 
 

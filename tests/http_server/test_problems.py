@@ -26,6 +26,10 @@ from remembrancer.store import OutcomeUnknown, StoreUnavailable, StoreUnreachabl
 def test_a_part_that_is_away_is_503_with_when_to_come_again_and_what_became_of_the_request(
     error: Exception, told: str
 ) -> None:
+    """The outcome may be unknown.
+
+    See specification.md#error-503-names-part, specification.md#error-outcome-unknown.
+    """
     answer = respond(error, "r1")
 
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")

@@ -81,9 +81,7 @@ def stop(process: subprocess.Popen[str], how: int) -> tuple[int, str]:
 
 
 def test_a_new_folder_gets_an_owner_whose_key_and_lines_work_when_pasted(start: Start) -> None:
-    """Issue: 'printing the address, the owner's first key (once, when the data folder is new) and a
-    curl line that works when pasted'.
-    """
+    """A first start prints the address, the owner's first key (once), and a working curl line."""
     said = said_until(start(), "/api/v7/memory")
 
     shown = set(re.findall(r"sk_[0-9a-f]{64}", said))
@@ -114,10 +112,7 @@ def test_it_stops_cleanly_and_says_no_key_the_second_time(start: Start, how: int
 def test_it_derives_anew_what_another_embedder_left_and_says_how_much_is_pending(
     folder: Path, start: Start
 ) -> None:
-    """Issue: 'changing the embedder re-embeds in the background while search goes on ...
-
-    and says so in /readyz and status'.
-    """
+    """Search goes on meanwhile (specification.md#status-embedding-pending)."""
     context = testing.context(folder)
     keys.create(context, account="owner")
     caller = caller_for(context)
@@ -146,7 +141,7 @@ def test_it_derives_anew_what_another_embedder_left_and_says_how_much_is_pending
 
 
 def test_a_second_server_on_the_folder_is_refused(folder: Path) -> None:
-    """Issue: 'a lock against a second server on the same folder'."""
+    """A lock protects the data folder from a second server."""
     with hold(folder), pytest.raises(DataFolderBusy):
         run(Settings(data=folder, port=0, embedder="none"), lambda _: pytest.fail("it was started"))
 

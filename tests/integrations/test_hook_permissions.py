@@ -33,7 +33,7 @@ def entries(owner: Http) -> list[tuple[Any, ...]]:
 
 
 def test_a_system_file_needs_a_grant_and_what_was_done_is_logged(agent: Agent, owner: Http) -> None:
-    """Issue: 'PreToolUse → permission check for system paths; PostToolUse → log'."""
+    """PreToolUse checks system paths; PostToolUse logs (specification.md#turn-system-files)."""
     denied = denial(agent.at("PreToolUse-Write"))
     grant(owner, "/etc/nginx/", "write")
     allowed = agent.at("PreToolUse-Write")
@@ -89,7 +89,7 @@ def test_a_grant_to_another_agent_is_none(agent: Agent, owner: Http) -> None:
 def test_without_the_service_no_system_file_is_touched_unless_the_setting_says_so(
     home: Path, dead_url: str, setting: str, is_denied: bool
 ) -> None:
-    """Issue: 'fails open for recall and closed for permissions'."""
+    """Permissions fail closed (specification.md#turn-system-files)."""
     alone = Agent(home, dead_url, "sk_0", REMEMBRANCER_HOOK_PERMISSIONS=setting)
 
     assert bool(denial(alone.at("PreToolUse-Write"))) is is_denied
@@ -170,7 +170,7 @@ def test_what_cannot_be_judged_is_not_done(home: Path, service_url: str, context
     ],
 )
 def test_what_a_command_touches_of_the_system(command: str, expected: list[tuple[str, str]]) -> None:
-    """Issue: 'permission check for system paths'."""
+    """Each system path in a command is checked (specification.md#turn-system-files)."""
     assert paths(command) == expected
 
 

@@ -13,7 +13,7 @@ from remembrancer.context import Context
 
 
 def test_a_whole_session(agent: Agent, owner: Http) -> None:
-    """Issue: 'SessionStart → start pack; UserPromptSubmit → recall; Stop → remember, second look once; PreCompact → save'."""
+    """Start pack at SessionStart, recall at UserPromptSubmit, remember and second look at Stop."""
     began = agent.at("SessionStart")
     assert "constitution of the memory service" in context_of(began)
     assert "session_id `s1`" in context_of(began)
@@ -41,7 +41,7 @@ def test_a_whole_session(agent: Agent, owner: Http) -> None:
 
 
 def test_a_second_look_blocks_once_and_never_twice(agent: Agent) -> None:
-    """Issue: 'second look once (honours stop_hook_active)'."""
+    """Stop runs the second look once and honours `stop_hook_active`."""
     agent.environment["REMEMBRANCER_HOOK_SECOND_LOOK"] = "always"
 
     first = agent.turn("How long is the crossing?", "It takes 55 minutes.")
@@ -62,7 +62,7 @@ def test_the_setting_says_which_answers_are_looked_at_again(agent: Agent, settin
 
 
 def test_service_lines_are_taken_off_and_acted_on(agent: Agent, owner: Http) -> None:
-    """Issue: 'votes'; the lines are read by the rules of the protocol."""
+    """The parser of the protocol reads the lines (specification.md#lines-clean-answer)."""
     bob = owner.as_account("bob")
     made = bob.remember(
         "Kettle?",
@@ -86,7 +86,7 @@ def test_service_lines_are_taken_off_and_acted_on(agent: Agent, owner: Http) -> 
 
 
 def test_what_a_hook_or_a_tool_put_into_the_transcript_is_not_remembered(agent: Agent, owner: Http) -> None:
-    """Issue: 'never captures what it injected'."""
+    """A hook never captures what it injected."""
     transcript = str(RECORDED / "claude-code" / "transcript.jsonl")
 
     agent.at("UserPromptSubmit")
@@ -103,7 +103,7 @@ def test_a_session_that_began_before_the_hooks_is_taken_from_its_transcript(agen
 
 
 def test_compacting_saves_the_turn_that_is_not_over_and_its_end_takes_that_place(agent: Agent, owner: Http) -> None:
-    """Issue: 'PreCompact → save'."""
+    """PreCompact saves the unfinished turn."""
     agent.at("UserPromptSubmit")
     agent.at("PreCompact", transcript_path=str(RECORDED / "claude-code" / "transcript.jsonl"))
     half = [hit["response"] for hit in owner.memory(PROMPT)["hits"]]
@@ -195,7 +195,7 @@ def test_a_key_that_may_not_write_is_told_of_and_the_turn_waits(agent: Agent, co
 
 
 def test_the_key_can_be_in_a_file_that_is_yours_alone(home: Path, service_url: str, agent: Agent) -> None:
-    """Issue: keys only from the environment or a 0600 file."""
+    """Keys come only from the environment or a file of mode 0600."""
     from_file = Agent(home, service_url, None)
     file = home / ".config" / "remembrancer" / "key"
     file.parent.mkdir(parents=True)

@@ -14,7 +14,7 @@ from remembrancer.context import Context
 
 
 def test_an_agent_goes_on_without_its_memory_and_nothing_is_lost(home: Path, dead_url: str, service_url: str, context: Context) -> None:
-    """Issue: 'fails open for recall', 'works with the service down'; what could not be sent is sent next time."""
+    """Recall fails open; what could not be sent is sent next time."""
     key = new_key(context)
     alone = Agent(home, dead_url, key)
 
@@ -48,7 +48,7 @@ def found_by(agent: Agent, context: Context) -> list[dict[str, str]]:
 
 
 def test_sending_again_what_did_arrive_keeps_it_once(agent: Agent, owner: Http, home: Path) -> None:
-    """Issue: 'with an Idempotency-Key'."""
+    """A resent turn has its idempotency key (specification.md#idempotency-replay)."""
     dead = Agent(home, "http://127.0.0.1:9", agent.environment["REMEMBRANCER_KEY"])
     dead.turn("Who has the ladder?", "Mr Lund.")
     [waiting] = dead.waiting()
@@ -63,7 +63,7 @@ def test_sending_again_what_did_arrive_keeps_it_once(agent: Agent, owner: Http, 
 
 
 def test_hooks_at_the_same_time_lose_nothing_of_each_other(home: Path, dead_url: str) -> None:
-    """Issue: state that is 'safe under concurrent hooks'."""
+    """The hooks' state is safe under concurrency."""
     alone = Agent(home, dead_url, "sk_0")
 
     with ThreadPoolExecutor(4) as pool:

@@ -58,7 +58,7 @@ def saying() -> Iterator[Callable[[bytes], str]]:
     ],
 )
 def test_what_is_no_answer_of_the_service_counts_as_none(home: Path, saying: Callable[[bytes], str], said: bytes) -> None:
-    """Issue: 'fails open for recall and closed for permissions'."""
+    """Recall fails open, permissions fail closed."""
     agent = Agent(home, saying(said), "sk_0")
 
     recalled = agent.at("UserPromptSubmit")

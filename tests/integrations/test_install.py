@@ -74,7 +74,7 @@ def test_what_is_installed_is_taken_out_again_and_nothing_is_left(home: Path, ag
 
 @pytest.mark.parametrize("agent", sorted(AGENTS))
 def test_what_others_wrote_is_kept(home: Path, agent: str) -> None:
-    """Issue: 'writes and removes the set-up'; JSON is the same values afterwards, TOML and Markdown the same bytes."""
+    """JSON keeps its other values, TOML and Markdown their bytes."""
     put(home, OTHERS[agent])
 
     write(plan_changes(agent, wanted(home, is_project=agent == "cursor")))
@@ -185,7 +185,7 @@ def test_when_one_file_cannot_be_written_none_is(home: Path) -> None:
 
 
 def test_the_command_shows_the_changes_and_asks(folder: Path, home: Path) -> None:
-    """Issue: '`remembrancer install` writes and removes the set-up, showing the diff first'."""
+    """`remembrancer install` shows the diff before it writes."""
     cli = Cli(folder)
     cli.environment["HOME"] = str(home)
 
@@ -262,7 +262,7 @@ def _bare(hooks: dict[str, Any]) -> list[Any]:
 
 
 def test_agents_without_the_package_can_use_the_program(home: Path, dead_url: str) -> None:
-    """Issue: 'Standard library only': it is started with nothing but that on its path."""
+    """The hook runs with only the standard library on its path."""
     said = Agent(home, dead_url, "sk_0").at("SessionStart")
 
     assert context(said) == ""

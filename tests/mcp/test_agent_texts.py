@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.parametrize("form", ["openai", "anthropic", "mcp"])
 def test_the_tools_are_described_as_each_api_wants_them(http: Http, form: str) -> None:
-    """Issue: '`GET /api/v7/tools?format=openai|anthropic|mcp`'."""
+    """`GET /api/v7/tools` has three formats (specification.md#tools-list)."""
     told = http.get("/api/v7/tools", params={"format": form}).json()
 
     described = [tool["function"] if form == "openai" else tool for tool in told["tools"]]
@@ -39,7 +39,7 @@ def test_a_format_that_nobody_has_is_refused(http: Http) -> None:
 
 
 def test_llms_txt_names_every_tool_and_where_to_read_on(http: Http) -> None:
-    """Issue: '`/llms.txt`'."""
+    """`/llms.txt` names every tool (specification.md#status-llms-txt)."""
     answer = http.with_key(None).get("/llms.txt")
 
     assert answer.headers["content-type"].startswith("text/plain")
@@ -50,10 +50,7 @@ def test_llms_txt_names_every_tool_and_where_to_read_on(http: Http) -> None:
 
 @pytest.mark.parametrize("name", sorted(files()))
 def test_the_files_of_the_repository_are_as_they_are_made(name: str) -> None:
-    """Issue: 'all generated and checked by a test'.
-
-    To write them: python -m remembrancer.http.agent_instructions.
-    """
+    """Write them with `python -m remembrancer.entrypoints.agent_texts`."""
     assert (ROOT / name).read_text("utf-8") == files()[name]
 
 

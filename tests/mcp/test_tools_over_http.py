@@ -82,7 +82,7 @@ def said(content: Any) -> str:
 def test_a_turn_is_remembered_and_recalled_in_both_eras_of_the_protocol(
     context: Context, port: int, mode: str
 ) -> None:
-    """Issue: 'protocols 2025-11-25 and newest'."""
+    """Two versions of the protocol are supported (specification.md#mcp-versions)."""
 
     async def work(client: Client) -> tuple[str, Any, Any]:
         kept = await done(
@@ -107,7 +107,7 @@ def test_a_turn_is_remembered_and_recalled_in_both_eras_of_the_protocol(
 def test_the_tools_are_few_and_say_what_they_take_give_and_change(
     context: Context, port: int
 ) -> None:
-    """Issue: 'Few tools ... with annotations, output schemas and short descriptions'."""
+    """Tools have annotations and schemas (specification.md#mcp-tools)."""
     listed = run(port, new_key(context), lambda client: client.list_tools()).tools
 
     assert [tool.name for tool in listed] == NAMES
@@ -130,7 +130,7 @@ def test_the_tools_are_few_and_say_what_they_take_give_and_change(
 
 
 def test_every_argument_and_answer_is_that_of_the_endpoint(context: Context) -> None:
-    """Issue: 'Written from the same protocol models as HTTP.'"""
+    """Tools use the models of the endpoints (specification.md#mcp-same-models)."""
     for tool in TOOLS:
         schema = tool.takes.model_json_schema()["properties"]
         for name, part in tool.input_schema["properties"].items():
@@ -190,7 +190,7 @@ def test_programs_files_and_permissions(context: Context, port: int) -> None:
 
 
 def test_search_and_fetch_are_as_chatgpts_connectors_want_them(context: Context, port: int) -> None:
-    """Issue: 'plus `search`/`fetch` as ChatGPT connectors want'."""
+    """Connectors know only `search` and `fetch` (specification.md#mcp-connectors)."""
 
     async def work(client: Client) -> Any:
         kept = await done(
@@ -265,7 +265,7 @@ def test_there_is_no_other_tool_prompt_or_resource(context: Context, port: int) 
 def test_the_constitution_is_a_prompt_and_the_start_pack_a_resource(
     context: Context, port: int
 ) -> None:
-    """Issue: 'prompt `constitution`, resource `memory://start`'."""
+    """One prompt and one resource (specification.md#mcp-prompt)."""
     set_prompt(context, caller_for(context), PromptWrite(prompt="Answer in Italian."))
 
     async def work(client: Client) -> Any:
@@ -288,7 +288,7 @@ def test_the_constitution_is_a_prompt_and_the_start_pack_a_resource(
     "headers", [{}, {"Authorization": "Bearer sk_wrong"}, {"Cookie": "session=x"}]
 )
 def test_without_a_key_nothing_is_said(http: Http, headers: dict[str, str]) -> None:
-    """Issue: 'with the same keys'."""
+    """MCP needs the same keys (specification.md#mcp-endpoint)."""
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     answer = http.with_key(None).post(
         "/mcp", body, headers={"Accept": "application/json, text/event-stream", **headers}
@@ -375,7 +375,7 @@ def test_what_is_not_the_protocol_is_refused_and_nothing_breaks(http: Http, raw:
 
 @pytest.mark.parametrize("method", ["GET", "DELETE", "PUT"])
 def test_no_stream_is_held_open_for_what_would_never_come(http: Http, method: str) -> None:
-    """The protocol: a server that offers no stream at this address answers GET with 405."""
+    """MCP: without a stream, GET is answered with 405 (specification.md#mcp-stateless)."""
     answer = http.ask(method, "/mcp", headers={"Accept": "text/event-stream"})
 
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
@@ -394,7 +394,7 @@ def test_no_stream_is_held_open_for_what_would_never_come(http: Http, method: st
 def test_a_page_of_another_place_may_not_speak_to_it(
     folder: Path, origin: str, status: int
 ) -> None:
-    """The protocol: 'Servers MUST validate the Origin header on all incoming connections'."""
+    """MCP: servers must validate the Origin header (specification.md#mcp-origin)."""
     settings = Settings(
         data=folder, embedder="none", durability="normal", public_url="https://memory.example"
     )

@@ -19,7 +19,10 @@ from remembrancer.context import Context
 
 
 def test_a_turn_is_remembered_recalled_and_read(context: Context, app: Starlette) -> None:
-    """Issue: '`remembrancer mcp` over stdio'."""
+    """`remembrancer mcp` speaks MCP over standard input and output.
+
+    See specification.md#mcp-endpoint.
+    """
 
     async def whole(port: int) -> tuple[Any, Any, list[str]]:
         environment = {

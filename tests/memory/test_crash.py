@@ -58,6 +58,7 @@ def halves(memory: Memory) -> list[object]:
 
 
 def test_every_answered_turn_is_found_and_whole_after_kills_at_any_moment(folder: Path) -> None:
+    """A write is durable before its response (specification.md#api-durable-answer)."""
     moments, answered = random.Random(8460), dict[str, str]()
     for run in range(4):
         for line in killed_after(started(folder, str(run)), moments.randrange(1, 80)):

@@ -68,9 +68,7 @@ def test_what_is_missed_and_what_is_due_are_told_apart_and_all_at_once() -> None
 
 
 def test_the_documentation_shows_every_case_as_it_is() -> None:
-    """Issue: 'a table of every case in docs/reference/duties.md that a test compares with the
-    code'. Paste what differs.
-    """
+    """docs/reference/duties.md shows every case. Paste what differs."""
     page = (ROOT / "docs" / "reference" / "duties.md").read_text("utf-8")
     rows = [
         f"| `{c.word}` | `{c.kind}` | {c.when} | {c.message(OWING[c.word]).replace('|', chr(92) + '|')} |"

@@ -19,7 +19,7 @@ TEXTS = st.lists(st.text("ab C1.!?,;\n-。字", max_size=120), max_size=5)
 def test_every_headline_stands_in_its_text_and_all_keep_to_their_length(
     texts: list[str], characters: int, each: int
 ) -> None:
-    """Issue: 'never invent'."""
+    """Headlines never invent (specification.md#map-headlines)."""
     chosen = headlines(texts, characters, each)
 
     assert [one for one in chosen if one.sentence not in texts[one.text]] == []

@@ -292,7 +292,7 @@ def test_line_ends_and_control_characters_stay_as_they_are(context: Context) -> 
 
 
 def test_every_change_is_a_version_that_can_be_read(context: Context) -> None:
-    """Issue: 'kept as versioned files of a space'."""
+    """Every change is a version (specification.md#memory-files-versions)."""
     do(context, "create", path="/memories/a", file_text="one")
     do(context, "str_replace", path="/memories/a", old_str="one", new_str="two")
     do(context, "rename", old_path="/memories/a", new_path="/memories/b")
@@ -485,7 +485,7 @@ def test_what_gives_orders_and_what_holds_a_secret_is_marked(context: Context) -
     ],
 )
 def test_a_path_that_leads_elsewhere_or_looks_like_another_is_none(path: str) -> None:
-    """Issue: 'path tricks refused'."""
+    """Deceptive paths are refused (specification.md#memory-files-paths)."""
     with pytest.raises(InvalidMemoryPath):
         memory_path(path)
 

@@ -1,4 +1,4 @@
-"""Search memory beyond what the specification shows."""
+"""Search memory: behaviour of the implementation beyond the specified interface."""
 
 from __future__ import annotations
 
@@ -99,6 +99,7 @@ def test_as_many_matched_as_are_shown_or_more(memory: Memory) -> None:
 
 
 def test_a_hit_names_the_signals_that_found_it(memory: Memory) -> None:
+    """`why` names the signals (specification.md#search-why)."""
     memory.tell("Who repairs the cello?", "Marta in the old mill.")
     memory.tell("Which paint is on the fence?", "Linseed oil.")
 

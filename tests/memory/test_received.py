@@ -33,7 +33,7 @@ class TestMasked:
         made.close()
 
     def test_nothing_of_it_reaches_the_disk(self, http: Http, folder: Path) -> None:
-        """Issue: 'secrets are found at write and, by setting, masked'."""
+        """With `mask`, no secret reaches the disk (specification.md#remember-secret)."""
         turn = http.remember(TOLD, "I see.", critical=TOLD, l1_summary=TOLD, l2_map=TOLD)
         http.post("/api/v7/event/write", {"query": TOLD, "response": "", "user_id": "owner"})
         lesson = {"topic": TOLD, "essence": TOLD, "rules_markdown": TOLD, "evidence": TOLD}

@@ -26,6 +26,7 @@ LONG = st.builds(
 def test_a_snippet_is_never_too_long_and_only_marks_are_added(
     text: str, place: int, words: list[str]
 ) -> None:
+    """A snippet has at most 600 characters (specification.md#search-snippets)."""
     shown = snippet(text, place, words)
 
     assert len(shown) <= SNIPPET_CHARACTERS_MAX

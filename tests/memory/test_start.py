@@ -47,7 +47,7 @@ def pack(*sections: PackSection, tokens_max: int = 600, unread: int = 0) -> tupl
 def test_it_keeps_to_its_budget_and_counts_what_it_left_out(
     items: list[list[str]], tokens_max: int
 ) -> None:
-    """Issue: 'The start pack fits a token budget'."""
+    """The start pack fits its token budget (specification.md#start-budget)."""
     text, left_out = pack(*(section(*some, head="Facts") for some in items), tokens_max=tokens_max)
     shown = len(re.findall(r"^- ", text, re.MULTILINE))
 
@@ -119,7 +119,7 @@ def stored_that_forges() -> list[str]:
 
 @pytest.mark.parametrize("turn", stored_that_forges())
 def test_no_stored_line_can_pass_for_one_of_the_packs_own(turn: str) -> None:
-    """Issue: 'fenced as data with a fresh random delimiter that its content cannot close'."""
+    """Stored text cannot close the fence (specification.md#start-fence)."""
     text, _ = pack(section(turn), section(turn, head="Map", newest_last=True), tokens_max=2_000)
     first, *inside, last = text.split("\n")
     own = [line for line in inside if not line.startswith(("- ", "  "))]
@@ -131,7 +131,7 @@ def test_no_stored_line_can_pass_for_one_of_the_packs_own(turn: str) -> None:
 
 
 def test_the_newest_lines_of_a_long_map_stay(memory: Memory) -> None:
-    """Issue: 'newest and most voted first'."""
+    """Newest items and most votes come first (specification.md#start-budget)."""
     memory.tell(
         "q",
         "r",

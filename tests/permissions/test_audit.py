@@ -125,7 +125,10 @@ TAMPERINGS = {
 def test_what_was_done_to_it_shows_and_where(
     context: Context, trail: Callable[[str], None], sql: str, where: str
 ) -> None:
-    """Issue: 'a changed, removed or reordered entry is found by `remembrancer audit verify`'."""
+    """`remembrancer audit verify` finds every tampering.
+
+    See specification.md#sysperm-audit-tampering.
+    """
     if "x'ff'" in sql:
         only_sqlite()  # PostgreSQL keeps no text that is none
     trail(sql)
@@ -139,7 +142,10 @@ def test_what_was_done_to_it_shows_and_where(
 def test_reading_all_pages_shows_it_too(
     context: Context, owner: Caller, trail: Callable[[str], None], sql: str, limit: int
 ) -> None:
-    """Issue: 'shown as `chain_valid: false`'; and never an error of ours."""
+    """`chain_valid` is false, and never an error of ours.
+
+    See specification.md#sysperm-audit-tampering.
+    """
     trail(sql)
 
     assert not all(pages(context, owner, limit))
@@ -199,7 +205,7 @@ def test_a_head_noted_early_is_found_in_a_longer_trail(
 def test_the_store_itself_refuses_all_but_adding(
     context: Context, trail: Callable[[str], None], sql: str
 ) -> None:
-    """Issue: append-only by SQL triggers."""
+    """SQL triggers make the trail append-only (specification.md#sysperm-audit-append-only)."""
     if "insert or replace" in sql:
         only_sqlite()
     with pytest.raises((apsw.ConstraintError, psycopg.DatabaseError)):

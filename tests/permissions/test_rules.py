@@ -126,7 +126,7 @@ def test_how_far_a_scope_reaches_is_said_with_a_path_that_it_covers(scope: str, 
 
 @given(PATHS, PATHS)
 def test_nothing_outside_a_folder_is_covered_by_it(folder: str, path: str) -> None:
-    """Specification: 'only under an explicit ... owner grant'; `..` leads out of no scope."""
+    """`..` leads out of no scope (specification.md#sysperm-scope)."""
     scope = folder.replace("?", "").rstrip("/") + "/"
 
     assert covers(normal_scope(scope), path) == (
@@ -197,7 +197,7 @@ GRANTS = builds(
 def test_all_must_fit_for_a_grant_to_allow(
     grant: Grant, path: str, action: Any, agent: str, now_ms: int
 ) -> None:
-    """decisions.md: 'Only the named agent (or `*`) is allowed, only until expiry or revocation'."""
+    """Agent, action, path and time must match (specification.md#sysperm-exact)."""
     expected = [
         covers(grant.scope, path),
         action in grant.actions,

@@ -35,7 +35,7 @@ def numbered(text: str, after: str) -> dict[int, str]:
 
 
 def test_rules_are_numbered_without_a_gap() -> None:
-    """Issue: 'the constitution is numbered, versioned, compact and in one file'."""
+    """The constitution is one numbered, versioned list (specification.md#prompt-constitution)."""
     rules = numbered(FILE, ". ")
 
     assert list(rules) == list(range(1, len(rules) + 1))
@@ -76,16 +76,13 @@ def _words(rule: str) -> set[str]:
     ["(ref: <event_id>)", "[general]", "[unverified]", "[assumption]", "data", "grant", "key"],
 )
 def test_both_forms_say_what_must_never_be_missing(said: str) -> None:
-    """Specification, 'Full protocol' and 'System files'; Authentication 4."""
+    """Citations, secrets and system files are covered (specification.md#prompt-constitution)."""
     assert said in protocol_text("REM")
     assert said in compact_text("REM")
 
 
 def test_both_forms_go_through_a_turn_in_its_order() -> None:
-    """Specification, 'Per-turn agent protocol':
-
-    search, draft, remember, second look, vote, only the clean answer.
-    """
+    """Both forms follow the protocol (specification.md#turn-order)."""
     steps = ["search memory", "draft", "remember", "second look", " rate "]
 
     for text in (" ".join(RULES).lower(), compact_text("REM").lower()):
@@ -95,13 +92,13 @@ def test_both_forms_go_through_a_turn_in_its_order() -> None:
 
 @pytest.mark.parametrize("line", LINES)
 def test_the_whole_has_every_service_line(line: str) -> None:
-    """Specification, the table of hidden service lines."""
+    """It lists every service line (specification.md#lines-table)."""
     assert f"| `{line}" in protocol_text("REM")
 
 
 @pytest.mark.parametrize("name", ["REM", "ARCHIVE"])
 def test_the_seal_it_shows_is_one_that_is_accepted(name: str) -> None:
-    """Specification: 'Seal line: SVC | #<step> | READ | VERIFY | CORRECT | OUTPUT'."""
+    """It shows the seal (specification.md#seal-format)."""
     for text in (protocol_text(name), compact_text(name)):
         shown = re.findall(r"\S+ \| #<step> \|[ A-Z|]+", text.replace("`", " "))
 

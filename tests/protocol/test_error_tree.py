@@ -31,7 +31,7 @@ def test_without_a_detail_the_docstring_speaks() -> None:
 
 
 def test_the_body_is_what_the_documentation_says() -> None:
-    """decisions.md, Errors: 'type, title, status, detail, instance (request id) plus error'."""
+    """The body has RFC 9457's fields and `error` (specification.md#error-shape)."""
     body = Conflict("There is another.", of="turn").body("r1")
 
     assert body == {

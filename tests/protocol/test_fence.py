@@ -20,13 +20,13 @@ FENCE_LINE = re.compile(r"<<\s*/?\s*(?:end)?\s*memory", re.IGNORECASE)
 
 
 def test_the_corpus_is_large_enough() -> None:
-    """Issue: 'A corpus of at least 50 injection turns'."""
+    """The corpus has at least 50 injection turns."""
     assert len(set(INJECTIONS)) >= 50
 
 
 @pytest.mark.parametrize("turn", INJECTIONS)
 def test_no_turn_closes_the_fence(turn: str) -> None:
-    """Issue: 'shows that no content closes the fence': even one that knows the delimiter."""
+    """Not even a text that knows the delimiter (specification.md#lines-fence)."""
     text = turn.replace("DELIMITER", DELIMITER)
     first, *inside, last = fenced(text, DELIMITER).split("\n")
 
@@ -98,11 +98,7 @@ def test_a_delimiter_is_new_each_time() -> None:
 
 
 def test_blocks_are_taken_out_and_counted() -> None:
-    """decisions.md:
-
-    'Text an agent merely got from this service ... is recognised by its fence and not stored
-    again.'
-    """
+    """Text of the service is recognised by its fence (specification.md#remember-own-text)."""
     block, other = fenced("stored", DELIMITER), fenced("also stored", "f" * 16)
 
     assert unfenced(f"a {block} b {other} c") == ("a  b  c", len(block) + len(other))

@@ -33,7 +33,7 @@ SEAL = render(7)
 
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: str(vector["name"]))
 def test_the_shared_vectors_hold(vector: dict[str, Any]) -> None:
-    """decisions.md, Chat and models: 'its result has the fields of vectors/service-lines.json'."""
+    """The result has the fields of the shared test vectors (specification.md#lines-fields)."""
     said = parse(vector["input"], step=vector["step"], cubes_shown=vector.get("cubes_shown"))
 
     for name, wanted in vector["expect"].items():
@@ -139,7 +139,7 @@ def test_a_fault_says_where_it_is_and_which_cube_it_is_about() -> None:
 
 
 def test_no_acting_line_is_left_for_the_user_to_see() -> None:
-    """Specification, 'Per-turn agent protocol': 'Show the user only the clean answer.'"""
+    """The user sees only the clean answer (specification.md#lines-clean-answer)."""
     whole = Lines(
         answer="It leaves at 9:40 (ref: evt_1).",
         critical="likes tea",
@@ -205,7 +205,7 @@ _any_text = st.one_of(_grammar, st.text(alphabet=st.characters()))
 
 @given(_any_text, st.none() | st.integers())
 def test_any_text_is_taken_apart(text: str, step: int | None) -> None:
-    """Issue 5: 'any text in, never an exception'."""
+    """Any text can be parsed (specification.md#lines-any-text)."""
     said = parse(text, step=step, cubes_shown=("c1",))
 
     assert set(said.errors) <= set(FAULTS)
@@ -220,7 +220,7 @@ def test_any_text_is_taken_apart(text: str, step: int | None) -> None:
 @example("Write:\n```\nCRITICAL: x\n```\n" + SEAL)
 @example("- ```\nTASK_DONE")
 def test_what_was_read_is_written_so_that_it_is_read_the_same(text: str) -> None:
-    """Issue 5: 'written back by a formatter whose output parses to the same'."""
+    """What was parsed can be written and parsed again (specification.md#lines-round-trip)."""
     said = parse(text, step=7)
 
     written = write(said)
@@ -274,9 +274,9 @@ HOSTILE: dict[
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_a_megabyte_is_read_to_its_end(text: Callable[[int], str]) -> None:
-    """Issue 5: 'parse time linear'.
+    """Quadratic time would not end in a day; bench/lines.py measures the seconds.
 
-    What grew with the square of the length would not end in a day; bench/lines.py has the seconds.
+    See specification.md#lines-linear.
     """
     whole = text(1 << 20)
 
@@ -287,7 +287,7 @@ def test_a_megabyte_is_read_to_its_end(text: Callable[[int], str]) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 def test_twice_the_text_is_twice_the_work(text: Callable[[int], str]) -> None:
-    """Issue 5: 'parse time linear', by the number of calls that are made."""
+    """Counted in calls (specification.md#lines-linear)."""
     once, twice = _calls(text(1 << 12)), _calls(text(1 << 13))
 
     assert twice <= 2 * once + 100

@@ -32,7 +32,7 @@ KEYS = {
 
 @pytest.mark.parametrize(("kind", "key"), KEYS.items(), ids=KEYS)
 def test_a_key_is_found_wherever_it_stands(kind: str, key: str) -> None:
-    """Specification, Authentication: 'If a user pastes one, the agent warns them'."""
+    """A pasted key is found, so that the agent can warn (specification.md#auth-never-in-chat)."""
     for text in (key, f"my key is {key}.", f'"{key}"', f"KEY={key}\nnext line", f"钥匙{key}"):
         [found] = pasted_keys(text)
 

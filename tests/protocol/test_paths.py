@@ -44,7 +44,7 @@ SCOPES = lists(NAMES | sampled_from(["*", "**", "*.conf", "a**b"]), max_size=12)
 
 @given(PATHS)
 def test_a_path_is_normal_as_posix_says(path: str) -> None:
-    """decisions.md: 'absolute POSIX paths, normalised lexically (`..`, `//`, `.`)'."""
+    """Paths are normalised as text (specification.md#sysperm-paths)."""
     assert normal_path(path) == posixpath.normpath("/" + path.lstrip("/"))
 
 
@@ -118,7 +118,7 @@ def test_letters_are_left_as_they_are(name: str) -> None:
 )
 @pytest.mark.parametrize("normal", [normal_path, normal_scope])
 def test_what_is_no_absolute_path_is_refused(wrong: str, normal: object) -> None:
-    """decisions.md: 'absolute', 'no NUL'."""
+    """A path is absolute and has no NUL (specification.md#sysperm-paths)."""
     assert callable(normal)
     with pytest.raises(ValueError, match=r"absolute|NUL|parts"):
         normal(wrong)

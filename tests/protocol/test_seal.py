@@ -1,4 +1,4 @@
-"""Specification, 'Seal line': `SVC | #<step> | READ | VERIFY | CORRECT | OUTPUT`."""
+"""The seal: `REM | #<step> | READ | VERIFY | CORRECT | OUTPUT` (specification.md#seal-format)."""
 
 from __future__ import annotations
 

@@ -35,6 +35,7 @@ def test_nul_and_lone_surrogates_are_not_text(bad: str) -> None:
 def test_every_time_as_rfc_3339_has_it_is_read_and_can_be_shifted_to_utc(
     naive: datetime, minutes: int
 ) -> None:
+    """Times are RFC 3339 with a time zone (specification.md#api-times)."""
     moment = naive.replace(tzinfo=timezone(timedelta(minutes=minutes)))
 
     read = MOMENT.validate_json(json.dumps(moment.isoformat()))

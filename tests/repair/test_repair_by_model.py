@@ -269,7 +269,7 @@ def test_programs_that_wait_for_models_are_bounded(repair: Repair, box: Sandbox)
 
 
 def test_secrets_stay_here_and_are_in_the_program_that_runs(repair: Repair) -> None:
-    """Issue: 'Text sent out is stripped of secrets'."""
+    """Models read no secrets (specification.md#repair-outside-models)."""
     key = (
         "ghp_" + "16C7e42F292c6912E7710c838347Ae178B4a"
     )  # in two, so that no scanner takes it for one
@@ -358,7 +358,7 @@ def test_what_no_change_of_the_program_can_mend_is_not_asked_about(
 
 
 def test_an_account_that_forbids_outside_models_is_repaired_by_rule_only(repair: Repair) -> None:
-    """Issue: 'a per-account switch forbids outside models'."""
+    """An account can forbid outside models (specification.md#repair-outside-models)."""
     told, _ = repair(BROKEN, "far@https://models.example/v1", outside=False)
 
     assert outcomes(told) == []

@@ -102,9 +102,9 @@ def test_any_text_gets_proposals_that_differ_from_it_and_from_each_other(
 
 @given(PROGRAMS, FAILURES)
 def test_no_line_of_code_is_lost(code: str, failure: Failure) -> None:
-    """Issue: 'never deleting what looks like code':
+    """Prose and output become comments, so their words stay.
 
-    what is taken for talk or output becomes a comment, so its words are still there.
+    See specification.md#repair-no-deletion.
     """
     kept = {
         "fences": FENCE_WORDS,
@@ -167,9 +167,9 @@ def test_nothing_is_proposed_for_what_a_program_raises_that_no_rule_can_mend(pat
 def test_what_reads_as_a_program_has_nothing_that_a_family_of_faults_would_change(
     path: Path,
 ) -> None:
-    """Issue: 'never deleting what looks like code'.
+    """Every rule sees the standard library and changes nothing.
 
-    Here the standard library is said to be wrong, and every family is asked.
+    See specification.md#repair-no-deletion.
     """
     code = path.read_text("utf-8")
     ast.parse(code)
@@ -221,7 +221,7 @@ def test_a_diff_says_how_many_lines_went_and_came(before: str, after: str) -> No
     ],
 )
 def test_a_diff_can_be_applied(tmp_path: Path, before: str, after: str) -> None:
-    """Issue: 'always with a diff'."""
+    """Every repair has a diff (specification.md#repair-diff)."""
     (tmp_path / "main.py").write_text(before, "utf-8")
 
     subprocess.run(

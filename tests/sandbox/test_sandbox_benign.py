@@ -1,4 +1,4 @@
-"""Issue, 'Benign compatibility': ordinary programs run unchanged."""
+"""Ordinary programs run unchanged in the sandbox."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_an_ordinary_program_runs_as_it_does_anywhere(
 
 @pytest.mark.skipif(not _installed("matplotlib"), reason="needs matplotlib: the extra `sandbox`")
 def test_open_figures_come_back_as_files(box: Sandbox) -> None:
-    """Decisions, Sandbox: 'open matplotlib figures come back as created files'."""
+    """Open figures become created files (specification.md#sandbox-files)."""
     run = box.run(
         "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nplt.figure()\nplt.bar([1], [2])\nNone"
     )

@@ -1,8 +1,4 @@
-"""Issue, 'Isolation':
-
-'`gvisor` (opt-in, when runsc is on the path)'. Its start runs the self-test's hostile programs
-there, too.
-"""
+"""The level `gvisor`, where runsc is installed. Its start runs the hostile programs there, too."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Issue, 'Hostile suite':
-
-contained as root and as an unprivileged user; a positive control must fail.
-"""
+"""Hostile programs are contained, as root and as a user; a positive control must fail."""
 
 from __future__ import annotations
 

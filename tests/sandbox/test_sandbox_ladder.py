@@ -1,8 +1,4 @@
-"""Issue, 'Isolation':
-
-the ladder goes down no further than allowed, and a refusal names each missing primitive and what
-mends it.
-"""
+"""Choice of a confinement level: never below the minimum; a refusal names what is missing."""
 
 from __future__ import annotations
 
@@ -107,7 +103,7 @@ def test_unconfined_runs_are_had_only_by_name_and_say_so(in_a_container: Contain
 def test_the_doctor_says_what_a_container_lacks_and_what_mends_it(
     in_a_container: Container,
 ) -> None:
-    """Issue: 'status and `remembrancer doctor` show it'."""
+    """`remembrancer doctor` shows the confinement (specification.md#sandbox-unavailable)."""
     found = in_a_container("ns", [], "doctor")
     lacking = {part: told for part, told in found.items() if part.startswith("sandbox: ")}
 

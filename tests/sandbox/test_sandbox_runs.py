@@ -155,7 +155,7 @@ def test_a_crash_is_told_by_its_signal(box: Sandbox) -> None:
 
 
 def test_a_program_cannot_say_that_it_ended_well_when_it_did_not(box: Sandbox) -> None:
-    """Issue: 'result forgery'."""
+    """A program cannot forge its result."""
     run = box.run("""import os\nos.write(3, b'{"result": "42", "exit_code": 0}')\nos._exit(5)""")
 
     assert run.exit_code == 5
@@ -170,7 +170,7 @@ def test_a_program_sees_nothing_of_the_one_before(box: Sandbox) -> None:
 
 
 def test_tenants_that_attack_each_other_at_the_same_time_do_not_meet(box: Sandbox) -> None:
-    """Issue: 'concurrent tenants attacking each other'."""
+    """Concurrent programs cannot reach each other (specification.md#sandbox-isolation)."""
     code = """
 import os, time
 open("mine.txt", "w").write(NAME)
@@ -223,7 +223,7 @@ def _memory(pid: int) -> bytes:
 
 
 def test_a_sandbox_whose_zygote_died_starts_anew(tmp_path: Path) -> None:
-    """Issue: 'zygote death and restart'."""
+    """The zygote is restarted when it dies."""
     made = Sandbox(settings(tmp_path))
     made.start()
     for pid in at_work(made):
@@ -312,7 +312,7 @@ def test_closing_leaves_no_process_and_no_file(tmp_path: Path) -> None:
 
 
 def test_who_finds_no_place_is_told_at_once_when_to_come_again(tmp_path: Path) -> None:
-    """Issue: 'A queue with a bound: 429 with Retry-After when it is full'."""
+    """A full queue is a 429 with `Retry-After` (specification.md#sandbox-queue)."""
     made = Sandbox(settings(tmp_path, sandbox_parallel=1, sandbox_queue_max=1))
     made.start()
     with ThreadPoolExecutor(6) as callers:

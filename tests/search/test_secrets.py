@@ -151,7 +151,7 @@ PLAIN = {
     ],
 )
 def test_a_secret_is_found_and_masked_wherever_it_stands(name: str, around: str) -> None:
-    """Issue: 'secrets are found at write and, by setting, masked'."""
+    """Secrets are found and, with `mask`, masked (specification.md#remember-secret)."""
     inner, secret = SECRETS[name]
     text = around.format(inner.format(secret))
 

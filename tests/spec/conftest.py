@@ -21,9 +21,7 @@ SAME = "the same model"
 
 @pytest.fixture
 def start_with(folder: Path) -> Iterator[Callable[..., tuple[Http, Endpoint]]]:
-    """Starts the service with a model that plays these in a slot, and wherever SAME is given; gives
-    a client and the endpoint.
-    """
+    """Start the service with a scripted model in a slot; return a client and the model endpoint."""
     with ExitStack() as stack:
 
         def begin(slot: str, *plays: Play, **more: Any) -> tuple[Http, Endpoint]:

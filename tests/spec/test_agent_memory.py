@@ -1,7 +1,4 @@
-"""Specification, 'Other paths':
-
-GET /api/v7/agent/memory, 'used with a key by an agent that cannot follow the standard flow'.
-"""
+"""Memory in one call: `GET /api/v7/agent/memory`, for agents that cannot follow the protocol."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ PATH = "/api/v7/agent/memory"
 
 
 def ask(http: Http, **parameters: str) -> Any:
-    """The answer's body."""
+    """Return the response body."""
     answer = http.get(PATH, params=parameters)
     assert answer.status_code == 200, answer.text
     return answer.json()
@@ -24,7 +21,7 @@ def ask(http: Http, **parameters: str) -> Any:
     "query", ["ferry", " ", "?", "nothing like it was ever said", "how do I publish a cube?"]
 )
 def test_with_a_query_it_is_a_search_that_does_not_count(http: Http, query: str) -> None:
-    """decisions.md: 'with a query the same answer as a non-interacting search'."""
+    """A query makes it a search that does not interact (specification.md#agent-memory-search)."""
     http.remember(
         "When does the ferry leave?", "At 9:40 from Piombino.", session_id="trip", user_id="ada"
     )
@@ -38,7 +35,7 @@ def test_with_a_query_it_is_a_search_that_does_not_count(http: Http, query: str)
 
 @pytest.mark.parametrize("query", [{}, {"query": ""}])
 def test_without_one_it_is_the_start_pack(http: Http, query: dict[str, str]) -> None:
-    """decisions.md: 'without one the start pack'."""
+    """Without a query it returns the start pack (specification.md#agent-memory-start-pack)."""
     http.post("/api/v7/remember", {"critical": "Ada gets seasick.", "user_id": "ada"})
     start = http.get("/api/v7/memory/start", params={"user_id": "ada"}).json()
     answer = ask(http, user_id="ada", **query)
@@ -48,7 +45,10 @@ def test_without_one_it_is_the_start_pack(http: Http, query: dict[str, str]) -> 
 
 
 def test_without_a_user_it_is_the_keys_own(http: Http) -> None:
-    """decisions.md: 'the key's pin, else the account's default user_id'."""
+    """The default is the key's pin, else the account's name.
+
+    See specification.md#agent-memory-default-user.
+    """
     http.remember("When does the ferry leave?", "At 9:40.", user_id="ada")
     http.remember("When does the ferry leave?", "At 7:15.", user_id="owner")
 
@@ -61,6 +61,7 @@ def test_without_a_user_it_is_the_keys_own(http: Http) -> None:
 
 @pytest.mark.parametrize("query", ["", "&query=ferry"])
 def test_nobody_reads_what_is_not_theirs(http: Http, query: str) -> None:
+    """Other accounts and other users stay hidden (specification.md#agent-memory-permissions)."""
     http.remember(
         "When does the ferry leave?", "At 9:40.", user_id="ada", critical="Ada gets seasick."
     )
@@ -96,6 +97,7 @@ def test_nobody_reads_what_is_not_theirs(http: Http, query: str) -> None:
     ],
 )
 def test_a_parameter_that_is_wrong_is_named(http: Http, query: str, pointer: str) -> None:
+    """A wrong parameter is a 422 that names it (specification.md#agent-memory-parameters)."""
     answer = http.get(f"{PATH}?{query}")
 
     assert (answer.status_code, [fault["pointer"] for fault in answer.json()["errors"]]) == (
@@ -105,6 +107,7 @@ def test_a_parameter_that_is_wrong_is_named(http: Http, query: str, pointer: str
 
 
 def test_a_query_that_is_no_text_is_refused(http: Http) -> None:
+    """Parameters must be valid UTF-8 (specification.md#api-query-parameters)."""
     answer = http.get(f"{PATH}?query=%ff%fe")
 
     assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")

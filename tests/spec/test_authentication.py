@@ -1,4 +1,4 @@
-"""Specification, 'Authentication'."""
+"""Authentication by API key."""
 
 from __future__ import annotations
 
@@ -23,17 +23,14 @@ COVERED = [
 
 
 def refused(answer: Any) -> bool:
-    """Whether it is a whole 401."""
+    """Return True if the response is a complete 401."""
     said = (answer.status_code, answer.json()["error"], answer.headers["www-authenticate"])
     return said == (401, "unauthorized", "Bearer")
 
 
 @pytest.mark.parametrize(("method", "path"), COVERED)
 def test_every_endpoint_is_covered(http: Http, method: str, path: str) -> None:
-    """1: 'Every endpoint is covered by HTTP Bearer authentication'.
-
-    (decisions.md: the status record needs no key.)
-    """
+    """Every endpoint needs a key, except the open ones (specification.md#auth-bearer)."""
     before = http.rows()
 
     assert refused(http.with_key(None).ask(method, path))
@@ -42,12 +39,12 @@ def test_every_endpoint_is_covered(http: Http, method: str, path: str) -> None:
 
 
 def mistyped(key: str) -> str:
-    """The key with one character changed."""
+    """Return the key with one character changed."""
     return key[:10] + ("0" if key[10] != "0" else "1") + key[11:]
 
 
 def unknown() -> str:
-    """A well-formed key that was never given out."""
+    """Return a well-formed key that was never issued."""
     body = "sk_" + "0f" * 28
     return body + f"{zlib.crc32(body.encode()):08x}"
 
@@ -76,7 +73,7 @@ WRONG = {
 
 @pytest.mark.parametrize("written", WRONG.values(), ids=WRONG.keys())
 def test_anything_but_a_good_bearer_key_is_401(http: Http, written: str) -> None:
-    """decisions.md: '401 no/bad/expired key (with WWW-Authenticate: Bearer)'."""
+    """A missing or bad key is a 401 with `WWW-Authenticate` (specification.md#auth-401)."""
     key = str(http.key)
     header = written.format(
         key=key,
@@ -96,7 +93,7 @@ def test_anything_but_a_good_bearer_key_is_401(http: Http, written: str) -> None
 
 @pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER", "Bearer  "])
 def test_the_scheme_is_read_in_any_case(http: Http, scheme: str) -> None:
-    """2: 'Authorization: Bearer <API_KEY>'; RFC 9110 11.1: the scheme is case-insensitive."""
+    """RFC 9110, 11.1: the scheme is case-insensitive (specification.md#auth-scheme-case)."""
     answer = http.ask("GET", "/api/v7/event/e_1", headers={"Authorization": f"{scheme} {http.key}"})
 
     assert answer.status_code == 404
@@ -106,11 +103,12 @@ def test_the_scheme_is_read_in_any_case(http: Http, scheme: str) -> None:
     "query", ["key={key}", "api_key={key}", "authorization=Bearer%20{key}", "access_token={key}"]
 )
 def test_a_key_in_the_address_is_no_key(http: Http, query: str) -> None:
+    """A key in the URL is not accepted (specification.md#auth-header-only)."""
     assert refused(http.with_key(None).get("/api/v7/event/e_1?" + query.format(key=http.key)))
 
 
 def test_all_wrong_keys_get_the_same_kind_of_answer(http: Http) -> None:
-    """decisions.md: '401 no/bad/expired key'."""
+    """A 401 does not reveal which keys exist (specification.md#auth-401)."""
     answers = [
         http.with_key(key).get("/api/v7/event/e_1") for key in (unknown(), mistyped(str(http.key)))
     ]
@@ -121,7 +119,7 @@ def test_all_wrong_keys_get_the_same_kind_of_answer(http: Http) -> None:
 
 
 def test_a_key_opens_its_own_account_only(http: Http) -> None:
-    """decisions.md: 'Nothing of another account is ever readable'."""
+    """Nothing of another account is readable (specification.md#api-other-accounts)."""
     event_id = http.remember("a", "b")["event_id"]
 
     assert http.as_account("bob").get(f"/api/v7/event/{event_id}").status_code == 404
@@ -129,13 +127,16 @@ def test_a_key_opens_its_own_account_only(http: Http) -> None:
 
 
 def test_open_paths_take_no_notice_of_a_wrong_key(http: Http) -> None:
-    """decisions.md: 'GET /api/v7/status (no key needed ...)'."""
+    """Open endpoints ignore a wrong key (specification.md#auth-open-paths)."""
     for path in ("/api/v7/status", "/healthz", "/readyz", "/docs", "/openapi.json", "/"):
         assert http.with_key("sk_wrong").get(path).status_code == 200
 
 
 class TestKeysThatEnd:
-    """With a clock that can be moved. decisions.md: 'A key has a label, optional expiry ...'."""
+    """Expiry and revocation, with a clock that the test moves.
+
+    See specification.md#auth-key-expiry.
+    """
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
@@ -145,7 +146,7 @@ class TestKeysThatEnd:
         made.close()
 
     def test_an_expired_key_is_401_from_that_moment_on(self, http: Http) -> None:
-        """decisions.md: '401 no/bad/expired key'."""
+        """An expired key is a 401 that says so (specification.md#auth-401)."""
         brief = http.as_account("owner", expires_in_ms=1000)
         before = brief.get("/api/v7/event/e_1").status_code
         self.now_ms += 1000

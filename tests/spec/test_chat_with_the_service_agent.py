@@ -1,4 +1,4 @@
-"""Specification, 'Chat with the service agent'."""
+"""Chat with the service's own agent: `POST /api/v7/agent/chat`."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ Start = Callable[..., tuple[Http, Endpoint]]
 
 @pytest.fixture
 def start(start_with: Start) -> Start:
-    """Starts the service with a chat model that plays these; gives a client and the endpoint."""
+    """Start the service with a scripted chat model; return a client and the model endpoint."""
     return partial(start_with, "model_chat")
 
 
 def chat(http: Http, message: str = "When does the ferry leave?", **more: Any) -> Any:
-    """Say something; the answer's body."""
+    """Send one message; return the response body."""
     answer = http.post(CHAT, {"user_id": "owner", "message": message, **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def citing(text: str) -> Callable[[dict[str, Any]], str]:
-    """A model that says this, with the first id that it was given where ID stands."""
+    """Return a model that answers with this text, ID replaced by the first id in its prompt."""
 
     def say(body: dict[str, Any]) -> str:
         ids = re.findall(r"\[(e_\w{13})\]", body["messages"][1]["content"])
@@ -53,14 +53,14 @@ def citing(text: str) -> Callable[[dict[str, Any]], str]:
 
 
 def events(text: str) -> list[tuple[str, Any]]:
-    """The events of a stream."""
+    """Return the events of a stream."""
     return [
         (name, json.loads(data)) for name, data in re.findall(r"event: (\w+)\ndata: (.*)\n\n", text)
     ]
 
 
 def test_the_reply_uses_memory_and_carries_a_seal(start: Start) -> None:
-    """'The reply uses memory and the constitution and carries a seal.'"""
+    """The reply rests on memory and ends with the seal (specification.md#chat-reply)."""
     http, tiny = start(says(citing("It leaves at 9:40 from Piombino (ref: ID).")))
     event_id = http.remember(*FERRY)["event_id"]
 
@@ -78,7 +78,7 @@ def test_the_reply_uses_memory_and_carries_a_seal(start: Start) -> None:
 
 
 def test_the_reply_uses_the_constitution_and_what_the_user_adds_to_it(start: Start) -> None:
-    """'The reply uses memory and the constitution'."""
+    """The model reads the constitution and the user's own prompt (specification.md#chat-reply)."""
     http, tiny = start(says("Memory does not tell it."))
     http.ask(
         "PUT", "/api/v7/agent/prompt", json={"user_id": "owner", "prompt": "Answer in Italian."}
@@ -93,7 +93,7 @@ def test_the_reply_uses_the_constitution_and_what_the_user_adds_to_it(start: Sta
 
 
 def test_without_a_model_the_best_turns_are_quoted_with_refs(http: Http) -> None:
-    """Decisions, 'Chat and models': `extractive` (no model is configured)."""
+    """`extractive` quotes the best events, with refs (specification.md#chat-extractive)."""
     event_id = http.remember(*FERRY)["event_id"]
 
     said = chat(http)
@@ -106,7 +106,7 @@ def test_without_a_model_the_best_turns_are_quoted_with_refs(http: Http) -> None
 
 
 def test_when_nothing_matches_the_reply_says_so(http: Http) -> None:
-    """Decisions, 'Memory search': nothing relevant is 200 with no hits, never an error."""
+    """Nothing found is said, and is no error (specification.md#chat-nothing-found)."""
     said = chat(http, "What is the capital of Mongolia?")
 
     assert NOTHING in said["reply"]
@@ -114,7 +114,7 @@ def test_when_nothing_matches_the_reply_says_so(http: Http) -> None:
 
 
 def test_when_all_models_fail_the_answer_is_still_one(start: Start) -> None:
-    """Decisions, 'Chat and models': `fallback` (all models failed; 200 all the same)."""
+    """Failing models are a 200 with `fallback` (specification.md#chat-always-200)."""
     http, _ = start(fails(401))
     event_id = http.remember(*FERRY)["event_id"]
 
@@ -136,7 +136,7 @@ def test_when_all_models_fail_the_answer_is_still_one(start: Start) -> None:
     ],
 )
 def test_whatever_a_model_does_the_answer_is_200(start: Start, play: Play) -> None:
-    """Decisions, 'Chat and models': 200 all the same."""
+    """No failure of a model becomes an error status (specification.md#chat-always-200)."""
     http, _ = start(play)
     http.remember(*FERRY)
 
@@ -144,10 +144,7 @@ def test_whatever_a_model_does_the_answer_is_200(start: Start, play: Play) -> No
 
 
 def test_the_turn_is_kept_and_its_duty_is_done(start: Start) -> None:
-    """Decisions, 'Chat and models':
-
-    chat 'stores the turn as an event, and seals with that search's step'.
-    """
+    """The turn is stored, which settles its duty (specification.md#chat-turn-stored)."""
     http, _ = start(says("Memory does not tell it."))
 
     first = chat(http, "When does the museum open?")
@@ -163,15 +160,12 @@ def test_the_turn_is_kept_and_its_duty_is_done(start: Start) -> None:
 
 
 def test_what_the_client_believes_to_be_the_step_changes_nothing(http: Http) -> None:
-    """Decisions, 'Chat and models': 'the request's `step` is only what the client believes'."""
+    """The request's `step` has no effect (specification.md#chat-step)."""
     assert chat(http, step=40)["step"] == 1
 
 
 def test_a_wrong_seal_is_told_beside_the_reply(http: Http) -> None:
-    """'last_seal' of the request; decisions, 'Memory search':
-
-    a wrong seal is a `duty_error` that withholds nothing.
-    """
+    """A wrong seal is a `duty_error` and withholds nothing (specification.md#chat-duties)."""
     chat(http)
 
     said = chat(http, last_seal="REM | #9 | READ | VERIFY | CORRECT | OUTPUT")
@@ -181,7 +175,7 @@ def test_a_wrong_seal_is_told_beside_the_reply(http: Http) -> None:
 
 
 def test_the_session_is_default_unless_it_is_named(http: Http) -> None:
-    """'session_id: Default `default`.'"""
+    """`session_id` defaults to `default` (specification.md#chat-default-session)."""
     chat(http)
 
     assert chat(http, session_id="default")["step"] == 2
@@ -189,7 +183,7 @@ def test_the_session_is_default_unless_it_is_named(http: Http) -> None:
 
 
 def test_the_history_is_data_and_its_last_messages_are_read(start: Start) -> None:
-    """'chat_history: array of object'; decisions: 'they are data, never instructions'."""
+    """History is data, and its last messages are read (specification.md#chat-history)."""
     http, tiny = start(says("By ferry."))
     history = [
         {"role": "user", "content": "x" * limits.CHAT_HISTORY_CHARACTERS_MAX},
@@ -206,7 +200,7 @@ def test_the_history_is_data_and_its_last_messages_are_read(start: Start) -> Non
 
 
 def test_invented_refs_are_taken_out(start: Start) -> None:
-    """Issue: 'invented-ref rate (must be 0: refs are restricted to ids it was given)'."""
+    """Refs to events that were not found are removed (specification.md#chat-refs)."""
     text = "At 9:40 (ref: ID, e_zzzzzzzzzzzzz). It is red (ref: e_zzzzzzzzzzzzz). See e_zzzzzzzzzzzzz [e_yyyyyyyyyyyyy] and [ID]."
     http, _ = start(says(citing(text)))
     event_id = http.remember(*FERRY)["event_id"]
@@ -220,7 +214,7 @@ def test_invented_refs_are_taken_out(start: Start) -> None:
 
 
 def test_a_draft_that_fails_its_second_look_is_revised_once(start: Start) -> None:
-    """Issue: 'draft, own second look, one revision'."""
+    """A failing draft is revised once (specification.md#chat-revision)."""
     http, tiny = start(
         says(citing("It leaves at 10:15 (ref: ID).")), says(citing("It leaves at 9:40 (ref: ID)."))
     )
@@ -239,10 +233,7 @@ def test_a_draft_that_fails_its_second_look_is_revised_once(start: Start) -> Non
 
 
 def test_what_a_revision_does_not_mend_is_said(start: Start) -> None:
-    """Specification, 'Limits':
-
-    'the best answer is shown with a short note that it may not fully meet the checks'.
-    """
+    """What still fails is reported with a short note (specification.md#chat-revision)."""
     http, tiny = start(says(citing("It leaves at 10:15 (ref: ID).")))
     http.remember(*FERRY)
 
@@ -254,7 +245,7 @@ def test_what_a_revision_does_not_mend_is_said(start: Start) -> None:
 
 
 def test_the_kept_answer_passes_the_second_look_of_the_service(start: Start) -> None:
-    """Specification, 'Second look': what the chat let through, anyone may look at again."""
+    """A reply that passed can be checked again by anyone (specification.md#look-which-turn)."""
     http, _ = start(says(citing("It leaves at 9:40 from Piombino (ref: ID).")))
     event_id = http.remember(*FERRY)["event_id"]
 
@@ -269,10 +260,7 @@ def test_the_kept_answer_passes_the_second_look_of_the_service(start: Start) -> 
 def test_service_lines_seals_secrets_and_pictures_of_a_model_are_not_let_through(
     start: Start,
 ) -> None:
-    """Design 5: 'The service's own agent never asks a model for lines or seal:
-
-    the server renders them.'
-    """
+    """The server writes the seal; a model never does (specification.md#chat-clean)."""
     token = "ghp_" + "1B4Fq7Zs0Xk2Lm9Np8Rt3Vw6Yd5Hc7Jg0aEe"
     lines = [
         "In the morning.",
@@ -295,7 +283,7 @@ def test_service_lines_seals_secrets_and_pictures_of_a_model_are_not_let_through
 def test_a_stream_tells_the_hits_then_the_answer_as_it_is_written_then_the_whole(
     start: Start,
 ) -> None:
-    """Issue: '`Accept: text/event-stream` streams.'"""
+    """A stream sends hits, deltas, and the whole answer (specification.md#chat-stream)."""
     http, tiny = start(
         says(
             citing(
@@ -322,7 +310,7 @@ def test_a_stream_tells_the_hits_then_the_answer_as_it_is_written_then_the_whole
 
 
 def test_a_stream_says_when_what_it_told_is_void(start: Start) -> None:
-    """Issue: streams, with a fallback for a stream that is cut."""
+    """`again` voids what was sent so far (specification.md#chat-stream)."""
     http, _ = start(streams(["It leaves at noon. ", "From"], done=False), fails(500))
     http.remember(*FERRY)
 
@@ -339,7 +327,10 @@ def test_a_stream_says_when_what_it_told_is_void(start: Start) -> None:
 
 
 def test_what_is_wrong_is_told_before_a_stream_begins(http: Http) -> None:
-    """Decisions, 'Errors': every error body is problem+json."""
+    """An early error is problem+json with its usual status.
+
+    See specification.md#chat-stream-errors.
+    """
     answer = http.post(
         CHAT, {"user_id": "owner", "message": " "}, headers={"accept": "text/event-stream"}
     )
@@ -349,7 +340,7 @@ def test_what_is_wrong_is_told_before_a_stream_begins(http: Http) -> None:
 
 @pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
 def test_a_message_that_is_sent_again_is_answered_once(start: Start, accept: str) -> None:
-    """Decisions, 'Errors': 'the same key and body gives the first answer again'."""
+    """A repeated message returns the first response (specification.md#chat-idempotent)."""
     http, tiny = start(says("Memory does not tell it."))
     body, headers = (
         {"user_id": "owner", "message": "When?"},
@@ -372,7 +363,7 @@ def test_a_message_that_is_sent_again_is_answered_once(start: Start, accept: str
 
 
 def test_an_account_can_forbid_models_on_other_machines(folder: Path) -> None:
-    """Issue: 'a per-account switch forbids outside models'."""
+    """An account can forbid models on other machines (specification.md#chat-outside-models)."""
     models = testing.ScriptedModels(chat=["At 9:40 [unverified].", "At 9:40 [unverified]."])
     context = testing.context(folder, models=models)
     with TestClient(make_app(context), base_url="http://127.0.0.1:8460") as client:
@@ -389,7 +380,7 @@ def test_an_account_can_forbid_models_on_other_machines(folder: Path) -> None:
 
 
 def test_every_call_is_counted_in_the_metrics(folder: Path) -> None:
-    """Issue: 'every call is counted (tokens, ms) in metrics and in the answer'."""
+    """Calls of models are in metrics and response (specification.md#status-metrics-models)."""
     context = testing.context(
         folder, models=testing.ScriptedModels(chat=["Good day.", ModelFailed("timeout")])
     )
@@ -410,7 +401,7 @@ def test_every_call_is_counted_in_the_metrics(folder: Path) -> None:
 
 
 def test_another_accounts_memory_is_not_in_the_prompt(start: Start) -> None:
-    """Decisions, 'Who is who': 'Nothing of another account is ever readable'."""
+    """No other account's text reaches the prompt (specification.md#chat-isolation)."""
     http, tiny = start(says("Memory does not tell it."))
     http.remember(*FERRY)
 
@@ -442,7 +433,7 @@ def test_another_accounts_memory_is_not_in_the_prompt(start: Start) -> None:
     ],
 )
 def test_a_bad_message_is_refused_and_counts_nothing(http: Http, body: Any, status: int) -> None:
-    """Decisions, 'Errors': well-formed but invalid is a 422."""
+    """An invalid message is a 422 and counts no step (specification.md#chat-invalid)."""
     before = http.rows()
 
     assert http.post(CHAT, body).status_code == status
@@ -450,7 +441,7 @@ def test_a_bad_message_is_refused_and_counts_nothing(http: Http, body: Any, stat
 
 
 def test_chat_needs_a_key_that_may_write_there(http: Http) -> None:
-    """Decisions, 'Who is who': read-only keys do not write, pinned keys stay in their space."""
+    """Read-only keys and foreign pins are 403 (specification.md#chat-permissions)."""
     body = {"user_id": "owner", "message": "Hi"}
 
     assert http.with_key(None).post(CHAT, body).status_code == 401
@@ -459,7 +450,7 @@ def test_chat_needs_a_key_that_may_write_there(http: Http) -> None:
 
 
 def test_a_key_may_chat_so_often_in_a_minute(start: Start) -> None:
-    """Decisions, 'Who is who': rate limits per key are settings, chat 60 a minute."""
+    """Chat has a rate limit of its own, 60 by default (specification.md#chat-rate)."""
     http, _ = start(says("Hm."), rate_chat_per_minute=1)
     body = {"user_id": "owner", "message": "Hi"}
 
@@ -470,10 +461,7 @@ def test_a_key_may_chat_so_often_in_a_minute(start: Start) -> None:
 def test_a_ref_that_the_model_left_out_is_put_where_one_event_says_the_whole_sentence(
     start: Start,
 ) -> None:
-    """Issue: 'grounded-answer rate':
-
-    whoever reads the reply sees what it rests on, also when the model forgets to say.
-    """
+    """A sentence that one event fully supports gets its ref (specification.md#chat-refs)."""
     http, _ = start(says("The ferry leaves at 9:40 from Piombino. Tickets cost 12 euros."))
     event_id = http.remember(*FERRY)["event_id"]
 

@@ -1,8 +1,4 @@
-"""Issue: 'Compliance:
-
-per agent and session, how often it searched, remembered, sealed, rated, passed second look;
-endpoint [...]'.
-"""
+"""Compliance: how often agents searched, remembered, sealed, rated and passed second looks."""
 
 from __future__ import annotations
 
@@ -21,14 +17,14 @@ DAY_MS = 86_400_000
 
 
 def asked(http: Http, **parameters: Any) -> Any:
-    """The answer's body."""
+    """Return the response body."""
     answer = http.get(COMPLIANCE, params=parameters)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def parts(figures: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """What was done of what was due, those aside that never were."""
+    """Return what was done of what was due, without duties that never were due."""
     return {
         name: (part["done"], part["of"])
         for name, part in figures.items()
@@ -37,11 +33,12 @@ def parts(figures: dict[str, Any]) -> dict[str, tuple[int, int]]:
 
 
 def look(http: Http, draft: str) -> str:
-    """A second look; its status."""
+    """Take a second look; return its status."""
     return str(http.post("/api/v7/agent/second-look", {"draft": draft}).json()["status"])
 
 
 def test_nothing_done_is_nothing_due(http: Http) -> None:
+    """A share is null while nothing was due (specification.md#compliance-share)."""
     told = asked(http)
 
     assert (parts(told["total"]), told["agents"], told["sessions"]) == ({}, [], [])
@@ -49,7 +46,7 @@ def test_nothing_done_is_nothing_due(http: Http) -> None:
 
 
 def test_an_agent_that_keeps_to_everything_has_all_of_it(http: Http) -> None:
-    """Specification, 'Per-turn agent protocol': search, draft, save, second look, vote."""
+    """Following the protocol gives full shares (specification.md#compliance-full)."""
     http.memory("ferry", session_id="s")
     http.remember("When does the ferry leave?", "I do not know.", session_id="s")
     look(http, "I do not know.")
@@ -70,6 +67,7 @@ def test_an_agent_that_keeps_to_everything_has_all_of_it(http: Http) -> None:
 
 
 def test_a_search_without_its_turn_and_a_turn_without_its_search_show(http: Http) -> None:
+    """Missed duties lower the share (specification.md#compliance-response)."""
     http.memory("one", session_id="s")
     http.memory(
         "two", session_id="s", last_seal=render(1)
@@ -83,6 +81,7 @@ def test_a_search_without_its_turn_and_a_turn_without_its_search_show(http: Http
 
 
 def test_the_turn_of_the_latest_search_is_not_due_yet(http: Http) -> None:
+    """The latest search's turn is not due yet (specification.md#compliance-last-turn)."""
     http.memory("one", session_id="s")
 
     assert parts(asked(http)["total"]) == {}
@@ -94,10 +93,7 @@ def test_the_turn_of_the_latest_search_is_not_due_yet(http: Http) -> None:
 def test_a_seal_counts_when_the_next_search_brings_the_right_one(
     http: Http, seal: str, done: int
 ) -> None:
-    """Specification, 'Seal line':
-
-    '`<step>` is the integer `step` returned by the memory search'.
-    """
+    """The seal names the step of its search (specification.md#compliance-seal)."""
     http.memory("one", session_id="s")
     http.remember("q", "r", session_id="s")
     http.memory("two", session_id="s", last_seal=seal)
@@ -106,7 +102,7 @@ def test_a_seal_counts_when_the_next_search_brings_the_right_one(
 
 
 def test_cubes_that_were_shown_as_new_and_rated_count(http: Http) -> None:
-    """Specification, RATE: 'Required for each cube marked new and for each cube used'."""
+    """A rating is due for each cube shown as new (specification.md#compliance-rated)."""
     for topic in ("boats", "harbours"):
         body = {
             "topic": topic,
@@ -124,6 +120,7 @@ def test_cubes_that_were_shown_as_new_and_rated_count(http: Http) -> None:
 
 
 def test_the_last_look_at_a_turn_says_whether_it_passed(http: Http) -> None:
+    """The last second look decides (specification.md#compliance-last-look)."""
     http.remember("When?", "It leaves at 9:40.", session_id="s")
     first = look(http, "It leaves at 9:40.")
     http.remember(
@@ -138,7 +135,7 @@ def test_the_last_look_at_a_turn_says_whether_it_passed(http: Http) -> None:
 
 
 def asked_event(http: Http) -> str:
-    """The event_id of the only turn."""
+    """Return the event_id of the only turn."""
     return str(http.memory("leaves", interact=False)["hits"][0]["event_id"])
 
 
@@ -150,6 +147,7 @@ def test_a_turn_that_failed_its_last_look_did_not_pass(http: Http) -> None:
 
 
 def test_looks_of_keys_that_only_read_leave_no_trace(http: Http) -> None:
+    """Looks with read-only keys are not counted (specification.md#compliance-read-only)."""
     http.remember("q", "r")
 
     look(http.as_account("owner", read_only=True), "r")
@@ -158,6 +156,7 @@ def test_looks_of_keys_that_only_read_leave_no_trace(http: Http) -> None:
 
 
 def test_each_key_is_an_agent(http: Http) -> None:
+    """Each key has figures of its own (specification.md#compliance-per-agent)."""
     other = http.as_account("owner")
     for agent, searches in ((http, 3), (other, 1)):
         for n in range(searches):
@@ -180,6 +179,7 @@ def test_each_key_is_an_agent(http: Http) -> None:
 
 
 def test_each_session_has_its_own_figures_newest_first(http: Http) -> None:
+    """Sessions are listed newest first (specification.md#compliance-per-agent)."""
     for n in range(limits.COMPLIANCE_SESSIONS_MAX + 1):
         http.remember("q", f"r{n}", session_id=f"s{n}")
         http.context.clock.advance(1)  # type: ignore[attr-defined]
@@ -205,6 +205,7 @@ def test_what_was_done_before_is_left_out(http: Http) -> None:
 
 
 def test_another_accounts_figures_are_not_in_it(http: Http) -> None:
+    """Figures are the account's own (specification.md#compliance-isolation)."""
     ada = http.as_account("ada")
     ada.memory("secret project", "ada", session_id="hidden")
     ada.remember("q", "r", session_id="hidden")
@@ -218,6 +219,7 @@ def test_another_accounts_figures_are_not_in_it(http: Http) -> None:
 
 
 def test_a_pinned_key_is_told_of_its_user_and_itself(http: Http) -> None:
+    """A pinned key sees its user and itself (specification.md#compliance-isolation)."""
     http.memory("one", "bob", session_id="of-bob")
     http.memory("one", "ada", session_id="of-ada")
     pinned = http.as_account("owner", user_id="ada")
@@ -234,6 +236,7 @@ def test_a_pinned_key_is_told_of_its_user_and_itself(http: Http) -> None:
 
 
 def test_what_is_forgotten_is_counted_no_longer(http: Http) -> None:
+    """Forgotten turns are not counted (specification.md#compliance-forgotten)."""
     http.memory("one", session_id="s")
     event = http.remember("q", "r", session_id="s")["event_id"]
     look(http, "r")
@@ -256,6 +259,7 @@ def test_what_it_does_not_take_is_refused(http: Http, wrong: dict[str, Any]) -> 
 
 
 def test_metrics_tell_the_duties_of_the_last_day(http: Http) -> None:
+    """The last day's duties are metrics (specification.md#compliance-metrics)."""
     http.memory("one", session_id="s")
     http.remember("q", "r", session_id="s")
     http.remember("q2", "r2", session_id="t")

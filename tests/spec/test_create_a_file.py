@@ -1,4 +1,4 @@
-"""Specification, 'Create a file': POST /api/v7/tools/create-file."""
+"""Create a file: `POST /api/v7/tools/create-file`."""
 
 from __future__ import annotations
 
@@ -22,15 +22,13 @@ SAMPLES = {"pdf": PDF, "png": PNG, "zip": archive({"a.txt": b"a"}), "json": b'{"
 
 
 def sample(kind: str) -> tuple[str, bytes]:
-    """A content of this type as it is sent, and as it is downloaded."""
+    """Return content of this type, as it is sent and as it is downloaded."""
     whole = SAMPLES.get(kind, f"<p>some {kind} é</p>".encode())
     return (base64.b64encode(whole) if kind in ("pdf", "png", "zip") else whole).decode(), whole
 
 
 def test_the_answer_is_a_created_file(http: Http) -> None:
-    """'On HTTP 200 the body is the Created file shape (status, filename, url, size_bytes)'; two
-    more are ours.
-    """
+    """The response is a 200 with the created file (specification.md#files-created)."""
     answer = http.post(PATH, CSV)
 
     assert answer.status_code == 200
@@ -48,9 +46,7 @@ def test_the_answer_is_a_created_file(http: Http) -> None:
 
 
 def test_the_url_is_a_relative_path_with_the_name(http: Http) -> None:
-    """'url | string (relative path of the form `/download/<filename>`)', 'filename | string (name
-    with extension)'.
-    """
+    """`url` is `/download/<filename>` (specification.md#files-url)."""
     made = http.post(PATH, CSV).json()
 
     assert re.fullmatch(r"Ferry times-[0-9a-f]{12}\.csv", made["filename"])
@@ -62,11 +58,7 @@ def test_the_url_is_a_relative_path_with_the_name(http: Http) -> None:
     "kind", ["html", "txt", "json", "csv", "md", "svg", "pdf", "png", "zip", "py", "css", "js"]
 )
 def test_each_of_twelve_types_is_downloaded_as_it_was(http: Http, kind: str) -> None:
-    """'type ... One of:
-
-    html, txt, json, csv, md, svg, pdf, png, zip, py, css, js'; 'For pdf, png and zip it must be
-    base64'.
-    """
+    """All twelve types come back byte for byte (specification.md#files-types)."""
     sent, whole = sample(kind)
     made = http.post(PATH, {"filename": "a", "content": sent, "type": kind}).json()
 
@@ -78,6 +70,7 @@ def test_each_of_twelve_types_is_downloaded_as_it_was(http: Http, kind: str) -> 
 
 @pytest.mark.parametrize("content", ["", "é" * 100_000, "a\r\nb\tc \u2028 \u202e"])
 def test_text_is_kept_byte_by_byte(http: Http, content: str) -> None:
+    """Text is stored as its UTF-8 bytes (specification.md#files-types)."""
     made = http.post(PATH, {"filename": "a", "content": content, "type": "txt"}).json()
 
     assert http.get(made["url"]).content == content.encode()
@@ -109,7 +102,7 @@ WRONG_ONES = [(name, value) for name, values in WRONG.items() for value in value
 def test_a_wrong_value_is_refused_and_named(
     http: Http, folder: Path, name: str, value: Any
 ) -> None:
-    """decisions.md, Errors: '422 well-formed but invalid'."""
+    """A wrong value is a 422 that names the field (specification.md#error-pointer)."""
     before = http.rows()
     answer = http.post(PATH, {**CSV, name: value})
 
@@ -121,7 +114,7 @@ def test_a_wrong_value_is_refused_and_named(
 
 @pytest.mark.parametrize("name", list(CSV))
 def test_all_three_are_required(http: Http, name: str) -> None:
-    """'filename | string | yes', 'content | string | yes', 'type | string | yes'."""
+    """`filename`, `content` and `type` are required (specification.md#files-required)."""
     answer = http.post(PATH, {key: value for key, value in CSV.items() if key != name})
 
     assert answer.status_code == 422
@@ -143,7 +136,7 @@ def test_all_three_are_required(http: Http, name: str) -> None:
 def test_a_content_that_is_not_of_its_type_is_refused_and_nothing_is_kept(
     http: Http, folder: Path, content: str, kind: str
 ) -> None:
-    """decisions.md, Files: 'Binary types are checked (base64, magic bytes)'."""
+    """Content is checked against its type (specification.md#files-content-checked)."""
     before = http.rows()
     answer = http.post(PATH, {"filename": "a", "content": content, "type": kind})
 
@@ -166,7 +159,7 @@ def test_a_content_that_is_not_of_its_type_is_refused_and_nothing_is_kept(
     ],
 )
 def test_a_name_is_kept_as_far_as_it_is_safe(http: Http, asked: str, kept: str) -> None:
-    """decisions.md, Files: '`filename` is cut to a safe base name ..., never a path'."""
+    """The name is reduced to a safe base name (specification.md#files-safe-name)."""
     made = http.post(PATH, {**CSV, "filename": asked}).json()
 
     assert re.fullmatch(re.escape(kept) + r"-[0-9a-f]{12}\.csv", made["filename"])
@@ -174,7 +167,7 @@ def test_a_name_is_kept_as_far_as_it_is_safe(http: Http, asked: str, kept: str) 
 
 
 def test_a_body_may_be_larger_here_than_elsewhere(http: Http) -> None:
-    """decisions.md, Errors: '413 body too large (1 MiB; create-file 32 MiB)'."""
+    """The body may have 32 MiB here (specification.md#files-body-size)."""
     large = {
         "filename": "a",
         "content": "x" * (4 << 20),
@@ -193,7 +186,7 @@ def test_a_body_may_be_larger_here_than_elsewhere(http: Http) -> None:
 def test_a_body_announced_as_too_large_is_refused_before_anything_else(
     http: Http, key: bool
 ) -> None:
-    """decisions.md, Errors: 'Order of checks: 413, 401, ...'."""
+    """413 precedes every other check (specification.md#limit-413-first)."""
     asking = http if key else http.with_key(None)
     answer = asking.ask("POST", PATH, content=b"x", headers={"Content-Length": str((32 << 20) + 1)})
 
@@ -206,12 +199,12 @@ def test_a_body_announced_as_too_large_is_refused_before_anything_else(
 
 
 def test_without_a_key_none_is_made(http: Http) -> None:
-    """Specification, Authentication: 'Every endpoint is covered by HTTP Bearer authentication'."""
+    """A key is required (specification.md#auth-bearer)."""
     assert http.with_key(None).post(PATH, {**CSV, "content": "x" * (2 << 20)}).status_code == 401
 
 
 def test_a_read_only_key_makes_none(http: Http) -> None:
-    """decisions.md: 'A read-only key's ... writes answer 403'."""
+    """A read-only key is a 403 (specification.md#files-read-only)."""
     before = http.rows()
 
     assert http.as_account("owner", read_only=True).post(PATH, CSV).status_code == 403
@@ -219,7 +212,10 @@ def test_a_read_only_key_makes_none(http: Http) -> None:
 
 
 def test_a_large_body_is_text_and_no_heap_of_brackets(http: Http) -> None:
-    """Each of them takes a hundred times its size of memory to read."""
+    """Each bracket takes a hundred times its size of memory to parse.
+
+    See specification.md#files-body-size.
+    """
     body = (
         b'{"filename": "a", "content": "x", "type": "txt", "more": [' + b"[]," * (1 << 19) + b"[]]}"
     )
@@ -242,12 +238,12 @@ def test_a_large_body_is_text_and_no_heap_of_brackets(http: Http) -> None:
     ],
 )
 def test_a_large_body_of_texts_that_never_end_is_refused_at_once(http: Http, body: bytes) -> None:
-    """Looked through once, not once for each quote in it: that would not end."""
+    """The body is scanned once, not once per quote in it: that would never end."""
     assert http.post_bytes(PATH, body).status_code == 400
 
 
 def test_a_repeated_write_is_done_once(http: Http) -> None:
-    """decisions.md, Errors: 'Writes accept Idempotency-Key (24 h)'."""
+    """It accepts an `Idempotency-Key` (specification.md#files-idempotent)."""
     key = {"Idempotency-Key": "k1"}
     first, again = (http.post(PATH, CSV, headers=key) for _ in range(2))
 

@@ -1,4 +1,4 @@
-"""Specification, 'Errors', with the gaps filled by decisions.md."""
+"""Errors: statuses, words, shape and order of checks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def ask(http: Http, body: bytes, headers: dict[str, str], path: str = "/api/v7/m
 def test_a_failed_call_has_an_error_status_and_says_what_is_wrong_early_in_its_body(
     http: Http,
 ) -> None:
-    """1: 'Clients read the status code and the first part of the body text'."""
+    """Clients read the status and the beginning of the body (specification.md#error-early)."""
     answer = http.post("/api/v7/memory", {"query_text": "a", "user_id": "u", "top_k": 0})
 
     assert answer.status_code == 422
@@ -26,7 +26,7 @@ def test_a_failed_call_has_an_error_status_and_says_what_is_wrong_early_in_its_b
 
 
 def test_the_order_of_checks(http: Http) -> None:
-    """decisions.md: 'Order of checks: 413, 401, 429, 415, 400, 422, 403/404'."""
+    """413, 401, 429, 415, 400, 422, then 403 and 404 (specification.md#error-order)."""
     nobody, pinned = http.with_key(None), http.as_account("owner", user_id="ada")
     wrong_user = b'{"query_text": "a", "user_id": "bob", "top_k": %s}'
 
@@ -60,7 +60,7 @@ def test_the_order_of_checks(http: Http) -> None:
 def test_each_status_has_its_word_in_one_shape(
     http: Http, status: int, word: str, method: str, path: str, given: Any
 ) -> None:
-    """decisions.md: 'Every error body is RFC 9457 application/problem+json'."""
+    """Every error body is problem+json with `error` (specification.md#error-shape)."""
     answer = http.ask(method, path, **given)
     body = answer.json()
 
@@ -73,7 +73,7 @@ def test_each_status_has_its_word_in_one_shape(
 
 
 def test_pointers_lead_to_what_is_wrong(http: Http) -> None:
-    """decisions.md: 'errors: [{pointer, detail}] (JSON pointer into the body)'."""
+    """`pointer` is a JSON Pointer into the body (specification.md#error-pointer)."""
     body: dict[str, Any] = {"query_text": 1, "user_id": "u", "focus_words": ["ok", 7]}
 
     errors = http.post("/api/v7/memory", body).json()["errors"]

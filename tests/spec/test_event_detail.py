@@ -1,4 +1,4 @@
-"""Specification, 'Get event detail': GET /api/v7/event/{event_id}."""
+"""Event detail: `GET /api/v7/event/{event_id}`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ QUESTION, ANSWER = "Where is the spare key?", "Under the blue flower pot. " * 10
 
 
 def test_it_gives_the_whole_dialogue(http: Http) -> None:
-    """'Returns the event's full raw_dialogue'."""
+    """`raw_dialogue` is the whole turn (specification.md#event-detail-response)."""
     event_id = http.remember(QUESTION, ANSWER, topic="home")["event_id"]
 
     event = http.get(f"/api/v7/event/{event_id}").json()
@@ -37,14 +37,14 @@ def test_it_gives_the_whole_dialogue(http: Http) -> None:
     ["e_none", "x", "%00", "e_%00", "..", "a" * 257, "'; --", "%F0%9F%A6%94", "%ff", "*", "%25"],
 )
 def test_an_unknown_id_is_not_found(http: Http, event_id: str) -> None:
-    """decisions.md: '404 unknown id or not yours'."""
+    """An unknown id is a 404 (specification.md#event-detail-404)."""
     answer = http.get(f"/api/v7/event/{event_id}")
 
     assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
 
 
 def test_another_accounts_event_is_answered_like_one_that_does_not_exist(http: Http) -> None:
-    """decisions.md: 'an id of another account answers 404, the same as one that does not exist'."""
+    """Another account's id is the same 404 (specification.md#event-detail-404)."""
     event_id = http.remember(QUESTION, ANSWER)["event_id"]
     bob = http.as_account("bob")
 
@@ -55,6 +55,7 @@ def test_another_accounts_event_is_answered_like_one_that_does_not_exist(http: H
 
 
 def test_a_pinned_key_sees_the_events_of_its_user_only(http: Http) -> None:
+    """A pinned key reads its user's events (specification.md#event-detail-pinned)."""
     event_id = http.remember(QUESTION, ANSWER, user_id="ada")["event_id"]
 
     assert (
@@ -66,6 +67,7 @@ def test_a_pinned_key_sees_the_events_of_its_user_only(http: Http) -> None:
 
 
 def test_a_read_only_key_may_read(http: Http) -> None:
+    """A read-only key may read events (specification.md#event-detail-read-only)."""
     event_id = http.remember(QUESTION, ANSWER)["event_id"]
 
     assert (

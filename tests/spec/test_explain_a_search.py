@@ -1,7 +1,4 @@
-"""Decisions, 'Paths and words of our own':
-
-'`POST /api/v7/memory/explain`: every stage of a search'.
-"""
+"""Explain a search: `POST /api/v7/memory/explain`."""
 
 from __future__ import annotations
 
@@ -14,14 +11,14 @@ EXPLAIN = "/api/v7/memory/explain"
 
 
 def explained(http: Http, query_text: str, **more: Any) -> Any:
-    """An explanation."""
+    """Return the explanation of a search."""
     answer = http.post(EXPLAIN, {"query_text": query_text, "user_id": "owner", **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def test_it_gives_the_hits_of_the_search_with_their_reasons(http: Http) -> None:
-    """'every stage of a search': the same body, the same hits."""
+    """The same body gives the same hits (specification.md#explain-same-hits)."""
     for place in ("shed", "attic", "cellar"):
         http.remember(f"What is in the {place}?", f"In the {place} are boxes and a ladder.")
     body: Any = {"query_text": "ladder in the attic", "top_k": 2}
@@ -38,6 +35,7 @@ def test_it_gives_the_hits_of_the_search_with_their_reasons(http: Http) -> None:
 
 
 def test_it_is_no_turn(http: Http) -> None:
+    """It counts no step and writes nothing (specification.md#explain-no-turn)."""
     http.remember("Where is the saw?", "In the shed.")
     before = http.rows()
     explained(http, "saw", interact=True)
@@ -47,6 +45,7 @@ def test_it_is_no_turn(http: Http) -> None:
 
 
 def test_a_read_only_key_may_ask(http: Http) -> None:
+    """A read-only key may call it (specification.md#explain-read-only-key)."""
     http.remember("Where is the saw?", "In the shed.")
 
     assert explained(http.as_account("owner", read_only=True), "saw")["hits"]
@@ -61,11 +60,13 @@ def test_a_read_only_key_may_ask(http: Http) -> None:
     ],
 )
 def test_it_takes_what_a_search_takes_and_nothing_else(http: Http, body: Any, status: int) -> None:
+    """It validates like a search (specification.md#explain-same-hits)."""
     assert http.post(EXPLAIN, body).status_code == status
     assert http.with_key(None).post(EXPLAIN, body).status_code == 401
 
 
 def test_another_account_sees_nothing(http: Http) -> None:
+    """Another account sees nothing (specification.md#explain-isolation)."""
     http.remember("Where is the saw?", "In the shed.")
     found = explained(http.as_account("bob"), "saw")
 

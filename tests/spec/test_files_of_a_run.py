@@ -1,8 +1,4 @@
-"""Decisions, Sandbox:
-
-'Files the program leaves in its working folder and open matplotlib figures come back as created
-files.'
-"""
+"""Files that a program leaves in its folder, and figures it leaves open, become created files."""
 
 from __future__ import annotations
 
@@ -22,14 +18,14 @@ QUOTA = 20_000
 
 
 def ran(http: Http, code: str, **more: Any) -> Any:
-    """The answer's body of a program that was run."""
+    """Run a program; return the response body."""
     answer = http.post(PATH, {"code": code, **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def test_a_file_comes_back_as_a_created_file_and_can_be_downloaded(http: Http) -> None:
-    """Issue: '`files` (created files and open figures, as created-file records)'."""
+    """A file of a program is a created file (specification.md#sandbox-files)."""
     (file,) = ran(
         http, "import os\nos.mkdir('out')\nopen('out/Ferry times.csv', 'w').write('09:40')\nNone"
     )["files"]
@@ -46,7 +42,7 @@ def test_a_file_comes_back_as_a_created_file_and_can_be_downloaded(http: Http) -
 
 
 def test_an_open_figure_is_a_picture_of_the_account(http: Http) -> None:
-    """'The sandbox supports matplotlib and numpy.'"""
+    """An open matplotlib figure becomes a PNG (specification.md#sandbox-files)."""
     (file,) = ran(http, "import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])")["files"]
 
     assert file["name"] == "figure-1.png"
@@ -55,7 +51,7 @@ def test_an_open_figure_is_a_picture_of_the_account(http: Http) -> None:
 
 
 def test_a_file_of_any_kind_is_kept_but_served_as_mere_bytes(http: Http) -> None:
-    """The twelve types bound what `create-file` makes; a program may leave what it likes."""
+    """The twelve types bind `create-file` only (specification.md#sandbox-file-types)."""
     files = ran(http, "for name in ('a.gif', 'b', 'c.html5!'): open(name, 'wb').write(b'GIF89a')")[
         "files"
     ]
@@ -67,12 +63,14 @@ def test_a_file_of_any_kind_is_kept_but_served_as_mere_bytes(http: Http) -> None
 
 
 def test_what_a_failed_program_left_comes_back_too(http: Http) -> None:
+    """A failing program's files come back too (specification.md#sandbox-files)."""
     told = ran(http, "open('half.txt', 'w').write('half')\n1 / 0")
 
     assert (told["status"], [file["name"] for file in told["files"]]) == ("failed", ["half.txt"])
 
 
 def test_the_event_of_a_run_names_its_files_as_they_can_be_downloaded(http: Http) -> None:
+    """The stored run names its files (specification.md#sandbox-event)."""
     told = ran(http, "open('a.txt', 'w').write('x')", session_id="s")
 
     event = http.get(f"/api/v7/event/{told['event_id']}").json()
@@ -80,6 +78,7 @@ def test_the_event_of_a_run_names_its_files_as_they_can_be_downloaded(http: Http
 
 
 def test_a_program_that_is_sent_again_makes_no_second_file(http: Http) -> None:
+    """A repeated request leaves its files once (specification.md#sandbox-idempotent)."""
     body = {"code": "open('a.txt', 'w').write('x')"}
     first, second = (http.post(PATH, body, headers={"Idempotency-Key": "k"}) for _ in range(2))
 
@@ -88,7 +87,7 @@ def test_a_program_that_is_sent_again_makes_no_second_file(http: Http) -> None:
 
 
 def test_a_file_of_a_pinned_key_is_not_another_users(http: Http) -> None:
-    """Decisions: 'a pinned key' sees its own user's only."""
+    """A pinned key gets files of its own pin only (specification.md#download-pinned)."""
     ada, bob = (http.as_account("family", user_id=name) for name in ("ada", "bob"))
     (file,) = ran(ada, "open('a.txt', 'w').write('x')")["files"]
 
@@ -111,11 +110,11 @@ def test_half_a_character_in_what_a_program_says_of_itself_is_no_error_of_the_se
 
 
 class TestQuota:
-    """Decisions, Files: 'Quotas: 32 MiB a file, 1 GiB an account (settings).'"""
+    """Files of programs count for the account's quota (specification.md#files-quota)."""
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
-        """A service with little room for files."""
+        """Provide a service with a small quota for files."""
         made = testing.context(folder)
         yield replace(
             made, settings=replace(made.settings, account_bytes_max=QUOTA, file_bytes_max=15_000)
@@ -143,9 +142,8 @@ class TestQuota:
     def test_a_run_is_answered_also_when_another_takes_the_room_meanwhile(
         self, http: Http, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The room is looked at before the write, which finds it gone:
-
-        as when two runs end at the same time.
+        """The quota is checked before the write, which finds it exhausted: two runs end at the same
+        time.
         """
         monkeypatch.setattr("remembrancer.memory.write.runs.room_left", lambda *_: 10 * QUOTA)
 

@@ -1,7 +1,4 @@
-"""Decisions, 'Paths and words of our own':
-
-'erase an event; erase by session, user_id, time range or account, with a receipt'.
-"""
+"""Forget: erase an event, a session, a time range, a user or the account, with a receipt."""
 
 from __future__ import annotations
 
@@ -14,18 +11,19 @@ FORGET = "/api/v7/memory/forget"
 
 
 def forgotten(http: Http, **what: Any) -> Any:
-    """The receipt's counts, those that are not 0."""
+    """Return the receipt's counts that are not 0."""
     answer = http.post(FORGET, what)
     assert answer.status_code == 200, answer.text
     return {name: count for name, count in answer.json()["counts"].items() if count}
 
 
 def found(http: Http, text: str, user_id: str = "owner") -> list[str]:
-    """The ids that a search gives."""
+    """Return the ids of the hits of a search."""
     return [hit["event_id"] for hit in http.memory(text, user_id, interact=False)["hits"]]
 
 
 def test_an_erased_event_is_gone_from_the_very_next_search_and_by_its_id(http: Http) -> None:
+    """An erased event is gone at once (specification.md#forget-event)."""
     keep, gone = (
         http.remember(
             f"Where is the {what}?", f"The {what} is in the shed.", critical=f"{what}: shed"
@@ -65,6 +63,7 @@ def test_an_index_in_memory_loses_the_event_and_is_not_read_anew(http: Http) -> 
 
 
 def test_no_word_of_it_is_left_in_the_file(http: Http) -> None:
+    """No word of it stays in the database file (specification.md#forget-no-trace)."""
     told = http.remember("What is the word?", "The word is zx91qv77.", topic="zx91qv77")
 
     http.ask("DELETE", f"/api/v7/event/{told['event_id']}")
@@ -78,6 +77,7 @@ def test_no_word_of_it_is_left_in_the_file(http: Http) -> None:
 
 
 def test_an_l1_that_tells_of_it_is_named_and_kept(http: Http) -> None:
+    """L1s that may mention it are named and kept (specification.md#forget-l1-named)."""
     first = http.remember("q1", "The ferry leaves at nine.", session_id="s")
     l1 = http.post(
         "/api/v7/memory/summarize",
@@ -96,6 +96,7 @@ def test_an_l1_that_tells_of_it_is_named_and_kept(http: Http) -> None:
 
 
 def test_a_session_goes_with_its_summaries_facts_and_maps(http: Http) -> None:
+    """A session goes with its L1s, facts and maps (specification.md#forget-session)."""
     for session in ("trip", "house"):
         http.remember(
             f"q {session}",
@@ -126,6 +127,7 @@ def test_a_session_goes_with_its_summaries_facts_and_maps(http: Http) -> None:
 
 
 def test_a_stretch_of_time_goes_by_when_things_occurred(http: Http) -> None:
+    """A time range compares `occurred_at` (specification.md#forget-time-range)."""
     for day in (1, 2, 3):
         http.remember(f"q{day}", f"Rope, day {day}.", occurred_at=f"2026-03-0{day}T12:00:00Z")
 
@@ -140,6 +142,7 @@ def test_a_stretch_of_time_goes_by_when_things_occurred(http: Http) -> None:
 
 
 def test_a_user_goes_whole_when_the_name_is_said_twice_and_can_come_again(http: Http) -> None:
+    """`confirm` must repeat the `user_id` (specification.md#forget-user)."""
     http.remember("q", "Rope of ada.", user_id="ada", critical="ada sails")
     http.remember("q", "Rope of bob.", user_id="bob")
     http.memory("rope", "ada")
@@ -157,6 +160,7 @@ def test_a_user_goes_whole_when_the_name_is_said_twice_and_can_come_again(http: 
 
 
 def test_an_account_goes_whole_and_no_other(http: Http) -> None:
+    """The account goes whole, and no other (specification.md#forget-account)."""
     member = http.as_account("family")
     for one in (http, member):
         one.remember("q", "Rope.", user_id="ada", session_id="s")
@@ -191,6 +195,7 @@ def test_an_account_goes_whole_and_no_other(http: Http) -> None:
 
 
 def test_a_dry_run_counts_and_changes_nothing(http: Http) -> None:
+    """A dry run only counts (specification.md#forget-dry-run)."""
     http.remember("q", "Rope.", critical="Rope.")
     before = http.rows()
 
@@ -216,6 +221,7 @@ def test_a_dry_run_counts_and_changes_nothing(http: Http) -> None:
 def test_what_is_not_meant_clearly_is_refused(
     http: Http, wrong: dict[str, Any], pointer: str
 ) -> None:
+    """Contradictory fields are a 422 (specification.md#forget-combinations)."""
     http.remember("q", "Rope.", user_id="ada")
     before = http.rows()
 
@@ -234,6 +240,7 @@ def test_what_is_not_meant_clearly_is_refused(
     ],
 )
 def test_what_is_not_confirmed_by_its_name_is_kept(http: Http, unsure: dict[str, Any]) -> None:
+    """Without the right `confirm`: 409 (specification.md#forget-confirm)."""
     http.remember("q", "Rope.", user_id="ada")
     before = http.rows()
 
@@ -244,17 +251,20 @@ def test_what_is_not_confirmed_by_its_name_is_kept(http: Http, unsure: dict[str,
 
 
 def test_a_time_that_ends_before_it_begins_holds_nothing(http: Http) -> None:
+    """A reversed range holds nothing (specification.md#forget-time-range)."""
     http.remember("q", "Rope.")
 
     assert forgotten(http, after="2026-03-02T00:00:00Z", before="2026-03-01T00:00:00Z") == {}
 
 
 def test_what_is_not_there_is_nothing_to_forget(http: Http) -> None:
+    """Nothing there means zero counts (specification.md#forget-nothing-there)."""
     assert forgotten(http, session_id="never") == {}
     assert forgotten(http, user_id="nobody", confirm="nobody") == {}
 
 
 def test_a_key_erases_what_it_may_write_and_no_more(http: Http) -> None:
+    """A key erases only what it may write (specification.md#forget-permissions)."""
     told = http.remember("q", "Rope.", user_id="ada")["event_id"]
     reader, pinned, stranger = (
         http.as_account("owner", read_only=True), http.as_account("owner", user_id="bob"), http.as_account("other")
@@ -275,6 +285,7 @@ def test_a_key_erases_what_it_may_write_and_no_more(http: Http) -> None:
 
 
 def test_a_repeated_erasing_has_the_same_receipt(http: Http) -> None:
+    """A repeated request returns the same receipt (specification.md#forget-idempotent)."""
     told = http.remember("q", "Rope.")["event_id"]
 
     first, second = (
@@ -286,6 +297,7 @@ def test_a_repeated_erasing_has_the_same_receipt(http: Http) -> None:
 
 
 def test_the_answer_kept_for_a_repeated_write_does_not_repeat_what_was_erased(http: Http) -> None:
+    """Stored responses are erased too (specification.md#idempotency-forget)."""
     body = {"code": "print('zx91qv77')", "session_id": "s"}
     told = http.post("/api/execute/code", body, headers={"Idempotency-Key": "k"}).json()["event_id"]
 
@@ -295,7 +307,7 @@ def test_the_answer_kept_for_a_repeated_write_does_not_repeat_what_was_erased(ht
 
 
 def test_duties_count_the_turns_that_are_left(http: Http) -> None:
-    """Fifteen turns make an L1 due; those that were erased do not count."""
+    """15 turns make an L1 due; erased turns do not count (specification.md#forget-duties)."""
     told = [http.remember(f"q{n}", f"Turn {n} says something.") for n in range(15)]
     http.ask("DELETE", f"/api/v7/event/{told[3]['event_id']}")
 
@@ -312,7 +324,7 @@ def test_duties_count_the_turns_that_are_left(http: Http) -> None:
 
 
 class TestFiles:
-    """`DELETE /download/{filename}`: what a quota takes can be given back."""
+    """Erasing a file frees its quota (specification.md#forget-files)."""
 
     def test_an_erased_file_is_gone_and_its_room_is_free(self, http: Http) -> None:
         made = http.post(
@@ -366,9 +378,9 @@ class TestFiles:
 
 
 class TestReplacing:
-    """`replaces` in remember:
+    """A replaced draft leaves nothing but what came with it.
 
-    a draft that the user never saw leaves nothing behind but what came with it.
+    See specification.md#remember-replaces.
     """
 
     def test_the_turn_takes_the_place_of_the_draft(self, http: Http) -> None:

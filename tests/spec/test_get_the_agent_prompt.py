@@ -1,7 +1,4 @@
-"""Specification, 'Get the agent prompt':
-
-GET /api/v7/agent/prompt?user_id=<user_id>; and how a user sets their part of it.
-"""
+"""The agent prompt: `GET` and `PUT /api/v7/agent/prompt`."""
 
 from __future__ import annotations
 
@@ -17,17 +14,17 @@ PART = "Answer in Italian. Bo is an architect."
 
 
 def put(http: Http, body: Any, **given: Any) -> Any:
-    """The answer."""
+    """Set the user's own part; return the response."""
     return http.ask("PUT", PATH, json=body, **given)
 
 
 def part(http: Http, user_id: str = "owner") -> str:
-    """The user's own part."""
+    """Return the user's own part."""
     return str(http.get(PATH, params={"user_id": user_id}).json()["user_part"])
 
 
 def test_it_gives_what_an_agent_has_to_know(http: Http) -> None:
-    """'A per-user agent prompt'. decisions.md: 'agent/prompt → {prompt, user_id, updated_at}'."""
+    """The prompt holds constitution, service lines and seal (specification.md#prompt-read)."""
     answer = http.get(PATH, params={"user_id": "bo"}).json()
 
     assert (answer["user_id"], answer["user_part"], answer["updated_at"]) == ("bo", "", None)
@@ -42,7 +39,7 @@ def test_it_gives_what_an_agent_has_to_know(http: Http) -> None:
 
 
 def test_what_a_user_sets_is_in_the_next_prompt(http: Http) -> None:
-    """decisions.md: 'PUT sets the user's own part'."""
+    """`PUT` sets the user's own part (specification.md#prompt-next)."""
     told = put(http, {"prompt": PART, "user_id": "bo"}).json()
     found = http.get(PATH, params={"user_id": "bo"}).json()
 
@@ -53,6 +50,7 @@ def test_what_a_user_sets_is_in_the_next_prompt(http: Http) -> None:
 
 
 def test_an_empty_part_takes_it_away(http: Http) -> None:
+    """An empty part removes it (specification.md#prompt-empty)."""
     put(http, {"prompt": PART})
 
     assert put(http, {"prompt": ""}).json()["updated_at"] is None
@@ -72,7 +70,7 @@ def test_an_empty_part_takes_it_away(http: Http) -> None:
     ],
 )
 def test_the_user_id_is_required(http: Http, query: str) -> None:
-    """'The query parameter user_id is a required string'."""
+    """`user_id` is required (specification.md#prompt-user-id)."""
     answer = http.get(PATH + query)
 
     assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
@@ -96,7 +94,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 def test_a_part_that_is_wrong_is_refused_and_the_old_one_stays(
     http: Http, body: dict[str, Any], pointer: str
 ) -> None:
-    """decisions.md, Errors: '422 well-formed but invalid'."""
+    """A rejected part changes nothing (specification.md#prompt-invalid)."""
     put(http, {"prompt": PART})
     before = http.rows()
     answer = put(http, body)
@@ -107,7 +105,7 @@ def test_a_part_that_is_wrong_is_refused_and_the_old_one_stays(
 
 
 def test_half_a_character_is_refused(http: Http) -> None:
-    """decisions.md, Errors: 'lone surrogates are 422'."""
+    """A lone surrogate is a 422 (specification.md#api-text)."""
     answer = http.ask(
         "PUT", PATH, content=b'{"prompt": "\\ud800"}', headers={"Content-Type": "application/json"}
     )
@@ -116,6 +114,7 @@ def test_half_a_character_is_refused(http: Http) -> None:
 
 
 def test_the_longest_part_is_kept_whole(http: Http) -> None:
+    """The bound itself is accepted (specification.md#limit-bounds)."""
     longest = "é" * limits.PROMPT_CHARACTERS_MAX
 
     assert put(http, {"prompt": longest}).status_code == 200
@@ -123,7 +122,7 @@ def test_the_longest_part_is_kept_whole(http: Http) -> None:
 
 
 def test_a_repeated_write_is_done_once(http: Http) -> None:
-    """decisions.md, Errors: 'Writes accept Idempotency-Key (24 h)'."""
+    """It accepts an `Idempotency-Key` (specification.md#prompt-idempotent)."""
     key = {"Idempotency-Key": "k1"}
     first = put(http, {"prompt": PART}, headers=key)
     put(http, {"prompt": "Another."})
@@ -135,10 +134,7 @@ def test_a_repeated_write_is_done_once(http: Http) -> None:
 
 
 def test_keys_that_may_not_are_refused(http: Http) -> None:
-    """decisions.md:
-
-    'A pinned key used with another user_id: 403'; 'A read-only key's ... writes answer 403'.
-    """
+    """Read-only keys and foreign pins are 403 (specification.md#prompt-permissions)."""
     pinned, reader = (
         http.as_account("owner", user_id="bo"),
         http.as_account("owner", read_only=True),
@@ -155,7 +151,7 @@ def test_keys_that_may_not_are_refused(http: Http) -> None:
 
 
 def test_another_accounts_prompt_is_not_to_be_seen(http: Http) -> None:
-    """decisions.md: 'Nothing of another account is ever readable'."""
+    """Another account's prompt stays hidden (specification.md#prompt-permissions)."""
     put(http, {"prompt": PART, "user_id": "bo"})
 
     assert part(http.as_account("robot"), "bo") == ""

@@ -1,7 +1,4 @@
-"""Specification, 'Get the start pack' and the memory of agents that cannot follow the flow:
-
-memory/start, agent/memory.
-"""
+"""The start pack, and the memory of agents that cannot follow the protocol of a turn."""
 
 from __future__ import annotations
 
@@ -25,16 +22,14 @@ INJECTIONS = tomllib.loads(
 
 
 def pack(http: Http, **parameters: str) -> Any:
-    """The answer's body."""
+    """Return the response body."""
     answer = http.get(PATH, params=parameters)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def test_it_holds_the_map_facts_and_a_compact_constitution(http: Http) -> None:
-    """'It holds the memory map, critical facts and a compact constitution, and is meant to be read
-    as data.'
-    """
+    """It holds constitution, map and critical facts (specification.md#start-contents)."""
     http.remember(
         "q",
         "r",
@@ -57,6 +52,7 @@ def test_it_holds_the_map_facts_and_a_compact_constitution(http: Http) -> None:
 
 
 def test_a_new_memory_has_one_too(http: Http) -> None:
+    """A new memory has a start pack (specification.md#start-empty)."""
     text = pack(http)["prompt_text"]
 
     assert "# Constitution" in text
@@ -64,7 +60,7 @@ def test_a_new_memory_has_one_too(http: Http) -> None:
 
 
 def test_it_is_fenced_with_a_delimiter_that_is_new_each_time(http: Http) -> None:
-    """Issue: 'fenced as data with a fresh random delimiter that its content cannot close'."""
+    """Each response has a fresh fence delimiter (specification.md#start-fence)."""
     first, second = pack(http)["prompt_text"], pack(http)["prompt_text"]
 
     assert unfenced(first) == ("", len(first))
@@ -72,7 +68,7 @@ def test_it_is_fenced_with_a_delimiter_that_is_new_each_time(http: Http) -> None
 
 
 def test_no_fact_summary_or_map_closes_the_fence(http: Http) -> None:
-    """Issue: 'A corpus of at least 50 injection turns shows that no content closes the fence.'"""
+    """No stored text closes the fence (specification.md#start-fence)."""
     for number, text in enumerate(INJECTIONS):
         told = text.replace("\x00", "")
         http.remember(
@@ -90,7 +86,7 @@ def test_no_fact_summary_or_map_closes_the_fence(http: Http) -> None:
 
 
 def test_it_keeps_to_its_budget_and_says_what_had_no_room(http: Http, context: Context) -> None:
-    """Issue: 'The start pack fits a token budget (setting, default 2,000), newest ... first'."""
+    """It fits its token budget, newest items first (specification.md#start-budget)."""
     for number in range(300):
         http.post(
             "/api/v7/remember",
@@ -111,6 +107,7 @@ def test_it_keeps_to_its_budget_and_says_what_had_no_room(http: Http, context: C
 
 
 def test_with_json_the_parts_come_too(http: Http) -> None:
+    """`format=json` returns the parts (specification.md#start-json)."""
     http.remember(
         "q",
         "r",
@@ -130,10 +127,7 @@ def test_with_json_the_parts_come_too(http: Http) -> None:
 
 
 def test_lessons_of_ones_own_and_trusted_ones_are_in_it_and_no_strangers(http: Http) -> None:
-    """decisions.md:
-
-    published cubes are shared; a stranger's that nobody has tried is no part of anybody's start.
-    """
+    """Untested cubes of other accounts stay out (specification.md#start-cubes)."""
     lesson = {
         "cube_topic": "kettles",
         "cube_essence": "Vinegar takes lime off the kettle.",
@@ -155,6 +149,7 @@ def test_lessons_of_ones_own_and_trusted_ones_are_in_it_and_no_strangers(http: H
      ("user_id=" + "u" * 257, "/user_id"), ("user_id=a%00b", "/user_id")],
 )  # fmt: skip
 def test_a_parameter_that_is_wrong_is_named(http: Http, query: str, pointer: str) -> None:
+    """A wrong parameter is a 422 that names it (specification.md#start-parameters)."""
     answer = http.get(f"{PATH}?{query}")
 
     assert (answer.status_code, [fault["pointer"] for fault in answer.json()["errors"]]) == (
@@ -164,6 +159,7 @@ def test_a_parameter_that_is_wrong_is_named(http: Http, query: str, pointer: str
 
 
 def test_a_pinned_key_gets_its_own_users_and_no_other(http: Http) -> None:
+    """A pinned key gets its own user's pack (specification.md#start-pinned)."""
     http.post("/api/v7/remember", {"critical": "Ada gets seasick.", "user_id": "ada"})
     pinned = http.as_account("owner", user_id="ada")
 
@@ -176,9 +172,9 @@ def test_a_pinned_key_gets_its_own_users_and_no_other(http: Http) -> None:
 
 
 class TestAgentMemory:
-    """GET /api/v7/agent/memory:
+    """`GET /api/v7/agent/memory` returns a search or the start pack.
 
-    'used with a key by an agent that cannot follow the standard flow'.
+    See specification.md#agent-memory-response.
     """
 
     def test_with_a_query_it_searches_and_counts_no_step(self, http: Http) -> None:

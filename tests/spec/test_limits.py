@@ -1,4 +1,4 @@
-"""Specification, 'Limits'."""
+"""Limits of requests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ AT_THE_LIMIT: list[tuple[str, Any, Any]] = [
 def test_the_bound_itself_is_allowed_and_one_more_is_not(
     http: Http, name: str, most: Any, too_much: Any
 ) -> None:
-    """decisions.md: 'top_k 1..100'; the other bounds are in protocol/limits.py."""
+    """Every bound is inclusive (specification.md#limit-bounds)."""
     body = {"query_text": "a", "user_id": "owner"}
 
     assert http.post("/api/v7/memory", {**body, name: most}).status_code == 200
@@ -41,7 +41,7 @@ def test_the_bound_itself_is_allowed_and_one_more_is_not(
 
 
 def test_top_k_is_five_by_default(http: Http) -> None:
-    """'top_k | Default 5.'"""
+    """`top_k` defaults to 5 (specification.md#limit-top-k)."""
     assert limits.TOP_K_DEFAULT == 5
     schema = http.get("/openapi.json").json()["components"]["schemas"]["MemoryQuery"]["properties"][
         "top_k"
@@ -50,7 +50,7 @@ def test_top_k_is_five_by_default(http: Http) -> None:
 
 
 def test_memory_calls_are_not_limited_by_default(http: Http) -> None:
-    """decisions.md: 'memory calls unlimited by default'."""
+    """Memory requests are unlimited by default (specification.md#rate-memory)."""
     answers = [http.get("/api/v7/event/e_1") for _ in range(200)]
 
     assert {answer.status_code for answer in answers} == {404}

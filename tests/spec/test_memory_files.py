@@ -1,7 +1,4 @@
-"""Issue: 'Anthropic memory tool adapter:
-
-[...] under `/memories`, kept as versioned files of a space, in the SDK and as an endpoint'.
-"""
+"""Memory files: Anthropic's memory tool over versioned files below `/memories`."""
 
 from __future__ import annotations
 
@@ -26,14 +23,14 @@ NOTE = {
 
 
 def told(http: Http, **command: Any) -> str:
-    """The text of a result that is no error."""
+    """Return the text of a result that is not an error."""
     answer = http.post(FILES, command)
     assert (answer.status_code, answer.json()["is_error"]) == (200, False), answer.text
     return str(answer.json()["text"])
 
 
 def test_a_file_goes_through_all_six_commands(http: Http) -> None:
-    """Anthropic, memory tool, 'Tool commands'."""
+    """Anthropic, memory tool, "Tool commands" (specification.md#memory-files-commands)."""
     said = [
         told(http, **NOTE),
         told(http, command="view", path="/memories/elba.md"),
@@ -130,7 +127,7 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
 def test_what_cannot_be_done_is_said_to_the_model_in_the_tools_own_words(
     http: Http, command: dict[str, Any], said: str
 ) -> None:
-    """Anthropic, memory tool, 'Error handling' of each command."""
+    """Anthropic, memory tool, "Error handling" (specification.md#memory-files-refusals)."""
     told(http, **NOTE)
     before = http.rows()
 
@@ -173,12 +170,14 @@ def test_what_cannot_be_done_is_said_to_the_model_in_the_tools_own_words(
 def test_an_input_that_is_no_command_is_refused(
     http: Http, body: dict[str, Any], pointer: str
 ) -> None:
+    """Other input is a 422 (specification.md#memory-files-invalid)."""
     answer = http.post(FILES, body)
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
 
 
 def test_old_versions_are_listed_and_read(http: Http) -> None:
+    """Every version stays readable (specification.md#memory-files-versions)."""
     told(http, **NOTE)
     told(http, command="str_replace", path="/memories/elba.md", old_str="9:40", new_str="10:40")
     told(http, command="delete", path="/memories/elba.md")
@@ -208,16 +207,14 @@ def test_old_versions_are_listed_and_read(http: Http) -> None:
     ],
 )
 def test_a_version_that_never_was_is_not_found(http: Http, asked: dict[str, Any]) -> None:
+    """An unknown version is a 404 (specification.md#memory-files-unknown-version)."""
     told(http, **NOTE)
 
     assert http.get(FILES, params=asked).status_code == 404
 
 
 def test_files_belong_to_one_user_of_one_account(http: Http) -> None:
-    """Specification:
-
-    'space = the pair (account, user_id): one isolated memory' (decisions.md, Words).
-    """
+    """Files belong to one space (specification.md#memory-files-isolation)."""
     told(http, **NOTE, user_id="ada")
     bob = http.as_account("bob")
     look = {"command": "view", "path": "/memories/elba.md"}
@@ -229,6 +226,7 @@ def test_files_belong_to_one_user_of_one_account(http: Http) -> None:
 
 
 def test_a_pinned_key_has_the_files_of_its_user_alone(http: Http) -> None:
+    """A pinned key has its user's files (specification.md#memory-files-pinned)."""
     told(http, **NOTE, user_id="ada")
     pinned = http.as_account("owner", user_id="ada")
 
@@ -238,6 +236,7 @@ def test_a_pinned_key_has_the_files_of_its_user_alone(http: Http) -> None:
 
 
 def test_a_read_only_key_only_views(http: Http) -> None:
+    """A read-only key can only view (specification.md#memory-files-read-only)."""
     told(http, **NOTE)
     reader = http.as_account("owner", read_only=True)
 
@@ -247,6 +246,7 @@ def test_a_read_only_key_only_views(http: Http) -> None:
 
 
 def test_a_command_sent_again_is_done_once(http: Http) -> None:
+    """It accepts an `Idempotency-Key` (specification.md#memory-files-idempotent)."""
     told(http, **NOTE)
     edit = {
         "command": "insert",
@@ -262,7 +262,7 @@ def test_a_command_sent_again_is_done_once(http: Http) -> None:
 
 
 def test_one_file_is_forgotten_with_its_versions(http: Http) -> None:
-    """Issue: 'every change is a version that stays until it is forgotten'."""
+    """Every change is a version until it is forgotten (specification.md#memory-files-forget)."""
     told(http, **NOTE)
     told(http, command="delete", path="/memories/elba.md")
     told(http, command="create", path="/memories/elba.md.bak", file_text="stays")
@@ -281,6 +281,7 @@ def test_one_file_is_forgotten_with_its_versions(http: Http) -> None:
     "asked", [{"user_id": "ada", "confirm": "ada"}, {"account": True, "confirm": "owner"}]
 )
 def test_who_is_forgotten_has_no_files(http: Http, asked: dict[str, Any]) -> None:
+    """Forgetting the user erases the files (specification.md#memory-files-forget)."""
     told(http, **NOTE, user_id="ada")
     told(http, command="delete", path="/memories/elba.md", user_id="ada")
 
@@ -291,6 +292,7 @@ def test_who_is_forgotten_has_no_files(http: Http, asked: dict[str, Any]) -> Non
 
 
 def test_a_session_that_is_forgotten_takes_no_file_along(http: Http) -> None:
+    """Files belong to no session (specification.md#memory-files-forget)."""
     told(http, **NOTE)
     http.remember("q", "r", session_id="s")
 
@@ -301,15 +303,16 @@ def test_a_session_that_is_forgotten_takes_no_file_along(http: Http) -> None:
 
 @pytest.mark.parametrize("more", [{"session_id": "s"}, {"after": "2026-01-01T00:00:00Z"}])
 def test_files_are_not_forgotten_by_session_or_time(http: Http, more: dict[str, str]) -> None:
+    """`path` excludes session and time (specification.md#forget-combinations)."""
     assert http.post("/api/v7/memory/forget", {"path": "/memories/a", **more}).status_code == 422
 
 
 class TestMasking:
-    """With the setting `secrets` = `mask`."""
+    """With the setting `secrets` = `mask` (specification.md#memory-files-secrets)."""
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
-        """The real parts, masking."""
+        """Provide real parts with masking of secrets."""
         made = testing.context(
             folder,
             settings=Settings(data=folder, embedder="none", durability="normal", secrets="mask"),

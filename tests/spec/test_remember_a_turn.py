@@ -1,4 +1,4 @@
-"""Specification, 'Remember a turn': POST /api/v7/remember."""
+"""Remember a turn: `POST /api/v7/remember`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TURN = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombin
 
 
 def test_a_turn_is_saved_and_the_answer_says_so(http: Http) -> None:
-    """'Response fields: saved'."""
+    """`saved` is true once the turn is durable (specification.md#remember-saved)."""
     answer = http.remember(**TURN)
 
     assert answer["saved"] is True
@@ -23,9 +23,9 @@ def test_a_turn_is_saved_and_the_answer_says_so(http: Http) -> None:
 
 
 def test_without_a_user_id_it_goes_to_the_accounts_own_space(http: Http) -> None:
-    """decisions.md:
+    """The default is the key's pin, else the account's name.
 
-    'the key's pin, else the account's default user_id, which is the account's name'.
+    See specification.md#remember-default-user.
     """
     bob = http.as_account("bob")
     event_id = bob.remember(**TURN)["event_id"]
@@ -35,7 +35,7 @@ def test_without_a_user_id_it_goes_to_the_accounts_own_space(http: Http) -> None
 
 
 def test_a_pinned_key_writes_into_its_own_space_and_no_other(http: Http) -> None:
-    """decisions.md: 'A pinned key used with another user_id: 403'."""
+    """Another `user_id` than the pin is a 403 (specification.md#auth-pinned)."""
     pinned = http.as_account("owner", user_id="ada")
     event_id = pinned.remember(**TURN)["event_id"]
     before = http.rows()
@@ -48,7 +48,7 @@ def test_a_pinned_key_writes_into_its_own_space_and_no_other(http: Http) -> None
 
 
 def test_a_read_only_key_may_not_write(http: Http) -> None:
-    """decisions.md: 'A read-only key's ... writes answer 403'."""
+    """A read-only key is a 403 (specification.md#remember-read-only-key)."""
     before = http.rows()
 
     for path, body in (
@@ -60,7 +60,7 @@ def test_a_read_only_key_may_not_write(http: Http) -> None:
 
 
 def test_the_session_defaults_to_default(http: Http) -> None:
-    """decisions.md: 'session_id missing anywhere: default'."""
+    """`session_id` defaults to `default` (specification.md#remember-default-session)."""
     first, second = http.remember(**TURN), http.remember(**TURN, session_id="trip")
 
     sessions = [
@@ -71,16 +71,14 @@ def test_the_session_defaults_to_default(http: Http) -> None:
 
 
 def test_the_step_is_that_of_the_last_interacting_search(http: Http) -> None:
+    """`step` repeats that of the last search (specification.md#remember-step)."""
     step = http.memory("a", session_id="s")["step"]
 
     assert http.remember(**TURN, session_id="s")["step"] == step
 
 
 def test_when_it_was_said_may_be_told(http: Http) -> None:
-    """decisions.md:
-
-    'remember and event/write accept an optional occurred_at (RFC 3339; default now)'.
-    """
+    """`occurred_at` may lie in the past (specification.md#remember-occurred-at)."""
     told, now = (
         http.remember(**TURN, occurred_at="2019-07-04T23:30:00+02:00"),
         http.remember(**TURN),
@@ -96,6 +94,7 @@ def test_when_it_was_said_may_be_told(http: Http) -> None:
 
 @pytest.mark.parametrize("side", ["query", "response"])
 def test_one_side_may_be_empty(http: Http, side: str) -> None:
+    """One side may be empty (specification.md#remember-both-sides)."""
     assert http.remember(**{**TURN, side: ""})["saved"] is True
 
 
@@ -111,10 +110,7 @@ def test_one_side_may_be_empty(http: Http, side: str) -> None:
     ],
 )
 def test_text_is_kept_word_for_word(http: Http, text: str) -> None:
-    """'Storage of dialogue events'; decisions.md:
-
-    'event = one stored dialogue turn, kept verbatim'.
-    """
+    """Text is stored word for word (specification.md#remember-verbatim)."""
     event = http.get(f"/api/v7/event/{http.remember(text, text)['event_id']}").json()
 
     assert (event["query"], event["response"]) == (text, text)
@@ -123,10 +119,7 @@ def test_text_is_kept_word_for_word(http: Http, text: str) -> None:
 def test_the_same_idempotency_key_and_body_gives_the_first_answer_and_writes_nothing(
     http: Http,
 ) -> None:
-    """decisions.md:
-
-    'Writes accept Idempotency-Key (24 h): the same key and body gives the first answer again'.
-    """
+    """A repeated request returns the first response (specification.md#idempotency-replay)."""
     first = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
     before = http.rows()
     second = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
@@ -138,7 +131,7 @@ def test_the_same_idempotency_key_and_body_gives_the_first_answer_and_writes_not
 
 
 def test_an_idempotency_key_used_with_another_body_is_a_conflict(http: Http) -> None:
-    """decisions.md: '409 conflict (idempotency key reused with another body'."""
+    """Another body is a 409 (specification.md#idempotency-conflict)."""
     http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
     before = http.rows()
 
@@ -151,6 +144,7 @@ def test_an_idempotency_key_used_with_another_body_is_a_conflict(http: Http) -> 
 
 
 def test_anothers_idempotency_key_is_another(http: Http) -> None:
+    """Keys of other API keys are independent (specification.md#idempotency-scope)."""
     first = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
     second = http.as_account("bob").post(
         "/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"}
@@ -160,7 +154,7 @@ def test_anothers_idempotency_key_is_another(http: Http) -> None:
 
 
 def test_an_identical_turn_sent_again_is_kept_once(http: Http) -> None:
-    """Issue: 'natural dedupe of an identical turn within 10 minutes (agents retry)'."""
+    """An identical turn within 10 minutes is a retry (specification.md#remember-dedupe)."""
     first = http.remember(**TURN)
     before = http.rows()
     again, other = http.remember(**TURN), http.remember(**TURN, session_id="other")
@@ -176,7 +170,7 @@ def test_an_identical_turn_sent_again_is_kept_once(http: Http) -> None:
 
 
 class TestAfterADay:
-    """With a clock that can be moved."""
+    """Expiry of retries, with a clock that the test moves."""
 
     @pytest.fixture
     def context(self, folder: Any) -> Any:
@@ -186,14 +180,14 @@ class TestAfterADay:
         made.close()
 
     def test_an_identical_turn_is_a_new_one_after_ten_minutes(self, http: Http) -> None:
-        """Issue: 'within 10 minutes'."""
+        """After 10 minutes it is a new turn (specification.md#remember-dedupe)."""
         first = http.remember(**TURN)
         self.now_ms += 10 * 60_000
 
         assert http.remember(**TURN)["event_id"] != first["event_id"]
 
     def test_an_idempotency_key_is_forgotten(self, http: Http, context: Context) -> None:
-        """decisions.md: 'Idempotency-Key (24 h)'."""
+        """An idempotency key expires after 24 hours (specification.md#idempotency-expiry)."""
         first = http.post("/api/v7/remember", TURN, headers={"Idempotency-Key": "turn-1"})
         self.now_ms += 24 * 3_600_000
 

@@ -1,4 +1,4 @@
-"""Specification, 'Run code in the sandbox', with what decisions and issue add to it."""
+"""Run code in the sandbox: `POST /api/execute/code`."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ PATHS = ("/api/execute/code", "/api/v7/execute/code")
 
 
 def ran(http: Http, code: str, **more: Any) -> Any:
-    """The answer's body of a program that was run."""
+    """Run a program; return the response body."""
     answer = http.post(PATHS[0], {"code": code, **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def test_a_program_is_run_under_both_paths(http: Http) -> None:
-    """'`POST /api/execute/code`'; decisions: 'the sandbox under the versioned prefix as well'."""
+    """The sandbox is served under both paths (specification.md#sandbox-two-paths)."""
     answers = [http.post(path, {"code": "print(6 * 7)"}).json() for path in PATHS]
 
     assert [(told["status"], told["stdout"]) for told in answers] == [("ok", "42\n")] * 2
 
 
 def test_the_answer_has_every_part(http: Http) -> None:
-    """Issue: 'Answer'."""
+    """The response has every field (specification.md#sandbox-response)."""
     told = ran(http, "open('a.txt', 'w').write('hello')\n6 * 7")
 
     assert (told["result"], told["error"], told["exit_code"]) == ("42", None, 0)
@@ -50,15 +50,12 @@ def test_the_answer_has_every_part(http: Http) -> None:
 
 
 def test_numpy_is_there(http: Http) -> None:
-    """'The sandbox supports matplotlib and numpy.'"""
+    """numpy is available (specification.md#sandbox-libraries)."""
     assert ran(http, "import numpy as np\nint(np.arange(4).sum())")["result"] == "6"
 
 
 def test_a_program_that_fails_is_an_answer(http: Http) -> None:
-    """Decisions: 'A failing program is a 200 with `status:
-
-    failed`'; '`error` = `{type, message, line, traceback}`'.
-    """
+    """A failing program is a 200 with its error (specification.md#sandbox-failed-program)."""
     told = ran(http, "x = 1\nx / 0")
 
     assert told["status"] == "failed"
@@ -81,6 +78,7 @@ def test_a_program_that_fails_is_an_answer(http: Http) -> None:
     ],
 )
 def test_every_other_end_has_its_status(http: Http, code: str, status: str, kind: str) -> None:
+    """Each kind of end has its status (specification.md#sandbox-statuses)."""
     told = ran(http, code, timeout_s=2)
 
     assert (told["status"], told["error"]["type"], told["result"]) == (status, kind, None)
@@ -88,7 +86,7 @@ def test_every_other_end_has_its_status(http: Http, code: str, status: str, kind
 
 @pytest.mark.parametrize("mode", ["fix", "optimize", "all"])
 def test_every_mode_is_taken(http: Http, mode: str) -> None:
-    """'One of fix, optimize, all.'"""
+    """`mode` is fix, optimize or all (specification.md#sandbox-modes)."""
     assert ran(http, "1", mode=mode)["mode"] == mode
 
 
@@ -113,7 +111,7 @@ def test_every_mode_is_taken(http: Http, mode: str) -> None:
 def test_what_is_wrong_is_refused_with_its_place(
     http: Http, wrong: dict[str, Any], pointer: str
 ) -> None:
-    """Decisions: '`language` other than python: 422'."""
+    """Another language is a 422 (specification.md#sandbox-invalid)."""
     answer = http.post(PATHS[0], wrong)
 
     assert answer.status_code == 422
@@ -121,10 +119,7 @@ def test_what_is_wrong_is_refused_with_its_place(
 
 
 def test_a_run_is_kept_as_an_event_on_request(http: Http) -> None:
-    """Decisions: 'Every run can be cited:
-
-    it is stored as an event on request (`session_id` given).'
-    """
+    """`session_id` stores the run as an event (specification.md#sandbox-event)."""
     told = ran(http, "print('the kestrel\\x1b[2J landed')\n1 / 0", session_id="birds")
 
     event = http.get(f"/api/v7/event/{told['event_id']}").json()
@@ -138,6 +133,7 @@ def test_a_run_is_kept_as_an_event_on_request(http: Http) -> None:
 
 
 def test_long_output_is_cut_in_the_event_with_a_word_that_says_so(http: Http) -> None:
+    """The event says that output was cut (specification.md#sandbox-event-output)."""
     told = ran(http, "print('x' * 30_000)", session_id="long")
 
     event = http.get(f"/api/v7/event/{told['event_id']}").json()
@@ -146,6 +142,7 @@ def test_long_output_is_cut_in_the_event_with_a_word_that_says_so(http: Http) ->
 
 
 def test_without_a_session_nothing_is_kept(http: Http) -> None:
+    """Without `session_id` nothing is stored (specification.md#sandbox-event)."""
     before = http.rows()
 
     ran(http, "1")
@@ -155,10 +152,7 @@ def test_without_a_session_nothing_is_kept(http: Http) -> None:
 
 @pytest.mark.parametrize("more", [{}, {"session_id": "s"}])
 def test_a_program_that_is_sent_again_is_run_once(http: Http, more: dict[str, str]) -> None:
-    """Decisions: 'Writes accept `Idempotency-Key` (24 h):
-
-    the same key and body gives the first answer again.'
-    """
+    """A repeated request runs once (specification.md#sandbox-idempotent)."""
     body = {"code": "import secrets\nsecrets.token_hex()", **more}
     first, second = (http.post(PATHS[0], body, headers={"Idempotency-Key": "k"}) for _ in range(2))
     other = http.post(PATHS[0], {"code": "2"}, headers={"Idempotency-Key": "k"})
@@ -169,14 +163,14 @@ def test_a_program_that_is_sent_again_is_run_once(http: Http, more: dict[str, st
 
 
 def test_a_read_only_key_runs_nothing(http: Http) -> None:
-    """Decisions: 'its writes answer 403'."""
+    """A read-only key is a 403 (specification.md#sandbox-permissions)."""
     assert (
         http.as_account("reader", read_only=True).post(PATHS[0], {"code": "1"}).status_code == 403
     )
 
 
 def test_a_pinned_key_keeps_no_run_in_another_space(http: Http) -> None:
-    """Decisions: 'A pinned key used with another user_id: 403.'"""
+    """Another `user_id` than the pin is a 403 (specification.md#sandbox-permissions)."""
     pinned = http.as_account("family", user_id="ada")
 
     assert (
@@ -185,15 +179,16 @@ def test_a_pinned_key_keeps_no_run_in_another_space(http: Http) -> None:
 
 
 def test_without_a_key_nothing_is_run(http: Http) -> None:
+    """A key is required (specification.md#auth-bearer)."""
     assert http.with_key(None).post(PATHS[0], {"code": "1"}).status_code == 401
 
 
 class TestRate:
-    """Decisions: 'Rate limits per key are settings: ... sandbox 600'."""
+    """The sandbox has a rate limit of its own (specification.md#sandbox-rate)."""
 
     @pytest.fixture
     def context(self, folder: Any) -> Iterator[Context]:
-        """A service where a key may run one program a minute."""
+        """Provide a service where a key may run one program per minute."""
         made = testing.context(folder)
         yield replace(made, settings=replace(made.settings, rate_sandbox_per_minute=1))
         made.close()
@@ -206,7 +201,10 @@ class TestRate:
 
 
 class TestUnavailable:
-    """Decisions: 'No isolation available on the host → 503, never an unprotected run.'"""
+    """Without isolation the response is 503, never an unprotected run.
+
+    See specification.md#sandbox-unavailable.
+    """
 
     def test_a_machine_that_cannot_confine_says_what_is_missing(
         self, http: Http, monkeypatch: pytest.MonkeyPatch

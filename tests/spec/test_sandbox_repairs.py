@@ -1,7 +1,4 @@
-"""Specification, 'Run code in the sandbox':
-
-`mode` fix; with what decisions and issue add about repair by rule.
-"""
+"""Repair by rule in the sandbox, mode `fix`."""
 
 from __future__ import annotations
 
@@ -15,14 +12,14 @@ FENCED = "Here you are:\n\n```python\nprint('tide')\n```\n"
 
 
 def ran(http: Http, code: str, **more: Any) -> Any:
-    """The answer's body of a program that was run."""
+    """Run a program; return the response body."""
     answer = http.post(PATH, {"code": code, **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def test_a_program_that_a_rule_mends_is_told_with_what_was_changed(http: Http) -> None:
-    """Decisions: 'Deterministic repair that worked: `status: fixed`, `fixed: true`, `diff`.'"""
+    """A repaired program has a diff (specification.md#repair-diff)."""
     told = ran(http, FENCED)
 
     assert (told["status"], told["fixed"], told["stdout"], told["error"]) == (
@@ -39,10 +36,7 @@ def test_a_program_that_a_rule_mends_is_told_with_what_was_changed(http: Http) -
 
 
 def test_every_run_is_among_the_attempts(http: Http) -> None:
-    """Decisions: '`attempts` in a sandbox answer:
-
-    `[{stage, model?, outcome, error?, tokens?, ms}]`'.
-    """
+    """Every run is in `attempts` (specification.md#repair-attempts)."""
     told = ran(http, "```python\nprint(“tide”)\n```\n")
 
     assert [
@@ -57,9 +51,9 @@ def test_every_run_is_among_the_attempts(http: Http) -> None:
 
 
 def test_a_repair_that_does_not_end_well_is_none(http: Http) -> None:
-    """Issue: 'each only accepted by a re-run'.
+    """The fences can be removed, but the program inside fails too.
 
-    The fences can go, but what is within them fails all the same.
+    See specification.md#repair-accepted-by-rerun.
     """
     code = "```python\nprint('begun')\n1 / 0\n```\n"
 
@@ -88,6 +82,7 @@ def test_a_repair_that_does_not_end_well_is_none(http: Http) -> None:
     ],
 )
 def test_what_a_program_raises_by_itself_is_not_repaired(http: Http, code: str) -> None:
+    """Deliberate errors are not repaired (specification.md#repair-not-attempted)."""
     told = ran(http, code)
 
     assert (told["status"], told["code"], len(told["attempts"])) == ("failed", code, 1)
@@ -98,6 +93,7 @@ def test_what_a_program_raises_by_itself_is_not_repaired(http: Http, code: str) 
     [("while True: pass", "timeout"), ("import ctypes\nctypes.string_at(0)", "killed")],
 )
 def test_a_program_that_was_stopped_is_not_repaired(http: Http, code: str, status: str) -> None:
+    """Stopped programs are not repaired (specification.md#repair-not-attempted)."""
     told = ran(http, code, timeout_s=1)
 
     assert (told["status"], len(told["attempts"])) == (status, 1)
@@ -105,6 +101,7 @@ def test_a_program_that_was_stopped_is_not_repaired(http: Http, code: str, statu
 
 
 def test_a_program_that_ends_well_is_run_once_and_left_as_it_is(http: Http) -> None:
+    """A working program is left alone (specification.md#repair-not-attempted)."""
     code = "text = '“quoted” ```'\nprint(text)"
 
     told = ran(http, code)
@@ -114,6 +111,7 @@ def test_a_program_that_ends_well_is_run_once_and_left_as_it_is(http: Http) -> N
 
 
 def test_a_very_long_program_is_not_repaired(http: Http) -> None:
+    """Long programs are not repaired (specification.md#repair-not-attempted)."""
     told = ran(http, f"```\nprint(1)\n# {'x' * 50_000}\n```\n")
 
     assert (told["status"], len(told["attempts"])) == ("failed", 1)
@@ -121,6 +119,7 @@ def test_a_very_long_program_is_not_repaired(http: Http) -> None:
 
 
 def test_optimize_runs_the_program_as_it_is_without_a_model(http: Http) -> None:
+    """Without a model nothing is optimized (specification.md#repair-without-model)."""
     told = ran(http, FENCED, mode="optimize")
 
     assert (told["status"], len(told["attempts"])) == ("failed", 1)
@@ -128,6 +127,7 @@ def test_optimize_runs_the_program_as_it_is_without_a_model(http: Http) -> None:
 
 
 def test_all_repairs_and_says_that_nothing_was_made_faster(http: Http) -> None:
+    """`note` says what was not tried (specification.md#repair-without-model)."""
     told = ran(http, FENCED, mode="all")
 
     assert told["status"] == "fixed"
@@ -135,13 +135,14 @@ def test_all_repairs_and_says_that_nothing_was_made_faster(http: Http) -> None:
 
 
 def test_the_files_are_those_of_the_run_that_counts(http: Http) -> None:
+    """Files come from the final run (specification.md#repair-files)."""
     told = ran(http, "```\nopen('tide.txt', 'w').write('high')\n```")
 
     assert [(file["name"], file["size_bytes"]) for file in told["files"]] == [("tide.txt", 4)]
 
 
 def test_a_kept_run_has_the_program_as_it_was_sent_and_what_was_changed(http: Http) -> None:
-    """Decisions: 'Every run can be cited'."""
+    """A stored run holds source and diff (specification.md#repair-event)."""
     told = ran(http, FENCED, session_id="tides")
 
     event = http.get(f"/api/v7/event/{told['event_id']}").json()

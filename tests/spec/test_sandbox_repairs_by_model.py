@@ -1,7 +1,4 @@
-"""Specification, 'Run code in the sandbox':
-
-`mode` fix, optimize and all with language models; with what decisions and issue add.
-"""
+"""Repair and optimization by language models in the sandbox."""
 
 from __future__ import annotations
 
@@ -25,24 +22,19 @@ Start = Callable[..., tuple[Http, Endpoint]]
 
 @pytest.fixture
 def start(start_with: Start) -> Start:
-    """Starts the service with a first repair model that plays these; gives a client and the
-    endpoint.
-    """
+    """Start the service with a scripted repair model; return a client and the model endpoint."""
     return partial(start_with, "model_repair_1")
 
 
 def ran(http: Http, code: str, **more: Any) -> Any:
-    """The answer's body of a program that was run."""
+    """Run a program; return the response body."""
     answer = http.post(PATH, {"code": code, **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def test_a_model_mends_what_no_rule_does_and_the_answer_says_which(start: Start) -> None:
-    """Decisions: '`attempts` in a sandbox answer:
-
-    `[{stage, model?, outcome, error?, tokens?, ms}]`'.
-    """
+    """`attempts` names the model (specification.md#repair-attempts)."""
     http, _ = start(says(f"```python\n{RIGHT}```"))
 
     told = ran(http, WRONG)
@@ -63,7 +55,7 @@ def test_a_model_mends_what_no_rule_does_and_the_answer_says_which(start: Start)
 
 
 def test_rules_come_first_and_cost_nothing(start: Start) -> None:
-    """Issue: deterministic repair, then models."""
+    """Rules are tried before models (specification.md#repair-rules-first)."""
     http, tiny = start(says(f"```python\n{GOOD}```"))
 
     told = ran(http, BROKEN)
@@ -73,13 +65,14 @@ def test_rules_come_first_and_cost_nothing(start: Start) -> None:
 
 
 def test_a_program_that_works_is_not_shown_to_a_model(start: Start) -> None:
+    """A working program is sent to no model (specification.md#repair-not-attempted)."""
     http, tiny = start(says(f"```python\n{RIGHT}```"))
 
     assert (ran(http, RIGHT)["status"], tiny.asked) == ("ok", [])
 
 
 def test_a_cheating_model_mends_nothing(start: Start) -> None:
-    """Issue: 'false "fixed" (must be 0 on programs with tests)'."""
+    """A fix that cheats its tests is refused (specification.md#repair-guards)."""
     http, _ = start(says("```python\n" + WRONG.replace("assert mean([1, 3]) == 2\n", "") + "```"))
 
     told = ran(http, WRONG)
@@ -96,7 +89,7 @@ def test_a_cheating_model_mends_nothing(start: Start) -> None:
 
 
 def test_an_account_can_forbid_models_on_other_machines(start: Start) -> None:
-    """Issue: 'a per-account switch forbids outside models'."""
+    """An account can forbid models on other machines (specification.md#repair-outside-models)."""
     http, _ = start(says(""), model_repair_1="far@https://models.invalid/v1")
     allow_outside_models(http.context, "owner", allowed=False)
 
@@ -110,7 +103,7 @@ def test_an_account_can_forbid_models_on_other_machines(start: Start) -> None:
 
 
 def test_calls_of_models_are_in_the_metrics(start: Start) -> None:
-    """Issue: 'every call is counted (tokens, ms) in metrics and in the answer'."""
+    """Calls of models are in metrics and response (specification.md#status-metrics-models)."""
     http, _ = start(says(f"```python\n{RIGHT}```"))
 
     ran(http, WRONG)
@@ -122,7 +115,7 @@ def test_calls_of_models_are_in_the_metrics(start: Start) -> None:
 
 
 def test_the_same_request_sent_again_asks_no_model_again(start: Start) -> None:
-    """Decisions: 'the same key and body gives the first answer again'."""
+    """A repeated request asks no model again (specification.md#sandbox-idempotent)."""
     http, tiny = start(says(f"```python\n{RIGHT}```"))
     sent: dict[str, Any] = {
         "path": PATH,
@@ -136,7 +129,7 @@ def test_the_same_request_sent_again_asks_no_model_again(start: Start) -> None:
 
 
 def test_optimize_says_what_was_measured(start: Start) -> None:
-    """Issue: 'modes fix, optimize and all'."""
+    """`optimized` reports the measurement (specification.md#repair-optimize)."""
     slow = "total = 0\nfor i in range(10**6):\n    total += i * 2\nprint(total)\n"
     fast = "total = sum(range(0, 2 * 10**6, 2))\nprint(total)\n"
     http, _ = start(says(f"```python\n{fast}```"))
@@ -155,6 +148,7 @@ def test_optimize_says_what_was_measured(start: Start) -> None:
 
 
 def test_a_strategy_that_there_is_not_is_refused(start: Start) -> None:
+    """Another strategy is a 422 (specification.md#sandbox-invalid)."""
     http, tiny = start(says(""))
 
     answer = http.post(PATH, {"code": WRONG, "strategy": "vote"})
@@ -167,7 +161,7 @@ def test_a_strategy_that_there_is_not_is_refused(start: Start) -> None:
 
 
 def test_a_kept_run_has_what_a_model_changed(start: Start) -> None:
-    """Decisions: 'Every run can be cited'."""
+    """A stored run holds the change (specification.md#repair-event)."""
     http, _ = start(says(f"```python\n{RIGHT}```"))
 
     told = ran(http, WRONG, session_id="means", strategy="race")

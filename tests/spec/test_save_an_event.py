@@ -1,4 +1,4 @@
-"""Specification, 'Save an event': POST /api/v7/event/write."""
+"""Save an event: `POST /api/v7/event/write`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def save(http: Http, **more: str) -> str:
 
 
 def test_an_event_is_saved_for_the_named_user_and_found(http: Http) -> None:
-    """'Body: user_id, query and response (required strings)'."""
+    """It stores an event for the named user (specification.md#event-write-request)."""
     event_id = save(http)
 
     assert http.memory("spare key", user_id="ada")["hits"][0]["event_id"] == event_id
@@ -28,7 +28,7 @@ def test_an_event_is_saved_for_the_named_user_and_found(http: Http) -> None:
 
 
 def test_session_and_topic_are_kept(http: Http) -> None:
-    """'session_id and topic (optional strings)'."""
+    """Session and topic are optional and stored (specification.md#event-write-request)."""
     event = http.get(f"/api/v7/event/{save(http, session_id='house', topic='home')}").json()
 
     assert (event["session_id"], event["topic"]) == ("house", "home")
@@ -36,6 +36,7 @@ def test_session_and_topic_are_kept(http: Http) -> None:
 
 @pytest.mark.parametrize("name", ["user_id", "query", "response"])
 def test_the_three_required_members_are_required(http: Http, name: str) -> None:
+    """`user_id`, `query` and `response` are required (specification.md#event-write-required)."""
     before = http.rows()
 
     assert (
@@ -46,7 +47,7 @@ def test_the_three_required_members_are_required(http: Http, name: str) -> None:
 
 
 def test_a_pinned_key_saves_for_its_own_user_only(http: Http) -> None:
-    """decisions.md: 'A pinned key used with another user_id: 403'."""
+    """Another `user_id` than the pin is a 403 (specification.md#event-write-pinned)."""
     ada, bob = http.as_account("owner", user_id="ada"), http.as_account("owner", user_id="bob")
 
     assert ada.post("/api/v7/event/write", EVENT).status_code == 200
@@ -54,7 +55,7 @@ def test_a_pinned_key_saves_for_its_own_user_only(http: Http) -> None:
 
 
 def test_it_takes_an_idempotency_key(http: Http) -> None:
-    """decisions.md: 'Writes accept Idempotency-Key'."""
+    """It accepts an `Idempotency-Key` (specification.md#event-write-idempotent)."""
     answers = [
         http.post("/api/v7/event/write", EVENT, headers={"Idempotency-Key": "k"}) for _ in range(2)
     ]

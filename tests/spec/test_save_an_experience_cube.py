@@ -1,4 +1,4 @@
-"""Specification, 'Save an experience cube': POST /api/v7/experience/create."""
+"""Save an experience cube: `POST /api/v7/experience/create`."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ BOUNDS = {
 
 
 def create(http: Http, **more: Any) -> Any:
-    """The answer's body."""
+    """Return the response body."""
     answer = http.post(PATH, {**CUBE, **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def kept(http: Http) -> Any:
-    """The last cube as it is kept."""
+    """Return the last stored cube."""
     return http.context.store.read(lambda tx: tx.all("select * from cubes order by id"))[-1]
 
 
 def refused(http: Http, body: Any, status: int = 422) -> Any:
-    """The problem; nothing at all was kept."""
+    """Return the problem; check that nothing was stored."""
     before = http.rows()
     answer = http.post(PATH, body)
     assert answer.status_code == status, answer.text
@@ -48,7 +48,7 @@ def refused(http: Http, body: Any, status: int = 422) -> Any:
 
 
 def test_a_cube_is_saved_and_is_private(http: Http) -> None:
-    """decisions.md: '`experience/create` makes a private cube'."""
+    """A created cube is private (specification.md#cube-create-private)."""
     answer = create(http)
 
     assert (answer["saved"], answer["visibility"], answer["cube_status"]) == (
@@ -69,14 +69,14 @@ def test_a_cube_is_saved_and_is_private(http: Http) -> None:
 
 @pytest.mark.parametrize("kind", ["moment", "fact", "culture", "lifehack", "warning", "code"])
 def test_it_is_of_one_of_six_kinds(http: Http, kind: str) -> None:
-    """'Kind is one of moment, fact, culture, lifehack, warning, code'."""
+    """A cube has one of six kinds (specification.md#cube-kinds)."""
     create(http, cube_type=kind, model="gpt-x")
 
     assert (kept(http).kind, kept(http).model) == (kind, "gpt-x")
 
 
 def test_the_session_it_was_learned_in_is_noted_when_there_is_one(http: Http) -> None:
-    """'session_id (optional string)'."""
+    """`session_id` is optional (specification.md#cube-session)."""
     http.remember("q", "r", session_id="trip")
     create(http, session_id="trip")
     known = kept(http).session
@@ -89,7 +89,7 @@ def test_the_session_it_was_learned_in_is_noted_when_there_is_one(http: Http) ->
 
 
 def test_evidence_may_be_an_event_of_ones_own(http: Http) -> None:
-    """'cube_evidence | string | Event id or a fixed label'."""
+    """Evidence is an event id or a label (specification.md#cube-evidence)."""
     event_id = http.remember("q", "r")["event_id"]
     create(http, evidence=event_id)
 
@@ -97,7 +97,7 @@ def test_evidence_may_be_an_event_of_ones_own(http: Http) -> None:
 
 
 def test_an_event_that_is_unknown_anothers_or_of_another_user_is_no_evidence(http: Http) -> None:
-    """decisions.md: 'an id of another account answers 404, the same as one that does not exist'."""
+    """A foreign event is a 404, like an unknown one (specification.md#cube-evidence)."""
     foreign = http.as_account("bob").remember("q", "r")["event_id"]
     own = http.remember("q", "r", user_id="ada")["event_id"]
     pinned = http.as_account("owner", user_id="bo")
@@ -116,7 +116,7 @@ def test_an_event_that_is_unknown_anothers_or_of_another_user_is_no_evidence(htt
 def test_the_four_texts_are_required_and_must_say_something(
     http: Http, name: str, value: Any
 ) -> None:
-    """'topic, essence, rules_markdown, evidence (all required strings)'."""
+    """All four texts are required (specification.md#cube-required-texts)."""
     missing = refused(http, {key: text for key, text in CUBE.items() if key != name})
     wrong = refused(http, {**CUBE, name: value})
 
@@ -135,12 +135,13 @@ def test_the_four_texts_are_required_and_must_say_something(
     ],
 )
 def test_what_is_optional_must_be_right_when_it_is_there(http: Http, wrong: dict[str, Any]) -> None:
-    """decisions.md: 'wrong types are 422'."""
+    """Wrong types are a 422 (specification.md#api-strict-types)."""
     assert refused(http, {**CUBE, **wrong})["errors"][0]["pointer"] == f"/{next(iter(wrong))}"
 
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_the_bound_itself_is_allowed_and_one_more_is_not(http: Http, name: str) -> None:
+    """Every bound is inclusive (specification.md#limit-bounds)."""
     assert create(http, **{name: "ü" * BOUNDS[name]})["saved"]
     assert (
         refused(http, {**CUBE, name: "ü" * (BOUNDS[name] + 1)})["errors"][0]["pointer"]
@@ -149,7 +150,7 @@ def test_the_bound_itself_is_allowed_and_one_more_is_not(http: Http, name: str) 
 
 
 def test_a_lone_surrogate_is_refused(http: Http) -> None:
-    """decisions.md: 'lone surrogates are 422'."""
+    """A lone surrogate is a 422 (specification.md#api-text)."""
     before = http.rows()
     body = b'{"topic": "\\ud800", "essence": "e", "rules_markdown": "r", "evidence": "v"}'
 
@@ -158,12 +159,12 @@ def test_a_lone_surrogate_is_refused(http: Http) -> None:
 
 
 def test_a_read_only_key_may_not(http: Http) -> None:
-    """decisions.md: 'A read-only key's ... writes answer 403'."""
+    """A read-only key is a 403 (specification.md#cube-create-read-only)."""
     refused(http.as_account("owner", read_only=True), CUBE, 403)
 
 
 def test_it_takes_an_idempotency_key(http: Http) -> None:
-    """decisions.md: 'Writes accept Idempotency-Key'."""
+    """It accepts an `Idempotency-Key` (specification.md#cube-create-idempotent)."""
     answers = [http.post(PATH, CUBE, headers={"Idempotency-Key": "k"}) for _ in range(2)]
     other = http.post(PATH, {**CUBE, "topic": "pots"}, headers={"Idempotency-Key": "k"})
 
@@ -173,7 +174,7 @@ def test_it_takes_an_idempotency_key(http: Http) -> None:
 
 
 def test_it_is_counted_in_the_status_record(http: Http) -> None:
-    """'cubes_count | integer'."""
+    """`cubes_count` counts stored cubes (specification.md#cube-counted)."""
     before = http.get("/api/v7/status").json()["cubes_count"]
     create(http)
     create(http.as_account("bob"))

@@ -1,4 +1,4 @@
-"""Specification, 'Save an L1 summary': POST /api/v7/memory/summarize."""
+"""Save an L1 summary: `POST /api/v7/memory/summarize`."""
 
 from __future__ import annotations
 
@@ -12,17 +12,13 @@ L1 = {"user_id": "owner", "session_id": "s", "summary_text": "The ferry leaves a
 
 
 def turns(http: Http, count: int, first: int = 0) -> None:
-    """So many turns of 100 characters each."""
+    """Save this many turns of 100 characters each."""
     for n in range(first, first + count):
         http.remember(f"{n:03}".ljust(50, "q"), f"{n:03}".ljust(50, "r"), session_id="s")
 
 
 def test_it_is_kept_with_its_share_of_the_turns_it_tells_of(http: Http) -> None:
-    """decisions.md:
-
-    'memory/summarize → {saved, l1_id, l2_due, ratio, warning}'; it tells of the turns since the
-    last L1.
-    """
+    """It covers the turns since the last L1 (specification.md#l1-response)."""
     turns(http, 5)
     first = http.post(
         PATH, {**L1, "summary_text": "x" * 30, "topic": "travel", "message_count": 10}
@@ -40,10 +36,7 @@ def test_it_is_kept_with_its_share_of_the_turns_it_tells_of(http: Http) -> None:
 def test_outside_five_to_eight_percent_it_is_kept_with_a_warning(
     http: Http, length: int, how: str | None
 ) -> None:
-    """'L1 length is 5-8% of its source text'; decisions.md:
-
-    'an L1 outside ... is stored with a warning'.
-    """
+    """Outside 5 to 8 percent it is stored with a warning (specification.md#l1-ratio)."""
     turns(http, 5)
     answer = http.post(PATH, {**L1, "summary_text": "x" * length}).json()
 
@@ -53,7 +46,7 @@ def test_outside_five_to_eight_percent_it_is_kept_with_a_warning(
 
 
 def test_without_a_turn_to_tell_of_it_is_a_conflict(http: Http) -> None:
-    """Issue, Bad input: 'L1 without turns'."""
+    """An L1 without turns is a 409 (specification.md#l1-without-turns)."""
     turns(http, 1)
     http.post(PATH, L1)
     before = http.rows()
@@ -69,6 +62,7 @@ def test_without_a_turn_to_tell_of_it_is_a_conflict(http: Http) -> None:
 
 
 def test_the_same_sent_again_is_kept_once(http: Http) -> None:
+    """The same L1 is stored once (specification.md#l1-repeated)."""
     turns(http, 1)
     first, again = http.post(PATH, L1).json(), http.post(PATH, L1).json()
 
@@ -77,6 +71,7 @@ def test_the_same_sent_again_is_kept_once(http: Http) -> None:
 
 
 def test_it_ends_what_was_due(http: Http) -> None:
+    """An L1 settles the duty (specification.md#l1-settles-duty)."""
     turns(http, 15)
     http.post(PATH, L1)
 
@@ -102,6 +97,7 @@ def test_it_ends_what_was_due(http: Http) -> None:
 def test_what_is_wrong_is_named_and_nothing_is_kept(
     http: Http, wrong: dict[str, Any], pointer: str
 ) -> None:
+    """A wrong value is a 422 that names the field (specification.md#error-pointer)."""
     turns(http, 1)
     before = http.rows()
     answer = http.post(PATH, {**L1, **wrong})
@@ -113,13 +109,14 @@ def test_what_is_wrong_is_named_and_nothing_is_kept(
 
 @pytest.mark.parametrize("missing", ["user_id", "session_id", "summary_text"])
 def test_a_required_member_that_is_missing_is_named(http: Http, missing: str) -> None:
-    """'Body: user_id, session_id and summary_text (required strings)'."""
+    """Three fields are required (specification.md#l1-required)."""
     answer = http.post(PATH, {name: value for name, value in L1.items() if name != missing})
 
     assert [fault["pointer"] for fault in answer.json()["errors"]] == [f"/{missing}"]
 
 
 def test_keys_that_may_not_write_here_are_refused(http: Http) -> None:
+    """Read-only keys and foreign pins are 403 (specification.md#l1-permissions)."""
     turns(http, 1)
     for key in ({"read_only": True}, {"user_id": "somebody else"}):
         assert http.as_account("owner", **key).post(PATH, L1).status_code == 403

@@ -1,4 +1,4 @@
-"""Specification, 'Search memory': POST /api/v7/memory."""
+"""Search memory: `POST /api/v7/memory`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,14 @@ OTHERS = [
 
 @pytest.fixture
 def ferry(http: Http) -> str:
-    """The event_id of a turn about a ferry, among others."""
+    """Save a turn about a ferry among others; return its event_id."""
     for query, response in OTHERS:
         http.remember(query, response)
     return str(http.remember(*FERRY)["event_id"])
 
 
 def test_what_was_said_is_found_and_the_best_hit_is_first(http: Http, ferry: str) -> None:
-    """'Hybrid search over stored dialogue events'; 'The first hit is treated by agents as the
-    center hit'.
-    """
+    """The first hit is the center hit (specification.md#search-best-first)."""
     answer = http.memory("when does the ferry leave")
 
     assert answer["hits"][0]["event_id"] == ferry
@@ -36,10 +34,7 @@ def test_what_was_said_is_found_and_the_best_hit_is_first(http: Http, ferry: str
 
 
 def test_a_hit_says_what_was_said_when_and_why_it_was_found(http: Http, ferry: str) -> None:
-    """decisions.md:
-
-    'A hit: event_id, session_id, topic, query, response, created_at, score, why'.
-    """
+    """A hit has text, times, score and reasons (specification.md#search-hit)."""
     hit = http.memory("ferry")["hits"][0]
 
     assert (hit["event_id"], hit["session_id"], hit["query"], hit["response"]) == (
@@ -52,7 +47,7 @@ def test_a_hit_says_what_was_said_when_and_why_it_was_found(http: Http, ferry: s
 
 
 def test_an_answered_write_is_in_the_very_next_search(http: Http) -> None:
-    """decisions.md: 'A write that was answered is in the very next search'."""
+    """An answered write is found by the next search (specification.md#search-read-your-writes)."""
     for n in range(20):
         saved = http.remember(
             f"What is the number of locker {n}?", f"Locker {n} opens with zx{n}qv."
@@ -63,7 +58,7 @@ def test_an_answered_write_is_in_the_very_next_search(http: Http) -> None:
 
 
 def test_top_k_is_how_many_hits_at_most_and_five_by_default(http: Http) -> None:
-    """'top_k | integer | no | Default 5.'"""
+    """`top_k` bounds the hits; default 5 (specification.md#search-top-k)."""
     for n in range(8):
         http.remember(f"Ferry {n}?", f"Ferry {n} leaves at {n} o'clock.")
 
@@ -88,7 +83,7 @@ def test_top_k_is_how_many_hits_at_most_and_five_by_default(http: Http) -> None:
     ],
 )
 def test_an_empty_memory_gives_no_hits_and_no_error(http: Http, query: str) -> None:
-    """decisions.md: 'Empty memory or nothing relevant: 200 with hits: [], never an error'."""
+    """An empty memory is a 200 without hits (specification.md#search-empty)."""
     answer = http.memory(query, user_id="nobody-yet")
 
     assert (answer["hits"], answer["total_hits"]) == ([], 0)
@@ -96,6 +91,7 @@ def test_an_empty_memory_gives_no_hits_and_no_error(http: Http, query: str) -> N
 
 @pytest.mark.parametrize("query", ["   ", "\n\t", "?!", "()", "…"])
 def test_a_query_without_a_word_finds_nothing(http: Http, ferry: str, query: str) -> None:
+    """A query without words finds nothing (specification.md#search-no-words)."""
     assert http.memory(query)["hits"] == []
 
 
@@ -116,7 +112,7 @@ def test_a_query_without_a_word_finds_nothing(http: Http, ferry: str, query: str
 def test_operators_of_a_full_text_index_are_text_like_any_other(
     http: Http, ferry: str, words: str
 ) -> None:
-    """Issue, Bad input: 'FTS operators and quotes in focus words and queries'."""
+    """Full-text operators and quotes are plain text (specification.md#search-operators)."""
     by_query = http.memory(words)["hits"]
     by_focus = http.post(
         "/api/v7/memory",
@@ -129,10 +125,7 @@ def test_operators_of_a_full_text_index_are_text_like_any_other(
 
 
 def test_focus_words_lift_and_never_hide_and_missing_ones_are_named(http: Http, ferry: str) -> None:
-    """'focus_words:
-
-    Exact words for the full-text index'; decisions.md: 'they never hide the others'.
-    """
+    """Focus words raise events and never hide others (specification.md#search-focus-words)."""
     answer = http.memory(
         "What is on the fence and when does the ferry leave?",
         focus_words=["UMBER", "xyzzy"],
@@ -145,10 +138,7 @@ def test_focus_words_lift_and_never_hide_and_missing_ones_are_named(http: Http, 
 
 
 def test_each_interacting_search_counts_a_step_of_its_session(http: Http) -> None:
-    """'step | integer | Used in the seal.'; decisions.md:
-
-    'step grows by one per (space, session)'.
-    """
+    """`step` grows by one per space and session (specification.md#step-counts)."""
     steps = [http.memory("a", session_id="s")["step"] for _ in range(3)]
 
     assert steps == [steps[0], steps[0] + 1, steps[0] + 2]
@@ -157,7 +147,7 @@ def test_each_interacting_search_counts_a_step_of_its_session(http: Http) -> Non
 
 
 def test_a_search_that_does_not_interact_only_reads(http: Http) -> None:
-    """decisions.md: 'false is a pure read'."""
+    """`interact` false only reads (specification.md#search-read-only)."""
     step = http.memory("a")["step"]
     before = http.rows()
 
@@ -167,7 +157,7 @@ def test_a_search_that_does_not_interact_only_reads(http: Http) -> None:
 
 
 def test_a_read_only_key_searches_without_interacting(http: Http, ferry: str) -> None:
-    """decisions.md: 'A read-only key's searches never interact'."""
+    """A read-only key never interacts (specification.md#search-read-only)."""
     step = http.memory("a")["step"]
 
     answer = http.as_account("owner", read_only=True).memory("ferry")
@@ -177,7 +167,7 @@ def test_a_read_only_key_searches_without_interacting(http: Http, ferry: str) ->
 
 
 def test_after_and_before_bound_when_it_was_said(http: Http) -> None:
-    """decisions.md: 'Optional, ours: after, before'."""
+    """`after` is inclusive, `before` exclusive (specification.md#search-time-range)."""
     for month in ("01", "02", "03"):
         http.remember(
             "Ferry?", f"The ferry of month {month}.", occurred_at=f"2026-{month}-10T12:00:00+02:00"
@@ -192,6 +182,7 @@ def test_after_and_before_bound_when_it_was_said(http: Http) -> None:
 
 
 def test_max_tokens_bounds_the_text_of_the_hits(http: Http) -> None:
+    """`max_tokens` bounds the text of the hits (specification.md#search-max-tokens)."""
     for n in range(10):
         http.remember(f"Ferry {n}?", f"Ferry {n} " + "leaves from the pier " * 20)
 
@@ -205,10 +196,7 @@ def test_max_tokens_bounds_the_text_of_the_hits(http: Http) -> None:
 
 
 def test_one_users_memory_is_not_anothers(http: Http, ferry: str) -> None:
-    """decisions.md:
-
-    'user_id in a body names a space inside the key's account, never another account's'.
-    """
+    """A search reads one space (specification.md#search-isolation)."""
     bob = http.as_account("bob")
 
     assert http.memory("ferry", user_id="ada")["hits"] == []
@@ -216,7 +204,7 @@ def test_one_users_memory_is_not_anothers(http: Http, ferry: str) -> None:
 
 
 def test_a_failed_search_is_an_object_with_an_error(http: Http) -> None:
-    """Errors 2: 'A memory search that fails returns an object with an error field'."""
+    """A failed search is an object with `error` (specification.md#error-search)."""
     for failed in (
         http.post("/api/v7/memory", {}),
         http.with_key(None).post("/api/v7/memory", {}),

@@ -1,4 +1,4 @@
-"""Specification, 'Second look': POST /api/v7/agent/second-look."""
+"""Second look: `POST /api/v7/agent/second-look`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOLD = {
 
 @pytest.fixture
 def event_id(http: Http) -> str:
-    """An event that a search of the session `default` returned."""
+    """Save an event that a search of the session `default` returned."""
     kept = http.remember(**TOLD)
     found = http.memory("When does Orion launch?")
     assert found["hits"][0]["event_id"] == kept["event_id"]
@@ -29,7 +29,7 @@ def event_id(http: Http) -> str:
 
 
 def look(http: Http, draft: str, **more: Any) -> Any:
-    """Save a draft, then look at it again; the answer's body."""
+    """Save a draft and check it; return the response body."""
     http.remember("And?", draft)
     answer = http.post(PATH, {"draft": draft, **more})
     assert answer.status_code == 200, answer.text
@@ -37,7 +37,7 @@ def look(http: Http, draft: str, **more: Any) -> Any:
 
 
 def failed(answer: Any) -> list[tuple[str, str | None]]:
-    """The failed checks: which, and about what words."""
+    """Return the failed checks with the words they concern."""
     return [
         (check["check"], check.get("claim"))
         for check in answer["checks"]
@@ -46,7 +46,7 @@ def failed(answer: Any) -> list[tuple[str, str | None]]:
 
 
 def test_a_draft_that_its_events_support_passes(http: Http, event_id: str) -> None:
-    """'Response: status (pass on success) and checks'."""
+    """A supported draft passes (specification.md#look-response)."""
     answer = look(
         http,
         f"Orion launches on May 14 (ref: {event_id}). Anna pays €1250 (ref: {event_id}).",
@@ -64,10 +64,7 @@ def test_a_draft_that_its_events_support_passes(http: Http, event_id: str) -> No
 
 
 def test_a_failed_check_says_what_to_change_and_where(http: Http, event_id: str) -> None:
-    """'checks (details of failed checks)'; decisions.md:
-
-    '{check, status, detail, claim?, start?, end?}'.
-    """
+    """A failed check has words and positions (specification.md#look-details)."""
     draft = f"Gern 😀: Orion launches on 15 May 2026 (ref: {event_id})."
     answer = look(http, draft)
     check = answer["checks"][0]
@@ -80,10 +77,7 @@ def test_a_failed_check_says_what_to_change_and_where(http: Http, event_id: str)
 
 
 def test_the_turn_must_already_be_saved(http: Http, event_id: str) -> None:
-    """'The turn must already be saved with remember before this call'; decisions.md:
-
-    'None: 409'.
-    """
+    """An unsaved draft is a 409 (specification.md#look-turn-saved)."""
     answer = http.post(PATH, {"draft": f"Orion launches on 14 May (ref: {event_id})."})
 
     assert (answer.status_code, answer.json()["error"]) == (409, "conflict")
@@ -91,7 +85,7 @@ def test_the_turn_must_already_be_saved(http: Http, event_id: str) -> None:
 
 
 def test_white_space_at_the_end_makes_no_other_draft(http: Http, event_id: str) -> None:
-    """decisions.md: 'whose response equals the draft, trailing white space aside'."""
+    """Trailing white space is ignored (specification.md#look-which-turn)."""
     draft = f"Orion launches on 14 May (ref: {event_id})."
     http.remember("And?", draft + " \u3000\n")
 
@@ -100,7 +94,10 @@ def test_white_space_at_the_end_makes_no_other_draft(http: Http, event_id: str) 
 
 
 def test_the_latest_turn_that_answers_so_is_looked_at(http: Http, event_id: str) -> None:
-    """decisions.md: 'the turn is the latest saved one'; its session says which searches count."""
+    """The latest turn counts; its session decides which searches do.
+
+    See specification.md#look-which-turn.
+    """
     draft = f"Orion launches on 14 May (ref: {event_id})."
     first = look(http, draft)
     http.context.clock.advance(1)  # type: ignore[attr-defined]
@@ -113,7 +110,7 @@ def test_the_latest_turn_that_answers_so_is_looked_at(http: Http, event_id: str)
 
 
 def test_a_ref_must_be_an_id_the_service_returned(http: Http, event_id: str) -> None:
-    """'A ref must be an id the service returned': one of a search of this session."""
+    """A ref is an id of a search of this session (specification.md#look-refs-shown)."""
     unseen = http.remember(
         query="The server has port 5544.", response="Yes.", session_id="planning"
     )["event_id"]
@@ -126,7 +123,7 @@ def test_a_ref_must_be_an_id_the_service_returned(http: Http, event_id: str) -> 
 
 
 def test_a_second_question_of_a_turn_shows_events_too(http: Http, event_id: str) -> None:
-    """A search that counts no step is a search of its session all the same."""
+    """A search that counts no step may be cited too (specification.md#look-refs-shown)."""
     kept = http.remember(query="The server has port 5544.", response="Yes.", session_id="planning")[
         "event_id"
     ]
@@ -136,7 +133,10 @@ def test_a_second_question_of_a_turn_shows_events_too(http: Http, event_id: str)
 
 
 def test_a_turn_does_not_prove_itself(http: Http, event_id: str) -> None:
-    """It was saved before it is looked at, and a search may already find it."""
+    """The turn is saved before the look, so a search may find it.
+
+    See specification.md#look-own-turn.
+    """
     first = http.remember("And?", "Orion launches on 20 May.")["event_id"]
     draft = f"Orion launches on 20 May (ref: {first})."
     own = http.remember("Truly?", draft)["event_id"]
@@ -150,7 +150,7 @@ def test_a_turn_does_not_prove_itself(http: Http, event_id: str) -> None:
 
 
 def test_an_event_of_another_user_or_account_is_unknown(http: Http, event_id: str) -> None:
-    """decisions.md: 'every (ref: id) is an event of this space'."""
+    """Refs are events of this space (specification.md#look-foreign-events)."""
     other = http.as_account("bob")
     theirs = other.remember("Port?", "5544.")["event_id"]
     another_user = http.remember("Port?", "5544.", user_id="ada")["event_id"]
@@ -168,10 +168,7 @@ def test_an_event_of_another_user_or_account_is_unknown(http: Http, event_id: st
 
 
 def test_event_id_must_be_cited(http: Http, event_id: str) -> None:
-    """'event_id (string, empty when memory was not cited)'; decisions.md:
-
-    'must be among the refs when given'.
-    """
+    """`event_id`, if given, must be among the refs (specification.md#look-event-id)."""
     assert failed(look(http, "Nothing to add.", event_id=event_id)) == [("event_id_cited", None)]
     assert look(http, f"On 14 May (ref: {event_id}).", event_id=event_id)["status"] == "pass"
     assert look(http, "Nothing to add.", event_id="")["status"] == "pass"
@@ -189,16 +186,13 @@ def test_event_id_must_be_cited(http: Http, event_id: str) -> None:
 def test_every_specific_claim_carries_a_ref_or_a_marker(
     http: Http, event_id: str, claim: str, sentence: str
 ) -> None:
-    """'FINAL carries (ref:
-
-    <event_id>) or one of the markers ... on every specific claim (numbers, dates, names, URLs)'.
-    """
+    """Every specific claim needs a ref or a marker (specification.md#look-claims)."""
     assert failed(look(http, sentence)) == [("claim_marked", claim)]
 
 
 @pytest.mark.parametrize("marker", ["[general]", "[unverified]", "[assumption]", "[General]"])
 def test_a_marker_is_enough(http: Http, marker: str) -> None:
-    """'one of the markers [general], [unverified], [assumption]'."""
+    """A marker is enough (specification.md#look-claims)."""
     assert look(http, f"A year has 365 days {marker}.")["status"] == "pass"
     assert look(http, f"A year has 365 days. {marker}")["status"] == "pass"
 
@@ -216,7 +210,7 @@ def test_a_marker_is_enough(http: Http, marker: str) -> None:
 def test_what_a_ref_supports_is_really_there(
     http: Http, event_id: str, check: str, words: str, sentence: str
 ) -> None:
-    """decisions.md: 'numbers and dates compared by value, names and URLs by text'."""
+    """Numbers and dates compare by value, names and URLs by text (specification.md#look-values)."""
     assert failed(look(http, f"{sentence} (ref: {event_id}).")) == [(check, words)]
 
 
@@ -235,13 +229,13 @@ def test_what_a_ref_supports_is_really_there(
     ],
 )
 def test_the_answer_holds_no_hidden_service_line(http: Http, line: str) -> None:
-    """'Show the user only the clean answer'; decisions.md: 'holds no hidden service line'."""
+    """The draft is the clean answer (specification.md#look-service-lines)."""
     assert ("no_service_line", line) in failed(look(http, f"Here you are.\n{line}"))
     assert failed(look(http, f"It is written so:\n```\n{line}\n```")) == []
 
 
 def test_the_answer_holds_no_secret(http: Http) -> None:
-    """Authentication 4: 'A key must never be sent in chat messages'; it is not repeated either."""
+    """A secret fails, and is not repeated (specification.md#look-secret)."""
     draft = "Your password = hunter2xyz is safe with me."
     answer = look(http, draft)
     check = answer["checks"][0]
@@ -252,7 +246,7 @@ def test_the_answer_holds_no_secret(http: Http) -> None:
 
 @pytest.mark.parametrize("draft", ["", " \n\u3000"])
 def test_an_empty_draft_fails(http: Http, draft: str) -> None:
-    """decisions.md: 'the draft is not empty'."""
+    """An empty draft fails (specification.md#look-empty)."""
     answer = http.post(PATH, {"draft": draft}).json()
 
     assert (answer["status"], failed(answer)) == ("fail", [("draft_not_empty", None)])
@@ -274,18 +268,22 @@ def test_an_empty_draft_fails(http: Http, draft: str) -> None:
     ],
 )
 def test_what_is_wrong_is_named(http: Http, wrong: dict[str, Any], pointer: str) -> None:
-    """'Body: draft (string), event_id (string), span (integer)'."""
+    """A wrong field is a 422 that names it (specification.md#error-pointer)."""
     answer = http.post(PATH, {"draft": "Yes.", **wrong})
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, pointer)
 
 
 def test_a_draft_is_required(http: Http) -> None:
+    """`draft` is required (specification.md#look-request)."""
     assert http.post(PATH, {}).status_code == 422
 
 
 def test_a_draft_that_cites_too_much_is_refused(http: Http) -> None:
-    """Nothing is left out silently: more than is read is a clear error."""
+    """Too many citations are an error: nothing is skipped silently.
+
+    See specification.md#look-too-much.
+    """
     draft = " ".join(f"(ref: e_{number})" for number in range(limits.CITED_EVENTS_MAX + 1))
     http.remember("And?", draft)
     answer = http.post(PATH, {"draft": draft})
@@ -295,6 +293,7 @@ def test_a_draft_that_cites_too_much_is_refused(http: Http) -> None:
 
 
 def test_all_checks_are_counted_and_failures_come_first(http: Http) -> None:
+    """Failures come first, and all are counted (specification.md#look-counts)."""
     draft = "It is 7 km [general]. " * limits.CHECKS_LISTED_MAX + "It is 8 km."
     answer = look(http, draft)
 
@@ -305,6 +304,7 @@ def test_all_checks_are_counted_and_failures_come_first(http: Http) -> None:
 
 
 def test_it_writes_nothing_and_a_read_only_key_may_ask(http: Http, event_id: str) -> None:
+    """A read-only key may call it (specification.md#look-stores-no-text)."""
     draft = f"On 14 May (ref: {event_id})."
     http.remember("And?", draft)
     before = http.rows()
@@ -315,7 +315,7 @@ def test_it_writes_nothing_and_a_read_only_key_may_ask(http: Http, event_id: str
 
 
 def test_a_pinned_key_looks_at_its_own_user_only(http: Http, context: Context) -> None:
-    """decisions.md: 'the latest saved one of this account (and pinned user_id)'."""
+    """A pinned key sees its own user's turns (specification.md#look-which-turn)."""
     http.remember("And?", "Ada's answer.", user_id="ada")
     ada, bob = http.as_account("owner", user_id="ada"), http.as_account("owner", user_id="bob")
 

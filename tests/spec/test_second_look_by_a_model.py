@@ -1,7 +1,4 @@
-"""Issue, The port:
-
-a slot `judge`: with a model there a second look also sees what comparing values cannot.
-"""
+"""Second look with a judging model: it also sees what comparing values cannot."""
 
 from __future__ import annotations
 
@@ -24,17 +21,17 @@ Start = Callable[..., tuple[Http, Endpoint]]
 
 @pytest.fixture
 def start(start_with: Start) -> Start:
-    """Starts the service with a model to judge that plays these; gives a client and the endpoint."""
+    """Start the service with a scripted judge; return a client and the model endpoint."""
     return partial(start_with, "model_judge")
 
 
 def verdict(word: str, quote: str, number: int = 1) -> Play:
-    """A model that says this of a sentence."""
+    """Return a model's verdict on a sentence."""
     return says(json.dumps({"verdicts": [{"i": number, "verdict": word, "quote": quote}]}))
 
 
 def looked(http: Http, draft: str = "Anna pays 1,250 EUR for the hall (ref: {ref}).") -> Any:
-    """What a second look says of a draft that cites the stored event."""
+    """Take a second look at a draft that cites the stored event; return the response body."""
     http.remember("Who pays for the hall?", STORED, session_id="s")
     found = http.memory("Who pays for the hall?", session_id="s")
     draft = draft.format(ref=found["hits"][0]["event_id"])
@@ -45,7 +42,7 @@ def looked(http: Http, draft: str = "Anna pays 1,250 EUR for the hall (ref: {ref
 
 
 def of_model(said: Any) -> list[tuple[str, str]]:
-    """Status and detail of the checks that a model made."""
+    """Return status and detail of the checks that a model made."""
     return [
         (check["status"], check["detail"])
         for check in said["checks"]
@@ -56,6 +53,7 @@ def of_model(said: Any) -> list[tuple[str, str]]:
 def test_a_denial_that_comparing_values_does_not_see_is_a_failure_with_the_words_that_prove_it(
     start: Start,
 ) -> None:
+    """A verdict quotes the event (specification.md#look-judge)."""
     http, tiny = start(verdict("contradicted", "Anna will not pay the 1,250 EUR"))
 
     said = looked(http)
@@ -69,7 +67,7 @@ def test_a_denial_that_comparing_values_does_not_see_is_a_failure_with_the_words
 
 
 def test_without_a_model_to_judge_the_same_draft_passes_and_none_is_named(http: Http) -> None:
-    """Issue 5: 'with no model'; docs/ideas/second-look.md says what it misses then."""
+    """docs/ideas/second-look.md lists what rules alone miss (specification.md#look-judge-off)."""
     said = looked(http)
 
     assert said["status"] == "pass"
@@ -80,7 +78,7 @@ def test_without_a_model_to_judge_the_same_draft_passes_and_none_is_named(http: 
 def test_a_verdict_counts_only_with_a_quotation_that_stands_in_the_event(
     start: Start, quote: str
 ) -> None:
-    """research: 'accept a verdict only if `quote` is a substring of the cited event'."""
+    """A verdict needs a quotation from the event (specification.md#look-judge)."""
     http, _ = start(verdict("contradicted", quote))
 
     said = looked(http)
@@ -89,7 +87,7 @@ def test_a_verdict_counts_only_with_a_quotation_that_stands_in_the_event(
 
 
 def test_what_failed_by_rule_is_never_overruled(start: Start) -> None:
-    """research: 'deterministic failures are never overruled by the model'."""
+    """A model never overrules a rule (specification.md#look-judge-never-overrules)."""
     http, _ = start(verdict("supported", "Bob pays them on 3 May"))
 
     said = looked(http, "Bob pays on 4 May (ref: {ref}).")
@@ -114,7 +112,7 @@ def test_what_failed_by_rule_is_never_overruled(start: Start) -> None:
 def test_a_model_that_is_of_no_use_leaves_the_rules_and_is_said_to_be_off(
     start: Start, play: Play, why: str
 ) -> None:
-    """research: 'judge unavailable -> deterministic result only, with `judge: "off"`'."""
+    """Without a usable model the rules decide (specification.md#look-judge-off)."""
     http, _ = start(play)
 
     said = looked(http)
@@ -125,6 +123,7 @@ def test_a_model_that_is_of_no_use_leaves_the_rules_and_is_said_to_be_off(
 
 
 def test_verdicts_on_sentences_that_were_not_asked_about_are_nothing(start: Start) -> None:
+    """Unsolicited verdicts are ignored (specification.md#look-judge)."""
     http, _ = start(
         says(
             json.dumps(
@@ -142,6 +141,7 @@ def test_verdicts_on_sentences_that_were_not_asked_about_are_nothing(start: Star
 
 
 def test_only_sentences_that_cite_are_sent_and_without_any_nobody_is_asked(start: Start) -> None:
+    """Only sentences with refs are sent (specification.md#look-judge-input)."""
     http, tiny = start(verdict("supported", "Bob pays them on 3 May"))
 
     looked(http, "The weather was fine in the mountains. Bob pays on 3 May (ref: {ref}).")
@@ -153,6 +153,7 @@ def test_only_sentences_that_cite_are_sent_and_without_any_nobody_is_asked(start
 
 
 def test_an_account_that_forbids_outside_models_is_not_read_by_one(start_with: Start) -> None:
+    """An account can forbid outside models (specification.md#look-judge-input)."""
     http, _ = start_with(
         "model_chat", says("never asked"), model_judge="big@https://models.example/v1"
     )
@@ -166,7 +167,7 @@ def test_an_account_that_forbids_outside_models_is_not_read_by_one(start_with: S
 def test_the_chat_has_its_draft_judged_and_mends_what_an_event_contradicts(
     start_with: Start,
 ) -> None:
-    """'own second look, one revision'."""
+    """The chat revises a draft once (specification.md#chat-revision)."""
     drafts = [
         "Anna pays 1,250 EUR for the hall (ref: {ref}).",
         "Bob pays the 1,250 EUR for the hall (ref: {ref}).",

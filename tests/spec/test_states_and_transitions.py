@@ -1,4 +1,4 @@
-"""Specification, 'States and transitions', as decisions.md fills it in."""
+"""Visibility and status of cubes, and their transitions."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from remembrancer.cubes import serving as shared
 
 
 def vote(http: Http, account: str, cube_id: str, value: int) -> Any:
-    """An account's vote, over HTTP; the status it leads to."""
+    """Vote over HTTP; return the resulting status."""
     body = {"cube_id": cube_id, "user_id": account, "vote": value, "reason": "because"}
     return http.as_account(account).post("/api/v7/experience/vote", body).json()["cube_status"]
 
 
 def test_a_cube_is_private_by_default(http: Http, context: Context) -> None:
-    """'Cube visibility: private (default) or published'."""
+    """A cube is private by default (specification.md#cube-visibility)."""
     author, other = Agent(context, "author"), Agent(context, "other")
     made = author.make()
 
@@ -30,7 +30,7 @@ def test_a_cube_is_private_by_default(http: Http, context: Context) -> None:
 def test_it_is_published_only_when_that_is_asked_for_when_it_is_made(
     http: Http, context: Context
 ) -> None:
-    """'A cube is published only when the publish flag accompanies its creation'."""
+    """Only `cube_publish` at creation publishes it (specification.md#cube-publish)."""
     author, other = Agent(context, "author"), Agent(context, "other")
     private, published = author.make(), author.make(publish=True)
     voted = vote(http, "author", private.cube_id, 1)
@@ -40,7 +40,7 @@ def test_it_is_published_only_when_that_is_asked_for_when_it_is_made(
 
 
 def test_private_to_published_to_trusted_to_retired_and_back(http: Http, context: Context) -> None:
-    """decisions.md: '`cube_status`: private -> published -> trusted -> retired'."""
+    """Votes move a published cube in any direction (specification.md#cube-status)."""
     cube_id = Agent(context, "author").publish()
 
     up = [vote(http, account, cube_id, 1) for account in ("a", "b", "c")]
@@ -53,7 +53,7 @@ def test_private_to_published_to_trusted_to_retired_and_back(http: Http, context
 
 
 def test_a_retired_cube_is_not_served(http: Http, context: Context) -> None:
-    """decisions.md: 'Retired cubes are not served'."""
+    """A retired cube is not served (specification.md#cube-retired-hidden)."""
     author = Agent(context, "author")
     cube_id = author.publish()
     for account in ("a", "b", "c"):
@@ -63,7 +63,7 @@ def test_a_retired_cube_is_not_served(http: Http, context: Context) -> None:
 
 
 def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: Context) -> None:
-    """'a cube whose `note` begins with `new` awaits a rating of +1, -1 or 0'."""
+    """A cube shown as new awaits a rating (specification.md#cube-rating-duty)."""
     cube_id = Agent(context, "author").publish()
     reader = Agent(context, "reader")
     http.as_account("reader").memory("a", user_id="reader")
@@ -94,7 +94,7 @@ def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: 
 
 
 def test_a_rating_of_zero_is_no_vote(context: Context, http: Http) -> None:
-    """'Rating 0 is not a vote.'"""
+    """A rating of 0 is not a vote (specification.md#cube-rating-zero)."""
     author, reader = Agent(context, "author"), Agent(context, "reader")
     cube_id = author.publish()
     http.as_account("reader").memory("a", user_id="reader")

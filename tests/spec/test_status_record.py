@@ -1,4 +1,4 @@
-"""Specification, 'Service status record'."""
+"""The status record, readiness and liveness."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FIELDS = {
 
 
 def test_it_has_the_eight_fields_with_their_types(http: Http) -> None:
-    """'a JSON object with these fields'."""
+    """The record has all documented fields (specification.md#status-record)."""
     record = http.with_key(None).get("/api/v7/status").json()
 
     assert {name: type(record[name]) for name in FIELDS} == FIELDS
@@ -27,7 +27,7 @@ def test_it_has_the_eight_fields_with_their_types(http: Http) -> None:
 
 
 def test_it_states_the_recommended_flow(http: Http) -> None:
-    """'Recommended agent flow, stated by the service's own status record'."""
+    """`do_this` states the recommended flow (specification.md#status-flow)."""
     steps = http.get("/api/v7/status").json()["do_this"]
 
     assert len(steps) == 4
@@ -45,15 +45,12 @@ def test_it_states_the_recommended_flow(http: Http) -> None:
 
 
 def test_connections_are_the_requests_in_flight(http: Http) -> None:
-    """decisions.md: 'connections = requests in flight'."""
+    """`connections` counts requests in flight (specification.md#status-connections)."""
     assert [http.get("/api/v7/status").json()["connections"] for _ in range(3)] == [1, 1, 1]
 
 
 def test_it_names_all_three_versions(http: Http) -> None:
-    """decisions.md:
-
-    'version is "6.0" and interface_version "8.3", server_version is the package's'.
-    """
+    """The record names record, interface and server version (specification.md#version-record)."""
     record = http.get("/api/v7/status").json()
 
     assert (record["version"], record["interface_version"], record["server_version"]) == (
@@ -64,7 +61,7 @@ def test_it_names_all_three_versions(http: Http) -> None:
 
 
 def test_it_says_nothing_private(http: Http) -> None:
-    """decisions.md: 'no key needed, nothing private in it'."""
+    """It needs no key and holds nothing private (specification.md#status-record)."""
     http.remember("a secret", "of ada's", user_id="ada-secret")
 
     text = http.get("/api/v7/status").text
@@ -74,7 +71,7 @@ def test_it_says_nothing_private(http: Http) -> None:
 
 
 def test_home_gives_the_same_record_to_machines(http: Http) -> None:
-    """decisions.md: '/ shows people a page and machines (Accept: application/json) the record'."""
+    """`/` serves the record to machines (specification.md#status-home)."""
     assert (
         http.get("/", headers={"Accept": "application/json"}).json()
         == http.get("/api/v7/status").json()
@@ -82,7 +79,7 @@ def test_home_gives_the_same_record_to_machines(http: Http) -> None:
 
 
 def test_readiness_names_the_parts(http: Http) -> None:
-    """decisions.md: '/readyz (store and embedder usable)'."""
+    """Readiness names store and embedder (specification.md#status-readyz)."""
     answer = http.with_key(None).get("/readyz").json()
 
     assert (answer["ready"], answer["store"], answer["embedder"]) == (True, "ok", "ok")
@@ -90,12 +87,12 @@ def test_readiness_names_the_parts(http: Http) -> None:
 
 
 def test_the_process_is_alive(http: Http) -> None:
-    """decisions.md: '/healthz (alive)'."""
+    """Liveness touches nothing else (specification.md#status-healthz)."""
     assert http.with_key(None).get("/healthz").json() == {"alive": True}
 
 
 def test_it_says_how_programs_are_confined(http: Http) -> None:
-    """Issue 'A sandbox that holds': 'status and `remembrancer doctor` show it'."""
+    """The record states the sandbox's confinement (specification.md#status-record)."""
     before = http.get("/api/v7/status").json()["sandbox"]
     http.post("/api/execute/code", {"code": "1"})
 

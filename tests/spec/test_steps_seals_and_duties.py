@@ -1,7 +1,4 @@
-"""Specification, 'Search memory' and 'Errors' 3:
-
-step, last_seal, duty_error, reminders, open_tasks, help_hits.
-"""
+"""Steps, seals, duties, open tasks and built-in help of a search."""
 
 from __future__ import annotations
 
@@ -16,15 +13,12 @@ FERRY = {"query": "When does the ferry leave?", "response": "At 9:40 from Piombi
 
 
 def sealed(http: Http, step: int, **more: Any) -> Any:
-    """A search that brings the seal of this step."""
+    """Search with the seal of this step."""
     return http.memory("ferry", last_seal=render(step), **more)
 
 
 def test_each_session_of_each_space_counts_its_own_steps(http: Http) -> None:
-    """'`step` (integer):
-
-    used in the seal'; decisions.md: 'step grows by one per (space, session)'.
-    """
+    """Steps count per space and session (specification.md#step-counts)."""
     steps = [
         http.memory("a", user_id=user, session_id=s)["step"]
         for user, s in (("u", "s"), ("u", "s"), ("u", "t"), ("v", "s"))
@@ -34,6 +28,7 @@ def test_each_session_of_each_space_counts_its_own_steps(http: Http) -> None:
 
 
 def test_the_first_search_owes_nothing(http: Http) -> None:
+    """The first search owes nothing (specification.md#duty-first-search)."""
     answer = http.memory("ferry", last_seal="nonsense")
 
     assert "duty_error" not in answer
@@ -41,6 +36,7 @@ def test_the_first_search_owes_nothing(http: Http) -> None:
 
 
 def test_a_turn_remembered_and_a_right_seal_are_good_standing(http: Http) -> None:
+    """A remembered turn and its seal settle all (specification.md#seal-last-seal)."""
     step = http.memory("ferry")["step"]
     http.remember(**FERRY)
 
@@ -51,8 +47,9 @@ def test_a_turn_remembered_and_a_right_seal_are_good_standing(http: Http) -> Non
 
 
 def test_a_turn_not_remembered_is_a_duty_error_until_one_is_remembered(http: Http) -> None:
-    """'`duty_error` and `reminders` in a memory result report missed steps'; they never withhold
-    hits.
+    """It is reported until settled, and withholds nothing.
+
+    See specification.md#duty-until-remembered.
     """
     http.remember(**FERRY, session_id="before")
     http.memory("ferry")
@@ -67,6 +64,7 @@ def test_a_turn_not_remembered_is_a_duty_error_until_one_is_remembered(http: Htt
 
 
 def test_a_turn_of_another_session_does_not_make_it_good(http: Http) -> None:
+    """Duties are per session (specification.md#duty-until-remembered)."""
     http.memory("ferry", session_id="s")
     http.remember(**FERRY, session_id="t")
 
@@ -85,9 +83,9 @@ def test_a_turn_of_another_session_does_not_make_it_good(http: Http) -> None:
     ],
 )
 def test_a_seal_that_is_not_right_is_told(http: Http, last_seal: str | None, told: str) -> None:
-    """'Reminders mark a missed step or seal'; decisions.md:
+    """A wrong seal is a duty error, a missing one a reminder.
 
-    'duty_error ... a wrong seal', 'reminders: last_seal missing or malformed'.
+    See specification.md#seal-wrong, specification.md#seal-missing.
     """
     http.memory("ferry")
     http.remember(**FERRY)
@@ -99,10 +97,7 @@ def test_a_seal_that_is_not_right_is_told(http: Http, last_seal: str | None, tol
 
 
 def test_a_search_that_only_reads_counts_no_step_and_checks_no_duty(http: Http) -> None:
-    """decisions.md:
-
-    '`interact` ... false is a pure read'; 'A read-only key's searches never interact'.
-    """
+    """Only interacting searches are checked (specification.md#search-read-only)."""
     http.memory("ferry")
     read, other = (
         http.memory("ferry", interact=False),
@@ -115,7 +110,7 @@ def test_a_search_that_only_reads_counts_no_step_and_checks_no_duty(http: Http) 
 
 
 def test_an_l1_is_due_after_fifteen_turns_and_no_more_once_it_is_given(http: Http) -> None:
-    """'An L1 is due about every 15 turns.'"""
+    """An L1 is due after 15 turns (specification.md#duty-l1-due)."""
     due = [http.remember(f"Question {n}?", "Answer.")["l1_due"] for n in range(15)]
     http.memory("a")
     reminded = sealed(http, 1)["reminders"]
@@ -127,7 +122,7 @@ def test_an_l1_is_due_after_fifteen_turns_and_no_more_once_it_is_given(http: Htt
 
 
 def test_an_l2_is_due_after_ten_l1s_and_no_more_once_it_is_given(http: Http) -> None:
-    """'An L2 is due after 10 stage L1s.'"""
+    """An L2 is due after 10 L1s (specification.md#duty-l2-due)."""
     due = [
         http.remember(f"Question {n}?", "Answer.", l1_summary=f"Question {n} was answered.")[
             "l2_due"
@@ -144,11 +139,7 @@ def test_an_l2_is_due_after_ten_l1s_and_no_more_once_it_is_given(http: Http) -> 
 
 
 def test_sessions_left_undone_are_shown_to_the_others(http: Http) -> None:
-    """decisions.md:
-
-    'open_tasks = sessions of this space whose latest turn has not said task_done, newest first, at
-    most 5'.
-    """
+    """Other sessions without `task_done`, at most 5 (specification.md#search-open-tasks)."""
     for n in range(7):
         http.remember(f"Task {n}?", "Begun.", session_id=f"s{n}", topic=f"t{n}")
     http.remember("Task 6 again?", "Done.", session_id="s6", task_done=True)
@@ -170,6 +161,7 @@ def test_sessions_left_undone_are_shown_to_the_others(http: Http) -> None:
 
 
 def test_a_task_taken_up_again_is_open_again(http: Http) -> None:
+    """A resumed task is open again (specification.md#search-task-reopened)."""
     http.remember("Task?", "Done.", session_id="s", task_done=True)
     http.remember("And now?", "Begun.", session_id="s")
 
@@ -177,11 +169,7 @@ def test_a_task_taken_up_again_is_open_again(http: Http) -> None:
 
 
 def test_what_asks_about_the_service_is_answered_from_its_help(http: Http) -> None:
-    """decisions.md:
-
-    'help_hits = passages of the built-in help that answer the query (only when it asks about the
-    service)'.
-    """
+    """Only questions about the service get help (specification.md#search-help)."""
     assert http.memory("How do I vote on a cube?")["help_hits"][0]["title"] == "Voting on cubes"
     for about_life in (
         "What does the seal at the zoo eat?",
@@ -192,9 +180,7 @@ def test_what_asks_about_the_service_is_answered_from_its_help(http: Http) -> No
 
 
 def test_two_agents_in_one_session_end_in_a_defined_state(http: Http) -> None:
-    """Issue: 'Two agents in one session, retries, out-of-order calls and a lost remember end in a
-    defined state.'
-    """
+    """Two agents end in a defined state (specification.md#duty-two-agents)."""
     other = http.as_account("owner")
     first, second = http.memory("ferry"), other.memory("train", last_seal=render(1))
     http.remember(**FERRY)
@@ -208,5 +194,6 @@ def test_two_agents_in_one_session_end_in_a_defined_state(http: Http) -> None:
 
 
 def test_a_turn_remembered_before_any_search_owes_nothing(http: Http) -> None:
+    """A turn before any search owes nothing (specification.md#duty-before-search)."""
     assert http.remember(**FERRY)["step"] == 0
     assert "duty_error" not in http.memory("ferry")

@@ -1,4 +1,4 @@
-"""Specification, 'Submit feedback': POST /api/v7/feedback."""
+"""Submit feedback: `POST /api/v7/feedback`."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ BUG: dict[str, Any] = {
 
 @pytest.fixture
 def context(folder: Path) -> Iterator[Context]:
-    """The parts, with no limit of feedback a minute but where a test sets one."""
+    """Provide the parts with unlimited feedback, unless a test sets a limit."""
     made = testing.context(folder)
     yield replace(made, settings=replace(made.settings, rate_feedback_per_minute=0))
     made.close()
 
 
 def kept(http: Http) -> list[dict[str, Any]]:
-    """What the owner reads."""
+    """Return what the owner reads."""
     return list(http.get(PATH).json()["feedback"])
 
 
 def test_it_is_kept_as_it_was_given(http: Http) -> None:
-    """'type (required) ... title ... description ... severity'."""
+    """Feedback is stored as sent (specification.md#feedback-stored)."""
     saved = http.as_account("ada").post(PATH, BUG).json()
 
     assert saved["saved"] is True
@@ -56,7 +56,7 @@ def test_it_is_kept_as_it_was_given(http: Http) -> None:
 
 @pytest.mark.parametrize("kind", ["anomaly", "bug", "cube_issue", "improvement", "security"])
 def test_it_has_one_of_five_types(http: Http, kind: str) -> None:
-    """'type (required): one of anomaly, bug, cube_issue, improvement, security'."""
+    """`type` is one of five words (specification.md#feedback-types)."""
     assert http.post(PATH, {**BUG, "type": kind}).status_code == 200
     assert [one["type"] for one in kept(http)] == [kind]
     assert len(get_args(FeedbackType)) == 5
@@ -64,7 +64,7 @@ def test_it_has_one_of_five_types(http: Http, kind: str) -> None:
 
 @pytest.mark.parametrize("severity", [1, 2, 3, 4])
 def test_severity_is_one_to_four(http: Http, severity: int) -> None:
-    """'feedback severity | Integer 1 to 4'."""
+    """`severity` is 1 to 4 (specification.md#feedback-severity)."""
     http.post(PATH, {**BUG, "severity": severity})
 
     assert [one["severity"] for one in kept(http)] == [severity]
@@ -74,7 +74,7 @@ def test_severity_is_one_to_four(http: Http, severity: int) -> None:
     "body", [{name: BUG[name] for name in BUG if name != "severity"}, {**BUG, "severity": None}]
 )
 def test_severity_is_optional(http: Http, body: dict[str, Any]) -> None:
-    """'severity (integer, 1 to 4, optional)'."""
+    """`severity` is optional (specification.md#feedback-severity)."""
     http.post(PATH, body)
 
     assert [one["severity"] for one in kept(http)] == [None]
@@ -101,7 +101,7 @@ WRONG_ONES = [(name, value) for name, values in WRONG.items() for value in value
     ("name", "value"), WRONG_ONES, ids=[f"{name} {str(value)[:9]!r}" for name, value in WRONG_ONES]
 )
 def test_a_wrong_value_is_refused_and_named(http: Http, name: str, value: Any) -> None:
-    """decisions.md, Errors: '422 well-formed but invalid', 'Numbers and booleans are strict'."""
+    """Types are strict, and the field is named (specification.md#feedback-invalid)."""
     before = http.rows()
     answer = http.post(PATH, {**BUG, name: value})
 
@@ -112,7 +112,7 @@ def test_a_wrong_value_is_refused_and_named(http: Http, name: str, value: Any) -
 
 @pytest.mark.parametrize("name", ["type", "title", "description"])
 def test_a_missing_field_is_refused_and_named(http: Http, name: str) -> None:
-    """'title (string, required)', 'description (string, required)'."""
+    """`type`, `title` and `description` are required (specification.md#feedback-required)."""
     answer = http.post(PATH, {key: value for key, value in BUG.items() if key != name})
 
     assert answer.status_code == 422
@@ -120,13 +120,14 @@ def test_a_missing_field_is_refused_and_named(http: Http, name: str) -> None:
 
 
 def test_half_a_character_is_refused(http: Http) -> None:
-    """decisions.md, Errors: 'lone surrogates are 422'."""
+    """A lone surrogate is a 422 (specification.md#api-text)."""
     answer = http.post_bytes(PATH, b'{"type": "bug", "title": "\\udfff", "description": "d"}')
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/title")
 
 
 def test_the_longest_is_kept_whole(http: Http) -> None:
+    """The bound itself is accepted (specification.md#limit-bounds)."""
     longest = {
         "title": "é" * limits.FEEDBACK_TITLE_CHARACTERS_MAX,
         "description": "ß" * limits.FEEDBACK_DESCRIPTION_CHARACTERS_MAX,
@@ -137,7 +138,7 @@ def test_the_longest_is_kept_whole(http: Http) -> None:
 
 
 def test_a_repeated_write_is_done_once(http: Http) -> None:
-    """decisions.md, Errors: 'Writes accept Idempotency-Key (24 h)'."""
+    """It accepts an `Idempotency-Key` (specification.md#feedback-idempotent)."""
     key = {"Idempotency-Key": "k1"}
     first, again = [http.post(PATH, BUG, headers=key).json() for _ in range(2)]
 
@@ -147,13 +148,13 @@ def test_a_repeated_write_is_done_once(http: Http) -> None:
 
 
 def test_a_read_only_key_gives_none(http: Http) -> None:
-    """decisions.md: 'A read-only key's ... writes answer 403'."""
+    """A read-only key is a 403 (specification.md#feedback-read-only)."""
     assert http.as_account("ada", read_only=True).post(PATH, BUG).status_code == 403
     assert kept(http) == []
 
 
 class TestItsRate:
-    """Issue: 'Feedback: ... rate limited'."""
+    """Feedback has a rate limit of its own (specification.md#feedback-rate)."""
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
@@ -180,5 +181,5 @@ class TestItsRate:
 
 
 def test_ten_a_minute_is_the_default(folder: Path) -> None:
-    """Issue: 'Feedback: ... rate limited'."""
+    """The default is 10 per minute (specification.md#feedback-rate)."""
     assert Settings(data=folder).rate_feedback_per_minute == 10

@@ -1,7 +1,4 @@
-"""Specification, 'System permissions':
-
-POST /api/v7/sysperm/check, grant, log, revoke and GET /api/v7/sysperm/audit.
-"""
+"""System permissions: check, grant, log, revoke and audit."""
 
 from __future__ import annotations
 
@@ -30,12 +27,12 @@ NOTHING = {"grants": 0, "allowed_checks": 0, "audit": 0}
 
 @pytest.fixture
 def agent(http: Http) -> Http:
-    """An agent with a key of its own account."""
+    """Provide an agent with a key of its own account."""
     return http.as_account("robots")
 
 
 def granted(http: Http, **other: Any) -> str:
-    """The id of a grant of the owner."""
+    """Grant as the owner; return the grant_id."""
     answer = http.post(f"{PERM}/grant", {**NGINX, **other})
     assert answer.status_code == 200, answer.text
     return str(answer.json()["grant_id"])
@@ -48,7 +45,7 @@ def check(http: Http, **other: Any) -> dict[str, Any]:
 
 
 def logged(http: Http, grant_id: str, **other: Any) -> Any:
-    """The answer to a log of what WRITE asks for."""
+    """Log the action that WRITE asks for; return the response."""
     return http.post(
         f"{PERM}/log",
         {"grant_id": grant_id, "path": WRITE["path"], "action": "write", "result": "done", **other},
@@ -60,15 +57,12 @@ def audit(http: Http, **parameters: Any) -> dict[str, Any]:
 
 
 def kept(http: Http) -> dict[str, int]:
-    """Rows of permissions."""
+    """Return the rows of permissions."""
     return {table: n for table, n in http.rows().items() if table in NOTHING}
 
 
 def test_without_a_grant_nothing_is_allowed(http: Http, agent: Http) -> None:
-    """'an agent may touch server or system files ...
-
-    only under an explicit, time-limited owner grant'.
-    """
+    """Only an explicit grant allows anything (specification.md#sysperm-default-deny)."""
     answer = check(agent)
 
     assert answer == {"allowed": False, "path": WRITE["path"], "reason": answer["reason"]}
@@ -77,10 +71,7 @@ def test_without_a_grant_nothing_is_allowed(http: Http, agent: Http) -> None:
 
 
 def test_a_grant_is_answered_with_what_was_granted(http: Http) -> None:
-    """'Permission grant:
-
-    scope, ttl_minutes ..., actions ..., agent (string), grant_id (string, returned)'.
-    """
+    """The response repeats the grant (specification.md#sysperm-grant)."""
     answer = http.post(
         f"{PERM}/grant",
         {**NGINX, "scope": "/etc//./nginx/x/../*.conf", "actions": ["write", "read", "write"]},
@@ -97,7 +88,7 @@ def test_a_grant_is_answered_with_what_was_granted(http: Http) -> None:
 
 
 def test_an_agent_of_any_account_is_allowed_what_was_granted(http: Http, agent: Http) -> None:
-    """'Response has `allowed` (boolean)'."""
+    """Grants hold for agents of any account (specification.md#sysperm-any-account)."""
     grant_id = granted(http)
     answer = check(agent, path="/etc//nginx/./nginx.conf")
 
@@ -128,17 +119,14 @@ def test_an_agent_of_any_account_is_allowed_what_was_granted(http: Http, agent: 
     ids=str,
 )
 def test_nothing_else_is_allowed(http: Http, agent: Http, other: dict[str, Any]) -> None:
-    """'the agent performs only the checked action'; decisions.md:
-
-    'Only the named agent (or `*`) is allowed'.
-    """
+    """Only the named agent, action and path (specification.md#sysperm-exact)."""
     granted(http)
 
     assert check(agent, **other)["allowed"] is False
 
 
 def test_a_grant_to_every_agent(http: Http, agent: Http) -> None:
-    """decisions.md: 'Only the named agent (or `*`) is allowed'."""
+    """`*` allows every agent (specification.md#sysperm-everyone)."""
     granted(http, agent="*")
 
     assert [check(agent, agent=name)["allowed"] for name in ("robot", "somebody", "*")] == [
@@ -149,6 +137,7 @@ def test_a_grant_to_every_agent(http: Http, agent: Http) -> None:
 
 
 def test_of_several_grants_the_one_that_lasts_longest_is_named(http: Http, agent: Http) -> None:
+    """The longest grant is named (specification.md#sysperm-longest)."""
     granted(http, ttl_minutes=5)
     longest = granted(http, ttl_minutes=240, scope="/etc/")
     granted(http, ttl_minutes=10)
@@ -160,7 +149,7 @@ def test_of_several_grants_the_one_that_lasts_longest_is_named(http: Http, agent
 def test_at_the_moment_of_its_end_a_grant_is_over(
     http: Http, agent: Http, clock: testing.FrozenClock, minutes: int
 ) -> None:
-    """'time-limited'; decisions.md: 'only until expiry or revocation'."""
+    """At `expires_at` a grant is over (specification.md#sysperm-expiry)."""
     granted(http, ttl_minutes=minutes)
     clock.advance(minutes * 60_000 - 1)
     just_before = check(agent)["allowed"]
@@ -231,7 +220,10 @@ WRONG_ONES = [
     ids=[f"{path} {name} {str(value)[:12]!r}" for path, name, value in WRONG_ONES],
 )
 def test_a_wrong_value_is_refused_and_named(http: Http, path: str, name: str, value: Any) -> None:
-    """'ttl_minutes (integer, at most 240)', 'actions (list drawn from read, write, exec, delete)'."""
+    """Lifetime and actions are bounded.
+
+    See specification.md#sysperm-ttl, specification.md#sysperm-actions.
+    """
     good = {
         "grant": NGINX,
         "check": WRITE,
@@ -249,6 +241,7 @@ def test_a_wrong_value_is_refused_and_named(http: Http, path: str, name: str, va
     ("path", "name"), [(path, name) for path, fields in WRONG.items() for name in fields]
 )
 def test_a_missing_field_is_refused_and_named(http: Http, path: str, name: str) -> None:
+    """A missing field is a 422 that names it (specification.md#sysperm-invalid)."""
     good = {
         "grant": NGINX,
         "check": WRITE,
@@ -262,7 +255,7 @@ def test_a_missing_field_is_refused_and_named(http: Http, path: str, name: str) 
 
 
 class TestOwnerOnly:
-    """'Only the owner may grant or revoke system permissions and read the audit trail.'"""
+    """Only the owner grants, revokes and audits (specification.md#sysperm-owner-only)."""
 
     @pytest.mark.parametrize(
         ("account", "key"),
@@ -306,10 +299,9 @@ class TestOwnerOnly:
         assert http.with_key(None).ask(method, f"{PERM}/{path}", json={}).status_code == 401
 
     def test_a_read_only_key_neither_checks_nor_logs(self, http: Http) -> None:
-        """decisions.md:
+        """Both write to the trail, and an error is no permission.
 
-        'A read-only key's ... writes answer 403'; both write the trail, and an error is no
-        permission.
+        See specification.md#auth-read-only.
         """
         grant_id = granted(http)
         reader = http.as_account("robots", read_only=True)
@@ -324,7 +316,7 @@ class TestOwnerOnly:
 
 
 class TestRevoking:
-    """'The owner revokes a grant.'"""
+    """The owner ends a grant (specification.md#sysperm-revoke)."""
 
     def test_the_next_check_is_denied(self, http: Http, agent: Http) -> None:
         grant_id = granted(http)
@@ -352,7 +344,7 @@ class TestRevoking:
 
 
 class TestLogging:
-    """'Called after each allowed action.'"""
+    """Agents log each allowed action (specification.md#sysperm-log)."""
 
     def test_what_was_allowed_and_done_is_kept(self, http: Http, agent: Http) -> None:
         grant_id = granted(http)
@@ -381,10 +373,7 @@ class TestLogging:
     def test_what_no_check_allowed_is_refused(
         self, http: Http, agent: Http, other: dict[str, Any]
     ) -> None:
-        """decisions.md:
-
-        '`log` is refused (409) when no check allowed that grant, path and action first'.
-        """
+        """Without an allowing check first: 409 (specification.md#sysperm-log-unchecked)."""
         grant_id = granted(http)
         check(agent)
         before = kept(http)
@@ -418,7 +407,10 @@ class TestLogging:
 
 
 class TestRepeats:
-    """decisions.md, Errors: 'Writes accept `Idempotency-Key` (24 h)'."""
+    """`grant`, `log` and `revoke` accept an `Idempotency-Key`.
+
+    See specification.md#sysperm-idempotent.
+    """
 
     KEY = {"Idempotency-Key": "k1"}  # noqa: RUF012  read only
 
@@ -445,7 +437,10 @@ class TestRepeats:
         )
 
     def test_a_check_is_never_answered_from_before(self, http: Http) -> None:
-        """An answer given again would allow what was revoked meanwhile."""
+        """A repeated answer would allow what was revoked meanwhile.
+
+        See specification.md#idempotency-exceptions.
+        """
         grant_id = granted(http)
         first = http.post(f"{PERM}/check", WRITE, headers=self.KEY).json()
         http.post(f"{PERM}/revoke", {"grant_id": grant_id})
@@ -457,10 +452,13 @@ class TestRepeats:
 
 
 class TestAudit:
-    """'The owner reads the audit trail.'"""
+    """The owner reads the audit trail (specification.md#sysperm-audit)."""
 
     def test_everything_is_an_entry_in_order(self, http: Http, agent: Http) -> None:
-        """decisions.md: 'grants, checks (allowed and denied), logs and revocations in order'."""
+        """Every grant, check, log and revocation is an entry.
+
+        See specification.md#sysperm-audit-entry.
+        """
         check(agent)
         grant_id = granted(http)
         check(agent)
@@ -486,7 +484,7 @@ class TestAudit:
         assert (found["chain_valid"], found["next"]) == (True, None)
 
     def test_each_entry_carries_the_hash_of_the_one_before(self, http: Http) -> None:
-        """decisions.md: 'each entry carrying the hash of the one before it'."""
+        """Each entry carries the hash of the previous one (specification.md#sysperm-audit-hash)."""
         for _ in range(3):
             check(http)
         found = audit(http)
@@ -541,7 +539,7 @@ class TestAudit:
 
 
 class TestTheirRate:
-    """Issue: a flood of checks must not fill the disk."""
+    """A flood of checks must not fill the disk (specification.md#sysperm-rate)."""
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
@@ -571,7 +569,7 @@ class TestTheirRate:
 
 
 class TestGrantsInForce:
-    """Ours: GET /api/v7/sysperm/grants."""
+    """The owner lists the grants in force (specification.md#sysperm-grants)."""
 
     def test_they_are_listed_newest_first_with_the_time_they_have_left(
         self, http: Http, clock: testing.FrozenClock
@@ -631,7 +629,7 @@ class TestGrantsInForce:
         assert http.get(f"{PERM}/grants", params={"before": "g_no"}).status_code == 404
 
     def test_only_the_owner_reads_them(self, http: Http, agent: Http) -> None:
-        """'Only the owner may grant or revoke system permissions and read the audit trail'."""
+        """Only the owner lists grants (specification.md#sysperm-owner-only)."""
         granted(http)
         pinned, reads = (
             http.as_account("owner", user_id="ada"),

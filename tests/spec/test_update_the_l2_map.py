@@ -1,4 +1,4 @@
-"""Specification, 'Update the L2 map': POST /api/v7/memory/map, and its versions."""
+"""The L2 map: `POST` and `GET /api/v7/memory/map`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PATH = "/api/v7/memory/map"
 
 
 def l1(http: Http, text: str, session_id: str = "s", user_id: str = "owner") -> str:
-    """An L1 of one turn; its id."""
+    """Save an L1 of one turn; return its id."""
     receipts = http.remember(
         f"About {text}", "Noted.", session_id=session_id, user_id=user_id, l1_summary=text
     )["receipts"]
@@ -19,17 +19,14 @@ def l1(http: Http, text: str, session_id: str = "s", user_id: str = "owner") -> 
 
 
 def made(http: Http, user_id: str = "owner", **more: Any) -> Any:
-    """The answer's body."""
+    """Return the response body."""
     answer = http.post(PATH, {"user_id": user_id, **more})
     assert answer.status_code == 200, answer.text
     return answer.json()
 
 
 def test_it_is_made_of_sentences_of_the_l1s_word_for_word(http: Http) -> None:
-    """decisions.md:
-
-    'builds the map from the stored L1s ... by headline extraction'; issue: 'never invent'.
-    """
+    """Headlines are sentences of the L1s; nothing is invented (specification.md#map-headlines)."""
     first, second = (
         l1(http, "The roof was mended by Holm. All of the work cost 840 euros."),
         l1(http, "Ada moved to Oslo in May.", "t"),
@@ -44,11 +41,13 @@ def test_it_is_made_of_sentences_of_the_l1s_word_for_word(http: Http) -> None:
 
 
 def test_without_an_l1_there_is_no_map(http: Http) -> None:
+    """Without any L1 the map is empty (specification.md#map-without-l1)."""
     assert made(http) == {"updated": False, "map_text": "", "l1_count": 0, "version": 0}
     assert http.get(PATH).status_code == 404
 
 
 def test_the_same_map_is_not_kept_twice(http: Http) -> None:
+    """The same map is stored once (specification.md#map-not-rebuilt)."""
     l1(http, "Ada moved to Oslo in May.")
     first, again = made(http), made(http)
 
@@ -57,7 +56,7 @@ def test_the_same_map_is_not_kept_twice(http: Http) -> None:
 
 
 def test_what_the_agent_wrote_stays_in_front(http: Http) -> None:
-    """decisions.md: '`l2_map` in remember stores the agent's own'."""
+    """The agent's own `l2_map` comes first (specification.md#map-agent-part)."""
     l1(http, "Ada moved to Oslo in May.")
     http.post("/api/v7/remember", {"l2_map": "Ada: Oslo since May."})
     later = l1(http, "Ada bought a boat in June.")
@@ -69,7 +68,7 @@ def test_what_the_agent_wrote_stays_in_front(http: Http) -> None:
 
 
 def test_every_version_stays_readable(http: Http) -> None:
-    """decisions.md: 'Older versions stay readable.'"""
+    """Every version stays readable (specification.md#map-versions)."""
     l1(http, "Ada moved to Oslo in May.")
     http.post("/api/v7/remember", {"l2_map": "Ada: Oslo."})
     l1(http, "Ada bought a boat in June.")
@@ -92,7 +91,7 @@ def test_every_version_stays_readable(http: Http) -> None:
 
 
 def test_only_so_many_of_the_latest_sessions(http: Http) -> None:
-    """'Body: session_count (integer)'."""
+    """`session_count` bounds the sessions (specification.md#map-request)."""
     for number in range(4):
         l1(http, f"Session number {number} was about topic {number}.", f"s{number}")
 
@@ -101,10 +100,7 @@ def test_only_so_many_of_the_latest_sessions(http: Http) -> None:
 
 
 def test_of_no_session_there_is_nothing_to_make_and_the_map_stays(http: Http) -> None:
-    """Issue, Bad input:
-
-    'nothing stored by halves': an empty map never takes the place of one that says something.
-    """
+    """An empty map never replaces one that says something (specification.md#map-session-count)."""
     l1(http, "Ada moved to Oslo in May.")
     first, none = made(http), made(http, session_count=0)
 
@@ -112,6 +108,7 @@ def test_of_no_session_there_is_nothing_to_make_and_the_map_stays(http: Http) ->
 
 
 def test_a_map_without_any_l1_is_the_agents_own(http: Http) -> None:
+    """Without L1s the agent's own map stays (specification.md#map-without-l1)."""
     http.post("/api/v7/remember", {"l2_map": "Ada: Oslo since May.\n"})
 
     assert made(http) == {
@@ -123,10 +120,7 @@ def test_a_map_without_any_l1_is_the_agents_own(http: Http) -> None:
 
 
 def test_a_map_sent_again_under_one_key_is_made_once(http: Http) -> None:
-    """decisions.md:
-
-    'Writes accept `Idempotency-Key` (24 h): the same key and body gives the first answer again.'
-    """
+    """A repeated request returns the first response (specification.md#map-idempotent)."""
     l1(http, "Ada moved to Oslo in May.")
     body, headers = {"user_id": "owner"}, {"Idempotency-Key": "k"}
     first = http.post(PATH, body, headers=headers).json()
@@ -137,7 +131,7 @@ def test_a_map_sent_again_under_one_key_is_made_once(http: Http) -> None:
 
 
 def test_a_map_ends_what_was_due(http: Http) -> None:
-    """decisions.md: 'L2 due: 10 L1s since the last map.'"""
+    """A map settles the L2 duty (specification.md#map-settles-duty)."""
     for number in range(10):
         due = http.remember(f"q{number}", "r", l1_summary=f"Part {number} of the work was done.")[
             "l2_due"
@@ -150,6 +144,7 @@ def test_a_map_ends_what_was_due(http: Http) -> None:
 
 
 def test_the_map_of_one_is_not_the_map_of_another(http: Http) -> None:
+    """Each space has its own map (specification.md#map-isolation)."""
     l1(http, "Ada moved to Oslo in May.", user_id="ada")
 
     assert made(http, "bob")["l1_count"] == 0
@@ -192,6 +187,7 @@ def test_a_version_is_a_whole_number_from_one(http: Http, version: str) -> None:
 
 @pytest.mark.parametrize("query", ["version=1&version=1", "user_id=owner&user_id=ada"])
 def test_a_parameter_given_twice_is_refused(http: Http, query: str) -> None:
+    """A doubled parameter is a 422 (specification.md#api-query-parameters)."""
     answer = http.get(f"{PATH}?{query}")
 
     assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (

@@ -1,4 +1,4 @@
-"""Specification, 'Versioning'."""
+"""Versions of paths, interface and status record."""
 
 from __future__ import annotations
 
@@ -16,35 +16,33 @@ DOORS = {
     "/docs",
     "/docs/style.css",
     "/llms.txt",
-}  # decisions.md, Status record and doors
+}
 OPENAI = {
     "/v1/chat/completions",
     "/v1/models",
-}  # decisions.md, Paths and words of our own: the OpenAI-compatible door
+}
 UNVERSIONED = {"/api/execute/code"}
 
 
 def test_paths_carry_the_version_prefix() -> None:
-    """'Most paths carry the prefix /api/v7/.
-
-    The sandbox path /api/execute/code has no version segment.'
-    """
+    """Paths carry `/api/v7/`, with few exceptions (specification.md#version-prefix)."""
     assert {
         e.path for e in ROUTES if not e.path.startswith("/api/v7/")
     } == DOORS | UNVERSIONED | OPENAI
 
 
 def test_the_interface_description_is_labelled_8_3(http: Http) -> None:
-    """'The interface description is labelled version 8.3'."""
+    """The interface description is version 8.3 (specification.md#version-interface)."""
     assert http.get("/openapi.json").json()["info"]["version"] == "8.3"
     assert "Interface 8.3" in http.get("/docs").text
 
 
 def test_the_status_record_reports_6_0(http: Http) -> None:
-    """'The service status record reports version 6.0'."""
+    """The status record is version 6.0 (specification.md#version-record)."""
     assert http.get("/api/v7/status").json()["version"] == "6.0"
 
 
 def test_a_path_of_another_version_is_not_found(http: Http) -> None:
+    """Another version is a 404 (specification.md#version-unknown-prefix)."""
     for path in ("/api/v6/memory", "/api/v8/memory", "/api/memory", "/v7/memory", "/API/V7/memory"):
         assert http.post(path, {"query_text": "a", "user_id": "u"}).status_code == 404

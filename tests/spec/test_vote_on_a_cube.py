@@ -1,4 +1,4 @@
-"""Specification, 'Vote on a cube': POST /api/v7/experience/vote."""
+"""Vote on a cube: `POST /api/v7/experience/vote`."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ PATH = "/api/v7/experience/vote"
 
 @pytest.fixture
 def cube_id(context: Context, http: Http) -> str:
-    """A published cube of an account called author."""
+    """Publish a cube of the account `author`; return its id."""
     return Agent(context, "author").publish()
 
 
 def vote(http: Http, cube_id: str, value: Any = 1, **more: Any) -> Any:
-    """The answer."""
+    """Vote; return the response."""
     return http.post(PATH, {"cube_id": cube_id, "user_id": "owner", "vote": value, **more})
 
 
 def refused(http: Http, body: dict[str, Any], status: int = 422) -> Any:
-    """The problem; nothing was kept."""
+    """Return the problem; check that nothing was stored."""
     before = http.rows()
     answer = http.post(PATH, body)
     assert answer.status_code == status, answer.text
@@ -35,7 +35,7 @@ def refused(http: Http, body: dict[str, Any], status: int = 422) -> Any:
 
 
 def test_the_answer_carries_the_status_and_the_votes(http: Http, cube_id: str) -> None:
-    """'The response carries cube_status'."""
+    """The response carries status and votes (specification.md#vote-response)."""
     answer = vote(http, cube_id).json()
 
     assert answer == {
@@ -47,7 +47,7 @@ def test_the_answer_carries_the_status_and_the_votes(http: Http, cube_id: str) -
 
 
 def test_irrelevant_is_minus_one_with_a_reason(http: Http, cube_id: str) -> None:
-    """'agents supply it, and it is required for -1'."""
+    """-1 needs a reason (specification.md#vote-reason)."""
     assert vote(http, cube_id, -1, reason="It is about pots.").json()["votes"] == {
         "useful": 0,
         "useless": 1,
@@ -59,7 +59,7 @@ def test_irrelevant_is_minus_one_with_a_reason(http: Http, cube_id: str) -> None
 def test_minus_one_without_a_reason_is_refused(
     http: Http, cube_id: str, reason: dict[str, Any]
 ) -> None:
-    """decisions.md: 'A vote of -1 without a reason: 422'."""
+    """-1 without a reason is a 422 (specification.md#vote-reason)."""
     told = refused(http, {"cube_id": cube_id, "user_id": "owner", "vote": -1, **reason})
 
     assert "reason" in told["detail"]
@@ -67,7 +67,7 @@ def test_minus_one_without_a_reason_is_refused(
 
 @pytest.mark.parametrize("value", [0, 2, -2, "1", "-1", True, False, 1.0, 1.5, None, [1], 10**30])
 def test_any_other_vote_is_refused(http: Http, cube_id: str, value: Any) -> None:
-    """'vote | Only 1 or -1 on the vote endpoint'."""
+    """Only 1 and -1 are votes (specification.md#vote-values)."""
     told = refused(
         http, {"cube_id": cube_id, "user_id": "owner", "vote": value, "reason": "because"}
     )
@@ -77,7 +77,7 @@ def test_any_other_vote_is_refused(http: Http, cube_id: str, value: Any) -> None
 
 @pytest.mark.parametrize("name", ["cube_id", "user_id", "vote"])
 def test_the_three_are_required(http: Http, cube_id: str, name: str) -> None:
-    """'cube_id (string, required), user_id (string, required), vote (integer ..., required)'."""
+    """`cube_id`, `user_id` and `vote` are required (specification.md#vote-required)."""
     body = {"cube_id": cube_id, "user_id": "owner", "vote": 1}
 
     assert (
@@ -103,12 +103,14 @@ def test_the_three_are_required(http: Http, cube_id: str, name: str) -> None:
     ],
 )
 def test_what_is_wrong_is_named(http: Http, cube_id: str, wrong: dict[str, Any]) -> None:
+    """A wrong field is a 422 that names it (specification.md#error-pointer)."""
     body = {"cube_id": cube_id, "user_id": "owner", "vote": 1}
 
     assert refused(http, {**body, **wrong})["errors"][0]["pointer"] == f"/{next(iter(wrong))}"
 
 
 def test_the_longest_reason_is_kept_whole(http: Http, cube_id: str) -> None:
+    """The bound itself is accepted (specification.md#limit-bounds)."""
     assert vote(http, cube_id, -1, reason="ü" * limits.REASON_CHARACTERS_MAX).status_code == 200
     assert (
         http.context.store.read(lambda tx: tx.one("select reason from ratings")).reason
@@ -117,6 +119,7 @@ def test_the_longest_reason_is_kept_whole(http: Http, cube_id: str) -> None:
 
 
 def test_a_lone_surrogate_is_refused(http: Http, cube_id: str) -> None:
+    """A lone surrogate is a 422 (specification.md#api-text)."""
     before = http.rows()
 
     assert (
@@ -129,7 +132,7 @@ def test_a_lone_surrogate_is_refused(http: Http, cube_id: str) -> None:
 def test_a_cube_that_is_unknown_or_anothers_private_one_is_not_found(
     http: Http, context: Context
 ) -> None:
-    """decisions.md: 'A vote on a cube the account cannot see: 404'."""
+    """An invisible cube is a 404 (specification.md#vote-unknown)."""
     private = Agent(context, "author").make().cube_id
     body = {"user_id": "owner", "vote": 1}
 
@@ -142,7 +145,7 @@ def test_a_cube_that_is_unknown_or_anothers_private_one_is_not_found(
 
 
 def test_a_pinned_key_votes_for_its_own_user_only(http: Http, cube_id: str) -> None:
-    """decisions.md: 'A pinned key used with another user_id: 403'."""
+    """Another `user_id` than the pin is a 403 (specification.md#vote-pinned)."""
     pinned = http.as_account("owner", user_id="ada")
     body = {"cube_id": cube_id, "vote": 1}
 
@@ -151,7 +154,7 @@ def test_a_pinned_key_votes_for_its_own_user_only(http: Http, cube_id: str) -> N
 
 
 def test_a_read_only_key_may_not(http: Http, cube_id: str) -> None:
-    """decisions.md: 'its writes answer 403'."""
+    """A read-only key is a 403 (specification.md#vote-read-only)."""
     refused(
         http.as_account("owner", read_only=True),
         {"cube_id": cube_id, "user_id": "owner", "vote": 1},
@@ -160,7 +163,7 @@ def test_a_read_only_key_may_not(http: Http, cube_id: str) -> None:
 
 
 def test_another_user_of_the_account_is_the_same_voter(http: Http, cube_id: str) -> None:
-    """decisions.md: 'One vote per account and cube; voting again replaces it'."""
+    """An account has one vote per cube (specification.md#vote-one-per-account)."""
     first = vote(http, cube_id).json()
     second = http.post(
         PATH, {"cube_id": cube_id, "user_id": "bob", "vote": -1, "reason": "no"}
@@ -174,7 +177,7 @@ def test_another_user_of_the_account_is_the_same_voter(http: Http, cube_id: str)
 
 
 def test_it_takes_an_idempotency_key(http: Http, cube_id: str) -> None:
-    """decisions.md: 'Writes accept Idempotency-Key'."""
+    """It accepts an `Idempotency-Key` (specification.md#vote-idempotent)."""
     body = {"cube_id": cube_id, "user_id": "owner", "vote": 1}
     first = http.post(PATH, body, headers={"Idempotency-Key": "k"})
     vote(http, cube_id, -1, reason="no")
