@@ -1,6 +1,6 @@
 """An agent's working day over HTTP: forty turns with searches, seals, summaries, a map, cubes voted up and down, and a missed duty.
 
-    KEY=sk_... VOTERS="sk_... sk_... sk_..." python examples/forty_turns.py http://127.0.0.1:8460 > docs/guides/forty-turns.md
+    KEY=sk_... VOTERS="sk_... sk_... sk_..." python examples/forty_turns.py http://127.0.0.1:8460 > docs/tutorial/forty-turns.md
 
 KEY is the agent's key; VOTERS are keys of three other accounts, whose agents find the shared cubes and vote. Nothing but the
 standard library. It prints Markdown: what was sent and answered, ids and times replaced by the order they came in.

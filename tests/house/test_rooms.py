@@ -1,4 +1,4 @@
-"""Rooms import only rooms to their left (docs/ideas/architecture.md)."""
+"""Rooms import only rooms to their left (docs/explanation/architecture.md)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_every_room_imports_only_rooms_to_its_left() -> None:
 
 
 def test_the_sentence_in_the_documentation_is_the_one_that_is_checked() -> None:
-    assert SENTENCE in (ROOT / "docs/ideas/architecture.md").read_text("utf-8")
+    assert SENTENCE in (ROOT / "docs/explanation/architecture.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_a_denial_that_comparing_values_does_not_see_is_a_failure_with_the_words
 
 
 def test_without_a_model_to_judge_the_same_draft_passes_and_none_is_named(http: Http) -> None:
-    """Issue 5: 'with no model'; docs/ideas/second-look.md says what it misses then."""
+    """Issue 5: 'with no model'; docs/explanation/second-look.md says what it misses then."""
     said = looked(http)
 
     assert said["status"] == "pass"
