@@ -1,4 +1,4 @@
-"""The documentation site (`make docs`) builds without warnings, works without a network, and contains every page."""
+"""The documentation site builds without warnings, works offline and contains every page."""
 
 from __future__ import annotations
 

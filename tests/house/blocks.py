@@ -2,7 +2,7 @@
 
     ```sh           run by bash; $KEY and $URL are set, http://127.0.0.1:8460 is the server's real address
     ```json         must be JSON
-    ```json title="Response"  must have the shape (keys and types) of what the `sh` block before it printed
+    ```json title="Response"  must have the shape (keys and types) of the output of the last `sh` block
     ```jsonl title="NAME"     must be JSON lines; later blocks of the page find it as the file NAME
     ```python       run; http://127.0.0.1:11434 is the address of a model that stands for a real one (examples/scripted_model.py)
     ```toml         must be settings that the service takes
@@ -56,7 +56,7 @@ class Wrong(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One fenced block of a page. `title` is the value of `title="…"` behind the language, or empty."""
+    """One fenced block of a page. `title` is the value of `title="…"`, or empty."""
 
     place: str
     language: str

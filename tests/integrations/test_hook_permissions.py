@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hook_paths import Place, touched
+from hook_paths import Place, system_targets
 from integrations.agent import Agent, denial
 from service import Http, new_key
 
@@ -17,7 +17,7 @@ PROJECT, HOME = "/Users/ada/garden", "/Users/ada"
 
 def paths(command: str, tool: str = "Bash", project: str = PROJECT, home: str = HOME) -> list[tuple[str, str]]:
     """What a command touches of the system."""
-    return touched(tool, {"command": command}, Place(project, [project], home))
+    return system_targets(tool, {"command": command}, Place(project, [project], home))
 
 
 def grant(owner: Http, scope: str, *actions: str, agent: str = "claude-code") -> str:
@@ -177,7 +177,7 @@ def test_what_a_command_touches_of_the_system(command: str, expected: list[tuple
 def test_a_link_out_of_the_project_is_followed(tmp_path: Path) -> None:
     (tmp_path / "conf").symlink_to("/etc")
 
-    found = touched("Write", {"file_path": str(tmp_path / "conf" / "aa")}, Place(str(tmp_path), [str(tmp_path)], HOME))
+    found = system_targets("Write", {"file_path": str(tmp_path / "conf" / "aa")}, Place(str(tmp_path), [str(tmp_path)], HOME))
 
     assert found == [("/etc/aa", "write")]
 

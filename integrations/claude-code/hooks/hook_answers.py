@@ -1,4 +1,4 @@
-"""Answers in the words of each agent."""
+"""Hook responses in the format of each agent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def denied(agent: str, reason: str) -> dict[str, Any]:
-    """A tool call that is not to be made."""
+    """Return the denial of a tool call."""
     if agent == "cursor":
         return {"permission": "deny", "user_message": reason, "agent_message": reason}
     return {
@@ -17,16 +17,19 @@ def denied(agent: str, reason: str) -> dict[str, Any]:
 
 
 def context(agent: str, event: str, text: str, message: str = "") -> dict[str, Any]:
-    """Text for the model to read, and a line for the person; what is empty is left out."""
+    """Return text for the model and a message for the user. Empty ones are omitted."""
     if agent == "cursor":
         return {"additional_context": text} if text else {}
-    answer: dict[str, Any] = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}} if text else {}
-    return {**answer, "systemMessage": message} if message else answer
+    response: dict[str, Any] = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}} if text else {}
+    return {**response, "systemMessage": message} if message else response
 
 
-def stopped(agent: str, *, mend: str = "", message: str = "") -> dict[str, Any]:
-    """The end of a turn; `mend`: it is not the end yet, and what is to be mended first."""
+def stopped(agent: str, *, corrections: str = "", message: str = "") -> dict[str, Any]:
+    """Return the response to the end of a turn.
+
+    `corrections` makes the agent continue and revise its response.
+    """
     if agent == "cursor":
-        return {"followup_message": mend} if mend else {}
-    answer: dict[str, Any] = {"decision": "block", "reason": mend} if mend else {}
-    return {**answer, "systemMessage": message} if message else answer
+        return {"followup_message": corrections} if corrections else {}
+    response: dict[str, Any] = {"decision": "block", "reason": corrections} if corrections else {}
+    return {**response, "systemMessage": message} if message else response
