@@ -63,8 +63,8 @@ def test_every_path_of_a_command_needs_its_grant(agent: Agent, owner: Http) -> N
     assert "write /etc/hosts.allow" in denied
     assert allowed == {}
     assert [(path, action, result) for kind, path, action, result in entries(owner) if kind == "log"] == [
-        ("/etc/nginx/nginx.conf", "read", "Bash: it failed"),
-        ("/etc/hosts.allow", "write", "Bash: it failed"),
+        ("/etc/nginx/nginx.conf", "read", "Bash: failed"),
+        ("/etc/hosts.allow", "write", "Bash: failed"),
     ]
 
 
@@ -74,7 +74,7 @@ def test_an_action_whose_end_nobody_told_is_logged_at_the_end_of_the_turn(agent:
     agent.at("PreToolUse-Write")
     agent.turn("Go on.", "Done.")
 
-    assert entries(owner)[-1] == ("log", "/etc/nginx/nginx.conf", "write", "The call was allowed; the agent did not say what came of it.")
+    assert entries(owner)[-1] == ("log", "/etc/nginx/nginx.conf", "write", "The call was allowed; the agent did not report its result.")
 
 
 def test_a_grant_to_another_agent_is_none(agent: Agent, owner: Http) -> None:
