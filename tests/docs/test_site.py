@@ -14,8 +14,8 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
-from house.tree import ROOT
 
+ROOT = Path(__file__).parents[2]
 LOADED = {"script": "src", "img": "src", "source": "srcset", "iframe": "src", "link": "href", "video": "src", "audio": "src"}
 
 
