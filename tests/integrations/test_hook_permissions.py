@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hook_paths import Place, system_targets
+from hook_paths import Place, touched
 from integrations.agent import Agent, denial
 from service import Http, new_key
 
@@ -17,7 +17,7 @@ PROJECT, HOME = "/Users/ada/garden", "/Users/ada"
 
 def paths(command: str, tool: str = "Bash", project: str = PROJECT, home: str = HOME) -> list[tuple[str, str]]:
     """What a command touches of the system."""
-    return system_targets(tool, {"command": command}, Place(project, [project], home))
+    return touched(tool, {"command": command}, Place(project, [project], home))
 
 
 def grant(owner: Http, scope: str, *actions: str, agent: str = "claude-code") -> str:
@@ -63,8 +63,8 @@ def test_every_path_of_a_command_needs_its_grant(agent: Agent, owner: Http) -> N
     assert "write /etc/hosts.allow" in denied
     assert allowed == {}
     assert [(path, action, result) for kind, path, action, result in entries(owner) if kind == "log"] == [
-        ("/etc/nginx/nginx.conf", "read", "Bash: failed"),
-        ("/etc/hosts.allow", "write", "Bash: failed"),
+        ("/etc/nginx/nginx.conf", "read", "Bash: it failed"),
+        ("/etc/hosts.allow", "write", "Bash: it failed"),
     ]
 
 
@@ -74,7 +74,7 @@ def test_an_action_whose_end_nobody_told_is_logged_at_the_end_of_the_turn(agent:
     agent.at("PreToolUse-Write")
     agent.turn("Go on.", "Done.")
 
-    assert entries(owner)[-1] == ("log", "/etc/nginx/nginx.conf", "write", "The call was allowed; the agent did not report its result.")
+    assert entries(owner)[-1] == ("log", "/etc/nginx/nginx.conf", "write", "The call was allowed; the agent did not say what came of it.")
 
 
 def test_a_grant_to_another_agent_is_none(agent: Agent, owner: Http) -> None:
@@ -177,7 +177,7 @@ def test_what_a_command_touches_of_the_system(command: str, expected: list[tuple
 def test_a_link_out_of_the_project_is_followed(tmp_path: Path) -> None:
     (tmp_path / "conf").symlink_to("/etc")
 
-    found = system_targets("Write", {"file_path": str(tmp_path / "conf" / "aa")}, Place(str(tmp_path), [str(tmp_path)], HOME))
+    found = touched("Write", {"file_path": str(tmp_path / "conf" / "aa")}, Place(str(tmp_path), [str(tmp_path)], HOME))
 
     assert found == [("/etc/aa", "write")]
 

@@ -169,7 +169,7 @@ def test_a_turn_whose_lines_are_refused_is_kept_without_them(agent: Agent, owner
     answered = agent.turn("Where is the spare key?", f"Under the pot.\n\nCRITICAL: {'x' * 3000}")
 
     assert owner.memory("spare key")["hits"][0]["response"] == "Under the pot."
-    assert "stored this turn without its fact, cube or summary" in answered["systemMessage"]
+    assert "kept this turn without what was learned" in answered["systemMessage"]
 
 
 def test_what_is_no_character_is_kept_as_the_sign_for_such(agent: Agent, owner: Http) -> None:
@@ -190,7 +190,7 @@ def test_a_key_that_may_not_write_is_told_of_and_the_turn_waits(agent: Agent, co
     agent.environment["REMEMBRANCER_KEY"] = good
     agent.at("SessionEnd")
 
-    assert "queued this turn on disk" in said["systemMessage"]
+    assert "keeps this turn on disk" in said["systemMessage"]
     assert (waited, agent.waiting()) == (1, [])
 
 

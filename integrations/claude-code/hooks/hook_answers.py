@@ -1,4 +1,4 @@
-"""Hook responses in the format of each agent."""
+"""Answers in the words of each agent."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def denied(agent: str, reason: str) -> dict[str, Any]:
-    """Return the denial of a tool call."""
+    """A tool call that is not to be made."""
     if agent == "cursor":
         return {"permission": "deny", "user_message": reason, "agent_message": reason}
     return {
@@ -17,19 +17,16 @@ def denied(agent: str, reason: str) -> dict[str, Any]:
 
 
 def context(agent: str, event: str, text: str, message: str = "") -> dict[str, Any]:
-    """Return text for the model and a message for the user. Empty ones are omitted."""
+    """Text for the model to read, and a line for the person; what is empty is left out."""
     if agent == "cursor":
         return {"additional_context": text} if text else {}
-    response: dict[str, Any] = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}} if text else {}
-    return {**response, "systemMessage": message} if message else response
+    answer: dict[str, Any] = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}} if text else {}
+    return {**answer, "systemMessage": message} if message else answer
 
 
-def stopped(agent: str, *, corrections: str = "", message: str = "") -> dict[str, Any]:
-    """Return the response to the end of a turn.
-
-    `corrections` makes the agent continue and revise its response.
-    """
+def stopped(agent: str, *, mend: str = "", message: str = "") -> dict[str, Any]:
+    """The end of a turn; `mend`: it is not the end yet, and what is to be mended first."""
     if agent == "cursor":
-        return {"followup_message": corrections} if corrections else {}
-    response: dict[str, Any] = {"decision": "block", "reason": corrections} if corrections else {}
-    return {**response, "systemMessage": message} if message else response
+        return {"followup_message": mend} if mend else {}
+    answer: dict[str, Any] = {"decision": "block", "reason": mend} if mend else {}
+    return {**answer, "systemMessage": message} if message else answer

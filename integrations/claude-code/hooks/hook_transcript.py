@@ -1,7 +1,6 @@
-"""Read the dialogue from an agent's transcript: JSON lines in the formats of Claude Code and Codex.
+"""What was said, out of an agent's transcript: JSON lines as Claude Code and Codex write them.
 
-Only the user's input and the agent's text for the user count: no tool output, no reasoning, no
-injected text.
+Only what the user typed and what the agent said to the user is taken: no tool output, no thinking, nothing that a program put in
 """
 
 from __future__ import annotations
@@ -14,16 +13,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-BYTES_MAX = 32 << 20  # read from the end of a transcript
-_INJECTED = re.compile(r"<(system-reminder|environment_context|user_instructions)>.*?</\1>", re.DOTALL)
+BYTES_MAX = 32 << 20  # of the end of a transcript
+_PUT_IN = re.compile(r"<(system-reminder|environment_context|user_instructions)>.*?</\1>", re.DOTALL)
 _NOT_TYPED = ("<command-name>", "<command-message>", "<local-command-", "<task-notification>", "Stop hook feedback:", "Caveat: ")
 
 
 def last_turn(path: object) -> tuple[str, str]:
-    """Return the last prompt and the last text that answers it, each empty if missing."""
+    """The last prompt and the last text that answers it; empty where there is none."""
     prompt = answer = ""
-    for role, text in _messages(path):
-        if role == "user":
+    for who, text in _said(path):
+        if who == "user":
             prompt, answer = text, ""
         else:
             answer = text
@@ -31,23 +30,20 @@ def last_turn(path: object) -> tuple[str, str]:
 
 
 def answer_to(path: object, prompt: str) -> str:
-    """Return the last text that answers this prompt, or an empty text.
-
-    The newest occurrence of the prompt counts.
-    """
-    answer, matches = "", False
-    for role, text in _messages(path):
-        if role == "user":
+    """The last text that answers this prompt, asked last of all or before the last one."""
+    answer, is_it = "", False
+    for who, text in _said(path):
+        if who == "user":
             if text.strip() == prompt.strip():
-                matches, answer = True, ""
+                is_it, answer = True, ""
             else:
-                matches = False
-        elif matches:
+                is_it = False
+        elif is_it:
             answer = text
     return answer
 
 
-def _messages(path: object) -> Iterator[tuple[str, str]]:
+def _said(path: object) -> Iterator[tuple[str, str]]:
     for entry in _entries(path):
         payload = entry.get("payload")
         if isinstance(payload, dict):  # Codex
@@ -58,7 +54,7 @@ def _messages(path: object) -> Iterator[tuple[str, str]]:
             message = entry.get("message")
         if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
             continue
-        text = _INJECTED.sub("", _text(message.get("content"))).strip()
+        text = _PUT_IN.sub("", _text(message.get("content"))).strip()
         if text and not (message["role"] == "user" and text.startswith(_NOT_TYPED)):
             yield message["role"], text
 
@@ -77,7 +73,7 @@ def _entries(path: object) -> Iterator[dict[str, Any]]:
                 try:
                     entry = json.loads(line)
                 except ValueError:
-                    continue  # the last line may be incomplete
+                    continue  # the last line may be half written
                 if isinstance(entry, dict):
                     yield entry
     except OSError:

@@ -1,119 +1,110 @@
-"""The end of a turn: remember it, run second look and send ratings."""
+"""The end of a turn: it is remembered, looked at a second time, and its ratings are sent."""
 
 from __future__ import annotations
 
 import re
 
 import hook_answers as answers
-from hook_calls import InvalidSetup, Refused, Service, Setup, Unreachable
-from hook_events import OWN_PROMPT, now, readable, turn
+from hook_calls import Refused, Service, SetUp, Unfit, Unreached
+from hook_events import ASKED, now, readable, turn
 from hook_state import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-CORRECTIONS = "Second look failed. Correct the following and write the whole answer again:\n"
-UNSURE = "Remembrancer: this answer may not fully meet the checks of second look."
+MEND = "The second look at your answer failed. Mend this and give the whole answer again:\n"
+UNSURE = "Remembrancer: after a second look this answer may not fully meet the checks."
 _REF = re.compile(r"\(ref: ?([^(),\s]{1,256})")
 _MAY_BE_LINES = re.compile(
     r"(?:L1|L2|CRITICAL|CUBE|CUBE_NOTHING|RATE)\W{0,6}[:\uff1a]|TASK_DONE|PUBLISH|\|[ \t]*READ|(?i:memory)\W{0,4}[:\uff1a][ \t]*not"
 )
 
 
-def last_answer(event: dict[str, Any], state: dict[str, Any]) -> str:
-    """Return the agent's last text in this turn."""
-    answer = event.get("last_assistant_message")
-    if isinstance(answer, str) and answer.strip():
-        return answer
+def said_last(event: dict[str, Any], kept: dict[str, Any]) -> str:
+    """The agent's last text in this turn."""
+    said = event.get("last_assistant_message")
+    if isinstance(said, str) and said.strip():
+        return said
     from hook_transcript import answer_to
 
-    return answer_to(event.get("transcript_path"), state["prompt"])
+    return answer_to(event.get("transcript_path"), kept["prompt"])
 
 
-def end_turn(event: dict[str, Any], setup: Setup, service: Service, session: Session) -> dict[str, Any]:
-    """Remember the turn, run second look, and return the response to the agent."""
-    state = session.read()
-    if not state.get("prompt"):
-        state = _from_transcript(event, session)
-    if not state.get("prompt"):
+def ended(event: dict[str, Any], set_up: SetUp, service: Service, session: Session) -> dict[str, Any]:
+    """What to tell the agent at the end of a turn."""
+    kept = session.read()
+    if not kept.get("prompt"):
+        kept = _from_transcript(event, session)
+    if not kept.get("prompt"):
         session.send(service)
         return {}
-    text = state.get("answer") or last_answer(event, state)
+    text = kept.get("answer") or said_last(event, kept)
     if not str(text).strip():
         return {}
-    is_saved, lines, message = remember(setup, service, session, text)
-    corrections = ""
-    if is_saved and _needs_second_look(setup, state, lines.answer):
-        failures = _second_look(service, lines.answer, state)
-        if failures and not (state.get("blocked") or event.get("stop_hook_active") or event.get("loop_count")):
-            corrections = CORRECTIONS + "\n".join(f"- {failure}" for failure in failures)
-        elif failures:
+    saved, lines, message = remember(set_up, service, session, text)
+    mend = ""
+    if saved and _is_looked_at(set_up, kept, lines.answer):
+        failed = _second_look(service, lines.answer, kept)
+        if failed and not (kept.get("blocked") or event.get("stop_hook_active") or event.get("loop_count")):
+            mend = MEND + "\n".join(f"- {one}" for one in failed)
+        elif failed:
             message = message or UNSURE
-    if corrections:  # the corrected answer replaces this one
-        session.update(blocked=True, answer=None, **{OWN_PROMPT: corrections})
+    if mend:  # the mended answer takes this one's place
+        session.keep(blocked=True, answer=None, **{ASKED: mend})
     else:
-        session.update(prompt=None, draft=None, answer=None, blocked=False)
-    return answers.stopped(setup.agent, corrections=corrections, message=message)
+        session.keep(prompt=None, draft=None, answer=None, blocked=False)
+    return answers.stopped(set_up.agent, mend=mend, message=message)
 
 
 def _from_transcript(event: dict[str, Any], session: Session) -> dict[str, Any]:
-    """Return the state for a turn that began before the hooks were installed."""
+    """The turn of a session that began before the hooks did."""
     from hook_transcript import last_turn
 
     prompt, _ = last_turn(event.get("transcript_path"))
     if prompt:
-        session.update(prompt=prompt, at=now())
+        session.keep(prompt=prompt, at=now())
     return session.read() if prompt and not event.get("stop_hook_active") else {}
 
 
-def remember(setup: Setup, service: Service, session: Session, text: str) -> tuple[bool, Any, str]:
-    """Remember the turn of the stored prompt with this answer.
-
-    Return True if it was stored, the service lines of the answer, and a message for the user.
-    """
-    state = session.read()
-    lines = read_lines(text, state)
-    body = {**turn(session, state, lines.answer), **_extras(lines)}
-    if state.get("draft"):
-        body["replaces"] = state["draft"]
-    result, message = _send(service, session, body, turn(session, state, lines.answer))
-    if isinstance(result, dict):
+def remember(set_up: SetUp, service: Service, session: Session, text: str) -> tuple[bool, Any, str]:
+    """Remember the turn of the kept prompt with this answer: whether it was saved, its service lines, what to tell the person."""
+    kept = session.read()
+    lines = read_lines(text, kept)
+    body = {**turn(session, kept, lines.answer), **_learned(lines)}
+    if kept.get("draft"):
+        body["replaces"] = kept["draft"]
+    came, message = _sent(service, session, body, turn(session, kept, lines.answer))
+    if isinstance(came, dict):
         from remembrancer_protocol.seal import render
 
-        session.update(draft=result.get("event_id"), seal=render(result["step"], setup.seal_name))
-    _rate(session, state, lines)
+        session.keep(draft=came.get("event_id"), seal=render(came["step"], set_up.seal_name))
+    _rate(session, kept, lines)
     session.send(service)
-    return isinstance(result, dict), lines, message
+    return isinstance(came, dict), lines, message
 
 
-def _send(service: Service, session: Session, body: dict[str, Any], bare: dict[str, Any]) -> tuple[dict[str, Any] | Refused | None, str]:
-    """Queue and send a turn; if it is rejected, send it again without its fact, cube and summary.
-
-    Return the response and a message for the user.
-    """
-    key = session.enqueue("/api/v7/remember", body)
-    result = session.send(service).get(key)
-    if not isinstance(result, Refused) or body == bare:
-        return result, _message(result, service)
-    message = (
+def _sent(service: Service, session: Session, body: dict[str, Any], bare: dict[str, Any]) -> tuple[dict[str, Any] | Refused | None, str]:
+    """What came of a turn, put into the queue first so that nothing loses it. What is refused as it is goes without what was learned."""
+    once = session.send_later("/api/v7/remember", body)
+    came = session.send(service).get(once)
+    if not isinstance(came, Refused) or body == bare:
+        return came, _outcome(came, service)
+    said = (
         ""
-        if result.status in (404, 409) and set(body) - set(bare) == {"replaces"}
-        else f"Remembrancer stored this turn without its fact, cube or summary: {result}"
+        if came.status in (404, 409) and set(body) - set(bare) == {"replaces"}
+        else f"Remembrancer kept this turn without what was learned: {came}"
     )
-    key = session.enqueue("/api/v7/remember", bare)
-    result = session.send(service).get(key)
-    return result, _message(result, service) or message
+    once = session.send_later("/api/v7/remember", bare)
+    came = session.send(service).get(once)
+    return came, _outcome(came, service) or said
 
 
-def _message(result: dict[str, Any] | Refused | None, service: Service) -> str:
-    """Return the message for a turn that was not stored.
-
-    An unreachable service was reported at the start of the session.
-    """
-    if isinstance(result, Refused):
-        return f"Remembrancer did not store this turn: {result}"
-    return f"Remembrancer queued this turn on disk: {service.refusal}" if result is None and service.refusal else ""
+def _outcome(came: dict[str, Any] | Refused | None, service: Service) -> str:
+    """What to tell the person of a turn that was not saved. That the service is away was told when the session began."""
+    if isinstance(came, Refused):
+        return f"Remembrancer did not keep this turn: {came}"
+    return f"Remembrancer keeps this turn on disk for now: {service.refusal}" if came is None and service.refusal else ""
 
 
 class Plain:
@@ -126,67 +117,67 @@ class Plain:
         self.rates: tuple[Any, ...] = ()
 
 
-def read_lines(text: str, state: dict[str, Any]) -> Any:
-    """Parse the service lines of an answer with a copy of the service's own parser."""
+def read_lines(text: str, kept: dict[str, Any]) -> Any:
+    """An answer taken apart by the rules of the service itself, a copy of which lies beside this file."""
     if not _MAY_BE_LINES.search(text):
         return Plain(text.strip())
     from remembrancer_protocol.lines import parse
 
-    lines = parse(text, step=state.get("step"))
+    lines = parse(text, step=kept.get("step"))
     return lines if lines.answer else Plain(text.strip())
 
 
-def _extras(lines: Any) -> dict[str, Any]:
-    extras: dict[str, Any] = {"critical": lines.critical, "l1_summary": lines.l1, "l2_map": lines.l2}
+def _learned(lines: Any) -> dict[str, Any]:
+    said: dict[str, Any] = {"critical": lines.critical, "l1_summary": lines.l1, "l2_map": lines.l2}
     if lines.cube:
         cube = lines.cube
-        extras |= {"cube_topic": cube.topic, "cube_essence": cube.essence, "cube_rules": cube.rule, "cube_type": cube.kind}
-        extras["cube_publish"] = lines.publish or None
+        said |= {"cube_topic": cube.topic, "cube_essence": cube.essence, "cube_rules": cube.rule, "cube_type": cube.kind}
+        said["cube_publish"] = lines.publish or None
     elif lines.cube_nothing:
-        extras |= {"duty": "cube_nothing", "duty_reason": lines.cube_nothing[:2000]}
-    extras["task_done"] = lines.task_done or None
-    return {name: value for name, value in extras.items() if value is not None}
+        said |= {"duty": "cube_nothing", "duty_reason": lines.cube_nothing[:2000]}
+    said["task_done"] = lines.task_done or None
+    return {name: value for name, value in said.items() if value is not None}
 
 
-def _rate(session: Session, state: dict[str, Any], lines: Any) -> None:
-    """Send the votes of the answer, and close the rating duty for unrated cubes."""
-    cube_ids = {rate.cube_id for rate in lines.rates if rate.vote}
+def _rate(session: Session, kept: dict[str, Any], lines: Any) -> None:
+    """Votes for what the answer rates; what it leaves unrated is closed as such, so that it does not come up at each turn."""
+    rated = {rate.cube_id for rate in lines.rates if rate.vote}
     for rate in lines.rates:
-        if rate.vote and state.get("user_id"):
+        if rate.vote and kept.get("user_id"):
             vote = {
                 "cube_id": rate.cube_id,
-                "user_id": state["user_id"],
+                "user_id": kept["user_id"],
                 "vote": rate.vote,
-                "reason": rate.reason[:1000] or "no reason given",
+                "reason": rate.reason[:1000] or "no reason was said",
             }
-            session.enqueue("/api/v7/experience/vote", vote)
-    unrated = [cube for cube in state.get("cubes") or () if cube not in cube_ids]
-    if unrated:
-        reason = f"the agent did not rate {', '.join(unrated)}"[:2000]
-        session.enqueue("/api/v7/remember", {"session_id": session.id, "duty": "vote_nothing", "duty_reason": reason, **_user(state)})
-    session.update(cubes=[])
+            session.send_later("/api/v7/experience/vote", vote)
+    left = [cube for cube in kept.get("cubes") or () if cube not in rated]
+    if left:
+        reason = f"the agent did not rate {', '.join(left)}"[:2000]
+        session.send_later("/api/v7/remember", {"session_id": session.id, "duty": "vote_nothing", "duty_reason": reason, **_whose(kept)})
+    session.keep(cubes=[])
 
 
-def _user(state: dict[str, Any]) -> dict[str, Any]:
-    return {"user_id": state["user_id"]} if state.get("user_id") else {}
+def _whose(kept: dict[str, Any]) -> dict[str, Any]:
+    return {"user_id": kept["user_id"]} if kept.get("user_id") else {}
 
 
-def _needs_second_look(setup: Setup, state: dict[str, Any], draft: str) -> bool:
-    if setup.second_look == "recalled":
-        return bool(state.get("recalled") or _REF.search(draft))
-    return setup.second_look == "always"
+def _is_looked_at(set_up: SetUp, kept: dict[str, Any], draft: str) -> bool:
+    if set_up.second_look == "recalled":
+        return bool(kept.get("recalled") or _REF.search(draft))
+    return set_up.second_look == "always"
 
 
-def _second_look(service: Service, draft: str, state: dict[str, Any]) -> list[str]:
-    """Return the failed checks, empty if second look passes or is unavailable."""
+def _second_look(service: Service, draft: str, kept: dict[str, Any]) -> list[str]:
+    """What is to be mended; nothing where the look passes, or cannot be had."""
     from remembrancer_protocol.pasted import without_keys
 
-    ref = _REF.search(draft)
-    request = {"draft": without_keys(readable(draft)), "event_id": ref[1] if ref else "", "span": state.get("span") or 0}
+    cited = _REF.search(draft)
+    look = {"draft": without_keys(readable(draft)), "event_id": cited[1] if cited else "", "span": kept.get("span") or 0}
     try:
-        result = service.post("/api/v7/agent/second-look", request)
-    except (InvalidSetup, Unreachable, Refused):
+        looked = service.post("/api/v7/agent/second-look", look)
+    except (Unfit, Unreached, Refused):
         return []
-    failures = [check for check in result["checks"] if check["status"] != "pass"]
-    messages = [f"{check['check']}: {check['detail']}{' (' + check['claim'] + ')' if check.get('claim') else ''}" for check in failures]
-    return list(dict.fromkeys(messages))[:20] if result["status"] != "pass" else []
+    failed = [check for check in looked["checks"] if check["status"] != "pass"]
+    said = [f"{check['check']}: {check['detail']}{' (' + check['claim'] + ')' if check.get('claim') else ''}" for check in failed]
+    return list(dict.fromkeys(said))[:20] if looked["status"] != "pass" else []
