@@ -1,4 +1,8 @@
-"""Anthropic's memory tool with the service's files behind it. Takes the address of the service, and KEY. Prints what is called and said."""
+"""Anthropic's memory tool with storage in the service.
+
+Usage: KEY=sk_... python examples/anthropic_memory_tool.py http://127.0.0.1:8460.
+Prints the calls and the text.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +18,9 @@ from remembrancer.protocol.memory_files import FileQuery
 
 
 def main() -> None:
-    """Let the model look into its memory and note something, then show the versions of its file."""
+    """Let the model read its memory and store a note, then print the versions of its file."""
     with serving() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
-        model = Anthropic(base_url=model_url, api_key="none needed here")
+        model = Anthropic(base_url=model_url, api_key="not needed")
         runner = model.beta.messages.tool_runner(
             model="scripted",
             max_tokens=1_000,
