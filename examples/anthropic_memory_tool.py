@@ -24,7 +24,12 @@ def main() -> None:
         runner = model.beta.messages.tool_runner(
             model="scripted",
             max_tokens=1_000,
-            messages=[{"role": "user", "content": "The ferry to Elba leaves Piombino at 9:40, not at 9:10."}],
+            messages=[
+                {
+                    "role": "user",
+                    "content": "The ferry to Elba leaves Piombino at 9:40, not at 9:10.",
+                }
+            ],
             tools=[memory_tool(memory)],
         )
         for message in runner:
@@ -34,7 +39,10 @@ def main() -> None:
                 elif block.type == "text":
                     print(block.text)
         for version in memory.file_history(FileQuery(path="/memories/elba.md")).versions:
-            print(f"{version.path}, version {version.version}: {version.change}, {version.bytes} bytes")
+            print(
+                f"{version.path}, version {version.version}: "
+                f"{version.change}, {version.bytes} bytes"
+            )
 
 
 if __name__ == "__main__":

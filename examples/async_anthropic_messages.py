@@ -25,7 +25,12 @@ async def main() -> None:
             AsyncClient(sys.argv[1], os.environ["KEY"]) as memory,
             AsyncAnthropic(base_url=model_url, api_key="not needed") as model,
         ):
-            agent = AsyncRuntime(memory, async_anthropic_messages(model, "scripted"), user_id="anthropic", session_id="ferry")
+            agent = AsyncRuntime(
+                memory,
+                async_anthropic_messages(model, "scripted"),
+                user_id="anthropic",
+                session_id="ferry",
+            )
             for question in QUESTIONS:
                 print(f"> {question}\n{(await agent.turn(question)).text}\n")
             print(agent.counts.compliance())

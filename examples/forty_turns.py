@@ -20,16 +20,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-TURNS = [json.loads(line) for line in Path(__file__).with_suffix(".jsonl").read_text("utf-8").splitlines()]
+TURNS = [
+    json.loads(line)
+    for line in Path(__file__).with_suffix(".jsonl").read_text("utf-8").splitlines()
+]
 SESSION = "opening-the-shop"
 MISSED_TURN = 8  # the turn that the agent does not remember in time
 RATING_TURN = 10  # the turn that rates the new cubes as not relevant
 FIRST_L1, SECOND_L1 = 16, 31  # the turns that send an L1
 L1 = {
-    FIRST_L1: "Spoke & Chain opens on 1 March at 12 Canal Street: lease signed, Tuesday to Saturday from ten to six. Permit B7 is open.",
-    SECOND_L1: "Prices settled: tyre 11, service 69 euros. Permit B7 came, sign ordered, Peugeot begun.",
+    FIRST_L1: "Spoke & Chain opens on 1 March at 12 Canal Street: lease signed, "
+    "Tuesday to Saturday from ten to six. Permit B7 is open.",
+    SECOND_L1: "Prices settled: tyre 11, service 69 euros. "
+    "Permit B7 came, sign ordered, Peugeot begun.",
 }
-GOOD, BAD = "carbon seat posts", "squeaking brakes"  # topics of the cubes that get votes for and against
+GOOD, BAD = (
+    "carbon seat posts",
+    "squeaking brakes",
+)  # topics of the cubes that get votes for and against
 
 
 class Agent:
@@ -55,11 +63,16 @@ class Agent:
 
     def remember(self, turn: dict[str, Any]) -> Any:
         """Store a turn."""
-        return self.post("/api/v7/remember", {"user_id": self.user_id, "session_id": SESSION, **turn})
+        return self.post(
+            "/api/v7/remember", {"user_id": self.user_id, "session_id": SESSION, **turn}
+        )
 
     def vote(self, cube_id: str, vote: int, reason: str) -> Any:
         """Vote on a cube."""
-        return self.post("/api/v7/experience/vote", {"cube_id": cube_id, "user_id": self.user_id, "vote": vote, "reason": reason})
+        return self.post(
+            "/api/v7/experience/vote",
+            {"cube_id": cube_id, "user_id": self.user_id, "vote": vote, "reason": reason},
+        )
 
 
 class Transcript:
@@ -70,7 +83,11 @@ class Transcript:
 
     def write(self, text: str) -> None:
         """Print the text with ids numbered in order of appearance and without dates."""
-        print(re.sub(r"\b(?:e|c|l1)_[0-9a-z]{13}\b", self._name, re.sub(r"\b\d{4}-\d\d-\d\d ", "", text)))
+        print(
+            re.sub(
+                r"\b(?:e|c|l1)_[0-9a-z]{13}\b", self._name, re.sub(r"\b\d{4}-\d\d-\d\d ", "", text)
+            )
+        )
 
     def _name(self, match: re.Match[str]) -> str:
         kind = match[0].partition("_")[0]
@@ -92,7 +109,11 @@ def turn(agent: Agent, number: int, page: Transcript, late: list[dict[str, Any]]
         notes.append("the agent does not remember this turn")
     else:
         extra = {"l1_summary": L1[number]} if number in L1 else {}
-        extra |= {"duty": "vote_nothing", "duty_reason": "nobody clamped anything"} if number == RATING_TURN else {}
+        extra |= (
+            {"duty": "vote_nothing", "duty_reason": "nobody clamped anything"}
+            if number == RATING_TURN
+            else {}
+        )
         notes += _remember_notes(agent.remember(content | extra))
     for note in notes:
         page.write(f"- {note}")
@@ -114,7 +135,8 @@ def _remember_notes(result: dict[str, Any]) -> Iterator[str]:
     """Yield the receipts of a remembered turn, except that of the turn itself."""
     for receipt in result["receipts"]:
         if receipt["part"] != "turn":
-            yield f"receipt: `{receipt['part']}` {receipt['outcome']}{'. ' + receipt['detail'] if receipt.get('detail') else ''}"
+            detail = f". {receipt['detail']}" if receipt.get("detail") else ""
+            yield f"receipt: `{receipt['part']}` {receipt['outcome']}{detail}"
     if isinstance(result["cube"], dict):
         yield f"cube {result['cube']['cube_id']} is {result['cube']['visibility']}"
     if result["l1_due"]:
@@ -131,7 +153,8 @@ def votes(voters: list[Agent], page: Transcript) -> None:
             reason = "it saved a seat post" if good else "oil on a disc takes the brake away"
             vote = voter.vote(cube["cube_id"], 1 if good else -1, reason)
             page.write(
-                f"- account {number} finds {cube['cube_id']} ({cube['topic']}) as new; status after its vote: `{vote['cube_status']}`"
+                f"- account {number} finds {cube['cube_id']} ({cube['topic']}) as new; "
+                f"status after its vote: `{vote['cube_status']}`"
             )
     result = voters[0].search("carbon seat post torque; squeaking disc brakes", session_id="voting")
     served = ", ".join(f"{cube['cube_id']} ({cube['topic']})" for cube in result["shared_cubes"])
@@ -144,14 +167,19 @@ def main() -> None:
     agent = Agent(url, os.environ["KEY"], "ada")
     voters = [Agent(url, key, "me") for key in os.environ["VOTERS"].split()]
     page.write("# Forty turns of an agent\n")
-    page.write("This is the transcript of `examples/forty_turns.py`: an agent plans the opening of a shop. The list")
-    page.write("below each turn contains the messages of the service, which the user does not see. Every test")
-    page.write("run repeats the session and compares the transcript.\n\n## The session")
+    page.write(
+        "This is the transcript of `examples/forty_turns.py`: an agent plans a shop opening.\n"
+        "The list below each turn contains the messages of the service, hidden from the user.\n"
+        "Every test run repeats the session and compares the transcript.\n\n## The session"
+    )
     late: list[dict[str, Any]] = []
     for number in range(1, len(TURNS) + 1):
         turn(agent, number, page, late)
     l2 = agent.post("/api/v7/memory/map", {"user_id": agent.user_id})
-    page.write(f"\n## The map\n\nVersion {l2['version']}, built from {l2['l1_count']} L1s:\n\n```text\n{l2['map_text']}\n```")
+    page.write(
+        f"\n## The map\n\nVersion {l2['version']}, built from {l2['l1_count']} L1s:\n\n"
+        f"```text\n{l2['map_text']}\n```"
+    )
     votes(voters, page)
 
 

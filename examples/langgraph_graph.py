@@ -26,11 +26,18 @@ def main() -> None:
 
         def think(state: MessagesState) -> dict[str, Any]:
             messages = [{"role": "user", "content": message.text} for message in state["messages"]]
-            completion = model.chat.completions.create(model="scripted", messages=messages)  # type: ignore[arg-type] # plain dictionaries
+            completion = model.chat.completions.create(
+                model="scripted",
+                messages=messages,  # type: ignore[arg-type] # plain dictionaries
+            )
             return {"messages": [("assistant", completion.choices[0].message.content)]}
 
-        graph = StateGraph(MessagesState).add_node("think", think).add_edge(START, "think").compile()
-        agent = Runtime(memory, langgraph_graph(graph), user_id="langgraph-graph", session_id="ferry")
+        graph = (
+            StateGraph(MessagesState).add_node("think", think).add_edge(START, "think").compile()
+        )
+        agent = Runtime(
+            memory, langgraph_graph(graph), user_id="langgraph-graph", session_id="ferry"
+        )
         for question in QUESTIONS:
             print(f"> {question}\n{agent.turn(question).text}\n")
         print(agent.counts.compliance())

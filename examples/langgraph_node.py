@@ -26,11 +26,20 @@ def main() -> None:
 
         @cache  # each thread of the graph is a session with its own runtime
         def runtime_of(thread: str) -> Runtime:
-            return Runtime(memory, openai_chat(model, "scripted"), user_id="langgraph", session_id=thread)
+            return Runtime(
+                memory, openai_chat(model, "scripted"), user_id="langgraph", session_id=thread
+            )
 
-        graph = StateGraph(MessagesState).add_node("remembering", langgraph_node(runtime_of)).add_edge(START, "remembering").compile()
+        graph = (
+            StateGraph(MessagesState)
+            .add_node("remembering", langgraph_node(runtime_of))
+            .add_edge(START, "remembering")
+            .compile()
+        )
         for question in QUESTIONS:
-            state = graph.invoke({"messages": [("user", question)]}, {"configurable": {"thread_id": "ferry"}})
+            state = graph.invoke(
+                {"messages": [("user", question)]}, {"configurable": {"thread_id": "ferry"}}
+            )
             print(f"> {question}\n{state['messages'][-1].text}\n")
         print(runtime_of("ferry").counts.compliance())
 

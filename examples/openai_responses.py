@@ -21,7 +21,12 @@ def main() -> None:
     """Tell the agent a fact, then ask for the fact and for something that it cannot know."""
     with serving() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
         model = OpenAI(base_url=f"{model_url}/v1", api_key="not needed")
-        agent = Runtime(memory, openai_responses(model, "scripted"), user_id="openai-responses", session_id="ferry")
+        agent = Runtime(
+            memory,
+            openai_responses(model, "scripted"),
+            user_id="openai-responses",
+            session_id="ferry",
+        )
         for question in QUESTIONS:
             print(f"> {question}\n{agent.turn(question).text}\n")
         print(agent.counts.compliance())

@@ -13,11 +13,15 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-QUESTIONS = ("The ferry to Elba leaves Piombino at 9:40.", "When does the ferry to Elba leave?", "And what does it cost?")
+QUESTIONS = (
+    "The ferry to Elba leaves Piombino at 9:40.",
+    "When does the ferry to Elba leave?",
+    "And what does it cost?",
+)
 
 
 def reply(prompt: str) -> str:
-    """Return the reply to the last message. It cites the first event about 9:40 and ends with the seal."""
+    """Return the reply to the last message, which cites an event and ends with the seal."""
     question = prompt.rpartition("The user says:\n")[2]
     seal = re.findall(r"^- the seal as its last line: (.+)$", prompt, re.MULTILINE)
     if event := re.search(r"^\[event (\S+)\][^\[]*leaves Piombino at 9:40", prompt, re.MULTILINE):
@@ -47,9 +51,15 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        handlers = {"/v1/chat/completions": _completion, "/v1/responses": _response, "/v1/messages": _message}
+        handlers = {
+            "/v1/chat/completions": _completion,
+            "/v1/responses": _response,
+            "/v1/messages": _message,
+        }
         handler = handlers.get(self.path.partition("?")[0])
-        body = json.dumps(handler(request) if handler else {"error": {"message": "unknown path"}}).encode()
+        body = json.dumps(
+            handler(request) if handler else {"error": {"message": "unknown path"}}
+        ).encode()
         self.send_response(200 if handler else 404)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -62,26 +72,52 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _reply_to(messages: list[dict[str, Any]]) -> str:
     content = messages[-1]["content"]
-    return reply(content if isinstance(content, str) else "".join(block.get("text", "") for block in content))
+    return reply(
+        content if isinstance(content, str) else "".join(block.get("text", "") for block in content)
+    )
 
 
 def _completion(request: dict[str, Any]) -> dict[str, Any]:
     message = {"role": "assistant", "content": _reply_to(request["messages"])}
     choice = {"index": 0, "message": message, "finish_reason": "stop"}
     usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-    return {"id": "c1", "object": "chat.completion", "created": 0, "model": request["model"], "choices": [choice], "usage": usage}
+    return {
+        "id": "c1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": request["model"],
+        "choices": [choice],
+        "usage": usage,
+    }
 
 
 def _response(request: dict[str, Any]) -> dict[str, Any]:
     text = {"type": "output_text", "text": _reply_to(request["input"]), "annotations": []}
-    message = {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": [text]}
+    message = {
+        "type": "message",
+        "id": "m1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [text],
+    }
     shared = {"parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
-    return {"id": "r1", "object": "response", "created_at": 0, "model": request["model"], "output": [message], **shared}
+    return {
+        "id": "r1",
+        "object": "response",
+        "created_at": 0,
+        "model": request["model"],
+        "output": [message],
+        **shared,
+    }
 
 
 MEMORY_CALLS: tuple[dict[str, Any], ...] = (
     {"command": "view", "path": "/memories"},
-    {"command": "create", "path": "/memories/elba.md", "file_text": "The ferry leaves Piombino at 9:10.\n"},
+    {
+        "command": "create",
+        "path": "/memories/elba.md",
+        "file_text": "The ferry leaves Piombino at 9:10.\n",
+    },
     {"command": "str_replace", "path": "/memories/elba.md", "old_str": "9:10", "new_str": "9:40"},
 )
 
@@ -92,17 +128,39 @@ def _memory_block(request: dict[str, Any]) -> dict[str, Any] | None:
     None in a conversation without that tool.
     """
     content = request["messages"][-1]["content"]
-    results = [block["tool_use_id"] for block in content if block.get("type") == "tool_result"] if isinstance(content, list) else []
-    if not results and not any(tool.get("type") == "memory_20250818" for tool in request.get("tools", ())):
+    results = (
+        [block["tool_use_id"] for block in content if block.get("type") == "tool_result"]
+        if isinstance(content, list)
+        else []
+    )
+    if not results and not any(
+        tool.get("type") == "memory_20250818" for tool in request.get("tools", ())
+    ):
         return None
     calls = int(results[-1].removeprefix("toolu_")) if results else 0
     if calls == len(MEMORY_CALLS):
         return {"type": "text", "text": "It is in /memories/elba.md."}
-    return {"type": "tool_use", "id": f"toolu_{calls + 1}", "name": "memory", "input": MEMORY_CALLS[calls]}
+    return {
+        "type": "tool_use",
+        "id": f"toolu_{calls + 1}",
+        "name": "memory",
+        "input": MEMORY_CALLS[calls],
+    }
 
 
 def _message(request: dict[str, Any]) -> dict[str, Any]:
     block = _memory_block(request) or {"type": "text", "text": _reply_to(request["messages"])}
     usage = {"input_tokens": 1, "output_tokens": 1}
-    whole = {"id": "m1", "type": "message", "role": "assistant", "model": request["model"], "content": [block]}
-    return {**whole, "stop_reason": block["type"] if block["type"] == "tool_use" else "end_turn", "stop_sequence": None, "usage": usage}
+    whole = {
+        "id": "m1",
+        "type": "message",
+        "role": "assistant",
+        "model": request["model"],
+        "content": [block],
+    }
+    return {
+        **whole,
+        "stop_reason": block["type"] if block["type"] == "tool_use" else "end_turn",
+        "stop_sequence": None,
+        "usage": usage,
+    }

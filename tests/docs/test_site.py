@@ -16,7 +16,15 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LOADED = {"script": "src", "img": "src", "source": "srcset", "iframe": "src", "link": "href", "video": "src", "audio": "src"}
+LOADED = {
+    "script": "src",
+    "img": "src",
+    "source": "srcset",
+    "iframe": "src",
+    "link": "href",
+    "video": "src",
+    "audio": "src",
+}
 
 
 class Page(HTMLParser):
@@ -76,7 +84,11 @@ def navigation(items: list[Any]) -> Iterator[str]:
 
 def built(source: Path) -> Path:
     """Return the path of a page in the site for its path in docs/."""
-    return source.with_name("index.html") if source.name == "README.md" else source.with_suffix(".html")
+    return (
+        source.with_name("index.html")
+        if source.name == "README.md"
+        else source.with_suffix(".html")
+    )
 
 
 def test_every_page_is_in_the_navigation_once() -> None:
@@ -94,7 +106,9 @@ def test_every_page_is_built(pages: dict[Path, Page], site: Path) -> None:
 
 
 def test_no_page_loads_anything_from_another_host(pages: dict[Path, Page], site: Path) -> None:
-    resources = [(file.name, resource) for file, page in pages.items() for resource in page.resources]
+    resources = [
+        (file.name, resource) for file, page in pages.items() for resource in page.resources
+    ]
     styles = [
         (file.name, url)
         for file in site.rglob("*.css")
@@ -114,7 +128,11 @@ def test_every_link_within_the_site_resolves(pages: dict[Path, Page]) -> None:
                 continue
             target = (file.parent / unquote(parts.path)).resolve() if parts.path else file
             target = target / "index.html" if target.is_dir() else target
-            if not target.exists() or (parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].ids):
+            if not target.exists() or (
+                parts.fragment
+                and target in pages
+                and unquote(parts.fragment) not in pages[target].ids
+            ):
                 broken.append(f"{file.name}: {link}")
 
     assert broken == []
@@ -122,8 +140,16 @@ def test_every_link_within_the_site_resolves(pages: dict[Path, Page]) -> None:
 
 def test_every_code_block_is_rendered(site: Path) -> None:
     """A fence that the generator does not understand would stay in the page as text."""
-    fences = {file: file.read_text("utf-8").count("\n```") // 2 for file in (site.parent / "docs").rglob("*.md")}
-    blocks = {file: (site / built(file.relative_to(site.parent / "docs"))).read_text("utf-8").count("<pre") for file in fences}
+    fences = {
+        file: file.read_text("utf-8").count("\n```") // 2
+        for file in (site.parent / "docs").rglob("*.md")
+    }
+    blocks = {
+        file: (site / built(file.relative_to(site.parent / "docs")))
+        .read_text("utf-8")
+        .count("<pre")
+        for file in fences
+    }
 
     assert [file.name for file in fences if fences[file] != blocks[file]] == []
 
@@ -131,4 +157,8 @@ def test_every_code_block_is_rendered(site: Path) -> None:
 def test_the_search_index_contains_every_page(site: Path, pages: dict[Path, Page]) -> None:
     index = (site / "search.json").read_text("utf-8")
 
-    assert [str(file.relative_to(site)) for file in pages if file.name != "404.html" and str(file.relative_to(site)) not in index] == []
+    assert [
+        str(file.relative_to(site))
+        for file in pages
+        if file.name != "404.html" and str(file.relative_to(site)) not in index
+    ] == []
