@@ -14,7 +14,7 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system run demo test check format bench exam-model screenshots lock clean
+.PHONY: help setup setup-system run demo test check format bench exam-model screenshots docs lock clean
 
 help:  ## Say what there is
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -72,12 +72,15 @@ exam-model: $(READY)  ## What a real small model does here, some 5 minutes, 15 w
 screenshots: $(READY) setup-system  ## Pictures of all pages of the console, both themes, narrow and wide, into screenshots/
 	PYTHONPATH=tests $(BIN)/python -m console.screenshots $(ARGS)
 
+docs: $(READY)  ## Build the documentation site into site/ (view it: python3 -m http.server --directory site)
+	$(BIN)/zensical build --clean --strict
+
 lock: $(READY)  ## Look for newer versions of everything and write the locks
 	$(COMPILE) --upgrade --extra dev -o requirements-dev.lock
 	$(COMPILE) --upgrade -c requirements-dev.lock -o requirements.lock
 
 clean:  ## Remove .venv and the caches
-	rm -rf $(VENV) .venv-model .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-model site .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 # The lock is the recipe: uv first, by its own lines in it, then exactly what the lock names, then the project itself.
 $(READY): requirements-dev.lock pyproject.toml Makefile

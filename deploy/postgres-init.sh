@@ -1,5 +1,6 @@
 #!/bin/sh
-# Run once, when the database is made: a role that owns the store and is no superuser, since policies on rows do not bind superusers.
+# Runs once, when the database is created. The role that owns the store is not a superuser, because
+# row-level security does not apply to superusers.
 set -eu
 psql --username "$POSTGRES_USER" --dbname postgres --set ON_ERROR_STOP=1 --set password="$(cat "$SERVICE_PASSWORD_FILE")" <<'SQL'
 create role remembrancer login password :'password';

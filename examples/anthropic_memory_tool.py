@@ -1,4 +1,8 @@
-"""Anthropic's memory tool with the service's files behind it. Takes the address of the service, and KEY. Prints what is called and said."""
+"""Anthropic's memory tool with storage in the service.
+
+Usage: KEY=sk_... python examples/anthropic_memory_tool.py http://127.0.0.1:8460.
+Prints the calls and the text.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,18 @@ from remembrancer.protocol.memory_files import FileQuery
 
 
 def main() -> None:
-    """Let the model look into its memory and note something, then show the versions of its file."""
+    """Let the model read its memory and store a note, then print the versions of its file."""
     with serving() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
-        model = Anthropic(base_url=model_url, api_key="none needed here")
+        model = Anthropic(base_url=model_url, api_key="not needed")
         runner = model.beta.messages.tool_runner(
             model="scripted",
             max_tokens=1_000,
-            messages=[{"role": "user", "content": "The ferry to Elba leaves Piombino at 9:40, not at 9:10."}],
+            messages=[
+                {
+                    "role": "user",
+                    "content": "The ferry to Elba leaves Piombino at 9:40, not at 9:10.",
+                }
+            ],
             tools=[memory_tool(memory)],
         )
         for message in runner:
@@ -30,7 +39,10 @@ def main() -> None:
                 elif block.type == "text":
                     print(block.text)
         for version in memory.file_history(FileQuery(path="/memories/elba.md")).versions:
-            print(f"{version.path}, version {version.version}: {version.change}, {version.bytes} bytes")
+            print(
+                f"{version.path}, version {version.version}: "
+                f"{version.change}, {version.bytes} bytes"
+            )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""An agent of pydantic-ai with memory, for asyncio. Takes the address of the service, and KEY. Prints the conversation."""
+"""A pydantic-ai agent with memory, with asyncio.
+
+Usage: KEY=sk_... python examples/async_pydantic_ai_agent.py http://127.0.0.1:8460.
+Prints the conversation.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +22,16 @@ from remembrancer.client.runtime import AsyncRuntime
 
 
 async def main() -> None:
-    """Tell the agent something, ask it for that, and ask it for what it cannot know."""
+    """Tell the agent a fact, then ask for the fact and for something that it cannot know."""
     with serving() as model_url:
-        async with AsyncClient(sys.argv[1], os.environ["KEY"]) as memory, AsyncOpenAI(base_url=f"{model_url}/v1", api_key="none") as sdk:
+        async with (
+            AsyncClient(sys.argv[1], os.environ["KEY"]) as memory,
+            AsyncOpenAI(base_url=f"{model_url}/v1", api_key="none") as sdk,
+        ):
             planner = Agent(OpenAIChatModel("scripted", provider=OpenAIProvider(openai_client=sdk)))
-            agent = AsyncRuntime(memory, async_pydantic_ai_agent(planner), user_id="pydantic-ai", session_id="ferry")
+            agent = AsyncRuntime(
+                memory, async_pydantic_ai_agent(planner), user_id="pydantic-ai", session_id="ferry"
+            )
             for question in QUESTIONS:
                 print(f"> {question}\n{(await agent.turn(question)).text}\n")
             print(agent.counts.compliance())

@@ -2,8 +2,8 @@
 
     ```sh           run by bash; $KEY and $URL are set, http://127.0.0.1:8460 is the server's real address
     ```json         must be JSON
-    ```json answer  must have the shape (keys and types) of what the `sh` block before it printed
-    ```jsonl NAME   must be JSON lines; later blocks of the page find it as the file NAME
+    ```json title="Response"  must have the shape (keys and types) of the output of the last `sh` block
+    ```jsonl title="NAME"     must be JSON lines; later blocks of the page find it as the file NAME
     ```python       run; http://127.0.0.1:11434 is the address of a model that stands for a real one (examples/scripted_model.py)
     ```toml         must be settings that the service takes
     ```sql          named queries that the store takes
@@ -35,11 +35,14 @@ from remembrancer.store.queries import Queries
 
 WRITTEN_ADDRESS = "http://127.0.0.1:8460"
 MODEL_ADDRESS = "http://127.0.0.1:11434"
+RESPONSE = "Response"  # the title of a block that shows a server's response
 SECONDS_MAX = 60  # for one block
 _BLOCK = re.compile(
     r"(?:^<!-- not run: (?P<reason>.+) -->\n+)?^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
+# the form that the site generator reads too
+_INFO = re.compile(r'(?P<language>\S*)( title="(?P<title>[^"]+)")?')
 _TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 _SET_UP = {  # the first word of a line that sets up a machine -> what the rest may be
     "git": r"clone \S+( \w+)?",
@@ -57,11 +60,11 @@ class Wrong(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One fenced block of a page. `word` is what stands behind the language."""
+    """One fenced block of a page. `title` is the value of `title="…"`, or empty."""
 
     place: str
     language: str
-    word: str
+    title: str
     text: str
     reason: str | None  # why it is not run
 
@@ -74,8 +77,14 @@ def blocks(page: str, name: str) -> list[Block]:
     found = []
     for match in _BLOCK.finditer(page):
         place = f"{name}:{page.count(chr(10), 0, match.start('info')) + 1}"
-        language, _, word = match["info"].strip().partition(" ")
-        found.append(Block(place, language, word, match["text"], match["reason"]))
+        info = _INFO.fullmatch(match["info"].strip())
+        if info is None:
+            raise Wrong(
+                f'{place}: a fence names a language and at most title="…", not {match["info"]!r}'
+            )
+        found.append(
+            Block(place, info["language"], info["title"] or "", match["text"], match["reason"])
+        )
     fences = len(re.findall(r"^\s*(```|~~~)", page, re.MULTILINE))
     if fences != 2 * len(found):
         raise Wrong(
@@ -110,7 +119,7 @@ class Runner:
                 f"{block.place}: a block needs a language that is known here, not {block.language!r}"
             )
         try:
-            if block.language == "json" and block.word == "answer":
+            if block.language == "json" and block.title == RESPONSE:
                 _compare(json.loads(block.text), printed)
             else:
                 step(block)
@@ -134,7 +143,7 @@ class Runner:
     def _jsonl(self, block: Block) -> None:
         for line in block.text.splitlines():
             json.loads(line)
-        (self.folder / block.word).write_text(block.text, "utf-8")
+        (self.folder / block.title).write_text(block.text, "utf-8")
 
     def _toml(self, block: Block) -> None:
         file = self.folder / "block.toml"

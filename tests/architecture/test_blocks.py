@@ -18,7 +18,9 @@ def fenced(language: str, text: str) -> str:
 
 def answered(printed: str, shown: str) -> str:
     """A page with a command that prints JSON, and the answer it shows."""
-    return fenced("sh", f"echo '{printed}'") + "\nprose\n\n" + fenced("json answer", shown)
+    return (
+        fenced("sh", f"echo '{printed}'") + "\nprose\n\n" + fenced('json title="Response"', shown)
+    )
 
 
 def run(folder: Path, page: str) -> None:
@@ -45,7 +47,8 @@ def run(folder: Path, page: str) -> None:
             'test "$KEY" = sk_none\ntest http://127.0.0.1:8460 = "$URL"  # the address is the real one',
         ),
         fenced("sh", "echo one \\\n  two"),
-        fenced("jsonl told.jsonl", '{"query": "a"}') + fenced("sh", "grep -q query told.jsonl"),
+        fenced('jsonl title="turns.jsonl"', '{"query": "a"}')
+        + fenced("sh", "grep -q query turns.jsonl"),
         fenced("python", "import os\nassert os.environ['URL'] == 'http://127.0.0.1:8460'"),
         fenced("toml", "port = 9000"),
         fenced("sql", "-- names: who there is\nselect name from accounts where id = :id;"),
@@ -73,11 +76,11 @@ def test_what_is_so_passes(tmp_path: Path, page: str) -> None:
         ),
         (answered('{"hits": []}', '{"hits": [1]}'), "/hits is empty"),
         (answered('{"ok": true}', '{"ok": 1}'), "/ok is boolean, not number"),
-        (fenced("json answer", "{}"), "no `sh` block"),
+        (fenced('json title="Response"', "{}"), "no `sh` block"),
         (fenced("sh", "make coffee"), "`make coffee` is nothing that this project has"),
         (fenced("sh", "git clone ADDRESS && rm -rf x"), "`rm -rf x` is nothing"),
         (fenced("json", "{"), "JSONDecodeError"),
-        (fenced("jsonl a", "{}\n{"), "JSONDecodeError"),
+        (fenced('jsonl title="a"', "{}\n{"), "JSONDecodeError"),
         (fenced("python", "raise SystemExit(4)"), "exit status 4"),
         (fenced("toml", "prot = 9000"), "there is no setting `prot`"),
         (
@@ -86,6 +89,7 @@ def test_what_is_so_passes(tmp_path: Path, page: str) -> None:
         ),
         (fenced("", "x"), "needs a language"),
         (fenced("cobol", "x"), "not 'cobol'"),
+        (fenced("json answer", "{}"), "at most title="),
         ("- item\n  ```sh\n  true\n  ```\n", "2 fences, but 0 blocks"),
         ("```sh\ntrue\n", "1 fences, but 0 blocks"),
     ],

@@ -45,7 +45,7 @@ def test_forty_turns_go_as_their_page_tells(served: Served, tmp_path: Path) -> N
     made = tmp_path / "forty-turns.md"
     made.write_text(done.stdout, "utf-8")
     assert done.returncode == 0, done.stderr
-    assert done.stdout == (ROOT / "docs" / "guides" / "forty-turns.md").read_text("utf-8"), (
+    assert done.stdout == (ROOT / "docs" / "tutorial" / "forty-turns.md").read_text("utf-8"), (
         f"the new transcript is {made}"
     )
 

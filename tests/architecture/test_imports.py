@@ -18,7 +18,7 @@ def test_packages_import_only_packages_to_their_left() -> None:
 
 
 def test_the_documented_import_rule_is_the_one_that_is_checked() -> None:
-    page = " ".join((ROOT / "docs/ideas/architecture.md").read_text("utf-8").split())
+    page = " ".join((ROOT / "docs/explanation/architecture.md").read_text("utf-8").split())
 
     assert IMPORT_RULE in page
 

@@ -286,7 +286,7 @@ def test_every_guard_has_a_cheat_that_it_refuses() -> None:
 
 def test_every_guard_is_explained() -> None:
     """In words for a model, and for people in the ideas."""
-    page = (ROOT / "docs" / "ideas" / "repair.md").read_text("utf-8")
+    page = (ROOT / "docs" / "explanation" / "repair.md").read_text("utf-8")
 
     assert set(WHY) == set(get_args(Guard))
     assert [guard for guard in WHY if f"| `{guard}` |" not in page] == []

@@ -146,7 +146,7 @@ def test_a_database_that_is_killed_loses_nothing_answered_and_service_resumes_wh
     ready, and need no restart.
 
     Steps are not flushed: as after a power cut, the last ones before the crash may be counted again
-    (docs/ideas/durability.md).
+    (docs/explanation/durability.md).
     """
     servers = [begin(), begin()]
     load = Load(servers, key)

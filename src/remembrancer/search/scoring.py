@@ -101,7 +101,7 @@ def embedding_text(view: IndexView, question: ParsedQuery) -> str:
     """The question without the words that nearly everything in its space holds, for its vector.
 
     They are mostly the speakers' names, and pull the vector towards them: the largest single gain
-    measured (docs/ideas/search.md). A question of nothing else stays as it is.
+    measured (docs/explanation/search.md). A question of nothing else stays as it is.
     """
     kept = [word for word in question.words if word.is_stop or not is_frequent(view, word)]
     return (
