@@ -1,4 +1,4 @@
-"""A server that says what it is told to say: for what a real service answers too seldom to wait for."""
+"""A server that sends scripted responses, for cases that the real service rarely produces."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """One request that came."""
+class ReceivedRequest:
+    """One request that arrived."""
 
     line: str
     headers: dict[str, str]
@@ -20,7 +20,7 @@ class Seen:
 
 
 def answer(status: int, body: Any = None, **headers: str) -> bytes:
-    """The bytes of an answer; `body` is sent as JSON, or as it is when it is a text."""
+    """Return the bytes of a response; a `body` that is not a string is sent as JSON."""
     raw = body.encode() if isinstance(body, str) else json.dumps(body).encode()
     lines = [f"HTTP/1.1 {status} X", f"Content-Length: {len(raw)}", "Connection: close"]
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
@@ -28,23 +28,24 @@ def answer(status: int, body: Any = None, **headers: str) -> bytes:
 
 
 def problem(status: int, error: str, **headers: str) -> bytes:
-    """An error of the service."""
-    return answer(status, {"status": status, "error": error, "detail": "said so", "instance": "r1"}, **headers)
+    """Return an error response of the service."""
+    document = {"status": status, "error": error, "detail": "said so", "instance": "r1"}
+    return answer(status, document, **headers)
 
 
 @dataclass(slots=True)
-class saying:  # noqa: N801 - read as a verb: `with saying([...]) as wire`
-    """Answers one connection after another; b"" cuts it without an answer."""
+class ScriptedServer:
+    """Sends one response for each connection; b"" closes it without a response."""
 
-    answers: Sequence[bytes]
-    seen: list[Seen] = field(default_factory=list)
+    responses: Sequence[bytes]
+    requests: list[ReceivedRequest] = field(default_factory=list)
     _listener: socket.socket = field(init=False)
     _thread: threading.Thread = field(init=False)
-    _over: threading.Event = field(init=False, default_factory=threading.Event)
+    _stop: threading.Event = field(init=False, default_factory=threading.Event)
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """Address of the server."""
         return f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def __enter__(self) -> Self:
@@ -55,13 +56,13 @@ class saying:  # noqa: N801 - read as a verb: `with saying([...]) as wire`
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
+        self._stop.set()
         self._thread.join(timeout=20)
-        self._listener.close()  # whoever is still to come is refused
+        self._listener.close()  # later connections are refused
 
     def _serve(self) -> None:
-        for said in self.answers:
-            connection = self._next()
+        for response in self.responses:
+            connection = self._accept()
             if connection is None:
                 return
             with connection, connection.makefile("rb") as stream:
@@ -70,12 +71,13 @@ class saying:  # noqa: N801 - read as a verb: `with saying([...]) as wire`
                 while (text := stream.readline().decode().strip()) != "":
                     name, _, value = text.partition(":")
                     headers[name.lower()] = value.strip()
-                self.seen.append(Seen(line, headers, stream.read(int(headers.get("content-length", "0")))))
-                connection.sendall(said)
+                body = stream.read(int(headers.get("content-length", "0")))
+                self.requests.append(ReceivedRequest(line, headers, body))
+                connection.sendall(response)
 
-    def _next(self) -> socket.socket | None:
-        """The next connection; None when nobody is awaited any more."""
-        while not self._over.is_set():
+    def _accept(self) -> socket.socket | None:
+        """Return the next connection; None after the server was stopped."""
+        while not self._stop.is_set():
             try:
                 return self._listener.accept()[0]
             except TimeoutError:
