@@ -12,13 +12,20 @@ from dataclasses import replace
 from typing import Any
 
 from ..client import Client, Retry
-from ..client.endpoint import Endpoint, EndpointFailed
-from ..client.quoting import quoted
-from ..client.runtime import led, sent
-from ..client.runtime_core import Conversation
-from ..client.runtime_prompts import Message
-from ..client.runtime_standing import Habits
-from ..client.runtime_steps import Call, Draft, Failed, Reply, Step
+from ..client.adapters.endpoint import ModelEndpoint, ModelEndpointError
+from ..client.adapters.extractive import extractive_answer
+from ..client.runtime import (
+    CallFailed,
+    ChatMessage,
+    Conversation,
+    DraftRequest,
+    RuntimeOptions,
+    ServiceCall,
+    Step,
+    TurnReply,
+    run_turn,
+    send_call,
+)
 from ..protocol.memory import Hit, MemoryAnswer
 
 SERVICE_URL = "http://127.0.0.1:8460"  # where `remembrancer serve` listens when nobody says otherwise
@@ -84,7 +91,7 @@ class Chat:
     """One chat: a conversation for each session of it, and what is to be shown."""
 
     def __init__(
-        self, client: Client, model: Endpoint | None, terminal: Terminal, *, user_id: str, session_id: str, show: Sequence[str]
+        self, client: Client, model: ModelEndpoint | None, terminal: Terminal, *, user_id: str, session_id: str, show: Sequence[str]
     ) -> None:
         """Raises ValueError for ids that the service would not take."""
         self.client, self.model, self.terminal, self.user_id, self.show = client, model, terminal, user_id, tuple(show)
@@ -93,7 +100,7 @@ class Chat:
 
     def _session(self, session_id: str) -> Conversation:
         if session_id not in self.sessions:
-            habits = Habits(user_id=self.user_id, session_id=session_id, instructions=INSTRUCTIONS)
+            habits = RuntimeOptions(user_id=self.user_id, session_id=session_id, instructions=INSTRUCTIONS)
             quoting = replace(habits, redrafts_max=0)  # a quotation comes out the same each time
             self.sessions[session_id] = Conversation(habits if self.model else quoting)
         return self.sessions[session_id]
@@ -123,7 +130,7 @@ class Chat:
                 self.conversation = self._session(said) if said else self.conversation
             except ValueError:
                 self.terminal.aside("A session's name is one line of at most 256 characters.")
-            self.terminal.aside(f"Session: {self.conversation.habits.session_id}")
+            self.terminal.aside(f"Session: {self.conversation.options.session_id}")
         else:
             self.terminal.aside(WORDS if word == "/help" else f"There is no {word}.\n{WORDS}")
 
@@ -146,33 +153,33 @@ class Chat:
         for line in shown(reply, self.show):
             self.terminal.beside(line)
 
-    def _led(self, message: str) -> Reply:
+    def _led(self, message: str) -> TurnReply:
         hits: Sequence[Hit] | None = None
 
         def take(step: Step) -> Any:
             nonlocal hits
-            if isinstance(step, Draft):
+            if isinstance(step, DraftRequest):
                 return self._draft(step.messages, message, hits)
-            got = sent(self.client, step)
+            got = send_call(self.client, step)
             hits = got.hits if isinstance(got, MemoryAnswer) else hits
             return got
 
-        return led(self.conversation, message, take)
+        return run_turn(self.conversation, message, take)
 
-    def _draft(self, messages: list[Message], message: str, hits: Sequence[Hit] | None) -> str:
+    def _draft(self, messages: list[ChatMessage], message: str, hits: Sequence[Hit] | None) -> str:
         if self.model is not None:
             try:
                 return self.model(messages)
-            except EndpointFailed as error:
+            except ModelEndpointError as error:
                 self.terminal.aside(f"remembrancer: {error}")
-        return quoted(message, hits)
+        return extractive_answer(message, hits)
 
     def _keep_what_waits(self) -> bool:
         """One more try for the turns that wait for the service."""
         lost = 0
         for conversation in self.sessions.values():
             for turn, key in conversation.unsaved:
-                lost += isinstance(sent(self.client, Call("remember", turn, key)), Failed)
+                lost += isinstance(send_call(self.client, ServiceCall("remember", turn, key)), CallFailed)
         if lost:
             self.terminal.aside(
                 f"remembrancer: {lost} turn{'s are' if lost > 1 else ' is'} not remembered: the service could not be reached."
@@ -190,7 +197,7 @@ def parts_of(said: str) -> tuple[str, ...]:
     return tuple(part for part in PARTS if part in words)
 
 
-def shown(reply: Reply, parts: Sequence[str]) -> Iterator[str]:
+def shown(reply: TurnReply, parts: Sequence[str]) -> Iterator[str]:
     """What is to be shown of a turn, line by line."""
     if "hits" in parts:
         for hit in reply.hits:
@@ -214,16 +221,16 @@ def shown(reply: Reply, parts: Sequence[str]) -> Iterator[str]:
             yield "vote   none: no lesson was shown"
 
 
-def model_of(name: str | None, base_url: str | None, key: str | None) -> Endpoint | None:
+def model_of(name: str | None, base_url: str | None, key: str | None) -> ModelEndpoint | None:
     """The model that the command line names, if any. Raises ValueError for half of one."""
     if name and base_url:
-        return Endpoint(base_url, name, key)
+        return ModelEndpoint(base_url, name, key)
     if name or base_url or key:
         raise ValueError("a model needs both --model and --base-url; --key-env names the variable with its key where it needs one")
     return None
 
 
-def chat_of(url: str, key: str, model: Endpoint | None, *, user_id: str, session_id: str, show: str) -> Chat:
+def chat_of(url: str, key: str, model: ModelEndpoint | None, *, user_id: str, session_id: str, show: str) -> Chat:
     """A chat with the service at `url`. Raises ValueError for words that cannot be right."""
     client = Client(url, key, timeout_s=10.0, retry=Retry(times=1))
     return Chat(client, model, Terminal(), user_id=user_id, session_id=session_id, show=parts_of(show))
@@ -233,7 +240,7 @@ def talk(chat: Chat) -> int:
     """Hold a chat to its end; the exit status."""
     if chat.terminal.is_talk:
         who = f"model {chat.model.model}" if chat.model else "no model: memory is quoted"
-        chat.terminal.aside(f"Session {chat.conversation.habits.session_id}, {who}. /help lists what else can be said.")
+        chat.terminal.aside(f"Session {chat.conversation.options.session_id}, {who}. /help lists what else can be said.")
     try:
         return 0 if chat.hold() else 1
     except BrokenPipeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..client.address import address
+from ..client.address import normalize_base_url
 from ..client.api import URL_NAME
 from ..settings import SettingInvalid, from_environment
 from .install.agents import AGENTS, DEFAULT_URL, Wanted, changes
@@ -19,7 +19,7 @@ def plan(agent: str, scope: str, url: str | None, *, remove: bool) -> tuple[list
     if scope not in ("user", "project"):
         raise SettingInvalid("--scope is user or project.")
     try:
-        base = address(url or from_environment(URL_NAME) or DEFAULT_URL, "--url", DEFAULT_URL)
+        base = normalize_base_url(url or from_environment(URL_NAME) or DEFAULT_URL, "--url", DEFAULT_URL)
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
     home = Path.cwd() if scope == "project" else Path.home()
