@@ -117,7 +117,7 @@ class Tool:
         unknown = sorted(set(arguments) - set(self.arguments))
         if unknown:
             raise ToolArgumentsError(
-                f"{unknown[0]}: unknown argument; valid arguments: {', '.join(self.arguments)}"
+                f"{unknown[0]}: there is no such argument; valid: {', '.join(self.arguments)}"
             )
         values = dict(arguments)
         user_field = self.request_model.model_fields.get("user_id")

@@ -122,7 +122,8 @@ def test_ratings_reach_the_service(checked_client: Client) -> None:
 def test_malformed_lines_do_not_affect_the_answer(checked_client: Client) -> None:
     runtime, reply = run(
         checked_client,
-        "It leaves.\nCUBE: what | is\nRATE: c_77 +5\nCRITICAL: Ada likes tea\nTASK_DONE\nREM | #999 | READ | VERIFY | CORRECT | OUTPUT",
+        "It leaves.\nCUBE: what | is\nRATE: c_77 +5\nCRITICAL: Ada likes tea\nTASK_DONE\n"
+        "REM | #999 | READ | VERIFY | CORRECT | OUTPUT",
     )
 
     assert reply.text == "It leaves."
@@ -141,7 +142,8 @@ def test_false_seal_and_rating_have_no_effect(checked_client: Client) -> None:
     """The seal has another step; the rated cube and the cited event do not exist."""
     runtime, reply = run(
         checked_client,
-        "At 9:40 (ref: evt_0000000000000).\nRATE: c_0000000000000 +1 great\nREM | #41 | READ | VERIFY | CORRECT | OUTPUT",
+        "At 9:40 (ref: evt_0000000000000).\nRATE: c_0000000000000 +1 great\n"
+        "REM | #41 | READ | VERIFY | CORRECT | OUTPUT",
         turns=2,
     )
 
@@ -154,7 +156,8 @@ def test_false_seal_and_rating_have_no_effect(checked_client: Client) -> None:
 def test_cube_of_the_agent_is_saved_and_returned_later(checked_client: Client) -> None:
     runtime, reply = run(
         checked_client,
-        "Yes.\nCUBE: fact | ferry | A ferry may leave early. | MUST ask when the ferry does leave\n{seal}",
+        "Yes.\nCUBE: fact | ferry | A ferry may leave early. | MUST ask when the ferry does leave\n"
+        "{seal}",
         turns=2,
     )
 

@@ -32,8 +32,8 @@ CUBE = (
 )
 
 FULL = (
-    "DRAFT\nIt leaves at 9:40.\nSECOND LOOK\nThe event does say 9:40.\nFINAL\nAt 9:40 (ref: evt_1).\n"
-    + SEAL
+    "DRAFT\nIt leaves at 9:40.\nSECOND LOOK\nThe event does say 9:40.\nFINAL\n"
+    "At 9:40 (ref: evt_1).\n" + SEAL
 )
 
 

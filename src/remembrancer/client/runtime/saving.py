@@ -21,8 +21,8 @@ from .service_lines import remember_body
 from .state import DraftAttempt, Progress, TurnState, call
 
 UNSAVED_MAX = 100  # turns that wait until the service is available again
-NOTE_NOT_SAVED = "This turn could not be saved."
-NOTE_SAVED_LATER = "This turn will be saved when memory is available again."
+NOTE_NOT_SAVED = "This turn could not be remembered."
+NOTE_SAVED_LATER = "This turn will be remembered when memory is available again."
 # Errors that a later attempt may not meet.
 TRANSIENT = (UnreachableError, UnavailableError, TooManyRequestsError, InternalError)
 

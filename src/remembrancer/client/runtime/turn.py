@@ -46,11 +46,12 @@ L1_CHARACTERS_MIN = 80  # a shorter summary cannot say anything useful
 CHECK_THE_DRAFT = "SECOND LOOK must reason about what DRAFT really says."
 NOTE_UNSURE = "This answer may not fully meet the checks."
 NOTE_NO_MEMORY = (
-    "Memory could not be reached, so this answer was written without it and this turn is not saved."
+    "Memory could not be reached, so this answer was written without it and this turn is not "
+    "remembered."
 )
 NOTE_LATER = (
     "Memory could not be reached, so this answer was written without it. "
-    "This turn will be saved when memory is available again."
+    "This turn will be remembered when memory is available again."
 )
 
 _REF = re.compile(r"\(ref:[ \t]{0,4}([^\s(),]{1,256})")
