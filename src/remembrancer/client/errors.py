@@ -22,7 +22,7 @@ from pydantic import ValidationError
 from ..protocol.errors import Fault
 
 # Characters quoted of a body that is not a problem document
-# (docs/reference/specification.md: clients read the first part of the body text).
+# (docs/reference/specification.md#error-early).
 _BODY_CHARACTERS_MAX = 200
 
 

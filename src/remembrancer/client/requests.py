@@ -100,7 +100,7 @@ def search_memory(query: MemoryQuery) -> ApiRequest[MemoryAnswer]:
 
     def parse(response: HttpResponse) -> MemoryAnswer:
         document = _parse_json(response)
-        # A search can fail with status 200 (docs/reference/specification.md#errors).
+        # A search can fail with status 200 (docs/reference/specification.md#error-search).
         if isinstance(document, dict) and document.get("error"):
             raise error_from_response(response)
         return _parse_as(MemoryAnswer)(response)

@@ -21,7 +21,7 @@ class RuntimeOptions:
     session_id: str = "default"
     name: str = "REM"  # the service's short name, used in seals
     instructions: str = ""  # the agent's own system prompt
-    redrafts_max: int = 2  # docs/reference/specification.md#limits
+    redrafts_max: int = 2  # docs/reference/specification.md#turn-recheck
     full_protocol: bool = False  # require the sections DRAFT, SECOND LOOK and FINAL
     top_k: int = limits.TOP_K_DEFAULT
     memory_tokens_max: int | None = 2_000  # tokens of search results in a prompt; None: unlimited

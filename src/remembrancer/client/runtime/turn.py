@@ -5,7 +5,7 @@
 `start` returns the first step of a turn. `advance` takes a pending step and its answer and returns
 the next step or, at the end, the reply. In between, each function handles one answer: it updates
 the TurnState and chooses what comes next. `docs/guides/runtime.md` describes every case; the
-protocol is `docs/reference/specification.md#per-turn-agent-protocol`.
+protocol is `docs/reference/specification.md#turn-order`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from .steps import CallFailed, DraftRequest, ServiceCall, TurnReply
 from .text import readable
 
 # Length of an L1 as a share of the text it summarizes
-# (docs/reference/specification.md#service-lines).
+# (docs/reference/specification.md#l1-ratio).
 L1_SHARE = (0.05, 0.08)
 L1_CHARACTERS_MIN = 80  # a shorter summary cannot say anything useful
 
