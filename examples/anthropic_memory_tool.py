@@ -1,4 +1,7 @@
-"""Anthropic's memory tool with the service's files behind it. Takes the address of the service, and KEY. Prints what is called and said."""
+"""Anthropic's memory tool, backed by the service's files. Prints the commands and the answer.
+
+KEY=sk_... python examples/anthropic_memory_tool.py http://127.0.0.1:8460
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 import sys
 
 from anthropic import Anthropic
-from scripted_model import serving
+from scripted_model import run_model
 
 from remembrancer.client import Client
 from remembrancer.client.memory_tool import memory_tool
@@ -14,13 +17,18 @@ from remembrancer.protocol.memory_files import FileQuery
 
 
 def main() -> None:
-    """Let the model look into its memory and note something, then show the versions of its file."""
-    with serving() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
+    """Let the model read and edit its memory, then print the versions of its file."""
+    with run_model() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
         model = Anthropic(base_url=model_url, api_key="none needed here")
         runner = model.beta.messages.tool_runner(
             model="scripted",
             max_tokens=1_000,
-            messages=[{"role": "user", "content": "The ferry to Elba leaves Piombino at 9:40, not at 9:10."}],
+            messages=[
+                {
+                    "role": "user",
+                    "content": "The ferry to Elba leaves Piombino at 9:40, not at 9:10.",
+                }
+            ],
             tools=[memory_tool(memory)],
         )
         for message in runner:
@@ -30,7 +38,10 @@ def main() -> None:
                 elif block.type == "text":
                     print(block.text)
         for version in memory.file_history(FileQuery(path="/memories/elba.md")).versions:
-            print(f"{version.path}, version {version.version}: {version.change}, {version.bytes} bytes")
+            print(
+                f"{version.path}, version {version.version}: "
+                f"{version.change}, {version.bytes} bytes"
+            )
 
 
 if __name__ == "__main__":

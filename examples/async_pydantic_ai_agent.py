@@ -1,4 +1,7 @@
-"""An agent of pydantic-ai with memory, for asyncio. Takes the address of the service, and KEY. Prints the conversation."""
+"""An asynchronous pydantic-ai agent with memory. Prints the conversation.
+
+KEY=sk_... python examples/async_pydantic_ai_agent.py http://127.0.0.1:8460
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from openai import AsyncOpenAI
 from pydantic_ai import Agent
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
-from scripted_model import QUESTIONS, serving
+from scripted_model import QUESTIONS, run_model
 
 from remembrancer.client import AsyncClient
 from remembrancer.client.adapters import async_pydantic_ai_agent
@@ -18,11 +21,16 @@ from remembrancer.client.runtime import AsyncRuntime
 
 
 async def main() -> None:
-    """Tell the agent something, ask it for that, and ask it for what it cannot know."""
-    with serving() as model_url:
-        async with AsyncClient(sys.argv[1], os.environ["KEY"]) as memory, AsyncOpenAI(base_url=f"{model_url}/v1", api_key="none") as sdk:
+    """Tell the agent a fact, ask for it, and ask for something it cannot know."""
+    with run_model() as model_url:
+        async with (
+            AsyncClient(sys.argv[1], os.environ["KEY"]) as memory,
+            AsyncOpenAI(base_url=f"{model_url}/v1", api_key="none") as sdk,
+        ):
             planner = Agent(OpenAIChatModel("scripted", provider=OpenAIProvider(openai_client=sdk)))
-            agent = AsyncRuntime(memory, async_pydantic_ai_agent(planner), user_id="pydantic-ai", session_id="ferry")
+            agent = AsyncRuntime(
+                memory, async_pydantic_ai_agent(planner), user_id="pydantic-ai", session_id="ferry"
+            )
             for question in QUESTIONS:
                 print(f"> {question}\n{(await agent.turn(question)).text}\n")
             print(agent.counts.compliance())

@@ -1,4 +1,7 @@
-"""A graph of LangGraph, one of whose nodes is an agent with memory. Takes the address of the service, and KEY. Prints the conversation."""
+"""A LangGraph graph with a node that is an agent with memory. Prints the conversation.
+
+KEY=sk_... python examples/langgraph_node.py http://127.0.0.1:8460
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from functools import cache
 
 from langgraph.graph import START, MessagesState, StateGraph
 from openai import OpenAI
-from scripted_model import QUESTIONS, serving
+from scripted_model import QUESTIONS, run_model
 
 from remembrancer.client import Client
 from remembrancer.client.adapters import langgraph_node, openai_chat
@@ -16,17 +19,26 @@ from remembrancer.client.runtime import Runtime
 
 
 def main() -> None:
-    """Tell the agent something, ask it for that, and ask it for what it cannot know."""
-    with serving() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
+    """Tell the agent a fact, ask for it, and ask for something it cannot know."""
+    with run_model() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
         model = OpenAI(base_url=f"{model_url}/v1", api_key="none needed here")
 
-        @cache  # a thread of the graph is a session of the memory, and keeps its runtime
+        @cache  # one runtime for each thread of the graph, which is a session of the memory
         def runtime_of(thread: str) -> Runtime:
-            return Runtime(memory, openai_chat(model, "scripted"), user_id="langgraph", session_id=thread)
+            return Runtime(
+                memory, openai_chat(model, "scripted"), user_id="langgraph", session_id=thread
+            )
 
-        graph = StateGraph(MessagesState).add_node("remembering", langgraph_node(runtime_of)).add_edge(START, "remembering").compile()
+        graph = (
+            StateGraph(MessagesState)
+            .add_node("remembering", langgraph_node(runtime_of))
+            .add_edge(START, "remembering")
+            .compile()
+        )
         for question in QUESTIONS:
-            state = graph.invoke({"messages": [("user", question)]}, {"configurable": {"thread_id": "ferry"}})
+            state = graph.invoke(
+                {"messages": [("user", question)]}, {"configurable": {"thread_id": "ferry"}}
+            )
             print(f"> {question}\n{state['messages'][-1].text}\n")
         print(runtime_of("ferry").counts.compliance())
 

@@ -1,4 +1,7 @@
-"""An agent with memory on the Responses API, by the OpenAI SDK. Takes the address of the service, and KEY. Prints the conversation."""
+"""An agent with memory on OpenAI's Responses API. Prints the conversation.
+
+KEY=sk_... python examples/openai_responses.py http://127.0.0.1:8460
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import os
 import sys
 
 from openai import OpenAI
-from scripted_model import QUESTIONS, serving
+from scripted_model import QUESTIONS, run_model
 
 from remembrancer.client import Client
 from remembrancer.client.adapters import openai_responses
@@ -14,10 +17,15 @@ from remembrancer.client.runtime import Runtime
 
 
 def main() -> None:
-    """Tell the agent something, ask it for that, and ask it for what it cannot know."""
-    with serving() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
+    """Tell the agent a fact, ask for it, and ask for something it cannot know."""
+    with run_model() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
         model = OpenAI(base_url=f"{model_url}/v1", api_key="none needed here")
-        agent = Runtime(memory, openai_responses(model, "scripted"), user_id="openai-responses", session_id="ferry")
+        agent = Runtime(
+            memory,
+            openai_responses(model, "scripted"),
+            user_id="openai-responses",
+            session_id="ferry",
+        )
         for question in QUESTIONS:
             print(f"> {question}\n{agent.turn(question).text}\n")
         print(agent.counts.compliance())

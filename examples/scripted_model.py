@@ -1,6 +1,7 @@
-"""A model that says what is written below, on a port of this machine, in the words of the APIs of OpenAI and Anthropic.
+"""A scripted model behind a local server, compatible with the OpenAI and Anthropic APIs.
 
-It stands for a real one, so that the examples can be run by anyone: put your own address in its place.
+It replaces a real model so that anyone can run the examples. Use the address of your own model
+instead.
 """
 
 from __future__ import annotations
@@ -13,24 +14,30 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-QUESTIONS = ("The ferry to Elba leaves Piombino at 9:40.", "When does the ferry to Elba leave?", "And what does it cost?")
+QUESTIONS = (
+    "The ferry to Elba leaves Piombino at 9:40.",
+    "When does the ferry to Elba leave?",
+    "And what does it cost?",
+)
 
 
 def reply(prompt: str) -> str:
-    """What the model says to the text of the last message: it cites the first event that tells of 9:40, and seals."""
-    asked = prompt.rpartition("The user says:\n")[2]
-    seal = re.findall(r"^- the seal as its last line: (.+)$", prompt, re.MULTILINE)
-    if event := re.search(r"^\[event (\S+)\][^\[]*leaves Piombino at 9:40", prompt, re.MULTILINE):
-        known = f"It leaves at 9:40 (ref: {event[1]})."
+    """Return the reply to a prompt: it cites the first event that mentions 9:40, and seals."""
+    question = prompt.rpartition("The user says:\n")[2]
+    seals = re.findall(r"^- the seal as its last line: (.+)$", prompt, re.MULTILINE)
+    event = re.search(r"^\[event (\S+)\][^\[]*leaves Piombino at 9:40", prompt, re.MULTILINE)
+    if "cost" in question:
+        answer = "That was never said."
+    elif event:
+        answer = f"It leaves at 9:40 (ref: {event[1]})."
     else:
-        known = "Noted."
-    answer = "That was never said." if "cost" in asked else known
-    return "\n".join([answer, "CUBE_NOTHING: nothing new", *seal[-1:]])
+        answer = "Noted."
+    return "\n".join([answer, "CUBE_NOTHING: nothing new", *seals[-1:]])
 
 
 @contextmanager
-def serving() -> Iterator[str]:
-    """Serves until the end of the block; gives the address, such as http://127.0.0.1:49152."""
+def run_model() -> Iterator[str]:
+    """Run the model for the duration of a block; yield its URL, such as http://127.0.0.1:49152."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
@@ -46,60 +53,111 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answers = {"/v1/chat/completions": _completion, "/v1/responses": _response, "/v1/messages": _message}
-        made = answers.get(self.path.partition("?")[0])
-        body = json.dumps(made(asked) if made else {"error": {"message": "there is nothing here"}}).encode()
-        self.send_response(200 if made else 404)
+        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        handlers = {
+            "/v1/chat/completions": _completion,
+            "/v1/responses": _response,
+            "/v1/messages": _message,
+        }
+        handler = handlers.get(self.path.partition("?")[0])
+        answer = handler(request) if handler else {"error": {"message": "not found"}}
+        body = json.dumps(answer).encode()
+        self.send_response(200 if handler else 404)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Quiet."""
+        """Log nothing."""
 
 
-def _said(messages: list[dict[str, Any]]) -> str:
+def _reply_to(messages: list[dict[str, Any]]) -> str:
     content = messages[-1]["content"]
-    return reply(content if isinstance(content, str) else "".join(block.get("text", "") for block in content))
+    if isinstance(content, list):
+        content = "".join(block.get("text", "") for block in content)
+    return reply(content)
 
 
-def _completion(asked: dict[str, Any]) -> dict[str, Any]:
-    message = {"role": "assistant", "content": _said(asked["messages"])}
-    choice = {"index": 0, "message": message, "finish_reason": "stop"}
-    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
-    return {"id": "c1", "object": "chat.completion", "created": 0, "model": asked["model"], "choices": [choice], "usage": usage}
+def _completion(request: dict[str, Any]) -> dict[str, Any]:
+    message = {"role": "assistant", "content": _reply_to(request["messages"])}
+    return {
+        "id": "c1",
+        "object": "chat.completion",
+        "created": 0,
+        "model": request["model"],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+    }
 
 
-def _response(asked: dict[str, Any]) -> dict[str, Any]:
-    text = {"type": "output_text", "text": _said(asked["input"]), "annotations": []}
-    message = {"type": "message", "id": "m1", "role": "assistant", "status": "completed", "content": [text]}
-    shared = {"parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
-    return {"id": "r1", "object": "response", "created_at": 0, "model": asked["model"], "output": [message], **shared}
+def _response(request: dict[str, Any]) -> dict[str, Any]:
+    text = {"type": "output_text", "text": _reply_to(request["input"]), "annotations": []}
+    message = {
+        "type": "message",
+        "id": "m1",
+        "role": "assistant",
+        "status": "completed",
+        "content": [text],
+    }
+    return {
+        "id": "r1",
+        "object": "response",
+        "created_at": 0,
+        "model": request["model"],
+        "output": [message],
+        "parallel_tool_calls": False,
+        "tool_choice": "auto",
+        "tools": [],
+    }
 
 
 MEMORY_CALLS: tuple[dict[str, Any], ...] = (
     {"command": "view", "path": "/memories"},
-    {"command": "create", "path": "/memories/elba.md", "file_text": "The ferry leaves Piombino at 9:10.\n"},
-    {"command": "str_replace", "path": "/memories/elba.md", "old_str": "9:10", "new_str": "9:40"},
+    {
+        "command": "create",
+        "path": "/memories/elba.md",
+        "file_text": "The ferry leaves Piombino at 9:10.\n",
+    },
+    {
+        "command": "str_replace",
+        "path": "/memories/elba.md",
+        "old_str": "9:10",
+        "new_str": "9:40",
+    },
 )
 
 
-def _memory_block(asked: dict[str, Any]) -> dict[str, Any] | None:
-    """The next call of the memory tool, or what is said after the last; None in a conversation without that tool."""
-    content = asked["messages"][-1]["content"]
-    results = [block["tool_use_id"] for block in content if block.get("type") == "tool_result"] if isinstance(content, list) else []
-    if not results and not any(tool.get("type") == "memory_20250818" for tool in asked.get("tools", ())):
+def _memory_block(request: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the next call of the memory tool, or the final answer; None without that tool."""
+    content = request["messages"][-1]["content"]
+    blocks = content if isinstance(content, list) else []
+    results = [block["tool_use_id"] for block in blocks if block.get("type") == "tool_result"]
+    has_tool = any(tool.get("type") == "memory_20250818" for tool in request.get("tools", ()))
+    if not results and not has_tool:
         return None
-    done = int(results[-1].removeprefix("toolu_")) if results else 0
-    if done == len(MEMORY_CALLS):
+    calls = int(results[-1].removeprefix("toolu_")) if results else 0
+    if calls == len(MEMORY_CALLS):
         return {"type": "text", "text": "It is in /memories/elba.md."}
-    return {"type": "tool_use", "id": f"toolu_{done + 1}", "name": "memory", "input": MEMORY_CALLS[done]}
+    return {
+        "type": "tool_use",
+        "id": f"toolu_{calls + 1}",
+        "name": "memory",
+        "input": MEMORY_CALLS[calls],
+    }
 
 
-def _message(asked: dict[str, Any]) -> dict[str, Any]:
-    block = _memory_block(asked) or {"type": "text", "text": _said(asked["messages"])}
-    usage = {"input_tokens": 1, "output_tokens": 1}
-    whole = {"id": "m1", "type": "message", "role": "assistant", "model": asked["model"], "content": [block]}
-    return {**whole, "stop_reason": block["type"] if block["type"] == "tool_use" else "end_turn", "stop_sequence": None, "usage": usage}
+def _message(request: dict[str, Any]) -> dict[str, Any]:
+    block = _memory_block(request)
+    if block is None:
+        block = {"type": "text", "text": _reply_to(request["messages"])}
+    return {
+        "id": "m1",
+        "type": "message",
+        "role": "assistant",
+        "model": request["model"],
+        "content": [block],
+        "usage": {"input_tokens": 1, "output_tokens": 1},
+        "stop_reason": "tool_use" if block["type"] == "tool_use" else "end_turn",
+        "stop_sequence": None,
+    }

@@ -207,7 +207,7 @@ def test_turn_with_rejected_lines_is_saved_without_them(agent: Agent, owner: Htt
     end = agent.turn("Where is the spare key?", f"Under the pot.\n\nCRITICAL: {'x' * 3000}")
 
     assert owner.memory("spare key")["hits"][0]["response"] == "Under the pot."
-    assert "saved this turn without what was learned" in end["systemMessage"]
+    assert "stored this turn without its fact, cube or summary" in end["systemMessage"]
 
 
 def test_nul_and_lone_surrogates_are_replaced(agent: Agent, owner: Http) -> None:
@@ -228,7 +228,7 @@ def test_turn_waits_while_the_key_is_read_only(agent: Agent, context: Context) -
     agent.environment["REMEMBRANCER_KEY"] = good
     agent.trigger("SessionEnd")
 
-    assert "keeps this turn on disk" in end["systemMessage"]
+    assert "queued this turn on disk" in end["systemMessage"]
     assert (queue_length, agent.queued_requests()) == (1, [])
 
 

@@ -111,8 +111,8 @@ def _send_turn(
 ) -> tuple[dict[str, Any] | ServiceError | None, str]:
     """Send a turn through the queue, so that it survives an outage.
 
-    If the service rejects it, the turn is sent again without what was learned. Returns the result
-    and a message for the user.
+    If the service rejects it, the turn is sent again without its fact, cube and summary. Returns
+    the result and a message for the user.
     """
     key = session.enqueue("/api/v7/remember", body)
     result = session.send(service).get(key)
@@ -124,7 +124,7 @@ def _send_turn(
     message = (
         ""
         if is_replacement_conflict
-        else f"Remembrancer saved this turn without what was learned: {result}"
+        else f"Remembrancer stored this turn without its fact, cube or summary: {result}"
     )
     key = session.enqueue("/api/v7/remember", plain_body)
     result = session.send(service).get(key)
@@ -137,9 +137,9 @@ def _failure_message(result: dict[str, Any] | ServiceError | None, service: Serv
     An unreachable service was already reported at the start of the session.
     """
     if isinstance(result, ServiceError):
-        return f"Remembrancer did not save this turn: {result}"
+        return f"Remembrancer did not store this turn: {result}"
     if result is None and service.last_transient_error:
-        return f"Remembrancer keeps this turn on disk for now: {service.last_transient_error}"
+        return f"Remembrancer queued this turn on disk: {service.last_transient_error}"
     return ""
 
 
