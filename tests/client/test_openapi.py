@@ -12,7 +12,7 @@ from client.test_requests import ALIASES
 from pydantic import BaseModel
 
 from remembrancer.client import Client, requests
-from remembrancer.client.requests import ApiRequest
+from remembrancer.client.api_request import ApiRequest
 
 
 def test_requests_agree_with_the_openapi_document(client: Client) -> None:

@@ -11,8 +11,8 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from remembrancer.client import AsyncClient, Client, requests
+from remembrancer.client.api_request import ApiRequest
 from remembrancer.client.errors import ConflictError
-from remembrancer.client.requests import ApiRequest
 from remembrancer.entrypoints.endpoint import Endpoint
 from remembrancer.entrypoints.http import ROUTES
 from remembrancer.protocol.chat import Chat

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from remembrancer.client import AsyncClient, Client, InvalidResponseError, Retry, UnreachableError
+from remembrancer.client.api_request import ApiRequest
 from remembrancer.client.errors import (
     HttpResponse,
     ServiceError,
     TooManyRequestsError,
     UnavailableError,
 )
-from remembrancer.client.requests import ApiRequest
 from remembrancer.client.retry import NoResponse, run_attempts
 from remembrancer.protocol.memory import MemoryQuery, Turn
 from remembrancer.protocol.status import StatusRecord

@@ -384,6 +384,6 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def _without_private(path: str) -> str:
-    """Remove macOS's prefix `/private`, which nobody writes."""
+    """Remove macOS's prefix `/private`, which paths in commands and grants omit."""
     is_private = path.startswith(("/private/etc", "/private/var", "/private/tmp"))
     return path.removeprefix("/private") if is_private else path

@@ -14,8 +14,8 @@ import httpx2
 from .. import __version__
 from . import requests
 from .address import is_valid_key, normalize_base_url
+from .api_request import ApiRequest
 from .errors import HttpResponse
-from .requests import ApiRequest
 from .retry import NoResponse, Retry, run_attempts
 
 CONNECT_S_MAX = 5.0  # a service that does not accept a connection within this time is down

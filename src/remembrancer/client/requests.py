@@ -8,13 +8,8 @@ Idempotency-Key, a random one by default, so that the service processes a retrie
 from __future__ import annotations
 
 import json
-import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
-from urllib.parse import quote
-
-from pydantic import BaseModel, ValidationError
+from collections.abc import Mapping
+from typing import Any
 
 from ..protocol.agent_tools import ToolsListed, ToolsQuery
 from ..protocol.chat import Chat, ChatAnswer
@@ -68,27 +63,21 @@ from ..protocol.summaries import (
     SummaryDraft,
     SummarySaved,
 )
-from .errors import HttpResponse, InvalidResponseError, error_from_response
-
-A = TypeVar("A")
-M = TypeVar("M", bound=BaseModel)
-_JSON = "application/json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApiRequest(Generic[A]):
-    """One request and the parser of its response.
-
-    `is_retry_safe`: sending the request twice has the same effect as sending it once.
-    """
-
-    method: str
-    path: str
-    parse: Callable[[HttpResponse], A]
-    is_retry_safe: bool
-    query: Mapping[str, str] = field(default_factory=dict)
-    body: bytes | None = field(default=None, repr=False)
-    headers: Mapping[str, str] = field(default_factory=dict)
+from .api_request import (
+    JSON,
+    ApiRequest,
+    delete,
+    get,
+    get_raw,
+    parse_as,
+    parse_json,
+    parse_object,
+    parse_text,
+    path_segment,
+    post,
+    write,
+)
+from .errors import HttpResponse, error_from_response
 
 
 def search_memory(query: MemoryQuery) -> ApiRequest[MemoryAnswer]:
@@ -99,40 +88,40 @@ def search_memory(query: MemoryQuery) -> ApiRequest[MemoryAnswer]:
     """
 
     def parse(response: HttpResponse) -> MemoryAnswer:
-        document = _parse_json(response)
+        document = parse_json(response)
         # A search can fail with status 200 (docs/reference/specification.md#error-search).
         if isinstance(document, dict) and document.get("error"):
             raise error_from_response(response)
-        return _parse_as(MemoryAnswer)(response)
+        return parse_as(MemoryAnswer)(response)
 
-    return _post(parse, "/api/v7/memory", query, is_retry_safe=not query.interact)
+    return post(parse, "/api/v7/memory", query, is_retry_safe=not query.interact)
 
 
 def explain_search(query: MemoryQuery) -> ApiRequest[Explanation]:
     """Search memory and explain every score. Counts no step."""
-    return _post(_parse_as(Explanation), "/api/v7/memory/explain", query)
+    return post(parse_as(Explanation), "/api/v7/memory/explain", query)
 
 
 def remember_turn(turn: Turn, *, idempotency_key: str | None = None) -> ApiRequest[Remembered]:
     """Save a turn and what was learned from it."""
-    return _write(Remembered, "/api/v7/remember", turn, idempotency_key)
+    return write(Remembered, "/api/v7/remember", turn, idempotency_key)
 
 
 def save_event(
     event: EventWrite, *, idempotency_key: str | None = None
 ) -> ApiRequest[EventWritten]:
     """Save an event for any user of the account."""
-    return _write(EventWritten, "/api/v7/event/write", event, idempotency_key)
+    return write(EventWritten, "/api/v7/event/write", event, idempotency_key)
 
 
 def get_event(event_id: str) -> ApiRequest[Event]:
     """Return one event with its full text."""
-    return _get(Event, f"/api/v7/event/{_path_segment(event_id)}")
+    return get(Event, f"/api/v7/event/{path_segment(event_id)}")
 
 
 def erase_event(event_id: str, *, idempotency_key: str | None = None) -> ApiRequest[EventErased]:
     """Erase one event permanently."""
-    return _delete(EventErased, f"/api/v7/event/{_path_segment(event_id)}", idempotency_key)
+    return delete(EventErased, f"/api/v7/event/{path_segment(event_id)}", idempotency_key)
 
 
 def forget_memory(scope: Forget, *, idempotency_key: str | None = None) -> ApiRequest[Forgotten]:
@@ -140,7 +129,7 @@ def forget_memory(scope: Forget, *, idempotency_key: str | None = None) -> ApiRe
 
     With `dry_run`, return how much would be erased.
     """
-    return _write(Forgotten, "/api/v7/memory/forget", scope, idempotency_key)
+    return write(Forgotten, "/api/v7/memory/forget", scope, idempotency_key)
 
 
 def file_command(
@@ -150,17 +139,17 @@ def file_command(
 
     An invalid command raises nothing: the answer has `is_error`.
     """
-    return _write(FileDone, "/api/v7/memory/files", command, idempotency_key)
+    return write(FileDone, "/api/v7/memory/files", command, idempotency_key)
 
 
 def file_history(query: FileQuery | None = None) -> ApiRequest[FileHistory]:
     """List versions of memory files, newest first, and the text of one."""
-    return _get(FileHistory, "/api/v7/memory/files", query)
+    return get(FileHistory, "/api/v7/memory/files", query)
 
 
 def delete_file(filename: str, *, idempotency_key: str | None = None) -> ApiRequest[FileErased]:
     """Erase a created file."""
-    return _delete(FileErased, f"/download/{_path_segment(filename)}", idempotency_key)
+    return delete(FileErased, f"/download/{path_segment(filename)}", idempotency_key)
 
 
 def draft_summary(query: SummaryAsked) -> ApiRequest[SummaryDraft]:
@@ -168,8 +157,8 @@ def draft_summary(query: SummaryAsked) -> ApiRequest[SummaryDraft]:
 
     Nothing is saved. The request is not retried, because models cost money.
     """
-    return _post(
-        _parse_as(SummaryDraft), "/api/v7/memory/summarize/draft", query, is_retry_safe=False
+    return post(
+        parse_as(SummaryDraft), "/api/v7/memory/summarize/draft", query, is_retry_safe=False
     )
 
 
@@ -177,76 +166,76 @@ def save_summary(
     summary: Summary, *, idempotency_key: str | None = None
 ) -> ApiRequest[SummarySaved]:
     """Save an L1 summary."""
-    return _write(SummarySaved, "/api/v7/memory/summarize", summary, idempotency_key)
+    return write(SummarySaved, "/api/v7/memory/summarize", summary, idempotency_key)
 
 
 def make_map(request: MapRequest, *, idempotency_key: str | None = None) -> ApiRequest[MapUpdated]:
     """Rebuild the user's map from the stored L1 summaries."""
-    return _write(MapUpdated, "/api/v7/memory/map", request, idempotency_key)
+    return write(MapUpdated, "/api/v7/memory/map", request, idempotency_key)
 
 
 def get_map(query: MapQuery | None = None) -> ApiRequest[MapVersion]:
     """Return one version of the user's map."""
-    return _get(MapVersion, "/api/v7/memory/map", query)
+    return get(MapVersion, "/api/v7/memory/map", query)
 
 
 def get_start_pack(query: StartQuery | None = None) -> ApiRequest[StartPack]:
     """Return what an agent reads before its first turn."""
-    return _get(StartPack, "/api/v7/memory/start", query)
+    return get(StartPack, "/api/v7/memory/start", query)
 
 
 def get_agent_memory(query: AgentMemoryQuery | None = None) -> ApiRequest[AgentMemory]:
     """Search without counting a step; without a query, return the start pack."""
-    return _get(AgentMemory, "/api/v7/agent/memory", query)
+    return get(AgentMemory, "/api/v7/agent/memory", query)
 
 
 def list_tools(query: ToolsQuery | None = None) -> ApiRequest[ToolsListed]:
     """Describe the tools for agents in the format of one language model API."""
-    return _get(ToolsListed, "/api/v7/tools", query)
+    return get(ToolsListed, "/api/v7/tools", query)
 
 
 def llms_txt() -> ApiRequest[str]:
     """Return `/llms.txt`: what the service is and how language models use it."""
-    return _get_raw("/llms.txt", _parse_text)
+    return get_raw("/llms.txt", parse_text)
 
 
 def own_key() -> ApiRequest[OwnKey]:
     """Describe the API key: its account, its default user and its permissions."""
-    return _get(OwnKey, "/api/v7/key")
+    return get(OwnKey, "/api/v7/key")
 
 
 def get_prompt(query: PromptQuery) -> ApiRequest[AgentPrompt]:
     """Return the complete prompt for a user's agent."""
-    return _get(AgentPrompt, "/api/v7/agent/prompt", query)
+    return get(AgentPrompt, "/api/v7/agent/prompt", query)
 
 
 def put_prompt(
     prompt: PromptWrite, *, idempotency_key: str | None = None
 ) -> ApiRequest[AgentPrompt]:
     """Set the user's own part of the agent prompt."""
-    return _write(AgentPrompt, "/api/v7/agent/prompt", prompt, idempotency_key, method="PUT")
+    return write(AgentPrompt, "/api/v7/agent/prompt", prompt, idempotency_key, method="PUT")
 
 
 def submit_feedback(
     feedback: Feedback, *, idempotency_key: str | None = None
 ) -> ApiRequest[FeedbackSaved]:
     """Send feedback to the owner."""
-    return _write(FeedbackSaved, "/api/v7/feedback", feedback, idempotency_key)
+    return write(FeedbackSaved, "/api/v7/feedback", feedback, idempotency_key)
 
 
 def list_feedback(query: FeedbackQuery | None = None) -> ApiRequest[FeedbackList]:
     """List feedback, one page at a time. Only for the owner."""
-    return _get(FeedbackList, "/api/v7/feedback", query)
+    return get(FeedbackList, "/api/v7/feedback", query)
 
 
 def create_cube(cube: CubeCreate, *, idempotency_key: str | None = None) -> ApiRequest[CubeCreated]:
     """Create a private cube."""
-    return _write(CubeCreated, "/api/v7/experience/create", cube, idempotency_key)
+    return write(CubeCreated, "/api/v7/experience/create", cube, idempotency_key)
 
 
 def vote_on_cube(vote: CubeVote, *, idempotency_key: str | None = None) -> ApiRequest[CubeVoted]:
     """Vote on a cube."""
-    return _write(CubeVoted, "/api/v7/experience/vote", vote, idempotency_key)
+    return write(CubeVoted, "/api/v7/experience/vote", vote, idempotency_key)
 
 
 def chat_with_agent(message: Chat, *, idempotency_key: str | None = None) -> ApiRequest[ChatAnswer]:
@@ -254,12 +243,12 @@ def chat_with_agent(message: Chat, *, idempotency_key: str | None = None) -> Api
 
     If a language model answers, the client's `timeout_s` must exceed that of the model.
     """
-    return _write(ChatAnswer, "/api/v7/agent/chat", message, idempotency_key)
+    return write(ChatAnswer, "/api/v7/agent/chat", message, idempotency_key)
 
 
 def list_models() -> ApiRequest[ServedModels]:
     """List the models of the OpenAI-compatible API."""
-    return _get(ServedModels, "/v1/models")
+    return get(ServedModels, "/v1/models")
 
 
 def complete_chat(
@@ -269,7 +258,7 @@ def complete_chat(
 
     `stream` is not supported here: use an OpenAI client to read a stream.
     """
-    return _write(Completed, "/v1/chat/completions", completion, idempotency_key)
+    return write(Completed, "/v1/chat/completions", completion, idempotency_key)
 
 
 def look_again(look: SecondLook) -> ApiRequest[SecondLooked]:
@@ -277,12 +266,12 @@ def look_again(look: SecondLook) -> ApiRequest[SecondLooked]:
 
     The service keeps only a counter, so the request is retried when its response is lost.
     """
-    return _post(_parse_as(SecondLooked), "/api/v7/agent/second-look", look)
+    return post(parse_as(SecondLooked), "/api/v7/agent/second-look", look)
 
 
 def agent_compliance(query: ComplianceQuery | None = None) -> ApiRequest[Compliance]:
     """Report how well agents comply with the protocol."""
-    return _get(Compliance, "/api/v7/agent/compliance", query)
+    return get(Compliance, "/api/v7/agent/compliance", query)
 
 
 def execute_code(program: Execution, *, idempotency_key: str | None = None) -> ApiRequest[Executed]:
@@ -290,7 +279,7 @@ def execute_code(program: Execution, *, idempotency_key: str | None = None) -> A
 
     The client's `timeout_s` must exceed that of the program.
     """
-    return _write(Executed, "/api/execute/code", program, idempotency_key)
+    return write(Executed, "/api/execute/code", program, idempotency_key)
 
 
 def check_permission(check: PermissionCheck) -> ApiRequest[PermissionChecked]:
@@ -298,43 +287,43 @@ def check_permission(check: PermissionCheck) -> ApiRequest[PermissionChecked]:
 
     The request is not retried, because each check is recorded in the audit trail.
     """
-    return _post(_parse_as(PermissionChecked), "/api/v7/sysperm/check", check, is_retry_safe=False)
+    return post(parse_as(PermissionChecked), "/api/v7/sysperm/check", check, is_retry_safe=False)
 
 
 def grant_permission(
     grant: GrantRequest, *, idempotency_key: str | None = None
 ) -> ApiRequest[Granted]:
     """Grant an agent a permission for a limited time. Only for the owner."""
-    return _write(Granted, "/api/v7/sysperm/grant", grant, idempotency_key)
+    return write(Granted, "/api/v7/sysperm/grant", grant, idempotency_key)
 
 
 def list_grants(query: GrantsQuery | None = None) -> ApiRequest[GrantList]:
     """List the grants in force, one page at a time. Only for the owner."""
-    return _get(GrantList, "/api/v7/sysperm/grants", query)
+    return get(GrantList, "/api/v7/sysperm/grants", query)
 
 
 def log_permitted_action(
     log: ActionLog, *, idempotency_key: str | None = None
 ) -> ApiRequest[ActionLogged]:
     """Record the result of an action that a check allowed."""
-    return _write(ActionLogged, "/api/v7/sysperm/log", log, idempotency_key)
+    return write(ActionLogged, "/api/v7/sysperm/log", log, idempotency_key)
 
 
 def revoke_permission(
     revocation: GrantRevocation, *, idempotency_key: str | None = None
 ) -> ApiRequest[GrantRevoked]:
     """Revoke a grant. Only for the owner."""
-    return _write(GrantRevoked, "/api/v7/sysperm/revoke", revocation, idempotency_key)
+    return write(GrantRevoked, "/api/v7/sysperm/revoke", revocation, idempotency_key)
 
 
 def read_audit(query: AuditQuery | None = None) -> ApiRequest[AuditPage]:
     """List the audit trail, one page at a time. Only for the owner."""
-    return _get(AuditPage, "/api/v7/sysperm/audit", query)
+    return get(AuditPage, "/api/v7/sysperm/audit", query)
 
 
 def make_file(file: FileCreate, *, idempotency_key: str | None = None) -> ApiRequest[CreatedFile]:
     """Create a file for download."""
-    return _write(CreatedFile, "/api/v7/tools/create-file", file, idempotency_key)
+    return write(CreatedFile, "/api/v7/tools/create-file", file, idempotency_key)
 
 
 def download(filename: str, query: DownloadQuery | None = None) -> ApiRequest[bytes]:
@@ -342,8 +331,8 @@ def download(filename: str, query: DownloadQuery | None = None) -> ApiRequest[by
 
     `filename` is the name in the answer of `make_file`; `query` holds both values of a signed link.
     """
-    return _get_raw(
-        f"/download/{_path_segment(filename)}",
+    return get_raw(
+        f"/download/{path_segment(filename)}",
         lambda response: response.body,
         query,
     )
@@ -351,17 +340,17 @@ def download(filename: str, query: DownloadQuery | None = None) -> ApiRequest[by
 
 def status_record() -> ApiRequest[StatusRecord]:
     """Return the status of the service and instructions for agents. Needs no key."""
-    return _get(StatusRecord, "/api/v7/status")
+    return get(StatusRecord, "/api/v7/status")
 
 
 def home() -> ApiRequest[StatusRecord]:
     """Return the status record from the root path."""
-    return _get(StatusRecord, "/")
+    return get(StatusRecord, "/")
 
 
 def alive() -> ApiRequest[bool]:
     """Return True if the process responds (liveness probe)."""
-    return _get_raw("/healthz", lambda response: _parse_json(response) == {"alive": True})
+    return get_raw("/healthz", lambda response: parse_json(response) == {"alive": True})
 
 
 def ready() -> ApiRequest[Readiness]:
@@ -369,27 +358,27 @@ def ready() -> ApiRequest[Readiness]:
 
     Raises UnavailableError if one does not.
     """
-    return _get(Readiness, "/readyz")
+    return get(Readiness, "/readyz")
 
 
 def prometheus_metrics() -> ApiRequest[str]:
     """Return the metrics in the Prometheus text format."""
-    return _get_raw("/metrics", _parse_text)
+    return get_raw("/metrics", parse_text)
 
 
 def openapi_document() -> ApiRequest[dict[str, Any]]:
     """Return the OpenAPI 3.1 document."""
-    return _get_raw("/openapi.json", _parse_object)
+    return get_raw("/openapi.json", parse_object)
 
 
 def docs_page() -> ApiRequest[str]:
     """Return the API documentation as HTML."""
-    return _get_raw("/docs", _parse_text)
+    return get_raw("/docs", parse_text)
 
 
 def style_sheet() -> ApiRequest[str]:
     """Return the style sheet of the pages."""
-    return _get_raw("/docs/style.css", _parse_text)
+    return get_raw("/docs/style.css", parse_text)
 
 
 def other(
@@ -401,120 +390,15 @@ def other(
 ) -> ApiRequest[dict[str, Any]]:
     """Send any request that this version has no method for: JSON in, JSON out."""
     raw = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8")
-    headers = {} if body is None else {"Content-Type": _JSON}
+    headers = {} if body is None else {"Content-Type": JSON}
     if idempotency_key is not None:
         headers["Idempotency-Key"] = idempotency_key
     is_safe = method == "GET" or idempotency_key is not None
     return ApiRequest(
         method=method,
         path=path,
-        parse=_parse_object,
+        parse=parse_object,
         body=raw,
         headers=headers,
         is_retry_safe=is_safe,
     )
-
-
-def _get(model: type[M], path: str, query: BaseModel | None = None) -> ApiRequest[M]:
-    return ApiRequest(
-        method="GET",
-        path=path,
-        parse=_parse_as(model),
-        query=_query_parameters(query),
-        headers={"Accept": _JSON},
-        is_retry_safe=True,
-    )
-
-
-def _get_raw(
-    path: str, parse: Callable[[HttpResponse], A], query: BaseModel | None = None
-) -> ApiRequest[A]:
-    return ApiRequest(
-        method="GET",
-        path=path,
-        parse=parse,
-        query=_query_parameters(query),
-        is_retry_safe=True,
-    )
-
-
-def _post(
-    parse: Callable[[HttpResponse], A], path: str, body: BaseModel, *, is_retry_safe: bool = True
-) -> ApiRequest[A]:
-    """Build a POST request without an Idempotency-Key."""
-    return ApiRequest(
-        method="POST",
-        path=path,
-        parse=parse,
-        body=body.model_dump_json(exclude_none=True).encode("utf-8"),
-        headers={"Content-Type": _JSON},
-        is_retry_safe=is_retry_safe,
-    )
-
-
-def _write(
-    model: type[M], path: str, body: BaseModel, idempotency_key: str | None, *, method: str = "POST"
-) -> ApiRequest[M]:
-    headers = {"Content-Type": _JSON, **_idempotency_headers(idempotency_key)}
-    return replace(_post(_parse_as(model), path, body), method=method, headers=headers)
-
-
-def _delete(model: type[M], path: str, idempotency_key: str | None) -> ApiRequest[M]:
-    return ApiRequest(
-        method="DELETE",
-        path=path,
-        parse=_parse_as(model),
-        headers=_idempotency_headers(idempotency_key),
-        is_retry_safe=True,
-    )
-
-
-def _idempotency_headers(idempotency_key: str | None) -> dict[str, str]:
-    key = secrets.token_hex(16) if idempotency_key is None else idempotency_key
-    return {"Idempotency-Key": key}
-
-
-def _path_segment(text: str) -> str:
-    return quote(text, safe="", errors="replace")
-
-
-def _query_parameters(model: BaseModel | None) -> dict[str, str]:
-    values = {} if model is None else model.model_dump(mode="json", exclude_none=True)
-    return {
-        name: value if isinstance(value, str) else json.dumps(value)
-        for name, value in values.items()
-    }
-
-
-def _parse_as(model: type[M]) -> Callable[[HttpResponse], M]:
-    def parse(response: HttpResponse) -> M:
-        try:
-            return model.model_validate_json(response.body)
-        except ValidationError as error:
-            fields = "; ".join(
-                f"{'/'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
-                for fault in error.errors()[:3]
-            )
-            raise InvalidResponseError(
-                f"The response is not a valid {model.__name__} ({fields})."
-            ) from None
-
-    return parse
-
-
-def _parse_json(response: HttpResponse) -> Any:
-    try:
-        return json.loads(response.body)
-    except ValueError:
-        raise InvalidResponseError("The response is not JSON.") from None
-
-
-def _parse_object(response: HttpResponse) -> dict[str, Any]:
-    document = _parse_json(response)
-    if not isinstance(document, dict):
-        raise InvalidResponseError("The response is not a JSON object.")
-    return document
-
-
-def _parse_text(response: HttpResponse) -> str:
-    return response.body.decode("utf-8", "replace")

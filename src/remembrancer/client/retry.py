@@ -11,6 +11,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from .api_request import ApiRequest
 from .errors import (
     ClientError,
     HttpResponse,
@@ -18,7 +19,6 @@ from .errors import (
     UnreachableError,
     error_from_response,
 )
-from .requests import ApiRequest
 
 A = TypeVar("A")
 _UNPROCESSED = (429, 503)

@@ -36,7 +36,7 @@ from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.summaries import StartPack, StartQuery
 from . import requests
 from .api import AsyncClient, Client
-from .requests import ApiRequest
+from .api_request import ApiRequest
 from .runtime.prompts import RECALLED, recalled_text
 
 TITLE_CHARACTERS_MAX = 80

@@ -29,7 +29,7 @@ from remembrancer.protocol.second_look import Check, CheckName, SecondLooked
 from remembrancer.protocol.summaries import MapUpdated, StartPack, StartParts
 
 SEAL = render(7)
-UNREACHABLE = CallFailed(UnreachableError("nobody there"))
+UNREACHABLE = CallFailed(UnreachableError("connection refused"))
 PASS = SecondLooked(status="pass", checks=[], failed=0, passed=3)
 
 

@@ -17,7 +17,7 @@ from ..errors import (
     UnavailableError,
     UnreachableError,
 )
-from .service_lines import remember_body
+from .lines import remember_body
 from .state import DraftAttempt, Progress, TurnState, call
 
 UNSAVED_MAX = 100  # turns that wait until the service is available again

@@ -12,8 +12,8 @@ from ...protocol.memory import Hit, MemoryQuery, Turn
 from ...protocol.second_look import SecondLook
 from ...protocol.summaries import MapRequest, StartQuery
 from .. import requests
+from ..api_request import ApiRequest
 from ..errors import ClientError
-from ..requests import ApiRequest
 from .prompts import ChatMessage
 
 _BUILDERS: dict[type, Callable[..., ApiRequest[Any]]] = {

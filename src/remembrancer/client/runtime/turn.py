@@ -31,9 +31,9 @@ from ..errors import (
     ServiceError,
     UnreachableError,
 )
+from .lines import NO_ANSWER, NO_REASON, cut, remember_body, shorten
 from .prompts import TurnRequirements, revision_message, system_message, user_message
 from .saving import TRANSIENT, postpone, remember, save_late
-from .service_lines import NO_ANSWER, NO_REASON, cut, remember_body, shorten
 from .state import DraftAttempt, PendingStep, Progress, TurnState, call
 from .steps import CallFailed, DraftRequest, ServiceCall, TurnReply
 from .text import readable
@@ -133,7 +133,7 @@ def _first_draft(turn: TurnState) -> Progress:
 
 
 def _requirements(turn: TurnState) -> TurnRequirements | None:
-    """Return what the agent must write beside its answer; None without memory."""
+    """Return what the agent must write besides its answer; None without memory."""
     if turn.recalled is None:
         return None
     session = turn.session
