@@ -132,14 +132,6 @@ class _Connection:
             raise ValueError("invalid API key: a key is `sk_` followed by hexadecimal digits")
         self._key = key
 
-    @classmethod
-    def from_environment(cls, environment: Mapping[str, str]) -> tuple[str, str]:
-        """Return base URL and key. Raises ValueError if a variable is missing."""
-        missing = [name for name in (URL_NAME, KEY_NAME) if not environment.get(name)]
-        if missing:
-            raise ValueError(f"{' and '.join(missing)} must be set")
-        return environment[URL_NAME], environment[KEY_NAME]
-
     def request_arguments(self, request: ApiRequest[Any]) -> dict[str, Any]:
         """Return the arguments of `httpx2.Client.request`."""
         headers = {"User-Agent": f"remembrancer-client/{__version__}", **request.headers}
@@ -167,6 +159,13 @@ class _Connection:
         return NoResponse(
             f"{self.base_url} gave no answer: {reason}", was_sent=not isinstance(error, _NOT_SENT)
         )
+
+
+def _base_url_and_key(environment: Mapping[str, str]) -> tuple[str, str]:
+    missing = [name for name in (URL_NAME, KEY_NAME) if not environment.get(name)]
+    if missing:
+        raise ValueError(f"{' and '.join(missing)} must be set")
+    return environment[URL_NAME], environment[KEY_NAME]
 
 
 def _timeout(timeout_s: float) -> httpx2.Timeout:
@@ -203,7 +202,7 @@ class Client(_Endpoints):
 
         Raises ValueError if one is missing. `options` are those of the constructor.
         """
-        return cls(*_Connection.from_environment(environment), **options)
+        return cls(*_base_url_and_key(environment), **options)
 
     def send(self, request: ApiRequest[A]) -> A:
         """Send a request, retry it if necessary, and return its answer. Raises ClientError."""
@@ -266,7 +265,7 @@ class AsyncClient(_Endpoints):
     @classmethod
     def from_environment(cls, environment: Mapping[str, str], **options: Any) -> Self:
         """Create a client like `Client.from_environment`."""
-        return cls(*_Connection.from_environment(environment), **options)
+        return cls(*_base_url_and_key(environment), **options)
 
     async def send(self, request: ApiRequest[A]) -> A:
         """Send a request like `Client.send`."""
