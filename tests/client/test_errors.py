@@ -25,7 +25,7 @@ KEY = "sk_" + "ab" * 32
 
 
 def test_every_error_code_has_its_own_class() -> None:
-    """Issue 5: 'one error type per problem word'."""
+    """Each word of `error` has one exception class (specification.md#error-statuses)."""
     assert {kind.code for kind in ServiceError.__subclasses__()} == {
         kind.error for kind in PROBLEMS
     }
@@ -67,7 +67,7 @@ def test_invalid_request_error_names_the_field(client: Client) -> None:
 
 
 def test_proxy_error_is_classified_by_status_and_quoted() -> None:
-    """Specification, Errors: 'Clients read the status code and the first part of the body text.'"""
+    """Status and beginning of the body say it all (specification.md#error-early)."""
     error = error_from_response(
         HttpResponse(status=503, headers={}, body=b"<html>  no \xff backend" + b"x" * 10_000)
     )
@@ -113,7 +113,7 @@ def test_retry_after_is_a_number_or_a_date(header: str, seconds: float | None) -
 
 
 def test_key_appears_in_no_repr_error_or_log(url: str, caplog: pytest.LogCaptureFixture) -> None:
-    """Issue: 'Key never in repr or errors or logs.'"""
+    """The key is in no repr, error or log."""
     caplog.set_level(logging.DEBUG)
     texts: list[str] = []
     with ScriptedServer([answer(400, f"you sent Bearer {KEY}")]) as server:

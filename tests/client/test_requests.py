@@ -42,7 +42,7 @@ def _example(model: Any) -> Any:
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS, ids=lambda endpoint: endpoint.name)
 def test_every_endpoint_has_a_method(endpoint: Endpoint) -> None:
-    """Issue 5: 'typed sync and async clients over every endpoint'."""
+    """The clients cover every endpoint."""
     request = getattr(requests, endpoint.name)
     hints = get_type_hints(request)
     answer = hints.pop("return")

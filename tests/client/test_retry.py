@@ -127,7 +127,7 @@ def test_wait_is_within_bounds(attempt: int, retry_after_s: float | None, jitter
 
 
 def test_retried_write_has_the_same_idempotency_key() -> None:
-    """Issue 5: 'retries with Retry-After and idempotency keys'."""
+    """A retry keeps its idempotency key (specification.md#idempotency-replay)."""
     waits: list[float] = []
     with (
         ScriptedServer(
@@ -248,7 +248,7 @@ def test_unknown_fields_of_a_newer_service_are_ignored() -> None:
 
 
 def test_error_in_a_successful_search_response_is_raised() -> None:
-    """Specification, Errors: 'A memory search that fails returns an object with an `error` field.'"""
+    """A failed search is an object with `error` (specification.md#error-search)."""
     results = answer(200, {"error": "unavailable", "detail": "the store is unavailable"})
     with (
         ScriptedServer([results]) as server,

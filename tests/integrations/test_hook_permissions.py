@@ -38,7 +38,7 @@ def entries(owner: Http) -> list[tuple[Any, ...]]:
 
 
 def test_system_file_needs_a_grant_and_is_logged(agent: Agent, owner: Http) -> None:
-    """Issue: 'PreToolUse → permission check for system paths; PostToolUse → log'."""
+    """PreToolUse checks system paths; PostToolUse logs (specification.md#turn-system-files)."""
     before_grant = denial(agent.trigger("PreToolUse-Write"))
     grant(owner, "/etc/nginx/", "write")
     after_grant = agent.trigger("PreToolUse-Write")
@@ -107,7 +107,7 @@ def test_grant_of_another_agent_does_not_apply(agent: Agent, owner: Http) -> Non
 def test_setting_decides_about_system_files_without_the_service(
     home: Path, dead_url: str, setting: str, is_denied: bool
 ) -> None:
-    """Issue: 'fails open for recall and closed for permissions'."""
+    """Permissions fail closed (specification.md#turn-system-files)."""
     offline = Agent(home, dead_url, "sk_0", REMEMBRANCER_HOOK_PERMISSIONS=setting)
 
     assert bool(denial(offline.trigger("PreToolUse-Write"))) is is_denied
@@ -192,7 +192,7 @@ def test_invalid_settings_deny_the_call(
     ],
 )
 def test_system_paths_of_a_command(command: str, expected: list[tuple[str, str]]) -> None:
-    """Issue: 'permission check for system paths'."""
+    """Each system path in a command is checked (specification.md#turn-system-files)."""
     assert paths(command) == expected
 
 

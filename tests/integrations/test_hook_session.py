@@ -13,7 +13,7 @@ from remembrancer.context import Context
 
 
 def test_complete_session(agent: Agent, owner: Http) -> None:
-    """Issue: 'SessionStart → start pack; UserPromptSubmit → recall; Stop → remember, second look once; PreCompact → save'."""
+    """Start pack at SessionStart, recall at UserPromptSubmit, remember and second look at Stop."""
     session_start = agent.trigger("SessionStart")
     assert "constitution of the memory service" in context_of(session_start)
     assert "session_id `s1`" in context_of(session_start)
@@ -52,7 +52,7 @@ def test_complete_session(agent: Agent, owner: Http) -> None:
 
 
 def test_second_look_blocks_only_once(agent: Agent) -> None:
-    """Issue: 'second look once (honours stop_hook_active)'."""
+    """Stop runs the second look once and honours `stop_hook_active`."""
     agent.environment["REMEMBRANCER_HOOK_SECOND_LOOK"] = "always"
 
     first = agent.turn("How long is the crossing?", "It takes 55 minutes.")
@@ -77,7 +77,7 @@ def test_setting_selects_answers_for_second_look(agent: Agent, setting: str, blo
 
 
 def test_service_lines_are_removed_and_executed(agent: Agent, owner: Http) -> None:
-    """Issue: 'votes'; the lines are read by the rules of the protocol."""
+    """The parser of the protocol reads the lines (specification.md#lines-clean-answer)."""
     bob = owner.as_account("bob")
     remembered = bob.remember(
         "Kettle?",
@@ -109,7 +109,7 @@ def test_service_lines_are_removed_and_executed(agent: Agent, owner: Http) -> No
 
 
 def test_inserted_transcript_text_is_not_remembered(agent: Agent, owner: Http) -> None:
-    """Issue: 'never captures what it injected'."""
+    """A hook never captures what it injected."""
     transcript = str(RECORDED / "claude-code" / "transcript.jsonl")
 
     agent.trigger("UserPromptSubmit")
@@ -132,7 +132,7 @@ def test_turn_before_the_first_hook_is_read_from_the_transcript(agent: Agent, ow
 def test_compaction_saves_the_unfinished_turn_and_its_end_replaces_it(
     agent: Agent, owner: Http
 ) -> None:
-    """Issue: 'PreCompact → save'."""
+    """PreCompact saves the unfinished turn."""
     agent.trigger("UserPromptSubmit")
     agent.trigger("PreCompact", transcript_path=str(RECORDED / "claude-code" / "transcript.jsonl"))
     before = [hit["response"] for hit in owner.memory(PROMPT)["hits"]]
@@ -233,7 +233,7 @@ def test_turn_waits_while_the_key_is_read_only(agent: Agent, context: Context) -
 
 
 def test_key_is_read_from_a_private_file(home: Path, service_url: str, agent: Agent) -> None:
-    """Issue: keys only from the environment or a 0600 file."""
+    """Keys come only from the environment or a file of mode 0600."""
     from_file = Agent(home, service_url, None)
     file = home / ".config" / "remembrancer" / "key"
     file.parent.mkdir(parents=True)

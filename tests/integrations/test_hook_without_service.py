@@ -16,7 +16,7 @@ from remembrancer.context import Context
 def test_turns_during_an_outage_are_sent_later(
     home: Path, dead_url: str, service_url: str, context: Context
 ) -> None:
-    """Issue: 'fails open for recall', 'works with the service down'; what could not be sent is sent next time."""
+    """Recall fails open; what could not be sent is sent next time."""
     key = new_key(context)
     offline = Agent(home, dead_url, key)
 
@@ -50,7 +50,7 @@ def search(agent: Agent, context: Context) -> list[dict[str, str]]:
 
 
 def test_repeated_request_is_saved_once(agent: Agent, owner: Http, home: Path) -> None:
-    """Issue: 'with an Idempotency-Key'."""
+    """A resent turn has its idempotency key (specification.md#idempotency-replay)."""
     offline = Agent(home, "http://127.0.0.1:9", agent.environment["REMEMBRANCER_KEY"])
     offline.turn("Who has the ladder?", "Mr Lund.")
     [request] = offline.queued_requests()
@@ -65,7 +65,7 @@ def test_repeated_request_is_saved_once(agent: Agent, owner: Http, home: Path) -
 
 
 def test_concurrent_hooks_lose_nothing(home: Path, dead_url: str) -> None:
-    """Issue: state that is 'safe under concurrent hooks'."""
+    """The hooks' state is safe under concurrency."""
     offline = Agent(home, dead_url, "sk_0")
 
     with ThreadPoolExecutor(4) as pool:

@@ -62,7 +62,7 @@ def raw_server() -> Iterator[Callable[[bytes], str]]:
 def test_invalid_response_counts_as_unreachable(
     home: Path, raw_server: Callable[[bytes], str], response: bytes
 ) -> None:
-    """Issue: 'fails open for recall and closed for permissions'."""
+    """Permissions fail closed (specification.md#turn-system-files)."""
     agent = Agent(home, raw_server(response), "sk_0")
 
     prompt_answer = agent.trigger("UserPromptSubmit")

@@ -88,7 +88,7 @@ def test_removal_leaves_no_file(home: Path, agent: str, is_project: bool) -> Non
 
 @pytest.mark.parametrize("agent", sorted(AGENTS))
 def test_content_of_others_is_preserved(home: Path, agent: str) -> None:
-    """Issue: 'writes and removes the set-up'; JSON is the same values afterwards, TOML and Markdown the same bytes."""
+    """JSON keeps its other values, TOML and Markdown their bytes."""
     write_files(home, OTHERS[agent])
 
     write(changes(agent, install_options(home, is_project=agent == "cursor")))
@@ -218,7 +218,7 @@ def test_all_files_are_written_or_none(home: Path) -> None:
 
 
 def test_command_shows_the_changes_and_asks(folder: Path, home: Path) -> None:
-    """Issue: '`remembrancer install` writes and removes the set-up, showing the diff first'."""
+    """`remembrancer install` shows the diff before it writes."""
     cli = Cli(folder)
     cli.environment["HOME"] = str(home)
 
@@ -327,7 +327,7 @@ def _bare(hooks: dict[str, Any]) -> list[Any]:
 
 
 def test_program_needs_only_the_standard_library(home: Path, dead_url: str) -> None:
-    """Issue: 'Standard library only': it is started with nothing but that on its path."""
+    """The hook runs with only the standard library on its path."""
     message = Agent(home, dead_url, "sk_0").trigger("SessionStart")
 
     assert context(message) == ""

@@ -15,7 +15,7 @@ TURNS = 4
 def test_runtime_saves_seals_and_checks_each_turn_for_every_drafter(
     client: Client, name: str
 ) -> None:
-    """Issue: the runtime 'enforces the specification's per-turn protocol around any `draft(messages) -> str`'."""
+    """The runtime follows the protocol around any draft function (specification.md#turn-order)."""
     tally = led(client, DRAFTERS[name], name, TURNS)
 
     assert (tally.remembered, tally.sealed, tally.looked) == (TURNS, TURNS, TURNS)

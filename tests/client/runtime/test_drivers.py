@@ -85,7 +85,7 @@ def test_next_turn_recalls_this_one(checked_client: Client) -> None:
 def test_runtime_closes_the_duties_of_a_forgetful_model(
     context: Context, checked_client: Client, url: str
 ) -> None:
-    """Issue 5: 'enforces the specification's per-turn protocol around any `draft(messages) -> str`'."""
+    """The runtime follows the protocol around any draft function (specification.md#turn-order)."""
     checked_client.create_cube(_lesson())
     runtime, reply = run(checked_client, "It leaves in the morning.", turns=3)
 

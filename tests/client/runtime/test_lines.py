@@ -121,7 +121,7 @@ def test_turn_with_several_unsaved_drafts_is_queued_once() -> None:
 
 
 def test_at_most_one_cube_in_three_turns() -> None:
-    """Specification, Limits: 'At most 1 cube is created per 3 turns in a session; otherwise the agent uses CUBE_NOTHING.'"""
+    """At most one cube per 3 turns (specification.md#remember-cube-rate)."""
     conversation = new_conversation()
 
     turns = [
@@ -150,7 +150,7 @@ def test_next_prompt_reports_the_result_of_service_lines() -> None:
 
 
 def test_long_cube_is_cut_after_a_word_and_reported() -> None:
-    """Specification, Remember a turn: 'topic at most 80 characters, essence at most 200 and rules at most 800'."""
+    """Topic 80, essence 200, rules 800 characters (specification.md#turn-cube-bounds)."""
     completed = run_turn(
         new_conversation(),
         f"A.\nCUBE: fact | {'topic ' * 20} | {'essence ' * 40} | {'rule ' * 300}",
@@ -183,7 +183,7 @@ def test_text_within_the_limit_is_unchanged(text: str, most: int) -> None:
 
 
 def test_ratings_become_votes_and_one_duty() -> None:
-    """Specification, States and transitions: 'Rating 0 is not a vote. It is closed by a `remember` call with `duty` = `vote_nothing`.'"""
+    """A rating of 0 is a `vote_nothing` (specification.md#cube-rating-zero)."""
     cubes = [cube("c_1"), cube("c_2"), cube("c_3"), cube("c_4", note="private, 1 vote")]
 
     completed = run_turn(
@@ -243,7 +243,7 @@ def test_failed_votes_and_duties_are_reported() -> None:
 
 
 def test_due_summary_is_requested_and_sent() -> None:
-    """Specification, Limits: 'An L1 is due about every 15 turns.'"""
+    """An L1 is due after 15 turns (specification.md#duty-l1-due)."""
     conversation = new_conversation()
     run_turn(conversation, GOOD, remember=remember_answer(l1_due=True))
 
@@ -297,7 +297,7 @@ def test_next_summary_length_counts_from_the_last_summary() -> None:
 
 
 def test_due_map_is_requested_with_its_source_texts() -> None:
-    """Specification, Limits: 'An L2 is due after 10 stage L1s.'"""
+    """An L2 is due after 10 L1s (specification.md#duty-l2-due)."""
     completed = run_turn(
         new_conversation(),
         "A.\nL2: ferries",

@@ -26,7 +26,7 @@ GOOD = f"At 9:40 (ref: evt_1).\nCUBE_NOTHING: nothing new\n{SEAL}"
 
 
 def test_user_gets_an_answer_while_the_service_is_unreachable() -> None:
-    """Issue 5: 'It works with a dead service too (the user still gets an answer, with a note).'"""
+    """Without the service there is an answer with a note (specification.md#turn-search-failed)."""
     completed = run_turn(
         new_conversation(),
         f"At 9:40 [unverified].\nCRITICAL: x\nRATE: c_1 +1\n{SEAL}",
@@ -128,7 +128,7 @@ def test_user_is_told_that_a_turn_was_rejected() -> None:
 
 
 def test_rejected_search_disables_memory_for_the_turn() -> None:
-    """Specification, Errors: 'A memory search that fails returns an object with an `error` field. The agent then stops the turn.'"""
+    """A failed search ends the protocol (specification.md#turn-search-failed)."""
     conversation = new_conversation()
 
     completed = run_turn(conversation, "A.", search=error_answer(401, "unauthorized"))

@@ -50,7 +50,7 @@ def test_best_draft_is_saved_even_if_a_later_one_is_worse(client: Client) -> Non
 
 
 def test_wrong_citation_is_shown_with_a_note(client: Client) -> None:
-    """Issue 5, a lying model: the event exists, but says another time."""
+    """The event exists but says another time (specification.md#turn-recheck)."""
     saved = client.remember_turn(
         Turn(query="When does the ferry leave?", response="It leaves at 9:40.", user_id="ada")
     )

@@ -41,7 +41,7 @@ FULL = (
 
 
 def test_turn_follows_the_protocol() -> None:
-    """Specification, 'Per-turn agent protocol': search, draft, save, second look, vote, show only the clean answer."""
+    """Search, draft, save, second look, vote, clean answer (specification.md#turn-order)."""
     conversation = new_conversation()
 
     completed = run_turn(
@@ -71,7 +71,7 @@ def test_turn_follows_the_protocol() -> None:
 
 
 def test_next_search_sends_the_seal_of_this_turn() -> None:
-    """Specification, Search memory: last_seal is the 'Seal of the previous turn.'"""
+    """`last_seal` is the previous reply's seal (specification.md#seal-last-seal)."""
     conversation = new_conversation()
 
     first, second = run_turn(conversation, GOOD), run_turn(conversation, GOOD)
@@ -120,7 +120,7 @@ def test_prompt_says_that_nothing_was_found() -> None:
 
 
 def test_failing_draft_is_revised_with_its_failed_checks() -> None:
-    """Specification, Errors: '`checks` gives the reasons and the agent must revise.'"""
+    """Failed checks go into the revision (specification.md#turn-recheck)."""
     completed = run_turn(
         new_conversation(),
         "At 9:40.",
@@ -148,7 +148,7 @@ def test_failing_draft_is_revised_with_its_failed_checks() -> None:
 
 
 def test_best_draft_is_shown_with_a_note_after_two_redrafts() -> None:
-    """Specification, Limits: 'A failing draft is re-checked up to 2 times. After that the best answer is shown with a short note'."""
+    """At most two revisions, then a note (specification.md#turn-recheck)."""
     worse = failing_look(
         ("ref_exists", "No such event.", "evt_0"), ("claim_marked", "Mark it.", None)
     )
@@ -227,7 +227,7 @@ def test_default_answer_is_shown_and_saved_if_the_model_never_answers() -> None:
 
 
 def test_pasted_key_reaches_neither_model_nor_service() -> None:
-    """Specification, Authentication: 'If a user pastes one, the agent warns them to revoke and reissue it'."""
+    """A pasted key is reported, never sent (specification.md#auth-never-in-chat)."""
     conversation, key = new_conversation(), "sk" + "_" + "ab" * 32
 
     completed = run_turn(conversation, GOOD, message=f"my key is {key}, what now?")
@@ -282,7 +282,7 @@ def test_full_protocol_shows_only_the_final_section() -> None:
     ],
 )
 def test_draft_that_violates_the_full_protocol_is_redrafted(draft: str, message: str) -> None:
-    """Specification, Full protocol: 'SECOND LOOK must reason about the draft's real content.'"""
+    """SECOND LOOK must discuss the draft (specification.md#turn-full-protocol)."""
     completed = run_turn(new_conversation(full_protocol=True), draft, FULL)
 
     assert message in completed.prompts[1][-1]["content"]
@@ -364,7 +364,7 @@ def test_user_gets_an_answer_for_any_draft(drafts: list[str], look: Any, full: b
 
 
 def test_compliance_and_overhead_are_counted() -> None:
-    """Issue 5: 'Compliance and overhead (tokens, ms, calls) are counted and can be read.'"""
+    """The runtime counts duties, tokens, milliseconds and calls."""
     conversation = new_conversation()
     run_turn(conversation, GOOD, search=search_answer(cube("c_1"), cube("c_2")))
     run_turn(
