@@ -1,6 +1,7 @@
-"""Anthropic's memory tool, backed by the service's files. Prints the commands and the answer.
+"""Anthropic's memory tool with storage in the service.
 
-KEY=sk_... python examples/anthropic_memory_tool.py http://127.0.0.1:8460
+Usage: KEY=sk_... python examples/anthropic_memory_tool.py http://127.0.0.1:8460.
+Prints the calls and the text.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import os
 import sys
 
 from anthropic import Anthropic
-from scripted_model import run_model
+from scripted_model import serving
 
 from remembrancer.client import Client
 from remembrancer.client.memory_tool import memory_tool
@@ -17,9 +18,9 @@ from remembrancer.protocol.memory_files import FileQuery
 
 
 def main() -> None:
-    """Let the model read and edit its memory, then print the versions of its file."""
-    with run_model() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
-        model = Anthropic(base_url=model_url, api_key="none needed here")
+    """Let the model read its memory and store a note, then print the versions of its file."""
+    with serving() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
+        model = Anthropic(base_url=model_url, api_key="not needed")
         runner = model.beta.messages.tool_runner(
             model="scripted",
             max_tokens=1_000,

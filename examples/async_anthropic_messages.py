@@ -1,6 +1,7 @@
-"""An asynchronous agent with memory on Anthropic's Messages API. Prints the conversation.
+"""An agent with memory that uses Anthropic's Messages API, with asyncio.
 
-KEY=sk_... python examples/async_anthropic_messages.py http://127.0.0.1:8460
+Usage: KEY=sk_... python examples/async_anthropic_messages.py http://127.0.0.1:8460.
+Prints the conversation.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 import sys
 
 from anthropic import AsyncAnthropic
-from scripted_model import QUESTIONS, run_model
+from scripted_model import QUESTIONS, serving
 
 from remembrancer.client import AsyncClient
 from remembrancer.client.adapters import async_anthropic_messages
@@ -18,11 +19,11 @@ from remembrancer.client.runtime import AsyncRuntime
 
 
 async def main() -> None:
-    """Tell the agent a fact, ask for it, and ask for something it cannot know."""
-    with run_model() as model_url:
+    """Tell the agent a fact, then ask for the fact and for something that it cannot know."""
+    with serving() as model_url:
         async with (
             AsyncClient(sys.argv[1], os.environ["KEY"]) as memory,
-            AsyncAnthropic(base_url=model_url, api_key="none needed here") as model,
+            AsyncAnthropic(base_url=model_url, api_key="not needed") as model,
         ):
             agent = AsyncRuntime(
                 memory,

@@ -1,6 +1,7 @@
-"""An asynchronous pydantic-ai agent with memory. Prints the conversation.
+"""A pydantic-ai agent with memory, with asyncio.
 
-KEY=sk_... python examples/async_pydantic_ai_agent.py http://127.0.0.1:8460
+Usage: KEY=sk_... python examples/async_pydantic_ai_agent.py http://127.0.0.1:8460.
+Prints the conversation.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from openai import AsyncOpenAI
 from pydantic_ai import Agent
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
-from scripted_model import QUESTIONS, run_model
+from scripted_model import QUESTIONS, serving
 
 from remembrancer.client import AsyncClient
 from remembrancer.client.adapters import async_pydantic_ai_agent
@@ -21,8 +22,8 @@ from remembrancer.client.runtime import AsyncRuntime
 
 
 async def main() -> None:
-    """Tell the agent a fact, ask for it, and ask for something it cannot know."""
-    with run_model() as model_url:
+    """Tell the agent a fact, then ask for the fact and for something that it cannot know."""
+    with serving() as model_url:
         async with (
             AsyncClient(sys.argv[1], os.environ["KEY"]) as memory,
             AsyncOpenAI(base_url=f"{model_url}/v1", api_key="none") as sdk,

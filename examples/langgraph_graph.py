@@ -1,6 +1,7 @@
-"""A LangGraph graph as the model of an agent with memory. Prints the conversation.
+"""An agent with memory that uses a LangGraph graph as its model.
 
-KEY=sk_... python examples/langgraph_graph.py http://127.0.0.1:8460
+Usage: KEY=sk_... python examples/langgraph_graph.py http://127.0.0.1:8460.
+Prints the conversation.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Any
 
 from langgraph.graph import START, MessagesState, StateGraph
 from openai import OpenAI
-from scripted_model import QUESTIONS, run_model
+from scripted_model import QUESTIONS, serving
 
 from remembrancer.client import Client
 from remembrancer.client.adapters import langgraph_graph
@@ -19,9 +20,9 @@ from remembrancer.client.runtime import Runtime
 
 
 def main() -> None:
-    """Tell the agent a fact, ask for it, and ask for something it cannot know."""
-    with run_model() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
-        model = OpenAI(base_url=f"{model_url}/v1", api_key="none needed here")
+    """Tell the agent a fact, then ask for the fact and for something that it cannot know."""
+    with serving() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
+        model = OpenAI(base_url=f"{model_url}/v1", api_key="not needed")
 
         def think(state: MessagesState) -> dict[str, Any]:
             messages = [{"role": "user", "content": message.text} for message in state["messages"]]

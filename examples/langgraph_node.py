@@ -1,6 +1,7 @@
-"""A LangGraph graph with a node that is an agent with memory. Prints the conversation.
+"""A LangGraph graph with an agent with memory as a node.
 
-KEY=sk_... python examples/langgraph_node.py http://127.0.0.1:8460
+Usage: KEY=sk_... python examples/langgraph_node.py http://127.0.0.1:8460.
+Prints the conversation.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from functools import cache
 
 from langgraph.graph import START, MessagesState, StateGraph
 from openai import OpenAI
-from scripted_model import QUESTIONS, run_model
+from scripted_model import QUESTIONS, serving
 
 from remembrancer.client import Client
 from remembrancer.client.adapters import langgraph_node, openai_chat
@@ -19,11 +20,11 @@ from remembrancer.client.runtime import Runtime
 
 
 def main() -> None:
-    """Tell the agent a fact, ask for it, and ask for something it cannot know."""
-    with run_model() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
-        model = OpenAI(base_url=f"{model_url}/v1", api_key="none needed here")
+    """Tell the agent a fact, then ask for the fact and for something that it cannot know."""
+    with serving() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
+        model = OpenAI(base_url=f"{model_url}/v1", api_key="not needed")
 
-        @cache  # one runtime for each thread of the graph, which is a session of the memory
+        @cache  # each thread of the graph is a session with its own runtime
         def runtime_of(thread: str) -> Runtime:
             return Runtime(
                 memory, openai_chat(model, "scripted"), user_id="langgraph", session_id=thread

@@ -1,6 +1,7 @@
-"""An agent with memory on OpenAI's Responses API. Prints the conversation.
+"""An agent with memory that uses the Responses API through the OpenAI SDK.
 
-KEY=sk_... python examples/openai_responses.py http://127.0.0.1:8460
+Usage: KEY=sk_... python examples/openai_responses.py http://127.0.0.1:8460.
+Prints the conversation.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import os
 import sys
 
 from openai import OpenAI
-from scripted_model import QUESTIONS, run_model
+from scripted_model import QUESTIONS, serving
 
 from remembrancer.client import Client
 from remembrancer.client.adapters import openai_responses
@@ -17,9 +18,9 @@ from remembrancer.client.runtime import Runtime
 
 
 def main() -> None:
-    """Tell the agent a fact, ask for it, and ask for something it cannot know."""
-    with run_model() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
-        model = OpenAI(base_url=f"{model_url}/v1", api_key="none needed here")
+    """Tell the agent a fact, then ask for the fact and for something that it cannot know."""
+    with serving() as model_url, Client(sys.argv[1], os.environ["KEY"]) as memory:
+        model = OpenAI(base_url=f"{model_url}/v1", api_key="not needed")
         agent = Runtime(
             memory,
             openai_responses(model, "scripted"),

@@ -1,7 +1,6 @@
-"""A scripted model behind a local server, compatible with the OpenAI and Anthropic APIs.
+"""A scripted model on a local port, with the APIs of OpenAI and Anthropic.
 
-It replaces a real model so that anyone can run the examples. Use the address of your own model
-instead.
+It lets anyone run the examples without a real model. Replace its address by that of your own.
 """
 
 from __future__ import annotations
@@ -22,22 +21,20 @@ QUESTIONS = (
 
 
 def reply(prompt: str) -> str:
-    """Return the reply to a prompt: it cites the first event that mentions 9:40, and seals."""
+    """Return the reply to the last message, which cites an event and ends with the seal."""
     question = prompt.rpartition("The user says:\n")[2]
-    seals = re.findall(r"^- the seal as its last line: (.+)$", prompt, re.MULTILINE)
-    event = re.search(r"^\[event (\S+)\][^\[]*leaves Piombino at 9:40", prompt, re.MULTILINE)
-    if "cost" in question:
-        answer = "That was never said."
-    elif event:
-        answer = f"It leaves at 9:40 (ref: {event[1]})."
+    seal = re.findall(r"^- the seal as its last line: (.+)$", prompt, re.MULTILINE)
+    if event := re.search(r"^\[event (\S+)\][^\[]*leaves Piombino at 9:40", prompt, re.MULTILINE):
+        fact = f"It leaves at 9:40 (ref: {event[1]})."
     else:
-        answer = "Noted."
-    return "\n".join([answer, "CUBE_NOTHING: nothing new", *seals[-1:]])
+        fact = "Noted."
+    answer = "That was never said." if "cost" in question else fact
+    return "\n".join([answer, "CUBE_NOTHING: nothing new", *seal[-1:]])
 
 
 @contextmanager
-def run_model() -> Iterator[str]:
-    """Run the model for the duration of a block; yield its URL, such as http://127.0.0.1:49152."""
+def serving() -> Iterator[str]:
+    """Serve until the end of the block. Yield the address, such as http://127.0.0.1:49152."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
@@ -60,8 +57,9 @@ class _Handler(BaseHTTPRequestHandler):
             "/v1/messages": _message,
         }
         handler = handlers.get(self.path.partition("?")[0])
-        answer = handler(request) if handler else {"error": {"message": "not found"}}
-        body = json.dumps(answer).encode()
+        body = json.dumps(
+            handler(request) if handler else {"error": {"message": "unknown path"}}
+        ).encode()
         self.send_response(200 if handler else 404)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -74,20 +72,22 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _reply_to(messages: list[dict[str, Any]]) -> str:
     content = messages[-1]["content"]
-    if isinstance(content, list):
-        content = "".join(block.get("text", "") for block in content)
-    return reply(content)
+    return reply(
+        content if isinstance(content, str) else "".join(block.get("text", "") for block in content)
+    )
 
 
 def _completion(request: dict[str, Any]) -> dict[str, Any]:
     message = {"role": "assistant", "content": _reply_to(request["messages"])}
+    choice = {"index": 0, "message": message, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}
     return {
         "id": "c1",
         "object": "chat.completion",
         "created": 0,
         "model": request["model"],
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+        "choices": [choice],
+        "usage": usage,
     }
 
 
@@ -100,15 +100,14 @@ def _response(request: dict[str, Any]) -> dict[str, Any]:
         "status": "completed",
         "content": [text],
     }
+    shared = {"parallel_tool_calls": False, "tool_choice": "auto", "tools": []}
     return {
         "id": "r1",
         "object": "response",
         "created_at": 0,
         "model": request["model"],
         "output": [message],
-        "parallel_tool_calls": False,
-        "tool_choice": "auto",
-        "tools": [],
+        **shared,
     }
 
 
@@ -119,22 +118,24 @@ MEMORY_CALLS: tuple[dict[str, Any], ...] = (
         "path": "/memories/elba.md",
         "file_text": "The ferry leaves Piombino at 9:10.\n",
     },
-    {
-        "command": "str_replace",
-        "path": "/memories/elba.md",
-        "old_str": "9:10",
-        "new_str": "9:40",
-    },
+    {"command": "str_replace", "path": "/memories/elba.md", "old_str": "9:10", "new_str": "9:40"},
 )
 
 
 def _memory_block(request: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the next call of the memory tool, or the final answer; None without that tool."""
+    """Return the next call of the memory tool, or the text after the last one.
+
+    None in a conversation without that tool.
+    """
     content = request["messages"][-1]["content"]
-    blocks = content if isinstance(content, list) else []
-    results = [block["tool_use_id"] for block in blocks if block.get("type") == "tool_result"]
-    has_tool = any(tool.get("type") == "memory_20250818" for tool in request.get("tools", ()))
-    if not results and not has_tool:
+    results = (
+        [block["tool_use_id"] for block in content if block.get("type") == "tool_result"]
+        if isinstance(content, list)
+        else []
+    )
+    if not results and not any(
+        tool.get("type") == "memory_20250818" for tool in request.get("tools", ())
+    ):
         return None
     calls = int(results[-1].removeprefix("toolu_")) if results else 0
     if calls == len(MEMORY_CALLS):
@@ -148,16 +149,18 @@ def _memory_block(request: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _message(request: dict[str, Any]) -> dict[str, Any]:
-    block = _memory_block(request)
-    if block is None:
-        block = {"type": "text", "text": _reply_to(request["messages"])}
-    return {
+    block = _memory_block(request) or {"type": "text", "text": _reply_to(request["messages"])}
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    whole = {
         "id": "m1",
         "type": "message",
         "role": "assistant",
         "model": request["model"],
         "content": [block],
-        "usage": {"input_tokens": 1, "output_tokens": 1},
-        "stop_reason": "tool_use" if block["type"] == "tool_use" else "end_turn",
+    }
+    return {
+        **whole,
+        "stop_reason": block["type"] if block["type"] == "tool_use" else "end_turn",
         "stop_sequence": None,
+        "usage": usage,
     }

@@ -100,7 +100,7 @@ def test_without_a_model_memory_is_quoted_with_refs(environment: dict[str, str],
 
 
 def test_a_model_answers_with_what_is_remembered(environment: dict[str, str]) -> None:
-    with scripted_model.run_model() as url:
+    with scripted_model.serving() as url:
         done = piped(environment, *scripted_model.QUESTIONS, words=("--model", "scripted", "--base-url", f"{url}/v1"))
 
     assert re.fullmatch(r"Noted\.\nIt leaves at 9:40 \(ref: e_\d+\)\.\nThat was never said\.\n", done.stdout)
@@ -167,7 +167,7 @@ def test_a_pasted_key_is_refused_with_a_warning_and_goes_nowhere(environment: di
 
 
 def test_with_the_service_away_it_answers_and_says_in_the_end_what_is_not_remembered(environment: dict[str, str]) -> None:
-    with scripted_model.run_model() as url:
+    with scripted_model.serving() as url:
         words = ("--url", NOBODY, "--model", "scripted", "--base-url", f"{url}/v1")
         done = piped(environment, "Hello.", words=words)
 

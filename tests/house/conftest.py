@@ -54,5 +54,5 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 @pytest.fixture(scope="session")
 def model_url() -> Iterator[str]:
     """A model for all pages that show one."""
-    with scripted_model.run_model() as url:
+    with scripted_model.serving() as url:
         yield url

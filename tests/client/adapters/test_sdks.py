@@ -37,7 +37,7 @@ REPLY = "It leaves at 9:40 (ref: e_7).\nCUBE_NOTHING: nothing new"
 @pytest.fixture(scope="module")
 def model_url() -> Iterator[str]:
     """Address of a scripted model."""
-    with scripted_model.run_model() as url:
+    with scripted_model.serving() as url:
         yield url
 
 
