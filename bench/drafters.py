@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from remembrancer.client.runtime import Message
-from remembrancer.client.runtime_prompts import mending_message
+from remembrancer.client.runtime import ChatMessage
+from remembrancer.client.runtime.prompts import revision_message
 
 TURNS = [
     json.loads(line)
@@ -21,12 +21,12 @@ TURNS = [
     .splitlines()
 ]
 _BY_QUERY = {turn["query"]: (place, turn) for place, turn in enumerate(TURNS)}
-_MEND = mending_message([], [])["content"].split("\n", 1)[0]
+_MEND = revision_message([], [])["content"].split("\n", 1)[0]
 _SENTENCE_END = re.compile(r"(?<=[.!?:;\"])(?=\s|$)")
-Drafter = Callable[[list[Message]], str]
+Drafter = Callable[[list[ChatMessage]], str]
 
 
-def _asked(messages: list[Message]) -> tuple[int, dict[str, Any], str, bool]:
+def _asked(messages: list[ChatMessage]) -> tuple[int, dict[str, Any], str, bool]:
     """Place and text of the turn, the prompt of it, and whether it is to be mended."""
     prompt = next(
         said["content"] for said in reversed(messages) if "The user says:\n" in said["content"]
@@ -66,19 +66,19 @@ def _lines(place: int, turn: dict[str, Any], prompt: str) -> list[str]:
     return [*found, *re.findall(r"^- the seal as its last line: (.+)$", prompt, re.MULTILINE)]
 
 
-def good(messages: list[Message]) -> str:
+def good(messages: list[ChatMessage]) -> str:
     """Marks what it says, and writes every line."""
     place, turn, prompt, _ = _asked(messages)
     return "\n".join([marked(turn["response"]), *_lines(place, turn, prompt)])
 
 
-def forgetful(messages: list[Message]) -> str:
+def forgetful(messages: list[ChatMessage]) -> str:
     """Marks and lines are forgotten; told of it, it marks, and forgets the lines again."""
     _, turn, _, is_mending = _asked(messages)
     return marked(turn["response"]) if is_mending else str(turn["response"])
 
 
-def lying(messages: list[Message]) -> str:
+def lying(messages: list[ChatMessage]) -> str:
     """Cites what does not exist, and seals what it never read.
 
     Told of it, it gives in two times of three.
@@ -94,7 +94,7 @@ def lying(messages: list[Message]) -> str:
     return f"{told}\nRATE: c_0000000000000 +1 it saved my day\nREM | #1 | READ | VERIFY | CORRECT | OUTPUT"
 
 
-def malformed(messages: list[Message]) -> str:
+def malformed(messages: list[ChatMessage]) -> str:
     """Nothing is as it should be:
 
     broken lines, lines in the middle, no text at all in every tenth turn. Gives in as lying does.
@@ -126,7 +126,7 @@ def malformed(messages: list[Message]) -> str:
     )
 
 
-def verbose(messages: list[Message]) -> str:
+def verbose(messages: list[ChatMessage]) -> str:
     """All of it, ten times over, with summaries and lessons that nobody asked for."""
     place, turn, prompt, _ = _asked(messages)
     text = "\n\n".join(

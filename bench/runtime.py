@@ -22,16 +22,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from bench.drafters import DRAFTERS, TURNS, Drafter
 from bench.http import Server
 from bench.report import table, write_section
 from remembrancer.accounts import keys
 from remembrancer.client import Client, ClientError
-from remembrancer.client.endpoint import Endpoint, EndpointFailed
-from remembrancer.client.runtime import Conversation, Habits, Message, Reply, Runtime
-from remembrancer.client.runtime_steps import Call, Draft, Failed, readable
+from remembrancer.client.adapters.endpoint import ModelEndpoint, ModelEndpointError
+from remembrancer.client.runtime import (
+    ChatMessage,
+    Conversation,
+    DraftRequest,
+    Runtime,
+    RuntimeOptions,
+    TurnReply,
+    send_call,
+)
+from remembrancer.client.runtime.text import readable
 from remembrancer.context import open_records
 from remembrancer.protocol.line import read_line
 from remembrancer.protocol.memory import Turn
@@ -115,7 +122,7 @@ def led(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
     """The drafter in the runtime. What it says it kept is read back."""
     agent, tally = Runtime(client, draft, user_id=user_id, session_id="exam"), Tally()
     for turn in TURNS[:turns]:
-        reply: Reply = agent.turn(turn["query"])
+        reply: TurnReply = agent.turn(turn["query"])
         tally.turns += 1
         tally.remembered += (
             reply.event_id is not None and client.get_event(reply.event_id).response == reply.answer
@@ -136,18 +143,22 @@ def alone(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
 
     The exam saves and looks, only to know what was shown.
     """
-    talk, tally, service_ms = Conversation(Habits(user_id=user_id, session_id="exam")), Tally(), 0.0
+    talk, tally, service_ms = (
+        Conversation(RuntimeOptions(user_id=user_id, session_id="exam")),
+        Tally(),
+        0.0,
+    )
     for turn in TURNS[:turns]:
         steps, got, said = talk.turn(turn["query"]), None, None
         while said is None:
             step = steps.send(got)
-            if isinstance(step, Draft):
+            if isinstance(step, DraftRequest):
                 said = readable(draft(step.messages))
             else:
                 began = time.perf_counter()
-                got = _sent(client, step)
+                got = send_call(client, step)
                 service_ms += (time.perf_counter() - began) * 1000
-        seal = render(talk.counts.searched)  # its step: one session, one search a turn
+        seal = render(talk.counts.searches)  # its step: one session, one search a turn
         steps.close()
         tally.turns += 1
         tally.drafts += 1
@@ -156,11 +167,11 @@ def alone(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
         tally.passing += is_good
         tally.failed_first += not is_good
         tally.leaking += shows_lines(said)
-        talk.history += [
+        talk.state.history += [
             {"role": "user", "content": turn["query"]},
             {"role": "assistant", "content": said},
         ]
-        del talk.history[: -2 * talk.habits.history_turns]
+        del talk.state.history[: -2 * talk.options.history_turns]
     tally.spent = {
         "tokens_in": talk.counts.tokens_in / turns,
         "tokens_out": 0,
@@ -168,13 +179,6 @@ def alone(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
         "service_ms": service_ms / turns,
     }
     return tally
-
-
-def _sent(client: Client, step: Call) -> Any:
-    try:
-        return client.send(step.ask)
-    except ClientError as error:
-        return Failed(error)
 
 
 def _passes(client: Client, user_id: str, query: str, said: str) -> bool:
@@ -201,7 +205,7 @@ def service() -> Iterator[Client]:
 
 
 @contextmanager
-def small_model(python: str) -> Iterator[Endpoint]:
+def small_model(python: str) -> Iterator[ModelEndpoint]:
     """The model of bench/small_model.py, on a port of this machine."""
     command = [python, str(Path(__file__).with_name("small_model.py"))]
     with subprocess.Popen(
@@ -214,7 +218,7 @@ def small_model(python: str) -> Iterator[Endpoint]:
                 f"{python} cannot run bench/small_model.py: `make exam-model` installs what it needs"
             )
         try:
-            yield Endpoint(
+            yield ModelEndpoint(
                 f"{url}/v1",
                 "small",
                 timeout_s=300,
@@ -226,14 +230,14 @@ def small_model(python: str) -> Iterator[Endpoint]:
             process.kill()
 
 
-def _or_nothing(model: Endpoint) -> Drafter:
+def _or_nothing(model: ModelEndpoint) -> Drafter:
     """A draft that is empty where the model fails, as it counts for the user."""
 
-    def draft(messages: list[Message]) -> str:
+    def draft(messages: list[ChatMessage]) -> str:
         began = time.perf_counter()
         try:
             text = model(messages)
-        except EndpointFailed as error:
+        except ModelEndpointError as error:
             print(f"no draft: {error}", file=sys.stderr)
             return ""
         print(

@@ -26,10 +26,10 @@ from typing import Any, get_args, get_type_hints
 
 import typer
 
-from remembrancer.client import Client, Refused, adapters, endpoint, quoting
-from remembrancer.entrypoints.cli import app
-from remembrancer.entrypoints.http import ROUTES
-from remembrancer.entrypoints.openapi import document
+from remembrancer.cli.app import app
+from remembrancer.client import Client, ServiceError, adapters
+from remembrancer.http.openapi import document
+from remembrancer.http.routes import ROUTES
 from remembrancer.protocol import errors, limits
 from remembrancer.protocol.lines import FAULTS, WARNINGS
 from remembrancer.settings import CHOICES, PREFIX, Settings
@@ -389,23 +389,21 @@ def _argument(name: str, hint: Any) -> str:
 
 def client_errors() -> str:
     """Return the table of exceptions, one for each word of `error`."""
-    kinds = Refused.__subclasses__()
-    rows = [(f"`{kind.__name__}`", f"`{kind.word}`: {kind.__doc__}") for kind in kinds]
+    kinds = ServiceError.__subclasses__()
+    rows = [(f"`{kind.__name__}`", f"`{kind.code}`: {kind.__doc__}") for kind in kinds]
     return table(("error", "meaning"), rows)
 
 
 def client_drafts() -> str:
     """Return the table of functions and classes that write drafts."""
     rows = []
-    for module in (adapters, endpoint, quoting):
-        for name, value in vars(module).items():
-            is_ours = getattr(value, "__module__", "") == module.__name__
-            is_public = not name.startswith(("_", "async_"))
-            if not (is_ours and is_public) or getattr(value, "_is_protocol", False):
-                continue
-            if inspect.isfunction(value) or inspect.isclass(value):
-                call = NONE if _is_exception(value) else f"`{_arguments(value)}`"
-                rows.append((f"`{name}`", call, _doc(value)))
+    for name in adapters.__all__:
+        value = getattr(adapters, name)
+        if name.startswith("async_") or not (inspect.isfunction(value) or inspect.isclass(value)):
+            continue
+        if not getattr(value, "_is_protocol", False):
+            call = NONE if _is_exception(value) else f"`{_arguments(value)}`"
+            rows.append((f"`{name}`", call, _doc(value)))
     return table(("name", "arguments", "meaning"), rows)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import scripted_model
-from client.wire import answer, saying
+from client.scripted_server import ScriptedServer, answer
 from command import Cli
 from service import Http, new_key, serving
 from starlette.applications import Starlette
@@ -136,18 +136,18 @@ def test_a_model_answers_with_what_is_remembered(environment: dict[str, str]) ->
 
 def test_the_models_key_comes_from_the_variable_that_is_named(environment: dict[str, str]) -> None:
     said = answer(200, {"choices": [{"message": {"content": "Noted."}}]})
-    with saying([said]) as wire:
+    with ScriptedServer([said]) as wire:
         words = ("--model", "m", "--base-url", wire.url, "--key-env", "MY_MODEL_KEY")
         done = piped({**environment, "MY_MODEL_KEY": "abc123"}, "Hello.", words=words)
 
     assert done.stdout == "Noted.\n"
-    assert wire.seen[0].headers["authorization"] == "Bearer abc123"
+    assert wire.requests[0].headers["authorization"] == "Bearer abc123"
 
 
 def test_where_the_model_fails_memory_is_quoted_and_the_failure_told_without_the_key(
     environment: dict[str, str],
 ) -> None:
-    with saying([answer(401, "no such key: abc123")]) as wire:
+    with ScriptedServer([answer(401, "no such key: abc123")]) as wire:
         words = ("--model", "m", "--base-url", wire.url, "--key-env", "MY_MODEL_KEY")
         done = piped({**environment, "MY_MODEL_KEY": "abc123"}, "Hello.", words=words)
 
@@ -213,14 +213,14 @@ def test_a_pasted_key_is_refused_with_a_warning_and_goes_nowhere(
     environment: dict[str, str], http: Http
 ) -> None:
     key = environment["REMEMBRANCER_KEY"]
-    with saying([]) as wire:
+    with ScriptedServer([]) as wire:
         done = piped(
             environment, f"Use {key} from now on.", words=("--model", "m", "--base-url", wire.url)
         )
 
     assert "revoke that key" in done.stdout
     assert key not in done.stdout + done.stderr
-    assert (wire.seen, events(http)) == ([], [])
+    assert (wire.requests, events(http)) == ([], [])
 
 
 def test_with_the_service_away_it_answers_and_says_in_the_end_what_is_not_remembered(
@@ -243,7 +243,7 @@ def test_a_wrong_key_is_told_with_each_answer(environment: dict[str, str]) -> No
 
 
 def test_what_would_steer_a_terminal_is_shown_as_a_mark(environment: dict[str, str]) -> None:
-    with saying(
+    with ScriptedServer(
         [answer(200, {"choices": [{"message": {"content": "\x1b]title\x07noted.\x9bm"}}]})]
     ) as wire:
         done = piped(environment, "Hello.", words=("--model", "m", "--base-url", wire.url))

@@ -28,5 +28,5 @@ def url(app: Starlette) -> Iterator[str]:
 @pytest.fixture
 def client(url: str, key: str) -> Iterator[Client]:
     """A client with the owner's key."""
-    with Client(url, key) as made:
-        yield made
+    with Client(url, key) as client:
+        yield client

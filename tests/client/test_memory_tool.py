@@ -1,4 +1,4 @@
-"""The adapter for Anthropic's memory tool gives what the endpoint gives, word for word."""
+"""Anthropic's memory tool returns the texts of the endpoint unchanged."""
 
 from __future__ import annotations
 
@@ -31,66 +31,82 @@ COMMANDS: tuple[dict[str, Any], ...] = (
 
 
 def _endpoint(client: Client) -> list[tuple[str, bool]]:
-    done = [client.file_command(FileCommand(**command, user_id="plain")) for command in COMMANDS]
-    return [(one.text, one.is_error) for one in done]
+    results = [client.file_command(FileCommand(**command, user_id="plain")) for command in COMMANDS]
+    return [(result.text, result.is_error) for result in results]
 
 
-def test_the_tool_says_what_the_endpoint_says(client: Client) -> None:
+def test_tool_returns_the_text_of_the_endpoint(client: Client) -> None:
     tool = memory_tool(client, user_id="ada")
 
-    def said(command: dict[str, Any]) -> tuple[str, bool]:
+    def tool_result(command: dict[str, Any]) -> tuple[str, bool]:
         try:
             return str(tool.call(command)), False
-        except ToolError as refused:
-            return str(refused), True
+        except ToolError as error:
+            return str(error), True
 
-    assert [said(command) for command in COMMANDS] == _endpoint(client)
+    assert [tool_result(command) for command in COMMANDS] == _endpoint(client)
 
 
-def test_the_same_for_asyncio(url: str, key: str, client: Client) -> None:
-    async def said() -> list[tuple[str, bool]]:
-        told: list[tuple[str, bool]] = []
+def test_async_variant(url: str, key: str, client: Client) -> None:
+    async def tool_result() -> list[tuple[str, bool]]:
+        results: list[tuple[str, bool]] = []
         async with AsyncClient(url, key) as memory:
             tool = async_memory_tool(memory, user_id="ada")
             for command in COMMANDS:
                 try:
-                    told.append((str(await tool.call(command)), False))
-                except ToolError as refused:
-                    told.append((str(refused), True))
-        return told
+                    results.append((str(await tool.call(command)), False))
+                except ToolError as error:
+                    results.append((str(error), True))
+        return results
 
-    assert asyncio.run(said()) == _endpoint(client)
+    assert asyncio.run(tool_result()) == _endpoint(client)
 
 
-def test_it_is_the_tool_that_the_model_knows(client: Client) -> None:
+def test_tool_declares_the_type_that_models_know(client: Client) -> None:
     assert memory_tool(client).to_dict() == {"type": "memory_20250818", "name": "memory"}
 
 
-def test_a_command_of_the_package_is_taken_too(client: Client) -> None:
-    shown = memory_tool(client).view(BetaMemoryTool20250818ViewCommand(command="view", path="/memories"))
+def test_command_object_of_the_package_is_accepted(client: Client) -> None:
+    text = memory_tool(client).view(
+        BetaMemoryTool20250818ViewCommand(command="view", path="/memories")
+    )
 
-    assert str(shown).endswith("\t/memories")
+    assert str(text).endswith("\t/memories")
 
 
-@pytest.mark.parametrize("given", [{"command": "undo", "path": "/memories/a"}, {"command": "view"}, "view", None])
-def test_what_is_no_command_is_told_to_the_model(client: Client, given: object) -> None:
+@pytest.mark.parametrize(
+    "tool_input", [{"command": "undo", "path": "/memories/a"}, {"command": "view"}, "view", None]
+)
+def test_invalid_command_is_a_tool_error(client: Client, tool_input: object) -> None:
     with pytest.raises(ToolError, match=r"^Error: "):
-        memory_tool(client).call(given)
+        memory_tool(client).call(tool_input)
 
 
-def test_the_model_cannot_choose_whose_files(client: Client) -> None:
+def test_model_cannot_choose_the_user(client: Client) -> None:
     memory_tool(client, user_id="ada").call(dict(COMMANDS[1], user_id="bob"))
 
-    assert client.file_command(FileCommand(command="view", path="/memories/a", user_id="ada")).is_error is False
-    assert client.file_command(FileCommand(command="view", path="/memories/a", user_id="bob")).is_error is True
+    assert (
+        client.file_command(FileCommand(command="view", path="/memories/a", user_id="ada")).is_error
+        is False
+    )
+    assert (
+        client.file_command(FileCommand(command="view", path="/memories/a", user_id="bob")).is_error
+        is True
+    )
 
 
-def test_a_service_that_is_away_is_told_to_the_model() -> None:
-    with Client("http://127.0.0.1:9", "sk_0", sleep=lambda _: None) as nobody, pytest.raises(ToolError, match=r"^Error: .*gave no answer"):
-        memory_tool(nobody).call(COMMANDS[0])
+def test_unreachable_service_is_a_tool_error() -> None:
+    with (
+        Client("http://127.0.0.1:9", "sk_0", sleep=lambda _: None) as client,
+        pytest.raises(ToolError, match=r"^Error: .*gave no answer"),
+    ):
+        memory_tool(client).call(COMMANDS[0])
 
 
-def test_the_client_needs_no_such_package() -> None:
-    code = "import sys; sys.modules['anthropic'] = None; import remembrancer.client, remembrancer.client.memory_tool"
+def test_client_works_without_the_anthropic_package() -> None:
+    code = (
+        "import sys; sys.modules['anthropic'] = None; "
+        "import remembrancer.client, remembrancer.client.memory_tool"
+    )
 
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""A served service, an address where nothing answers, and agents in a home of their own."""
+"""A running service, an unused address, and agents with their own homes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from remembrancer.context import Context
 
 @pytest.fixture
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home folder that nothing was kept in."""
+    """An empty home folder."""
     return tmp_path_factory.mktemp("home")
 
 
@@ -36,13 +36,13 @@ def agent(home: Path, service_url: str, context: Context) -> Agent:
 
 @pytest.fixture
 def owner(service_url: str, context: Context, app: Starlette) -> Http:
-    """The owner, who asks the same service."""
+    """An HTTP client of the owner."""
     return Http(TestClient(app, base_url=service_url), context, new_key(context))
 
 
 @pytest.fixture
 def dead_url() -> str:
-    """An address at which nothing listens."""
+    """An address where nothing listens."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     return f"http://127.0.0.1:{port}"

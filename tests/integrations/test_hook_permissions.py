@@ -1,4 +1,4 @@
-"""System files are touched only under a grant: the hook before a tool call, and the log after it."""
+"""Permission checks before tool calls, and log entries after them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hook_paths import Place, touched
+from hook_paths import Location, accessed_paths
 from integrations.agent import Agent, denial
 from service import Http, new_key
 
@@ -15,99 +15,121 @@ from remembrancer.context import Context
 PROJECT, HOME = "/Users/ada/garden", "/Users/ada"
 
 
-def paths(command: str, tool: str = "Bash", project: str = PROJECT, home: str = HOME) -> list[tuple[str, str]]:
-    """What a command touches of the system."""
-    return touched(tool, {"command": command}, Place(project, [project], home))
+def paths(
+    command: str, tool: str = "Bash", project: str = PROJECT, home: str = HOME
+) -> list[tuple[str, str]]:
+    """Return the system paths and actions of a command."""
+    return accessed_paths(tool, {"command": command}, Location(project, [project], home))
 
 
 def grant(owner: Http, scope: str, *actions: str, agent: str = "claude-code") -> str:
-    """A grant for half an hour; its id."""
+    """Grant a permission for half an hour; return its id."""
     body = {"scope": scope, "ttl_minutes": 30, "actions": list(actions), "agent": agent}
     return str(owner.post("/api/v7/sysperm/grant", body).json()["grant_id"])
 
 
 def entries(owner: Http) -> list[tuple[Any, ...]]:
-    """The audit trail, oldest first: kind, path, action, result."""
-    found = owner.get("/api/v7/sysperm/audit").json()["entries"]
-    return [(one["kind"], one.get("path"), one.get("action"), one.get("result")) for one in sorted(found, key=lambda one: one["seq"])]
+    """Return the audit trail, oldest first: kind, path, action, result."""
+    answer = owner.get("/api/v7/sysperm/audit").json()["entries"]
+    return [
+        (entry["kind"], entry.get("path"), entry.get("action"), entry.get("result"))
+        for entry in sorted(answer, key=lambda entry: entry["seq"])
+    ]
 
 
-def test_a_system_file_needs_a_grant_and_what_was_done_is_logged(agent: Agent, owner: Http) -> None:
+def test_system_file_needs_a_grant_and_is_logged(agent: Agent, owner: Http) -> None:
     """PreToolUse checks system paths; PostToolUse logs (specification.md#turn-system-files)."""
-    denied = denial(agent.at("PreToolUse-Write"))
+    before_grant = denial(agent.trigger("PreToolUse-Write"))
     grant(owner, "/etc/nginx/", "write")
-    allowed = agent.at("PreToolUse-Write")
-    agent.at("PostToolUse-Write")
+    after_grant = agent.trigger("PreToolUse-Write")
+    agent.trigger("PostToolUse-Write")
 
-    assert "No grant lets `claude-code` write /etc/nginx/nginx.conf" in denied
-    assert allowed == {}  # whether it runs is still for the user to say
+    assert "No grant lets `claude-code` write /etc/nginx/nginx.conf" in before_grant
+    assert after_grant == {}  # the user's own rules decide if it runs
     assert [kind for kind, *_ in entries(owner)] == ["check", "grant", "check", "log"]
     assert entries(owner)[-1][1:] == ("/etc/nginx/nginx.conf", "write", "Write: done")
 
 
-def test_ordinary_calls_are_not_asked_about(agent: Agent, owner: Http) -> None:
-    assert agent.at("PreToolUse") == {}
-    assert agent.at("PostToolUse") == {}
+def test_ordinary_calls_are_not_checked(agent: Agent, owner: Http) -> None:
+    assert agent.trigger("PreToolUse") == {}
+    assert agent.trigger("PostToolUse") == {}
     assert entries(owner) == []
 
 
-def test_every_path_of_a_command_needs_its_grant(agent: Agent, owner: Http) -> None:
+def test_every_path_of_a_command_needs_a_grant(agent: Agent, owner: Http) -> None:
     grant(owner, "/etc/nginx/", "read")
     command = {"command": "cp /etc/nginx/nginx.conf /etc/hosts.allow"}
 
-    denied = denial(agent.at("PreToolUse", tool_input=command))
+    before_grant = denial(agent.trigger("PreToolUse", tool_input=command))
     grant(owner, "/etc/hosts.allow", "write")
-    allowed = agent.at("PreToolUse", tool_input=command)
-    agent.at("PostToolUse", tool_input=command, tool_response={"stdout": "", "stderr": "", "interrupted": True})
+    after_grant = agent.trigger("PreToolUse", tool_input=command)
+    agent.trigger(
+        "PostToolUse",
+        tool_input=command,
+        tool_response={"stdout": "", "stderr": "", "interrupted": True},
+    )
 
-    assert "write /etc/hosts.allow" in denied
-    assert allowed == {}
-    assert [(path, action, result) for kind, path, action, result in entries(owner) if kind == "log"] == [
+    assert "write /etc/hosts.allow" in before_grant
+    assert after_grant == {}
+    assert [
+        (path, action, result) for kind, path, action, result in entries(owner) if kind == "log"
+    ] == [
         ("/etc/nginx/nginx.conf", "read", "Bash: it failed"),
         ("/etc/hosts.allow", "write", "Bash: it failed"),
     ]
 
 
-def test_an_action_whose_end_nobody_told_is_logged_at_the_end_of_the_turn(agent: Agent, owner: Http) -> None:
+def test_unreported_action_is_logged_at_the_end_of_the_turn(agent: Agent, owner: Http) -> None:
     grant(owner, "/etc/nginx/", "write")
 
-    agent.at("PreToolUse-Write")
+    agent.trigger("PreToolUse-Write")
     agent.turn("Go on.", "Done.")
 
-    assert entries(owner)[-1] == ("log", "/etc/nginx/nginx.conf", "write", "The call was allowed; the agent did not say what came of it.")
+    assert entries(owner)[-1] == (
+        "log",
+        "/etc/nginx/nginx.conf",
+        "write",
+        "The call was allowed; the agent did not report its result.",
+    )
 
 
-def test_a_grant_to_another_agent_is_none(agent: Agent, owner: Http) -> None:
+def test_grant_of_another_agent_does_not_apply(agent: Agent, owner: Http) -> None:
     grant(owner, "/etc/nginx/", "write", agent="deployer")
 
-    assert denial(agent.at("PreToolUse-Write"))
+    assert denial(agent.trigger("PreToolUse-Write"))
     agent.environment["REMEMBRANCER_HOOK_AGENT"] = "deployer"
-    assert agent.at("PreToolUse-Write") == {}
+    assert agent.trigger("PreToolUse-Write") == {}
 
 
-@pytest.mark.parametrize(("setting", "is_denied"), [("closed", True), ("open", False), ("off", False)])
-def test_without_the_service_no_system_file_is_touched_unless_the_setting_says_so(
+@pytest.mark.parametrize(
+    ("setting", "is_denied"), [("closed", True), ("open", False), ("off", False)]
+)
+def test_setting_decides_about_system_files_without_the_service(
     home: Path, dead_url: str, setting: str, is_denied: bool
 ) -> None:
     """Permissions fail closed (specification.md#turn-system-files)."""
-    alone = Agent(home, dead_url, "sk_0", REMEMBRANCER_HOOK_PERMISSIONS=setting)
+    offline = Agent(home, dead_url, "sk_0", REMEMBRANCER_HOOK_PERMISSIONS=setting)
 
-    assert bool(denial(alone.at("PreToolUse-Write"))) is is_denied
-    assert alone.at("PreToolUse") == {}  # no system file, nobody to ask
-
-
-def test_a_key_that_is_refused_allows_nothing(home: Path, service_url: str) -> None:
-    refused = Agent(home, service_url, "sk_0", REMEMBRANCER_HOOK_PERMISSIONS="open")
-
-    assert "401" in denial(refused.at("PreToolUse-Write"))
+    assert bool(denial(offline.trigger("PreToolUse-Write"))) is is_denied
+    assert offline.trigger("PreToolUse") == {}  # no system file: no check
 
 
-@pytest.mark.parametrize("settings", [{"REMEMBRANCER_HOOK_PERMISSIONS": "clsoed"}, {"REMEMBRANCER_HOOK_TOKENS": "many"}])
-def test_what_cannot_be_judged_is_not_done(home: Path, service_url: str, context: Context, settings: dict[str, str]) -> None:
-    """A set-up that cannot be read lets no call pass; a wrong word for the setting is not `off`."""
-    wrong = Agent(home, service_url, new_key(context), **settings)
+def test_rejected_key_denies_the_call(home: Path, service_url: str) -> None:
+    agent = Agent(home, service_url, "sk_0", REMEMBRANCER_HOOK_PERMISSIONS="open")
 
-    assert next(iter(settings)) in denial(wrong.at("PreToolUse-Write"))
+    assert "401" in denial(agent.trigger("PreToolUse-Write"))
+
+
+@pytest.mark.parametrize(
+    "settings", [{"REMEMBRANCER_HOOK_PERMISSIONS": "clsoed"}, {"REMEMBRANCER_HOOK_TOKENS": "many"}]
+)
+def test_invalid_settings_deny_the_call(
+    home: Path, service_url: str, context: Context, settings: dict[str, str]
+) -> None:
+    """An unknown value of a setting does not mean `off`."""
+    agent = Agent(home, service_url, new_key(context), **settings)
+
+    assert next(iter(settings)) in denial(agent.trigger("PreToolUse-Write"))
 
 
 @pytest.mark.parametrize(
@@ -169,42 +191,51 @@ def test_what_cannot_be_judged_is_not_done(home: Path, service_url: str, context
         ("nginx --config=/etc/nginx/aa.conf", [("/etc/nginx/aa.conf", "read")]),
     ],
 )
-def test_what_a_command_touches_of_the_system(command: str, expected: list[tuple[str, str]]) -> None:
+def test_system_paths_of_a_command(command: str, expected: list[tuple[str, str]]) -> None:
     """Each system path in a command is checked (specification.md#turn-system-files)."""
     assert paths(command) == expected
 
 
-def test_a_link_out_of_the_project_is_followed(tmp_path: Path) -> None:
+def test_symbolic_link_out_of_the_project_is_followed(tmp_path: Path) -> None:
     (tmp_path / "conf").symlink_to("/etc")
 
-    found = touched("Write", {"file_path": str(tmp_path / "conf" / "aa")}, Place(str(tmp_path), [str(tmp_path)], HOME))
+    answer = accessed_paths(
+        "Write",
+        {"file_path": str(tmp_path / "conf" / "aa")},
+        Location(str(tmp_path), [str(tmp_path)], HOME),
+    )
 
-    assert found == [("/etc/aa", "write")]
+    assert answer == [("/etc/aa", "write")]
 
 
-def test_a_project_under_a_system_folder_is_still_a_project() -> None:
+def test_project_below_a_system_folder_needs_no_grant() -> None:
     assert paths("rm -rf /srv/app/build", project="/srv/app") == []
     assert paths("rm -rf /srv/other", project="/srv/app") == [("/srv/other", "delete")]
-    assert paths("rm /etc/aa", project="/") == [("/etc/aa", "delete")]  # a project that is everything is none
+    assert paths("rm /etc/aa", project="/") == [
+        ("/etc/aa", "delete")
+    ]  # the root folder is not a project
 
 
-def test_the_home_of_root_is_the_system_save_for_the_agents_own_folders() -> None:
+def test_home_of_root_needs_a_grant_except_agent_folders() -> None:
     root = "/root"
 
     assert paths(f"cat {root}/.bashrc", home=root) == [(f"{root}/.bashrc", "read")]
     assert paths(f"cat {root}/.claude/settings.json", home=root) == []
 
 
-def test_a_patch_names_its_files() -> None:
-    patch = "*** Begin Patch\n*** Update File: src/a.py\n*** Delete File: /etc/aa\n*** Move to: /etc/bb\n*** End Patch"
+def test_paths_of_a_patch() -> None:
+    patch = (
+        "*** Begin Patch\n*** Update File: src/a.py\n*** Delete File: /etc/aa\n"
+        "*** Move to: /etc/bb\n*** End Patch"
+    )
 
     assert paths(patch, tool="apply_patch") == [("/etc/aa", "delete"), ("/etc/bb", "write")]
 
 
-def test_too_many_system_files_at_once_are_refused(agent: Agent) -> None:
-    many = {"command": "cat " + " ".join(f"/etc/a{n}" for n in range(30))}
+def test_too_many_system_files_in_one_call_are_denied(agent: Agent) -> None:
+    arguments = {"command": "cat " + " ".join(f"/etc/a{n}" for n in range(30))}
 
-    assert "more than 20 system files" in denial(agent.at("PreToolUse", tool_input=many))
+    assert "more than 20 system files" in denial(agent.trigger("PreToolUse", tool_input=arguments))
 
 
 @pytest.mark.parametrize(
@@ -230,5 +261,5 @@ def test_too_many_system_files_at_once_are_refused(agent: Agent) -> None:
         '"$(' * 9_000,
     ],
 )
-def test_no_command_is_too_odd_to_be_read(command: str) -> None:
+def test_any_command_can_be_parsed(command: str) -> None:
     assert paths(command) == []

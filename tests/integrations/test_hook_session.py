@@ -12,40 +12,53 @@ from service import Http, new_key
 from remembrancer.context import Context
 
 
-def test_a_whole_session(agent: Agent, owner: Http) -> None:
+def test_complete_session(agent: Agent, owner: Http) -> None:
     """Start pack at SessionStart, recall at UserPromptSubmit, remember and second look at Stop."""
-    began = agent.at("SessionStart")
-    assert "constitution of the memory service" in context_of(began)
-    assert "session_id `s1`" in context_of(began)
+    session_start = agent.trigger("SessionStart")
+    assert "constitution of the memory service" in context_of(session_start)
+    assert "session_id `s1`" in context_of(session_start)
 
-    assert agent.at("UserPromptSubmit") == {}  # nothing relevant: silent
-    assert agent.at("Stop", last_assistant_message="The ferry to Elba leaves Piombino at 9:40 [general].") == {}
+    assert agent.trigger("UserPromptSubmit") == {}  # nothing relevant: no output
+    assert (
+        agent.trigger(
+            "Stop", last_assistant_message="The ferry to Elba leaves Piombino at 9:40 [general]."
+        )
+        == {}
+    )
     saved = owner.memory("ferry Elba")["hits"][0]
     assert (saved["query"], saved["session_id"]) == (PROMPT, "s1")
 
     agent.session = "s2"
-    agent.at("SessionStart")
-    recalled = context_of(agent.at("UserPromptSubmit", prompt="From where does the Elba ferry leave?"))
-    assert saved["event_id"] in recalled
-    assert "leaves Piombino at 9:40" in recalled
+    agent.trigger("SessionStart")
+    prompt_context = context_of(
+        agent.trigger("UserPromptSubmit", prompt="From where does the Elba ferry leave?")
+    )
+    assert saved["event_id"] in prompt_context
+    assert "leaves Piombino at 9:40" in prompt_context
 
-    blocked = agent.at("Stop", last_assistant_message=f"It leaves Piombino at 11:15 (ref: {saved['event_id']}).")
-    assert blocked["decision"] == "block"
-    assert "11:15" in blocked["reason"]
+    first_stop = agent.trigger(
+        "Stop", last_assistant_message=f"It leaves Piombino at 11:15 (ref: {saved['event_id']})."
+    )
+    assert first_stop["decision"] == "block"
+    assert "11:15" in first_stop["reason"]
 
-    mended = f"It leaves Piombino at 9:40 (ref: {saved['event_id']})."
-    assert agent.at("Stop", last_assistant_message=mended, stop_hook_active=True) == {}
-    kept = owner.memory("From where does the Elba ferry leave?", top_k=10)["hits"]
-    assert [hit["response"] for hit in kept if hit["session_id"] == "s2"] == [mended]  # the draft left no false memory
-    assert agent.waiting() == []
+    revised = f"It leaves Piombino at 9:40 (ref: {saved['event_id']})."
+    assert agent.trigger("Stop", last_assistant_message=revised, stop_hook_active=True) == {}
+    hits = owner.memory("From where does the Elba ferry leave?", top_k=10)["hits"]
+    assert [hit["response"] for hit in hits if hit["session_id"] == "s2"] == [
+        revised
+    ]  # the first draft was replaced
+    assert agent.queued_requests() == []
 
 
-def test_a_second_look_blocks_once_and_never_twice(agent: Agent) -> None:
+def test_second_look_blocks_only_once(agent: Agent) -> None:
     """Stop runs the second look once and honours `stop_hook_active`."""
     agent.environment["REMEMBRANCER_HOOK_SECOND_LOOK"] = "always"
 
     first = agent.turn("How long is the crossing?", "It takes 55 minutes.")
-    second = agent.at("Stop", last_assistant_message="It takes 56 minutes.", stop_hook_active=False)
+    second = agent.trigger(
+        "Stop", last_assistant_message="It takes 56 minutes.", stop_hook_active=False
+    )
     third = agent.turn("And back?", "It takes 57 minutes.", stop_hook_active=True)
 
     assert first["decision"] == "block"
@@ -54,17 +67,19 @@ def test_a_second_look_blocks_once_and_never_twice(agent: Agent) -> None:
     assert "decision" not in third
 
 
-@pytest.mark.parametrize(("setting", "blocks"), [("recalled", False), ("always", True), ("off", False)])
-def test_the_setting_says_which_answers_are_looked_at_again(agent: Agent, setting: str, blocks: bool) -> None:
+@pytest.mark.parametrize(
+    ("setting", "blocks"), [("recalled", False), ("always", True), ("off", False)]
+)
+def test_setting_selects_answers_for_second_look(agent: Agent, setting: str, blocks: bool) -> None:
     agent.environment["REMEMBRANCER_HOOK_SECOND_LOOK"] = setting
 
     assert ("decision" in agent.turn("How long is the crossing?", "It takes 55 minutes.")) is blocks
 
 
-def test_service_lines_are_taken_off_and_acted_on(agent: Agent, owner: Http) -> None:
+def test_service_lines_are_removed_and_executed(agent: Agent, owner: Http) -> None:
     """The parser of the protocol reads the lines (specification.md#lines-clean-answer)."""
     bob = owner.as_account("bob")
-    made = bob.remember(
+    remembered = bob.remember(
         "Kettle?",
         "Descaled.",
         cube_topic="kettles",
@@ -73,68 +88,86 @@ def test_service_lines_are_taken_off_and_acted_on(agent: Agent, owner: Http) -> 
         cube_type="lifehack",
         cube_publish=True,
     )
-    cube_id = made["cube"]["cube_id"]
+    cube_id = remembered["cube"]["cube_id"]
 
-    shown = context_of(agent.at("UserPromptSubmit", prompt="How do I descale a kettle?"))
-    agent.at("Stop", last_assistant_message=f"With vinegar.\n\nCRITICAL: The kettle is Ada's.\nRATE: {cube_id} +1 it worked\nTASK_DONE")
-    found = owner.memory("descale kettle", interact=False)
+    prompt_context = context_of(
+        agent.trigger("UserPromptSubmit", prompt="How do I descale a kettle?")
+    )
+    agent.trigger(
+        "Stop",
+        last_assistant_message="With vinegar.\n\nCRITICAL: The kettle is Ada's.\n"
+        f"RATE: {cube_id} +1 it worked\nTASK_DONE",
+    )
+    results = owner.memory("descale kettle", interact=False)
 
-    assert cube_id in shown
-    assert found["hits"][0]["response"] == "With vinegar."
-    assert [cube["note"][:3] for cube in found["shared_cubes"] if cube["cube_id"] == cube_id] != ["new"]
+    assert cube_id in prompt_context
+    assert results["hits"][0]["response"] == "With vinegar."
+    assert [cube["note"][:3] for cube in results["shared_cubes"] if cube["cube_id"] == cube_id] != [
+        "new"
+    ]
     assert "The kettle is Ada's." in owner.get("/api/v7/memory/start").json()["prompt_text"]
 
 
-def test_what_a_hook_or_a_tool_put_into_the_transcript_is_not_remembered(agent: Agent, owner: Http) -> None:
+def test_inserted_transcript_text_is_not_remembered(agent: Agent, owner: Http) -> None:
     """A hook never captures what it injected."""
     transcript = str(RECORDED / "claude-code" / "transcript.jsonl")
 
-    agent.at("UserPromptSubmit")
-    agent.at("Stop", last_assistant_message=None, transcript_path=transcript)
+    agent.trigger("UserPromptSubmit")
+    agent.trigger("Stop", last_assistant_message=None, transcript_path=transcript)
     event = owner.get(f"/api/v7/event/{owner.memory(PROMPT)['hits'][0]['event_id']}").json()
 
     assert (event["query"], event["response"]) == (PROMPT, "It leaves at noon.")
 
 
-def test_a_session_that_began_before_the_hooks_is_taken_from_its_transcript(agent: Agent, owner: Http) -> None:
-    agent.at("Stop", last_assistant_message=None, transcript_path=str(RECORDED / "claude-code" / "transcript.jsonl"))
+def test_turn_before_the_first_hook_is_read_from_the_transcript(agent: Agent, owner: Http) -> None:
+    agent.trigger(
+        "Stop",
+        last_assistant_message=None,
+        transcript_path=str(RECORDED / "claude-code" / "transcript.jsonl"),
+    )
 
     assert owner.memory(PROMPT)["hits"][0]["response"] == "It leaves at noon."
 
 
-def test_compacting_saves_the_turn_that_is_not_over_and_its_end_takes_that_place(agent: Agent, owner: Http) -> None:
+def test_compaction_saves_the_unfinished_turn_and_its_end_replaces_it(
+    agent: Agent, owner: Http
+) -> None:
     """PreCompact saves the unfinished turn."""
-    agent.at("UserPromptSubmit")
-    agent.at("PreCompact", transcript_path=str(RECORDED / "claude-code" / "transcript.jsonl"))
-    half = [hit["response"] for hit in owner.memory(PROMPT)["hits"]]
-    agent.at("Stop", last_assistant_message="It leaves at noon, all year.")
-    whole = [hit["response"] for hit in owner.memory(PROMPT)["hits"]]
+    agent.trigger("UserPromptSubmit")
+    agent.trigger("PreCompact", transcript_path=str(RECORDED / "claude-code" / "transcript.jsonl"))
+    before = [hit["response"] for hit in owner.memory(PROMPT)["hits"]]
+    agent.trigger("Stop", last_assistant_message="It leaves at noon, all year.")
+    after = [hit["response"] for hit in owner.memory(PROMPT)["hits"]]
 
-    assert half == ["It leaves at noon."]
-    assert whole == ["It leaves at noon, all year."]
+    assert before == ["It leaves at noon."]
+    assert after == ["It leaves at noon, all year."]
 
 
-def test_a_turn_that_was_broken_off_is_remembered_with_the_next_prompt(agent: Agent, owner: Http) -> None:
+def test_interrupted_turn_is_remembered_with_the_next_prompt(agent: Agent, owner: Http) -> None:
     transcript = str(RECORDED / "claude-code" / "transcript.jsonl")
 
-    agent.at("UserPromptSubmit", transcript_path=transcript)
-    agent.at("UserPromptSubmit", prompt="And the bus?", transcript_path=transcript)
-    agent.at("Stop", last_assistant_message="Every hour.", transcript_path=transcript)
+    agent.trigger("UserPromptSubmit", transcript_path=transcript)
+    agent.trigger("UserPromptSubmit", prompt="And the bus?", transcript_path=transcript)
+    agent.trigger("Stop", last_assistant_message="Every hour.", transcript_path=transcript)
 
-    assert [hit["response"] for hit in owner.memory(PROMPT)["hits"] if hit["query"] == PROMPT] == ["It leaves at noon."]
+    assert [hit["response"] for hit in owner.memory(PROMPT)["hits"] if hit["query"] == PROMPT] == [
+        "It leaves at noon."
+    ]
 
 
-def test_the_seal_of_the_last_turn_goes_with_the_next_search(agent: Agent, owner: Http) -> None:
+def test_next_search_sends_the_last_seal(agent: Agent, owner: Http) -> None:
     agent.turn("What is the capital of Elba?", "Portoferraio.")
     agent.turn("What is the capital of Elba, again?", "Portoferraio, still.")
 
-    with_hooks = owner.memory("capital", session_id="s1", last_seal="REM | #2 | READ | VERIFY | CORRECT | OUTPUT")
+    with_hooks = owner.memory(
+        "capital", session_id="s1", last_seal="REM | #2 | READ | VERIFY | CORRECT | OUTPUT"
+    )
 
     assert with_hooks["step"] == 3
     assert "duty_error" not in with_hooks
 
 
-def test_a_key_in_a_prompt_is_not_sent(agent: Agent, owner: Http) -> None:
+def test_key_in_a_prompt_is_removed(agent: Agent, owner: Http) -> None:
     key = agent.environment["REMEMBRANCER_KEY"]
 
     agent.turn(f"My key is {key}, use it for the garden.", "Revoke it.")
@@ -144,35 +177,40 @@ def test_a_key_in_a_prompt_is_not_sent(agent: Agent, owner: Http) -> None:
     assert "[a key was removed]" in event["query"]
 
 
-def test_what_a_subagent_says_is_no_turn_but_its_tools_are_judged(agent: Agent, owner: Http) -> None:
-    agent.at("UserPromptSubmit", agent_id="a1", prompt="subagent task")
-    agent.at("Stop", agent_id="a1", last_assistant_message="subagent answer")
+def test_subagent_turns_are_ignored_but_its_tool_calls_are_checked(
+    agent: Agent, owner: Http
+) -> None:
+    agent.trigger("UserPromptSubmit", agent_id="a1", prompt="subagent task")
+    agent.trigger("Stop", agent_id="a1", last_assistant_message="subagent answer")
 
     assert owner.memory("subagent")["hits"] == []
-    assert denial(agent.at("PreToolUse-Write", agent_id="a1"))
+    assert denial(agent.trigger("PreToolUse-Write", agent_id="a1"))
 
 
-def test_what_is_recalled_keeps_to_the_budget(agent: Agent, owner: Http) -> None:
+def test_recalled_text_respects_the_budget(agent: Agent, owner: Http) -> None:
     for day in range(8):
-        owner.remember(f"What grows in bed {day} of the garden?", f"Beans of kind {day}. " + "They need water and sun. " * 20)
+        owner.remember(
+            f"What grows in bed {day} of the garden?",
+            f"Beans of kind {day}. " + "They need water and sun. " * 20,
+        )
 
-    wide = context_of(agent.at("UserPromptSubmit", prompt="What grows in the garden beds?"))
+    wide = context_of(agent.trigger("UserPromptSubmit", prompt="What grows in the garden beds?"))
     agent.environment["REMEMBRANCER_HOOK_TOKENS"] = "150"
-    narrow = context_of(agent.at("UserPromptSubmit", prompt="What grows in the garden beds?"))
+    narrow = context_of(agent.trigger("UserPromptSubmit", prompt="What grows in the garden beds?"))
 
     assert 0 < len(narrow) < len(wide)
-    assert len(narrow) < 4 * 150 + 400  # and what stands around it
+    assert len(narrow) < 4 * 150 + 400  # plus the text around it
 
 
-def test_a_turn_whose_lines_are_refused_is_kept_without_them(agent: Agent, owner: Http) -> None:
-    """Bad input loses nothing."""
-    answered = agent.turn("Where is the spare key?", f"Under the pot.\n\nCRITICAL: {'x' * 3000}")
+def test_turn_with_rejected_lines_is_saved_without_them(agent: Agent, owner: Http) -> None:
+    """Invalid input loses no turn."""
+    end = agent.turn("Where is the spare key?", f"Under the pot.\n\nCRITICAL: {'x' * 3000}")
 
     assert owner.memory("spare key")["hits"][0]["response"] == "Under the pot."
-    assert "kept this turn without what was learned" in answered["systemMessage"]
+    assert "stored this turn without its fact, cube or summary" in end["systemMessage"]
 
 
-def test_what_is_no_character_is_kept_as_the_sign_for_such(agent: Agent, owner: Http) -> None:
+def test_nul_and_lone_surrogates_are_replaced(agent: Agent, owner: Http) -> None:
     agent.turn("A half \ud83d emoji", "and a \0 in the answer")
 
     assert [(hit["query"], hit["response"]) for hit in owner.memory("emoji")["hits"]] == [
@@ -180,21 +218,21 @@ def test_what_is_no_character_is_kept_as_the_sign_for_such(agent: Agent, owner: 
     ]
 
 
-def test_a_key_that_may_not_write_is_told_of_and_the_turn_waits(agent: Agent, context: Context) -> None:
-    """Nothing is lost: with another key it is sent."""
+def test_turn_waits_while_the_key_is_read_only(agent: Agent, context: Context) -> None:
+    """The turn is sent with another key later."""
     good = agent.environment["REMEMBRANCER_KEY"]
     agent.environment["REMEMBRANCER_KEY"] = new_key(context, read_only=True)
 
-    said = agent.turn("Who has the ladder?", "Mr Lund.")
-    waited = len(agent.waiting())
+    end = agent.turn("Who has the ladder?", "Mr Lund.")
+    queue_length = len(agent.queued_requests())
     agent.environment["REMEMBRANCER_KEY"] = good
-    agent.at("SessionEnd")
+    agent.trigger("SessionEnd")
 
-    assert "keeps this turn on disk" in said["systemMessage"]
-    assert (waited, agent.waiting()) == (1, [])
+    assert "queued this turn on disk" in end["systemMessage"]
+    assert (queue_length, agent.queued_requests()) == (1, [])
 
 
-def test_the_key_can_be_in_a_file_that_is_yours_alone(home: Path, service_url: str, agent: Agent) -> None:
+def test_key_is_read_from_a_private_file(home: Path, service_url: str, agent: Agent) -> None:
     """Keys come only from the environment or a file of mode 0600."""
     from_file = Agent(home, service_url, None)
     file = home / ".config" / "remembrancer" / "key"
@@ -202,9 +240,9 @@ def test_the_key_can_be_in_a_file_that_is_yours_alone(home: Path, service_url: s
     file.write_text(f"{agent.environment['REMEMBRANCER_KEY']}\n", "utf-8")
 
     file.chmod(0o644)
-    open_to_all = from_file.at("SessionStart")
+    refused_start = from_file.trigger("SessionStart")
     file.chmod(0o600)
-    own = from_file.at("SessionStart")
+    session_start = from_file.trigger("SessionStart")
 
-    assert "chmod 600" in open_to_all["systemMessage"]
-    assert "constitution" in context_of(own)
+    assert "chmod 600" in refused_start["systemMessage"]
+    assert "constitution" in context_of(session_start)

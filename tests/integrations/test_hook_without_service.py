@@ -1,4 +1,4 @@
-"""Recall and remembering fail open: an agent goes on without its memory, and nothing is lost."""
+"""Hooks without the service: the agent continues, and no turn is lost."""
 
 from __future__ import annotations
 
@@ -13,71 +13,77 @@ from service import Http, new_key
 from remembrancer.context import Context
 
 
-def test_an_agent_goes_on_without_its_memory_and_nothing_is_lost(home: Path, dead_url: str, service_url: str, context: Context) -> None:
+def test_turns_during_an_outage_are_sent_later(
+    home: Path, dead_url: str, service_url: str, context: Context
+) -> None:
     """Recall fails open; what could not be sent is sent next time."""
     key = new_key(context)
-    alone = Agent(home, dead_url, key)
+    offline = Agent(home, dead_url, key)
 
-    began = alone.at("SessionStart")
-    recalled = alone.at("UserPromptSubmit")
-    ended = alone.at("Stop")
-    waited = alone.waiting()
-    later = Agent(home, service_url, key)
-    later.session = "another"
-    later.at("SessionStart")
+    session_start = offline.trigger("SessionStart")
+    prompt_answer = offline.trigger("UserPromptSubmit")
+    stop_answer = offline.trigger("Stop")
+    requests = offline.queued_requests()
+    online = Agent(home, service_url, key)
+    online.session = "another"
+    online.trigger("SessionStart")
 
-    assert list(began) == ["systemMessage"]
-    assert (recalled, ended) == ({}, {})
-    assert [one["body"]["response"] for one in waited] == ["It leaves at noon."]
-    assert all(len(one["once"]) == 32 for one in waited)
-    assert later.waiting() == []
-    found = found_by(later, context)
-    assert [(hit["response"], hit["session_id"]) for hit in found] == [("It leaves at noon.", "s1")]
+    assert list(session_start) == ["systemMessage"]
+    assert (prompt_answer, stop_answer) == ({}, {})
+    assert [request["body"]["response"] for request in requests] == ["It leaves at noon."]
+    assert all(len(request["once"]) == 32 for request in requests)
+    assert online.queued_requests() == []
+    hits = search(online, context)
+    assert [(hit["response"], hit["session_id"]) for hit in hits] == [("It leaves at noon.", "s1")]
 
 
-def found_by(agent: Agent, context: Context) -> list[dict[str, str]]:
-    """What memory has on the recorded prompt."""
+def search(agent: Agent, context: Context) -> list[dict[str, str]]:
+    """Return the hits for the recorded prompt."""
     import httpx2
 
     body = {"query_text": "ferry Elba", "user_id": "owner", "interact": False}
     headers = {"Authorization": f"Bearer {agent.environment['REMEMBRANCER_KEY']}"}
-    found: list[dict[str, str]] = httpx2.post(f"{agent.environment['REMEMBRANCER_URL']}/api/v7/memory", json=body, headers=headers).json()[
-        "hits"
-    ]
-    return found
+    hits: list[dict[str, str]] = httpx2.post(
+        f"{agent.environment['REMEMBRANCER_URL']}/api/v7/memory", json=body, headers=headers
+    ).json()["hits"]
+    return hits
 
 
-def test_sending_again_what_did_arrive_keeps_it_once(agent: Agent, owner: Http, home: Path) -> None:
+def test_repeated_request_is_saved_once(agent: Agent, owner: Http, home: Path) -> None:
     """A resent turn has its idempotency key (specification.md#idempotency-replay)."""
-    dead = Agent(home, "http://127.0.0.1:9", agent.environment["REMEMBRANCER_KEY"])
-    dead.turn("Who has the ladder?", "Mr Lund.")
-    [waiting] = dead.waiting()
+    offline = Agent(home, "http://127.0.0.1:9", agent.environment["REMEMBRANCER_KEY"])
+    offline.turn("Who has the ladder?", "Mr Lund.")
+    [request] = offline.queued_requests()
     owner.with_key(agent.environment["REMEMBRANCER_KEY"]).post(
-        waiting["path"], waiting["body"], headers={"Idempotency-Key": waiting["once"]}
+        request["path"], request["body"], headers={"Idempotency-Key": request["once"]}
     )
 
-    agent.at("SessionEnd")
+    agent.trigger("SessionEnd")
 
-    assert agent.waiting() == []
+    assert agent.queued_requests() == []
     assert len(owner.memory("ladder")["hits"]) == 1
 
 
-def test_hooks_at_the_same_time_lose_nothing_of_each_other(home: Path, dead_url: str) -> None:
+def test_concurrent_hooks_lose_nothing(home: Path, dead_url: str) -> None:
     """The hooks' state is safe under concurrency."""
-    alone = Agent(home, dead_url, "sk_0")
+    offline = Agent(home, dead_url, "sk_0")
 
     with ThreadPoolExecutor(4) as pool:
-        list(pool.map(lambda n: alone.at("UserPromptSubmit", prompt=f"prompt {n}"), range(12)))
+        list(
+            pool.map(lambda n: offline.trigger("UserPromptSubmit", prompt=f"prompt {n}"), range(12))
+        )
 
-    asked = [one["body"]["query"] for one in alone.waiting()]
+    queries = [request["body"]["query"] for request in offline.queued_requests()]
     [file] = (home / ".local/state/remembrancer/hooks").glob("*.json")
     last = json.loads(file.read_text("utf-8"))["prompt"]
-    assert sorted([*asked, last]) == sorted(f"prompt {n}" for n in range(12))
+    assert sorted([*queries, last]) == sorted(f"prompt {n}" for n in range(12))
     assert file.stat().st_mode & 0o777 == 0o600
 
 
-def test_a_state_file_that_is_damaged_is_put_aside_and_not_thrown_away(agent: Agent, home: Path, owner: Http) -> None:
-    agent.at("SessionStart")
+def test_damaged_state_file_is_renamed_and_not_deleted(
+    agent: Agent, home: Path, owner: Http
+) -> None:
+    agent.trigger("SessionStart")
     [file] = (home / ".local/state/remembrancer/hooks").glob("*.json")
     file.write_text('{"queue": [', "utf-8")
 
@@ -88,7 +94,7 @@ def test_a_state_file_that_is_damaged_is_put_aside_and_not_thrown_away(agent: Ag
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         "",
         "{",
@@ -99,21 +105,24 @@ def test_a_state_file_that_is_damaged_is_put_aside_and_not_thrown_away(agent: Ag
         '{"a":"\ud800"}'.replace("\ud800", "\\ud800"),
     ],
 )
-def test_what_is_no_event_is_answered_with_nothing(home: Path, dead_url: str, said: str) -> None:
-    assert Agent(home, dead_url, "sk_0").hears(said) == {}
+def test_invalid_event_gets_no_answer(home: Path, dead_url: str, text: str) -> None:
+    assert Agent(home, dead_url, "sk_0").send(text) == {}
 
 
 @pytest.mark.parametrize("name", ["../../x", "a/b", "", "\n", "é" * 300])
-def test_a_session_id_never_names_a_file_elsewhere(home: Path, dead_url: str, name: str) -> None:
-    alone = Agent(home, dead_url, "sk_0")
-    alone.session = name
-    alone.at("UserPromptSubmit")
+def test_session_id_cannot_escape_the_state_folder(home: Path, dead_url: str, name: str) -> None:
+    offline = Agent(home, dead_url, "sk_0")
+    offline.session = name
+    offline.trigger("UserPromptSubmit")
 
-    kept = [path for path in home.rglob("*") if path.is_file()]
-    assert [path.parent for path in kept] == [home / ".local/state/remembrancer/hooks"]
+    files = [path for path in home.rglob("*") if path.is_file()]
+    assert [path.parent for path in files] == [home / ".local/state/remembrancer/hooks"]
 
 
-def test_a_command_of_the_agent_itself_is_no_prompt(agent: Agent) -> None:
-    assert agent.at("UserPromptSubmit", prompt="/compact") == {}
-    assert context(agent.at("Stop", last_assistant_message="Compacted.", transcript_path=None)) == ""
-    assert agent.waiting() == []
+def test_command_of_the_agent_is_not_a_prompt(agent: Agent) -> None:
+    assert agent.trigger("UserPromptSubmit", prompt="/compact") == {}
+    assert (
+        context(agent.trigger("Stop", last_assistant_message="Compacted.", transcript_path=None))
+        == ""
+    )
+    assert agent.queued_requests() == []

@@ -1,4 +1,4 @@
-"""What answers at the service's address is not the service, or is cut off: a prompt goes on, a turn waits, no system file is touched."""
+"""Invalid responses: prompts continue, turns are queued, and system files stay protected."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
 
 @pytest.fixture
-def saying() -> Iterator[Callable[[bytes], str]]:
-    """Gives the address of a listener that reads a request and says these bytes, whatever it was asked."""
+def raw_server() -> Iterator[Callable[[bytes], str]]:
+    """Return a function that starts a server which answers any request with the same bytes."""
     listener = socket.create_server(("127.0.0.1", 0))
-    said: list[bytes] = []
+    responses: list[bytes] = []
 
-    def answer() -> None:
+    def serve() -> None:
         while True:
             try:
                 connection, _ = listener.accept()
@@ -27,45 +27,51 @@ def saying() -> Iterator[Callable[[bytes], str]]:
                 return
             with connection:
                 connection.recv(1 << 16)
-                connection.sendall(said[0])
+                connection.sendall(responses[0])
 
-    thread = threading.Thread(target=answer)
+    thread = threading.Thread(target=serve)
 
-    def begin(answered: bytes) -> str:
-        said.append(answered)
+    def start(response: bytes) -> str:
+        responses.append(response)
         thread.start()
         return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
-    yield begin
+    yield start
     listener.shutdown(socket.SHUT_RDWR)
     listener.close()
     thread.join(timeout=20)
 
 
 @pytest.mark.parametrize(
-    "said",
+    "response",
     [
         b"",
         b"SSH-2.0-OpenSSH_9.2\r\n",
         b"HTTP/1.1 200 OK\r\n\r\n<html>Sign in to the network</html>",
         HEAD + b"\r\n[]",
         HEAD + b"\r\n{}",
-        HEAD + b'Content-Length: 900\r\n\r\n{"allowed": true, "grant_id": "g", "path": "/etc/nginx/nginx.conf"}',
+        HEAD
+        + b"Content-Length: 900\r\n\r\n"
+        + b'{"allowed": true, "grant_id": "g", "path": "/etc/nginx/nginx.conf"}',
         HEAD + b'\r\n{"allowed": "yes"}',
         b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/\r\n\r\n",
         b"HTTP/1.1 500 Internal Server Error\r\n\r\noops",
         b'HTTP/1.1 503 Service Unavailable\r\n\r\n{"detail": "The store is not available."}',
     ],
 )
-def test_what_is_no_answer_of_the_service_counts_as_none(home: Path, saying: Callable[[bytes], str], said: bytes) -> None:
-    """Recall fails open, permissions fail closed."""
-    agent = Agent(home, saying(said), "sk_0")
+def test_invalid_response_counts_as_unreachable(
+    home: Path, raw_server: Callable[[bytes], str], response: bytes
+) -> None:
+    """Permissions fail closed (specification.md#turn-system-files)."""
+    agent = Agent(home, raw_server(response), "sk_0")
 
-    recalled = agent.at("UserPromptSubmit")
-    denied = denial(agent.at("PreToolUse-Write"))
-    ended = agent.at("Stop")
+    prompt_answer = agent.trigger("UserPromptSubmit")
+    reason = denial(agent.trigger("PreToolUse-Write"))
+    stop_answer = agent.trigger("Stop")
 
-    assert recalled == {}
-    assert denied
-    assert "decision" not in ended
-    assert [one["body"]["response"] for one in agent.waiting()] == ["It leaves at noon."]
+    assert prompt_answer == {}
+    assert reason
+    assert "decision" not in stop_answer
+    assert [request["body"]["response"] for request in agent.queued_requests()] == [
+        "It leaves at noon."
+    ]

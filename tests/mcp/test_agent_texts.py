@@ -11,7 +11,7 @@ import pytest
 from service import Http
 
 from remembrancer.client import Client
-from remembrancer.client.tools import TOOLS, ArgumentsUnfit, call_tool
+from remembrancer.client.tools import TOOLS, ToolArgumentsError, call_tool
 from remembrancer.http.agent_instructions import files
 from remembrancer.protocol.constitution import RULES
 
@@ -59,12 +59,12 @@ def test_the_skill_has_every_rule_and_every_tool() -> None:
 
     assert skill.startswith("---\nname: memory\ndescription: ")
     assert all(rule in skill for rule in RULES)
-    assert all(f"`{tool.name}`: {tool.about}" in skill for tool in TOOLS)
+    assert all(f"`{tool.name}`: {tool.description}" in skill for tool in TOOLS)
 
 
 def test_a_tool_that_is_not_there_is_an_error_before_anything_is_sent() -> None:
     with (
         Client("http://127.0.0.1:9", "sk_0") as client,
-        pytest.raises(ArgumentsUnfit, match="there is no tool 'drop'"),
+        pytest.raises(ToolArgumentsError, match="there is no tool 'drop'"),
     ):
         call_tool(client, "drop", {})

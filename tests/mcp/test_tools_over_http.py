@@ -132,7 +132,7 @@ def test_the_tools_are_few_and_say_what_they_take_give_and_change(
 def test_every_argument_and_answer_is_that_of_the_endpoint(context: Context) -> None:
     """Tools use the models of the endpoints (specification.md#mcp-same-models)."""
     for tool in TOOLS:
-        schema = tool.takes.model_json_schema()["properties"]
+        schema = tool.request_model.model_json_schema()["properties"]
         for name, part in tool.input_schema["properties"].items():
             assert part["description"] == schema[name]["description"]
 

@@ -1,16 +1,19 @@
-"""Cursor's events in the words of the others. Its hooks can give context only when a session starts, so the agent itself calls `recall`."""
+"""Cursor's events, translated to those of the other agents.
+
+Cursor accepts context only when a session starts, so the agent itself calls `recall`.
+"""
 
 from __future__ import annotations
 
-import hook_events as events
-from hook_calls import Service, SetUp
+import hook_events
+from hook_service import Service, Settings
 from hook_state import Session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-SAME = {
+EVENT_NAMES = {
     "sessionStart": "SessionStart",
     "preToolUse": "PreToolUse",
     "postToolUse": "PostToolUse",
@@ -21,19 +24,22 @@ SAME = {
 }
 
 
-def answer(event: dict[str, Any], set_up: SetUp, service: Service, session: Session) -> dict[str, Any]:
-    """What to tell Cursor. Raises as the other."""
+def answer(
+    event: dict[str, Any], settings: Settings, service: Service, session: Session
+) -> dict[str, Any]:
+    """Return the answer for Cursor. Raises the errors of `hook_events.answer`."""
     name = str(event.get("hook_event_name"))
     if name == "beforeSubmitPrompt":
-        events.note_prompt(event, session)
+        hook_events.save_prompt(event, session)
         return {"continue": True}
     if name == "afterAgentResponse":
         if isinstance(event.get("text"), str) and event["text"].strip():
-            session.keep(answer=event["text"])
+            session.update(answer=event["text"])
         return {}
     roots = event.get("workspace_roots")
     if not event.get("cwd") and isinstance(roots, list) and roots:
         event = {**event, "cwd": roots[0]}
     if name == "stop" and event.get("status") not in (None, "completed"):
-        name = "preCompact"  # stopped half way: what there is is saved, nobody is asked to mend it
-    return events.answer({**event, "hook_event_name": SAME.get(name, name)}, set_up, service, session)
+        name = "preCompact"  # an interrupted turn is saved as it is, without a second look
+    event = {**event, "hook_event_name": EVENT_NAMES.get(name, name)}
+    return hook_events.answer(event, settings, service, session)

@@ -1,8 +1,8 @@
-"""Which system files a tool call touches, and how: what needs an owner's grant before it is done.
+"""System files that a tool call accesses: these need a grant of the owner.
 
-The project, the user's own home and the folders for temporary files hold no system files; nor do programs need a
-grant that a command starts from the usual folders. A command line is read, not run: what a variable, a script, a program's own settings or
-a service reaches is not seen.
+The project, the user's own home and temporary folders contain no system files, and programs in the
+usual folders need no grant to be run. A command line is parsed, not executed: accesses through
+variables, scripts, a program's own settings or a service are not detected.
 """
 
 from __future__ import annotations
@@ -16,213 +16,305 @@ if TYPE_CHECKING:
     from typing import Any
 
 TARGETS_MAX = 20  # checks for one call
-SHELLS_MAX = 5  # one in another
-# Folders whose files belong to the system, to its services or to other people. Longer ones win: what is `free` under one needs no grant.
+SHELL_DEPTH_MAX = 5  # nested `sh -c` commands
+PATH_CHARACTERS_MAX = 4096
+
+# Folders of the system, its services and other people. The longest match decides: folders in FREE
+# need no grant even if they are below one in WRITE or READ.
 WRITE = (
-    "/bin /boot /dev /etc /home /lib /lib32 /lib64 /libx32 /media /mnt /opt /proc /root /run /sbin /srv /sys /usr /var "
-    "/Applications /Library /System /Users /Volumes /cores /nix /snap"
+    "/bin /boot /dev /etc /home /lib /lib32 /lib64 /libx32 /media /mnt /opt /proc /root /run /sbin "
+    "/srv /sys /usr /var /Applications /Library /System /Users /Volumes /cores /nix /snap"
 ).split()
-READ = "/boot /etc /home /root /srv /sys/firmware /var/backups /var/lib /var/log /var/mail /var/spool /Users /proc/kcore".split()
+READ = (
+    "/boot /etc /home /root /srv /sys/firmware /var/backups /var/lib /var/log /var/mail /var/spool "
+    "/Users /proc/kcore"
+).split()
 FREE = (
-    "/dev/fd /dev/full /dev/null /dev/ptmx /dev/pts /dev/random /dev/shm /dev/stderr /dev/stdin /dev/stdout /dev/tty /dev/urandom "
-    "/dev/zero /proc/self /tmp /var/tmp /var/folders /Users/Shared"
+    "/dev/fd /dev/full /dev/null /dev/ptmx /dev/pts /dev/random /dev/shm /dev/stderr /dev/stdin "
+    "/dev/stdout /dev/tty /dev/urandom /dev/zero /proc/self /tmp /var/tmp /var/folders "
+    "/Users/Shared"
 ).split()
-OWN_OF_AGENTS = (".claude", ".codex", ".cursor", ".agents", ".cache", ".local/state", ".local/share")  # in a home that is /root
-SECRET = (".ssh", ".gnupg")  # in the user's own home: keys of other machines
-PROGRAMS = "/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin /usr/lib /usr/libexec /opt /nix /snap /Applications".split()
+# Folders of agents, in a home that is /root.
+AGENT_FOLDERS = (
+    ".claude",
+    ".codex",
+    ".cursor",
+    ".agents",
+    ".cache",
+    ".local/state",
+    ".local/share",
+)
+SECRET_FOLDERS = (".ssh", ".gnupg")  # in the user's own home: keys of other machines
+PROGRAM_FOLDERS = (
+    "/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin /usr/lib /usr/libexec /opt /nix "
+    "/snap /Applications"
+).split()
 
 
-class Place:
-    """Where a tool is called: the folder it starts in, the project, the user's home."""
+class Location:
+    """Location of a tool call: its working folder, the projects, and the user's home."""
 
     def __init__(self, cwd: str, projects: list[str], home: str) -> None:
         self.cwd = cwd or "/"
         self.home = os.path.realpath(home)
-        self.projects = [real for project in projects if (real := os.path.realpath(project)) != "/"]
+        real_paths = [os.path.realpath(project) for project in projects]
+        self.projects = [path for path in real_paths if path != "/"]
 
     def target(self, path: str, action: str) -> tuple[str, str] | None:
-        """The path as the service knows it, with the action; None where no grant is needed."""
+        """Return the resolved path and the action; None if no grant is needed."""
         if "\0" in path or not path:
             return None
-        path = os.path.join(self.cwd, self._at_home(path))
-        real = _plain(os.path.realpath(path))
-        if self._is_free(real, action):
-            return None
-        return (real, action)
+        path = os.path.join(self.cwd, self.expand_home(path))
+        real_path = _without_private(os.path.realpath(path))
+        return None if self._is_free(real_path, action) else (real_path, action)
 
-    def _at_home(self, path: str) -> str:
+    def expand_home(self, path: str) -> str:
+        """Replace a leading ~ or $HOME."""
         if path in ("~", "$HOME", "${HOME}") or path.startswith(("~/", "$HOME/", "${HOME}/")):
             return self.home + path[path.find("/") :] if "/" in path else self.home
         return os.path.expanduser(path) if path.startswith("~") else path
 
-    def _is_free(self, real: str, action: str) -> bool:
-        homes = [os.path.join(self.home, name) for name in (OWN_OF_AGENTS if self.home == "/root" else ("",))]
-        if any(_is_below(real, os.path.join(self.home, name)) for name in SECRET):
+    def _is_free(self, path: str, action: str) -> bool:
+        """Return True if the action on this path needs no grant."""
+        if any(_is_below(path, os.path.join(self.home, name)) for name in SECRET_FOLDERS):
             return False
-        if any(_is_below(real, folder.rstrip("/")) for folder in (*self.projects, *FREE, *homes, *self._temporary())):
-            return True
-        if action == "exec" and _is_below(real, self.home):
+        names = AGENT_FOLDERS if self.home == "/root" else ("",)
+        homes = [os.path.join(self.home, name) for name in names]
+        folders = (*self.projects, *FREE, *homes, *self._temporary_folders())
+        if any(_is_below(path, folder.rstrip("/")) for folder in folders):
             return True
         if action == "exec":
-            return not any(_is_below(real, folder) for folder in WRITE) or any(_is_below(real, folder) for folder in PROGRAMS)
-        return not any(_is_below(real, folder) for folder in (READ if action == "read" else WRITE)) and (action == "read" or real != "/")
+            return (
+                _is_below(path, self.home)
+                or not any(_is_below(path, folder) for folder in WRITE)
+                or any(_is_below(path, folder) for folder in PROGRAM_FOLDERS)
+            )
+        if action == "read":
+            return not any(_is_below(path, folder) for folder in READ)
+        return path != "/" and not any(_is_below(path, folder) for folder in WRITE)
 
-    def _temporary(self) -> list[str]:
-        named = os.environ.get("TMPDIR") or ""
-        real = _plain(os.path.realpath(named)) if named.startswith("/") else ""
-        return [real] if real.count("/") > 1 else []
+    def _temporary_folders(self) -> list[str]:
+        folder = os.environ.get("TMPDIR") or ""
+        path = _without_private(os.path.realpath(folder)) if folder.startswith("/") else ""
+        return [path] if path.count("/") > 1 else []
 
 
-def touched(tool: str, given: dict[str, Any], place: Place) -> list[tuple[str, str]]:
-    """Paths and actions of one tool call that need a grant, each once."""
-    found: list[tuple[str, str] | None] = []
+def accessed_paths(
+    tool: str, arguments: dict[str, Any], location: Location
+) -> list[tuple[str, str]]:
+    """Return the distinct paths and actions of a tool call that need a grant."""
+    targets: list[tuple[str, str] | None] = []
     name = tool.lower()
     if name in ("bash", "shell", "local_shell", "exec_command", "powershell"):
-        found = _of_command(_command(given), place)
+        targets = _command_targets(_command_text(arguments), location)
     elif name == "apply_patch":
-        patch = _command(given)
-        for verb, path in re.findall(r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+?)\s*$", patch, re.MULTILINE):
-            found.append(place.target(path, "delete" if verb == "Delete File" else "write"))
+        header = r"^\*\*\* (Add File|Update File|Delete File|Move to): (.+?)\s*$"
+        for verb, path in re.findall(header, _command_text(arguments), re.MULTILINE):
+            action = "delete" if verb == "Delete File" else "write"
+            targets.append(location.target(path, action))
     else:
-        action = "read" if name in ("read", "read_file") else "delete" if name in ("delete", "delete_file") else "write"
-        for member in ("file_path", "notebook_path", "path", "target_file"):
-            if isinstance(given.get(member), str):
-                found.append(place.target(given[member], action))
-    return list(dict.fromkeys(one for one in found if one))
+        if name in ("read", "read_file"):
+            action = "read"
+        else:
+            action = "delete" if name in ("delete", "delete_file") else "write"
+        for argument in ("file_path", "notebook_path", "path", "target_file"):
+            if isinstance(arguments.get(argument), str):
+                targets.append(location.target(arguments[argument], action))
+    return list(dict.fromkeys(target for target in targets if target))
 
 
-def _command(given: dict[str, Any]) -> str:
-    said = given.get("command") or given.get("cmd") or given.get("input") or ""
-    return " ".join(str(word) for word in said) if isinstance(said, list) else str(said)
+def _command_text(arguments: dict[str, Any]) -> str:
+    command = arguments.get("command") or arguments.get("cmd") or arguments.get("input") or ""
+    if isinstance(command, list):
+        return " ".join(str(word) for word in command)
+    return str(command)
 
 
 _WRITERS = set(
-    "tee touch mkdir mkfifo mknod truncate chmod chown chgrp chattr setfacl patch ed crontab useradd visudo mkswap mount umount".split()
+    "tee touch mkdir mkfifo mknod truncate chmod chown chgrp chattr setfacl patch ed crontab "
+    "useradd visudo mkswap mount umount".split()
 )
 _DELETERS = set("rm rmdir unlink shred wipefs".split())
-_MOVERS = set("cp mv install ln rsync scp".split())  # the last word is written, the others read (of mv: deleted)
+# These write their last argument and read the others; mv deletes them.
+_MOVERS = set("cp mv install ln rsync scp".split())
 _READERS = set(
-    "cat head tail less more grep egrep fgrep rg zcat strings xxd od hexdump wc sort diff cmp cut awk base64 sha256sum md5sum".split()
+    "cat head tail less more grep egrep fgrep rg zcat strings xxd od hexdump wc sort diff cmp cut "
+    "awk base64 sha256sum md5sum".split()
 )
-_SPEAKERS = set("echo printf true false export set alias test [ [[ cd pushd ls stat file which type command git".split())
-_BEFORE = set(
-    "sudo doas env nohup time timeout nice ionice exec command builtin stdbuf setsid xargs then do else if while until ! {".split()
+# Relative arguments of these are paths.
+_PATH_COMMANDS = _WRITERS | _DELETERS | _MOVERS | _READERS | {"sed", "perl", "find", "dd"}
+# Relative arguments of these are text, not paths.
+_TEXT_COMMANDS = set(
+    "echo printf true false export set alias test [ [[ cd pushd ls stat file which type command "
+    "git".split()
 )
-_OUTPUTS = {  # options that name what is written
+# Words that may precede the program of a command.
+_PREFIXES = set(
+    "sudo doas env nohup time timeout nice ionice exec command builtin stdbuf setsid xargs then do "
+    "else if while until ! {".split()
+)
+_OUTPUT_OPTIONS = {
     "tar": ("-C", "--directory"),
     "unzip": ("-d",),
     "curl": ("-o", "--output"),
     "wget": ("-O", "-P", "--output-document", "--directory-prefix"),
     **dict.fromkeys(_MOVERS, ("-t", "--target-directory")),
 }
-_WITH_VALUE = set("-u -g -n -C -h -p -T -U -I -P -d --user --group --chdir".split())  # options of those that stand before a command
+# Options of prefixes that take a value.
+_VALUE_OPTIONS = set("-u -g -n -C -h -p -T -U -I -P -d --user --group --chdir".split())
 _SHELLS = set("sh bash zsh dash ksh ash eval su".split())
-_JOINTS = {";", "&", "&&", "|", "||", "|&", "\n", "(", ")", ";;"}
-_REDIRECT = re.compile(r"(?:[0-9]+|&)?(?P<sign>>>|>\||>&|<>|>|<<<|<<-?|<)(?P<rest>.*)", re.DOTALL)
+_SEPARATORS = {";", "&", "&&", "|", "||", "|&", "\n", "(", ")", ";;"}
+_REDIRECTION = re.compile(
+    r"(?:[0-9]+|&)?(?P<sign>>>|>\||>&|<>|>|<<<|<<-?|<)(?P<rest>.*)", re.DOTALL
+)
 
 
-def _of_command(command: str, place: Place, depth: int = 0) -> list[tuple[str, str] | None]:
-    found: list[tuple[str, str] | None] = []
-    here = Place(place.cwd, place.projects, place.home)
+def _command_targets(
+    command: str, location: Location, depth: int = 0
+) -> list[tuple[str, str] | None]:
+    targets: list[tuple[str, str] | None] = []
+    here = Location(location.cwd, location.projects, location.home)
     for words in _simple_commands(command):
-        verb, rest, targets = _taken_apart(words)
-        found += [here.target(path, action) for path, action in targets]
-        if verb in ("cd", "pushd") and rest:
-            here.cwd = os.path.join(here.cwd, here._at_home(rest[0]))  # noqa: SLF001 - the same module
+        program, arguments, redirections = _split_command(words)
+        targets += [here.target(path, action) for path, action in redirections]
+        if program in ("cd", "pushd") and arguments:
+            here.cwd = os.path.join(here.cwd, here.expand_home(arguments[0]))
             continue
-        if "/" in verb:
-            found.append(here.target(verb, "exec"))
-            verb = verb.rpartition("/")[2]
-        if verb in _SHELLS and depth < SHELLS_MAX:
-            script = next(
-                (after for flag, after in itertools.pairwise(["-c" if verb == "eval" else "", *rest]) if re.match(r"-\w*c$", flag)), ""
-            )
-            found += _of_command(script, here, depth + 1)
-        found += [here.target(path, action) for path, action in _arguments(verb, rest)]
-    return found
+        if "/" in program:
+            targets.append(here.target(program, "exec"))
+            program = program.rpartition("/")[2]
+        if program in _SHELLS and depth < SHELL_DEPTH_MAX:
+            targets += _command_targets(_shell_script(program, arguments), here, depth + 1)
+        targets += [here.target(path, action) for path, action in _arguments(program, arguments)]
+    return targets
 
 
-def _taken_apart(words: list[str]) -> tuple[str, list[str], list[tuple[str, str]]]:
-    """Of a simple command: its program, its arguments, the files it is redirected to and from."""
-    kept: list[str] = []
-    targets: list[tuple[str, str]] = []
-    waiting = ""
+def _shell_script(program: str, arguments: list[str]) -> str:
+    """Return the script of `sh -c SCRIPT` or `eval SCRIPT`; empty if there is none."""
+    options = ["-c" if program == "eval" else "", *arguments]
+    return next(
+        (script for option, script in itertools.pairwise(options) if re.match(r"-\w*c$", option)),
+        "",
+    )
+
+
+def _split_command(words: list[str]) -> tuple[str, list[str], list[tuple[str, str]]]:
+    """Return the program, the arguments and the redirected files of a simple command."""
+    others: list[str] = []
+    redirections: list[tuple[str, str]] = []
+    pending_sign = ""
     for word in words:
-        match = None if waiting else _REDIRECT.fullmatch(word)
-        if waiting or (match and match["rest"]):
-            sign, path = (waiting, word) if waiting else (match["sign"], match["rest"]) if match else ("", "")
-            if sign not in ("<<", "<<-", "<<<") and not re.fullmatch(r"&?[0-9-]+", path):
-                targets += [(one, "read" if sign == "<" else "write") for one in _spelled_out(path)]
-            waiting = ""
+        match = None if pending_sign else _REDIRECTION.fullmatch(word)
+        if pending_sign:
+            redirections += _redirection(pending_sign, word)
+            pending_sign = ""
+        elif match and match["rest"]:
+            redirections += _redirection(match["sign"], match["rest"])
         elif match:
-            waiting = match["sign"]
+            pending_sign = match["sign"]
         else:
-            kept.append(word)
-    while kept and (kept[0] in _BEFORE or re.match(r"[A-Za-z_]\w*=|-|[0-9.]+[smhd]?$", kept[0])):
-        del kept[: 2 if kept[0] in _WITH_VALUE else 1]
-    return (kept[0] if kept else ""), kept[1:], targets
+            others.append(word)
+    while others and _is_prefix(others[0]):
+        del others[: 2 if others[0] in _VALUE_OPTIONS else 1]
+    return (others[0] if others else ""), others[1:], redirections
 
 
-def _arguments(verb: str, rest: list[str]) -> list[tuple[str, str]]:
-    """Paths among the arguments, each with what the program does to it. Relative ones count only for programs that are known here."""
-    known = verb in _WRITERS or verb in _DELETERS or verb in _MOVERS or verb in _READERS or verb in ("sed", "perl", "find", "dd")
-    paths = []
-    for before, word in zip(["", *rest], rest, strict=False):
-        bare = re.sub(r"^(?:--?[A-Za-z][\w-]*=|[A-Za-z_]\w*=|-[A-Za-z](?=/))", "", word)
-        if bare.startswith(("/", "~", "$HOME/", "${HOME}/")) or (known and not bare.startswith("-") and "://" not in bare):
-            paths += [(one, f"{before} {word}" if before in _OUTPUTS.get(verb, ()) else word) for one in _spelled_out(bare)]
-    flags = [word for word in rest if word.startswith("-")]
+def _redirection(sign: str, word: str) -> list[tuple[str, str]]:
+    is_document = sign in ("<<", "<<-", "<<<")
+    if is_document or re.fullmatch(r"&?[0-9-]+", word):
+        return []
+    action = "read" if sign == "<" else "write"
+    return [(path, action) for path in _expand(word)]
+
+
+def _is_prefix(word: str) -> bool:
+    """Return True for a word before the program: a prefix, its option, number or variable."""
+    return word in _PREFIXES or bool(re.match(r"[A-Za-z_]\w*=|-|[0-9.]+[smhd]?$", word))
+
+
+def _arguments(program: str, arguments: list[str]) -> list[tuple[str, str]]:
+    """Return the paths among the arguments, with the action of the program.
+
+    Relative paths count only for known programs.
+    """
+    is_known = program in _PATH_COMMANDS
+    paths = []  # with the word that decides the action
+    for previous, word in zip(["", *arguments], arguments, strict=False):
+        path = re.sub(r"^(?:--?[A-Za-z][\w-]*=|[A-Za-z_]\w*=|-[A-Za-z](?=/))", "", word)
+        is_absolute = path.startswith(("/", "~", "$HOME/", "${HOME}/"))
+        if is_absolute or (is_known and not path.startswith("-") and "://" not in path):
+            is_output = previous in _OUTPUT_OPTIONS.get(program, ())
+            context = f"{previous} {word}" if is_output else word
+            paths += [(expanded, context) for expanded in _expand(path)]
+    options = [word for word in arguments if word.startswith("-")]
     last = len(paths) - 1
-    return [(path, _action(verb, flags, word, is_last=place == last)) for place, (path, word) in enumerate(paths) if _may_be(path, verb)]
+    return [
+        (path, _action(program, options, context, is_last=i == last))
+        for i, (path, context) in enumerate(paths)
+        if _may_be_path(path, program)
+    ]
 
 
-def _may_be(path: str, verb: str) -> bool:
-    return not (verb in _SPEAKERS and not path.startswith(("/", "~", "$"))) and len(path) <= 4096
+def _may_be_path(path: str, program: str) -> bool:
+    is_text = program in _TEXT_COMMANDS and not path.startswith(("/", "~", "$"))
+    return not is_text and len(path) <= PATH_CHARACTERS_MAX
 
 
-def _action(verb: str, flags: list[str], word: str, *, is_last: bool) -> str:
-    if verb in _DELETERS or (verb == "find" and "-delete" in flags):
+def _action(program: str, options: list[str], word: str, *, is_last: bool) -> str:
+    if program in _DELETERS or (program == "find" and "-delete" in options):
         return "delete"
-    if verb in _WRITERS or (verb in ("sed", "perl") and any(re.match(r"-[a-zA-Z]*i|--in-place", flag) for flag in flags)):
+    is_in_place = program in ("sed", "perl") and any(
+        re.match(r"-[a-zA-Z]*i|--in-place", option) for option in options
+    )
+    if (
+        program in _WRITERS
+        or is_in_place
+        or word.startswith(_OUTPUT_OPTIONS.get(program, ("\0",)))
+        or (program in _MOVERS and is_last)
+        or (program == "dd" and word.startswith("of="))
+    ):
         return "write"
-    if word.startswith(_OUTPUTS.get(verb, ("\0",))):
-        return "write"
-    if verb in _MOVERS:
-        return "write" if is_last else "delete" if verb == "mv" else "read"
-    if verb == "dd":
-        return "write" if word.startswith("of=") else "read"
-    return "read"
+    return "delete" if program == "mv" else "read"
 
 
-def _spelled_out(word: str) -> list[str]:
-    """What the shell makes of a word with braces and wild cards; itself where nothing fits. Of very many, more than may be asked for."""
-    made: list[str] = []
-    waiting = [word]
-    while waiting and len(made) + len(waiting) <= TARGETS_MAX:
-        one = waiting.pop()
-        brace = re.search(r"\{([^{}]*,[^{}]*)\}", one)
+def _expand(word: str) -> list[str]:
+    """Expand braces and wildcards like a shell.
+
+    A word without matches is returned as it is. Of very many results, a few more than TARGETS_MAX
+    are returned.
+    """
+    expanded: list[str] = []
+    pending = [word]
+    while pending and len(expanded) + len(pending) <= TARGETS_MAX:
+        candidate = pending.pop()
+        brace = re.search(r"\{([^{}]*,[^{}]*)\}", candidate)
         if brace:
-            waiting += [one[: brace.start()] + part + one[brace.end() :] for part in reversed(brace[1].split(","))]
+            pending += [
+                candidate[: brace.start()] + part + candidate[brace.end() :]
+                for part in reversed(brace[1].split(","))
+            ]
         else:
-            made.append(one)
-    made += waiting
-    return [path for one in made for path in _fitting(one)] if word.startswith("/") else made
+            expanded.append(candidate)
+    expanded += pending
+    if not word.startswith("/"):
+        return expanded
+    return [path for candidate in expanded for path in _glob(candidate)]
 
 
-def _fitting(word: str) -> list[str]:
+def _glob(word: str) -> list[str]:
     if not any(sign in word for sign in "*?["):
         return [word]
     import glob
 
-    fits = [path for path, _ in zip(glob.iglob(word), range(TARGETS_MAX + 1), strict=False)]
-    return fits or [word]
+    matches = itertools.islice(glob.iglob(word), TARGETS_MAX + 1)
+    return list(matches) or [word]
 
 
 def _simple_commands(command: str) -> list[list[str]]:
-    """The words of each simple command, without quotes; inside `$(...)` and backticks too."""
+    """Return the unquoted words of each simple command, also inside `$(...)` and backticks."""
     commands: list[list[str]] = [[]]
     for word in _words(_without_documents(command)):
-        if word in _JOINTS:
+        if word in _SEPARATORS:
             commands.append([])
         else:
             commands[-1].append(word)
@@ -230,62 +322,68 @@ def _simple_commands(command: str) -> list[list[str]]:
 
 
 def _without_documents(command: str) -> str:
-    """The command without what stands in its here-documents. One that nothing ends is left in."""
+    """Return the command without its here-documents. An unterminated one stays in."""
     if "<<" not in command:
         return command
     lines = command.split("\n")
-    ends: dict[str, list[int]] = {}
-    for place in range(len(lines) - 1, -1, -1):
-        ends.setdefault(lines[place].strip(), []).append(place)
-    kept, place = [], 0
-    while place < len(lines):
-        kept.append(lines[place])
-        opened = re.search(r"(?<!<)<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1", lines[place])
-        place += 1
-        after = ends.get(opened[2], []) if opened else []
-        while after and after[-1] < place:
-            after.pop()
-        if after:
-            place = after[-1] + 1
-    return "\n".join(kept)
+    positions: dict[str, list[int]] = {}  # of each line, last one first
+    for number in range(len(lines) - 1, -1, -1):
+        positions.setdefault(lines[number].strip(), []).append(number)
+    remaining, number = [], 0
+    while number < len(lines):
+        remaining.append(lines[number])
+        opening = re.search(r"(?<!<)<<-?[ \t]*(['\"]?)([A-Za-z_]\w*)\1", lines[number])
+        number += 1
+        ends = positions.get(opening[2], []) if opening else []
+        while ends and ends[-1] < number:
+            ends.pop()
+        if ends:
+            number = ends[-1] + 1
+    return "\n".join(remaining)
 
 
 _WORD = re.compile(
     r"(?P<blank>[ \t\r]+|\\\n|(?:(?<=\s)|^)#[^\n]*)"
-    r"|(?P<joint>\|\||&&|;;|\|&|[;|()\n`]|\$\(|&(?![>0-9]))"
-    r"|(?P<redirect>(?:[0-9]+(?=[<>])|&(?=>))?(?:>>|>\||>&|<<<|<<-?|<>|>|<))"
-    r"|'(?P<single>[^']*)'|\"(?P<double>(?:[^\"\\]|\\.)*)\"|\\(?P<escaped>.)|(?P<plain>[^\s'\"\\;|&()<>`$#]+|.)",
+    r"|(?P<separator>\|\||&&|;;|\|&|[;|()\n`]|\$\(|&(?![>0-9]))"
+    r"|(?P<redirection>(?:[0-9]+(?=[<>])|&(?=>))?(?:>>|>\||>&|<<<|<<-?|<>|>|<))"
+    r"|'(?P<single>[^']*)'|\"(?P<double>(?:[^\"\\]|\\.)*)\"|\\(?P<escaped>.)"
+    r"|(?P<plain>[^\s'\"\\;|&()<>`$#]+|.)",
     re.DOTALL,
 )
 
 
 def _words(command: str) -> list[str]:
+    """Split a command line into words, separators and redirection signs."""
     words: list[str] = []
-    inner: list[str] = []  # what stands in `"$(...)"`
-    now: str | None = None
+    substitutions: list[str] = []  # words of `"$(...)"`
+    current: str | None = None
     for match in _WORD.finditer(command):
         kind = match.lastgroup
-        if kind in ("blank", "joint", "redirect"):
-            if now is not None:
-                words.append(now)
-                now = None
-            if kind == "joint":
-                words.append(";" if match["joint"] in ("`", "$(", "(", ")") else match["joint"])
-            elif kind == "redirect":
-                words.append(match["redirect"])
+        if kind in ("blank", "separator", "redirection"):
+            if current is not None:
+                words.append(current)
+                current = None
+            if kind == "separator":
+                sign = match["separator"]
+                words.append(";" if sign in ("`", "$(", "(", ")") else sign)
+            elif kind == "redirection":
+                words.append(match["redirection"])
         elif kind == "double":
-            now = (now or "") + re.sub(r"\\([\\\"$`])", r"\1", match["double"])
-            if "$(" in match["double"] or "`" in match["double"]:
-                inner += [";", *_words(match["double"].replace("$(", ";").replace("`", ";").replace(")", ";"))]
+            text = match["double"]
+            current = (current or "") + re.sub(r"\\([\\\"$`])", r"\1", text)
+            if "$(" in text or "`" in text:
+                script = text.replace("$(", ";").replace("`", ";").replace(")", ";")
+                substitutions += [";", *_words(script)]
         else:
-            now = (now or "") + (match[kind] if kind else "")
-    return [*words, *([] if now is None else [now]), *inner]
+            current = (current or "") + (match[kind] if kind else "")
+    return [*words, *([] if current is None else [current]), *substitutions]
 
 
 def _is_below(path: str, folder: str) -> bool:
     return path == folder or path.startswith(f"{folder}/")
 
 
-def _plain(path: str) -> str:
-    """Without macOS's `/private`, which nobody writes."""
-    return path.removeprefix("/private") if path.startswith(("/private/etc", "/private/var", "/private/tmp")) else path
+def _without_private(path: str) -> str:
+    """Remove macOS's prefix `/private`, which paths in commands and grants omit."""
+    is_private = path.startswith(("/private/etc", "/private/var", "/private/tmp"))
+    return path.removeprefix("/private") if is_private else path

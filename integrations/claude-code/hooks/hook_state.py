@@ -1,6 +1,7 @@
-"""What hooks of one session keep for the next one: one small file a session, in a folder of the user's own, changed under a lock.
+"""State of a session between hooks: one small file for each session, changed under a lock.
 
-A file holds the prompt that is being answered, the last seal, checks that await their log, and what could not be sent yet.
+The file holds the prompt being answered, the last seal, permission checks that await their log
+entry, and requests that could not be sent yet. Its folder belongs to the user.
 """
 
 from __future__ import annotations
@@ -11,130 +12,188 @@ import os
 import re
 import zlib
 
-from hook_calls import Refused, Service, Unfit, Unreached
+from hook_service import InvalidSetupError, Service, ServiceError, ServiceUnreachableError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-QUEUE_MAX = 500  # requests that wait in one session
-FILES_MAX = 200  # of other sessions that are looked at for what they could not send
-PROOFS = {  # what an answer of the service has
+QUEUE_MAX = 500  # unsent requests of one session
+FILES_MAX = 200  # files of other sessions checked for unsent requests
+# A field that only the service's answer to each path has.
+ANSWER_FIELDS = {
     "/api/v7/remember": "saved",
     "/api/v7/sysperm/log": "logged",
     "/api/v7/experience/vote": "cube_status",
 }
-DAYS_KEPT = 30  # a file with nothing to send
+FILE_AGE_DAYS_MAX = 30  # older files without unsent requests are deleted
+REVISION_REQUEST = "ours"  # the state member with the revision that the hooks requested
 
 
 class Session:
-    """One session's file. Made when something is first kept."""
+    """The state file of one session, created by the first change."""
 
     def __init__(self, folder: str, agent: str, session_id: str) -> None:
         self.folder, self.id = folder, session_id
-        safe = re.sub(r"[^A-Za-z0-9_-]", "_", session_id)[:80]
-        self.path = os.path.join(folder, f"{agent}-{safe}-{zlib.crc32(session_id.encode('utf-8', 'replace')):08x}.json")
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", session_id)[:80]
+        checksum = zlib.crc32(session_id.encode("utf-8", "replace"))
+        self.path = os.path.join(folder, f"{agent}-{name}-{checksum:08x}.json")
 
     def read(self) -> dict[str, Any]:
-        """All that is kept; empty where there is nothing."""
+        """Return the state; empty if there is none."""
         return _read(self.path)
 
-    def change(self, change: Callable[[dict[str, Any]], Any]) -> Any:
-        """Change what is kept, alone with it; gives what `change` gives."""
-        return _changed(self.folder, self.path, change)
+    def change(self, function: Callable[[dict[str, Any]], Any]) -> Any:
+        """Change the state under the lock; return the result of `function`."""
+        return _change(self.folder, self.path, function)
 
-    def keep(self, **said: Any) -> None:
-        """Keep these, whatever they were before."""
-        self.change(lambda kept: kept.update(said))
+    def update(self, **members: Any) -> None:
+        """Set members of the state."""
+        self.change(lambda state: state.update(members))
 
-    def send_later(self, path: str, body: dict[str, Any]) -> str:
-        """Put a request into the queue; gives its Idempotency-Key. Raises Unfit when too many wait."""
-        return str(self.change(lambda kept: queue(kept, path, body)))
+    def enqueue(self, path: str, body: dict[str, Any]) -> str:
+        """Queue a request; return its idempotency key.
 
-    def send(self, service: Service) -> dict[str, dict[str, Any] | Refused]:
-        """Send what waits, oldest first, until the service gives no answer; gives what came of each, by its key."""
-        return _sent(self.folder, self.path, service)
+        Raises InvalidSetupError if the queue is full.
+        """
+        return str(self.change(lambda state: enqueue(state, path, body)))
+
+    def send(self, service: Service) -> dict[str, dict[str, Any] | ServiceError]:
+        """Send queued requests, oldest first, until one fails for now.
+
+        Returns the answers and permanent errors by idempotency key.
+        """
+        return _send_queue(self.folder, self.path, service)
 
     def send_all(self, service: Service) -> None:
-        """The same for this and other sessions, of any agent; files that hold nothing to send go after a month."""
+        """Send the queues of this and other sessions; delete old files without unsent requests."""
         from time import time
 
         self.send(service)
         try:
-            names = [os.path.join(self.folder, name) for name in os.listdir(self.folder) if name.endswith(".json")]
-            names.sort(key=os.path.getmtime, reverse=True)
-            for path in names[:FILES_MAX]:
+            paths = [
+                os.path.join(self.folder, name)
+                for name in os.listdir(self.folder)
+                if name.endswith(".json")
+            ]
+            paths.sort(key=os.path.getmtime, reverse=True)
+            for path in paths[:FILES_MAX]:
                 if path != self.path and _read(path).get("queue"):
-                    _sent(self.folder, path, service)
-            for path in names:
-                if path != self.path and time() - os.path.getmtime(path) > DAYS_KEPT * 86_400:
-                    _changed(self.folder, path, lambda _kept: None, is_last=True)
+                    _send_queue(self.folder, path, service)
+            for path in paths:
+                is_old = time() - os.path.getmtime(path) > FILE_AGE_DAYS_MAX * 86_400
+                if path != self.path and is_old:
+                    _change(self.folder, path, lambda _state: None, delete_if_sent=True)
         except FileNotFoundError:
             return
 
 
-def queue(kept: dict[str, Any], path: str, body: dict[str, Any]) -> str:
-    """Put a request behind those that wait; gives its Idempotency-Key. Raises Unfit when too many wait."""
-    waiting = kept.setdefault("queue", [])
-    if len(waiting) >= QUEUE_MAX:
-        raise Unfit(f"{QUEUE_MAX} requests wait for the service already; this one was not kept")
-    waiting.append({"once": os.urandom(16).hex(), "path": path, "body": body})
-    return str(waiting[-1]["once"])
+def enqueue(state: dict[str, Any], path: str, body: dict[str, Any]) -> str:
+    """Append a request to the queue; return its idempotency key.
+
+    Raises InvalidSetupError if the queue is full.
+    """
+    queue = state.setdefault("queue", [])
+    if len(queue) >= QUEUE_MAX:
+        raise InvalidSetupError(
+            f"{QUEUE_MAX} requests already wait for the service; this one was not saved"
+        )
+    key = os.urandom(16).hex()
+    queue.append({"once": key, "path": path, "body": body})
+    return key
 
 
-def _sent(folder: str, path: str, service: Service) -> dict[str, dict[str, Any] | Refused]:
-    came: dict[str, dict[str, Any] | Refused] = {}
-    for waiting in list(_read(path).get("queue") or ()):
+def now() -> str:
+    """Return the current time in the format of the service."""
+    from time import gmtime, strftime
+
+    return strftime("%Y-%m-%dT%H:%M:%SZ", gmtime())
+
+
+def turn_body(session: Session, state: dict[str, Any], response: str) -> dict[str, Any]:
+    """Return the body that remembers the turn of the current prompt."""
+    from remembrancer_protocol.pasted import without_keys
+
+    query, answer = (without_keys(readable(text)) for text in (state["prompt"], response))
+    body = {
+        "query": query,
+        "response": answer,
+        "session_id": session.id,
+        "occurred_at": state["at"],
+    }
+    return {**body, "user_id": state["user_id"]} if state.get("user_id") else body
+
+
+def readable(text: str) -> str:
+    """Replace what the service cannot store (NUL, lone surrogates)."""
+    joined = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return joined.replace("\0", "\ufffd")
+
+
+def _send_queue(
+    folder: str, path: str, service: Service
+) -> dict[str, dict[str, Any] | ServiceError]:
+    results: dict[str, dict[str, Any] | ServiceError] = {}
+    for request in list(_read(path).get("queue") or ()):
+        key = request["once"]
         try:
-            said = service.post(waiting["path"], waiting["body"], waiting["once"])
-            if PROOFS.get(waiting["path"]) not in said:
-                break  # something answers in the service's place
-            came[waiting["once"]] = said
-        except Refused as refused:
-            if refused.passes:
+            answer = service.post(request["path"], request["body"], key)
+            if ANSWER_FIELDS.get(request["path"]) not in answer:
+                break  # something else answers at the address of the service
+            results[key] = answer
+        except ServiceError as error:
+            if error.is_transient:
                 break
-            came[waiting["once"]] = refused
-        except (Unreached, Unfit):
+            results[key] = error
+        except (ServiceUnreachableError, InvalidSetupError):
             break
-        _changed(folder, path, _without(waiting["once"]))
-    return came
+        _change(folder, path, _remove_request(key))
+    return results
 
 
-def _without(once: str) -> Callable[[dict[str, Any]], None]:
-    def drop(kept: dict[str, Any]) -> None:
-        kept["queue"] = [waiting for waiting in kept.get("queue", ()) if waiting.get("once") != once]
+def _remove_request(key: str) -> Callable[[dict[str, Any]], None]:
+    def remove(state: dict[str, Any]) -> None:
+        queue = state.get("queue", ())
+        state["queue"] = [request for request in queue if request.get("once") != key]
 
-    return drop
+    return remove
 
 
 def _read(path: str) -> dict[str, Any]:
     try:
         with open(path, "rb") as file:
-            kept = json.loads(file.read())
+            state = json.loads(file.read())
     except FileNotFoundError:
         return {}
     except ValueError:
-        os.replace(path, f"{path}.unreadable")  # kept for a person; nothing is thrown away
+        os.replace(path, f"{path}.unreadable")  # for the user to inspect; nothing is deleted
         return {}
-    return kept if isinstance(kept, dict) else {}
+    return state if isinstance(state, dict) else {}
 
 
-def _changed(folder: str, path: str, change: Callable[[dict[str, Any]], Any], *, is_last: bool = False) -> Any:
-    """`is_last`: remove the file when it has nothing to send."""
+def _change(
+    folder: str,
+    path: str,
+    function: Callable[[dict[str, Any]], Any],
+    *,
+    delete_if_sent: bool = False,
+) -> Any:
+    """Change a file under the lock. With `delete_if_sent`, delete it if its queue is empty."""
     os.makedirs(folder, mode=0o700, exist_ok=True)
     lock = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        kept = _read(path)
-        if is_last and not kept.get("queue"):
+        state = _read(path)
+        if delete_if_sent and not state.get("queue"):
             os.unlink(path)
             return None
-        came = change(kept)
-        beside = f"{path}.{os.getpid()}"
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            file.write(json.dumps(kept).encode("ascii"))
-        os.replace(beside, path)
-        return came
+        result = function(state)
+        temporary = f"{path}.{os.getpid()}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+        with os.fdopen(os.open(temporary, flags, 0o600), "wb") as file:
+            file.write(json.dumps(state).encode("ascii"))
+        os.replace(temporary, path)
+        return result
     finally:
         os.close(lock)

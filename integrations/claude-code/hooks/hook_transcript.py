@@ -1,6 +1,7 @@
-"""What was said, out of an agent's transcript: JSON lines as Claude Code and Codex write them.
+"""Dialogue from an agent's transcript: JSON lines as written by Claude Code and Codex.
 
-Only what the user typed and what the agent said to the user is taken: no tool output, no thinking, nothing that a program put in
+Only what the user typed and what the agent told the user is used: no tool output, no thinking, and
+nothing that a program inserted.
 """
 
 from __future__ import annotations
@@ -13,16 +14,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-BYTES_MAX = 32 << 20  # of the end of a transcript
-_PUT_IN = re.compile(r"<(system-reminder|environment_context|user_instructions)>.*?</\1>", re.DOTALL)
-_NOT_TYPED = ("<command-name>", "<command-message>", "<local-command-", "<task-notification>", "Stop hook feedback:", "Caveat: ")
+BYTES_MAX = 32 << 20  # read from the end of a transcript
+_INSERTED = re.compile(
+    r"<(system-reminder|environment_context|user_instructions)>.*?</\1>", re.DOTALL
+)
+_NOT_TYPED = (
+    "<command-name>",
+    "<command-message>",
+    "<local-command-",
+    "<task-notification>",
+    "Stop hook feedback:",
+    "Caveat: ",
+)
 
 
 def last_turn(path: object) -> tuple[str, str]:
-    """The last prompt and the last text that answers it; empty where there is none."""
+    """Return the last prompt and the last text that answers it; empty strings if there is none."""
     prompt = answer = ""
-    for who, text in _said(path):
-        if who == "user":
+    for role, text in _messages(path):
+        if role == "user":
             prompt, answer = text, ""
         else:
             answer = text
@@ -30,31 +40,35 @@ def last_turn(path: object) -> tuple[str, str]:
 
 
 def answer_to(path: object, prompt: str) -> str:
-    """The last text that answers this prompt, asked last of all or before the last one."""
-    answer, is_it = "", False
-    for who, text in _said(path):
-        if who == "user":
-            if text.strip() == prompt.strip():
-                is_it, answer = True, ""
-            else:
-                is_it = False
-        elif is_it:
+    """Return the last text that answers the latest occurrence of a prompt; empty if none."""
+    answer, is_prompt = "", False
+    for role, text in _messages(path):
+        if role == "user":
+            is_prompt = text.strip() == prompt.strip()
+            answer = "" if is_prompt else answer
+        elif is_prompt:
             answer = text
     return answer
 
 
-def _said(path: object) -> Iterator[tuple[str, str]]:
+def _messages(path: object) -> Iterator[tuple[str, str]]:
+    """Yield role and text of each message of the dialogue."""
     for entry in _entries(path):
         payload = entry.get("payload")
         if isinstance(payload, dict):  # Codex
             message: Any = payload if payload.get("type") == "message" else None
-        elif entry.get("isSidechain") or entry.get("isMeta") or entry.get("isCompactSummary") or entry.get("isApiErrorMessage"):
+        elif (
+            entry.get("isSidechain")
+            or entry.get("isMeta")
+            or entry.get("isCompactSummary")
+            or entry.get("isApiErrorMessage")
+        ):
             continue
         else:
             message = entry.get("message")
         if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
             continue
-        text = _PUT_IN.sub("", _text(message.get("content"))).strip()
+        text = _INSERTED.sub("", _text(message.get("content"))).strip()
         if text and not (message["role"] == "user" and text.startswith(_NOT_TYPED)):
             yield message["role"], text
 
@@ -73,7 +87,7 @@ def _entries(path: object) -> Iterator[dict[str, Any]]:
                 try:
                     entry = json.loads(line)
                 except ValueError:
-                    continue  # the last line may be half written
+                    continue  # the last line may be incomplete
                 if isinstance(entry, dict):
                     yield entry
     except OSError:
@@ -85,6 +99,7 @@ def _text(content: object) -> str:
         return content
     if not isinstance(content, list):
         return ""
-    parts = [part for part in content if isinstance(part, dict)]
-    texts = [part.get("text") for part in parts if part.get("type") in ("text", "input_text", "output_text")]
+    blocks = [block for block in content if isinstance(block, dict)]
+    types = ("text", "input_text", "output_text")
+    texts = [block.get("text") for block in blocks if block.get("type") in types]
     return "\n".join(text for text in texts if isinstance(text, str))

@@ -1,113 +1,149 @@
-"""The end of a turn: it is remembered, looked at a second time, and its ratings are sent."""
+"""The end of a turn: remember it, check it with a second look, and send its ratings."""
 
 from __future__ import annotations
 
 import re
 
-import hook_answers as answers
-from hook_calls import Refused, Service, SetUp, Unfit, Unreached
-from hook_events import ASKED, now, readable, turn
-from hook_state import Session
+import hook_output
+from hook_service import (
+    InvalidSetupError,
+    Service,
+    ServiceError,
+    ServiceUnreachableError,
+    Settings,
+)
+from hook_state import REVISION_REQUEST, Session, now, readable, turn_body
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-MEND = "The second look at your answer failed. Mend this and give the whole answer again:\n"
+REVISE = (
+    "The second look at your answer failed. Fix the following and write the whole answer again:\n"
+)
 UNSURE = "Remembrancer: after a second look this answer may not fully meet the checks."
 _REF = re.compile(r"\(ref: ?([^(),\s]{1,256})")
-_MAY_BE_LINES = re.compile(
-    r"(?:L1|L2|CRITICAL|CUBE|CUBE_NOTHING|RATE)\W{0,6}[:\uff1a]|TASK_DONE|PUBLISH|\|[ \t]*READ|(?i:memory)\W{0,4}[:\uff1a][ \t]*not"
+# Cheap test that avoids importing the parser for most answers.
+_MAYBE_SERVICE_LINES = re.compile(
+    r"(?:L1|L2|CRITICAL|CUBE|CUBE_NOTHING|RATE)\W{0,6}[:\uff1a]|TASK_DONE|PUBLISH|\|[ \t]*READ|"
+    r"(?i:memory)\W{0,4}[:\uff1a][ \t]*not"
 )
 
 
-def said_last(event: dict[str, Any], kept: dict[str, Any]) -> str:
-    """The agent's last text in this turn."""
-    said = event.get("last_assistant_message")
-    if isinstance(said, str) and said.strip():
-        return said
+def last_text(event: dict[str, Any], state: dict[str, Any]) -> str:
+    """Return the agent's last text in the current turn."""
+    text = event.get("last_assistant_message")
+    if isinstance(text, str) and text.strip():
+        return text
     from hook_transcript import answer_to
 
-    return answer_to(event.get("transcript_path"), kept["prompt"])
+    return answer_to(event.get("transcript_path"), state["prompt"])
 
 
-def ended(event: dict[str, Any], set_up: SetUp, service: Service, session: Session) -> dict[str, Any]:
-    """What to tell the agent at the end of a turn."""
-    kept = session.read()
-    if not kept.get("prompt"):
-        kept = _from_transcript(event, session)
-    if not kept.get("prompt"):
+def end_turn(
+    event: dict[str, Any], settings: Settings, service: Service, session: Session
+) -> dict[str, Any]:
+    """Return the answer for the agent at the end of a turn."""
+    state = session.read()
+    if not state.get("prompt"):
+        state = _state_from_transcript(event, session)
+    if not state.get("prompt"):
         session.send(service)
         return {}
-    text = kept.get("answer") or said_last(event, kept)
+    text = state.get("answer") or last_text(event, state)
     if not str(text).strip():
         return {}
-    saved, lines, message = remember(set_up, service, session, text)
-    mend = ""
-    if saved and _is_looked_at(set_up, kept, lines.answer):
-        failed = _second_look(service, lines.answer, kept)
-        if failed and not (kept.get("blocked") or event.get("stop_hook_active") or event.get("loop_count")):
-            mend = MEND + "\n".join(f"- {one}" for one in failed)
-        elif failed:
+    is_saved, lines, message = remember(settings, service, session, text)
+    revision = ""
+    if is_saved and _needs_second_look(settings, state, lines.answer):
+        failures = _second_look(service, lines.answer, state)
+        is_revised = bool(
+            state.get("blocked") or event.get("stop_hook_active") or event.get("loop_count")
+        )
+        if failures and not is_revised:
+            revision = REVISE + "\n".join(f"- {failure}" for failure in failures)
+        elif failures:
             message = message or UNSURE
-    if mend:  # the mended answer takes this one's place
-        session.keep(blocked=True, answer=None, **{ASKED: mend})
+    if revision:  # the revised answer will replace this one
+        session.update(blocked=True, answer=None, **{REVISION_REQUEST: revision})
     else:
-        session.keep(prompt=None, draft=None, answer=None, blocked=False)
-    return answers.stopped(set_up.agent, mend=mend, message=message)
+        session.update(prompt=None, draft=None, answer=None, blocked=False)
+    return hook_output.turn_end(settings.agent, revision=revision, message=message)
 
 
-def _from_transcript(event: dict[str, Any], session: Session) -> dict[str, Any]:
-    """The turn of a session that began before the hooks did."""
+def _state_from_transcript(event: dict[str, Any], session: Session) -> dict[str, Any]:
+    """Return the state of a turn that began before the hooks were installed."""
     from hook_transcript import last_turn
 
     prompt, _ = last_turn(event.get("transcript_path"))
     if prompt:
-        session.keep(prompt=prompt, at=now())
+        session.update(prompt=prompt, at=now())
     return session.read() if prompt and not event.get("stop_hook_active") else {}
 
 
-def remember(set_up: SetUp, service: Service, session: Session, text: str) -> tuple[bool, Any, str]:
-    """Remember the turn of the kept prompt with this answer: whether it was saved, its service lines, what to tell the person."""
-    kept = session.read()
-    lines = read_lines(text, kept)
-    body = {**turn(session, kept, lines.answer), **_learned(lines)}
-    if kept.get("draft"):
-        body["replaces"] = kept["draft"]
-    came, message = _sent(service, session, body, turn(session, kept, lines.answer))
-    if isinstance(came, dict):
+def remember(
+    settings: Settings, service: Service, session: Session, text: str
+) -> tuple[bool, Any, str]:
+    """Remember the turn of the current prompt with this answer.
+
+    Returns whether it was saved, its service lines, and a message for the user.
+    """
+    state = session.read()
+    lines = parse_lines(text, state)
+    plain_body = turn_body(session, state, lines.answer)
+    body = {**plain_body, **_line_fields(lines)}
+    if state.get("draft"):
+        body["replaces"] = state["draft"]
+    result, message = _send_turn(service, session, body, plain_body)
+    if isinstance(result, dict):
         from remembrancer_protocol.seal import render
 
-        session.keep(draft=came.get("event_id"), seal=render(came["step"], set_up.seal_name))
-    _rate(session, kept, lines)
+        session.update(
+            draft=result.get("event_id"), seal=render(result["step"], settings.seal_name)
+        )
+    _enqueue_ratings(session, state, lines)
     session.send(service)
-    return isinstance(came, dict), lines, message
+    return isinstance(result, dict), lines, message
 
 
-def _sent(service: Service, session: Session, body: dict[str, Any], bare: dict[str, Any]) -> tuple[dict[str, Any] | Refused | None, str]:
-    """What came of a turn, put into the queue first so that nothing loses it. What is refused as it is goes without what was learned."""
-    once = session.send_later("/api/v7/remember", body)
-    came = session.send(service).get(once)
-    if not isinstance(came, Refused) or body == bare:
-        return came, _outcome(came, service)
-    said = (
+def _send_turn(
+    service: Service, session: Session, body: dict[str, Any], plain_body: dict[str, Any]
+) -> tuple[dict[str, Any] | ServiceError | None, str]:
+    """Send a turn through the queue, so that it survives an outage.
+
+    If the service rejects it, the turn is sent again without its fact, cube and summary. Returns
+    the result and a message for the user.
+    """
+    key = session.enqueue("/api/v7/remember", body)
+    result = session.send(service).get(key)
+    if not isinstance(result, ServiceError) or body == plain_body:
+        return result, _failure_message(result, service)
+    is_replacement_conflict = result.status in (404, 409) and set(body) - set(plain_body) == {
+        "replaces"
+    }
+    message = (
         ""
-        if came.status in (404, 409) and set(body) - set(bare) == {"replaces"}
-        else f"Remembrancer kept this turn without what was learned: {came}"
+        if is_replacement_conflict
+        else f"Remembrancer stored this turn without its fact, cube or summary: {result}"
     )
-    once = session.send_later("/api/v7/remember", bare)
-    came = session.send(service).get(once)
-    return came, _outcome(came, service) or said
+    key = session.enqueue("/api/v7/remember", plain_body)
+    result = session.send(service).get(key)
+    return result, _failure_message(result, service) or message
 
 
-def _outcome(came: dict[str, Any] | Refused | None, service: Service) -> str:
-    """What to tell the person of a turn that was not saved. That the service is away was told when the session began."""
-    if isinstance(came, Refused):
-        return f"Remembrancer did not keep this turn: {came}"
-    return f"Remembrancer keeps this turn on disk for now: {service.refusal}" if came is None and service.refusal else ""
+def _failure_message(result: dict[str, Any] | ServiceError | None, service: Service) -> str:
+    """Return a message for the user about a turn that was not saved.
+
+    An unreachable service was already reported at the start of the session.
+    """
+    if isinstance(result, ServiceError):
+        return f"Remembrancer did not store this turn: {result}"
+    if result is None and service.last_transient_error:
+        return f"Remembrancer queued this turn on disk: {service.last_transient_error}"
+    return ""
 
 
-class Plain:
+class PlainAnswer:
     """An answer without service lines."""
 
     def __init__(self, text: str) -> None:
@@ -117,67 +153,89 @@ class Plain:
         self.rates: tuple[Any, ...] = ()
 
 
-def read_lines(text: str, kept: dict[str, Any]) -> Any:
-    """An answer taken apart by the rules of the service itself, a copy of which lies beside this file."""
-    if not _MAY_BE_LINES.search(text):
-        return Plain(text.strip())
+def parse_lines(text: str, state: dict[str, Any]) -> Any:
+    """Parse an answer with the service's own parser, a copy of which is next to this file."""
+    if not _MAYBE_SERVICE_LINES.search(text):
+        return PlainAnswer(text.strip())
     from remembrancer_protocol.lines import parse
 
-    lines = parse(text, step=kept.get("step"))
-    return lines if lines.answer else Plain(text.strip())
+    lines = parse(text, step=state.get("step"))
+    return lines if lines.answer else PlainAnswer(text.strip())
 
 
-def _learned(lines: Any) -> dict[str, Any]:
-    said: dict[str, Any] = {"critical": lines.critical, "l1_summary": lines.l1, "l2_map": lines.l2}
+def _line_fields(lines: Any) -> dict[str, Any]:
+    """Return the fields of a `remember` request that the service lines set."""
+    fields: dict[str, Any] = {
+        "critical": lines.critical,
+        "l1_summary": lines.l1,
+        "l2_map": lines.l2,
+    }
     if lines.cube:
         cube = lines.cube
-        said |= {"cube_topic": cube.topic, "cube_essence": cube.essence, "cube_rules": cube.rule, "cube_type": cube.kind}
-        said["cube_publish"] = lines.publish or None
+        fields |= {
+            "cube_topic": cube.topic,
+            "cube_essence": cube.essence,
+            "cube_rules": cube.rule,
+            "cube_type": cube.kind,
+            "cube_publish": lines.publish or None,
+        }
     elif lines.cube_nothing:
-        said |= {"duty": "cube_nothing", "duty_reason": lines.cube_nothing[:2000]}
-    said["task_done"] = lines.task_done or None
-    return {name: value for name, value in said.items() if value is not None}
+        fields |= {"duty": "cube_nothing", "duty_reason": lines.cube_nothing[:2000]}
+    fields["task_done"] = lines.task_done or None
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def _rate(session: Session, kept: dict[str, Any], lines: Any) -> None:
-    """Votes for what the answer rates; what it leaves unrated is closed as such, so that it does not come up at each turn."""
+def _enqueue_ratings(session: Session, state: dict[str, Any], lines: Any) -> None:
+    """Queue the votes of an answer, and close the duty of new cubes that it did not rate."""
     rated = {rate.cube_id for rate in lines.rates if rate.vote}
     for rate in lines.rates:
-        if rate.vote and kept.get("user_id"):
+        if rate.vote and state.get("user_id"):
             vote = {
                 "cube_id": rate.cube_id,
-                "user_id": kept["user_id"],
+                "user_id": state["user_id"],
                 "vote": rate.vote,
-                "reason": rate.reason[:1000] or "no reason was said",
+                "reason": rate.reason[:1000] or "no reason was given",
             }
-            session.send_later("/api/v7/experience/vote", vote)
-    left = [cube for cube in kept.get("cubes") or () if cube not in rated]
-    if left:
-        reason = f"the agent did not rate {', '.join(left)}"[:2000]
-        session.send_later("/api/v7/remember", {"session_id": session.id, "duty": "vote_nothing", "duty_reason": reason, **_whose(kept)})
-    session.keep(cubes=[])
+            session.enqueue("/api/v7/experience/vote", vote)
+    unrated = [cube_id for cube_id in state.get("cubes") or () if cube_id not in rated]
+    if unrated:
+        duty = {
+            "session_id": session.id,
+            "duty": "vote_nothing",
+            "duty_reason": f"the agent did not rate {', '.join(unrated)}"[:2000],
+        }
+        if state.get("user_id"):
+            duty["user_id"] = state["user_id"]
+        session.enqueue("/api/v7/remember", duty)
+    session.update(cubes=[])
 
 
-def _whose(kept: dict[str, Any]) -> dict[str, Any]:
-    return {"user_id": kept["user_id"]} if kept.get("user_id") else {}
+def _needs_second_look(settings: Settings, state: dict[str, Any], answer: str) -> bool:
+    if settings.second_look == "recalled":
+        return bool(state.get("recalled") or _REF.search(answer))
+    return settings.second_look == "always"
 
 
-def _is_looked_at(set_up: SetUp, kept: dict[str, Any], draft: str) -> bool:
-    if set_up.second_look == "recalled":
-        return bool(kept.get("recalled") or _REF.search(draft))
-    return set_up.second_look == "always"
-
-
-def _second_look(service: Service, draft: str, kept: dict[str, Any]) -> list[str]:
-    """What is to be mended; nothing where the look passes, or cannot be had."""
+def _second_look(service: Service, answer: str, state: dict[str, Any]) -> list[str]:
+    """Return what must be fixed; empty if the check passes or is unavailable."""
     from remembrancer_protocol.pasted import without_keys
 
-    cited = _REF.search(draft)
-    look = {"draft": without_keys(readable(draft)), "event_id": cited[1] if cited else "", "span": kept.get("span") or 0}
+    citation = _REF.search(answer)
+    look = {
+        "draft": without_keys(readable(answer)),
+        "event_id": citation[1] if citation else "",
+        "span": state.get("span") or 0,
+    }
     try:
-        looked = service.post("/api/v7/agent/second-look", look)
-    except (Unfit, Unreached, Refused):
+        result = service.post("/api/v7/agent/second-look", look)
+    except (InvalidSetupError, ServiceUnreachableError, ServiceError):
         return []
-    failed = [check for check in looked["checks"] if check["status"] != "pass"]
-    said = [f"{check['check']}: {check['detail']}{' (' + check['claim'] + ')' if check.get('claim') else ''}" for check in failed]
-    return list(dict.fromkeys(said))[:20] if looked["status"] != "pass" else []
+    if result["status"] == "pass":
+        return []
+    failures = [
+        f"{check['check']}: {check['detail']}"
+        + (f" ({check['claim']})" if check.get("claim") else "")
+        for check in result["checks"]
+        if check["status"] != "pass"
+    ]
+    return list(dict.fromkeys(failures))[:20]

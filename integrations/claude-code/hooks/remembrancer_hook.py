@@ -1,16 +1,17 @@
-"""The program that an agent's hooks start: reads what happened from standard input, answers on standard output.
+"""Hook program for agents: reads an event from standard input and prints the answer.
 
     python3 -I -S remembrancer_hook.py AGENT [URL]
 
-AGENT is claude-code, codex or cursor. It needs nothing but Python's standard library, and imports what it needs when it needs it.
+AGENT is claude-code, codex or cursor. The program needs only Python's standard library. Modules are
+imported when they are needed, because an agent waits for every hook.
 """
 
 import os
 import sys
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # -I leaves the script's own folder out
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))  # -I omits the script's own folder
 
-import hook_door
+import hook_main
 
 if __name__ == "__main__":
-    hook_door.main(sys.argv[1:])
+    hook_main.main(sys.argv[1:])

@@ -14,13 +14,20 @@ from dataclasses import replace
 from typing import Any
 
 from ..client import Client, Retry
-from ..client.endpoint import Endpoint, EndpointFailed
-from ..client.quoting import quoted
-from ..client.runtime import led, sent
-from ..client.runtime_core import Conversation
-from ..client.runtime_prompts import Message
-from ..client.runtime_standing import Habits
-from ..client.runtime_steps import Call, Draft, Failed, Reply, Step
+from ..client.adapters.endpoint import ModelEndpoint, ModelEndpointError
+from ..client.adapters.extractive import extractive_answer
+from ..client.runtime import (
+    CallFailed,
+    ChatMessage,
+    Conversation,
+    DraftRequest,
+    RuntimeOptions,
+    ServiceCall,
+    Step,
+    TurnReply,
+    run_turn,
+    send_call,
+)
 from ..protocol.memory import Hit, MemoryAnswer
 
 SERVICE_URL = (
@@ -93,7 +100,7 @@ class TerminalChat:
     def __init__(
         self,
         client: Client,
-        model: Endpoint | None,
+        model: ModelEndpoint | None,
         terminal: Terminal,
         *,
         user_id: str,
@@ -113,7 +120,9 @@ class TerminalChat:
 
     def _session(self, session_id: str) -> Conversation:
         if session_id not in self.sessions:
-            habits = Habits(user_id=self.user_id, session_id=session_id, instructions=INSTRUCTIONS)
+            habits = RuntimeOptions(
+                user_id=self.user_id, session_id=session_id, instructions=INSTRUCTIONS
+            )
             quoting = replace(habits, redrafts_max=0)  # a quotation comes out the same each time
             self.sessions[session_id] = Conversation(habits if self.model else quoting)
         return self.sessions[session_id]
@@ -143,7 +152,7 @@ class TerminalChat:
                 self.conversation = self._session(said) if said else self.conversation
             except ValueError:
                 self.terminal.aside("A session's name is one line of at most 256 characters.")
-            self.terminal.aside(f"Session: {self.conversation.habits.session_id}")
+            self.terminal.aside(f"Session: {self.conversation.options.session_id}")
         else:
             self.terminal.aside(WORDS if word == "/help" else f"There is no {word}.\n{WORDS}")
 
@@ -166,33 +175,35 @@ class TerminalChat:
         for line in render(reply, self.show):
             self.terminal.beside(line)
 
-    def _led(self, message: str) -> Reply:
+    def _led(self, message: str) -> TurnReply:
         hits: Sequence[Hit] | None = None
 
         def take(step: Step) -> Any:
             nonlocal hits
-            if isinstance(step, Draft):
+            if isinstance(step, DraftRequest):
                 return self._draft(step.messages, message, hits)
-            got = sent(self.client, step)
+            got = send_call(self.client, step)
             hits = got.hits if isinstance(got, MemoryAnswer) else hits
             return got
 
-        return led(self.conversation, message, take)
+        return run_turn(self.conversation, message, take)
 
-    def _draft(self, messages: list[Message], message: str, hits: Sequence[Hit] | None) -> str:
+    def _draft(self, messages: list[ChatMessage], message: str, hits: Sequence[Hit] | None) -> str:
         if self.model is not None:
             try:
                 return self.model(messages)
-            except EndpointFailed as error:
+            except ModelEndpointError as error:
                 self.terminal.aside(f"remembrancer: {error}")
-        return quoted(message, hits)
+        return extractive_answer(message, hits)
 
     def _keep_what_waits(self) -> bool:
         """One more try for the turns that wait for the service."""
         lost = 0
         for conversation in self.sessions.values():
             for turn, key in conversation.unsaved:
-                lost += isinstance(sent(self.client, Call("remember", turn, key)), Failed)
+                lost += isinstance(
+                    send_call(self.client, ServiceCall("remember", turn, key)), CallFailed
+                )
         if lost:
             self.terminal.aside(
                 f"remembrancer: {lost} turn{'s are' if lost > 1 else ' is'} not remembered: the service could not be reached."
@@ -215,7 +226,7 @@ def prompt_parts(said: str) -> tuple[str, ...]:
     return tuple(part for part in PARTS if part in words)
 
 
-def render(reply: Reply, parts: Sequence[str]) -> Iterator[str]:
+def render(reply: TurnReply, parts: Sequence[str]) -> Iterator[str]:
     """What is to be shown of a turn, line by line."""
     if "hits" in parts:
         for hit in reply.hits:
@@ -249,10 +260,10 @@ def render(reply: Reply, parts: Sequence[str]) -> Iterator[str]:
             yield "vote   none: no lesson was shown"
 
 
-def chat_model(name: str | None, base_url: str | None, key: str | None) -> Endpoint | None:
+def chat_model(name: str | None, base_url: str | None, key: str | None) -> ModelEndpoint | None:
     """The model that the command line names, if any. Raises ValueError for half of one."""
     if name and base_url:
-        return Endpoint(base_url, name, key)
+        return ModelEndpoint(base_url, name, key)
     if name or base_url or key:
         raise ValueError(
             "a model needs both --model and --base-url; --key-env names the variable with its key where it needs one"
@@ -261,7 +272,7 @@ def chat_model(name: str | None, base_url: str | None, key: str | None) -> Endpo
 
 
 def terminal_chat(
-    url: str, key: str, model: Endpoint | None, *, user_id: str, session_id: str, show: str
+    url: str, key: str, model: ModelEndpoint | None, *, user_id: str, session_id: str, show: str
 ) -> TerminalChat:
     """A chat with the service at `url`. Raises ValueError for words that cannot be right."""
     client = Client(url, key, timeout_s=10.0, retry=Retry(times=1))
@@ -275,7 +286,7 @@ def run_chat(chat: TerminalChat) -> int:
     if chat.terminal.is_talk:
         who = f"model {chat.model.model}" if chat.model else "no model: memory is quoted"
         chat.terminal.aside(
-            f"Session {chat.conversation.habits.session_id}, {who}. /help lists what else can be said."
+            f"Session {chat.conversation.options.session_id}, {who}. /help lists what else can be said."
         )
     try:
         return 0 if chat.hold() else 1

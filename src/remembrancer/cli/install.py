@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..client.address import address
+from ..client.address import normalize_base_url
 from ..client.api import URL_NAME
 from ..install.agents import AGENTS, DEFAULT_URL, InstallOptions, plan_changes
 from ..install.file_changes import Change, diff, write
@@ -22,7 +22,9 @@ def plan(agent: str, scope: str, url: str | None, *, remove: bool) -> tuple[list
     if scope not in ("user", "project"):
         raise SettingInvalid("--scope is user or project.")
     try:
-        base = address(url or from_environment(URL_NAME) or DEFAULT_URL, "--url", DEFAULT_URL)
+        base = normalize_base_url(
+            url or from_environment(URL_NAME) or DEFAULT_URL, "--url", DEFAULT_URL
+        )
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
     home = Path.cwd() if scope == "project" else Path.home()

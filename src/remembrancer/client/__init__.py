@@ -1,7 +1,22 @@
-"""The other side of the service: typed calls to every endpoint. Imports only `protocol`; docs/guides/client.md shows it."""
+"""Typed Python client of the service.
+
+`Client` and `AsyncClient` have one method for each endpoint; `docs/guides/client.md` shows them.
+`runtime` runs a model through the protocol of a turn, `adapters` connects models and agent
+frameworks to it, `tools` and `memory_tool` describe tools for agents. The package imports only
+`remembrancer.protocol`. Users import it, and so do the entry points that act as clients of a
+service: the command line, the terminal chat and MCP.
+"""
 
 from .api import AsyncClient, Client
-from .attempts import Retry
-from .errors import ClientError, Refused, Unreachable, WrongAnswer
+from .errors import ClientError, InvalidResponseError, ServiceError, UnreachableError
+from .retry import Retry
 
-__all__ = ["AsyncClient", "Client", "ClientError", "Refused", "Retry", "Unreachable", "WrongAnswer"]
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "ClientError",
+    "InvalidResponseError",
+    "Retry",
+    "ServiceError",
+    "UnreachableError",
+]

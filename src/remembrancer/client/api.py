@@ -1,4 +1,4 @@
-"""The clients: one method an endpoint, which sends what `asks.py` gives and waits and tries again as `attempts.py` says."""
+"""Synchronous and asynchronous HTTP clients with one method for each endpoint."""
 
 from __future__ import annotations
 
@@ -12,121 +12,168 @@ from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, cast, ov
 import httpx2
 
 from .. import __version__
-from . import asks
-from .address import address, is_one_word
-from .asks import Ask
-from .attempts import Lost, Retry, attempts
-from .errors import Answered
+from . import requests
+from .address import is_valid_key, normalize_base_url
+from .api_request import ApiRequest
+from .errors import HttpResponse
+from .retry import NoResponse, Retry, run_attempts
 
-CONNECT_S_MAX = 5.0  # a service that takes longer to be connected to is down
+CONNECT_S_MAX = 5.0  # a service that does not accept a connection within this time is down
+URL_NAME, KEY_NAME = "REMEMBRANCER_URL", "REMEMBRANCER_KEY"
 P = ParamSpec("P")
 A = TypeVar("A")
-URL_NAME, KEY_NAME = "REMEMBRANCER_URL", "REMEMBRANCER_KEY"
-_NOT_SENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol)
+_NOT_SENT = (
+    httpx2.ConnectError,
+    httpx2.ConnectTimeout,
+    httpx2.PoolTimeout,
+    httpx2.UnsupportedProtocol,
+)
 
 
-class _Door:
-    """Where the service is and what opens it. Neither `repr` nor an error shows the key."""
+class _Method(Generic[P, A]):
+    """A method of both clients, declared once: it sends the request that a function builds.
+
+    On `Client` it returns the answer, on `AsyncClient` a coroutine. Arguments and documentation
+    are those of the function in `requests.py`.
+    """
+
+    def __init__(self, build: Callable[P, ApiRequest[A]]) -> None:
+        self.__wrapped__, self.__doc__ = build, build.__doc__
+
+    @overload
+    def __get__(self, client: None, owner: type[Client]) -> Callable[Concatenate[Client, P], A]: ...
+    @overload
+    def __get__(
+        self, client: None, owner: type[AsyncClient]
+    ) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, A]]: ...
+    @overload
+    def __get__(self, client: Client, owner: type[Client]) -> Callable[P, A]: ...
+    @overload
+    def __get__(
+        self, client: AsyncClient, owner: type[AsyncClient]
+    ) -> Callable[P, Coroutine[Any, Any, A]]: ...
+    def __get__(self, client: Client | AsyncClient | None, owner: type) -> Any:
+        build = self.__wrapped__
+
+        def send(client: Client, *args: P.args, **kwargs: P.kwargs) -> A:
+            return client.send(build(*args, **kwargs))
+
+        async def send_async(client: AsyncClient, *args: P.args, **kwargs: P.kwargs) -> A:
+            return await client.send(build(*args, **kwargs))
+
+        method: Any = send_async if issubclass(owner, AsyncClient) else send
+        method.__name__, method.__doc__ = build.__name__, build.__doc__
+        return method if client is None else method.__get__(client, owner)
+
+
+class _Endpoints:
+    """The methods of both clients, one for each endpoint."""
+
+    __slots__ = ()
+
+    search_memory = _Method(requests.search_memory)
+    explain_search = _Method(requests.explain_search)
+    remember_turn = _Method(requests.remember_turn)
+    save_event = _Method(requests.save_event)
+    get_event = _Method(requests.get_event)
+    erase_event = _Method(requests.erase_event)
+    forget_memory = _Method(requests.forget_memory)
+    file_command = _Method(requests.file_command)
+    file_history = _Method(requests.file_history)
+    delete_file = _Method(requests.delete_file)
+    save_summary = _Method(requests.save_summary)
+    draft_summary = _Method(requests.draft_summary)
+    make_map = _Method(requests.make_map)
+    get_map = _Method(requests.get_map)
+    get_start_pack = _Method(requests.get_start_pack)
+    get_agent_memory = _Method(requests.get_agent_memory)
+    own_key = _Method(requests.own_key)
+    list_tools = _Method(requests.list_tools)
+    llms_txt = _Method(requests.llms_txt)
+    get_prompt = _Method(requests.get_prompt)
+    put_prompt = _Method(requests.put_prompt)
+    submit_feedback = _Method(requests.submit_feedback)
+    list_feedback = _Method(requests.list_feedback)
+    create_cube = _Method(requests.create_cube)
+    vote_on_cube = _Method(requests.vote_on_cube)
+    chat_with_agent = _Method(requests.chat_with_agent)
+    complete_chat = _Method(requests.complete_chat)
+    list_models = _Method(requests.list_models)
+    look_again = _Method(requests.look_again)
+    agent_compliance = _Method(requests.agent_compliance)
+    execute_code = _Method(requests.execute_code)
+    check_permission = _Method(requests.check_permission)
+    grant_permission = _Method(requests.grant_permission)
+    list_grants = _Method(requests.list_grants)
+    log_permitted_action = _Method(requests.log_permitted_action)
+    revoke_permission = _Method(requests.revoke_permission)
+    read_audit = _Method(requests.read_audit)
+    make_file = _Method(requests.make_file)
+    download = _Method(requests.download)
+    status_record = _Method(requests.status_record)
+    home = _Method(requests.home)
+    alive = _Method(requests.alive)
+    ready = _Method(requests.ready)
+    prometheus_metrics = _Method(requests.prometheus_metrics)
+    openapi_document = _Method(requests.openapi_document)
+    docs_page = _Method(requests.docs_page)
+    style_sheet = _Method(requests.style_sheet)
+    other = _Method(requests.other)
+
+
+class _Connection:
+    """Base URL and API key of a service. Neither `repr` nor an error contains the key."""
 
     __slots__ = ("_key", "base_url")
 
     def __init__(self, base_url: str, key: str | None) -> None:
-        self.base_url = address(base_url, "base_url", "http://127.0.0.1:8460")
-        if key is not None and not is_one_word(key):
-            raise ValueError("this cannot be a key: keys are sk_ and hex digits, in one piece")
+        self.base_url = normalize_base_url(base_url, "base_url", "http://127.0.0.1:8460")
+        if key is not None and not is_valid_key(key):
+            raise ValueError("invalid API key: a key is `sk_` followed by hexadecimal digits")
         self._key = key
 
-    def headers(self) -> dict[str, str]:
-        """What every request carries."""
-        sent = {"User-Agent": f"remembrancer-client/{__version__}"}
-        return sent if self._key is None else {**sent, "Authorization": f"Bearer {self._key}"}
+    def request_arguments(self, request: ApiRequest[Any]) -> dict[str, Any]:
+        """Return the arguments of `httpx2.Client.request`."""
+        headers = {"User-Agent": f"remembrancer-client/{__version__}", **request.headers}
+        if self._key is not None:
+            headers["Authorization"] = f"Bearer {self._key}"
+        return {
+            "method": request.method,
+            "url": self.base_url + request.path,
+            "params": dict(request.query) or None,
+            "content": request.body,
+            "headers": headers,
+        }
 
-    def answered(self, response: httpx2.Response) -> Answered:
-        """What came back, with the key blotted out of what might be shown."""
+    def response(self, response: httpx2.Response) -> HttpResponse:
+        """Convert a response. The key is removed from bodies that an error might quote."""
         body = response.content
         if response.status_code >= 400 and self._key:
             body = body.replace(self._key.encode("ascii"), b"(the key)")
         headers = {name.lower(): value for name, value in response.headers.items()}
-        return Answered(status=response.status_code, headers=headers, body=body)
+        return HttpResponse(status=response.status_code, headers=headers, body=body)
 
-    def lost(self, error: httpx2.HTTPError) -> Lost:
-        """Why no answer came. The error itself is let go: it holds the request, and that the key."""
-        why = f"{type(error).__name__}: {error}".removesuffix(": ")
-        return Lost(f"{self.base_url} gave no answer: {why}", was_sent=not isinstance(error, _NOT_SENT))
+    def no_response(self, error: httpx2.HTTPError) -> NoResponse:
+        """Describe a failed request. The error is dropped: it refers to the key."""
+        reason = f"{type(error).__name__}: {error}".removesuffix(": ")
+        return NoResponse(
+            f"{self.base_url} gave no answer: {reason}", was_sent=not isinstance(error, _NOT_SENT)
+        )
 
 
-def _given(environment: Mapping[str, str]) -> tuple[str, str]:
+def _base_url_and_key(environment: Mapping[str, str]) -> tuple[str, str]:
     missing = [name for name in (URL_NAME, KEY_NAME) if not environment.get(name)]
     if missing:
         raise ValueError(f"{' and '.join(missing)} must be set")
     return environment[URL_NAME], environment[KEY_NAME]
 
 
-def _request(door: _Door, ask: Ask[Any]) -> dict[str, Any]:
-    return {
-        "method": ask.method,
-        "url": door.base_url + ask.path,
-        "params": dict(ask.query) or None,
-        "content": ask.body,
-        "headers": {**door.headers(), **ask.headers},
-    }
-
-
 def _timeout(timeout_s: float) -> httpx2.Timeout:
     return httpx2.Timeout(timeout_s, connect=min(timeout_s, CONNECT_S_MAX))
 
 
-class _Method(Generic[P, A]):
-    """A method of `Client` that sends what a function of `asks.py` gives, with that function's arguments and documentation."""
-
-    def __init__(self, ask: Callable[P, Ask[A]]) -> None:
-        self.__wrapped__, self.__doc__ = ask, ask.__doc__
-
-    @overload
-    def __get__(self, client: None, kind: type) -> Callable[Concatenate[Client, P], A]: ...
-    @overload
-    def __get__(self, client: Client, kind: type) -> Callable[P, A]: ...
-    def __get__(self, client: Client | None, kind: type) -> Any:
-        ask = self.__wrapped__
-
-        def on(client: Client, *args: P.args, **kwargs: P.kwargs) -> A:
-            return client.send(ask(*args, **kwargs))
-
-        def bound(*args: P.args, **kwargs: P.kwargs) -> A:
-            return on(cast(Client, client), *args, **kwargs)
-
-        return _dressed(on if client is None else bound, ask)
-
-
-class _AsyncMethod(Generic[P, A]):
-    """The same for `AsyncClient`."""
-
-    def __init__(self, ask: Callable[P, Ask[A]]) -> None:
-        self.__wrapped__, self.__doc__ = ask, ask.__doc__
-
-    @overload
-    def __get__(self, client: None, kind: type) -> Callable[Concatenate[AsyncClient, P], Coroutine[Any, Any, A]]: ...
-    @overload
-    def __get__(self, client: AsyncClient, kind: type) -> Callable[P, Coroutine[Any, Any, A]]: ...
-    def __get__(self, client: AsyncClient | None, kind: type) -> Any:
-        ask = self.__wrapped__
-
-        async def on(client: AsyncClient, *args: P.args, **kwargs: P.kwargs) -> A:
-            return await client.send(ask(*args, **kwargs))
-
-        async def bound(*args: P.args, **kwargs: P.kwargs) -> A:
-            return await on(cast(AsyncClient, client), *args, **kwargs)
-
-        return _dressed(on if client is None else bound, ask)
-
-
-def _dressed(method: Any, ask: Callable[..., object]) -> Any:
-    method.__name__, method.__doc__ = ask.__name__, ask.__doc__
-    return method
-
-
-class Client:
-    """Calls the service and waits for the answer. Safe to use from many threads; close it at the end, or use `with`."""
+class Client(_Endpoints):
+    """Synchronous client. Thread-safe. Call `close()` when done, or use `with`."""
 
     def __init__(
         self,
@@ -138,101 +185,65 @@ class Client:
         transport: httpx2.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """`timeout_s` bounds each wait for the network. `transport` is for proxies and certificates of your own.
+        """Connect lazily: nothing is sent before the first request.
 
-        Raises ValueError for an address or a key that cannot be one.
+        `timeout_s` limits each network operation. Pass a `transport` for proxies or custom
+        certificates. Raises ValueError for an invalid URL or key.
         """
-        self._door, self._retry, self._sleep = _Door(base_url, key), retry or Retry(), sleep
-        self._http = httpx2.Client(timeout=_timeout(timeout_s), transport=transport, trust_env=False)
+        self._connection = _Connection(base_url, key)
+        self._retry, self._sleep = retry or Retry(), sleep
+        self._http = httpx2.Client(
+            timeout=_timeout(timeout_s), transport=transport, trust_env=False
+        )
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str], **given: Any) -> Self:
-        """A client for REMEMBRANCER_URL and REMEMBRANCER_KEY of `environment`, such as os.environ. Raises ValueError for a missing one."""
-        return cls(*_given(environment), **given)
+    def from_environment(cls, environment: Mapping[str, str], **options: Any) -> Self:
+        """Create a client from REMEMBRANCER_URL and REMEMBRANCER_KEY of `environment`.
 
-    def send(self, ask: Ask[A]) -> A:
-        """Send a request, again if need be, and give its answer. Raises ClientError."""
-        steps = attempts(ask, self._retry, random.random)
-        wait_s = next(steps)
+        Raises ValueError if one is missing. `options` are those of the constructor.
+        """
+        return cls(*_base_url_and_key(environment), **options)
+
+    def send(self, request: ApiRequest[A]) -> A:
+        """Send a request, retry it if necessary, and return its answer. Raises ClientError."""
+        attempts = run_attempts(request, self._retry, random.random)
+        wait_s = next(attempts)
         while True:
             if wait_s:
                 self._sleep(wait_s)
             try:
-                wait_s = steps.send(self._exchange(ask))
-            except StopIteration as done:
-                return cast(A, done.value)
+                wait_s = attempts.send(self._exchange(request))
+            except StopIteration as finished:
+                return cast(A, finished.value)
 
-    def _exchange(self, ask: Ask[Any]) -> Answered | Lost:
+    def _exchange(self, request: ApiRequest[Any]) -> HttpResponse | NoResponse:
         try:
-            return self._door.answered(self._http.request(**_request(self._door, ask)))
+            response = self._http.request(**self._connection.request_arguments(request))
         except httpx2.HTTPError as error:
-            return self._door.lost(error)
+            return self._connection.no_response(error)
+        return self._connection.response(response)
 
     def close(self) -> None:
-        """Let the connections go."""
+        """Close all connections."""
         self._http.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         self.close()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._door.base_url!r})"
-
-    search_memory = _Method(asks.search_memory)
-    explain_search = _Method(asks.explain_search)
-    remember_turn = _Method(asks.remember_turn)
-    save_event = _Method(asks.save_event)
-    get_event = _Method(asks.get_event)
-    erase_event = _Method(asks.erase_event)
-    forget_memory = _Method(asks.forget_memory)
-    file_command = _Method(asks.file_command)
-    file_history = _Method(asks.file_history)
-    delete_file = _Method(asks.delete_file)
-    save_summary = _Method(asks.save_summary)
-    draft_summary = _Method(asks.draft_summary)
-    make_map = _Method(asks.make_map)
-    get_map = _Method(asks.get_map)
-    get_start_pack = _Method(asks.get_start_pack)
-    get_agent_memory = _Method(asks.get_agent_memory)
-    own_key = _Method(asks.own_key)
-    list_tools = _Method(asks.list_tools)
-    llms_txt = _Method(asks.llms_txt)
-    get_prompt = _Method(asks.get_prompt)
-    put_prompt = _Method(asks.put_prompt)
-    submit_feedback = _Method(asks.submit_feedback)
-    list_feedback = _Method(asks.list_feedback)
-    create_cube = _Method(asks.create_cube)
-    vote_on_cube = _Method(asks.vote_on_cube)
-    chat_with_agent = _Method(asks.chat_with_agent)
-    complete_chat = _Method(asks.complete_chat)
-    list_models = _Method(asks.list_models)
-    look_again = _Method(asks.look_again)
-    agent_compliance = _Method(asks.agent_compliance)
-    execute_code = _Method(asks.execute_code)
-    check_permission = _Method(asks.check_permission)
-    grant_permission = _Method(asks.grant_permission)
-    list_grants = _Method(asks.list_grants)
-    log_permitted_action = _Method(asks.log_permitted_action)
-    revoke_permission = _Method(asks.revoke_permission)
-    read_audit = _Method(asks.read_audit)
-    make_file = _Method(asks.make_file)
-    download = _Method(asks.download)
-    status_record = _Method(asks.status_record)
-    home = _Method(asks.home)
-    alive = _Method(asks.alive)
-    ready = _Method(asks.ready)
-    prometheus_metrics = _Method(asks.prometheus_metrics)
-    openapi_document = _Method(asks.openapi_document)
-    docs_page = _Method(asks.docs_page)
-    style_sheet = _Method(asks.style_sheet)
-    other = _Method(asks.other)
+        return f"{type(self).__name__}({self._connection.base_url!r})"
 
 
-class AsyncClient:
-    """The same for asyncio: every method is awaited."""
+class AsyncClient(_Endpoints):
+    """Asynchronous client: like `Client`, but every method is a coroutine."""
 
     def __init__(
         self,
@@ -244,91 +255,51 @@ class AsyncClient:
         transport: httpx2.AsyncBaseTransport | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """As `Client`."""
-        self._door, self._retry, self._sleep = _Door(base_url, key), retry or Retry(), sleep
-        self._http = httpx2.AsyncClient(timeout=_timeout(timeout_s), transport=transport, trust_env=False)
+        """Take the same arguments as `Client`."""
+        self._connection = _Connection(base_url, key)
+        self._retry, self._sleep = retry or Retry(), sleep
+        self._http = httpx2.AsyncClient(
+            timeout=_timeout(timeout_s), transport=transport, trust_env=False
+        )
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str], **given: Any) -> Self:
-        """As `Client.from_environment`."""
-        return cls(*_given(environment), **given)
+    def from_environment(cls, environment: Mapping[str, str], **options: Any) -> Self:
+        """Create a client like `Client.from_environment`."""
+        return cls(*_base_url_and_key(environment), **options)
 
-    async def send(self, ask: Ask[A]) -> A:
-        """As `Client.send`."""
-        steps = attempts(ask, self._retry, random.random)
-        wait_s = next(steps)
+    async def send(self, request: ApiRequest[A]) -> A:
+        """Send a request like `Client.send`."""
+        attempts = run_attempts(request, self._retry, random.random)
+        wait_s = next(attempts)
         while True:
             if wait_s:
                 await self._sleep(wait_s)
             try:
-                wait_s = steps.send(await self._exchange(ask))
-            except StopIteration as done:
-                return cast(A, done.value)
+                wait_s = attempts.send(await self._exchange(request))
+            except StopIteration as finished:
+                return cast(A, finished.value)
 
-    async def _exchange(self, ask: Ask[Any]) -> Answered | Lost:
+    async def _exchange(self, request: ApiRequest[Any]) -> HttpResponse | NoResponse:
         try:
-            return self._door.answered(await self._http.request(**_request(self._door, ask)))
+            response = await self._http.request(**self._connection.request_arguments(request))
         except httpx2.HTTPError as error:
-            return self._door.lost(error)
+            return self._connection.no_response(error)
+        return self._connection.response(response)
 
     async def close(self) -> None:
-        """Let the connections go."""
+        """Close all connections."""
         await self._http.aclose()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
         await self.close()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._door.base_url!r})"
-
-    search_memory = _AsyncMethod(asks.search_memory)
-    explain_search = _AsyncMethod(asks.explain_search)
-    remember_turn = _AsyncMethod(asks.remember_turn)
-    save_event = _AsyncMethod(asks.save_event)
-    get_event = _AsyncMethod(asks.get_event)
-    erase_event = _AsyncMethod(asks.erase_event)
-    forget_memory = _AsyncMethod(asks.forget_memory)
-    file_command = _AsyncMethod(asks.file_command)
-    file_history = _AsyncMethod(asks.file_history)
-    delete_file = _AsyncMethod(asks.delete_file)
-    save_summary = _AsyncMethod(asks.save_summary)
-    draft_summary = _AsyncMethod(asks.draft_summary)
-    make_map = _AsyncMethod(asks.make_map)
-    get_map = _AsyncMethod(asks.get_map)
-    get_start_pack = _AsyncMethod(asks.get_start_pack)
-    get_agent_memory = _AsyncMethod(asks.get_agent_memory)
-    own_key = _AsyncMethod(asks.own_key)
-    list_tools = _AsyncMethod(asks.list_tools)
-    llms_txt = _AsyncMethod(asks.llms_txt)
-    get_prompt = _AsyncMethod(asks.get_prompt)
-    put_prompt = _AsyncMethod(asks.put_prompt)
-    submit_feedback = _AsyncMethod(asks.submit_feedback)
-    list_feedback = _AsyncMethod(asks.list_feedback)
-    create_cube = _AsyncMethod(asks.create_cube)
-    vote_on_cube = _AsyncMethod(asks.vote_on_cube)
-    chat_with_agent = _AsyncMethod(asks.chat_with_agent)
-    complete_chat = _AsyncMethod(asks.complete_chat)
-    list_models = _AsyncMethod(asks.list_models)
-    look_again = _AsyncMethod(asks.look_again)
-    agent_compliance = _AsyncMethod(asks.agent_compliance)
-    execute_code = _AsyncMethod(asks.execute_code)
-    check_permission = _AsyncMethod(asks.check_permission)
-    grant_permission = _AsyncMethod(asks.grant_permission)
-    list_grants = _AsyncMethod(asks.list_grants)
-    log_permitted_action = _AsyncMethod(asks.log_permitted_action)
-    revoke_permission = _AsyncMethod(asks.revoke_permission)
-    read_audit = _AsyncMethod(asks.read_audit)
-    make_file = _AsyncMethod(asks.make_file)
-    download = _AsyncMethod(asks.download)
-    status_record = _AsyncMethod(asks.status_record)
-    home = _AsyncMethod(asks.home)
-    alive = _AsyncMethod(asks.alive)
-    ready = _AsyncMethod(asks.ready)
-    prometheus_metrics = _AsyncMethod(asks.prometheus_metrics)
-    openapi_document = _AsyncMethod(asks.openapi_document)
-    docs_page = _AsyncMethod(asks.docs_page)
-    style_sheet = _AsyncMethod(asks.style_sheet)
-    other = _AsyncMethod(asks.other)
+        return f"{type(self).__name__}({self._connection.base_url!r})"

@@ -1,11 +1,11 @@
-"""Every way a call can end without its answer: one class a thing a caller can act on.
+"""Errors of the client: one class for each problem a caller can act on.
 
     ClientError
-    ├── Unreachable    nothing came back
-    ├── WrongAnswer    what came back is no answer of this service
-    └── Refused        the service said no: one class for each of its words (docs/reference/errors.md)
+    ├── UnreachableError      no response arrived
+    ├── InvalidResponseError  the response is not one of this service
+    └── ServiceError          the service returned an error: one subclass for each error code
 
-None of them holds the key.
+`docs/reference/errors.md` lists the error codes. No error contains the API key.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from pydantic import ValidationError
 
 from ..protocol.errors import Fault
 
-_TEXT_SHOWN_MAX = 200  # of an answer that is not the service's own; specification, Errors: 'the first part of the body text'
+# Characters quoted of a body that is not a problem document
+# (docs/reference/specification.md#error-early).
+_BODY_CHARACTERS_MAX = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
-    """What came back: names of headers are in small letters."""
+class HttpResponse:
+    """One HTTP response. Header names are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -34,168 +36,186 @@ class Answered:
 
 
 class ClientError(Exception):
-    """A call ended without its answer."""
+    """Base class of all errors of the client."""
 
-    retry_after_s: float | None = None  # how long the service asked to wait
-
-
-class Unreachable(ClientError):
-    """No answer came: there was no connection, it was cut, or it took too long."""
+    retry_after_s: float | None = None  # seconds the service asked the client to wait
 
 
-class WrongAnswer(ClientError):
-    """An answer came that is none of this service: is the address right, is a proxy in between?"""
+class UnreachableError(ClientError):
+    """No response arrived: the connection failed, was cut or timed out."""
 
 
-class Refused(ClientError):
-    """The service answered with an error. `error` is its stable word, `detail` is for people, `instance` is in the server's log."""
+class InvalidResponseError(ClientError):
+    """The response is not one of this service. Check the base URL and any proxy in between."""
 
-    word: ClassVar[str] = ""  # empty: a word that this version does not know
 
-    def __init__(self, status: int, said: Mapping[str, Any], *, retry_after_s: float | None = None) -> None:
-        """`said` is the problem (RFC 9457) that came."""
+class ServiceError(ClientError):
+    """The service returned an error.
+
+    `status` is the HTTP status, `error` the stable error code, `detail` a sentence for people,
+    `instance` the request id in the server's log, `errors` the invalid fields, and `extra` the
+    whole problem document.
+    """
+
+    code: ClassVar[str] = ""  # empty: an error code that this version does not know
+
+    def __init__(
+        self, status: int, problem: Mapping[str, Any], *, retry_after_s: float | None = None
+    ) -> None:
+        """Read a problem document (RFC 9457)."""
         self.status = status
-        self.error = str(said.get("error") or self.word or "unknown")
-        self.detail = str(said.get("detail") or said.get("title") or "no detail was given")
-        self.instance = str(said.get("instance") or "")
-        self.errors = _faults(said.get("errors"))
-        self.extra = dict(said)
+        self.error = str(problem.get("error") or self.code or "unknown")
+        self.detail = str(problem.get("detail") or problem.get("title") or "no detail was given")
+        self.instance = str(problem.get("instance") or "")
+        self.errors = _faults(problem.get("errors"))
+        self.extra = dict(problem)
         self.retry_after_s = retry_after_s
-        where = "".join(f"; {fault.pointer or 'the whole'}: {fault.detail}" for fault in self.errors)
-        super().__init__(f"{status} {self.error}: {self.detail}{where}" + (f" (request {self.instance})" if self.instance else ""))
+        fields = "".join(
+            f"; {fault.pointer or 'the request'}: {fault.detail}" for fault in self.errors
+        )
+        request = f" (request {self.instance})" if self.instance else ""
+        super().__init__(f"{status} {self.error}: {self.detail}{fields}{request}")
 
 
-class MalformedRequest(Refused):
-    """It was not even HTTP."""
+class MalformedRequestError(ServiceError):
+    """The request is not valid HTTP."""
 
-    word = "malformed_request"
-
-
-class InvalidJson(Refused):
-    """The body could not be read."""
-
-    word = "invalid_json"
+    code = "malformed_request"
 
 
-class Unauthorized(Refused):
-    """No key was given, or not a good one."""
+class InvalidJsonError(ServiceError):
+    """The request body is not a JSON object."""
 
-    word = "unauthorized"
-
-
-class Forbidden(Refused):
-    """The key is good, but it may not do this."""
-
-    word = "forbidden"
+    code = "invalid_json"
 
 
-class NotFound(Refused):
-    """There is no such thing, or it is not yours."""
+class UnauthorizedError(ServiceError):
+    """The API key is missing or invalid."""
 
-    word = "not_found"
-
-
-class MethodNotAllowed(Refused):
-    """The path does not take this method."""
-
-    word = "method_not_allowed"
+    code = "unauthorized"
 
 
-class TooSlow(Refused):
-    """The body did not arrive in time."""
+class ForbiddenError(ServiceError):
+    """The API key is valid but does not permit this request."""
 
-    word = "too_slow"
-
-
-class Conflict(Refused):
-    """It contradicts what was done before."""
-
-    word = "conflict"
+    code = "forbidden"
 
 
-class TooLarge(Refused):
-    """The body is too large."""
+class NotFoundError(ServiceError):
+    """The resource does not exist or belongs to another account."""
 
-    word = "too_large"
-
-
-class UnsupportedMediaType(Refused):
-    """The body must be JSON."""
-
-    word = "unsupported_media_type"
+    code = "not_found"
 
 
-class RangeNotSatisfiable(Refused):
-    """The file has no such part."""
+class MethodNotAllowedError(ServiceError):
+    """The path does not accept this HTTP method."""
 
-    word = "range_not_satisfiable"
-
-
-class InvalidRequest(Refused):
-    """It was read, but is not what the endpoint takes; `errors` says where."""
-
-    word = "invalid_request"
+    code = "method_not_allowed"
 
 
-class TooManyRequests(Refused):
-    """Too many calls with this key; `retry_after_s` says how long to wait."""
+class TooSlowError(ServiceError):
+    """The request body did not arrive in time."""
 
-    word = "too_many_requests"
-
-
-class Internal(Refused):
-    """Something went wrong in the service; its log has more under `instance`."""
-
-    word = "internal"
+    code = "too_slow"
 
 
-class Unavailable(Refused):
-    """A part that this needs is not available now."""
+class ConflictError(ServiceError):
+    """The request conflicts with an earlier one."""
 
-    word = "unavailable"
+    code = "conflict"
 
 
-_BY_STATUS: dict[int, type[Refused]] = {  # for an error that somebody between us and the service answered
-    401: Unauthorized,
-    403: Forbidden,
-    404: NotFound,
-    405: MethodNotAllowed,
-    408: TooSlow,
-    413: TooLarge,
-    415: UnsupportedMediaType,
-    429: TooManyRequests,
-    503: Unavailable,
+class TooLargeError(ServiceError):
+    """The request body is too large."""
+
+    code = "too_large"
+
+
+class UnsupportedMediaTypeError(ServiceError):
+    """The request body must be JSON."""
+
+    code = "unsupported_media_type"
+
+
+class RangeNotSatisfiableError(ServiceError):
+    """The requested range lies outside the file."""
+
+    code = "range_not_satisfiable"
+
+
+class InvalidRequestError(ServiceError):
+    """The request is invalid; `errors` lists the fields."""
+
+    code = "invalid_request"
+
+
+class TooManyRequestsError(ServiceError):
+    """The rate limit of this API key is exceeded; `retry_after_s` says how long to wait."""
+
+    code = "too_many_requests"
+
+
+class InternalError(ServiceError):
+    """The service failed; its log has more under `instance`."""
+
+    code = "internal"
+
+
+class UnavailableError(ServiceError):
+    """A component that this request needs is unavailable."""
+
+    code = "unavailable"
+
+
+# For errors returned by something in front of the service, such as a proxy.
+_BY_STATUS: dict[int, type[ServiceError]] = {
+    401: UnauthorizedError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    405: MethodNotAllowedError,
+    408: TooSlowError,
+    413: TooLargeError,
+    415: UnsupportedMediaTypeError,
+    429: TooManyRequestsError,
+    503: UnavailableError,
 }
 
 
-def refusal(answered: Answered, now: datetime | None = None) -> Refused:
-    """The error that an answer is; `now` is what a Retry-After with a date is counted from."""
-    said = _object(answered.body)
-    if not isinstance(said.get("error"), str):
-        text = " ".join(answered.body[: 4 * _TEXT_SHOWN_MAX].decode("utf-8", "replace").split())
-        said = {"detail": text[:_TEXT_SHOWN_MAX]}
-    kind = next((kind for kind in Refused.__subclasses__() if kind.word == said.get("error")), None)
-    kind = kind or (Refused if "error" in said else _BY_STATUS.get(answered.status, Refused))
-    return kind(answered.status, said, retry_after_s=_retry_after_s(answered.headers.get("retry-after", ""), now))
+def error_from_response(response: HttpResponse, now: datetime | None = None) -> ServiceError:
+    """Return the error that a response describes.
+
+    `now` is the time from which a Retry-After date is counted. Default: the current time.
+    """
+    problem = _json_object(response.body)
+    if not isinstance(problem.get("error"), str):
+        head = response.body[: 4 * _BODY_CHARACTERS_MAX].decode("utf-8", "replace")
+        problem = {"detail": " ".join(head.split())[:_BODY_CHARACTERS_MAX]}
+    by_code = {kind.code: kind for kind in ServiceError.__subclasses__()}
+    if "error" in problem:
+        kind = by_code.get(problem["error"], ServiceError)
+    else:
+        kind = _BY_STATUS.get(response.status, ServiceError)
+    retry_after_s = _retry_after_s(response.headers.get("retry-after", ""), now)
+    return kind(response.status, problem, retry_after_s=retry_after_s)
 
 
-def _object(body: bytes) -> dict[str, Any]:
+def _json_object(body: bytes) -> dict[str, Any]:
     try:
-        said = json.loads(body)
-    except ValueError:  # UnicodeDecodeError is one, too
+        document = json.loads(body)
+    except ValueError:  # includes UnicodeDecodeError
         return {}
-    return said if isinstance(said, dict) else {}
+    return document if isinstance(document, dict) else {}
 
 
-def _faults(given: Any) -> list[Fault]:
+def _faults(items: Any) -> list[Fault]:
     try:
-        return [Fault.model_validate(fault) for fault in given or []]
+        return [Fault.model_validate(item) for item in items or []]
     except (TypeError, ValidationError):
         return []
 
 
 def _retry_after_s(text: str, now: datetime | None) -> float | None:
-    """Seconds from a Retry-After header, which has a number of them or a date (RFC 9110, 10.2.3)."""
+    """Return the seconds of a Retry-After header: a number or a date (RFC 9110, 10.2.3)."""
     if text.isascii() and text.isdecimal() and len(text) < 10:
         return float(text)
     try:

@@ -1,7 +1,8 @@
-"""Anthropic's memory tool, with the service's versioned files behind it: what the `anthropic` package's tool runner takes.
+"""Anthropic's memory tool, backed by the service's versioned files.
 
-`memory_20250818` is a tool that the model knows and the client carries out. The package is imported when a tool is made, not before;
-docs/guides/memory-tool.md shows it.
+The model knows the tool `memory_20250818`; the client executes its commands. The functions return
+tools for the tool runner of the package `anthropic`, which is imported only when one is called.
+`docs/guides/memory-tool.md` shows an example.
 """
 
 from __future__ import annotations
@@ -20,27 +21,26 @@ if TYPE_CHECKING:
 
 
 def memory_tool(client: Client, *, user_id: str | None = None) -> BetaAbstractMemoryTool:
-    """The tool for `Anthropic().beta.messages.tool_runner(tools=[...])`; `user_id` says whose files, by default the key's own.
+    """Return the tool for `Anthropic().beta.messages.tool_runner(tools=[...])`.
 
-    What the service refuses, and that it cannot be reached, is told to the model as an error of the tool. Raises ImportError without the
+    `user_id` selects whose files to use. Default: the key's own user. Errors of the service, and
+    failures to reach it, are reported to the model as tool errors. Raises ImportError without the
     package `anthropic`.
     """
-    from anthropic.lib.tools import (  # here: the client works without the package
-        BetaAbstractMemoryTool,
-        ToolError,
-    )
+    # Imported here because the client works without the package.
+    from anthropic.lib.tools import BetaAbstractMemoryTool, ToolError
 
     class MemoryFiles(BetaAbstractMemoryTool):
-        """The commands of the tool, each carried out by the service."""
+        """The memory tool; the service executes its commands."""
 
         def call(self, input: object) -> str:
             try:
-                done = client.file_command(_command(input, user_id))
-            except (ClientError, _Unfit) as error:
+                result = client.file_command(_parse_command(input, user_id))
+            except (ClientError, _InvalidCommandError) as error:
                 raise ToolError(f"Error: {error}") from error
-            if done.is_error:
-                raise ToolError(done.text)
-            return done.text
+            if result.is_error:
+                raise ToolError(result.text)
+            return result.text
 
         def execute(self, command: Any) -> str:
             return self.call(command.to_dict())
@@ -50,42 +50,43 @@ def memory_tool(client: Client, *, user_id: str | None = None) -> BetaAbstractMe
     return MemoryFiles()
 
 
-def async_memory_tool(client: AsyncClient, *, user_id: str | None = None) -> BetaAsyncAbstractMemoryTool:
-    """The same for `AsyncAnthropic()`."""
-    from anthropic.lib.tools import (  # here: the client works without the package
-        BetaAsyncAbstractMemoryTool,
-        ToolError,
-    )
+def async_memory_tool(
+    client: AsyncClient, *, user_id: str | None = None
+) -> BetaAsyncAbstractMemoryTool:
+    """Return the tool for `AsyncAnthropic()`, like `memory_tool`."""
+    # Imported here because the client works without the package.
+    from anthropic.lib.tools import BetaAsyncAbstractMemoryTool, ToolError
 
-    class MemoryFiles(BetaAsyncAbstractMemoryTool):
-        """The commands of the tool, each carried out by the service."""
+    class AsyncMemoryFiles(BetaAsyncAbstractMemoryTool):
+        """The memory tool; the service executes its commands."""
 
         async def call(self, input: object) -> str:
             try:
-                done = await client.file_command(_command(input, user_id))
-            except (ClientError, _Unfit) as error:
+                result = await client.file_command(_parse_command(input, user_id))
+            except (ClientError, _InvalidCommandError) as error:
                 raise ToolError(f"Error: {error}") from error
-            if done.is_error:
-                raise ToolError(done.text)
-            return done.text
+            if result.is_error:
+                raise ToolError(result.text)
+            return result.text
 
         async def execute(self, command: Any) -> str:
             return await self.call(command.to_dict())
 
         view = create = str_replace = insert = delete = rename = execute
 
-    return MemoryFiles()
+    return AsyncMemoryFiles()
 
 
-class _Unfit(ValueError):
-    """The input fits no command."""
+class _InvalidCommandError(ValueError):
+    """The input is not a command of the tool."""
 
 
-def _command(given: object, user_id: str | None) -> FileCommand:
-    if not isinstance(given, Mapping):
-        raise _Unfit("the input is no object")
+def _parse_command(tool_input: object, user_id: str | None) -> FileCommand:
+    if not isinstance(tool_input, Mapping):
+        raise _InvalidCommandError("the input must be an object")
     try:
-        return FileCommand.model_validate({**given, "user_id": user_id})
+        return FileCommand.model_validate({**tool_input, "user_id": user_id})
     except ValidationError as error:
-        first = error.errors()[0]
-        raise _Unfit(f"{'.'.join(map(str, first['loc'])) or 'the input'}: {first['msg']}") from None
+        fault = error.errors()[0]
+        field = ".".join(map(str, fault["loc"])) or "the input"
+        raise _InvalidCommandError(f"{field}: {fault['msg']}") from None

@@ -1,7 +1,8 @@
-"""The tools that agents get: one row each, made of the requests and answers that HTTP has, and carried out by the functions of `asks.py`.
+"""Tools for agents: one row for each, built from the models and requests of the HTTP API.
 
-Few, and with the members that a model needs: it picks the right one more often, and reads less. What a tool leaves out of a request has
-the default that it has over HTTP; `user_id` is the key's own.
+There are few tools, and each shows only the arguments that a model needs: models then choose the
+right tool more often and read less. An argument that a tool omits has its HTTP default; `user_id`
+defaults to the key's own user.
 """
 
 from __future__ import annotations
@@ -33,268 +34,459 @@ from ..protocol.memory import Event, MemoryAnswer, MemoryQuery, Remembered, Turn
 from ..protocol.permissions import PermissionCheck, PermissionChecked
 from ..protocol.second_look import SecondLook, SecondLooked
 from ..protocol.summaries import StartPack, StartQuery
-from . import asks
+from . import requests
 from .api import AsyncClient, Client
-from .runtime_prompts import RECALLED, recalled_text
+from .api_request import ApiRequest
+from .runtime.prompts import RECALLED, recalled_text
 
 TITLE_CHARACTERS_MAX = 80
-CONNECTOR_HITS = 10
+CONNECTOR_HITS = 10  # results of the tool `search`
 EVENT_PAGE = "/console/memory/event?event_id="
 
+ToolSteps: TypeAlias = Generator[ApiRequest[Any], Any, BaseModel]
+ToolFunction: TypeAlias = Callable[[Any, str, str | None], ToolSteps]
+SchemaFormat: TypeAlias = Literal["openai", "anthropic", "mcp"]
 
-Steps: TypeAlias = Generator[asks.Ask[Any], Any, BaseModel]
-Does: TypeAlias = Callable[[Any, str, str | None], Steps]
-Form: TypeAlias = Literal["openai", "anthropic", "mcp"]
 
-
-class ArgumentsUnfit(ValueError):
-    """What was sent does not fit the tool; says which member, and what it should be."""
+class ToolArgumentsError(ValueError):
+    """The tool does not exist or its arguments are invalid; the message names the argument."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Tool:
-    """One tool. `members` of `takes` are what it shows; `shows` puts its answer into words, which is JSON where there is none."""
+    """One tool for agents.
+
+    `arguments` are the fields of `request_model` that the tool shows. `render` converts the answer
+    to text; by default it is JSON.
+    """
 
     name: str
     title: str
-    about: str
-    takes: type[BaseModel]
-    members: tuple[str, ...]
+    description: str
+    request_model: type[BaseModel]
+    arguments: tuple[str, ...]
     required: tuple[str, ...]
-    gives: type[BaseModel]
-    does: Does
-    shows: Callable[[Any], str] | None = None
-    reads: bool = False  # changes nothing that anybody would miss
-    erases: bool = False
-    again: bool = False  # a second call with the same arguments adds nothing
+    answer_model: type[BaseModel]
+    function: ToolFunction
+    render: Callable[[Any], str] | None = None
+    is_read_only: bool = False
+    is_destructive: bool = False
+    is_idempotent: bool = False  # repeating a call with the same arguments has no effect
 
     @property
     def annotations(self) -> dict[str, Any]:
-        """What it changes, in the words of MCP."""
-        said: dict[str, Any] = {"title": self.title, "readOnlyHint": self.reads, "openWorldHint": False}
-        return said if self.reads else {**said, "destructiveHint": self.erases, "idempotentHint": self.again}
+        """Annotations of the Model Context Protocol."""
+        annotations: dict[str, Any] = {
+            "title": self.title,
+            "readOnlyHint": self.is_read_only,
+            "openWorldHint": False,
+        }
+        if not self.is_read_only:
+            annotations["destructiveHint"] = self.is_destructive
+            annotations["idempotentHint"] = self.is_idempotent
+        return annotations
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments."""
-        whole = self.takes.model_json_schema()
-        properties = {name: _plain(whole["properties"][name]) for name in self.members}
-        schema = {"type": "object", "properties": properties, "required": list(self.required), "additionalProperties": False}
-        return schema | ({"$defs": whole["$defs"]} if "$ref" in json.dumps(properties) else {})
+        model_schema = self.request_model.model_json_schema()
+        properties = {
+            name: _without_title(model_schema["properties"][name]) for name in self.arguments
+        }
+        schema = {
+            "type": "object",
+            "properties": properties,
+            "required": list(self.required),
+            "additionalProperties": False,
+        }
+        if "$ref" in json.dumps(properties):
+            schema["$defs"] = model_schema["$defs"]
+        return schema
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
         """JSON Schema of the structured answer."""
-        return self.gives.model_json_schema(mode="serialization")
+        return self.answer_model.model_json_schema(mode="serialization")
 
-    def steps(self, arguments: Mapping[str, Any], base: str, user_id: str | None) -> Steps:
-        """What to send, one request after another, each with its answer sent back in; returns the tool's answer.
+    def steps(self, arguments: Mapping[str, Any], base_url: str, user_id: str | None) -> ToolSteps:
+        """Yield the requests to send, receive their answers, and return the tool's answer.
 
-        `base` is the address people reach the service at, `user_id` the key's own where that is known. Raises ArgumentsUnfit.
+        `base_url` is the public address of the service, for links; `user_id` the key's own user,
+        if it is known. Raises ToolArgumentsError.
         """
-        unknown = sorted(set(arguments) - set(self.members))
+        unknown = sorted(set(arguments) - set(self.arguments))
         if unknown:
-            raise ArgumentsUnfit(f"{unknown[0]}: there is no such argument; there are {', '.join(self.members)}")
-        given = dict(arguments)
-        whose = self.takes.model_fields.get("user_id")
-        if whose is not None and whose.is_required() and given.get("user_id") is None:
-            given["user_id"] = user_id or (yield asks.own_key()).user_id
+            raise ToolArgumentsError(
+                f"{unknown[0]}: there is no such argument; valid: {', '.join(self.arguments)}"
+            )
+        values = dict(arguments)
+        user_field = self.request_model.model_fields.get("user_id")
+        if user_field is not None and user_field.is_required() and values.get("user_id") is None:
+            values["user_id"] = user_id or (yield requests.own_key()).user_id
         try:
-            asked = self.takes.model_validate_json(json.dumps(given))
+            request = self.request_model.model_validate_json(json.dumps(values))
         except (ValidationError, TypeError, ValueError) as error:
-            raise ArgumentsUnfit(_unfit(error)) from None
-        answer: BaseModel = yield from self.does(asked, base, user_id)
+            raise ToolArgumentsError(_error_message(error)) from None
+        answer: BaseModel = yield from self.function(request, base_url, user_id)
         return answer
 
 
-def call_tool(client: Client, name: str, arguments: Mapping[str, Any], base: str = "", user_id: str | None = None) -> BaseModel:
-    """Carry a tool out; `base` and `user_id` as in `Tool.steps`. Raises ArgumentsUnfit, also for a name of no tool, and ClientError."""
-    steps = _named(name).steps(arguments, base, user_id)
-    got: Any = None
+def call_tool(
+    client: Client,
+    name: str,
+    arguments: Mapping[str, Any],
+    base_url: str = "",
+    user_id: str | None = None,
+) -> BaseModel:
+    """Call a tool. `base_url` and `user_id` are those of `Tool.steps`.
+
+    Raises ToolArgumentsError, also for an unknown tool, and ClientError.
+    """
+    steps = _tool(name).steps(arguments, base_url, user_id)
+    answer: Any = None
     while True:
         try:
-            ask = steps.send(got)
-        except StopIteration as done:
-            return cast(BaseModel, done.value)
-        got = client.send(ask)
+            request = steps.send(answer)
+        except StopIteration as finished:
+            return cast(BaseModel, finished.value)
+        answer = client.send(request)
 
 
-async def acall_tool(client: AsyncClient, name: str, arguments: Mapping[str, Any], base: str = "", user_id: str | None = None) -> BaseModel:
-    """The same for asyncio."""
-    steps = _named(name).steps(arguments, base, user_id)
-    got: Any = None
+async def acall_tool(
+    client: AsyncClient,
+    name: str,
+    arguments: Mapping[str, Any],
+    base_url: str = "",
+    user_id: str | None = None,
+) -> BaseModel:
+    """Call a tool like `call_tool`, with asyncio."""
+    steps = _tool(name).steps(arguments, base_url, user_id)
+    answer: Any = None
     while True:
         try:
-            ask = steps.send(got)
-        except StopIteration as done:
-            return cast(BaseModel, done.value)
-        got = await client.send(ask)
+            request = steps.send(answer)
+        except StopIteration as finished:
+            return cast(BaseModel, finished.value)
+        answer = await client.send(request)
 
 
-def schemas(form: Form) -> list[dict[str, Any]]:
-    """The tools as the APIs of OpenAI (chat completions) and Anthropic, and MCP, want them described."""
-    return [_FORMS[form](tool) for tool in TOOLS]
+def schemas(schema_format: SchemaFormat) -> list[dict[str, Any]]:
+    """Describe the tools for OpenAI (chat completions), Anthropic (messages) or MCP."""
+    return [_FORMATS[schema_format](tool) for tool in TOOLS]
 
 
 def _for_openai(tool: Tool) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": tool.name, "description": tool.about, "parameters": tool.input_schema}}
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": tool.input_schema,
+    }
+    return {"type": "function", "function": function}
 
 
 def _for_anthropic(tool: Tool) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.about, "input_schema": tool.input_schema}
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": tool.input_schema,
+    }
 
 
 def _for_mcp(tool: Tool) -> dict[str, Any]:
-    said = {"name": tool.name, "title": tool.title, "description": tool.about, "inputSchema": tool.input_schema}
-    return {**said, "outputSchema": tool.output_schema, "annotations": tool.annotations}
+    return {
+        "name": tool.name,
+        "title": tool.title,
+        "description": tool.description,
+        "inputSchema": tool.input_schema,
+        "outputSchema": tool.output_schema,
+        "annotations": tool.annotations,
+    }
 
 
-_FORMS: Mapping[Form, Callable[[Tool], dict[str, Any]]] = {"openai": _for_openai, "anthropic": _for_anthropic, "mcp": _for_mcp}
+_FORMATS: Mapping[SchemaFormat, Callable[[Tool], dict[str, Any]]] = {
+    "openai": _for_openai,
+    "anthropic": _for_anthropic,
+    "mcp": _for_mcp,
+}
 
 
-def _named(name: str) -> Tool:
+def _tool(name: str) -> Tool:
     if name not in BY_NAME:
-        raise ArgumentsUnfit(f"there is no tool {name!r}; there are {', '.join(BY_NAME)}")
+        raise ToolArgumentsError(f"there is no tool {name!r}; valid tools: {', '.join(BY_NAME)}")
     return BY_NAME[name]
 
 
-def _unfit(error: Exception) -> str:
+def _error_message(error: Exception) -> str:
     if not isinstance(error, ValidationError):
-        return f"the arguments are no JSON: {error}"
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'the whole'}: {first['msg']}"
+        return f"the arguments cannot be converted to JSON: {error}"
+    fault = error.errors()[0]
+    return f"{'.'.join(map(str, fault['loc'])) or 'the whole'}: {fault['msg']}"
 
 
-def _plain(part: dict[str, Any]) -> dict[str, Any]:
-    """A member of a schema as short as it can be said."""
-    return {name: value for name, value in part.items() if name != "title"}
+def _without_title(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a field without its title, which repeats its name."""
+    return {name: value for name, value in schema.items() if name != "title"}
 
 
-def _sends(ask: Callable[[Any], asks.Ask[Any]]) -> Does:
-    """Carried out by one request."""
+def _one_request(build: Callable[[Any], ApiRequest[Any]]) -> ToolFunction:
+    """Return the function of a tool that sends one request."""
 
-    def does(asked: Any, _base: str, _user_id: str | None) -> Steps:
-        answer: BaseModel = yield ask(asked)
+    def function(request: Any, _base_url: str, _user_id: str | None) -> ToolSteps:
+        answer: BaseModel = yield build(request)
         return answer
 
-    return does
+    return function
 
 
-def _forget(asked: ForgetAsked, _base: str, _user_id: str | None) -> Steps:
-    if asked.event_id is not None:
-        return Erasing(event=(yield asks.erase_event(asked.event_id)))
-    return Erasing(memory=(yield asks.forget_memory(Forget.model_validate(asked.model_dump(exclude={"event_id"})))))
+def _forget(request: ForgetAsked, _base_url: str, _user_id: str | None) -> ToolSteps:
+    if request.event_id is not None:
+        return Erasing(event=(yield requests.erase_event(request.event_id)))
+    scope = Forget.model_validate(request.model_dump(exclude={"event_id"}))
+    return Erasing(memory=(yield requests.forget_memory(scope)))
 
 
-def _search(asked: Wanted, base: str, user_id: str | None) -> Steps:
-    user_id = user_id or (yield asks.own_key()).user_id
-    query = MemoryQuery(query_text=asked.query, user_id=user_id, top_k=CONNECTOR_HITS, interact=False)
-    hits = (yield asks.search_memory(query)).hits
-    found = [Found(id=hit.event_id, title=_title(hit.topic, hit.query or hit.response), url=_page(base, hit.event_id)) for hit in hits]
-    return FoundAll(results=found)
+def _search(request: Wanted, base_url: str, user_id: str | None) -> ToolSteps:
+    user_id = user_id or (yield requests.own_key()).user_id
+    query = MemoryQuery(
+        query_text=request.query, user_id=user_id, top_k=CONNECTOR_HITS, interact=False
+    )
+    hits = (yield requests.search_memory(query)).hits
+    results = [
+        Found(
+            id=hit.event_id,
+            title=_title(hit.topic, hit.query or hit.response),
+            url=_event_url(base_url, hit.event_id),
+        )
+        for hit in hits
+    ]
+    return FoundAll(results=results)
 
 
-def _fetch(asked: Named, base: str, _user_id: str | None) -> Steps:
-    event = yield asks.get_event(asked.id)
+def _fetch(request: Named, base_url: str, _user_id: str | None) -> ToolSteps:
+    event = yield requests.get_event(request.id)
     return Document(
         id=event.event_id,
         title=_title(event.topic, event.query or event.response),
         text=event.raw_dialogue,
-        url=_page(base, event.event_id),
-        metadata={"occurred_at": event.occurred_at, "session_id": event.session_id, "user_id": event.user_id},
+        url=_event_url(base_url, event.event_id),
+        metadata={
+            "occurred_at": event.occurred_at,
+            "session_id": event.session_id,
+            "user_id": event.user_id,
+        },
     )
 
 
 def _title(topic: str | None, text: str) -> str:
-    said = " ".join((topic or text).split())
-    return said if len(said) <= TITLE_CHARACTERS_MAX else f"{said[: TITLE_CHARACTERS_MAX - 1]}\u2026"
+    title = " ".join((topic or text).split())
+    if len(title) <= TITLE_CHARACTERS_MAX:
+        return title
+    return f"{title[: TITLE_CHARACTERS_MAX - 1]}\u2026"
 
 
-def _page(base: str, event_id: str) -> str:
-    return f"{base}{EVENT_PAGE}{event_id}"
+def _event_url(base_url: str, event_id: str) -> str:
+    return f"{base_url}{EVENT_PAGE}{event_id}"
 
 
 def _event_text(event: Event) -> str:
-    whole = f"[event {event.event_id}] {event.occurred_at}\n{event.raw_dialogue}"
-    return f"{RECALLED}\n{fenced(whole, new_delimiter())}"
+    text = f"[event {event.event_id}] {event.occurred_at}\n{event.raw_dialogue}"
+    return f"{RECALLED}\n{fenced(text, new_delimiter())}"
 
 
-def _pack_text(pack: StartPack) -> str:
-    return pack.prompt_text  # it is fenced already
+def _start_pack_text(pack: StartPack) -> str:
+    return pack.prompt_text  # already fenced
 
 
 TOOLS: tuple[Tool, ...] = (
     Tool(
-        name="recall", title="Recall", takes=MemoryQuery, required=("query_text",), gives=MemoryAnswer, does=_sends(asks.search_memory),
-        members=("query_text", "focus_words", "top_k", "session_id", "last_seal", "after", "before", "user_id"),
-        shows=recalled_text, reads=True,
-        about="Find what was said before that bears on the user's message. Call it before each answer. Cite what you use: (ref: event_id).",
-    ),
-    Tool(
-        name="remember", title="Remember", takes=Turn, required=(), gives=Remembered, does=_sends(asks.remember_turn), again=True,
-        members=(
-            "query", "response", "session_id", "topic", "critical", "l1_summary", "l2_map", "task_done", "duty", "duty_reason", "replaces",
+        name="recall",
+        title="Recall",
+        description="Search memory for what is relevant to the user's message. Call it before each "
+        "answer. Cite what you use: (ref: event_id).",
+        request_model=MemoryQuery,
+        arguments=(
+            "query_text",
+            "focus_words",
+            "top_k",
+            "session_id",
+            "last_seal",
+            "after",
+            "before",
             "user_id",
         ),
-        about="Keep a turn word for word: the user's message in query, your answer in response. Call it after every answer. Beside a turn, "
-        "or alone, a lasting fact (critical), a summary of the session (l1_summary, when l1_due), the user's map (l2_map, when l2_due).",
+        required=("query_text",),
+        answer_model=MemoryAnswer,
+        function=_one_request(requests.search_memory),
+        render=recalled_text,
+        is_read_only=True,
     ),
     Tool(
-        name="start_pack", title="Start pack", takes=StartQuery, required=(), gives=StartPack, does=_sends(asks.get_start_pack),
-        members=("session_id", "user_id"), shows=_pack_text, reads=True,
-        about="What to know before the first turn of a session: the rules, the user's map, critical facts, summaries, the best lessons.",
+        name="remember",
+        title="Remember",
+        description="Save a turn word for word: the user's message in query, your answer in "
+        "response. Call it after every answer. With a turn, or alone, save a lasting fact "
+        "(critical), a summary of the session (l1_summary, when l1_due) or the user's map (l2_map, "
+        "when l2_due).",
+        request_model=Turn,
+        arguments=(
+            "query",
+            "response",
+            "session_id",
+            "topic",
+            "critical",
+            "l1_summary",
+            "l2_map",
+            "task_done",
+            "duty",
+            "duty_reason",
+            "replaces",
+            "user_id",
+        ),
+        required=(),
+        answer_model=Remembered,
+        function=_one_request(requests.remember_turn),
+        is_idempotent=True,
     ),
     Tool(
-        name="get_event", title="Get event", takes=EventNamed, required=("event_id",), gives=Event, members=("event_id",),
-        does=_sends(lambda asked: asks.get_event(asked.event_id)), shows=_event_text, reads=True,
-        about="One event whole, word for word. recall may show only a part of a long one.",
+        name="start_pack",
+        title="Start pack",
+        description="Load the context for a new session: the rules, the user's map, critical "
+        "facts, summaries and the best lessons. Call it before the first turn.",
+        request_model=StartQuery,
+        arguments=("session_id", "user_id"),
+        required=(),
+        answer_model=StartPack,
+        function=_one_request(requests.get_start_pack),
+        render=_start_pack_text,
+        is_read_only=True,
     ),
     Tool(
-        name="second_look", title="Second look", takes=SecondLook, required=("draft",), gives=SecondLooked, does=_sends(asks.look_again),
-        members=("draft", "event_id", "span"), reads=True,
-        about="Check an answer that was just remembered: is every number, date, name and URL marked, and in the event it cites? "
-        "Mend what fails and remember the answer again, with replaces.",
+        name="get_event",
+        title="Get event",
+        description="Get the full text of one event, word for word. recall may show only part of a "
+        "long event.",
+        request_model=EventNamed,
+        arguments=("event_id",),
+        required=("event_id",),
+        answer_model=Event,
+        function=_one_request(lambda request: requests.get_event(request.event_id)),
+        render=_event_text,
+        is_read_only=True,
     ),
     Tool(
-        name="save_cube", title="Save a lesson", takes=CubeCreate, required=("topic", "essence", "rules_markdown", "evidence"),
-        gives=CubeCreated, does=_sends(asks.create_cube),
-        members=("topic", "essence", "rules_markdown", "evidence", "cube_type", "session_id"),
-        about="Keep a lesson for the future, when one was learned; at most one in three turns.",
+        name="second_look",
+        title="Second look",
+        description="Check an answer that you just saved: is every number, date, name and URL "
+        "marked, and does the cited event contain it? Fix what fails and save the answer again, "
+        "with replaces.",
+        request_model=SecondLook,
+        arguments=("draft", "event_id", "span"),
+        required=("draft",),
+        answer_model=SecondLooked,
+        function=_one_request(requests.look_again),
+        is_read_only=True,
     ),
     Tool(
-        name="vote", title="Vote on a lesson", takes=CubeVote, required=("cube_id", "vote"), gives=CubeVoted, again=True,
-        members=("cube_id", "vote", "reason", "user_id"), does=_sends(asks.vote_on_cube),
-        about="Rate a lesson that recall showed: 1 it helped, 0 it did not matter, -1 it was wrong (say why).",
+        name="save_cube",
+        title="Save a lesson",
+        description="Save a lesson for future sessions. At most one in three turns.",
+        request_model=CubeCreate,
+        arguments=("topic", "essence", "rules_markdown", "evidence", "cube_type", "session_id"),
+        required=("topic", "essence", "rules_markdown", "evidence"),
+        answer_model=CubeCreated,
+        function=_one_request(requests.create_cube),
     ),
     Tool(
-        name="run_python", title="Run Python", takes=Execution, required=("code",), gives=Executed, does=_sends(asks.execute_code),
-        members=("code", "mode", "timeout_s", "session_id"),
-        about="Run Python with numpy and matplotlib where it can reach nothing else: no network, no files of anybody. What it prints, its "
-        "last expression, and the files and figures it made come back. A slip is mended and said.",
+        name="vote",
+        title="Vote on a lesson",
+        description="Rate a lesson that recall returned: 1 if it helped, 0 if it did not matter, "
+        "-1 if it was wrong (give a reason).",
+        request_model=CubeVote,
+        arguments=("cube_id", "vote", "reason", "user_id"),
+        required=("cube_id", "vote"),
+        answer_model=CubeVoted,
+        function=_one_request(requests.vote_on_cube),
+        is_idempotent=True,
     ),
     Tool(
-        name="create_file", title="Create a file", takes=FileCreate, required=("filename", "content", "type"), gives=CreatedFile,
-        does=_sends(asks.make_file), members=("filename", "content", "type"),
-        about="Make a file for the user; give them its download_url.",
+        name="run_python",
+        title="Run Python",
+        description="Run Python with numpy and matplotlib in a sandbox without network or access "
+        "to other files. Returns the output, the value of the last expression, and the files and "
+        "figures created. Small mistakes are repaired and reported.",
+        request_model=Execution,
+        arguments=("code", "mode", "timeout_s", "session_id"),
+        required=("code",),
+        answer_model=Executed,
+        function=_one_request(requests.execute_code),
     ),
     Tool(
-        name="check_permission", title="Check a permission", takes=PermissionCheck, required=("path", "action", "agent"),
-        gives=PermissionChecked, does=_sends(asks.check_permission), members=("path", "action", "agent"), reads=True,
-        about="Ask before you touch a system path outside your workspace. allowed false means no: ask the owner for a grant.",
+        name="create_file",
+        title="Create a file",
+        description="Create a file for the user. Give them its download_url.",
+        request_model=FileCreate,
+        arguments=("filename", "content", "type"),
+        required=("filename", "content", "type"),
+        answer_model=CreatedFile,
+        function=_one_request(requests.make_file),
     ),
     Tool(
-        name="forget", title="Forget", takes=ForgetAsked, required=(), gives=Erasing, does=_forget, erases=True, again=True,
-        members=("event_id", "session_id", "after", "before", "path", "user_id", "dry_run", "confirm"),
-        about="Erase for good, only when the user asks for it: one event, a session, a stretch of time, or all of a user (with confirm). "
-        "dry_run says what would go.",
+        name="check_permission",
+        title="Check a permission",
+        description="Check before you access a system path outside your workspace. If allowed is "
+        "false, do not access it; ask the owner for a grant.",
+        request_model=PermissionCheck,
+        arguments=("path", "action", "agent"),
+        required=("path", "action", "agent"),
+        answer_model=PermissionChecked,
+        function=_one_request(requests.check_permission),
+        is_read_only=True,
     ),
     Tool(
-        name="search", title="Search", takes=Wanted, required=("query",), gives=FoundAll, does=_search, members=("query",), reads=True,
-        about="Search the memory; gives ids for fetch. For connectors that know only these two: agents use recall.",
+        name="forget",
+        title="Forget",
+        description="Erase memory permanently, only when the user asks for it: one event, a "
+        "session, a period, or everything of a user (with confirm). With dry_run, report what "
+        "would be erased.",
+        request_model=ForgetAsked,
+        arguments=(
+            "event_id",
+            "session_id",
+            "after",
+            "before",
+            "path",
+            "user_id",
+            "dry_run",
+            "confirm",
+        ),
+        required=(),
+        answer_model=Erasing,
+        function=_forget,
+        is_destructive=True,
+        is_idempotent=True,
     ),
     Tool(
-        name="fetch", title="Fetch", takes=Named, required=("id",), gives=Document, does=_fetch, members=("id",), reads=True,
-        about="One found event whole.",
+        name="search",
+        title="Search",
+        description="Search memory; returns ids for fetch. For connectors that support only these "
+        "two tools. Agents use recall.",
+        request_model=Wanted,
+        arguments=("query",),
+        required=("query",),
+        answer_model=FoundAll,
+        function=_search,
+        is_read_only=True,
     ),
-)  # fmt: skip
+    Tool(
+        name="fetch",
+        title="Fetch",
+        description="Get the full text of one event that search returned.",
+        request_model=Named,
+        arguments=("id",),
+        required=("id",),
+        answer_model=Document,
+        function=_fetch,
+        is_read_only=True,
+    ),
+)
 BY_NAME: Mapping[str, Tool] = {tool.name: tool for tool in TOOLS}

@@ -54,7 +54,7 @@ def _made(name: str, base: str = "") -> str:
         "turn": _template("turn.md"),
         "version": str(VERSION),
         "rules": "\n".join(f"{number}. {rule}" for number, rule in enumerate(RULES, 1)),
-        "tools": "\n".join(f"- `{tool.name}`: {tool.about}" for tool in TOOLS),
+        "tools": "\n".join(f"- `{tool.name}`: {tool.description}" for tool in TOOLS),
         "base": base,
     }
     text = _template(name)

@@ -15,8 +15,8 @@ from mcp.shared.exceptions import MCPError
 
 from .. import __version__
 from ..client import AsyncClient, ClientError
-from ..client.errors import Refused
-from ..client.tools import BY_NAME, TOOLS, ArgumentsUnfit, Tool, acall_tool
+from ..client.errors import ServiceError
+from ..client.tools import BY_NAME, TOOLS, Tool, ToolArgumentsError, acall_tool
 from ..protocol.prompts import PromptQuery
 
 START = "memory://start"
@@ -144,7 +144,7 @@ def _described(tool: Tool) -> types.Tool:
     return types.Tool(
         name=tool.name,
         title=tool.title,
-        description=tool.about,
+        description=tool.description,
         input_schema=tool.input_schema,
         output_schema=tool.output_schema,
         annotations=types.ToolAnnotations.model_validate(tool.annotations),
@@ -159,11 +159,11 @@ async def _called(tool: Tool, talk: McpSession, arguments: dict[str, Any]) -> ty
     """
     try:
         answer = await acall_tool(talk.client, tool.name, arguments, talk.base, talk.user_id)
-    except ArgumentsUnfit as error:
+    except ToolArgumentsError as error:
         return _refused(str(error))
     except ClientError as error:
         return _refused(_reason(error))
-    text = tool.shows(answer) if tool.shows else answer.model_dump_json()
+    text = tool.render(answer) if tool.render else answer.model_dump_json()
     return types.CallToolResult(
         content=[types.TextContent(text=text)], structured_content=answer.model_dump(mode="json")
     )
@@ -174,7 +174,7 @@ def _refused(why: str) -> types.CallToolResult:
 
 
 def _reason(error: ClientError) -> str:
-    if not isinstance(error, Refused):
+    if not isinstance(error, ServiceError):
         return str(error)
     where = "".join(f" {fault.pointer or 'the whole'}: {fault.detail}." for fault in error.errors)
     again = f" Try again in {error.retry_after_s:.0f} s." if error.retry_after_s else ""

@@ -1,11 +1,13 @@
-"""The fence: stored text is given out between two lines that it cannot write itself, and is recognised when it comes back.
+"""The fence: stored text is given out between two lines that it cannot write itself, and is
+recognised when it comes back.
 
     <<memory-data 7f3a09c2d41e88b6>>
     ...
     <<end memory-data 7f3a09c2d41e88b6>>
 
-The delimiter is new for every answer, so that nothing stored earlier can know it; whatever looks like a fence line is defused all the same.
-Source of the idea: Hines et al., "Defending Against Indirect Prompt Injection Attacks With Spotlighting", 2024 (arXiv 2403.14720).
+The delimiter is new for every answer, so that nothing stored earlier can know it; whatever looks
+like a fence line is defused all the same. Source of the idea: Hines et al., "Defending Against
+Indirect Prompt Injection Attacks With Spotlighting", 2024 (arXiv 2403.14720).
 """
 
 from __future__ import annotations
@@ -18,21 +20,30 @@ from collections import defaultdict, deque
 DELIMITER_DIGITS = 16
 _OPEN, _CLOSE = "<<memory-data {}>>", "<<end memory-data {}>>"
 _FENCE = re.compile(r"<<(?P<end>end )?memory-data (?P<delimiter>[0-9a-f]{16})>>")
-_ANGLES = "<\uff1c\ufe64\u2039\u27e8\u3008\u2329\u226a\u00ab"  # all that may pass for the first character of a fence line
-_ALIKE = dict(zip("аеогуԁтмӏууοаετ", "aeorydtmlyyoaet", strict=True))  # letters of other scripts that look like those of the fence
+# all that may pass for the first character of a fence line
+_ANGLES = "<\uff1c\ufe64\u2039\u27e8\u3008\u2329\u226a\u00ab"
+_ALIKE = dict(
+    zip("аеогуԁтмӏууοаετ", "aeorydtmlyyoaet", strict=True)
+)  # letters of other scripts that look like those of the fence
 _FILLER = "\0"  # stands for every character that is no letter of the fence
 _WORDS = ("end", "memorydata")
-_KEPT_MAX = 0xFFFF  # what the last character is that `_Bare` keeps: hostile text should not fill the memory
+_KEPT_MAX = (
+    0xFFFF  # what the last character is that `_Bare` keeps: hostile text should not fill the memory
+)
 _HIDDEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
-    "\U000e0000-\U000e0fff]|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]+"  # tags, and variation selectors, which can spell whole texts
+    # tags, and variation selectors, which can spell whole texts
+    "\U000e0000-\U000e0fff]|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]+"
 )
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 _BREAKS = re.compile("\r\n?|\u2028|\u2029|\x85")
 
 
 class _Bare(dict[int, str]):
-    """Each character as a letter of the fence, an angle or filler: as many characters as before, so that places stay."""
+    """Each character as a letter of the fence, an angle or filler:
+
+    as many characters as before, so that places stay.
+    """
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -46,7 +57,8 @@ class _Bare(dict[int, str]):
 
 _bare = _Bare()
 _spaced = [f"{_FILLER}*".join(word) for word in _WORDS]
-# The filler in it runs to the next angle at most, so that the whole is read once or twice, not once for each angle.
+# The filler in it runs to the next angle at most, so that the whole is read once or twice, not once
+# for each angle.
 _BEGINS_FENCE = re.compile(f"<(?={_FILLER}*(?:{_spaced[0]}{_FILLER}*)?{_spaced[1]})")
 
 
@@ -61,20 +73,24 @@ def fenced(text: str, delimiter: str) -> str:
 
 
 def defused(text: str) -> str:
-    """Text in which nothing can be read as a fence line, whatever its spacing, case, width or script, and nothing hides.
+    """Text in which nothing can be read as a fence line, whatever its spacing, case, width or
+    script, and nothing hides.
 
     What cannot be seen is left out, line breaks are line feeds; all else stays as it is.
     """
     plain = _CONTROLS.sub("", _HIDDEN.sub("", _BREAKS.sub("\n", text)))
     places = [match.start() for match in _BEGINS_FENCE.finditer(plain.translate(_bare))]
     ends = [0, *(place + 1 for place in places)]
-    return "\u2039".join(plain[start:end] for start, end in zip(ends, [*places, len(plain)], strict=True))
+    return "\u2039".join(
+        plain[start:end] for start, end in zip(ends, [*places, len(plain)], strict=True)
+    )
 
 
 def unfenced(text: str) -> tuple[str, int]:
     """The text without the blocks this service gave out, and how many characters those were.
 
-    A block goes from the line that opens it to the first one that closes it with the same delimiter; what is not closed is left as it is.
+    A block goes from the line that opens it to the first one that closes it with the same
+    delimiter; what is not closed is left as it is.
     """
     lines = list(_FENCE.finditer(text))
     closes: dict[str, deque[re.Match[str]]] = defaultdict(deque)
@@ -85,7 +101,9 @@ def unfenced(text: str) -> tuple[str, int]:
     at = 0
     for line in lines:
         if line["end"]:
-            closes[line["delimiter"]].popleft()  # it is behind us: what is left closes only what opens from here on
+            closes[
+                line["delimiter"]
+            ].popleft()  # it is behind us: what is left closes only what opens from here on
         elif line.start() >= at and closes[line["delimiter"]]:
             kept.append(text[at : line.start()])
             at = closes[line["delimiter"]][0].end()

@@ -1,4 +1,7 @@
-"""One hidden service line: what it is and what it says. `lines.py` decides which lines of a reply act."""
+"""One hidden service line:
+
+what it is and what it says. `lines.py` decides which lines of a reply act.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,22 @@ from typing import Literal, NamedTuple, cast, get_args
 
 from .seal import Seal, read_seal
 
-CubeKind = Literal["moment", "fact", "culture", "lifehack", "warning", "code"]  # specification, Experience cube
+CubeKind = Literal[
+    "moment", "fact", "culture", "lifehack", "warning", "code"
+]  # specification, Experience cube
 KINDS: tuple[str, ...] = get_args(CubeKind)
 NONE_WORDS = frozenset({"", "none", "no", "n/a", "-", "\u2014", "null", "nothing"})
-VOTES = {"+1": 1, "1": 1, "\uff0b1": 1, "-1": -1, "\u22121": -1, "\u20131": -1, "0": 0, "+0": 0, "-0": 0}
+VOTES = {
+    "+1": 1,
+    "1": 1,
+    "\uff0b1": 1,
+    "-1": -1,
+    "\u22121": -1,
+    "\u20131": -1,
+    "0": 0,
+    "+0": 0,
+    "-0": 0,
+}
 
 _MARKS = r"(?P<mark>\*\*|__|`)?"  # what a line or its keyword may be dressed in
 _KEYED = re.compile(
@@ -18,9 +33,12 @@ _KEYED = re.compile(
     r"(?P<before>(?P=mark))?[ \t]{0,2}[:\uff1a](?P<after>(?P=mark))?(?P<value>.*)",
     re.DOTALL,
 )
-_ALONE = re.compile(rf"(?:[-*\u2022][ \t]+)?{_MARKS}(?P<word>TASK_DONE|PUBLISH)(?P<before>(?P=mark))?[.!]?(?P<after>(?P=mark))?")
+_ALONE = re.compile(
+    rf"(?:[-*\u2022][ \t]+)?{_MARKS}(?P<word>TASK_DONE|PUBLISH)(?P<before>(?P=mark))?[.!]?(?P<after>(?P=mark))?"
+)
 _NOT_USED = re.compile(
-    rf"(?:[-*\u2022][ \t]+)?{_MARKS}memory[ \t]{{0,2}}[:\uff1a][ \t]{{0,4}}not used\.?(?P<after>(?P=mark))?", re.IGNORECASE
+    rf"(?:[-*\u2022][ \t]+)?{_MARKS}memory[ \t]{{0,2}}[:\uff1a][ \t]{{0,4}}not used\.?(?P<after>(?P=mark))?",
+    re.IGNORECASE,
 )
 _INDENTED = re.compile(r" {4}| {0,3}\t")
 _BAR = re.compile(r"(?<!\\)[|\uff5c]")
@@ -58,7 +76,10 @@ class Rate(NamedTuple):
 
 
 def read_line(line: str) -> ServiceLine | None:
-    """What a line would say if it acts; None for what can only be content: quoted, indented as code, or nothing of ours."""
+    """What a line would say if it acts; None for what can only be content:
+
+    quoted, indented as code, or nothing of ours.
+    """
     text = line.strip()
     if not text or text.startswith(">") or _INDENTED.match(line):
         return None
@@ -67,7 +88,9 @@ def read_line(line: str) -> ServiceLine | None:
     if match := _KEYED.match(text):
         value = _undressed(match, match["value"].strip())
         return None if value is None else ServiceLine(match["word"], value)
-    if (match := _ALONE.fullmatch(text)) and bool(match["mark"]) == bool(match["before"] or match["after"]):
+    if (match := _ALONE.fullmatch(text)) and bool(match["mark"]) == bool(
+        match["before"] or match["after"]
+    ):
         return ServiceLine(match["word"])
     if (match := _NOT_USED.fullmatch(text)) and bool(match["mark"]) == bool(match["after"]):
         return ServiceLine(MEMORY)
@@ -95,7 +118,10 @@ def says_none(value: str) -> bool:
 
 
 def read_cube(value: str) -> CubeText | str:
-    """The lesson of a CUBE line, else the code of what is wrong. The rule may hold bars; elsewhere they are written `\\|`."""
+    """The lesson of a CUBE line, else the code of what is wrong.
+
+    The rule may hold bars; elsewhere they are written `\\|`.
+    """
     parts = [_ESCAPED_BAR.sub(r"\1", part).strip() for part in _BAR.split(value, maxsplit=3)]
     if len(parts) != 4 or not all(parts):
         return "cube_fields"

@@ -1,8 +1,10 @@
-"""Hidden service lines: read out of an agent's reply, and written at the end of one. `docs/reference/service-lines.md` shows the grammar.
+"""Hidden service lines: read out of an agent's reply, and written at the end of one.
+`docs/reference/service-lines.md` shows the grammar.
 
-Only the run of service lines at the end of a reply acts (its tail). Above it, only lines of so strict a shape that they can hardly be
-content act, with a warning; whatever is quoted, fenced or indented as code is content. Nothing is guessed: what is wrong is a code.
-Every step looks at each line once, so that the time grows with the length of the text.
+Only the run of service lines at the end of a reply acts (its tail). Above it, only lines of so
+strict a shape that they can hardly be content act, with a warning; whatever is quoted, fenced or
+indented as code is content. Nothing is guessed: what is wrong is a code. Every step looks at each
+line once, so that the time grows with the length of the text.
 """
 
 from __future__ import annotations
@@ -26,7 +28,18 @@ from .line import (
 from .seal import Seal
 from .seal import render as render_seal
 
-__all__ = ["FAULTS", "SECTIONS", "WARNINGS", "CubeText", "Fault", "Lines", "Rate", "Unwritable", "parse", "write"]
+__all__ = [
+    "FAULTS",
+    "SECTIONS",
+    "WARNINGS",
+    "CubeText",
+    "LineFault",
+    "Lines",
+    "Rate",
+    "Unwritable",
+    "parse",
+    "write",
+]
 
 SECTIONS = ("DRAFT", "SECOND LOOK", "FINAL")  # specification, Full protocol
 
@@ -64,8 +77,9 @@ _GOES_ON = re.compile(r" {2,}\S|- \S")  # the next line of an L1 or L2
 _BREAKS = re.compile(r"\r\n?")
 
 
-class Fault(NamedTuple):
-    """Something wrong (a code of FAULTS or WARNINGS) and where: the line from 1, 0 for the reply as a whole.
+class LineFault(NamedTuple):
+    """Something wrong (a code of FAULTS or WARNINGS) and where: the line from 1, 0 for the reply as
+    a whole.
 
     `about` is the cube_id or the word of the line that it is about, else empty.
     """
@@ -90,8 +104,10 @@ class Lines:
     publish: bool = False
     memory_used: bool = True
     seal_step: int | None = None  # of a seal with this service's name, right or stale
-    sections: Mapping[str, str] = field(default_factory=dict)  # of the full protocol, when the reply has them
-    faults: tuple[Fault, ...] = field(default=(), compare=False)
+    sections: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of the full protocol, when the reply has them
+    faults: tuple[LineFault, ...] = field(default=(), compare=False)
 
     @property
     def errors(self) -> list[str]:
@@ -105,38 +121,68 @@ class Lines:
 
 
 class Unwritable(ValueError):
-    """These parts cannot be written as service lines that are read back the same; the message names the part."""
+    """These parts cannot be written as service lines that are read back the same; the message names
+    the part.
+    """
 
 
-def parse(text: str, *, step: int | None, cubes_shown: Collection[str] | None = None, name: str = "REM") -> Lines:
+def parse(
+    text: str, *, step: int | None, cubes_shown: Collection[str] | None = None, name: str = "REM"
+) -> Lines:
     """Take a reply apart. Never raises, whatever the text.
 
-    `step` is that of this turn's search (None: any will do), `cubes_shown` the ids that may be rated (None: all), `name` the service's.
+    `step` is that of this turn's search (None: any will do), `cubes_shown` the ids that may be
+    rated (None: all), `name` the service's.
     """
     lines = _BREAKS.sub("\n", text).split("\n")
     return _Taking(_Reply(lines), step, cubes_shown, name).parts()
 
 
 def write(parts: Lines, *, name: str = "REM") -> str:
-    """A reply that `parse` takes apart into the same parts; its seal bears `seal_step`, and is left out when that is None.
+    """A reply that `parse` takes apart into the same parts; its seal bears `seal_step`, and is left
+    out when that is None.
 
-    Raises Unwritable, for instance for a line break in a fact, or an answer that ends like a service line.
+    Raises Unwritable, for instance for a line break in a fact, or an answer that ends like a
+    service line.
     """
     told = "\n".join(_written(parts, name))
     written = "\n\n".join(text for text in (parts.answer, told) if text)
     same = parse(written, step=None, name=name)
-    for part in ("answer", "critical", "cube", "cube_nothing", "rates", "l1", "l2", "task_done", "publish", "memory_used", "seal_step"):
+    for part in (
+        "answer",
+        "critical",
+        "cube",
+        "cube_nothing",
+        "rates",
+        "l1",
+        "l2",
+        "task_done",
+        "publish",
+        "memory_used",
+        "seal_step",
+    ):
         if getattr(same, part) != getattr(parts, part):
             raise Unwritable(f"`{part}` cannot be written so that it is read back the same")
     return written
 
 
 def _written(parts: Lines, name: str) -> Iterator[str]:
-    texts = {"L1": parts.l1, "L2": parts.l2, "CRITICAL": parts.critical, "CUBE_NOTHING": parts.cube_nothing}
+    texts = {
+        "L1": parts.l1,
+        "L2": parts.l2,
+        "CRITICAL": parts.critical,
+        "CUBE_NOTHING": parts.cube_nothing,
+    }
     texts["CUBE"] = None if parts.cube is None else write_cube(parts.cube)
     yield from (f"{word}: {text}" for word, text in texts.items() if text is not None)
-    yield from (f"RATE: {rate.cube_id} {rate.vote:+d} {rate.reason}".rstrip() for rate in parts.rates)
-    alone = {"TASK_DONE": parts.task_done, "PUBLISH": parts.publish, "memory: not used": not parts.memory_used}
+    yield from (
+        f"RATE: {rate.cube_id} {rate.vote:+d} {rate.reason}".rstrip() for rate in parts.rates
+    )
+    alone = {
+        "TASK_DONE": parts.task_done,
+        "PUBLISH": parts.publish,
+        "memory: not used": not parts.memory_used,
+    }
     yield from (line for line, said in alone.items() if said)
     if parts.seal_step is not None:
         yield render_seal(parts.seal_step, name)
@@ -150,7 +196,9 @@ _OPENS, _INSIDE, _CLOSES = 1, 2, 3  # what a line is to a code fence; 0 = outsid
 
 
 def _code(lines: list[str]) -> tuple[bytearray, int | None]:
-    """Each line's place in a code fence (CommonMark's rules), and the line of a fence that is never closed."""
+    """Each line's place in a code fence (CommonMark's rules), and the line of a fence that is never
+    closed.
+    """
     code, fence, opened = bytearray(len(lines)), "", 0
     for i, line in enumerate(lines):
         match = _FENCE.fullmatch(line) if "```" in line or "~~~" in line else None
@@ -165,18 +213,24 @@ def _code(lines: list[str]) -> tuple[bytearray, int | None]:
 
 
 class _Reply:
-    """A reply's lines: which of them are code, which have the look of service lines, where the tail begins."""
+    """A reply's lines:
+
+    which of them are code, which have the look of service lines, where the tail begins.
+    """
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
-        self.faults: list[Fault] = []
+        self.faults: list[LineFault] = []
         self.start = 0  # where the part of the reply begins that the user is to see
         self.code, unclosed = _code(lines)
         if unclosed is not None:
             self.note("unclosed_fence", unclosed)
             self._free_tail(unclosed)
         self.sections = self._cut_sections()
-        self.read = [None if i < self.start or self.code[i] else read_line(line) for i, line in enumerate(lines)]
+        self.read = [
+            None if i < self.start or self.code[i] else read_line(line)
+            for i, line in enumerate(lines)
+        ]
         self.taken = bytearray(len(lines))  # lines that the user does not see
         self._unwrap_tail()
         self.goes_on = self._continuations()
@@ -184,17 +238,22 @@ class _Reply:
 
     def note(self, code: str, line: int | None = None, about: str = "") -> None:
         """Keep a fault; `line` is an index."""
-        self.faults.append(Fault(code, 0 if line is None else line + 1, about))
+        self.faults.append(LineFault(code, 0 if line is None else line + 1, about))
 
     def whole(self, i: int) -> str:
         """What a service line says, with the lines that go on with it."""
         line, end = self.read[i], i + 1
         while end < len(self.lines) and self.goes_on[end]:
             end += 1
-        return " ".join([line.value if line else "", *(text.strip() for text in self.lines[i + 1 : end])]).strip()
+        return " ".join(
+            [line.value if line else "", *(text.strip() for text in self.lines[i + 1 : end])]
+        ).strip()
 
     def answer(self) -> str:
-        """What is left for the user: no blank lines around it, and no more of them where a service line was than there were."""
+        """What is left for the user:
+
+        no blank lines around it, and no more of them where a service line was than there were.
+        """
         kept: list[str] = []
         gap = False  # whether a service line was just left out
         for i in range(self.start, len(self.lines)):
@@ -209,23 +268,35 @@ class _Reply:
     def _free_tail(self, fence: int) -> None:
         """A fence that nobody closed does not swallow the service lines at the end."""
         end = len(self.lines)
-        while end > fence + 1 and (_is_blank(self.lines[end - 1]) or read_line(self.lines[end - 1])):
+        while end > fence + 1 and (
+            _is_blank(self.lines[end - 1]) or read_line(self.lines[end - 1])
+        ):
             end -= 1
         self.code[end:] = bytes(len(self.lines) - end)
 
     def _cut_sections(self) -> dict[str, str]:
-        """The sections by name, none when there are none. What stands above the last of them is not looked at any more."""
+        """The sections by name, none when there are none.
+
+        What stands above the last of them is not looked at any more.
+        """
         found = [
-            (i, match["name"]) for i, line in enumerate(self.lines) if line and not self.code[i] and (match := _HEADING.fullmatch(line))
+            (i, match["name"])
+            for i, line in enumerate(self.lines)
+            if line and not self.code[i] and (match := _HEADING.fullmatch(line))
         ]
         # one heading alone, or one in the middle of a text, is content
-        if len(found) < 2 or not all(_is_blank(line) or read_line(line) for line in self.lines[: found[0][0]]):
+        if len(found) < 2 or not all(
+            _is_blank(line) or read_line(line) for line in self.lines[: found[0][0]]
+        ):
             return {}
         if [name for _, name in found] != list(SECTIONS):
             self.note("sections_order")
         self.start = found[-1][0] + 1
         ends = [*(i for i, _ in found[1:]), len(self.lines)]
-        return {name: "\n".join(self.lines[i + 1 : end]).strip() for (i, name), end in zip(found, ends, strict=True)}
+        return {
+            name: "\n".join(self.lines[i + 1 : end]).strip()
+            for (i, name), end in zip(found, ends, strict=True)
+        }
 
     def _unwrap_tail(self) -> None:
         """A fence at the very end that holds nothing but service lines is taken off."""
@@ -237,7 +308,11 @@ class _Reply:
         first = last - 1
         while self.code[first] != _OPENS:
             first -= 1
-        inside = {i: read_line(self.lines[i]) for i in range(first + 1, last) if not _is_blank(self.lines[i])}
+        inside = {
+            i: read_line(self.lines[i])
+            for i in range(first + 1, last)
+            if not _is_blank(self.lines[i])
+        }
         if inside and all(inside.values()):
             self.note("fenced_tail", first)
             self.taken[first] = self.taken[last] = 1
@@ -249,13 +324,22 @@ class _Reply:
         goes_on = bytearray(len(self.lines))
         for i in range(self.start + 1, len(self.lines)):
             above = self.read[i - 1]
-            if self.read[i] is None and not self.code[i] and (goes_on[i - 1] or (above and above.word in ("L1", "L2"))):
+            if (
+                self.read[i] is None
+                and not self.code[i]
+                and (goes_on[i - 1] or (above and above.word in ("L1", "L2")))
+            ):
                 goes_on[i] = _GOES_ON.match(self.lines[i]) is not None
         return goes_on
 
     def _tail_start(self) -> int:
         i = len(self.lines)
-        while i > self.start and (self.read[i - 1] or self.goes_on[i - 1] or self.taken[i - 1] or _is_blank(self.lines[i - 1])):
+        while i > self.start and (
+            self.read[i - 1]
+            or self.goes_on[i - 1]
+            or self.taken[i - 1]
+            or _is_blank(self.lines[i - 1])
+        ):
             i -= 1
         return i
 
@@ -263,7 +347,9 @@ class _Reply:
 class _Taking:
     """Takes the service lines of a reply, in their order."""
 
-    def __init__(self, reply: _Reply, step: int | None, cubes_shown: Collection[str] | None, name: str) -> None:
+    def __init__(
+        self, reply: _Reply, step: int | None, cubes_shown: Collection[str] | None, name: str
+    ) -> None:
         self.reply, self.step, self.name = reply, step, name
         self.cubes_shown = None if cubes_shown is None else frozenset(cubes_shown)
         self.texts: dict[str, list[str]] = {"L1": [], "L2": [], "CRITICAL": [], "CUBE_NOTHING": []}
@@ -281,7 +367,9 @@ class _Taking:
                 reply.taken[i] = 1
             elif line := reply.read[i]:
                 self._consider(i, line)
-        answer = "" if reply.sections and "FINAL" not in list(reply.sections)[-1:] else reply.answer()
+        answer = (
+            "" if reply.sections and "FINAL" not in list(reply.sections)[-1:] else reply.answer()
+        )
         self._judge(answer)
         nothing = [*self.texts["CUBE_NOTHING"], None][0]
         return Lines(
@@ -320,14 +408,18 @@ class _Taking:
             self.said.add(line.word)
 
     def _is_strict(self, line: ServiceLine) -> bool:
-        """Whether a line above the tail is so plainly meant for the service that it acts all the same."""
+        """Whether a line above the tail is so plainly meant for the service that it acts all the
+        same.
+        """
         if line.seal:
             return line.seal == (self.name, self.step)
         if line.word == "CUBE":
             return isinstance(read_cube(line.value), CubeText)
         if line.word == "RATE":
             return isinstance(read_rate(line.value), Rate)
-        return line.word in ("TASK_DONE", "PUBLISH") or (line.word == "CUBE_NOTHING" and bool(line.value))
+        return line.word in ("TASK_DONE", "PUBLISH") or (
+            line.word == "CUBE_NOTHING" and bool(line.value)
+        )
 
     def _take_text(self, i: int, word: str) -> None:
         text, before = self.reply.whole(i), self.texts[word]
@@ -369,7 +461,10 @@ class _Taking:
         if self.seal is None:
             note("seal_missing")
         else:
-            if any(not self.reply.taken[i] and not _is_blank(line) for i, line in _after(self.reply.lines, self.seal_line)):
+            if any(
+                not self.reply.taken[i] and not _is_blank(line)
+                for i, line in _after(self.reply.lines, self.seal_line)
+            ):
                 note("seal_not_last", self.seal_line)
             if self.seal.name != self.name:
                 note("seal_name", self.seal_line)

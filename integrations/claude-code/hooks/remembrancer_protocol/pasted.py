@@ -1,6 +1,8 @@
-"""Keys that people paste by mistake: ours and those of common providers, told by their shapes alone.
+"""Keys that people paste by mistake: ours and those of common providers, told by their shapes
+alone.
 
-A small set for a client, which has to look before anything is sent; the service looks again, with a whole detector.
+A small set for a client, which has to look before anything is sent; the service looks again, with a
+whole detector.
 """
 
 from __future__ import annotations
@@ -24,13 +26,17 @@ _KINDS = {  # each begins with letters that text seldom has, so that one pass fi
     "pypi": r"pypi-AgEI[0-9A-Za-z_-]{50,}",
     "private key": r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY-----",
 }
-_ANY = re.compile("(?<![0-9A-Za-z])(?:" + "|".join(f"(?P<k{n}>{shape})" for n, shape in enumerate(_KINDS.values())) + ")")
+_ANY = re.compile(
+    "(?<![0-9A-Za-z])(?:"
+    + "|".join(f"(?P<k{n}>{shape})" for n, shape in enumerate(_KINDS.values()))
+    + ")"
+)
 _NAMES = {f"k{n}": kind for n, kind in enumerate(_KINDS)}
 
 REMOVED = "[a key was removed]"
 
 
-class Pasted(NamedTuple):
+class PastedKey(NamedTuple):
     """A key in a text: whose it seems to be, and where it stands."""
 
     kind: str
@@ -38,9 +44,12 @@ class Pasted(NamedTuple):
     end: int
 
 
-def pasted_keys(text: str) -> list[Pasted]:
+def pasted_keys(text: str) -> list[PastedKey]:
     """The keys in a text, in order."""
-    return [Pasted(_NAMES[match.lastgroup or "k0"], match.start(), match.end()) for match in _ANY.finditer(text)]
+    return [
+        PastedKey(_NAMES[match.lastgroup or "k0"], match.start(), match.end())
+        for match in _ANY.finditer(text)
+    ]
 
 
 def without_keys(text: str) -> str:

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 _WORDS = ("READ", "VERIFY", "CORRECT", "OUTPUT")
 _SEAL = re.compile(
-    r"[ \t]*(?P<name>[^\s|#]{1,32})[ \t]*\|[ \t]*#(?P<step>[0-9]{1,9})" + "".join(rf"[ \t]*\|[ \t]*{w}" for w in _WORDS) + r"\s*"
+    r"[ \t]*(?P<name>[^\s|#]{1,32})[ \t]*\|[ \t]*#(?P<step>[0-9]{1,9})"
+    + "".join(rf"[ \t]*\|[ \t]*{w}" for w in _WORDS)
+    + r"\s*"
 )
 
 
@@ -24,6 +26,9 @@ def render(step: int, name: str = "REM") -> str:
 
 
 def read_seal(text: str) -> Seal | None:
-    """The seal that a line is; None when it is none. Blanks around the bars are free, the words are not."""
+    """The seal that a line is; None when it is none.
+
+    Blanks around the bars are free, the words are not.
+    """
     match = _SEAL.fullmatch(text)
     return Seal(match["name"], int(match["step"])) if match else None

@@ -1,0 +1,86 @@
+"""Dispatcher of the hook program: one event in, one answer out, whatever fails in between."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+
+from hook_service import InvalidSetupError, Service, Settings
+from hook_state import Session
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+AGENTS = ("claude-code", "codex", "cursor")
+EVENT_BYTES_MAX = 64 << 20
+
+
+def main(arguments: list[str]) -> None:
+    """Answer one event. The exit status is 0; the answer tells the agent what to do."""
+    agent = arguments[0] if arguments else AGENTS[0]
+    if agent not in AGENTS:
+        sys.exit(f"remembrancer: the agent must be one of {', '.join(AGENTS)}, not {agent!r}")
+    url = arguments[1] if len(arguments) > 1 else None
+    event = sys.stdin.buffer.read(EVENT_BYTES_MAX + 1)
+    answer = answer_event(event, agent, dict(os.environ), url)
+    if answer:
+        sys.stdout.write(json.dumps(answer))
+
+
+def answer_event(
+    raw_event: bytes, agent: str, environment: dict[str, str], url: str | None = None
+) -> dict[str, Any]:
+    """Return the answer for the agent; empty for none.
+
+    A failure never blocks the agent, with one exception: a tool call is denied if its permission
+    could not be checked.
+    """
+    event: dict[str, Any] = {}
+    try:
+        event = _parse(raw_event)
+        settings = Settings(environment, agent, url)
+        session_id = _string(event, "session_id") or _string(event, "conversation_id") or "default"
+        session = Session(settings.state_folder, agent, session_id)
+        if agent == "cursor":
+            import hook_cursor
+
+            return hook_cursor.answer(event, settings, Service(settings), session)
+        import hook_events
+
+        return hook_events.answer(event, settings, Service(settings), session)
+    except Exception as error:  # noqa: BLE001 - the agent must continue, whatever is wrong here
+        return _answer_failure(event, agent, error, environment)
+
+
+def _parse(raw_event: bytes) -> dict[str, Any]:
+    if len(raw_event) > EVENT_BYTES_MAX:
+        raise InvalidSetupError(f"the event exceeds {EVENT_BYTES_MAX} bytes")
+    event = json.loads(raw_event.decode("utf-8", "replace"))
+    if not isinstance(event, dict):
+        raise InvalidSetupError("the event must be a JSON object")
+    return event
+
+
+def _answer_failure(
+    event: dict[str, Any], agent: str, error: Exception, environment: dict[str, str]
+) -> dict[str, Any]:
+    is_expected = isinstance(error, InvalidSetupError | OSError)
+    reason = str(error) if is_expected else f"internal error: {type(error).__name__}"
+    fails_closed = environment.get("REMEMBRANCER_HOOK_PERMISSIONS") not in ("open", "off")
+    if fails_closed and event.get("hook_event_name") in ("PreToolUse", "preToolUse"):
+        from hook_output import denial
+
+        return denial(
+            agent,
+            f"Remembrancer could not check whether this accesses system files ({reason}), so the "
+            "call is denied.",
+        )
+    sys.stderr.write(f"remembrancer: {reason}\n")
+    return {}
+
+
+def _string(event: dict[str, Any], name: str) -> str:
+    value = event.get(name)
+    return value if isinstance(value, str) else ""

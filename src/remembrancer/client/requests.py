@@ -1,0 +1,404 @@
+"""Requests of the client: one function for each endpoint, named like its operation.
+
+A function returns the request and the parser of its response; nothing is sent. `Client` and
+`AsyncClient` have a method for each function that sends its request. Every write carries an
+Idempotency-Key, a random one by default, so that the service processes a retried write once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from ..protocol.agent_tools import ToolsListed, ToolsQuery
+from ..protocol.chat import Chat, ChatAnswer
+from ..protocol.completions import Completed, Completion, ServedModels
+from ..protocol.compliance import Compliance, ComplianceQuery
+from ..protocol.cubes import CubeCreate, CubeCreated, CubeVote, CubeVoted
+from ..protocol.execution import Executed, Execution
+from ..protocol.explain import Explanation
+from ..protocol.feedback import Feedback, FeedbackList, FeedbackQuery, FeedbackSaved
+from ..protocol.files import CreatedFile, DownloadQuery, FileCreate
+from ..protocol.forget import EventErased, FileErased, Forget, Forgotten
+from ..protocol.memory import (
+    Event,
+    EventWrite,
+    EventWritten,
+    MemoryAnswer,
+    MemoryQuery,
+    Remembered,
+    Turn,
+)
+from ..protocol.memory_files import FileCommand, FileDone, FileHistory, FileQuery
+from ..protocol.own_key import OwnKey
+from ..protocol.permissions import (
+    ActionLog,
+    ActionLogged,
+    AuditPage,
+    AuditQuery,
+    Granted,
+    GrantList,
+    GrantRequest,
+    GrantRevocation,
+    GrantRevoked,
+    GrantsQuery,
+    PermissionCheck,
+    PermissionChecked,
+)
+from ..protocol.prompts import AgentPrompt, PromptQuery, PromptWrite
+from ..protocol.second_look import SecondLook, SecondLooked
+from ..protocol.status import Readiness, StatusRecord
+from ..protocol.summaries import (
+    AgentMemory,
+    AgentMemoryQuery,
+    MapQuery,
+    MapRequest,
+    MapUpdated,
+    MapVersion,
+    StartPack,
+    StartQuery,
+    Summary,
+    SummaryAsked,
+    SummaryDraft,
+    SummarySaved,
+)
+from .api_request import (
+    JSON,
+    ApiRequest,
+    delete,
+    get,
+    get_raw,
+    parse_as,
+    parse_json,
+    parse_object,
+    parse_text,
+    path_segment,
+    post,
+    write,
+)
+from .errors import HttpResponse, error_from_response
+
+
+def search_memory(query: MemoryQuery) -> ApiRequest[MemoryAnswer]:
+    """Search memory.
+
+    A search that counts as a step (`interact`) is not retried when its response is lost: it would
+    count twice.
+    """
+
+    def parse(response: HttpResponse) -> MemoryAnswer:
+        document = parse_json(response)
+        # A search can fail with status 200 (docs/reference/specification.md#error-search).
+        if isinstance(document, dict) and document.get("error"):
+            raise error_from_response(response)
+        return parse_as(MemoryAnswer)(response)
+
+    return post(parse, "/api/v7/memory", query, is_retry_safe=not query.interact)
+
+
+def explain_search(query: MemoryQuery) -> ApiRequest[Explanation]:
+    """Search memory and explain every score. Counts no step."""
+    return post(parse_as(Explanation), "/api/v7/memory/explain", query)
+
+
+def remember_turn(turn: Turn, *, idempotency_key: str | None = None) -> ApiRequest[Remembered]:
+    """Save a turn and what was learned from it."""
+    return write(Remembered, "/api/v7/remember", turn, idempotency_key)
+
+
+def save_event(
+    event: EventWrite, *, idempotency_key: str | None = None
+) -> ApiRequest[EventWritten]:
+    """Save an event for any user of the account."""
+    return write(EventWritten, "/api/v7/event/write", event, idempotency_key)
+
+
+def get_event(event_id: str) -> ApiRequest[Event]:
+    """Return one event with its full text."""
+    return get(Event, f"/api/v7/event/{path_segment(event_id)}")
+
+
+def erase_event(event_id: str, *, idempotency_key: str | None = None) -> ApiRequest[EventErased]:
+    """Erase one event permanently."""
+    return delete(EventErased, f"/api/v7/event/{path_segment(event_id)}", idempotency_key)
+
+
+def forget_memory(scope: Forget, *, idempotency_key: str | None = None) -> ApiRequest[Forgotten]:
+    """Erase a session, a period, a user or everything in the account.
+
+    With `dry_run`, return how much would be erased.
+    """
+    return write(Forgotten, "/api/v7/memory/forget", scope, idempotency_key)
+
+
+def file_command(
+    command: FileCommand, *, idempotency_key: str | None = None
+) -> ApiRequest[FileDone]:
+    """Run a command of Anthropic's memory tool.
+
+    An invalid command raises nothing: the answer has `is_error`.
+    """
+    return write(FileDone, "/api/v7/memory/files", command, idempotency_key)
+
+
+def file_history(query: FileQuery | None = None) -> ApiRequest[FileHistory]:
+    """List versions of memory files, newest first, and the text of one."""
+    return get(FileHistory, "/api/v7/memory/files", query)
+
+
+def delete_file(filename: str, *, idempotency_key: str | None = None) -> ApiRequest[FileErased]:
+    """Erase a created file."""
+    return delete(FileErased, f"/download/{path_segment(filename)}", idempotency_key)
+
+
+def draft_summary(query: SummaryAsked) -> ApiRequest[SummaryDraft]:
+    """Draft an L1 summary of a session, with a language model if the service has one.
+
+    Nothing is saved. The request is not retried, because models cost money.
+    """
+    return post(
+        parse_as(SummaryDraft), "/api/v7/memory/summarize/draft", query, is_retry_safe=False
+    )
+
+
+def save_summary(
+    summary: Summary, *, idempotency_key: str | None = None
+) -> ApiRequest[SummarySaved]:
+    """Save an L1 summary."""
+    return write(SummarySaved, "/api/v7/memory/summarize", summary, idempotency_key)
+
+
+def make_map(request: MapRequest, *, idempotency_key: str | None = None) -> ApiRequest[MapUpdated]:
+    """Rebuild the user's map from the stored L1 summaries."""
+    return write(MapUpdated, "/api/v7/memory/map", request, idempotency_key)
+
+
+def get_map(query: MapQuery | None = None) -> ApiRequest[MapVersion]:
+    """Return one version of the user's map."""
+    return get(MapVersion, "/api/v7/memory/map", query)
+
+
+def get_start_pack(query: StartQuery | None = None) -> ApiRequest[StartPack]:
+    """Return what an agent reads before its first turn."""
+    return get(StartPack, "/api/v7/memory/start", query)
+
+
+def get_agent_memory(query: AgentMemoryQuery | None = None) -> ApiRequest[AgentMemory]:
+    """Search without counting a step; without a query, return the start pack."""
+    return get(AgentMemory, "/api/v7/agent/memory", query)
+
+
+def list_tools(query: ToolsQuery | None = None) -> ApiRequest[ToolsListed]:
+    """Describe the tools for agents in the format of one language model API."""
+    return get(ToolsListed, "/api/v7/tools", query)
+
+
+def llms_txt() -> ApiRequest[str]:
+    """Return `/llms.txt`: what the service is and how language models use it."""
+    return get_raw("/llms.txt", parse_text)
+
+
+def own_key() -> ApiRequest[OwnKey]:
+    """Describe the API key: its account, its default user and its permissions."""
+    return get(OwnKey, "/api/v7/key")
+
+
+def get_prompt(query: PromptQuery) -> ApiRequest[AgentPrompt]:
+    """Return the complete prompt for a user's agent."""
+    return get(AgentPrompt, "/api/v7/agent/prompt", query)
+
+
+def put_prompt(
+    prompt: PromptWrite, *, idempotency_key: str | None = None
+) -> ApiRequest[AgentPrompt]:
+    """Set the user's own part of the agent prompt."""
+    return write(AgentPrompt, "/api/v7/agent/prompt", prompt, idempotency_key, method="PUT")
+
+
+def submit_feedback(
+    feedback: Feedback, *, idempotency_key: str | None = None
+) -> ApiRequest[FeedbackSaved]:
+    """Send feedback to the owner."""
+    return write(FeedbackSaved, "/api/v7/feedback", feedback, idempotency_key)
+
+
+def list_feedback(query: FeedbackQuery | None = None) -> ApiRequest[FeedbackList]:
+    """List feedback, one page at a time. Only for the owner."""
+    return get(FeedbackList, "/api/v7/feedback", query)
+
+
+def create_cube(cube: CubeCreate, *, idempotency_key: str | None = None) -> ApiRequest[CubeCreated]:
+    """Create a private cube."""
+    return write(CubeCreated, "/api/v7/experience/create", cube, idempotency_key)
+
+
+def vote_on_cube(vote: CubeVote, *, idempotency_key: str | None = None) -> ApiRequest[CubeVoted]:
+    """Vote on a cube."""
+    return write(CubeVoted, "/api/v7/experience/vote", vote, idempotency_key)
+
+
+def chat_with_agent(message: Chat, *, idempotency_key: str | None = None) -> ApiRequest[ChatAnswer]:
+    """Chat with the service's own agent.
+
+    If a language model answers, the client's `timeout_s` must exceed that of the model.
+    """
+    return write(ChatAnswer, "/api/v7/agent/chat", message, idempotency_key)
+
+
+def list_models() -> ApiRequest[ServedModels]:
+    """List the models of the OpenAI-compatible API."""
+    return get(ServedModels, "/v1/models")
+
+
+def complete_chat(
+    completion: Completion, *, idempotency_key: str | None = None
+) -> ApiRequest[Completed]:
+    """Complete a chat from memory, with OpenAI's request format.
+
+    `stream` is not supported here: use an OpenAI client to read a stream.
+    """
+    return write(Completed, "/v1/chat/completions", completion, idempotency_key)
+
+
+def look_again(look: SecondLook) -> ApiRequest[SecondLooked]:
+    """Check a saved draft (second look).
+
+    The service keeps only a counter, so the request is retried when its response is lost.
+    """
+    return post(parse_as(SecondLooked), "/api/v7/agent/second-look", look)
+
+
+def agent_compliance(query: ComplianceQuery | None = None) -> ApiRequest[Compliance]:
+    """Report how well agents comply with the protocol."""
+    return get(Compliance, "/api/v7/agent/compliance", query)
+
+
+def execute_code(program: Execution, *, idempotency_key: str | None = None) -> ApiRequest[Executed]:
+    """Run a program in the sandbox.
+
+    The client's `timeout_s` must exceed that of the program.
+    """
+    return write(Executed, "/api/execute/code", program, idempotency_key)
+
+
+def check_permission(check: PermissionCheck) -> ApiRequest[PermissionChecked]:
+    """Check if an agent may access a path now. Treat any exception as a refusal.
+
+    The request is not retried, because each check is recorded in the audit trail.
+    """
+    return post(parse_as(PermissionChecked), "/api/v7/sysperm/check", check, is_retry_safe=False)
+
+
+def grant_permission(
+    grant: GrantRequest, *, idempotency_key: str | None = None
+) -> ApiRequest[Granted]:
+    """Grant an agent a permission for a limited time. Only for the owner."""
+    return write(Granted, "/api/v7/sysperm/grant", grant, idempotency_key)
+
+
+def list_grants(query: GrantsQuery | None = None) -> ApiRequest[GrantList]:
+    """List the grants in force, one page at a time. Only for the owner."""
+    return get(GrantList, "/api/v7/sysperm/grants", query)
+
+
+def log_permitted_action(
+    log: ActionLog, *, idempotency_key: str | None = None
+) -> ApiRequest[ActionLogged]:
+    """Record the result of an action that a check allowed."""
+    return write(ActionLogged, "/api/v7/sysperm/log", log, idempotency_key)
+
+
+def revoke_permission(
+    revocation: GrantRevocation, *, idempotency_key: str | None = None
+) -> ApiRequest[GrantRevoked]:
+    """Revoke a grant. Only for the owner."""
+    return write(GrantRevoked, "/api/v7/sysperm/revoke", revocation, idempotency_key)
+
+
+def read_audit(query: AuditQuery | None = None) -> ApiRequest[AuditPage]:
+    """List the audit trail, one page at a time. Only for the owner."""
+    return get(AuditPage, "/api/v7/sysperm/audit", query)
+
+
+def make_file(file: FileCreate, *, idempotency_key: str | None = None) -> ApiRequest[CreatedFile]:
+    """Create a file for download."""
+    return write(CreatedFile, "/api/v7/tools/create-file", file, idempotency_key)
+
+
+def download(filename: str, query: DownloadQuery | None = None) -> ApiRequest[bytes]:
+    """Download a file.
+
+    `filename` is the name in the answer of `make_file`; `query` holds both values of a signed link.
+    """
+    return get_raw(
+        f"/download/{path_segment(filename)}",
+        lambda response: response.body,
+        query,
+    )
+
+
+def status_record() -> ApiRequest[StatusRecord]:
+    """Return the status of the service and instructions for agents. Needs no key."""
+    return get(StatusRecord, "/api/v7/status")
+
+
+def home() -> ApiRequest[StatusRecord]:
+    """Return the status record from the root path."""
+    return get(StatusRecord, "/")
+
+
+def alive() -> ApiRequest[bool]:
+    """Return True if the process responds (liveness probe)."""
+    return get_raw("/healthz", lambda response: parse_json(response) == {"alive": True})
+
+
+def ready() -> ApiRequest[Readiness]:
+    """Check that every component works (readiness probe).
+
+    Raises UnavailableError if one does not.
+    """
+    return get(Readiness, "/readyz")
+
+
+def prometheus_metrics() -> ApiRequest[str]:
+    """Return the metrics in the Prometheus text format."""
+    return get_raw("/metrics", parse_text)
+
+
+def openapi_document() -> ApiRequest[dict[str, Any]]:
+    """Return the OpenAPI 3.1 document."""
+    return get_raw("/openapi.json", parse_object)
+
+
+def docs_page() -> ApiRequest[str]:
+    """Return the API documentation as HTML."""
+    return get_raw("/docs", parse_text)
+
+
+def style_sheet() -> ApiRequest[str]:
+    """Return the style sheet of the pages."""
+    return get_raw("/docs/style.css", parse_text)
+
+
+def other(
+    method: str,
+    path: str,
+    body: Mapping[str, Any] | None = None,
+    *,
+    idempotency_key: str | None = None,
+) -> ApiRequest[dict[str, Any]]:
+    """Send any request that this version has no method for: JSON in, JSON out."""
+    raw = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8")
+    headers = {} if body is None else {"Content-Type": JSON}
+    if idempotency_key is not None:
+        headers["Idempotency-Key"] = idempotency_key
+    is_safe = method == "GET" or idempotency_key is not None
+    return ApiRequest(
+        method=method,
+        path=path,
+        parse=parse_object,
+        body=raw,
+        headers=headers,
+        is_retry_safe=is_safe,
+    )

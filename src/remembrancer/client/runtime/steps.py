@@ -1,0 +1,85 @@
+"""Steps that the state machine of a turn requests, and the reply at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from ...protocol.cubes import CubeVote, SharedCube
+from ...protocol.lines import Lines
+from ...protocol.memory import Hit, MemoryQuery, Turn
+from ...protocol.second_look import SecondLook
+from ...protocol.summaries import MapRequest, StartQuery
+from .. import requests
+from ..api_request import ApiRequest
+from ..errors import ClientError
+from .prompts import ChatMessage
+
+_BUILDERS: dict[type, Callable[..., ApiRequest[Any]]] = {
+    MemoryQuery: requests.search_memory,
+    Turn: requests.remember_turn,
+    CubeVote: requests.vote_on_cube,
+    StartQuery: requests.get_start_pack,
+    MapRequest: requests.make_map,
+    SecondLook: requests.look_again,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceCall:
+    """A call of the service: send `request` with a client; answer with its result or CallFailed.
+
+    `purpose` is search, remember, second look, vote, duty, start pack or map.
+    """
+
+    purpose: str
+    body: Any
+    idempotency_key: str | None = None
+
+    @property
+    def request(self) -> ApiRequest[Any]:
+        """The request to send."""
+        key = {} if self.idempotency_key is None else {"idempotency_key": self.idempotency_key}
+        return _BUILDERS[type(self.body)](self.body, **key)
+
+
+@dataclass(frozen=True, slots=True)
+class DraftRequest:
+    """A request for a draft: pass `messages` to the model; answer with its text."""
+
+    messages: list[ChatMessage]
+
+
+@dataclass(frozen=True, slots=True)
+class CallFailed:
+    """Answer to a ServiceCall that failed."""
+
+    error: ClientError
+
+
+Step = ServiceCall | DraftRequest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnReply:
+    """Result of a turn. Show the user only `text`."""
+
+    answer: str  # without service lines
+    notes: tuple[str, ...] = ()  # for the user
+    remarks: tuple[str, ...] = ()  # for the operator: what was cut, refused or not saved
+    passed: bool | None = None  # result of the second look; None: there was none
+    failed_checks: tuple[str, ...] = ()
+    drafts: int = 0
+    event_id: str | None = None  # of the saved turn
+    step: int | None = None
+    seal: str | None = None  # None: the turn was not saved
+    hits: tuple[Hit, ...] = ()
+    cubes: tuple[SharedCube, ...] = ()
+    lines: Lines | None = None  # service lines of the chosen draft
+    failures: tuple[ClientError, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The answer followed by its notes."""
+        return "\n\n".join([self.answer, *(f"({note})" for note in self.notes)])

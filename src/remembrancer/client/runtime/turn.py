@@ -1,0 +1,407 @@
+"""State machine of one turn, without I/O.
+
+    search → draft → remember → second look (→ draft, remember, second look) → votes → reply
+
+`start` returns the first step of a turn. `advance` takes a pending step and its answer and returns
+the next step or, at the end, the reply. In between, each function handles one answer: it updates
+the TurnState and chooses what comes next. `docs/guides/runtime.md` describes every case; the
+protocol is `docs/reference/specification.md#turn-order`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from typing import Any
+
+from ...protocol import limits
+from ...protocol.cubes import CubeVote
+from ...protocol.lines import SECTIONS, LineFault, Lines, parse
+from ...protocol.memory import MemoryAnswer, Remembered, Turn
+from ...protocol.pasted import REMOVED, without_keys
+from ...protocol.seal import render
+from ...protocol.second_look import SecondLook, SecondLooked
+from ...protocol.summaries import MapRequest, StartPack, StartQuery
+from ...protocol.text import tokens
+from ..errors import (
+    ClientError,
+    InvalidResponseError,
+    MethodNotAllowedError,
+    NotFoundError,
+    ServiceError,
+    UnreachableError,
+)
+from .lines import NO_ANSWER, NO_REASON, cut, remember_body, shorten
+from .prompts import TurnRequirements, revision_message, system_message, user_message
+from .saving import TRANSIENT, postpone, remember, save_late
+from .state import DraftAttempt, PendingStep, Progress, TurnState, call
+from .steps import CallFailed, DraftRequest, ServiceCall, TurnReply
+from .text import readable
+
+# Length of an L1 as a share of the text it summarizes
+# (docs/reference/specification.md#l1-ratio).
+L1_SHARE = (0.05, 0.08)
+L1_CHARACTERS_MIN = 80  # a shorter summary cannot say anything useful
+
+CHECK_THE_DRAFT = "SECOND LOOK must reason about what DRAFT really says."
+NOTE_UNSURE = "This answer may not fully meet the checks."
+NOTE_NO_MEMORY = (
+    "Memory could not be reached, so this answer was written without it and this turn is not "
+    "remembered."
+)
+NOTE_LATER = (
+    "Memory could not be reached, so this answer was written without it. "
+    "This turn will be remembered when memory is available again."
+)
+
+_REF = re.compile(r"\(ref:[ \t]{0,4}([^\s(),]{1,256})")
+_WORD = re.compile(r"\w*\d\w*|[^\W\d_]{4,}")
+_WIDE_PAIR = re.compile("(?=([\u2e80-\ud7ff]{2}))")  # for scripts without spaces
+
+
+def start(turn: TurnState) -> Progress:
+    """Begin a turn: search memory with the seal of the previous turn."""
+    turn.counts.turns += 1
+    query = turn.options.query(turn.message, turn.session.last_seal)
+    return call(turn, "search", query, _after_search)
+
+
+def advance(turn: TurnState, pending: PendingStep, answer: Any) -> Progress:
+    """Continue a turn with the answer to its pending step."""
+    if isinstance(pending.step, ServiceCall) and isinstance(answer, CallFailed):
+        turn.counts.failures[_error_code(answer.error)] += 1
+        turn.failures.append(answer.error)
+        answer = None
+    return pending.resume(turn, answer)
+
+
+def _error_code(error: ClientError) -> str:
+    if isinstance(error, ServiceError):
+        return error.error
+    if isinstance(error, UnreachableError):
+        return "unreachable"
+    return "wrong_answer" if isinstance(error, InvalidResponseError) else "unknown"
+
+
+# Search, and what is due before the first draft
+
+
+def _after_search(turn: TurnState, answer: MemoryAnswer | None) -> Progress:
+    session = turn.session
+    session.last_seal = None  # a seal is sent once, even if the turn fails
+    if answer is None:
+        return _first_draft(turn)
+    turn.recalled = answer
+    turn.counts.searches += 1
+    if answer.duty_error:
+        turn.remarks.append(f"The service says: {answer.duty_error}")
+    # An agent that resumes a session after a restart learns from the reminders what is due.
+    reminders = answer.reminders or []
+    session.l1_due |= any("L1 is due" in reminder for reminder in reminders)
+    session.l2_due |= any("L2 is due" in reminder for reminder in reminders)
+    return save_late(turn, _gather_l2)
+
+
+def _gather_l2(turn: TurnState) -> Progress:
+    """Fetch the texts that an L2 summarizes, if one is due."""
+    if not turn.session.l2_due:
+        return _first_draft(turn)
+    options = turn.options
+    query = StartQuery(session_id=options.session_id, user_id=options.user_id, format="json")
+    return call(turn, "start pack", query, _after_start_pack)
+
+
+def _after_start_pack(turn: TurnState, pack: StartPack | None) -> Progress:
+    if pack is not None and pack.parts is not None:
+        texts = (pack.parts.map, *reversed(pack.parts.summaries))
+        turn.l2_source = "\n\n".join(text for text in texts if text)
+        turn.counts.summaries_due += 1
+    return _first_draft(turn)
+
+
+# Drafts
+
+
+def _first_draft(turn: TurnState) -> Progress:
+    options = turn.options
+    system = system_message(options.instructions, options.name, full=options.full_protocol)
+    opening = user_message(turn.message, turn.recalled, _requirements(turn))
+    turn.messages = [system, *turn.session.history, opening]
+    turn.counts.tokens_in += tokens(system["content"] + opening["content"])
+    turn.counts.tokens_in -= tokens(options.instructions + turn.message)
+    return _request_draft(turn)
+
+
+def _requirements(turn: TurnState) -> TurnRequirements | None:
+    """Return what the agent must write besides its answer; None without memory."""
+    if turn.recalled is None:
+        return None
+    session = turn.session
+    turn.wants_l1 = session.l1_due
+    turn.counts.summaries_due += turn.wants_l1
+    notices, session.notices = session.notices, []
+    least, most = (
+        max(L1_CHARACTERS_MIN, int(session.characters_since_l1 * share)) for share in L1_SHARE
+    )
+    return TurnRequirements(
+        step=turn.recalled.step,
+        name=turn.options.name,
+        cubes_to_rate=turn.new_cube_ids,
+        l1_characters=(least, max(most, 2 * L1_CHARACTERS_MIN)) if turn.wants_l1 else None,
+        l2_source=turn.l2_source,
+        notices=notices,
+    )
+
+
+def _request_draft(turn: TurnState) -> Progress:
+    return PendingStep(DraftRequest(list(turn.messages)), _after_draft)
+
+
+def _after_draft(turn: TurnState, text: Any) -> Progress:
+    """Parse a draft and save it, if it has an answer."""
+    if not isinstance(text, str):
+        raise TypeError(f"a draft must be a string, not {type(text).__name__}")
+    text = without_keys(readable(text))
+    recalled = turn.recalled
+    lines = parse(
+        text,
+        step=recalled.step if recalled else None,
+        cubes_shown=[cube.cube_id for cube in turn.shared_cubes] if recalled else None,
+        name=turn.options.name,
+    )
+    attempt = DraftAttempt(text, lines, faults=_form_faults(turn, lines))
+    _count_draft(turn, attempt)
+    turn.attempts.append(attempt)
+    turn.rates.update((rate.cube_id, rate) for rate in lines.rates)
+    if recalled is not None and lines.answer:
+        return remember(turn, attempt, _look)
+    return _judge(turn)
+
+
+def _form_faults(turn: TurnState, lines: Lines) -> list[LineFault]:
+    """Return the faults of form that require a new draft.
+
+    Other faults are only counted: the user should not wait until a service line is correct.
+    """
+    faults = [fault for fault in lines.faults if fault.code in ("answer_empty", "sections_order")]
+    if (
+        turn.options.full_protocol
+        and list(lines.sections) != list(SECTIONS)
+        and "sections_order" not in lines.errors
+    ):
+        faults.append(LineFault("sections_order"))
+    return faults
+
+
+def _count_draft(turn: TurnState, attempt: DraftAttempt) -> None:
+    counts, lines, is_first = turn.counts, attempt.lines, not turn.attempts
+    counts.drafts += 1
+    counts.line_faults.update(fault.code for fault in lines.faults)
+    counts.tokens_out += tokens(attempt.text) - (tokens(lines.answer) if is_first else 0)
+    if REMOVED in attempt.text:
+        turn.remarks.append("A key was removed from the agent's draft.")
+    if is_first and turn.recalled is not None:
+        counts.valid_seals += not any(code.startswith("seal_") for code in lines.errors)
+
+
+# Second look, and the decision on a draft
+
+
+def _look(turn: TurnState) -> Progress:
+    """Request a second look at the latest draft, if it is saved."""
+    attempt = turn.attempts[-1]
+    if not attempt.is_saved:
+        return _judge(turn)
+    if not turn.session.has_second_look:
+        turn.counts.looks_missing += 1
+        return _judge(turn)
+    answer = attempt.lines.answer
+    citation = _REF.search(answer)
+    span = turn.recalled.total_hits if turn.recalled else 0
+    look = SecondLook(draft=answer, event_id=citation[1] if citation else "", span=span)
+    return call(turn, "second look", look, _after_look)
+
+
+def _after_look(turn: TurnState, result: SecondLooked | None) -> Progress:
+    attempt = turn.attempts[-1]
+    if result is None:
+        turn.counts.looks_missing += 1
+        if isinstance(turn.failures[-1], NotFoundError | MethodNotAllowedError):
+            turn.failures.pop()
+            turn.session.has_second_look = False
+        else:
+            turn.remarks.append(f"There was no second look: {turn.failures[-1]}")
+        return _judge(turn)
+    attempt.passed = result.status == "pass"
+    if attempt.passed:
+        turn.counts.looks_passed += 1
+    else:
+        turn.counts.looks_failed += 1
+        attempt.failed_checks = _failed_checks(result)
+    return _judge(turn)
+
+
+def _failed_checks(result: SecondLooked) -> list[str]:
+    """Return the failed checks as text, one item for each."""
+    texts = [
+        f"{check.check}: {check.detail}" + (f" ({check.claim})" if check.claim else "")
+        for check in result.checks
+        if check.status != "pass"
+    ]
+    return texts or ["The second look did not pass; it gave no reason."]
+
+
+def _judge(turn: TurnState) -> Progress:
+    """Accept the latest draft, request another one, or stop at the limit."""
+    attempt = turn.attempts[-1]
+    sections = attempt.lines.sections
+    if (
+        turn.options.full_protocol
+        and sections
+        and not _refers_to(sections.get("SECOND LOOK", ""), sections.get("DRAFT", ""))
+    ):
+        attempt.failed_checks.append(CHECK_THE_DRAFT)
+    if not attempt.has_problems or len(turn.attempts) > turn.options.redrafts_max:
+        return _settle(turn)
+    turn.counts.redrafts += 1
+    turn.messages += [
+        {"role": "assistant", "content": attempt.text},
+        revision_message(attempt.failed_checks, attempt.faults),
+    ]
+    turn.counts.tokens_in += tokens("".join(message["content"] for message in turn.messages))
+    return _request_draft(turn)
+
+
+def _refers_to(look: str, draft: str) -> bool:
+    """Return True if a text contains at least one word or number of another."""
+    look, draft = look.casefold(), draft.casefold()
+    return any(word in look for word in (*_WORD.findall(draft), *_WIDE_PAIR.findall(draft)))
+
+
+def _settle(turn: TurnState) -> Progress:
+    """Choose the best draft and make sure that memory holds what the user sees."""
+    best = turn.best
+    if turn.recalled is None:
+        return _end_without_memory(turn)
+    if not best.lines.answer or (best.is_saved and best.event_id != turn.event_id):
+        return remember(turn, best, _begin_rating)
+    return _begin_rating(turn)
+
+
+def _end_without_memory(turn: TurnState) -> Progress:
+    """End a turn whose search failed: the service is not called again."""
+    error = turn.failures[0]
+    turn.remarks.append(f"Memory was not searched: {error}")
+    if isinstance(error, TRANSIENT):
+        turn.notes.append(NOTE_LATER)
+        postpone(turn, remember_body(turn, turn.best.lines), turn.session.new_key())
+    else:
+        turn.notes.append(NOTE_NO_MEMORY)
+    return _reply(turn)
+
+
+# Ratings, the map, and the reply
+
+
+def _begin_rating(turn: TurnState) -> Progress:
+    new_cubes = turn.new_cube_ids
+    turn.counts.cubes_to_rate += len(new_cubes)
+    turn.counts.cubes_rated += sum(cube_id in turn.rates for cube_id in new_cubes)
+    turn.votes_to_send = [rate for rate in turn.rates.values() if rate.vote]
+    return _vote(turn)
+
+
+def _vote(turn: TurnState) -> Progress:
+    if not turn.votes_to_send:
+        return _close_ratings(turn)
+    rate = turn.votes_to_send.pop(0)
+    reason = cut(turn, "reason of a vote", rate.reason, limits.REASON_CHARACTERS_MAX) or None
+    vote = CubeVote(
+        cube_id=rate.cube_id, user_id=turn.options.user_id, vote=rate.vote, reason=reason
+    )
+    return call(turn, "vote", vote, _after_vote)
+
+
+def _after_vote(turn: TurnState, answer: Any) -> Progress:
+    if answer is None:
+        turn.remarks.append(f"A vote was not counted: {turn.failures[-1]}")
+    return _vote(turn)
+
+
+def _close_ratings(turn: TurnState) -> Progress:
+    """Close the duty of all new cubes that were rated 0 or not at all."""
+    cube_ids = [
+        cube_id
+        for cube_id in turn.new_cube_ids
+        if cube_id not in turn.rates or not turn.rates[cube_id].vote
+    ]
+    if not cube_ids:
+        return _finish_l2(turn)
+    reasons = (
+        turn.rates[cube_id].reason or "not relevant" if cube_id in turn.rates else NO_REASON
+        for cube_id in cube_ids
+    )
+    text = "; ".join(
+        f"{cube_id}: {reason}" for cube_id, reason in zip(cube_ids, reasons, strict=True)
+    )
+    duty = Turn(
+        user_id=turn.options.user_id,
+        session_id=turn.options.session_id,
+        duty="vote_nothing",
+        duty_reason=shorten(text, limits.DUTY_REASON_CHARACTERS_MAX),
+    )
+    resume = partial(_after_duty, len(cube_ids))
+    return call(turn, "duty", duty, resume, turn.session.new_key())
+
+
+def _after_duty(cubes: int, turn: TurnState, answer: Remembered | None) -> Progress:
+    if answer is None:
+        turn.remarks.append(f"A duty was not closed: {turn.failures[-1]}")
+    else:
+        turn.counts.cubes_closed += cubes
+    return _finish_l2(turn)
+
+
+def _finish_l2(turn: TurnState) -> Progress:
+    """Let the service rebuild the map if an L2 is due and the agent wrote none."""
+    if turn.l2_source is None or "L2" in turn.sent_parts:
+        return _reply(turn)
+    request = MapRequest(user_id=turn.options.user_id)
+    return call(turn, "map", request, _after_map, turn.session.new_key())
+
+
+def _after_map(turn: TurnState, answer: Any) -> Progress:
+    turn.session.l2_due = answer is None
+    return _reply(turn)
+
+
+def _reply(turn: TurnState) -> TurnReply:
+    """End the turn: update the session and return the reply."""
+    session, best, recalled = turn.session, turn.best, turn.recalled
+    answer = best.lines.answer or NO_ANSWER
+    if best.has_problems:
+        turn.notes.insert(0, NOTE_UNSURE)
+    if "L1" not in turn.sent_parts:
+        session.characters_since_l1 += len(turn.message) + len(answer)
+    session.history += [
+        {"role": "user", "content": turn.message},
+        {"role": "assistant", "content": answer},
+    ]
+    del session.history[: -2 * turn.options.history_turns or None]
+    seal = render(recalled.step, turn.options.name) if recalled and turn.is_saved else None
+    session.last_seal = seal
+    return TurnReply(
+        answer=answer,
+        notes=tuple(turn.notes),
+        remarks=tuple(turn.remarks),
+        passed=best.passed,
+        failed_checks=tuple(best.failed_checks),
+        drafts=len(turn.attempts),
+        event_id=best.event_id,
+        step=recalled.step if recalled else None,
+        seal=seal,
+        hits=tuple(recalled.hits) if recalled else (),
+        cubes=tuple(recalled.shared_cubes) if recalled else (),
+        lines=best.lines,
+        failures=tuple(turn.failures),
+    )

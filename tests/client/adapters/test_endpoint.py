@@ -1,0 +1,88 @@
+"""OpenAI-compatible endpoints: requests and every kind of failure."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from client.scripted_server import ScriptedServer, answer
+
+from remembrancer.client.adapters.endpoint import ModelEndpoint, ModelEndpointError
+from remembrancer.client.runtime import ChatMessage
+
+MESSAGES: list[ChatMessage] = [{"role": "user", "content": "Hello."}]
+COMPLETION = {
+    "choices": [{"message": {"content": "Good day."}}],
+    "usage": {"prompt_tokens": 7, "completion_tokens": 3, "cost": 1},
+}
+
+
+def test_endpoint_sends_a_chat_completion_and_counts_tokens() -> None:
+    with ScriptedServer([answer(200, COMPLETION), answer(200, COMPLETION)]) as server:
+        model = ModelEndpoint(f"{server.url}/v1/", "small", "abc123", temperature=0)
+        assert [model(MESSAGES), model(MESSAGES)] == ["Good day.", "Good day."]
+        model.close()
+
+    assert server.requests[0].line == "POST /v1/chat/completions HTTP/1.1"
+    assert server.requests[0].headers["authorization"] == "Bearer abc123"
+    assert json.loads(server.requests[0].body) == {
+        "temperature": 0,
+        "model": "small",
+        "messages": MESSAGES,
+    }
+    assert model.tokens == {"prompt_tokens": 14, "completion_tokens": 6}
+
+
+@pytest.mark.parametrize(
+    ("response", "expected"),
+    [
+        (b"", "gave no answer"),
+        (answer(500, "abc123 broke"), "answered 500: (the key) broke"),
+        (answer(307, "", Location="http://127.0.0.1:9/"), "answered 307"),
+        (answer(200, "<html>Sign in</html>"), "no chat completion: <html>Sign in</html>"),
+        (answer(200, {"choices": []}), "no chat completion"),
+        (answer(200, {"choices": [{"message": {"content": None}}]}), "reply is empty"),
+        (answer(200, {"choices": [{"message": {"content": " "}}]}), "reply is empty"),
+        (answer(200, "x" * (8 << 20) + "x"), "more than"),
+    ],
+)
+def test_invalid_reply_is_reported_on_one_line_without_the_key(
+    response: bytes, expected: str
+) -> None:
+    with ScriptedServer([response]) as server, pytest.raises(ModelEndpointError) as raised:
+        ModelEndpoint(server.url, "small", "abc123")(MESSAGES)
+
+    assert expected in str(raised.value)
+    assert "abc123" not in str(raised.value)
+    assert raised.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1:8460",
+        "http://",
+        "http://ada:pw@host/v1",
+        "http://host/v1?key=1",
+        "http://host:port/",
+        "ftp://x/",
+    ],
+)
+def test_invalid_address_is_rejected(address: str) -> None:
+    with pytest.raises(ValueError, match="address"):
+        ModelEndpoint(address, "small")
+
+
+@pytest.mark.parametrize("key", ["", "two words", "sch\u00f6n", "a\nb"])
+def test_invalid_key_is_rejected_without_being_quoted(key: str) -> None:
+    with pytest.raises(ValueError, match="key") as raised:
+        ModelEndpoint("http://127.0.0.1:9", "small", key)
+
+    assert not key or key not in str(raised.value)
+
+
+def test_repr_contains_no_key() -> None:
+    assert (
+        repr(ModelEndpoint("http://127.0.0.1:9/v1", "small", "abc123"))
+        == "ModelEndpoint('http://127.0.0.1:9/v1/chat/completions', 'small')"
+    )

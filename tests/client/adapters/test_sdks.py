@@ -1,0 +1,265 @@
+"""Adapters: the real SDKs against a scripted model, and errors when the server is not a model."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import scripted_model
+from anthropic import Anthropic, AsyncAnthropic
+from client.scripted_server import ScriptedServer, answer
+from openai import AsyncOpenAI, OpenAI
+from pydantic_ai import Agent, TextOutput
+from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
+from pydantic_ai.models.function import AgentInfo, FunctionModel
+
+from remembrancer.client import Client, adapters
+from remembrancer.client.adapters import NoDraftError
+from remembrancer.client.runtime import AsyncRuntime, ChatMessage, Runtime
+
+MESSAGES: list[ChatMessage] = [
+    {"role": "system", "content": "You plan journeys."},
+    {"role": "user", "content": "Hello."},
+    {"role": "assistant", "content": "Good day."},
+    {
+        "role": "user",
+        "content": "[event e_7] user: it leaves Piombino at 9:40\n\n"
+        "The user says:\nWhen does it leave?",
+    },
+]
+REPLY = "It leaves at 9:40 (ref: e_7).\nCUBE_NOTHING: nothing new"
+
+
+@pytest.fixture(scope="module")
+def model_url() -> Iterator[str]:
+    """Address of a scripted model."""
+    with scripted_model.serving() as url:
+        yield url
+
+
+@pytest.mark.parametrize("adapter", [adapters.openai_chat, adapters.openai_responses])
+def test_openai_client(model_url: str, adapter: Callable[..., adapters.DraftFunction]) -> None:
+    with OpenAI(base_url=f"{model_url}/v1", api_key="none") as client:
+        assert adapter(client, "scripted", temperature=0)(MESSAGES) == REPLY
+
+
+@pytest.mark.parametrize("adapter", [adapters.async_openai_chat, adapters.async_openai_responses])
+def test_async_openai_client(
+    model_url: str, adapter: Callable[..., adapters.AsyncDraftFunction]
+) -> None:
+    async def run_draft() -> str:
+        async with AsyncOpenAI(base_url=f"{model_url}/v1", api_key="none") as client:
+            return await adapter(client, "scripted")(MESSAGES)
+
+    assert asyncio.run(run_draft()) == REPLY
+
+
+def test_anthropic_clients(model_url: str) -> None:
+    async def run_draft() -> str:
+        async with AsyncAnthropic(base_url=model_url, api_key="none") as client:
+            return await adapters.async_anthropic_messages(client, "scripted")(MESSAGES)
+
+    with Anthropic(base_url=model_url, api_key="none") as client:
+        assert adapters.anthropic_messages(client, "scripted")(MESSAGES) == REPLY
+    assert asyncio.run(run_draft()) == REPLY
+
+
+class RecordingClient:
+    """Stand-in for an SDK client: records its arguments and returns a fixed answer."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer, self.arguments = answer, dict[str, Any]()
+        self.chat = SimpleNamespace(completions=self)
+        self.responses = self.messages = self
+
+    def create(self, **arguments: Any) -> Any:
+        self.arguments = arguments
+        return self.answer
+
+
+def test_system_text_is_passed_in_the_field_of_each_api() -> None:
+    anthropic, responses = (
+        RecordingClient(SimpleNamespace(content="yes")),
+        RecordingClient(SimpleNamespace(output_text="yes")),
+    )
+
+    assert adapters.anthropic_messages(anthropic, "m", max_tokens=9)(MESSAGES) == "yes"
+    assert adapters.openai_responses(responses, "m")(MESSAGES) == "yes"
+    assert anthropic.arguments == {
+        "model": "m",
+        "max_tokens": 9,
+        "system": "You plan journeys.",
+        "messages": MESSAGES[1:],
+    }
+    assert responses.arguments == {
+        "model": "m",
+        "store": False,
+        "instructions": "You plan journeys.",
+        "input": MESSAGES[1:],
+    }
+
+
+def test_pydantic_ai_agent_gets_history_and_both_instructions() -> None:
+    calls: list[tuple[list[ModelMessage], str | None]] = []
+
+    def model(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
+        calls.append((messages, info.instructions))
+        return ModelResponse(parts=[TextPart("At 9:40.")])
+
+    agent = Agent(FunctionModel(model), instructions="Be brief.")
+
+    assert asyncio.run(_awaited(adapters.async_pydantic_ai_agent(agent))) == "At 9:40."
+    with closing(
+        asyncio.new_event_loop()
+    ) as loop:  # run_sync leaves the one that it makes itself open
+        asyncio.set_event_loop(loop)
+        assert adapters.pydantic_ai_agent(agent)(MESSAGES) == "At 9:40."
+        asyncio.set_event_loop(None)
+    for messages, instructions in calls:
+        assert [
+            part.content
+            for message in messages
+            for part in message.parts
+            if hasattr(part, "content")
+        ] == [message["content"] for message in MESSAGES[1:]]
+        assert "Be brief." in str(instructions)
+        assert "You plan journeys." in str(instructions)
+
+
+async def _awaited(draft: adapters.AsyncDraftFunction) -> str:
+    return await draft(MESSAGES)
+
+
+def test_agent_with_non_text_output_raises_no_draft_error() -> None:
+    def length(text: str) -> int:
+        return len(text)
+
+    counting = Agent(
+        FunctionModel(lambda *_: ModelResponse(parts=[TextPart("7")])),
+        output_type=TextOutput(length),
+    )
+
+    with pytest.raises(NoDraftError, match="int"):
+        asyncio.run(_awaited(adapters.async_pydantic_ai_agent(counting)))
+
+
+class Graph:
+    """Stand-in for a compiled LangGraph graph: appends a message to its state."""
+
+    def __init__(self, last: Any) -> None:
+        self.last, self.answer = last, list[Any]()
+
+    def invoke(self, state: Any, **_: Any) -> Any:
+        self.answer.append(state)
+        return {"messages": [*state["messages"], self.last]}
+
+    async def ainvoke(self, state: Any, **options: Any) -> Any:
+        return self.invoke(state, **options)
+
+
+@pytest.mark.parametrize(
+    "last",
+    [
+        {"role": "assistant", "content": "At 9:40."},
+        ("assistant", "At 9:40."),
+        SimpleNamespace(content="At 9:40."),
+        SimpleNamespace(
+            content=[
+                {"type": "reasoning", "reasoning": "hm"},
+                {"type": "text", "text": "At "},
+                "9:40.",
+            ]
+        ),
+    ],
+)
+def test_last_message_of_a_graph_is_the_draft(last: Any) -> None:
+    graph = Graph(last)
+
+    assert adapters.langgraph_graph(graph)(MESSAGES) == "At 9:40."
+    assert asyncio.run(_awaited(adapters.async_langgraph_graph(graph))) == "At 9:40."
+    assert graph.answer[0] == {"messages": MESSAGES}
+
+
+def test_node_uses_the_session_of_its_thread(client: Client) -> None:
+    runtimes: dict[str, Runtime] = {}
+
+    def runtime_of(thread: str) -> Runtime:
+        return runtimes.setdefault(
+            thread, Runtime(client, lambda _: "Noted.", user_id="owner", session_id=thread)
+        )
+
+    node = adapters.langgraph_node(runtime_of)
+    state = node(
+        {"messages": [SimpleNamespace(content="The ferry leaves at 9:40.")]},
+        {"configurable": {"thread_id": "trip"}},
+    )
+
+    assert state == {"messages": [{"role": "assistant", "content": "Noted."}]}
+    assert list(runtimes) == ["trip"]
+    assert runtimes["trip"].counts.turns_saved == 1
+
+
+def test_async_node(url: str, key: str) -> None:
+    async def run_node() -> dict[str, Any]:
+        from remembrancer.client import AsyncClient
+
+        async with AsyncClient(url, key) as memory:
+            agent = AsyncRuntime(memory, lambda _: "Noted.", user_id="owner")
+            return await adapters.async_langgraph_node(lambda _: agent)(
+                {"messages": [("user", "It leaves at 9:40.")]}, {}
+            )
+
+    assert asyncio.run(run_node()) == {"messages": [{"role": "assistant", "content": "Noted."}]}
+
+
+def test_html_page_instead_of_the_api_raises_no_draft_error() -> None:
+    """The SDK returns the page as text and raises nothing."""
+    page = answer(200, "<html>Sign in</html>", Content_Type="text/html")
+    with (
+        ScriptedServer([page]) as server,
+        OpenAI(base_url=server.url, api_key="none", max_retries=0) as client,
+        pytest.raises(NoDraftError, match="no choices"),
+    ):
+        adapters.openai_chat(client, "m")(MESSAGES)
+
+
+@pytest.mark.parametrize(
+    "wrong", [SimpleNamespace(choices=[]), SimpleNamespace(choices=None), "text"]
+)
+def test_completion_without_choices_raises_no_draft_error(wrong: Any) -> None:
+    with pytest.raises(NoDraftError, match="no choices"):
+        adapters.openai_chat(RecordingClient(wrong), "m")(MESSAGES)
+
+
+def test_graph_without_messages_raises_no_draft_error() -> None:
+    graph = SimpleNamespace(invoke=lambda *_, **__: {"answer": "yes"}, ainvoke=None)
+    with pytest.raises(NoDraftError, match="messages"):
+        adapters.langgraph_graph(graph)(MESSAGES)
+
+
+def test_refusal_is_a_draft_and_tool_call_an_empty_one() -> None:
+    refusing = SimpleNamespace(
+        choices=[SimpleNamespace(message=SimpleNamespace(content=None, refusal="I will not."))]
+    )
+    calling = SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=None))])
+
+    assert adapters.openai_chat(RecordingClient(refusing), "m")(MESSAGES) == "I will not."
+    assert adapters.openai_chat(RecordingClient(calling), "m")(MESSAGES) == ""
+
+
+@pytest.mark.parametrize(
+    "adapter", [adapters.openai_chat, adapters.openai_responses, adapters.anthropic_messages]
+)
+def test_sync_adapter_rejects_an_async_client(
+    adapter: Callable[..., adapters.DraftFunction],
+) -> None:
+    class Asynchronous(RecordingClient):
+        async def create(self, **_: Any) -> Any:
+            raise AssertionError
+
+    with pytest.raises(TypeError, match="async_"):
+        adapter(Asynchronous(None), "m")(MESSAGES)

@@ -1,0 +1,282 @@
+"""The runtime against the real service, with scripted models: good, forgetful, careless, lying."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from service import new_key, rows
+
+from remembrancer.client import AsyncClient, Client, Retry
+from remembrancer.client.runtime import AsyncRuntime, ChatMessage, Runtime
+from remembrancer.client.runtime.saving import NOTE_NOT_SAVED
+from remembrancer.client.runtime.turn import NOTE_LATER
+from remembrancer.context import Context
+from remembrancer.protocol.cubes import CubeCreate
+from remembrancer.protocol.memory import MemoryQuery
+from remembrancer.protocol.prompts import PromptQuery
+
+Model = Callable[[list[ChatMessage]], str]
+
+
+def scripted(*drafts: str) -> tuple[Model, list[list[ChatMessage]]]:
+    """Return a model that writes these drafts in turn, and the list of its prompts.
+
+    `{seal}` in a draft is replaced with the seal that the prompt requires.
+    """
+    prompts: list[list[ChatMessage]] = []
+
+    def draft(messages: list[ChatMessage]) -> str:
+        prompts.append(messages)
+        text = "\n".join(message["content"] for message in messages)
+        seal = text.rpartition("the seal as its last line: ")[2].partition("\n")[0]
+        return drafts[min(len(prompts), len(drafts)) - 1].replace("{seal}", seal)
+
+    return draft, prompts
+
+
+@pytest.fixture
+def checked_client(client: Client) -> Iterator[Client]:
+    """A client; after the test, the service must report no duty error."""
+    yield client
+    answer = client.search_memory(
+        MemoryQuery(query_text="anything", user_id="ada", session_id="s", interact=False)
+    )
+    assert answer.duty_error is None
+
+
+def run(client: Client, *drafts: str, turns: int = 1, **options: Any) -> tuple[Runtime, Any]:
+    """Run a session of `turns` turns; return the runtime and its last reply."""
+    runtime = Runtime(
+        client, scripted(*drafts)[0], **{"user_id": "ada", "session_id": "s", **options}
+    )
+    for n in range(turns):
+        reply = runtime.turn(f"When does ferry number {n} leave?")
+    return runtime, reply
+
+
+def test_compliant_model_leaves_no_duty_error(checked_client: Client) -> None:
+    runtime, reply = run(
+        checked_client,
+        "I do not know [general].\nCUBE_NOTHING: small talk\nmemory: not used\n{seal}",
+        turns=4,
+    )
+
+    assert runtime.counts.compliance()["sealed"] == 1
+    assert runtime.counts.compliance()["remembered"] == 1
+    assert reply.text == "I do not know [general]."
+    assert reply.remarks == ()
+    assert reply.step == 4
+
+
+def test_next_turn_recalls_this_one(checked_client: Client) -> None:
+    draft, prompts = scripted("The ferry leaves at 9:40 [unverified].\n{seal}")
+    runtime = Runtime(checked_client, draft, user_id="ada")
+    first = runtime.turn("The ferry leaves at 9:40.")
+
+    second = runtime.turn("When does the ferry leave?")
+
+    assert [hit.event_id for hit in second.hits] == [first.event_id]
+    assert str(first.event_id) in prompts[1][-1]["content"]
+
+
+def test_runtime_closes_the_duties_of_a_forgetful_model(
+    context: Context, checked_client: Client, url: str
+) -> None:
+    """The runtime follows the protocol around any draft function (specification.md#turn-order)."""
+    checked_client.create_cube(_lesson())
+    runtime, reply = run(checked_client, "It leaves in the morning.", turns=3)
+
+    assert reply.remarks == ()
+    assert runtime.counts.compliance()["sealed"] == 0
+    assert runtime.counts.compliance()["remembered"] == 1
+    assert runtime.counts.cubes_closed == runtime.counts.cubes_to_rate >= 1
+    assert rows(context)["closed_duties"] == 3 + runtime.counts.calls["duty"]
+
+
+def _lesson() -> CubeCreate:
+    return CubeCreate(
+        topic="ferry",
+        essence="A ferry may leave early.",
+        rules_markdown="- MUST check when the ferry will leave",
+        evidence="docs",
+    )
+
+
+def test_ratings_reach_the_service(checked_client: Client) -> None:
+    cube_id = checked_client.create_cube(_lesson()).cube_id
+    _, reply = run(checked_client, f"It leaves.\nRATE: {cube_id} -1 they never do\n{{seal}}")
+    after = checked_client.search_memory(
+        MemoryQuery(
+            query_text="When does the ferry leave?", user_id="ada", session_id="s", interact=False
+        )
+    )
+
+    assert [cube.cube_id for cube in reply.cubes] == [cube_id]
+    assert reply.remarks == ()
+    assert [cube.note.startswith("new") for cube in after.shared_cubes] == [False]
+
+
+def test_malformed_lines_do_not_affect_the_answer(checked_client: Client) -> None:
+    runtime, reply = run(
+        checked_client,
+        "It leaves.\nCUBE: what | is\nRATE: c_77 +5\nCRITICAL: Ada likes tea\nTASK_DONE\n"
+        "REM | #999 | READ | VERIFY | CORRECT | OUTPUT",
+    )
+
+    assert reply.text == "It leaves."
+    assert checked_client.get_start_pack().prompt_text
+    assert set(runtime.counts.line_faults) == {"cube_fields", "rate_syntax", "seal_step"}
+    assert rows_of(checked_client) == "It leaves."
+
+
+def rows_of(client: Client) -> str:
+    """Return the response of the best hit, as saved by the service."""
+    results = client.search_memory(MemoryQuery(query_text="ferry", user_id="ada", interact=False))
+    return client.get_event(results.hits[0].event_id).response
+
+
+def test_false_seal_and_rating_have_no_effect(checked_client: Client) -> None:
+    """The seal has another step; the rated cube and the cited event do not exist."""
+    runtime, reply = run(
+        checked_client,
+        "At 9:40 (ref: evt_0000000000000).\nRATE: c_0000000000000 +1 great\n"
+        "REM | #41 | READ | VERIFY | CORRECT | OUTPUT",
+        turns=2,
+    )
+
+    assert runtime.counts.valid_seals == 0
+    assert runtime.counts.calls["vote"] == 0
+    assert reply.seal == "REM | #2 | READ | VERIFY | CORRECT | OUTPUT"
+    assert reply.remarks == ()
+
+
+def test_cube_of_the_agent_is_saved_and_returned_later(checked_client: Client) -> None:
+    runtime, reply = run(
+        checked_client,
+        "Yes.\nCUBE: fact | ferry | A ferry may leave early. | MUST ask when the ferry does leave\n"
+        "{seal}",
+        turns=2,
+    )
+
+    assert runtime.counts.cubes_made == 1
+    assert [cube.rules_markdown for cube in reply.cubes] == ["- MUST ask when the ferry does leave"]
+    assert "left out" in reply.remarks[0]
+
+
+def test_summary_is_requested_after_fifteen_turns_and_saved(checked_client: Client) -> None:
+    draft, prompts = scripted("It leaves.\nL1: ferries were asked for, nothing was decided\n{seal}")
+    runtime = Runtime(checked_client, draft, user_id="ada", session_id="s")
+    replies = [
+        runtime.turn(f"When does ferry number {n} leave, do you know that?") for n in range(16)
+    ]
+
+    assert ["an L1 line" in messages[-1]["content"] for messages in prompts] == [False] * 15 + [
+        True
+    ]
+    assert runtime.counts.summaries_written == 1
+    assert runtime.conversation.state.l1_due is False
+    assert replies[-1].remarks == ()
+
+
+def test_a_pasted_key_reaches_neither_model_nor_service(
+    context: Context, client: Client, key: str
+) -> None:
+    draft, prompts = scripted("I read it.")
+    before = rows(context)
+
+    reply = Runtime(client, draft, user_id="ada").turn(f"here: {key}")
+
+    assert "revoke" in reply.text
+    assert prompts == []
+    assert rows(context) == before
+
+
+def test_user_gets_an_answer_without_a_service(key: str) -> None:
+    with Client("http://127.0.0.1:1", key, retry=Retry(times=0)) as unreachable:
+        reply = Runtime(unreachable, scripted("At 9:40 [unverified].")[0], user_id="ada").turn(
+            "When does the ferry leave?"
+        )
+
+    assert reply.text == f"At 9:40 [unverified].\n\n({NOTE_LATER})"
+
+
+def test_turn_during_an_outage_is_saved_afterwards(url: str, key: str) -> None:
+    with (
+        Client("http://127.0.0.1:1", key, retry=Retry(times=0)) as unreachable,
+        Client(url, key) as client,
+    ):
+        runtime = Runtime(
+            unreachable, scripted("At 9:40 [unverified].\n{seal}")[0], user_id="ada", session_id="s"
+        )
+        runtime.turn("When does the ferry leave?")
+        runtime.client = client
+        reply = runtime.turn("And the train?")
+        results = client.search_memory(
+            MemoryQuery(query_text="ferry", user_id="ada", session_id="s")
+        )
+
+    assert "When does the ferry leave?" in [hit.query for hit in results.hits]
+    assert results.duty_error is None
+    assert reply.notes == ()
+
+
+def test_read_only_key_searches_and_notes_that_nothing_is_saved(context: Context, url: str) -> None:
+    with Client(url, new_key(context, read_only=True)) as client:
+        reply = Runtime(client, scripted("At 9:40.")[0], user_id="owner").turn(
+            "When does the ferry leave?"
+        )
+
+    assert reply.text == f"At 9:40.\n\n({NOTE_NOT_SAVED})"
+    assert rows(context)["events"] == 0
+
+
+def test_error_of_the_model_reaches_the_caller(client: Client) -> None:
+    def draft(_messages: list[ChatMessage]) -> str:
+        raise ConnectionError("no model")
+
+    with pytest.raises(ConnectionError, match="no model"):
+        Runtime(client, draft, user_id="ada").turn("q")
+
+
+def test_agent_prompt_of_the_service_can_be_the_instructions(client: Client) -> None:
+    draft, prompts = scripted("A.")
+    Runtime(
+        client,
+        draft,
+        user_id="ada",
+        instructions=client.get_prompt(PromptQuery(user_id="ada")).user_part or "Be brief.",
+    ).turn("q")
+
+    assert prompts[0][0]["content"].startswith("Be brief.")
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+def test_async_runtime_behaves_like_the_sync_one(url: str, key: str, awaited: bool) -> None:
+    plain, _ = scripted("It leaves.\nCUBE_NOTHING: no\n{seal}")
+
+    async def slow(messages: list[ChatMessage]) -> str:
+        return plain(messages)
+
+    async def talk() -> tuple[list[str], dict[str, float | None]]:
+        async with AsyncClient(url, key) as client:
+            runtime = AsyncRuntime(
+                client, slow if awaited else plain, user_id="ada", session_id="s"
+            )
+            replies = [await runtime.turn("When does the ferry leave?") for _ in range(2)]
+            return [reply.text for reply in replies], runtime.counts.compliance()
+
+    texts, compliance = asyncio.run(talk())
+
+    assert texts == ["It leaves.", "It leaves."]
+    assert (compliance["sealed"], compliance["remembered"]) == (1, 1)
+
+
+def test_service_and_draft_times_are_counted_separately(checked_client: Client) -> None:
+    runtime, _ = run(checked_client, "A.")
+
+    assert runtime.counts.service_ms > 0
+    assert runtime.counts.draft_ms > 0
+    assert runtime.counts.overhead()["calls"] == sum(runtime.counts.calls.values())

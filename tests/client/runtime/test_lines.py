@@ -1,0 +1,347 @@
+"""Service lines: what a turn requires and what it sends, without a service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from client.runtime.scripted_turn import (
+    CUBE_MADE,
+    FAIL,
+    MAP_UPDATED,
+    PASS,
+    SEAL,
+    UNREACHABLE,
+    cube,
+    error_answer,
+    new_conversation,
+    remember_answer,
+    run_turn,
+    search_answer,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remembrancer.client.runtime.lines import shorten
+from remembrancer.client.runtime.saving import NOTE_SAVED_LATER
+from remembrancer.client.runtime.turn import NOTE_UNSURE
+
+GOOD = f"At 9:40 (ref: evt_1).\nCUBE_NOTHING: nothing new\n{SEAL}"
+CUBE = (
+    f"At 9:40 (ref: evt_1).\nCUBE: fact | ferries | They leave early. | MUST check the date\n{SEAL}"
+)
+
+FULL = (
+    "DRAFT\nIt leaves at 9:40.\nSECOND LOOK\nThe event does say 9:40.\nFINAL\n"
+    "At 9:40 (ref: evt_1).\n" + SEAL
+)
+
+
+# Service lines
+
+
+def test_service_lines_are_sent_with_the_turn() -> None:
+    completed = run_turn(
+        new_conversation(),
+        f"A.\nCRITICAL: likes tea\nTASK_DONE\nCUBE: code | t | e | r\nPUBLISH\n{SEAL}",
+        remember=remember_answer(cube=CUBE_MADE),
+    )
+
+    fields = completed.turn.model_dump(
+        exclude_defaults=True, exclude={"query", "user_id", "session_id"}
+    )
+    assert fields == {
+        "response": "A.",
+        "critical": "likes tea",
+        "task_done": True,
+        "cube_topic": "t",
+        "cube_essence": "e",
+        "cube_rules": "- r",
+        "cube_type": "code",
+        "cube_publish": True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("draft", "reason"), [(GOOD, "nothing new"), ("A.", "the agent did not say")]
+)
+def test_cube_nothing_closes_the_duty_with_its_reason(draft: str, reason: str) -> None:
+    completed = run_turn(new_conversation(), draft)
+
+    assert (completed.turn.duty, completed.turn.duty_reason) == ("cube_nothing", reason)
+
+
+def test_redraft_sends_only_new_parts() -> None:
+    first = f"A.\nCRITICAL: likes tea\nCUBE: fact | t | e | r\n{SEAL}"
+
+    completed = run_turn(
+        new_conversation(),
+        first,
+        first.replace("A.", "B.").replace("tea", "milk"),
+        second_look=[FAIL, PASS],
+        remember=remember_answer(cube=CUBE_MADE),
+    )
+
+    assert [turn.critical for turn in completed.bodies["remember"]] == ["likes tea", "likes milk"]
+    assert [turn.cube_topic for turn in completed.bodies["remember"]] == ["t", None]
+    assert completed.bodies["remember"][1].duty is None
+
+
+def test_cube_of_a_redraft_is_sent() -> None:
+    completed = run_turn(new_conversation(), "A.", CUBE, second_look=[FAIL, PASS])
+
+    assert [(turn.duty, turn.cube_topic) for turn in completed.bodies["remember"]] == [
+        ("cube_nothing", None),
+        (None, "ferries"),
+    ]
+
+
+def test_parts_of_a_failed_call_are_sent_with_the_next() -> None:
+    conversation = new_conversation(full_protocol=True)
+
+    completed = run_turn(
+        conversation,
+        "A.\nCRITICAL: likes tea",
+        FULL.replace(SEAL, "CRITICAL: likes tea"),
+        remember=[UNREACHABLE, remember_answer()],
+    )
+
+    assert [turn.critical for turn in completed.bodies["remember"]] == ["likes tea", "likes tea"]
+    assert completed.reply.text == "At 9:40 (ref: evt_1)."
+    assert conversation.unsaved == []
+
+
+def test_turn_with_several_unsaved_drafts_is_queued_once() -> None:
+    conversation = new_conversation(full_protocol=True)
+
+    completed = run_turn(conversation, "A.", "B.", "C.", remember=UNREACHABLE)
+
+    assert [turn.response for turn, _ in conversation.unsaved] == ["C."]
+    assert completed.reply.notes == (NOTE_UNSURE, NOTE_SAVED_LATER)
+
+
+def test_at_most_one_cube_in_three_turns() -> None:
+    """At most one cube per 3 turns (specification.md#remember-cube-rate)."""
+    conversation = new_conversation()
+
+    turns = [
+        run_turn(conversation, CUBE, remember=remember_answer(cube=CUBE_MADE)) for _ in range(4)
+    ]
+
+    assert [completed.turn.cube_topic for completed in turns] == ["ferries", None, None, "ferries"]
+    assert [completed.turn.duty for completed in turns] == [
+        None,
+        "cube_nothing",
+        "cube_nothing",
+        None,
+    ]
+    assert "`ferries` was left out" in turns[1].reply.remarks[0]
+    assert (conversation.counts.cubes_made, conversation.counts.cubes_refused) == (2, 2)
+
+
+def test_next_prompt_reports_the_result_of_service_lines() -> None:
+    conversation = new_conversation()
+    run_turn(conversation, CUBE, remember=remember_answer(cube="It holds a secret."))
+
+    after, later = run_turn(conversation, GOOD), run_turn(conversation, GOOD)
+
+    assert "The cube was not made: It holds a secret." in after.prompts[0][-1]["content"]
+    assert "It holds a secret." not in later.prompts[0][-1]["content"]
+
+
+def test_long_cube_is_cut_after_a_word_and_reported() -> None:
+    """Topic 80, essence 200, rules 800 characters (specification.md#turn-cube-bounds)."""
+    completed = run_turn(
+        new_conversation(),
+        f"A.\nCUBE: fact | {'topic ' * 20} | {'essence ' * 40} | {'rule ' * 300}",
+    )
+    parts = (completed.turn.cube_topic, completed.turn.cube_essence, completed.turn.cube_rules)
+
+    assert [len(part) <= most for part, most in zip(parts, (80, 200, 800), strict=True)] == [
+        True
+    ] * 3
+    assert [
+        part.endswith(f"{word}\u2026")
+        for part, word in zip(parts, ("topic", "essence", "rule"), strict=True)
+    ] == [True] * 3
+    assert [remark for remark in completed.reply.remarks if "was cut" in remark] == [
+        "The cube's topic was cut to 80 characters.",
+        "The cube's essence was cut to 200 characters.",
+        "The cube's rule was cut to 800 characters.",
+    ]
+
+
+@given(st.text(), st.integers(2, 50))
+def test_text_within_the_limit_is_unchanged(text: str, most: int) -> None:
+    short = shorten(text, most)
+
+    assert len(short) <= most
+    assert short == text if len(text) <= most else text.startswith(short[:-1])
+
+
+# Ratings
+
+
+def test_ratings_become_votes_and_one_duty() -> None:
+    """A rating of 0 is a `vote_nothing` (specification.md#cube-rating-zero)."""
+    cubes = [cube("c_1"), cube("c_2"), cube("c_3"), cube("c_4", note="private, 1 vote")]
+
+    completed = run_turn(
+        new_conversation(),
+        "A.\nRATE: c_1 +1\nRATE: c_2 0 about ships\nRATE: c_4 -1 wrong",
+        search=search_answer(*cubes),
+    )
+
+    assert completed.steps[-3:] == ["vote", "vote", "duty"]
+    assert [(vote.cube_id, vote.vote, vote.reason) for vote in completed.bodies["vote"]] == [
+        ("c_1", 1, None),
+        ("c_4", -1, "wrong"),
+    ]
+    [duty] = completed.bodies["duty"]
+    assert (duty.duty, duty.duty_reason, duty.query) == (
+        "vote_nothing",
+        "c_2: about ships; c_3: the agent did not say",
+        None,
+    )
+
+
+def test_rating_of_an_unknown_cube_is_not_sent() -> None:
+    completed = run_turn(new_conversation(), "A.\nRATE: c_8 +1", search=search_answer())
+
+    assert "vote" not in completed.bodies
+
+
+def test_rating_is_sent_once_across_redrafts() -> None:
+    completed = run_turn(
+        new_conversation(),
+        "A.\nRATE: c_1 +1",
+        "B.\nRATE: c_1 -1 wrong after all",
+        search=search_answer(cube()),
+        second_look=[FAIL, PASS],
+    )
+
+    assert [vote.vote for vote in completed.bodies["vote"]] == [-1]
+
+
+def test_failed_votes_and_duties_are_reported() -> None:
+    completed = run_turn(
+        new_conversation(),
+        "A.\nRATE: c_1 +1",
+        search=search_answer(cube("c_1"), cube("c_2")),
+        vote=error_answer(404, "not_found"),
+        duty=UNREACHABLE,
+    )
+
+    assert [remark.partition(":")[0] for remark in completed.reply.remarks] == [
+        "A vote was not counted",
+        "A duty was not closed",
+    ]
+    assert completed.reply.text == "A."
+
+
+# Summaries
+
+
+def test_due_summary_is_requested_and_sent() -> None:
+    """An L1 is due after 15 turns (specification.md#duty-l1-due)."""
+    conversation = new_conversation()
+    run_turn(conversation, GOOD, remember=remember_answer(l1_due=True))
+
+    first = run_turn(conversation, "A.", remember=remember_answer(l1_due=True))
+    second = run_turn(conversation, "A.\nL1: ferries were asked for", remember=remember_answer())
+    after = run_turn(conversation, "A.\nL1: unasked")
+
+    assert "an L1 line" in first.prompts[0][-1]["content"]
+    assert (first.turn.l1_summary, second.turn.l1_summary, after.turn.l1_summary) == (
+        None,
+        "ferries were asked for",
+        None,
+    )
+    assert "none is due" in after.reply.remarks[0]
+    assert (conversation.counts.summaries_due, conversation.counts.summaries_written) == (2, 1)
+
+
+def test_reminders_announce_a_due_summary() -> None:
+    completed = run_turn(
+        new_conversation(),
+        "A.",
+        search=search_answer(reminders=["An L1 is due: 15 turns are not summarised."]),
+    )
+
+    assert "an L1 line" in completed.prompts[0][-1]["content"]
+
+
+def test_summary_length_is_a_share_of_the_dialogue() -> None:
+    conversation = new_conversation()
+    for _ in range(2):
+        completed = run_turn(conversation, "x" * 10_000, remember=remember_answer(l1_due=True))
+
+    assert (
+        f"in {int(10_026 * 0.05)} to {int(10_026 * 0.08)} characters"
+        in completed.prompts[0][-1]["content"]
+    )
+
+
+def test_next_summary_length_counts_from_the_last_summary() -> None:
+    conversation = new_conversation()
+    run_turn(conversation, "x" * 10_000, remember=remember_answer(l1_due=True))
+    run_turn(conversation, "y" * 10_000 + "\nL1: done", remember=remember_answer())
+    run_turn(conversation, "z" * 5_000, remember=remember_answer(l1_due=True))
+
+    completed = run_turn(conversation, "A.")
+
+    assert (
+        f"in {int(5_026 * 0.05)} to {int(5_026 * 0.08)} characters"
+        in completed.prompts[0][-1]["content"]
+    )
+
+
+def test_due_map_is_requested_with_its_source_texts() -> None:
+    """An L2 is due after 10 L1s (specification.md#duty-l2-due)."""
+    completed = run_turn(
+        new_conversation(),
+        "A.\nL2: ferries",
+        search=search_answer(reminders=["An L2 is due: 10 L1s are not in the map."]),
+    )
+
+    assert "The old map.\n\nOlder.\n\nNewer." in completed.prompts[0][-1]["content"]
+    assert completed.turn.l2_map == "ferries"
+    assert "map" not in completed.steps
+
+
+def test_service_rebuilds_the_map_if_the_agent_wrote_none() -> None:
+    completed = run_turn(
+        new_conversation(), "A.", search=search_answer(reminders=["An L2 is due."])
+    )
+
+    assert completed.steps == ["search", "start pack", "draft", "remember", "second look", "map"]
+
+
+@pytest.mark.parametrize(
+    ("map_answer", "is_requested"), [(MAP_UPDATED, False), (UNREACHABLE, True)]
+)
+def test_map_is_requested_again_only_if_the_rebuild_failed(
+    map_answer: Any, is_requested: bool
+) -> None:
+    conversation = new_conversation()
+    run_turn(
+        conversation,
+        "A.",
+        search=search_answer(reminders=["An L2 is due."]),
+        remember=remember_answer(l2_due=True),
+        map=map_answer,
+    )
+
+    assert ("start pack" in run_turn(conversation, "A.").steps) == is_requested
+
+
+def test_map_is_postponed_if_the_start_pack_fails() -> None:
+    completed = run_turn(
+        new_conversation(),
+        "A.",
+        search=search_answer(reminders=["An L2 is due."]),
+        start_pack=UNREACHABLE,
+    )
+
+    assert "map" not in completed.steps
+    assert completed.reply.text == "A."

@@ -1,0 +1,403 @@
+"""Every branch of the state machine of a turn, without a service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from client.runtime.scripted_turn import (
+    FAIL,
+    PASS,
+    SEAL,
+    UNREACHABLE,
+    cube,
+    error_answer,
+    error_types,
+    failing_look,
+    new_conversation,
+    remember_answer,
+    run_turn,
+    search_answer,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+
+from remembrancer.client.runtime.conversation import KEY_WARNING
+from remembrancer.client.runtime.lines import NO_ANSWER
+from remembrancer.client.runtime.turn import (
+    CHECK_THE_DRAFT,
+    NOTE_UNSURE,
+)
+from remembrancer.protocol.fence import unfenced
+from remembrancer.protocol.memory import MemoryQuery, Turn
+from remembrancer.protocol.second_look import SecondLook
+from remembrancer.protocol.text import tokens
+
+GOOD = f"At 9:40 (ref: evt_1).\nCUBE_NOTHING: nothing new\n{SEAL}"
+FULL = (
+    "DRAFT\nIt leaves at 9:40.\nSECOND LOOK\nThe event does say 9:40.\nFINAL\n"
+    "At 9:40 (ref: evt_1).\n" + SEAL
+)
+
+
+def test_turn_follows_the_protocol() -> None:
+    """Search, draft, save, second look, vote, clean answer (specification.md#turn-order)."""
+    conversation = new_conversation()
+
+    completed = run_turn(
+        conversation,
+        f"At 9:40 (ref: evt_1).\nRATE: c_1 +1 it was right\n{SEAL}",
+        search=search_answer(cube()),
+    )
+
+    assert completed.steps == ["search", "draft", "remember", "second look", "vote"]
+    assert completed.reply.text == completed.reply.answer == "At 9:40 (ref: evt_1)."
+    assert completed.reply.passed
+    assert (
+        completed.reply.event_id,
+        completed.reply.step,
+        completed.reply.seal,
+        completed.reply.drafts,
+    ) == ("evt_9", 7, SEAL, 1)
+    assert (completed.turn.query, completed.turn.response) == (
+        "When does the ferry leave?",
+        "At 9:40 (ref: evt_1).",
+    )
+    assert (completed.turn.user_id, completed.turn.session_id) == ("ada", "s")
+    assert completed.bodies["second look"] == [
+        SecondLook(draft="At 9:40 (ref: evt_1).", event_id="evt_1", span=3)
+    ]
+    assert completed.reply.remarks == completed.reply.notes == ()
+
+
+def test_next_search_sends_the_seal_of_this_turn() -> None:
+    """`last_seal` is the previous reply's seal (specification.md#seal-last-seal)."""
+    conversation = new_conversation()
+
+    first, second = run_turn(conversation, GOOD), run_turn(conversation, GOOD)
+
+    assert first.bodies["search"][0].last_seal is None
+    assert second.bodies["search"][0].last_seal == SEAL
+    assert second.bodies["search"][0].interact
+
+
+def test_search_results_are_fenced_in_the_prompt() -> None:
+    completed = run_turn(new_conversation(), GOOD, search=search_answer(cube()))
+    prompt = completed.prompts[0][-1]["content"]
+
+    own, hidden = unfenced(prompt)
+    assert "evt_1" in prompt
+    assert "c_1" in prompt
+    assert hidden > 0
+    assert "At 9:40." not in own
+    assert own.endswith("The user says:\nWhen does the ferry leave?")
+
+
+def test_prompt_contains_protocol_history_and_instructions_without_old_service_lines() -> None:
+    conversation = new_conversation(instructions="You are a pilot.", history_turns=1)
+    for _ in range(3):
+        completed = run_turn(conversation, GOOD)
+
+    system, *history, _ = completed.prompts[0]
+    assert system["content"].startswith("You are a pilot.")
+    assert "CUBE_NOTHING" in system["content"]
+    assert [message["content"] for message in history] == [
+        "When does the ferry leave?",
+        "At 9:40 (ref: evt_1).",
+    ]
+
+
+def test_prompt_says_that_nothing_was_found() -> None:
+    completed = run_turn(
+        new_conversation(), "I do not know.", search=search_answer(hits=[], total_hits=0)
+    )
+
+    assert "Memory has nothing" in completed.prompts[0][-1]["content"]
+    assert completed.bodies["second look"] == [SecondLook(draft="I do not know.")]
+
+
+# Second look
+
+
+def test_failing_draft_is_revised_with_its_failed_checks() -> None:
+    """Failed checks go into the revision (specification.md#turn-recheck)."""
+    completed = run_turn(
+        new_conversation(),
+        "At 9:40.",
+        GOOD,
+        second_look=[FAIL, PASS],
+        remember=[remember_answer("evt_8"), remember_answer("evt_9")],
+    )
+
+    assert completed.steps == [
+        "search",
+        "draft",
+        "remember",
+        "second look",
+        "draft",
+        "remember",
+        "second look",
+    ]
+    assert "claim_marked: Mark it. (9:40)" in completed.prompts[1][-1]["content"]
+    assert completed.prompts[1][-2] == {"role": "assistant", "content": "At 9:40."}
+    assert (completed.reply.text, completed.reply.event_id, completed.reply.drafts) == (
+        "At 9:40 (ref: evt_1).",
+        "evt_9",
+        2,
+    )
+
+
+def test_best_draft_is_shown_with_a_note_after_two_redrafts() -> None:
+    """At most two revisions, then a note (specification.md#turn-recheck)."""
+    worse = failing_look(
+        ("ref_exists", "No such event.", "evt_0"), ("claim_marked", "Mark it.", None)
+    )
+
+    completed = run_turn(
+        new_conversation(), "First.", "Second.", "Third.", second_look=[worse, FAIL, worse]
+    )
+
+    assert completed.reply.text == f"Second.\n\n({NOTE_UNSURE})"
+    assert (
+        completed.steps.count("draft")
+        == completed.steps.count("remember")
+        == completed.steps.count("second look")
+        == 3
+    )
+    assert completed.reply.failed_checks == ("claim_marked: Mark it. (9:40)",)
+    assert completed.reply.passed is False
+
+
+def test_later_of_two_equal_drafts_is_shown() -> None:
+    completed = run_turn(new_conversation(), "First.", "Second.", "Third.", second_look=FAIL)
+
+    assert completed.reply.answer == "Third."
+
+
+def test_second_look_without_reasons_still_fails() -> None:
+    completed = run_turn(new_conversation(redrafts_max=0), "First.", second_look=failing_look())
+
+    assert completed.reply.notes == (NOTE_UNSURE,)
+
+
+def test_missing_second_look_is_requested_only_once() -> None:
+    conversation = new_conversation()
+
+    first, second = (
+        run_turn(conversation, GOOD, second_look=error_answer(404, "not_found")),
+        run_turn(conversation, GOOD),
+    )
+
+    assert first.reply.passed is None
+    assert first.reply.text == "At 9:40 (ref: evt_1)."
+    assert error_types(first) == []
+    assert "second look" not in second.steps
+    assert conversation.counts.looks_missing == 2
+
+
+def test_unavailable_second_look_is_requested_again_next_turn() -> None:
+    conversation = new_conversation()
+
+    first, second = (
+        run_turn(conversation, GOOD, second_look=UNREACHABLE),
+        run_turn(conversation, GOOD),
+    )
+
+    assert first.reply.text == "At 9:40 (ref: evt_1)."
+    assert "no second look" in first.reply.remarks[0]
+    assert second.reply.passed
+
+
+def test_draft_without_an_answer_is_redrafted() -> None:
+    completed = run_turn(new_conversation(), SEAL, GOOD)
+
+    assert completed.steps == ["search", "draft", "draft", "remember", "second look"]
+    assert completed.reply.text == "At 9:40 (ref: evt_1)."
+
+
+def test_default_answer_is_shown_and_saved_if_the_model_never_answers() -> None:
+    completed = run_turn(new_conversation(), "")
+
+    assert completed.reply.text == f"{NO_ANSWER}\n\n({NOTE_UNSURE})"
+    assert completed.turn.response == NO_ANSWER
+    assert completed.reply.seal == SEAL
+
+
+# Keys
+
+
+def test_pasted_key_reaches_neither_model_nor_service() -> None:
+    """A pasted key is reported, never sent (specification.md#auth-never-in-chat)."""
+    conversation, key = new_conversation(), "sk" + "_" + "ab" * 32
+
+    completed = run_turn(conversation, GOOD, message=f"my key is {key}, what now?")
+    after = run_turn(conversation, GOOD)
+
+    assert completed.steps == []
+    assert completed.reply.text == KEY_WARNING
+    assert "revoke" in KEY_WARNING
+    assert "environment variable" in KEY_WARNING
+    assert key not in str(after.prompts)
+    assert (conversation.counts.keys_caught, conversation.counts.turns) == (1, 1)
+
+
+def test_key_in_a_draft_is_removed() -> None:
+    key = "sk" + "-" + "aB3" * 12
+
+    completed = run_turn(new_conversation(), f"It is {key}.")
+
+    assert completed.reply.text == completed.turn.response == "It is [a key was removed]."
+    assert "A key was removed" in completed.reply.remarks[0]
+
+
+def test_key_in_search_results_is_removed() -> None:
+    key = "sk" + "-" + "aB3" * 12
+    answer = search_answer()
+
+    completed = run_turn(
+        new_conversation(),
+        GOOD,
+        search=search_answer(hits=[answer.hits[0].model_copy(update={"response": key})]),
+    )
+
+    assert key not in str(completed.prompts)
+
+
+# The full protocol
+
+
+def test_full_protocol_shows_only_the_final_section() -> None:
+    completed = run_turn(new_conversation(full_protocol=True), FULL)
+
+    assert "DRAFT, SECOND LOOK, FINAL" in completed.prompts[0][0]["content"]
+    assert (completed.reply.text, completed.reply.drafts) == ("At 9:40 (ref: evt_1).", 1)
+
+
+@pytest.mark.parametrize(
+    ("draft", "message"),
+    [
+        ("At 9:40.", "The sections are"),
+        (FULL.replace("SECOND LOOK\nThe event does say 9:40.\n", ""), "The sections are"),
+        (FULL.replace("The event does say 9:40.", "Looks fine to me!"), CHECK_THE_DRAFT),
+    ],
+)
+def test_draft_that_violates_the_full_protocol_is_redrafted(draft: str, message: str) -> None:
+    """SECOND LOOK must discuss the draft (specification.md#turn-full-protocol)."""
+    completed = run_turn(new_conversation(full_protocol=True), draft, FULL)
+
+    assert message in completed.prompts[1][-1]["content"]
+    assert completed.reply.text == "At 9:40 (ref: evt_1)."
+    assert completed.reply.drafts == 2
+
+
+def test_second_look_section_may_be_in_any_script() -> None:
+    completed = run_turn(
+        new_conversation(full_protocol=True),
+        "DRAFT\n渡轮早上出发\nSECOND LOOK\n记忆里说渡轮确实如此\nFINAL\n早上。",
+    )
+
+    assert completed.reply.drafts == 1
+
+
+# Invalid input
+
+
+@pytest.mark.parametrize("message", ["", " \n"])
+def test_empty_message_is_rejected(message: str) -> None:
+    conversation = new_conversation()
+
+    with pytest.raises(ValueError, match="is empty"):
+        run_turn(conversation, GOOD, message=message)
+
+    assert conversation.counts.turns == 0
+
+
+def test_draft_that_is_not_a_string_raises_type_error() -> None:
+    nothing: Any = None
+
+    with pytest.raises(TypeError, match="a draft must be a string, not NoneType"):
+        run_turn(new_conversation(), nothing)
+
+
+@pytest.mark.parametrize("options", [{"user_id": ""}, {"top_k": 0}, {"session_id": "x" * 257}])
+def test_invalid_options_are_rejected_at_once(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011 - whatever pydantic says of it
+        new_conversation(**options)
+
+
+def test_nul_and_lone_surrogates_are_replaced() -> None:
+    completed = run_turn(new_conversation(), "A\0B\ud83d\ude00\ud83d.", message="q\ud800\0")
+
+    assert (completed.turn.query, completed.turn.response) == (
+        "q\ufffd\ufffd",
+        "A\ufffdB\U0001f600\ufffd.",
+    )
+
+
+def test_long_message_is_truncated_for_search_and_saved_completely() -> None:
+    completed = run_turn(new_conversation(), GOOD, message="word " * 10_000)
+
+    assert len(completed.bodies["search"][0].query_text) == 20_000
+    assert len(completed.turn.query) == 50_000
+
+
+@given(
+    st.lists(st.text(), min_size=3, max_size=3),
+    st.sampled_from([PASS, FAIL, UNREACHABLE]),
+    st.booleans(),
+)
+def test_user_gets_an_answer_for_any_draft(drafts: list[str], look: Any, full: bool) -> None:
+    completed = run_turn(
+        new_conversation(full_protocol=full),
+        *drafts,
+        search=search_answer(cube()),
+        second_look=look,
+    )
+
+    assert completed.reply.answer.strip()
+    assert completed.steps.count("draft") <= 3
+    assert all(isinstance(message, Turn) for message in completed.bodies["remember"])
+    assert isinstance(completed.bodies["search"][0], MemoryQuery)
+
+
+# Counts
+
+
+def test_compliance_and_overhead_are_counted() -> None:
+    """The runtime counts duties, tokens, milliseconds and calls."""
+    conversation = new_conversation()
+    run_turn(conversation, GOOD, search=search_answer(cube("c_1"), cube("c_2")))
+    run_turn(
+        conversation,
+        f"A.\nRATE: c_1 0\nRATE: c_2 9\n{SEAL}",
+        search=search_answer(cube("c_1"), cube("c_2")),
+    )
+    run_turn(conversation, "A.", "B.", second_look=[FAIL, PASS])
+    run_turn(conversation, "A.", search=UNREACHABLE)
+    counts = conversation.counts
+
+    assert counts.compliance() == {
+        "searched": 0.75,
+        "remembered": 0.75,
+        "sealed": 0.6667,
+        "rated": 0.25,
+        "second_look_passed": 0.75,
+        "summaries": None,
+    }
+    assert dict(counts.calls) == {"search": 4, "remember": 4, "second look": 4, "duty": 2}
+    assert dict(counts.failures) == {"unreachable": 1}
+    assert (counts.turns, counts.drafts, counts.redrafts, counts.cubes_closed) == (4, 5, 1, 4)
+    assert counts.line_faults["rate_syntax"] == 1
+    assert counts.overhead()["calls"] == 3.5
+    assert counts.tokens_in > counts.tokens_out > 0
+
+
+def test_counts_are_none_before_the_first_turn() -> None:
+    counts = new_conversation().counts
+
+    assert set(counts.compliance().values()) == set(counts.overhead().values()) == {None}
+
+
+@pytest.mark.parametrize(("text", "count"), [("", 0), ("abcd", 1), ("abcde", 2), ("渡轮", 2)])
+def test_token_estimate(text: str, count: int) -> None:
+    assert tokens(text) == count
