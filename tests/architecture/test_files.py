@@ -1,4 +1,4 @@
-"""What may stand in the project's files, and what the locks hold."""
+"""Rules for all files of the project, and for the dependency locks."""
 
 from __future__ import annotations
 
@@ -13,30 +13,28 @@ import pytest
 from architecture.tree import CODE, PACKAGE, ROOT, lines, relative, tracked
 
 LOCKS = ("requirements.lock", "requirements-dev.lock")
-# Folders of one machine, and addresses or options that say where packages are fetched from: they
-# work nowhere else.
-# Letters in brackets, so that these lines are not among what they find.
+# Paths of one machine, and addresses or options of package indexes: they work nowhere else.
+# Letters in brackets, so that these lines do not match.
 PRIVATE = re.compile(
     r"/w[o]rk/[a-z]|/o[p]t/[a-z]|/t[m]p/bash|/r[o]ot/\.|/h[o]me/[a-z]|\.\./s[h]ared|pythonh[o]sted|pyp[i]\.org"
     r"|(?<!no-emit-)(index-[u]rl|find-[l]inks)|f[i]le://"
 )
 
 
-def test_nothing_in_the_project_points_at_one_machine_or_one_index() -> None:
-    """Issue: 'Nothing in the project needs what is beside it to build, run or pass its tests'."""
-    found = [
+def test_no_file_names_a_path_of_one_machine_or_a_package_index() -> None:
+    """The project builds, runs and passes its tests without anything beside it."""
+    places = [
         f"{relative(path)}:{number}: {match[0]}"
         for path in tracked()
         for number, line in enumerate(lines(path), 1)
         if (match := PRIVATE.search(line))
     ]
 
-    assert found == []
+    assert places == []
 
 
 @pytest.mark.parametrize("lock", LOCKS)
-def test_a_lock_names_versions_and_hashes_and_no_place(lock: str) -> None:
-    """Issue: 'Versions are locked with hashes, no index address in the files'."""
+def test_locks_have_versions_and_hashes_and_no_address(lock: str) -> None:
     text = (ROOT / lock).read_text("utf-8")
     entries = re.split(r"\n(?=\S)", text.split("\n", 2)[2])
 
@@ -51,20 +49,20 @@ def test_a_lock_names_versions_and_hashes_and_no_place(lock: str) -> None:
     ] == []
 
 
-def test_the_locks_are_of_this_pyproject() -> None:
+def test_locks_cover_the_dependencies_of_pyproject() -> None:
     """Every dependency is in the lock that `make setup` installs from, and what runs in production
     is the same there.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    wanted = {_name(one) for one in project["dependencies"]}
-    wanted_dev = {_name(one) for one in project["optional-dependencies"]["dev"]}
+    required = {_name(one) for one in project["dependencies"]}
+    required_dev = {_name(one) for one in project["optional-dependencies"]["dev"]}
     locked, locked_dev = (
         {line for line in (ROOT / lock).read_text("utf-8").splitlines() if "==" in line}
         for lock in LOCKS
     )
 
-    assert wanted <= {_name(line) for line in locked}
-    assert wanted_dev <= {_name(line) for line in locked_dev}
+    assert required <= {_name(line) for line in locked}
+    assert required_dev <= {_name(line) for line in locked_dev}
     assert locked <= locked_dev
 
 
@@ -72,33 +70,30 @@ def _name(requirement: str) -> str:
     return re.split(r"[^A-Za-z0-9.-]", requirement)[0].lower()
 
 
-def test_there_is_one_kind_of_lock() -> None:
+def test_there_is_no_second_kind_of_lock() -> None:
     assert not (ROOT / "uv.lock").exists()
 
 
 @pytest.mark.parametrize(
-    "target", ["setup", "run", "demo", "test", "check", "bench", "lock", "format", "help"]
+    "target", ["setup", "run", "demo", "test", "test-long", "check", "bench", "docs", "lock", "format", "help"]
 )
-def test_make_has_the_targets_people_are_told_of(target: str) -> None:
+def test_make_has_the_documented_targets(target: str) -> None:
     assert re.search(rf"^{target}:.*## \S", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
 
 
-def test_the_check_of_a_change_can_be_run() -> None:
+def test_the_ci_script_is_executable() -> None:
     assert (ROOT / ".ci/run").stat().st_mode & 0o111
 
 
-def test_the_files_at_the_top_can_be_counted_on_two_hands() -> None:
+def test_the_root_folder_is_short() -> None:
     """A newcomer sees the whole root at once."""
     top = {relative(path).partition("/")[0] for path in tracked()}
 
-    assert len([name for name in top if not name.startswith(".")]) <= 16
+    assert len([name for name in top if not name.startswith(".")]) <= 17
 
 
-def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
-    """SQL, templates, tables and the demo's conversation too:
-
-    nothing works from an installed package without them.
-    """
+def test_the_wheel_contains_every_file_of_the_package(tmp_path: Path) -> None:
+    """An installed package also needs the SQL files, templates, tables and the demo."""
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
         cwd=ROOT,
@@ -106,13 +101,13 @@ def test_the_wheel_holds_every_file_of_the_package(tmp_path: Path) -> None:
         capture_output=True,
     )
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
-        held = {name for name in wheel.namelist() if name.startswith(f"{PACKAGE}/")}
+        names = {name for name in wheel.namelist() if name.startswith(f"{PACKAGE}/")}
 
-    ours = {relative(path).removeprefix("src/") for path in tracked() if path.is_relative_to(CODE)}
+    tracked_files = {relative(path).removeprefix("src/") for path in tracked() if path.is_relative_to(CODE)}
     installed = {
         f"{PACKAGE}/{relative(path)}"
         for path in tracked()
         if path.is_relative_to(ROOT / "integrations")
     }
-    assert {name for name in held if "__pycache__" not in name} == ours | installed
-    assert f"{PACKAGE}/py.typed" in held
+    assert {name for name in names if "__pycache__" not in name} == tracked_files | installed
+    assert f"{PACKAGE}/py.typed" in names

@@ -1,4 +1,4 @@
-"""What every file of the house looks like: small, explained, and honest about its surroundings."""
+"""The shape of every file: small, documented, and open about what it touches."""
 
 from __future__ import annotations
 
@@ -13,47 +13,34 @@ FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 60
 PARAMETERS_MAX = 8
 
-# Files and functions that must be longer, each with its reason. None so far.
+# Files and functions that must be longer, each with its reason.
 LONGER: dict[str, str] = {}
 
-# The outer walls: where any error at all is caught and not raised again. `file::function` and why.
-WALLS = {
+# Broad `except` sites: any error is caught there and not raised again. `file::function` and why.
+BROAD_EXCEPTS = {
     "remembrancer/cli/app.py::main": "people get a line, not a traceback",
-    "remembrancer/http/middleware.py::Edge.__call__": "a caller gets a problem with an id, the log gets the traceback under that id",
-    "remembrancer/sandbox/program.py::run": "whatever a program raises is its answer",
-    "remembrancer/sandbox/program.py::_told": "an error whose text raises another is still told",
-    "remembrancer/sandbox/program.py::_traceback": "the same of the errors it came from",
+    "remembrancer/http/middleware.py::RequestMiddleware.__call__": (
+        "the client gets a problem with an id, the log gets the traceback under that id"
+    ),
+    "remembrancer/sandbox/program.py::run": "whatever a program raises is its result",
+    "remembrancer/sandbox/program.py::_told": "an error whose text raises another is reported too",
+    "remembrancer/sandbox/program.py::_traceback": "the same for the errors that caused it",
     "remembrancer/sandbox/program.py::_flush": "a program may have closed or replaced its streams",
-    "remembrancer/store/sqlite/store.py::SqliteWriter._work": "what goes wrong is the answer of those who wait, never the thread's end",
-    "remembrancer/store/sqlite/store.py::SqliteWriter._run": "what an action raises is raised again in the thread that asked",
-}
-
-# Names that say nothing about what a module holds.
-BANNED_NAMES = {
-    "service",
-    "services",
-    "manager",
-    "repository",
-    "util",
-    "utils",
-    "helper",
-    "helpers",
-    "base",
-    "common",
-    "misc",
-    "lib",
+    "remembrancer/store/sqlite/store.py::SqliteWriter._work": (
+        "an error is the result of those who wait, never the end of the thread"
+    ),
+    "remembrancer/store/sqlite/store.py::SqliteWriter._run": (
+        "an action's error is raised again in the thread that called"
+    ),
 }
 
 
-def test_every_module_says_what_it_is_for() -> None:
+def test_every_module_has_a_docstring() -> None:
     assert [source.name for source in everything() if not ast.get_docstring(source.tree)] == []
 
 
-def test_every_public_function_and_class_says_what_it_gives() -> None:
-    """Documented once, where it is promised:
-
-    a method that a Protocol or base class documents needs no docstring of its own.
-    """
+def test_every_public_function_and_class_has_a_docstring() -> None:
+    """A method that a Protocol or base class documents needs no docstring of its own."""
     classes = {
         node.name: node
         for source in package()
@@ -103,7 +90,7 @@ def _bases(node: ast.ClassDef) -> set[str]:
 def _documented_by_base(method: str, owner: ast.ClassDef, classes: dict[str, ast.ClassDef]) -> bool:
     for base in _bases(owner):
         if base not in classes:
-            return True  # another project's class: its documentation is there
+            return True  # a class of a library, documented there
         if any(
             isinstance(node, Function) and node.name == method and ast.get_docstring(node)
             for node in classes[base].body
@@ -112,7 +99,7 @@ def _documented_by_base(method: str, owner: ast.ClassDef, classes: dict[str, ast
     return False
 
 
-def test_no_file_is_longer_than_can_be_read_in_one_sitting() -> None:
+def test_no_file_is_longer_than_500_lines() -> None:
     too_long = [
         f"{source.name}: {lines}"
         for source in everything()
@@ -122,7 +109,7 @@ def test_no_file_is_longer_than_can_be_read_in_one_sitting() -> None:
     assert [one for one in too_long if one.partition(":")[0] not in LONGER] == []
 
 
-def test_no_function_is_longer_than_a_screen() -> None:
+def test_no_function_is_longer_than_60_lines() -> None:
     too_long = [
         f"{source.name}::{name}"
         for source in everything()
@@ -134,7 +121,7 @@ def test_no_function_is_longer_than_a_screen() -> None:
 
 
 def test_no_function_takes_more_than_eight_parameters() -> None:
-    found = [
+    places = [
         f"{source.name}::{name}"
         for source in everything()
         for name, node in source.functions()
@@ -145,11 +132,11 @@ def test_no_function_takes_more_than_eight_parameters() -> None:
         > PARAMETERS_MAX
     ]
 
-    assert found == []
+    assert places == []
 
 
 def test_only_the_settings_read_the_environment() -> None:
-    found = [
+    places = [
         f"{source.name}:{node.lineno}"
         for source in package()
         for node in ast.walk(source.tree)
@@ -161,33 +148,33 @@ def test_only_the_settings_read_the_environment() -> None:
         )
     ]
 
-    assert {place.partition(":")[0] for place in found} == {"remembrancer/settings.py"}
+    assert {place.partition(":")[0] for place in places} == {"remembrancer/settings.py"}
 
 
-def test_anything_at_all_is_caught_only_at_the_outer_walls() -> None:
-    """A handler that ends with a bare `raise` catches nothing: it only cleans up."""
-    found = {
+def test_broad_excepts_are_only_at_listed_sites() -> None:
+    """A handler that ends with a bare `raise` does not count: it only cleans up."""
+    places = {
         f"{source.name}::{name}"
         for source in package()
         for name, node in source.functions()
-        for handler in _own(node, ast.ExceptHandler)
+        for handler in _own_nodes(node, ast.ExceptHandler)
         if _is_broad(handler)
         and not (isinstance(handler.body[-1], ast.Raise) and handler.body[-1].exc is None)
     }
 
-    assert found == set(WALLS)
+    assert places == set(BROAD_EXCEPTS)
 
 
-def _own(function: Function, kind: type[ast.ExceptHandler]) -> Iterator[ast.ExceptHandler]:
-    """Nodes of the function's body that belong to no function inside it."""
-    waiting: list[ast.AST] = list(function.body)
-    while waiting:
-        node = waiting.pop()
+def _own_nodes(function: Function, kind: type[ast.ExceptHandler]) -> Iterator[ast.ExceptHandler]:
+    """Yield the nodes of a function's body that belong to no function inside it."""
+    pending: list[ast.AST] = list(function.body)
+    while pending:
+        node = pending.pop()
         if isinstance(node, Function):
             continue
         if isinstance(node, kind):
             yield node
-        waiting += ast.iter_child_nodes(node)
+        pending += ast.iter_child_nodes(node)
 
 
 def _is_broad(handler: ast.ExceptHandler) -> bool:
@@ -198,7 +185,7 @@ def _is_broad(handler: ast.ExceptHandler) -> bool:
 
 
 def test_only_entry_points_print() -> None:
-    found = [
+    places = [
         f"{source.name}:{node.lineno}"
         for source in package()
         for node in ast.walk(source.tree)
@@ -208,28 +195,22 @@ def test_only_entry_points_print() -> None:
         and source.package not in ENTRY_POINTS
     ]
 
-    assert found == []
+    assert places == []
 
 
-def test_module_names_say_what_is_in_them() -> None:
-    assert [
-        source.name for source in package() if BANNED_NAMES & set(re.split(r"[._]", source.module))
-    ] == []
-
-
-def test_nothing_is_left_for_later_in_a_comment() -> None:
-    """What is to be done is an issue, where it is seen."""
+def test_no_comment_leaves_work_for_later() -> None:
+    """Work to do belongs into an issue."""
     words = re.compile(  # letters in brackets, so that this line is not one of them
         r"\b(T[O]DO|F[I]XME|X[X]X)\b"
     )
-    found = [
+    places = [
         f"{relative(path)}:{number}"
         for path in tracked()
         for number, line in enumerate(lines(path), 1)
         if words.search(line)
     ]
 
-    assert found == []
+    assert places == []
 
 
 def test_every_migration_has_the_next_number() -> None:
@@ -244,12 +225,12 @@ def test_every_migration_has_the_next_number() -> None:
         numbers = [int(name[:4]) for name in names]
         first = (
             numbers[0] if names[0].endswith("_baseline.sql") else 1
-        )  # an engine that came later begins where the others were
+        )  # an engine added later starts at a baseline
         assert numbers == list(range(first, first + len(names)))
 
 
-def test_every_named_query_is_run_by_some_code() -> None:
-    """SQL that nothing names is dead, and no linter sees it."""
+def test_every_named_query_is_used() -> None:
+    """SQL that no code names is dead, and no linter finds it."""
     run = {
         name
         for source in package()
@@ -266,24 +247,24 @@ def test_every_named_query_is_run_by_some_code() -> None:
     assert [f"{relative(path)}: {name}" for path, name in queries if name not in run] == []
 
 
-def test_tests_neither_wait_nor_look_at_the_clock_nor_pretend() -> None:
+def test_tests_neither_sleep_nor_assert_times_nor_mock() -> None:
     """No sleep, no assertion about time, no mock:
 
     what a test says must not depend on how busy the machine is.
     """
-    found = [
+    places = [
         f"{source.name}:{line} {what}"
         for source in everything()
         if source.module.startswith("tests")
-        for line, what in _unfit(source)
+        for line, what in _violations(source)
     ]
 
-    assert found == []
+    assert places == []
 
 
-def _unfit(source: Source) -> Iterator[tuple[int, str]]:
+def _violations(source: Source) -> Iterator[tuple[int, str]]:
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.Call) and _called(node) == "sleep":
+        if isinstance(node, ast.Call) and _callee(node) == "sleep":
             yield node.lineno, "sleeps"
         elif isinstance(node, ast.Assert):
             clocks = {
@@ -297,12 +278,12 @@ def _unfit(source: Source) -> Iterator[tuple[int, str]]:
             yield from (
                 (node.lineno, "asserts the clock")
                 for call in ast.walk(node)
-                if isinstance(call, ast.Call) and _called(call) in clocks
+                if isinstance(call, ast.Call) and _callee(call) in clocks
             )
         elif isinstance(node, ast.Import | ast.ImportFrom):
             names = [getattr(node, "module", None) or "", *(alias.name for alias in node.names)]
             yield from ((node.lineno, "mocks") for name in names if "mock" in name.split("."))
 
 
-def _called(call: ast.Call) -> str:
+def _callee(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")

@@ -26,7 +26,7 @@ from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.console.routes import PAGES as OF_THE_CONSOLE
 from remembrancer.context import Caller, Context
-from remembrancer.http import assets
+from remembrancer.http import assets, openapi
 from remembrancer.http.routes import ROUTES
 from remembrancer.mcp.http_transport import PATH as MCP
 from remembrancer.memory.write.remember import remember
@@ -50,7 +50,7 @@ def test_what_is_documented_is_what_is_served(app: Starlette, methods: set[str])
     """OpenAPI describes exactly what is served (specification.md#status-openapi)."""
     documented = {
         (method.upper(), path)
-        for path, item in app.state.document["paths"].items()
+        for path, item in openapi.document(app.state.routes)["paths"].items()
         for method in item.keys() & methods
     }
     routes = [r for r in app.routes if isinstance(r, Route)]
@@ -80,7 +80,7 @@ def operations(document: dict[str, Any]) -> list[tuple[str, str, dict[str, Any]]
 
 
 def test_each_operation_has_an_id_of_its_own_and_says_what_it_does(app: Starlette) -> None:
-    every = operations(app.state.document)
+    every = operations(openapi.document(app.state.routes))
 
     assert len({operation["operationId"] for _, _, operation in every}) == len(every)
     assert all(
@@ -89,7 +89,7 @@ def test_each_operation_has_an_id_of_its_own_and_says_what_it_does(app: Starlett
 
 
 def test_every_reference_leads_somewhere(app: Starlette) -> None:
-    document = app.state.document
+    document = openapi.document(app.state.routes)
 
     def follow(node: Any) -> None:
         if isinstance(node, dict):
@@ -112,7 +112,7 @@ def test_every_reference_leads_somewhere(app: Starlette) -> None:
 
 
 def test_a_key_is_asked_for_exactly_where_the_document_says_so(http: Http, app: Starlette) -> None:
-    for method, path, operation in operations(app.state.document):
+    for method, path, operation in operations(openapi.document(app.state.routes)):
         open_to_all = not operation["security"] or {} in operation["security"]
         status = (
             http.with_key(None).ask(method.upper(), path.replace("{event_id}", "ev_1")).status_code
@@ -209,7 +209,7 @@ def test_absent_members_are_left_out_and_needed_ones_are_there(http: Http) -> No
 
 
 def test_every_member_of_every_body_says_what_it_is(app: Starlette) -> None:
-    schemas = app.state.document["components"]["schemas"]
+    schemas = openapi.document(app.state.routes)["components"]["schemas"]
 
     silent = [
         f"{name}.{member}"
@@ -383,4 +383,4 @@ def test_home_is_a_page_for_people_and_the_record_for_machines(
 
 
 def test_the_document_is_plain_json(http: Http) -> None:
-    assert json.loads(http.get("/openapi.json").content) == http.client.app.state.document  # type: ignore[attr-defined]
+    assert json.loads(http.get("/openapi.json").content) == openapi.document(http.client.app.state.routes)  # type: ignore[attr-defined]

@@ -359,7 +359,7 @@ def test_a_variant_for_the_engine_stands_in_for_the_common_query() -> None:
         "-- one: gives one\nselect 1;\n\n-- one [postgresql]: gives two\nselect 2;\n", "here"
     )
 
-    assert (queries.one_or_none, prepare(queries.one_or_none).sql) == ("select 1", b"select 2")
+    assert (queries.one, prepare(queries.one).sql) == ("select 1", b"select 2")
 
 
 @pytest.mark.parametrize(

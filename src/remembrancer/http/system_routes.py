@@ -19,7 +19,7 @@ from ..protocol.errors import Forbidden, Unauthorized, Unavailable
 from ..protocol.own_key import OwnKey
 from ..protocol.status import Readiness, StatusRecord
 from ..store import StoreUnavailable
-from . import metrics, pages
+from . import metrics, openapi, pages
 from .endpoint import AnyEndpoint, Call, Endpoint, ThreadPool
 from .problems import RETRY_AFTER_S
 
@@ -75,12 +75,12 @@ def prometheus_metrics(call: Call[None]) -> Response:
 
 def openapi_document(call: Call[None]) -> Response:
     """Return the OpenAPI document of the application."""
-    return JSONResponse(call.request.app.state.document)
+    return JSONResponse(openapi.document(call.request.app.state.routes))
 
 
 def docs_page(call: Call[None]) -> Response:
     """Return the documentation page, rendered from the OpenAPI document."""
-    document = call.request.app.state.document
+    document = openapi.document(call.request.app.state.routes)
     entries = pages.operations(document, pages.base_url(call.request))
     return pages.page(
         "docs.html", call.request, document=document, operations=entries, version=__version__

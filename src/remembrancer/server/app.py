@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from ..console import routes as console
 from ..context import Context
-from ..http import openapi, problems
+from ..http import problems
 from ..http.dispatch import Dispatcher
 from ..http.endpoint import AnyEndpoint
 from ..http.middleware import RequestMiddleware
@@ -47,7 +47,7 @@ def make_app(context: Context, routes: Sequence[AnyEndpoint] = ROUTES) -> Starle
     )
     app.router.redirect_slashes = False  # a POST that is sent elsewhere loses its body
     app.state.sandbox = dispatcher.sandbox
-    app.state.document = openapi.document(routes)
+    app.state.routes = tuple(routes)
     app.add_middleware(RequestMiddleware, dispatcher=dispatcher)
     mcp.inside = app
     return app

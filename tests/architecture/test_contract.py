@@ -1,0 +1,107 @@
+"""The interface stays as published: OpenAPI document, tool list and command line, byte for byte.
+
+`contract/` holds what was published before; descriptions are left out of the comparison. When an
+interface changes on purpose, run `python -m architecture.test_contract` (with `tests` on the
+PYTHONPATH) and review the difference.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from remembrancer.cli.app import app
+from remembrancer.client.tools import schemas
+from remembrancer.http import openapi
+from remembrancer.http.routes import ROUTES
+
+FOLDER = Path(__file__).parent / "contract"
+# Two schemas were both called Usage, which OpenAPI told apart by module paths. They have names of
+# their own since; a schema's name is no part of a request or an answer, and the schemas are equal.
+RENAMED = {
+    "remembrancer__protocol__usage__Usage": "ModelUsage",
+    "remembrancer__protocol__execution__Usage": "RunUsage",
+}
+RENAMED_IN_TOOLS = {"second_look": "ModelUsage", "run_python": "RunUsage"}
+
+
+def without_descriptions(value: Any) -> Any:
+    """Return a JSON document without the descriptions of its parts."""
+    if isinstance(value, dict):
+        return {
+            name: without_descriptions(part)
+            for name, part in value.items()
+            if not (name == "description" and isinstance(part, str))
+        }
+    return [without_descriptions(part) for part in value] if isinstance(value, list) else value
+
+
+def commands(command: Any, name: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield every command with its parameters: names, options, and whether they are needed."""
+    yield (
+        name,
+        [
+            {
+                "name": parameter.name,
+                "kind": parameter.param_type_name,
+                "opts": sorted([*parameter.opts, *parameter.secondary_opts]),
+                "type": getattr(getattr(parameter, "type", None), "name", None),
+                "required": getattr(parameter, "required", None),
+                "nargs": getattr(parameter, "nargs", 1),
+                "is_flag": bool(getattr(parameter, "is_flag", False)),
+                "metavar": getattr(parameter, "metavar", None),
+            }
+            for parameter in command.params
+        ],
+    )
+    for word, inner in getattr(command, "commands", {}).items():
+        yield from commands(inner, f"{name} {word}")
+
+
+def current(name: str) -> Any:
+    """Return one document of the interface as the code serves it."""
+    if name == "openapi":
+        document: Any = openapi.document(ROUTES)
+    elif name == "tools":
+        document = {form: schemas(form) for form in ("openai", "anthropic", "mcp")}
+    else:
+        document = dict(commands(typer.main.get_command(app), "remembrancer"))
+    return without_descriptions(json.loads(json.dumps(document)))
+
+
+def published(name: str) -> Any:
+    """Return the document as it was published, with today's names of its schemas."""
+    text = (FOLDER / f"{name}.json").read_text("utf-8")
+    for before, now in RENAMED.items():
+        text = text.replace(before, now)
+    document = json.loads(text)
+    if name == "openapi":
+        for now in RENAMED.values():
+            document["components"]["schemas"][now]["title"] = now
+    if name == "tools":
+        document["mcp"] = [_renamed(tool) for tool in document["mcp"]]
+    return document
+
+
+def _renamed(tool: Any) -> Any:
+    name = RENAMED_IN_TOOLS.get(tool["name"])
+    text = json.dumps(tool)
+    if name is None:
+        return tool
+    return json.loads(text.replace('"Usage"', f'"{name}"').replace("$defs/Usage", f"$defs/{name}"))
+
+
+@pytest.mark.parametrize("name", ["openapi", "tools", "cli"])
+def test_the_interface_is_the_published_one(name: str) -> None:
+    assert current(name) == published(name)
+
+
+if __name__ == "__main__":
+    for name in ("openapi", "tools", "cli"):
+        text = json.dumps(current(name), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+        (FOLDER / f"{name}.json").write_text(text, "utf-8")
