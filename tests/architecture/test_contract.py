@@ -31,12 +31,13 @@ RENAMED_IN_TOOLS = {"second_look": "ModelUsage", "run_python": "RunUsage"}
 
 
 def without_descriptions(value: Any) -> Any:
-    """Return a JSON document without the descriptions of its parts."""
+    """Return a JSON document without descriptions and without the sentences of example errors."""
     if isinstance(value, dict):
         return {
             name: without_descriptions(part)
             for name, part in value.items()
             if not (name == "description" and isinstance(part, str))
+            and not (name == "detail" and "instance" in value and isinstance(part, str))
         }
     return [without_descriptions(part) for part in value] if isinstance(value, list) else value
 
@@ -79,7 +80,7 @@ def published(name: str) -> Any:
     text = (FOLDER / f"{name}.json").read_text("utf-8")
     for before, now in RENAMED.items():
         text = text.replace(before, now)
-    document = json.loads(text)
+    document = without_descriptions(json.loads(text))
     if name == "openapi":
         for now in RENAMED.values():
             document["components"]["schemas"][now]["title"] = now

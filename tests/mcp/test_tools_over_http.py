@@ -236,7 +236,7 @@ def test_one_event_or_more_is_forgotten(context: Context, port: int) -> None:
         ("recall", {"query_text": "x", "topk": 3}, "topk: there is no such argument"),
         ("recall", {"query_text": "\x00"}, "query_text"),
         ("get_event", {"event_id": "e_none"}, "not_found"),
-        ("remember", {"query": "", "response": " "}, "nothing to keep"),
+        ("remember", {"query": "", "response": " "}, "are both empty"),
         ("second_look", {"draft": "Never saved."}, "conflict"),
     ],
 )

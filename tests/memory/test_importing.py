@@ -180,7 +180,7 @@ def test_line_separators_inside_a_text_end_no_line(files: Files) -> None:
         ('{"query": 7, "response": "b"}', "query: Input should be a valid string"),
         (
             '{"query": " ", "response": ""}',
-            "Value error, query and response are both empty: there is nothing to keep",
+            "Value error, query and response are both empty",
         ),
         ('{"query": "a", "response": "b", "occurred_at": "yesterday"}', "occurred_at: "),
         (

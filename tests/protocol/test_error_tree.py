@@ -23,11 +23,8 @@ def test_the_tree_at_the_top_of_the_module_is_the_tree() -> None:
     }
 
 
-def test_without_a_detail_the_docstring_speaks() -> None:
-    assert (
-        Internal().detail
-        == "Something went wrong on our side. The server's log has more under the id in `instance`."
-    )
+def test_the_default_detail_is_the_docstring() -> None:
+    assert Internal().detail == "The service failed. Its log has more under the id in `instance`."
 
 
 def test_the_body_is_what_the_documentation_says() -> None:

@@ -135,5 +135,5 @@ def test_a_path_that_a_shell_would_make_many_of_is_refused(path: str) -> None:
     """A `?` in a scope stands for one letter; were `*` that letter, the shell would make more of
     it.
     """
-    with pytest.raises(ValueError, match="one path"):
+    with pytest.raises(ValueError, match="a single path"):
         normal_path(path)

@@ -88,7 +88,7 @@ WRONG: dict[str, list[Any]] = {
         5,
         ["a"],
         "a\0b",
-        "x" * (limits.FILENAME_GIVEN_CHARACTERS_MAX + 1),
+        "x" * (limits.FILENAME_INPUT_CHARACTERS_MAX + 1),
     ],
     "content": [None, 5, {}, ["a"], "a\0b"],
     "type": [None, "", "exe", "CSV", "csv ", ".csv", 1, ["csv"]],

@@ -78,9 +78,9 @@ def test_a_summary_of_nothing_refuses_all_of_its_call(http: Http) -> None:
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({}, "nothing to keep"),
-        ({"session_id": "s"}, "nothing to keep"),
-        ({"critical": "  "}, "nothing to keep"),
+        ({}, "the request is empty"),
+        ({"session_id": "s"}, "the request is empty"),
+        ({"critical": "  "}, "the request is empty"),
         ({"query": "a"}, "response: Field required"),
         ({"response": "a"}, "query: Field required"),
         ({"query": "", "response": " \n"}, "both empty"),

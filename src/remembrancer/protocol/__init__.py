@@ -1,4 +1,4 @@
-"""The language both sides share:
+"""Types shared by server and client: requests, answers, errors, limits, seals, service lines.
 
-requests, answers, errors, limits, seals. Imports nothing else of ours.
+Imports no other package; every other package may import it.
 """

@@ -1,5 +1,6 @@
-"""What tools for agents take and give where no endpoint does; ChatGPT's connectors want `search`
-and `fetch` as they are here.
+"""Inputs and outputs of agent tools that have no endpoint of their own.
+
+`search` and `fetch` have the form that ChatGPT's connectors require.
 """
 
 from __future__ import annotations
@@ -21,32 +22,32 @@ class ToolsQuery(Message):
 
     format: Annotated[
         Literal["openai", "anthropic", "mcp"],
-        Field(description="As OpenAI (chat completions), Anthropic (messages) or MCP wants them."),
+        Field(description="Format: OpenAI (chat completions), Anthropic (messages) or MCP."),
     ] = "openai"
 
 
 class ToolsListed(Message):
     """Answer of `GET /api/v7/tools`."""
 
-    format: Annotated[str, Field(description="Whose format it is.")]
+    format: Annotated[str, Field(description="Format of the tools.")]
     tools: Annotated[
-        list[dict[str, Any]], Field(description="The tools, to be passed to that API as they are.")
+        list[dict[str, Any]], Field(description="Tool definitions, ready to pass to that API.")
     ]
 
 
 class EventNamed(Message):
-    """An event by its id."""
+    """An event id."""
 
-    event_id: Annotated[Id, Field(description="The event, as recall or remember named it.")]
+    event_id: Annotated[Id, Field(description="Event id, as returned by recall or remember.")]
 
 
 class ForgetAsked(Forget):
-    """What to forget: one event, or what `POST /api/v7/memory/forget` takes."""
+    """Input of `forget`: one event, or what `POST /api/v7/memory/forget` takes."""
 
     model_config = ConfigDict(json_schema_extra={})
 
     event_id: Annotated[
-        Id | None, Field(description="Only this one event; then nothing else is named.")
+        Id | None, Field(description="Forget this event only; leave the other fields out.")
     ] = None
 
     @model_validator(mode="after")
@@ -54,58 +55,60 @@ class ForgetAsked(Forget):
         if self.event_id is not None and (self.is_narrowed or self.account or self.dry_run):
             raise Misfit(
                 "event_id",
-                "one event is forgotten by itself: leave session_id, after, before, account and dry_run out",
+                "with event_id, leave session_id, after, before, account and dry_run out",
             )
         return self
 
 
 class Erasing(Message):
-    """What `forget` gives: one of the two."""
+    """Output of `forget`: one of the two fields."""
 
     event: Annotated[
-        EventErased | None, ABSENT_IF_NONE, Field(description="Where one event was named.")
+        EventErased | None, ABSENT_IF_NONE, Field(description="Result when one event was named.")
     ] = None
-    memory: Annotated[Forgotten | None, ABSENT_IF_NONE, Field(description="Where more was.")] = None
+    memory: Annotated[Forgotten | None, ABSENT_IF_NONE, Field(description="Result otherwise.")] = (
+        None
+    )
 
 
 class Wanted(Message):
-    """What `search` takes."""
+    """Input of `search`."""
 
     query: Annotated[
         Telling,
-        Field(
-            max_length=limits.QUERY_CHARACTERS_MAX, description="What to look for, in any language."
-        ),
+        Field(max_length=limits.QUERY_CHARACTERS_MAX, description="Search query, in any language."),
     ]
 
 
 class Found(Message):
-    """One event that was found."""
+    """One search result."""
 
-    id: Annotated[str, Field(description="For `fetch`.")]
-    title: Annotated[str, Field(description="Its topic, or how its first message begins.")]
-    url: Annotated[str, Field(description="Where a person reads it.")]
+    id: Annotated[str, Field(description="Id to pass to `fetch`.")]
+    title: Annotated[str, Field(description="Topic, or the beginning of the user's message.")]
+    url: Annotated[str, Field(description="Address of the event in the console.")]
 
 
 class FoundAll(Message):
-    """What `search` gives."""
+    """Output of `search`."""
 
-    results: Annotated[list[Found], Field(description="The events found, best first.")]
+    results: Annotated[list[Found], Field(description="Events found, best first.")]
 
 
 class Named(Message):
-    """What `fetch` takes."""
+    """Input of `fetch`."""
 
-    id: Annotated[Id, Field(description="An id that `search` gave.")]
+    id: Annotated[Id, Field(description="An id that `search` returned.")]
 
 
 class Document(Message):
-    """What `fetch` gives."""
+    """Output of `fetch`."""
 
-    id: Annotated[str, Field(description="Its id.")]
-    title: Annotated[str, Field(description="Its topic, or how its first message begins.")]
-    text: Annotated[Text, Field(description="Both sides word for word, each after who said it.")]
-    url: Annotated[str, Field(description="Where a person reads it.")]
+    id: Annotated[str, Field(description="Identifier.")]
+    title: Annotated[str, Field(description="Topic, or the beginning of the user's message.")]
+    text: Annotated[
+        Text, Field(description="Both sides of the turn, word for word, each with its role.")
+    ]
+    url: Annotated[str, Field(description="Address of the event in the console.")]
     metadata: Annotated[
         dict[str, str], Field(description="`occurred_at`, `session_id`, `user_id`.")
     ]

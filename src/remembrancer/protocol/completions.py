@@ -1,7 +1,4 @@
-"""What is said at the OpenAI-compatible door:
-
-chat completions, as far as a memory takes part in them.
-"""
+"""Messages of the OpenAI-compatible chat completions, as far as the service supports them."""
 
 from __future__ import annotations
 
@@ -15,25 +12,26 @@ from .text import Text
 
 
 class TextPart(Message):
-    """A part of a message's content; there are none but texts here."""
+    """One text part of a message."""
 
-    type: Annotated[Literal["text"], Field(description="`text`: nothing else can be remembered.")]
-    text: Annotated[Text, Field(description="What is said.")]
+    type: Annotated[Literal["text"], Field(description="`text` is the only supported type.")]
+    text: Annotated[Text, Field(description="Text.")]
 
 
 class Spoken(Message):
     """One message of the conversation."""
 
     role: Annotated[
-        Literal["system", "developer", "user", "assistant"], Field(description="Who says it.")
+        Literal["system", "developer", "user", "assistant"],
+        Field(description="Role of the speaker."),
     ]
     content: Annotated[
-        Text | list[TextPart], Field(description="What is said: a text, or texts in parts.")
+        Text | list[TextPart], Field(description="Content: a string, or a list of text parts.")
     ]
 
     @property
     def text(self) -> str:
-        """All that is said."""
+        """The content as one string."""
         return (
             self.content
             if isinstance(self.content, str)
@@ -42,19 +40,17 @@ class Spoken(Message):
 
 
 class StreamOptions(Message):
-    """How a stream is to be."""
+    """Options of a stream."""
 
-    include_usage: Annotated[bool | None, Field(description="Tell the tokens in a last chunk.")] = (
-        None
-    )
+    include_usage: Annotated[
+        bool | None, Field(description="Report token usage in a final chunk.")
+    ] = None
 
 
 class AnswerFormat(Message):
-    """What the answer is to look like."""
+    """Requested format of the answer."""
 
-    type: Annotated[
-        Literal["text"], Field(description="`text`: an answer that memory takes part in is prose.")
-    ]
+    type: Annotated[Literal["text"], Field(description="`text` is the only supported format.")]
 
 
 class Completion(Message):
@@ -73,97 +69,99 @@ class Completion(Message):
         Field(
             min_length=1,
             max_length=limits.CHAT_HISTORY_MAX,
-            description="The conversation; the user speaks last.",
+            description="The conversation. The last message is the user's.",
         ),
     ]
     model: Annotated[
         Text | None,
-        Field(description="Taken, not judged: the models of the server's setting answer."),
+        Field(description="Accepted and ignored: the server's setting names the model."),
     ] = None
     user: Annotated[
         Id | None,
-        Field(description="Whose memory; default: the key's pin, else the account's own name."),
+        Field(
+            description="User whose memory to use. Default: the key's pin, else the account's name."
+        ),
     ] = None
-    session_id: Annotated[Id, Field(description="The session that it is said in.")] = "default"
-    stream: Annotated[bool | None, Field(description="Answer in chunks as they are written.")] = (
+    session_id: Annotated[Id, Field(description="Session of the message.")] = "default"
+    stream: Annotated[bool | None, Field(description="Stream the answer in chunks.")] = None
+    stream_options: Annotated[StreamOptions | None, Field(description="Options of the stream.")] = (
         None
     )
-    stream_options: Annotated[
-        StreamOptions | None, Field(description="How the stream is to be.")
-    ] = None
     max_tokens: Annotated[
-        int | None, Field(ge=1, le=limits.TOKENS_MAX, description="What the model may write.")
+        int | None,
+        Field(ge=1, le=limits.TOKENS_MAX, description="Maximum number of tokens to generate."),
     ] = None
     max_completion_tokens: Annotated[
-        int | None, Field(ge=1, le=limits.TOKENS_MAX, description="The same by its newer name.")
+        int | None, Field(ge=1, le=limits.TOKENS_MAX, description="Newer name of `max_tokens`.")
     ] = None
-    temperature: Annotated[
-        float | None, Field(ge=0, le=2, description="How freely the model chooses its words.")
-    ] = None
-    n: Annotated[Literal[1] | None, Field(description="One answer.")] = None
+    temperature: Annotated[float | None, Field(ge=0, le=2, description="Sampling temperature.")] = (
+        None
+    )
+    n: Annotated[Literal[1] | None, Field(description="Number of answers: 1.")] = None
     tools: Annotated[
-        list[Message] | None, Field(max_length=0, description="None: the models here call nothing.")
+        list[Message] | None,
+        Field(max_length=0, description="Must be empty: tool calls are not supported."),
     ] = None
-    response_format: Annotated[AnswerFormat | None, Field(description="Text only.")] = None
+    response_format: Annotated[AnswerFormat | None, Field(description="Must be text.")] = None
 
     @model_validator(mode="after")
     def _user_speaks_last(self) -> Completion:
         last = self.messages[-1]
         if last.role != "user" or not last.text.strip():
-            raise Misfit("messages", "the last message must be the user's and say something")
+            raise Misfit("messages", "the last message must be from the user and must not be blank")
         return self
 
 
 class CompletionMessage(Message):
-    """The answer."""
+    """The message of the model."""
 
     role: Annotated[Literal["assistant"], Field(description="`assistant`.")] = "assistant"
-    content: Annotated[str, Field(description="The clean answer.")]
+    content: Annotated[str, Field(description="The answer.")]
 
 
 class Choice(Message):
-    """The one answer there is."""
+    """The only answer."""
 
-    index: Annotated[int, Field(description="0.")] = 0
-    message: Annotated[CompletionMessage, Field(description="What the model says.")]
+    index: Annotated[int, Field(description="Always 0.")] = 0
+    message: Annotated[CompletionMessage, Field(description="Message of the model.")]
     finish_reason: Annotated[
-        Literal["stop", "length"], Field(description="`length`: it had no more tokens.")
+        Literal["stop", "length"], Field(description="`length`: the token limit was reached.")
     ]
 
 
 class CompletionUsage(Message):
-    """Tokens of all calls it took."""
+    """Token usage of all model calls of a request."""
 
     prompt_tokens: Annotated[
-        int, Field(ge=0, description="Tokens read, what memory added included.")
+        int, Field(ge=0, description="Tokens read, including what memory added.")
     ]
     completion_tokens: Annotated[int, Field(ge=0, description="Tokens written.")]
-    total_tokens: Annotated[int, Field(ge=0, description="Both.")]
+    total_tokens: Annotated[int, Field(ge=0, description="Sum of both.")]
 
 
 class Completed(Message):
     """Answer of `POST /v1/chat/completions`."""
 
-    id: Annotated[str, Field(description="The event that the turn is kept as.")]
+    id: Annotated[str, Field(description="Event id of the stored turn.")]
     object: Annotated[Literal["chat.completion"], Field(description="`chat.completion`.")] = (
         "chat.completion"
     )
-    created: Annotated[int, Field(description="When (seconds since 1970).")]
+    created: Annotated[int, Field(description="Time of creation, in seconds since 1970.")]
     model: Annotated[str, Field(description="The model that answered.")]
-    choices: Annotated[list[Choice], Field(description="The answer.")]
-    usage: Annotated[CompletionUsage, Field(description="What it took.")]
+    choices: Annotated[list[Choice], Field(description="The answer, as a list of one.")]
+    usage: Annotated[CompletionUsage, Field(description="Token usage.")]
     detail: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="What was noticed when the turn was kept.")
+        str | None, ABSENT_IF_NONE, Field(description="Notes on storing the turn.")
     ] = None
 
 
 class ServedModel(Message):
-    """One model of the list."""
+    """One entry of the list of models."""
 
-    id: Annotated[str, Field(description="What to name in `model`: `memory`.")]
+    id: Annotated[str, Field(description="Value for `model`: `memory`.")]
     object: Annotated[Literal["model"], Field(description="`model`.")] = "model"
-    created: Annotated[int, Field(description="0: it is as old as the service.")] = 0
-    owned_by: Annotated[str, Field(description="Who serves it.")] = "remembrancer"
+    created: Annotated[int, Field(description="Always 0.")] = 0
+    owned_by: Annotated[str, Field(description="Owner of the model.")] = "remembrancer"
 
 
 class ServedModels(Message):
@@ -171,5 +169,6 @@ class ServedModels(Message):
 
     object: Annotated[Literal["list"], Field(description="`list`.")] = "list"
     data: Annotated[
-        list[ServedModel], Field(description="`memory`, or nothing where no chat model may answer.")
+        list[ServedModel],
+        Field(description="`memory`, or an empty list when no chat model is available."),
     ]

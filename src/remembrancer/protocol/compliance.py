@@ -1,4 +1,4 @@
-"""How well agents keep to the protocol: what they did of what was due."""
+"""Protocol compliance of agents: how often they did what was due."""
 
 from __future__ import annotations
 
@@ -22,105 +22,103 @@ class ComplianceQuery(Message):
         Field(
             ge=1,
             le=limits.COMPLIANCE_DAYS_MAX,
-            description="The last so many days, to the millisecond.",
+            description="Length of the period in days, counted back from now.",
         ),
     ] = 30
     user_id: Annotated[
         Id | None,
-        Field(
-            description="Only what was done for this user. Default: all, with a pinned key its own."
-        ),
+        Field(description="Only this user. Default: all users, or the user of a pinned key."),
     ] = None
-    session_id: Annotated[Id | None, Field(description="Only sessions of this name.")] = None
+    session_id: Annotated[Id | None, Field(description="Only sessions with this name.")] = None
     all: Annotated[
         bool,
         Field(
-            description="Agents of all accounts, for an owner; sessions are always of the own account."
+            description="Owner only: include agents of all accounts. Sessions are always those "
+            "of the own account."
         ),
     ] = False
 
 
 class Part(Message):
-    """What was done of what was due."""
+    """One duty: how often it was done and how often it was due."""
 
-    done: Annotated[Count, Field(description="How often it was done.")]
-    of: Annotated[Count, Field(description="How often it was due.")]
+    done: Annotated[Count, Field(description="How many times the agent did it.")]
+    of: Annotated[Count, Field(description="How many times it was due.")]
     share: Annotated[
         float | None,
-        Field(ge=0, le=1, description="The one by the other; null while nothing was due."),
+        Field(ge=0, le=1, description="`done` divided by `of`; null when nothing was due."),
     ]
 
 
 class Figures(Message):
-    """The figures of an agent, a session, or all together."""
+    """Compliance figures of an agent, a session, or all agents."""
 
-    searches: Annotated[Count, Field(description="Searches that counted.")]
+    searches: Annotated[Count, Field(description="Interacting searches.")]
     turns: Annotated[
         Count | None,
         ABSENT_IF_NONE,
-        Field(description="Turns kept; absent for a key, for a turn does not know its key."),
+        Field(description="Turns stored. Absent per key, because a turn does not record its key."),
     ]
     looks: Annotated[Count, Field(description="Second looks.")]
     searched: Annotated[
         Part | None,
         ABSENT_IF_NONE,
-        Field(description="Turns that came after a search of their own; absent for a key."),
+        Field(description="Turns preceded by a search of their own. Absent per key."),
     ]
     remembered: Annotated[
-        Part, Field(description="Searches whose turn was remembered before the next one.")
+        Part, Field(description="Searches whose turn was remembered before the next search.")
     ]
     sealed: Annotated[
-        Part, Field(description="Replies whose seal came with the next search, and was right.")
+        Part, Field(description="Replies whose correct seal came with the next search.")
     ]
     rated: Annotated[
         Part,
-        Field(description="Cubes shown as new that were rated, 0 and `vote_nothing` included."),
+        Field(description="Cubes shown as new that were rated, including 0 and `vote_nothing`."),
     ]
     looked: Annotated[
         Part | None,
         ABSENT_IF_NONE,
-        Field(description="Turns that had a second look; absent for a key."),
+        Field(description="Turns with a second look. Absent per key."),
     ]
-    passed: Annotated[Part, Field(description="Turns looked at that passed their last look.")]
+    passed: Annotated[Part, Field(description="Turns that passed their last second look.")]
 
 
 class AgentFigures(Message):
-    """What one agent did: one key, or what was done before searches knew their key."""
+    """Figures of one key, or of searches from before keys were recorded."""
 
-    account: Annotated[str, Field(description="Whose agent.")]
+    account: Annotated[str, Field(description="Account of the agent.")]
     hint: Annotated[
         str | None,
         ABSENT_IF_NONE,
-        Field(description="The first hex digits of its key; absent where it is not known."),
+        Field(description="First hex digits of the key. Absent when unknown."),
     ]
-    label: Annotated[str | None, ABSENT_IF_NONE, Field(description="What the key is called.")]
-    figures: Annotated[Figures, Field(description="What it did.")]
+    label: Annotated[str | None, ABSENT_IF_NONE, Field(description="Label of the key.")]
+    figures: Annotated[Figures, Field(description="Figures of the agent.")]
 
 
 class SessionFigures(Message):
-    """What was done in one session."""
+    """Figures of one session."""
 
-    user_id: Annotated[str, Field(description="Whose session.")]
-    session_id: Annotated[str, Field(description="Which.")]
-    last_at: Annotated[
-        str, Field(description="When something was last done in it (RFC 3339, UTC).")
-    ]
-    figures: Annotated[Figures, Field(description="What was done.")]
+    user_id: Annotated[str, Field(description="User of the session.")]
+    session_id: Annotated[str, Field(description="Session id.")]
+    last_at: Annotated[str, Field(description="Time of the last activity (RFC 3339, UTC).")]
+    figures: Annotated[Figures, Field(description="Figures of the session.")]
 
 
 class Compliance(Message):
     """Answer of `GET /api/v7/agent/compliance`."""
 
-    since: Annotated[str, Field(description="From when on (RFC 3339, UTC).")]
-    total: Annotated[Figures, Field(description="All together.")]
+    since: Annotated[str, Field(description="Start of the period (RFC 3339, UTC).")]
+    total: Annotated[Figures, Field(description="Totals.")]
     agents: Annotated[
         list[AgentFigures],
-        Field(description="Each key that searched or looked, the busiest first."),
+        Field(description="Keys that searched or asked for a second look, most active first."),
     ]
     sessions: Annotated[
         list[SessionFigures],
-        Field(description="The sessions where something was done last, newest first."),
+        Field(description="Sessions, most recently active first."),
     ]
     sessions_left_out: Annotated[
-        Count, Field(description="How many older ones are not listed; they are in the total.")
+        Count,
+        Field(description="Number of older sessions that are not listed. The totals include them."),
     ]

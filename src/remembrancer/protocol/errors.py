@@ -1,23 +1,23 @@
-"""Every way a request can be answered with no: one class a thing a caller can act on.
+"""All error responses: one class for each kind of error that a caller can act on.
 
     Problem
-    ├── MalformedRequest      400  not even HTTP
-    ├── InvalidJson           400  the body cannot be read
-    ├── Unauthorized          401  no key, or not a good one
-    ├── Forbidden             403  a good key, but it may not
-    ├── NotFound              404  no such thing, or not yours
+    ├── MalformedRequest      400  not valid HTTP
+    ├── InvalidJson           400  the body is not JSON
+    ├── Unauthorized          401  no key, or an invalid one
+    ├── Forbidden             403  the key does not permit this
+    ├── NotFound              404  unknown, or of another account
     ├── MethodNotAllowed      405
     ├── TooSlow               408  the body did not arrive in time
-    ├── Conflict              409  it contradicts what is there
+    ├── Conflict              409  conflicts with an earlier request
     ├── TooLarge              413
     ├── UnsupportedMediaType  415
-    ├── RangeNotSatisfiable   416  a part that the file does not have
-    ├── InvalidRequest        422  read, but wrong
+    ├── RangeNotSatisfiable   416  the file has no such range
+    ├── InvalidRequest        422  well-formed but invalid
     ├── TooManyRequests       429
-    ├── Internal              500  our fault
-    └── Unavailable           503  a needed part is missing
+    ├── Internal              500  a bug of the service
+    └── Unavailable           503  a component is unavailable
 
-On the wire each is RFC 9457 `application/problem+json` with the extra member `error`
+Each is sent as RFC 9457 `application/problem+json` with the extra field `error`
 (docs/reference/errors.md).
 """
 
@@ -32,40 +32,41 @@ MEDIA_TYPE = "application/problem+json"
 
 
 def message_of(kind: type[BaseException]) -> str:
-    """Return the docstring of an error class as one line: the message of an error without its own."""
+    """Return the docstring of an error class in one line: its default message."""
     return " ".join((kind.__doc__ or "").split())
 
 
 class Problem(Exception):
-    """Something is wrong with the request."""
+    """The request failed."""
 
-    error: ClassVar[str]  # the stable machine word
+    error: ClassVar[str]  # stable error code
     status: ClassVar[int]
     title: ClassVar[str]
 
     def __init__(self, detail: str | None = None, **extra: Any) -> None:
-        """`detail` is one sentence for people, by default the docstring; `extra` are members of the
-        answer's body.
+        """Create the error.
 
-        Neither may hold what the caller sent.
+        `detail` is one sentence for people; default: the docstring. `extra` are further fields of
+        the body. Neither may contain input of the caller.
         """
         self.detail = detail or message_of(type(self))
         self.extra = extra
         super().__init__(self.detail)
 
     def body(self, instance: str) -> dict[str, Any]:
-        """The answer's body; `instance` is the id of the request."""
-        said = {
+        """Return the response body; `instance` is the id of the request."""
+
+        fields = {
             "type": URN + self.error,
             "title": self.title,
             "status": self.status,
             "detail": self.detail,
         }
-        return {**said, "instance": instance, "error": self.error, **self.extra}
+        return {**fields, "instance": instance, "error": self.error, **self.extra}
 
 
 class MalformedRequest(Problem):
-    """This is not HTTP/1.1, or its request line and headers are too long."""
+    """The request is not valid HTTP/1.1, or its request line and headers are too long."""
 
     error, status, title = "malformed_request", 400, "Malformed request"
 
@@ -77,25 +78,25 @@ class InvalidJson(Problem):
 
 
 class Unauthorized(Problem):
-    """This needs a key: send the header `Authorization: Bearer <API_KEY>`."""
+    """An API key is required: send the header `Authorization: Bearer <API_KEY>`."""
 
     error, status, title = "unauthorized", 401, "Key needed"
 
 
 class Forbidden(Problem):
-    """The key is good, but it may not do this."""
+    """The key is valid but does not permit this."""
 
     error, status, title = "forbidden", 403, "Not allowed"
 
 
 class NotFound(Problem):
-    """There is no such thing here, or it is not yours."""
+    """There is no such resource, or it belongs to another account."""
 
     error, status, title = "not_found", 404, "Not found"
 
 
 class MethodNotAllowed(Problem):
-    """This path does not take this method; the header `Allow` names those it takes."""
+    """The path does not accept this method. The header `Allow` lists those it accepts."""
 
     error, status, title = "method_not_allowed", 405, "Method not allowed"
 
@@ -107,7 +108,7 @@ class TooSlow(Problem):
 
 
 class Conflict(Problem):
-    """The request contradicts what was done before."""
+    """The request conflicts with an earlier one."""
 
     error, status, title = "conflict", 409, "Conflict"
 
@@ -125,31 +126,31 @@ class UnsupportedMediaType(Problem):
 
 
 class RangeNotSatisfiable(Problem):
-    """The file has no such part; the header `Content-Range` says how long it is."""
+    """The file has no such range. The header `Content-Range` has its length."""
 
     error, status, title = "range_not_satisfiable", 416, "No such part"
 
 
 class InvalidRequest(Problem):
-    """The request was read, but is not what this endpoint takes; `errors` says where."""
+    """The request is invalid; `errors` lists the fields."""
 
     error, status, title = "invalid_request", 422, "Invalid request"
 
 
 class TooManyRequests(Problem):
-    """Too many requests with this key. Wait as many seconds as the header `Retry-After` says."""
+    """The rate limit of this key is exceeded. Wait for the seconds in the header `Retry-After`."""
 
     error, status, title = "too_many_requests", 429, "Too many requests"
 
 
 class Internal(Problem):
-    """Something went wrong on our side. The server's log has more under the id in `instance`."""
+    """The service failed. Its log has more under the id in `instance`."""
 
     error, status, title = "internal", 500, "Internal error"
 
 
 class Unavailable(Problem):
-    """A part that this needs is not available now."""
+    """A component that this request needs is unavailable."""
 
     error, status, title = "unavailable", 503, "Unavailable"
 
@@ -174,40 +175,40 @@ PROBLEMS: tuple[type[Problem], ...] = (
 
 
 class Fault(BaseModel):
-    """One thing wrong and where:
+    """One invalid field: a JSON pointer (RFC 6901) into the body, or `/` and a parameter's name.
 
-    a JSON pointer (RFC 6901) into the body, empty for it as a whole, or `/` and a parameter's name.
+    The pointer is empty for the body as a whole.
     """
 
-    pointer: Annotated[str, Field(description="Where, such as `/focus_words/1`.")]
-    detail: Annotated[str, Field(description="What is wrong there.")]
+    pointer: Annotated[str, Field(description="JSON pointer, such as `/focus_words/1`.")]
+    detail: Annotated[str, Field(description="What is wrong.")]
 
 
 class ProblemBody(BaseModel):
-    """Every error answer (RFC 9457). Program against `error`; show people `detail`."""
+    """Body of every error response (RFC 9457). Programs use `error`, people read `detail`."""
 
     model_config = ConfigDict(
         title="Problem", json_schema_extra={"examples": [NotFound().body("01hzy4k6t7v2w")]}
     )
 
-    type: Annotated[str, Field(description="`urn:remembrancer:error:` and the word of `error`.")]
-    title: Annotated[str, Field(description="The kind of error, for people.")]
-    status: Annotated[int, Field(description="The HTTP status again.")]
-    detail: Annotated[str, Field(description="What is wrong, for people.")]
+    type: Annotated[
+        str, Field(description="`urn:remembrancer:error:` followed by the value of `error`.")
+    ]
+    title: Annotated[str, Field(description="Kind of error, for people.")]
+    status: Annotated[int, Field(description="The HTTP status.")]
+    detail: Annotated[str, Field(description="Explanation, for people.")]
     instance: Annotated[
         str,
-        Field(
-            description="Id of this request, also in the header `X-Request-Id` and in the server's log."
-        ),
+        Field(description="Request id, also in the header `X-Request-Id` and in the server's log."),
     ]
     error: Annotated[
         str,
         Field(
-            description="Stable machine word.",
+            description="Stable error code.",
             json_schema_extra={"enum": [kind.error for kind in PROBLEMS]},
         ),
     ]
     errors: Annotated[
         list[Fault],
-        Field(description="For `invalid_request`: where in the body, or which parameter."),
+        Field(description="For `invalid_request`: each invalid field or parameter."),
     ] = []

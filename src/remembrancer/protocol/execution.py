@@ -1,4 +1,4 @@
-"""What is said when a program is run."""
+"""Messages of the sandbox."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .files import CreatedFile
 from .message import ABSENT_IF_NONE, Id, Message, example
 from .text import Telling
 
-Mode = Literal["fix", "optimize", "all"]  # specification, Run code in the sandbox
+Mode = Literal["fix", "optimize", "all"]
 Strategy = Literal["cascade", "race"]
 Status = Literal["ok", "fixed", "failed", "timeout", "killed"]
 Level = Literal["gvisor", "ns", "landlock", "unsafe"]
 Milliseconds = Annotated[float, Field(ge=0)]
-Guard = Literal[  # why what a model wrote is not taken
+Guard = Literal[  # reasons to reject a model's proposal
     "no_program",
     "unreadable",
     "repeated",
@@ -50,211 +50,221 @@ class Execution(Message):
     mode: Annotated[
         Mode,
         Field(
-            description="What may be done to it: `fix` what fails, `optimize` what works, or `all`."
+            description="`fix` repairs a failing program, `optimize` speeds up a working one, "
+            "`all` does both."
         ),
     ] = "fix"
-    language: Annotated[Literal["python"], Field(description="The language of the source.")] = (
-        "python"
-    )
+    language: Annotated[Literal["python"], Field(description="Language of the source.")] = "python"
     timeout_s: Annotated[
         float | None,
         Field(
             gt=0,
             le=limits.RUN_SECONDS_MAX,
-            description="Seconds it may take; the default is a setting of the server.",
+            description="Time limit in seconds. Default: a setting of the server.",
         ),
     ] = None
     strategy: Annotated[
         Strategy,
         Field(
-            description="How models are asked to fix it: one after another (`cascade`), or all at once (`race`)."
+            description="Order of models in a repair: one after another (`cascade`) or all at "
+            "once (`race`)."
         ),
     ] = "cascade"
     session_id: Annotated[
         Id | None,
-        Field(description="Keep the run as an event of this session, to be found and cited."),
+        Field(
+            description="Store the run as an event of this session, so that it can be found and "
+            "cited."
+        ),
     ] = None
     user_id: Annotated[
-        Id | None, Field(description="Whose memory that is. Default: the key's own.")
+        Id | None,
+        Field(description="User whose memory stores the run. Default: the user of the key."),
     ] = None
 
 
 class ExecutionError(Message):
-    """Why a program did not end well."""
+    """Error of a program."""
 
     type: Annotated[
         str,
         Field(
-            description="The exception's name; `Timeout` or `Killed` when it was ended from outside."
+            description="Name of the exception; `Timeout` or `Killed` if the program was stopped."
         ),
     ]
-    message: Annotated[str, Field(description="What it says.")]
-    line: Annotated[int | None, Field(description="The line of the source where it happened.")]
-    traceback: Annotated[
-        str, Field(description="The way to it; empty when it was ended from outside.")
-    ]
+    message: Annotated[str, Field(description="Message of the exception.")]
+    line: Annotated[int | None, Field(description="Line of the source.")]
+    traceback: Annotated[str, Field(description="Traceback; empty if the program was stopped.")]
 
 
 class ProgramFile(CreatedFile):
-    """A file that the program left in its working folder, or a figure that it left open:
+    """A file left in the working folder or a figure left open, stored as a created file."""
 
-    a created file of the account now.
-    """
-
-    name: Annotated[
-        str, Field(description="What the program called it: its path from the working folder.")
-    ]
+    name: Annotated[str, Field(description="Path relative to the program's working folder.")]
 
 
 class FileLeftOut(Message):
-    """A file that was not taken."""
+    """A file that was not returned."""
 
-    name: Annotated[str, Field(description="Its path; what cannot be shown of it is replaced.")]
-    why: Annotated[str, Field(description="Why it was not taken.")]
+    name: Annotated[str, Field(description="Path, with unprintable characters replaced.")]
+    why: Annotated[str, Field(description="Reason.")]
 
 
 class RunUsage(Message):
-    """What a run took."""
+    """Resources that a run used."""
 
-    wall_ms: Annotated[Milliseconds, Field(description="Time from the first line to the end.")]
-    cpu_ms: Annotated[Milliseconds, Field(description="Work of the processor.")]
+    wall_ms: Annotated[Milliseconds, Field(description="Wall-clock time of the run.")]
+    cpu_ms: Annotated[Milliseconds, Field(description="CPU time of the run.")]
     max_rss_kb: Annotated[
-        int, Field(ge=0, description="Memory at its most, the libraries' included.")
+        int, Field(ge=0, description="Peak memory, including the preloaded libraries.")
     ]
 
 
 class ExecutionLimits(Message):
-    """What a run may take."""
+    """Limits of a run."""
 
-    seconds: Annotated[float, Field(description="Time.")]
-    memory_bytes: Annotated[int, Field(description="Memory.")]
-    disk_bytes: Annotated[int, Field(description="What it may write, and give back.")]
-    files: Annotated[int, Field(description="Files it may give back.")]
-    output_bytes: Annotated[int, Field(description="What is kept of each of stdout and stderr.")]
-    threads: Annotated[int, Field(description="Threads.")]
+    seconds: Annotated[float, Field(description="Time limit.")]
+    memory_bytes: Annotated[int, Field(description="Memory limit.")]
+    disk_bytes: Annotated[int, Field(description="Limit of written and returned bytes.")]
+    files: Annotated[int, Field(description="Limit of returned files.")]
+    output_bytes: Annotated[int, Field(description="Bytes kept of stdout and of stderr.")]
+    threads: Annotated[int, Field(description="Limit of threads.")]
 
 
 class Confinement(Message):
-    """How a run was kept from everything else."""
+    """Isolation of a run."""
 
     level: Annotated[
         Level,
         Field(
-            description="`gvisor`, `ns` and `landlock` keep it in, the first most strongly; `unsafe` does not."
+            description="`gvisor`, `ns` and `landlock` confine the program, strongest first; "
+            "`unsafe` does not."
         ),
     ]
-    limits: Annotated[ExecutionLimits, Field(description="What it might take.")]
+    limits: Annotated[ExecutionLimits, Field(description="Limits of the run.")]
 
 
 class Attempt(Message):
-    """One run of the program, or of what it was changed to; or what a model proposed, run or not."""
+    """One run of the program or of a changed version, or one proposal of a model."""
 
     stage: Annotated[
         Literal["run", "deterministic", "model", "optimize", "tidy"],
         Field(
-            description="`run`: as it was sent. `deterministic`: as a rule for programs like it changes it. "
-            "`model`, `optimize`, `tidy`: as a model would fix it, make it faster, make it readable."
+            description="`run`: the program as sent. `deterministic`: changed by a rule. "
+            "`model`, `optimize`, `tidy`: fixed, sped up or tidied by a model."
         ),
     ]
     repair: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="What the rule changed, for `deterministic`.")
+        str | None, ABSENT_IF_NONE, Field(description="Name of the rule, for `deterministic`.")
     ] = None
     model: Annotated[
         str | None,
         ABSENT_IF_NONE,
-        Field(description="The model's name; of one that gave no answer, its slot."),
+        Field(description="Name of the model, or its slot if it gave no answer."),
     ] = None
     outcome: Annotated[
         Status | Literal["refused", "unanswered"],
         Field(
-            description="How it ended. `refused`: by a guard, which `guard` names. `unanswered`: no model answered, `error` says why."
+            description="Outcome. `refused`: a guard rejected it, see `guard`. `unanswered`: no "
+            "model answered, see `error`."
         ),
     ]
     error: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="The error's type, when there was one.")
+        str | None, ABSENT_IF_NONE, Field(description="Type of the error, if any.")
     ] = None
     guard: Annotated[
-        Guard | None, ABSENT_IF_NONE, Field(description="The guard that refused it.")
+        Guard | None, ABSENT_IF_NONE, Field(description="Guard that rejected the proposal.")
     ] = None
     tokens: Annotated[
-        int | None, ABSENT_IF_NONE, Field(ge=0, description="What the model read and wrote.")
+        int | None, ABSENT_IF_NONE, Field(ge=0, description="Tokens that the model read and wrote.")
     ] = None
-    ms: Annotated[Milliseconds, Field(description="How long it took.")]
+    ms: Annotated[Milliseconds, Field(description="Duration in milliseconds.")]
 
 
 class Optimized(Message):
-    """What was measured of a program that a model made faster."""
+    """Measurements of a program that a model made faster."""
 
     cpu_ms_before: Annotated[
-        Milliseconds, Field(description="Work of the processor as it was, the median of the runs.")
+        Milliseconds, Field(description="CPU time before: median of the runs.")
     ]
-    cpu_ms_after: Annotated[Milliseconds, Field(description="The same of the faster one.")]
-    pairs: Annotated[int, Field(description="Times that both were run, one after the other.")]
+    cpu_ms_after: Annotated[Milliseconds, Field(description="CPU time after: median of the runs.")]
+    pairs: Annotated[int, Field(description="Number of paired runs, before and after in turn.")]
     pairs_won: Annotated[
-        int, Field(description="Times that the faster one took at least a tenth less.")
+        int,
+        Field(
+            description="Number of pairs in which the new program used at least 10 % less CPU time."
+        ),
     ]
 
 
 class Executed(Message):
-    """Answer of `POST /api/execute/code`. A program that fails is an answer, too."""
+    """Answer of `POST /api/execute/code`. A failing program is answered with 200 too."""
 
     status: Annotated[
         Status,
         Field(
-            description="How it ended. `fixed`: well, once it was changed. `killed`: by a signal or for taking too much."
+            description="Outcome. `fixed`: ran well after a change. `killed`: stopped by a "
+            "signal or a limit."
         ),
     ]
-    stdout: Annotated[str, Field(description="What it printed.")]
-    stderr: Annotated[str, Field(description="What it printed to standard error.")]
-    stdout_truncated: Annotated[bool, Field(description="Whether it printed more than is kept.")]
-    stderr_truncated: Annotated[bool, Field(description="The same of standard error.")]
+    stdout: Annotated[str, Field(description="Standard output.")]
+    stderr: Annotated[str, Field(description="Standard error.")]
+    stdout_truncated: Annotated[bool, Field(description="True if stdout was cut.")]
+    stderr_truncated: Annotated[bool, Field(description="True if stderr was cut.")]
     result: Annotated[
         str | None,
-        Field(description="repr of the last expression; null when there is none or it is None."),
+        Field(
+            description="repr of the last expression; null if there is none or its value is None."
+        ),
     ]
-    result_truncated: Annotated[bool, Field(description="Whether the repr is longer than is kept.")]
-    error: Annotated[ExecutionError | None, Field(description="Why it did not end well.")]
-    code: Annotated[str, Field(description="The source that this is the outcome of.")]
-    mode: Annotated[Mode, Field(description="As asked.")]
-    fixed: Annotated[bool, Field(description="Whether the source was changed to make it work.")]
-    diff: Annotated[str | None, Field(description="What was changed, as `patch` reads it.")]
+    result_truncated: Annotated[bool, Field(description="True if the repr was cut.")]
+    error: Annotated[ExecutionError | None, Field(description="Error, if the program failed.")]
+    code: Annotated[str, Field(description="Source whose outcome this is.")]
+    mode: Annotated[Mode, Field(description="Mode of the request.")]
+    fixed: Annotated[bool, Field(description="True if the source was changed to make it work.")]
+    diff: Annotated[str | None, Field(description="Change of the source as a unified diff.")]
     verified: Annotated[
         Literal["runs", "tests"] | None,
         ABSENT_IF_NONE,
         Field(
-            description="What speaks for a model's fix: it ends well (`runs`), and its own tests, unchanged, are among it (`tests`)."
+            description="Evidence for a model's fix: it runs well (`runs`), or its own unchanged "
+            "tests pass too (`tests`)."
         ),
     ] = None
     optimized: Annotated[
         Optimized | None,
         ABSENT_IF_NONE,
-        Field(description="There when the program was made faster."),
+        Field(description="Measurements, if the program was made faster."),
     ] = None
     tidied: Annotated[
-        bool | None, ABSENT_IF_NONE, Field(description="True when it was made readable.")
+        bool | None, ABSENT_IF_NONE, Field(description="True if the program was tidied.")
     ] = None
     note: Annotated[
         str | None, ABSENT_IF_NONE, Field(description="What was not tried, and why.")
     ] = None
-    attempts: Annotated[list[Attempt], Field(description="The runs, first to last.")]
+    attempts: Annotated[list[Attempt], Field(description="Attempts, in order.")]
     files: Annotated[
         list[ProgramFile], Field(description="Files the program left, and figures it left open.")
     ]
-    files_left_out: Annotated[list[FileLeftOut], Field(description="Files that were not taken.")]
-    files_not_named: Annotated[int, Field(ge=0, description="How many more were not taken.")]
+    files_left_out: Annotated[list[FileLeftOut], Field(description="Files that were not returned.")]
+    files_not_named: Annotated[
+        int, Field(ge=0, description="Number of further files that were not returned.")
+    ]
     exit_code: Annotated[
-        int | None, ABSENT_IF_NONE, Field(description="Its exit status, when it ended itself.")
+        int | None,
+        ABSENT_IF_NONE,
+        Field(description="Exit status, if the program exited by itself."),
     ] = None
     signal: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="The signal that ended it.")
+        str | None, ABSENT_IF_NONE, Field(description="Signal that stopped the program.")
     ] = None
-    usage: Annotated[RunUsage, Field(description="What it took.")]
-    sandbox: Annotated[Confinement, Field(description="How it was confined.")]
+    usage: Annotated[RunUsage, Field(description="Token usage.")]
+    sandbox: Annotated[Confinement, Field(description="Confinement of the run.")]
     duration_ms: Annotated[
-        Milliseconds, Field(description="All of it: waiting, running, taking the files.")
+        Milliseconds, Field(description="Total time: queue, run and file collection.")
     ]
     event_id: Annotated[
         str | None,
         ABSENT_IF_NONE,
-        Field(description="The event it was kept as, when `session_id` was given."),
+        Field(description="Event id of the stored run, if `session_id` was given."),
     ] = None

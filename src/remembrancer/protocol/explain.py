@@ -1,7 +1,4 @@
-"""What is said about a search:
-
-every stage of it, and why each event was found where it was, or was not.
-"""
+"""Messages that explain a search: its stages, and the reasons for each hit."""
 
 from __future__ import annotations
 
@@ -14,183 +11,191 @@ from .memory import EventId, Help, Hit
 from .message import ABSENT_IF_NONE, Message
 
 Count = Annotated[int, Field(ge=0)]
-Side = Annotated[Literal["query", "response"], Field(description="The side of the turn.")]
-Best = Annotated[float, Field(description="The best value of this memory.")]
+Side = Annotated[Literal["query", "response"], Field(description="Side of the turn.")]
+Best = Annotated[float, Field(description="Best value in this memory.")]
 Needed = Annotated[
-    float, Field(description="What one of its parts must reach, unless another measure is reached.")
+    float,
+    Field(
+        description="Minimum that one passage must reach, unless it reaches another "
+        "measure's minimum."
+    ),
 ]
 
 
 class Feature(Message):
-    """One thing that the ranking weighs, for the passage of the hit that answers best."""
+    """One feature of the ranking model, for the best passage of a hit."""
 
-    feature: Annotated[str, Field(description="Its name in the ranking model.")]
+    feature: Annotated[str, Field(description="Name in the ranking model.")]
     signal: Annotated[
         str,
         Field(
-            description="The signal it belongs to: text, dense, neighbour, session, speaker, date, or form."
+            description="Signal it belongs to: text, dense, neighbour, session, speaker, date or "
+            "form."
         ),
     ]
-    value: Annotated[float, Field(description="Its value.")]
+    value: Annotated[float, Field(description="Value.")]
     rank: Annotated[
         int,
-        Field(ge=1, description="Where that stands among all passages looked at; 1 = the largest."),
+        Field(
+            ge=1, description="Rank of the value among all passages considered; 1 is the largest."
+        ),
     ]
-    adds: Annotated[float, Field(description="What it adds to start_score.")]
+    adds: Annotated[float, Field(description="Contribution to the score, added to start_score.")]
 
 
 class Mark(Message):
-    """Characters of a hit's snippet that a word of the question stands in."""
+    """A range of a hit's text that matches a word of the query."""
 
     side: Side
-    start: Annotated[Count, Field(description="The first character.")]
-    end: Annotated[Count, Field(description="The one after the last.")]
+    start: Annotated[Count, Field(description="First character.")]
+    end: Annotated[Count, Field(description="End, exclusive.")]
 
 
 class Neighbour(Message):
-    """The turn before or after a hit in its session, which lends it some of its own score."""
+    """The turn before or after a hit in its session, which contributes to the hit's score."""
 
     event_id: EventId
-    place: Annotated[
-        Literal["before", "after"], Field(description="On which side of the hit it was said.")
-    ]
-    query: Annotated[str, Field(description="The user's message, or its beginning.")]
-    response: Annotated[str, Field(description="The answer given then, or its beginning.")]
+    place: Annotated[Literal["before", "after"], Field(description="Position relative to the hit.")]
+    query: Annotated[str, Field(description="The user's message, possibly cut.")]
+    response: Annotated[str, Field(description="The response, possibly cut.")]
     base: Annotated[
         float,
-        Field(
-            description="How well it fits by itself, by words and meaning: 0..1. The hit takes a share of that."
-        ),
+        Field(description="Own score by words and meaning, 0..1. The hit receives a share of it."),
     ]
 
 
 class ExplainedHit(Hit):
-    """A hit as the search gives it, with what put it at its place."""
+    """A hit with the parts of its score."""
 
-    side: Annotated[Literal["query", "response"], Field(description="The side that answers best.")]
-    passage: Annotated[int, Field(ge=1, description="Which passage of that side, from 1.")]
-    bm25: Annotated[float, Field(description="BM25 of that passage for the words of the question.")]
+    side: Annotated[Literal["query", "response"], Field(description="Side with the best passage.")]
+    passage: Annotated[
+        int, Field(ge=1, description="Number of the passage within that side, from 1.")
+    ]
+    bm25: Annotated[float, Field(description="BM25 of the passage for the query.")]
     coverage: Annotated[
-        float, Field(description="The share of the question's meaning that its words hold: 0..1.")
+        float,
+        Field(
+            description="Share of the query's meaning that the words of the passage cover, 0..1."
+        ),
     ]
     cosine: Annotated[
         float,
-        Field(description="How near its vector is to the question's: -1..1; 0 without vectors."),
+        Field(description="Cosine similarity of the vectors, -1..1; 0 without vectors."),
     ]
-    features: Annotated[list[Feature], Field(description="All that the ranking weighs.")]
-    focus_lift: Annotated[float, Field(description="What focus words add to raw_score.")]
+    features: Annotated[list[Feature], Field(description="All features of the ranking model.")]
+    focus_lift: Annotated[float, Field(description="Contribution of focus words to raw_score.")]
     order_cost: Annotated[
         float,
-        Field(
-            description="What is taken from it because the turn seems to give orders to its reader."
-        ),
+        Field(description="Penalty because the turn looks like an instruction to its reader."),
     ]
     raw_score: Annotated[
         float,
         Field(
-            description="start_score and what all features and focus words add, less order_cost: hits are sorted by it."
+            description="start_score plus all features and focus words, minus order_cost. Hits "
+            "are sorted by it."
         ),
     ]
     marks: Annotated[
         list[Mark],
-        Field(description="Where words of the question stand in `query` and `response`."),
+        Field(description="Positions of query words in `query` and `response`."),
     ]
-    neighbours: Annotated[list[Neighbour], Field(description="The turns beside it in its session.")]
+    neighbours: Annotated[list[Neighbour], Field(description="Adjacent turns of the session.")]
 
 
 class LeftOut(Message):
-    """An event that came near and is no hit."""
+    """An event that nearly became a hit."""
 
     event_id: EventId
-    query: Annotated[str, Field(description="The user's message, or its beginning.")]
-    response: Annotated[str, Field(description="The answer given then, or its beginning.")]
-    raw_score: Annotated[float, Field(description="As that of the hits.")]
+    query: Annotated[str, Field(description="The user's message, possibly cut.")]
+    response: Annotated[str, Field(description="The response, possibly cut.")]
+    raw_score: Annotated[float, Field(description="As in the hits.")]
     coverage: Annotated[
-        float, Field(description="The share of the question's meaning that its best passage holds.")
+        float, Field(description="Share of the query's meaning that its best passage covers.")
     ]
-    cosine: Annotated[float, Field(description="How near that passage is to the question.")]
+    cosine: Annotated[float, Field(description="Cosine similarity of that passage.")]
     reason: Annotated[
         Literal["weak", "top_k", "max_tokens"],
         Field(
-            description="`weak`: neither words nor meaning reach the floor; `top_k`, `max_tokens`: there was no room for it."
+            description="`weak`: below the minimum in words and in meaning. `top_k`, "
+            "`max_tokens`: cut by that limit."
         ),
     ]
 
 
 class QuestionWord(Message):
-    """A word of the question."""
+    """A word of the query."""
 
-    word: Annotated[str, Field(description="As it was typed.")]
+    word: Annotated[str, Field(description="Word as typed.")]
     role: Annotated[
         Literal["meaning", "frequent", "stop"],
         Field(
-            description="`meaning`: searched for; `frequent`: by words alone, it is in nearly every turn here; `stop`: not searched for."
+            description="`meaning`: searched. `frequent`: searched by text only, because it "
+            "occurs in nearly every turn. `stop`: not searched."
         ),
     ]
-    passages: Annotated[Count, Field(description="How many passages of this memory hold it.")]
+    passages: Annotated[
+        Count, Field(description="Number of passages of this memory that contain it.")
+    ]
 
 
 class Threshold(Message):
-    """What a memory's best passage reaches, and what is needed."""
+    """The best value of a measure in this memory, and the minimum."""
 
     best: Best
     needed: Needed
 
 
 class Gate(Message):
-    """Whether the memory knows anything about the question at all:
-
-    one of its passages must reach one of the two.
-    """
+    """The test whether the memory has an answer at all: one passage must reach either minimum."""
 
     open: Annotated[
         bool,
-        Field(
-            description="False: nothing fits well enough, and there are no hits but by focus words."
-        ),
+        Field(description="False: nothing matches well enough; only focus words can give hits."),
     ]
     coverage: Annotated[
-        Threshold, Field(description="The share of the question's meaning that a passage holds.")
+        Threshold, Field(description="Share of the query's meaning that a passage covers.")
     ]
-    cosine: Annotated[Threshold, Field(description="How near a passage's vector is.")]
+    cosine: Annotated[Threshold, Field(description="Cosine similarity of a passage.")]
 
 
 class Looked(Message):
-    """How much was looked at."""
+    """Size of a search."""
 
-    events: Annotated[Count, Field(description="Events of the memory.")]
-    passages: Annotated[Count, Field(description="Their passages.")]
-    in_time: Annotated[Count, Field(description="Those within `after` and `before`.")]
+    events: Annotated[Count, Field(description="Events in the memory.")]
+    passages: Annotated[Count, Field(description="Passages of those events.")]
+    in_time: Annotated[Count, Field(description="Passages within `after` and `before`.")]
     ranked: Annotated[
-        Count, Field(description="Those that were ranked with all features; in a small memory all.")
+        Count,
+        Field(description="Passages ranked with all features. In a small memory, all of them."),
     ]
-    strong: Annotated[Count, Field(description="Those strong enough to be returned.")]
+    strong: Annotated[Count, Field(description="Passages strong enough to be returned.")]
 
 
 class Stage(Message):
-    """One stage of the search, in the order they were gone through."""
+    """One stage of the search, in order."""
 
     stage: Annotated[
         str,
         Field(
-            description="index, words, embedding, vectors, fusion, focus, ranking, texts, cubes, session."
+            description="Stage: index, words, embedding, vectors, fusion, focus, ranking, texts, "
+            "cubes or session."
         ),
     ]
-    ms: Annotated[float, Field(ge=0, description="How long it took, in milliseconds.")]
+    ms: Annotated[float, Field(ge=0, description="Duration in milliseconds.")]
 
 
 class Explanation(Message):
-    """Answer of `POST /api/v7/memory/explain`. Its hits are those that the same search gives."""
+    """Answer of `POST /api/v7/memory/explain`: the hits of the same search, explained."""
 
     hits: Annotated[
         list[ExplainedHit],
-        Field(description="The events found, best first, as a search gives them, and why."),
+        Field(description="Hits as a search returns them, best first, with explanations."),
     ]
     total_hits: Annotated[
-        int, Field(description="How many events matched, before the cut to `top_k`.")
+        int, Field(description="Number of events that matched before the cut to `top_k`.")
     ]
     shared_cubes: Annotated[
-        list[SharedCube], Field(description="Lessons that bear on the query, best first.")
+        list[SharedCube], Field(description="Cubes relevant to the query, best first.")
     ]
     focus_missing: Annotated[
         list[str] | None,
@@ -200,23 +205,24 @@ class Explanation(Message):
     help_hits: Annotated[
         list[Help] | None,
         ABSENT_IF_NONE,
-        Field(description="Help, when the query asks about this service."),
+        Field(description="Help passages, when the query asks about this service."),
     ] = None
     start_score: Annotated[
         float,
         Field(
-            description="The raw score of a passage with nothing of the question in or around it. Features add to it."
+            description="Raw score of a passage that shares nothing with the query. Features add "
+            "to it."
         ),
     ]
-    words: Annotated[list[QuestionWord], Field(description="The question, word by word.")]
+    words: Annotated[list[QuestionWord], Field(description="Words of the query.")]
     vector_text: Annotated[
-        str, Field(description="The text whose vector was looked for; empty without vectors.")
+        str, Field(description="Text whose vector was searched; empty without vectors.")
     ]
     gate: Annotated[
-        Gate | None, ABSENT_IF_NONE, Field(description="Absent where there is no memory yet.")
+        Gate | None, ABSENT_IF_NONE, Field(description="Absent when the memory is empty.")
     ] = None
-    looked: Annotated[Looked, Field(description="How much of the memory was looked at.")]
+    looked: Annotated[Looked, Field(description="Size of the search.")]
     left_out: Annotated[
-        list[LeftOut], Field(description="The events that came nearest to being hits, at most 5.")
+        list[LeftOut], Field(description="Best events that are not hits, at most 5.")
     ]
-    stages: Annotated[list[Stage], Field(description="How long each stage took.")]
+    stages: Annotated[list[Stage], Field(description="Duration of each stage.")]

@@ -1,4 +1,4 @@
-"""What is said when feedback is given, and read by the owner."""
+"""Messages about feedback."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from . import limits
 from .message import Created, Id, Message, example
 from .text import Telling
 
-FeedbackType = Literal[
-    "anomaly", "bug", "cube_issue", "improvement", "security"
-]  # specification, Feedback
+FeedbackType = Literal["anomaly", "bug", "cube_issue", "improvement", "security"]
 FeedbackId = Annotated[str, Field(description="Identifier of the feedback.")]
-Severity = Annotated[int | None, Field(ge=1, le=4, description="How bad it is: 1 (a trifle) to 4.")]
+Severity = Annotated[
+    int | None, Field(ge=1, le=4, description="Severity, from 1 (minor) to 4 (critical).")
+]
 
 
 class Feedback(Message):
@@ -31,19 +31,17 @@ class Feedback(Message):
 
     type: Annotated[
         FeedbackType,
-        Field(description="What kind: anomaly, bug, cube_issue, improvement or security."),
+        Field(description="Type: anomaly, bug, cube_issue, improvement or security."),
     ]
     title: Annotated[
         Telling,
-        Field(
-            max_length=limits.FEEDBACK_TITLE_CHARACTERS_MAX, description="What it is, in a line."
-        ),
+        Field(max_length=limits.FEEDBACK_TITLE_CHARACTERS_MAX, description="Title."),
     ]
     description: Annotated[
         Telling,
         Field(
             max_length=limits.FEEDBACK_DESCRIPTION_CHARACTERS_MAX,
-            description="What happened, and what was expected.",
+            description="What happened and what was expected.",
         ),
     ]
     severity: Severity = None
@@ -52,7 +50,7 @@ class Feedback(Message):
 class FeedbackSaved(Message):
     """Answer of `POST /api/v7/feedback`."""
 
-    saved: Annotated[bool, Field(description="True once it is durable.")]
+    saved: Annotated[bool, Field(description="True once stored durably.")]
     feedback_id: FeedbackId
 
 
@@ -60,23 +58,26 @@ class FeedbackQuery(Message):
     """Parameters of `GET /api/v7/feedback`."""
 
     limit: Annotated[
-        int, Field(ge=1, le=limits.FEEDBACK_LISTED_MAX, description="How many at most.")
+        int, Field(ge=1, le=limits.FEEDBACK_LISTED_MAX, description="Maximum number of entries.")
     ] = 50
     before: Annotated[
         Id | None,
-        Field(description="Only older ones than this feedback_id: the `next` of the page before."),
+        Field(
+            description="Return entries older than this feedback_id: the `next` of the previous "
+            "page."
+        ),
     ] = None
-    type: Annotated[FeedbackType | None, Field(description="Only of this kind.")] = None
+    type: Annotated[FeedbackType | None, Field(description="Only this type.")] = None
 
 
 class FeedbackGiven(Message):
-    """One piece of feedback, as the owner reads it."""
+    """One feedback entry, as the owner reads it."""
 
     feedback_id: FeedbackId
-    account: Annotated[str, Field(description="Who gave it.")]
-    type: Annotated[FeedbackType, Field(description="What kind.")]
-    title: Annotated[str, Field(description="What it is.")]
-    description: Annotated[str, Field(description="What happened.")]
+    account: Annotated[str, Field(description="Account that sent it.")]
+    type: Annotated[FeedbackType, Field(description="Type.")]
+    title: Annotated[str, Field(description="Title.")]
+    description: Annotated[str, Field(description="Description.")]
     severity: Severity
     created_at: Created
 
@@ -84,7 +85,7 @@ class FeedbackGiven(Message):
 class FeedbackList(Message):
     """Answer of `GET /api/v7/feedback`: newest first."""
 
-    feedback: Annotated[list[FeedbackGiven], Field(description="This page.")]
+    feedback: Annotated[list[FeedbackGiven], Field(description="Entries of this page.")]
     next: Annotated[
-        str | None, Field(description="For `before` of the next page; null on the last one.")
+        str | None, Field(description="Value of `before` for the next page; null on the last page.")
     ]

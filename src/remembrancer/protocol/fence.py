@@ -1,13 +1,13 @@
-"""The fence: stored text is given out between two lines that it cannot write itself, and is
-recognised when it comes back.
+"""The fence: stored text is returned between two lines that it cannot contain, and is recognised
+when it comes back.
 
-    <<memory-data 7f3a09c2d41e88b6>>
-    ...
-    <<end memory-data 7f3a09c2d41e88b6>>
+<<memory-data 7f3a09c2d41e88b6>>
+...
+<<end memory-data 7f3a09c2d41e88b6>>
 
-The delimiter is new for every answer, so that nothing stored earlier can know it; whatever looks
-like a fence line is defused all the same. Source of the idea: Hines et al., "Defending Against
-Indirect Prompt Injection Attacks With Spotlighting", 2024 (arXiv 2403.14720).
+The delimiter is random for every answer, so no stored text can know it. Text that looks like a
+fence line is defused anyway. Source: Hines et al., "Defending Against Indirect Prompt Injection
+Attacks With Spotlighting", 2024 (arXiv 2403.14720).
 """
 
 from __future__ import annotations
@@ -20,19 +20,17 @@ from collections import defaultdict, deque
 DELIMITER_DIGITS = 16
 _OPEN, _CLOSE = "<<memory-data {}>>", "<<end memory-data {}>>"
 _FENCE = re.compile(r"<<(?P<end>end )?memory-data (?P<delimiter>[0-9a-f]{16})>>")
-# all that may pass for the first character of a fence line
+# look-alikes of the first character of a fence line
 _ANGLES = "<\uff1c\ufe64\u2039\u27e8\u3008\u2329\u226a\u00ab"
 _ALIKE = dict(
     zip("аеогуԁтмӏууοаετ", "aeorydtmlyyoaet", strict=True)
-)  # letters of other scripts that look like those of the fence
-_FILLER = "\0"  # stands for every character that is no letter of the fence
+)  # look-alikes in other scripts of the fence's letters
+_FILLER = "\0"  # replaces every character that is not a letter of the fence
 _WORDS = ("end", "memorydata")
-_KEPT_MAX = (
-    0xFFFF  # what the last character is that `_Bare` keeps: hostile text should not fill the memory
-)
+_KEPT_MAX = 0xFFFF  # last character that `_Bare` caches: hostile text must not fill the memory
 _HIDDEN = re.compile(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb"
-    # tags, and variation selectors, which can spell whole texts
+    # tags and variation selectors, which can encode hidden text
     "\U000e0000-\U000e0fff]|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]+"
 )
 _CONTROLS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
@@ -40,9 +38,9 @@ _BREAKS = re.compile("\r\n?|\u2028|\u2029|\x85")
 
 
 class _Bare(dict[int, str]):
-    """Each character as a letter of the fence, an angle or filler:
+    """Translation table: each character becomes a letter of the fence, an angle or filler.
 
-    as many characters as before, so that places stay.
+    The number of characters stays the same, so positions stay valid.
     """
 
     def __missing__(self, code: int) -> str:
@@ -63,20 +61,20 @@ _BEGINS_FENCE = re.compile(f"<(?={_FILLER}*(?:{_spaced[0]}{_FILLER}*)?{_spaced[1
 
 
 def new_delimiter() -> str:
-    """A fresh one: 64 random bits."""
+    """Return a new delimiter: 64 random bits in hex."""
     return os.urandom(DELIMITER_DIGITS // 2).hex()
 
 
 def fenced(text: str, delimiter: str) -> str:
-    """Stored text between the lines of a fence, made harmless to it."""
+    """Return stored text between fence lines, defused."""
     return f"{_OPEN.format(delimiter)}\n{defused(text)}\n{_CLOSE.format(delimiter)}"
 
 
 def defused(text: str) -> str:
-    """Text in which nothing can be read as a fence line, whatever its spacing, case, width or
-    script, and nothing hides.
+    """Return text without anything that reads as a fence line, in any spacing, case, width or
+    script.
 
-    What cannot be seen is left out, line breaks are line feeds; all else stays as it is.
+    Invisible characters are removed and line breaks become line feeds; all else stays.
     """
     plain = _CONTROLS.sub("", _HIDDEN.sub("", _BREAKS.sub("\n", text)))
     places = [match.start() for match in _BEGINS_FENCE.finditer(plain.translate(_bare))]
@@ -87,10 +85,11 @@ def defused(text: str) -> str:
 
 
 def unfenced(text: str) -> tuple[str, int]:
-    """The text without the blocks this service gave out, and how many characters those were.
+    """Return the text without the fenced blocks of this service, and the number of characters
+    removed.
 
-    A block goes from the line that opens it to the first one that closes it with the same
-    delimiter; what is not closed is left as it is.
+    A block ends at the first line that closes it with the same delimiter. A block without an end
+    stays.
     """
     lines = list(_FENCE.finditer(text))
     closes: dict[str, deque[re.Match[str]]] = defaultdict(deque)

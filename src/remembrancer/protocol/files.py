@@ -1,4 +1,4 @@
-"""What is said when a file is created, and when it is downloaded."""
+"""Messages about created files and downloads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .text import Telling, Text
 
 FileType = Literal[
     "html", "txt", "json", "csv", "md", "svg", "pdf", "png", "zip", "py", "css", "js"
-]  # specification, Create a file
+]
 
 _LAST_SECOND = 253_402_300_799  # of the year 9999
 
@@ -27,43 +27,41 @@ class FileCreate(Message):
     filename: Annotated[
         Telling,
         Field(
-            max_length=limits.FILENAME_GIVEN_CHARACTERS_MAX,
-            description="Name without extension. Letters, digits, spaces and `-_.` of it are kept; a folder in it is left out.",
+            max_length=limits.FILENAME_INPUT_CHARACTERS_MAX,
+            description="Name without extension. Keeps letters, digits, spaces and `-_.`; drops "
+            "folders.",
         ),
     ]
     content: Annotated[
         Text,
-        Field(
-            description="The content: text, or base64 (RFC 4648, one line) for pdf, png and zip."
-        ),
+        Field(description="Content: text, or base64 (RFC 4648, one line) for pdf, png and zip."),
     ]
-    type: Annotated[FileType, Field(description="What it is, and its extension.")]
+    type: Annotated[FileType, Field(description="Type, which is also the extension.")]
 
 
 class CreatedFile(Message):
-    """Answer of `POST /api/v7/tools/create-file`, and what a program in the sandbox left."""
+    """Answer of `POST /api/v7/tools/create-file`; also a file of a sandbox run."""
 
     status: Annotated[
         Literal["created"], Field(description="Always `created`: the file is durable.")
     ] = "created"
     filename: Annotated[
-        str, Field(description="Its name with extension: twelve hex digits in it make it unique.")
+        str, Field(description="Name with extension. Twelve hex digits make it unique.")
     ]
     url: Annotated[
         str,
         Field(
-            description="Where it is downloaded with a key of the account: `/download/` and the name, percent-encoded."
+            description="Download path for keys of the account: `/download/` and the "
+            "percent-encoded name."
         ),
     ]
-    size_bytes: Annotated[int, Field(ge=0, description="Its size in bytes.")]
+    size_bytes: Annotated[int, Field(ge=0, description="Size in bytes.")]
     download_url: Annotated[
         str,
-        Field(
-            description="The same with a signature: whoever has it can download the file, without a key."
-        ),
+        Field(description="Signed download link: works without a key for anyone who has it."),
     ]
     expires_at: Annotated[
-        str, Field(description="When `download_url` ends (RFC 3339, UTC). `url` does not end.")
+        str, Field(description="Expiry of `download_url` (RFC 3339, UTC). `url` does not expire.")
     ]
 
 
@@ -73,9 +71,10 @@ class DownloadQuery(Message):
     exp: Annotated[
         int | None,
         Field(
-            ge=0, le=_LAST_SECOND, description="When the link ends, in seconds since 1970 (UTC)."
+            ge=0, le=_LAST_SECOND, description="Expiry of the link, in seconds since 1970 (UTC)."
         ),
     ] = None
     sig: Annotated[
-        Text | None, Field(max_length=limits.ID_CHARACTERS_MAX, description="Its signature.")
+        Text | None,
+        Field(max_length=limits.ID_CHARACTERS_MAX, description="Signature of the link."),
     ] = None

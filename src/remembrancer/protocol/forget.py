@@ -1,4 +1,4 @@
-"""What is said when something is erased for good."""
+"""Messages about erasing."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ALL = {"properties": {"account": {"const": True}}, "required": ["account"]}
 class Forget(Message):
     """Body of `POST /api/v7/memory/forget`.
 
-    What is narrowed by nothing is a whole user's memory and must be confirmed by its name.
+    Without a narrowing field it means the user's whole memory and needs `confirm`.
     """
 
     model_config = example(
@@ -31,7 +31,9 @@ class Forget(Message):
         allOf=[{"if": _FILES, "then": {"properties": {name: {"type": "null"} for name in _TURNS}}}],
     )
 
-    user_id: Annotated[Id | None, Field(description="Whose memory. Default: the key's own.")] = None
+    user_id: Annotated[
+        Id | None, Field(description="User whose memory to use. Default: the user of the key.")
+    ] = None
     session_id: Annotated[
         Id | None, Field(description="Only this session, with its summaries and duties.")
     ] = None
@@ -44,25 +46,29 @@ class Forget(Message):
     ] = None
     path: Annotated[
         Annotated[Text, Field(max_length=limits.MEMORY_PATH_CHARACTERS_MAX)] | None,
-        Field(description="Only this memory file, or all below this folder, with every version."),
+        Field(
+            description="Only this memory file, or all files in this folder, with every version."
+        ),
     ] = None
     account: Annotated[
         bool,
         Field(
-            description="Everything the account keeps: all users, lessons, files, prompts. Its keys stay."
+            description="Everything of the account: all users, cubes, files and prompts. Its "
+            "keys stay."
         ),
     ] = False
     confirm: Annotated[
         Annotated[Text, Field(max_length=limits.ID_CHARACTERS_MAX)] | None,
-        Field(description="For a whole user: the user_id again. For the account: its name."),
+        Field(
+            description="Confirmation. For a whole user: the user_id again. For the account: its "
+            "name."
+        ),
     ] = None
-    dry_run: Annotated[bool, Field(description="Erase nothing, only say what would be erased.")] = (
-        False
-    )
+    dry_run: Annotated[bool, Field(description="Return the counts and erase nothing.")] = False
 
     @property
     def is_narrowed(self) -> bool:
-        """Whether less than a user's whole memory is meant."""
+        """Return True if the request covers less than a user's whole memory."""
         return (
             self.session_id is not None
             or self.after is not None
@@ -75,64 +81,64 @@ class Forget(Message):
         if self.account and any(getattr(self, name) is not None for name in _NARROWING):
             raise Misfit(
                 "account",
-                "account means everything: leave user_id, session_id, after, before and path out",
+                "with account, leave user_id, session_id, after, before and path out",
             )
         if self.path is not None and any(getattr(self, name) is not None for name in _TURNS):
             raise Misfit(
                 "path",
-                "memory files belong to no session and no time: leave session_id, after and before out",
+                "with path, leave session_id, after and before out",
             )
         return self
 
 
 class Erased(Message):
-    """How much was erased, or would be."""
+    """Counts of what was erased, or would be."""
 
-    events: Annotated[Count, Field(description="Turns, with what search derived from them.")] = 0
+    events: Annotated[Count, Field(description="Turns, with their index entries.")] = 0
     sessions: Annotated[Count, Field(description="Sessions, with their steps and duties.")] = 0
-    summaries: Annotated[Count, Field(description="L1s that tell of what was erased.")] = 0
+    summaries: Annotated[Count, Field(description="L1s that cover erased turns.")] = 0
     maps: Annotated[
         Count,
-        Field(
-            description="Versions of the L2 map: all of them, once an L1 that they may tell of is gone."
-        ),
+        Field(description="Versions of the L2 map: all of them, if an erased L1 may be covered."),
     ] = 0
-    facts: Annotated[Count, Field(description="Critical facts that came with what was erased.")] = 0
-    prompts: Annotated[Count, Field(description="The user's own parts of the agent prompt.")] = 0
+    facts: Annotated[Count, Field(description="Critical facts stored with erased turns.")] = 0
+    prompts: Annotated[Count, Field(description="The users' own parts of agent prompts.")] = 0
     files: Annotated[Count, Field(description="Created files.")] = 0
     memory_files: Annotated[Count, Field(description="Versions of memory files.")] = 0
-    cubes: Annotated[Count, Field(description="Lessons of the account, also shared ones.")] = 0
-    feedback: Annotated[Count, Field(description="Feedback that the account sent.")] = 0
+    cubes: Annotated[
+        Count, Field(description="Cubes of the account, including published ones.")
+    ] = 0
+    feedback: Annotated[Count, Field(description="Feedback sent by the account.")] = 0
 
 
 class Forgotten(Message):
     """Answer of `POST /api/v7/memory/forget`: the receipt."""
 
-    erased: Annotated[bool, Field(description="Whether it is gone, durably; false for a dry run.")]
-    counts: Annotated[Erased, Field(description="How much of what.")]
-    at: Annotated[str, Field(description="When (RFC 3339, UTC).")]
+    erased: Annotated[bool, Field(description="True once erased durably; false for a dry run.")]
+    counts: Annotated[Erased, Field(description="Number of erased items by kind.")]
+    at: Annotated[str, Field(description="Time (RFC 3339, UTC).")]
 
 
 class EventErased(Message):
     """Answer of `DELETE /api/v7/event/{event_id}`: the receipt."""
 
     erased: Annotated[
-        bool, Field(description="True: the turn is gone, durably, and no search finds it.")
+        bool, Field(description="True: the turn is erased durably and no search finds it.")
     ]
-    event_id: Annotated[str, Field(description="Which.")]
-    facts: Annotated[Count, Field(description="Critical facts that came with it, erased too.")]
+    event_id: Annotated[str, Field(description="Session id.")]
+    facts: Annotated[
+        Count, Field(description="Number of critical facts that were stored with it and erased.")
+    ]
     told_in: Annotated[
         list[str],
-        Field(description="L1s of its session that may tell of it, and are kept: `l1_id`s."),
+        Field(description="Ids of L1s of its session that may cover it. They are kept."),
     ]
-    at: Annotated[str, Field(description="When (RFC 3339, UTC).")]
+    at: Annotated[str, Field(description="Time (RFC 3339, UTC).")]
 
 
 class FileErased(Message):
     """Answer of `DELETE /download/{filename}`."""
 
-    erased: Annotated[
-        bool, Field(description="True: the file is gone, and its room is free again.")
-    ]
-    filename: Annotated[str, Field(description="Which.")]
-    size_bytes: Annotated[Count, Field(description="How large it was.")]
+    erased: Annotated[bool, Field(description="True: the file is erased and its quota released.")]
+    filename: Annotated[str, Field(description="Session id.")]
+    size_bytes: Annotated[Count, Field(description="Size in bytes.")]

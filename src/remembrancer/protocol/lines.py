@@ -1,10 +1,9 @@
-"""Hidden service lines: read out of an agent's reply, and written at the end of one.
-`docs/reference/service-lines.md` shows the grammar.
+"""Hidden service lines: parse them from an agent's reply, and write them.
 
-Only the run of service lines at the end of a reply acts (its tail). Above it, only lines of so
-strict a shape that they can hardly be content act, with a warning; whatever is quoted, fenced or
-indented as code is content. Nothing is guessed: what is wrong is a code. Every step looks at each
-line once, so that the time grows with the length of the text.
+`docs/reference/service-lines.md` has the grammar. Only the service lines at the end of a reply act
+(its tail). Above the tail, only strictly shaped lines act, with a warning; quotes, fences and
+indented code are content. Errors are codes, never guesses. Each step reads a line once, so the time
+is linear in the length of the text.
 """
 
 from __future__ import annotations
@@ -41,47 +40,52 @@ __all__ = [
     "write",
 ]
 
-SECTIONS = ("DRAFT", "SECOND LOOK", "FINAL")  # specification, Full protocol
+SECTIONS = (
+    "DRAFT",
+    "SECOND LOOK",
+    "FINAL",
+)  # of the full protocol (specification.md#turn-full-protocol)
 
-FAULTS = {  # code -> what the agent is to do about it
+FAULTS = {  # code -> advice for the agent
     "seal_missing": "End the reply with the seal, on a line of its own.",
-    "seal_not_last": "The seal is the last line: write nothing behind it.",
-    "seal_name": "The seal bears another service's name.",
-    "seal_step": "The seal bears another step than the search of this turn gave.",
-    "cube_fields": "A CUBE line has four fields: kind | topic | essence | rule.",
-    "cube_kind": "The kind of a cube is one of moment, fact, culture, lifehack, warning, code.",
-    "cube_many": "A reply has one CUBE line at most; the first counts.",
+    "seal_not_last": "Write nothing after the seal: it is the last line.",
+    "seal_name": "The seal has the name of another service.",
+    "seal_step": "The seal has another step than the search of this turn returned.",
+    "cube_fields": "A CUBE line needs four fields: kind | topic | essence | rule.",
+    "cube_kind": "The kind of a cube must be moment, fact, culture, lifehack, warning or code.",
+    "cube_many": "A reply may have one CUBE line; the first counts.",
     "cube_nothing_reason": "CUBE_NOTHING needs a reason.",
-    "rate_syntax": "A rating is `RATE: <cube_id> +1|-1|0 <reason>`.",
+    "rate_syntax": "Write a rating as `RATE: <cube_id> +1|-1|0 <reason>`.",
     "rate_reason": "A rating of -1 needs a reason.",
-    "rate_unknown": "Only cubes that this turn's search showed can be rated.",
-    "rate_conflict": "A cube is rated once a reply; the first rating counts.",
-    "sections_order": "The sections are DRAFT, SECOND LOOK and FINAL, once each and in this order.",
-    "answer_empty": "There is no answer for the user.",
+    "rate_unknown": "Rate only cubes that this turn's search returned.",
+    "rate_conflict": "Rate a cube once per reply; the first rating counts.",
+    "sections_order": "Write the sections DRAFT, SECOND LOOK and FINAL once each, in this order.",
+    "answer_empty": "The reply has no answer for the user.",
 }
 WARNINGS = {
-    "misplaced": "A service line stands above the end of the reply. It was taken; write service lines last.",
-    "ignored": "A line that looks like a service line stands above the end of the reply. It was taken for content.",
+    "misplaced": "A service line before the end of the reply was accepted. Write them last.",
+    "ignored": "A line that looks like a service line, before the end, was read as content.",
     "unclosed_fence": "A code fence is not closed.",
-    "fenced_tail": "The service lines stand in a code fence. It was taken off.",
+    "fenced_tail": "The service lines are in a code fence. The fence was removed.",
     "publish_without_cube": "PUBLISH without a CUBE does nothing.",
     "cube_and_nothing": "CUBE and CUBE_NOTHING contradict each other; the cube counts.",
-    "repeated": "A service line came twice: facts and summaries were joined, of reasons the first counts.",
+    "repeated": "A service line was repeated: facts and summaries were joined.",
 }
 
 _FENCE = re.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^\n]*)")
 _HEADING = re.compile(
-    r" {0,3}(?:#{1,6}[ \t]{0,4})?(?:\*\*|__)?(?P<name>DRAFT|SECOND LOOK|FINAL)(?:\*\*|__)?[ \t]{0,4}[:\uff1a]?(?:\*\*|__)?[ \t]{0,4}"
+    r" {0,3}(?:#{1,6}[ \t]{0,4})?(?:\*\*|__)?(?P<name>DRAFT|SECOND LOOK|FINAL)"
+    r"(?:\*\*|__)?[ \t]{0,4}[:\uff1a]?(?:\*\*|__)?[ \t]{0,4}"
 )
-_GOES_ON = re.compile(r" {2,}\S|- \S")  # the next line of an L1 or L2
+_GOES_ON = re.compile(r" {2,}\S|- \S")  # a continuation line of an L1 or L2
 _BREAKS = re.compile(r"\r\n?")
 
 
 class LineFault(NamedTuple):
-    """Something wrong (a code of FAULTS or WARNINGS) and where: the line from 1, 0 for the reply as
-    a whole.
+    """An error or warning (a code of FAULTS or WARNINGS) and its line, from 1; 0 means the whole
+    reply.
 
-    `about` is the cube_id or the word of the line that it is about, else empty.
+    `about` is the cube_id or the line's keyword, if any.
     """
 
     code: str
@@ -91,9 +95,9 @@ class LineFault(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
-    """A reply taken apart. What a line said `none` of is None."""
+    """A parsed reply. The value of a line that said `none` is None."""
 
-    answer: str  # what the user sees
+    answer: str  # text for the user
     critical: str | None = None
     cube: CubeText | None = None
     cube_nothing: str | None = None
@@ -103,51 +107,50 @@ class Lines:
     task_done: bool = False
     publish: bool = False
     memory_used: bool = True
-    seal_step: int | None = None  # of a seal with this service's name, right or stale
+    seal_step: int | None = None  # of a seal with this service's name, correct or stale
     sections: Mapping[str, str] = field(
         default_factory=dict
-    )  # of the full protocol, when the reply has them
+    )  # sections of the full protocol, if the reply has them
     faults: tuple[LineFault, ...] = field(default=(), compare=False)
 
     @property
     def errors(self) -> list[str]:
-        """Codes of what is wrong, in the order they were found."""
+        """Codes of errors, in the order of the reply."""
         return [fault.code for fault in self.faults if fault.code in FAULTS]
 
     @property
     def warnings(self) -> list[str]:
-        """Codes of what is odd, but was understood."""
+        """Codes of warnings, in the order of the reply."""
         return [fault.code for fault in self.faults if fault.code in WARNINGS]
 
 
 class Unwritable(ValueError):
-    """These parts cannot be written as service lines that are read back the same; the message names
-    the part.
+    """These parts cannot be written as service lines that parse to the same values. The message
+    names the part.
     """
 
 
 def parse(
     text: str, *, step: int | None, cubes_shown: Collection[str] | None = None, name: str = "REM"
 ) -> Lines:
-    """Take a reply apart. Never raises, whatever the text.
+    """Parse a reply. Never raises.
 
-    `step` is that of this turn's search (None: any will do), `cubes_shown` the ids that may be
-    rated (None: all), `name` the service's.
+    `step` is the step of this turn's search (None: any), `cubes_shown` the ids that may be rated
+    (None: all), `name` the name of the service in seals.
     """
     lines = _BREAKS.sub("\n", text).split("\n")
-    return _Taking(_Reply(lines), step, cubes_shown, name).parts()
+    return _Collector(_Reply(lines), step, cubes_shown, name).parts()
 
 
 def write(parts: Lines, *, name: str = "REM") -> str:
-    """A reply that `parse` takes apart into the same parts; its seal bears `seal_step`, and is left
-    out when that is None.
+    """Return a reply that `parse` reads as the same parts. Its seal has `seal_step`; None: no seal.
 
-    Raises Unwritable, for instance for a line break in a fact, or an answer that ends like a
-    service line.
+    Raises Unwritable, for example for a line break in a fact, or an answer that ends like a service
+    line.
     """
-    told = "\n".join(_written(parts, name))
-    written = "\n\n".join(text for text in (parts.answer, told) if text)
-    same = parse(written, step=None, name=name)
+    service_lines = "\n".join(_written(parts, name))
+    text = "\n\n".join(part for part in (parts.answer, service_lines) if part)
+    same = parse(text, step=None, name=name)
     for part in (
         "answer",
         "critical",
@@ -162,8 +165,8 @@ def write(parts: Lines, *, name: str = "REM") -> str:
         "seal_step",
     ):
         if getattr(same, part) != getattr(parts, part):
-            raise Unwritable(f"`{part}` cannot be written so that it is read back the same")
-    return written
+            raise Unwritable(f"`{part}` cannot be written so that it parses to the same value")
+    return text
 
 
 def _written(parts: Lines, name: str) -> Iterator[str]:
@@ -183,7 +186,7 @@ def _written(parts: Lines, name: str) -> Iterator[str]:
         "PUBLISH": parts.publish,
         "memory: not used": not parts.memory_used,
     }
-    yield from (line for line, said in alone.items() if said)
+    yield from (line for line, is_set in alone.items() if is_set)
     if parts.seal_step is not None:
         yield render_seal(parts.seal_step, name)
 
@@ -192,12 +195,12 @@ def _is_blank(line: str) -> bool:
     return not line.strip()
 
 
-_OPENS, _INSIDE, _CLOSES = 1, 2, 3  # what a line is to a code fence; 0 = outside of one
+_OPENS, _INSIDE, _CLOSES = 1, 2, 3  # position of a line relative to a code fence; 0 = outside
 
 
 def _code(lines: list[str]) -> tuple[bytearray, int | None]:
-    """Each line's place in a code fence (CommonMark's rules), and the line of a fence that is never
-    closed.
+    """Return the position of each line in code fences (CommonMark), and the line of an unclosed
+    fence.
     """
     code, fence, opened = bytearray(len(lines)), "", 0
     for i, line in enumerate(lines):
@@ -213,15 +216,12 @@ def _code(lines: list[str]) -> tuple[bytearray, int | None]:
 
 
 class _Reply:
-    """A reply's lines:
-
-    which of them are code, which have the look of service lines, where the tail begins.
-    """
+    """The lines of a reply: which are code or look like service lines, and where the tail starts."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
         self.faults: list[LineFault] = []
-        self.start = 0  # where the part of the reply begins that the user is to see
+        self.start = 0  # first line of the part for the user
         self.code, unclosed = _code(lines)
         if unclosed is not None:
             self.note("unclosed_fence", unclosed)
@@ -231,17 +231,17 @@ class _Reply:
             None if i < self.start or self.code[i] else read_line(line)
             for i, line in enumerate(lines)
         ]
-        self.taken = bytearray(len(lines))  # lines that the user does not see
+        self.removed = bytearray(len(lines))  # 1 for lines removed from the user's text
         self._unwrap_tail()
         self.goes_on = self._continuations()
         self.tail = self._tail_start()
 
     def note(self, code: str, line: int | None = None, about: str = "") -> None:
-        """Keep a fault; `line` is an index."""
+        """Record a fault; `line` is an index."""
         self.faults.append(LineFault(code, 0 if line is None else line + 1, about))
 
     def whole(self, i: int) -> str:
-        """What a service line says, with the lines that go on with it."""
+        """Return the value of a service line with its continuation lines."""
         line, end = self.read[i], i + 1
         while end < len(self.lines) and self.goes_on[end]:
             end += 1
@@ -250,23 +250,20 @@ class _Reply:
         ).strip()
 
     def answer(self) -> str:
-        """What is left for the user:
-
-        no blank lines around it, and no more of them where a service line was than there were.
-        """
-        kept: list[str] = []
-        gap = False  # whether a service line was just left out
+        """Return the text for the user, without surrounding blank lines or extra gaps."""
+        rows: list[str] = []
+        gap = False  # the previous line was removed
         for i in range(self.start, len(self.lines)):
-            if self.taken[i]:
+            if self.removed[i]:
                 gap = True
-            elif not (gap and _is_blank(self.lines[i]) and (not kept or _is_blank(kept[-1]))):
-                kept.append(self.lines[i])
+            elif not (gap and _is_blank(self.lines[i]) and (not rows or _is_blank(rows[-1]))):
+                rows.append(self.lines[i])
                 gap = False
-        first = next((n for n, line in enumerate(kept) if not _is_blank(line)), len(kept))
-        return "\n".join(kept[first:]).rstrip()
+        first = next((n for n, line in enumerate(rows) if not _is_blank(line)), len(rows))
+        return "\n".join(rows[first:]).rstrip()
 
     def _free_tail(self, fence: int) -> None:
-        """A fence that nobody closed does not swallow the service lines at the end."""
+        """Keep an unclosed fence from hiding the service lines at the end."""
         end = len(self.lines)
         while end > fence + 1 and (
             _is_blank(self.lines[end - 1]) or read_line(self.lines[end - 1])
@@ -275,31 +272,30 @@ class _Reply:
         self.code[end:] = bytes(len(self.lines) - end)
 
     def _cut_sections(self) -> dict[str, str]:
-        """The sections by name, none when there are none.
-
-        What stands above the last of them is not looked at any more.
+        """Return the sections by name; none if the reply has none. Text above the last section is
+        skipped.
         """
-        found = [
+        headings = [
             (i, match["name"])
             for i, line in enumerate(self.lines)
             if line and not self.code[i] and (match := _HEADING.fullmatch(line))
         ]
-        # one heading alone, or one in the middle of a text, is content
-        if len(found) < 2 or not all(
-            _is_blank(line) or read_line(line) for line in self.lines[: found[0][0]]
+        # a single heading, or one in the middle of a text, is content
+        if len(headings) < 2 or not all(
+            _is_blank(line) or read_line(line) for line in self.lines[: headings[0][0]]
         ):
             return {}
-        if [name for _, name in found] != list(SECTIONS):
+        if [name for _, name in headings] != list(SECTIONS):
             self.note("sections_order")
-        self.start = found[-1][0] + 1
-        ends = [*(i for i, _ in found[1:]), len(self.lines)]
+        self.start = headings[-1][0] + 1
+        ends = [*(i for i, _ in headings[1:]), len(self.lines)]
         return {
             name: "\n".join(self.lines[i + 1 : end]).strip()
-            for (i, name), end in zip(found, ends, strict=True)
+            for (i, name), end in zip(headings, ends, strict=True)
         }
 
     def _unwrap_tail(self) -> None:
-        """A fence at the very end that holds nothing but service lines is taken off."""
+        """Remove a fence at the end that contains only service lines."""
         last = len(self.lines) - 1
         while last > self.start and _is_blank(self.lines[last]):
             last -= 1
@@ -315,12 +311,12 @@ class _Reply:
         }
         if inside and all(inside.values()):
             self.note("fenced_tail", first)
-            self.taken[first] = self.taken[last] = 1
+            self.removed[first] = self.removed[last] = 1
             for i, line in inside.items():
                 self.read[i] = line
 
     def _continuations(self) -> bytearray:
-        """Lines that go on with the L1 or L2 above them."""
+        """Mark the lines that continue the L1 or L2 above them."""
         goes_on = bytearray(len(self.lines))
         for i in range(self.start + 1, len(self.lines)):
             above = self.read[i - 1]
@@ -337,15 +333,15 @@ class _Reply:
         while i > self.start and (
             self.read[i - 1]
             or self.goes_on[i - 1]
-            or self.taken[i - 1]
+            or self.removed[i - 1]
             or _is_blank(self.lines[i - 1])
         ):
             i -= 1
         return i
 
 
-class _Taking:
-    """Takes the service lines of a reply, in their order."""
+class _Collector:
+    """Collects the service lines of a reply, in order."""
 
     def __init__(
         self, reply: _Reply, step: int | None, cubes_shown: Collection[str] | None, name: str
@@ -355,16 +351,16 @@ class _Taking:
         self.texts: dict[str, list[str]] = {"L1": [], "L2": [], "CRITICAL": [], "CUBE_NOTHING": []}
         self.cube: CubeText | None = None
         self.rates: dict[str, Rate] = {}
-        self.said: set[str] = set()  # words of lines that only stand there or not
+        self.keywords: set[str] = set()  # keywords of lines without a value
         self.seal: Seal | None = None
         self.seal_line = 0
 
     def parts(self) -> Lines:
-        """Everything that the reply says."""
+        """Return everything that the reply contains."""
         reply = self.reply
         for i in range(reply.start, len(reply.lines)):
             if reply.goes_on[i] and i >= reply.tail:
-                reply.taken[i] = 1
+                reply.removed[i] = 1
             elif line := reply.read[i]:
                 self._consider(i, line)
         answer = (
@@ -380,9 +376,9 @@ class _Taking:
             rates=tuple(self.rates.values()),
             l1=" ".join(self.texts["L1"]) or None,
             l2=" ".join(self.texts["L2"]) or None,
-            task_done="TASK_DONE" in self.said,
-            publish="PUBLISH" in self.said and self.cube is not None,
-            memory_used=MEMORY not in self.said,
+            task_done="TASK_DONE" in self.keywords,
+            publish="PUBLISH" in self.keywords and self.cube is not None,
+            memory_used=MEMORY not in self.keywords,
             seal_step=self.seal.step if self.seal and self.seal.name == self.name else None,
             sections=reply.sections,
             faults=tuple(reply.faults),
@@ -395,7 +391,7 @@ class _Taking:
                 note("ignored", i, line.word)
                 return
             note("misplaced", i, line.word)
-        self.reply.taken[i] = 1
+        self.reply.removed[i] = 1
         if line.seal:
             self.seal, self.seal_line = line.seal, i
         elif line.word in self.texts:
@@ -405,12 +401,10 @@ class _Taking:
         elif line.word == "RATE":
             self._take_rate(i, line.value)
         else:
-            self.said.add(line.word)
+            self.keywords.add(line.word)
 
     def _is_strict(self, line: ServiceLine) -> bool:
-        """Whether a line above the tail is so plainly meant for the service that it acts all the
-        same.
-        """
+        """Return True if a line above the tail has the strict shape that acts all the same."""
         if line.seal:
             return line.seal == (self.name, self.step)
         if line.word == "CUBE":
@@ -452,17 +446,17 @@ class _Taking:
             self.reply.note("rate_conflict", i, rate.cube_id)
 
     def _judge(self, answer: str) -> None:
-        """What is wrong with the reply as a whole."""
+        """Record the faults of the reply as a whole."""
         note = self.reply.note
         if self.cube and self.texts["CUBE_NOTHING"]:
             note("cube_and_nothing")
-        if "PUBLISH" in self.said and not self.cube:
+        if "PUBLISH" in self.keywords and not self.cube:
             note("publish_without_cube")
         if self.seal is None:
             note("seal_missing")
         else:
             if any(
-                not self.reply.taken[i] and not _is_blank(line)
+                not self.reply.removed[i] and not _is_blank(line)
                 for i, line in _after(self.reply.lines, self.seal_line)
             ):
                 note("seal_not_last", self.seal_line)

@@ -1,7 +1,4 @@
-"""What is said when memory is searched and written:
-
-requests and answers, as both sides see them.
-"""
+"""Messages of memory search, remember and events."""
 
 from __future__ import annotations
 
@@ -15,8 +12,8 @@ from .line import CubeKind
 from .message import ABSENT_IF_NONE, Created, Id, Message, Misfit, Saved, Topic, example
 from .text import Moment, Text, says_nothing
 
-EventId = Annotated[str, Field(description="Identifier of the event, to cite and to get it whole.")]
-Occurred = Annotated[str, Field(description="The time it belongs to (RFC 3339, UTC).")]
+EventId = Annotated[str, Field(description="Identifier of the event, to cite and to fetch it.")]
+Occurred = Annotated[str, Field(description="Time the turn belongs to (RFC 3339, UTC).")]
 
 
 class MemoryQuery(Message):
@@ -36,60 +33,61 @@ class MemoryQuery(Message):
         Field(
             min_length=1,
             max_length=limits.QUERY_CHARACTERS_MAX,
-            description="What to look for, in any language.",
+            description="Search query, in any language.",
         ),
     ]
-    user_id: Annotated[Id, Field(description="Whose memory: a space inside the key's account.")]
+    user_id: Annotated[
+        Id, Field(description="User whose memory to use: a space of the key's account.")
+    ]
     focus_words: Annotated[
         list[Annotated[Text, Field(min_length=1, max_length=limits.FOCUS_WORD_CHARACTERS_MAX)]],
         Field(
             max_length=limits.FOCUS_WORDS_MAX,
-            description="Exact words or phrases that lift the events containing them.",
+            description="Exact words or phrases. Events that contain them rank higher.",
         ),
     ] = []  # noqa: RUF012 - pydantic copies it
     top_k: Annotated[
-        int, Field(ge=1, le=limits.TOP_K_MAX, description="How many hits at most.")
+        int, Field(ge=1, le=limits.TOP_K_MAX, description="Maximum number of hits.")
     ] = limits.TOP_K_DEFAULT
-    session_id: Annotated[Id, Field(description="The session that asks.")] = "default"
+    session_id: Annotated[Id, Field(description="Session of the search.")] = "default"
     interact: Annotated[
-        bool, Field(description="True: this search is a turn and counts a step. False: only read.")
+        bool, Field(description="True: the search is a turn and counts a step. False: a pure read.")
     ] = True
     last_seal: Annotated[
         Annotated[Text, Field(max_length=limits.SEAL_CHARACTERS_MAX)] | None,
         Field(description="Seal of the previous turn."),
     ] = None
     after: Annotated[
-        Moment | None, Field(description="Only what occurred at or after this time (RFC 3339).")
+        Moment | None,
+        Field(description="Only events that occurred at or after this time (RFC 3339)."),
     ] = None
     before: Annotated[
-        Moment | None, Field(description="Only what occurred before this time (RFC 3339).")
+        Moment | None, Field(description="Only events that occurred before this time (RFC 3339).")
     ] = None
     max_tokens: Annotated[
         int | None,
         Field(
             ge=1,
             le=limits.TOKENS_MAX,
-            description="A budget for the hits' text, in tokens of about 4 characters.",
+            description="Budget for the text of hits, in tokens of about 4 characters.",
         ),
     ] = None
 
 
 class Signal(Message):
-    """One reason why an event was found:
-
-    where it stood in that ranking (1 = best) and its value there (0..1).
-    """
+    """One reason for a hit: its rank by this signal (1 is best) and its value (0..1)."""
 
     signal: Annotated[
         str,
         Field(
-            description="text, dense, focus, session, neighbour, date, speaker; or a mark: instruction_like, secret."
+            description="Signal: text, dense, focus, session, neighbour, date or speaker; or a "
+            "flag: instruction_like or secret."
         ),
     ]
     rank: Annotated[
         int | None,
         ABSENT_IF_NONE,
-        Field(description="Its place in that ranking; absent where there is none."),
+        Field(description="Rank by this signal; absent for signals without a ranking."),
     ] = None
     value: Annotated[float, Field(description="0..1, higher is better.")]
 
@@ -101,51 +99,47 @@ class Hit(Message):
     """
 
     event_id: EventId
-    session_id: Annotated[str, Field(description="The session it was said in.")]
-    topic: Annotated[str | None, Field(description="Its topic, when it was given one.")]
-    query: Annotated[str, Field(description="The user's message, or the part of it that answers.")]
-    response: Annotated[
-        str, Field(description="The answer given then, or the part of it that answers.")
-    ]
+    session_id: Annotated[str, Field(description="Session of the turn.")]
+    topic: Annotated[str | None, Field(description="Topic, if it has one.")]
+    query: Annotated[str, Field(description="The user's message, or the matching part of it.")]
+    response: Annotated[str, Field(description="The response, or the matching part of it.")]
     occurred_at: Occurred
     created_at: Created
     score: Annotated[float, Field(ge=0, le=1, description="0..1, higher is better.")]
-    why: Annotated[list[Signal], Field(description="Which signals found it.")]
+    why: Annotated[list[Signal], Field(description="Signals that found the event.")]
 
 
 class OpenTask(Message):
-    """A session whose latest remembered turn did not say `task_done`."""
+    """A session with an open task."""
 
-    session_id: Annotated[str, Field(description="The session to go on with.")]
-    topic: Annotated[
-        str | None, Field(description="Topic of its latest turn, when it was given one.")
-    ]
-    query: Annotated[str, Field(description="The beginning of its latest user message.")]
-    turns: Annotated[int, Field(description="How many turns it has.")]
+    session_id: Annotated[str, Field(description="Session to continue.")]
+    topic: Annotated[str | None, Field(description="Topic of the latest turn, if it has one.")]
+    query: Annotated[str, Field(description="Beginning of the latest user message.")]
+    turns: Annotated[int, Field(description="Number of turns.")]
     last_turn_at: Annotated[
-        str, Field(description="When its latest turn was kept (RFC 3339, UTC).")
+        str, Field(description="Time the latest turn was stored (RFC 3339, UTC).")
     ]
 
 
 class Help(Message):
-    """A passage of the built-in help that answers the query."""
+    """A passage of the built-in help."""
 
-    title: Annotated[str, Field(description="What it is about.")]
-    text: Annotated[str, Field(description="The passage.")]
+    title: Annotated[str, Field(description="Topic.")]
+    text: Annotated[str, Field(description="Text of the passage.")]
 
 
 class MemoryAnswer(Message):
     """Answer of `POST /api/v7/memory`. Hits are best first; the first is the center hit."""
 
     hits: Annotated[
-        list[Hit], Field(description="The events found, best first; the first is the center hit.")
+        list[Hit], Field(description="Events found, best first. The first is the center hit.")
     ]
     shared_cubes: Annotated[
-        list[SharedCube], Field(description="Lessons that bear on the query, best first.")
+        list[SharedCube], Field(description="Cubes relevant to the query, best first.")
     ]
-    step: Annotated[int, Field(description="For the seal of this turn.")]
+    step: Annotated[int, Field(description="Step of this turn, for the seal.")]
     total_hits: Annotated[
-        int, Field(description="How many events matched, before the cut to `top_k`.")
+        int, Field(description="Number of events that matched before the cut to `top_k`.")
     ]
     focus_missing: Annotated[
         list[str] | None,
@@ -153,48 +147,48 @@ class MemoryAnswer(Message):
         Field(description="Focus words that occur nowhere in this memory."),
     ] = None
     duty_error: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="A missed duty, and how to make it good.")
+        str | None, ABSENT_IF_NONE, Field(description="A missed duty and how to make up for it.")
     ] = None
     reminders: Annotated[
-        list[str] | None, ABSENT_IF_NONE, Field(description="What is due, each in a sentence.")
+        list[str] | None,
+        ABSENT_IF_NONE,
+        Field(description="Duties that are due, one sentence each."),
     ] = None
     help_hits: Annotated[
         list[Help] | None,
         ABSENT_IF_NONE,
-        Field(description="Help, when the query asks about this service."),
+        Field(description="Help passages, when the query asks about this service."),
     ] = None
     open_tasks: Annotated[
         list[OpenTask] | None,
         ABSENT_IF_NONE,
-        Field(description="Other sessions left undone, newest first."),
+        Field(description="Other sessions with an open task, newest first."),
     ] = None
 
 
 _ONE_SIDE = [
     {"properties": {side: {"pattern": r"\S"}}} for side in ("query", "response")
-]  # what `_says_something` checks
+]  # as `_has_text` checks
 
 
 class TurnText(Message):
-    """The two sides of a turn, which belong to a time. One side may be empty, not both."""
+    """The two sides of a turn and its time. At most one side may be empty."""
 
     query: Annotated[Text, Field(description="The user's message.")]
     response: Annotated[Text, Field(description="The clean answer shown to the user.")]
-    topic: Annotated[Topic | None, Field(description="What it is about, in a word or a line.")] = (
-        None
-    )
+    topic: Annotated[Topic | None, Field(description="Topic: a word or a line.")] = None
     occurred_at: Annotated[
-        Moment | None, Field(description="When it was said (RFC 3339). Default: now.")
+        Moment | None, Field(description="Time the turn belongs to (RFC 3339). Default: now.")
     ] = None
 
     @model_validator(mode="after")
-    def _says_something(self) -> TurnText:
+    def _has_text(self) -> TurnText:
         if not self.query.strip() and not self.response.strip():
-            raise ValueError("query and response are both empty: there is nothing to keep")
+            raise ValueError("query and response are both empty")
         return self
 
 
-_CUBE = ("cube_topic", "cube_essence", "cube_rules")  # what a cube must have
+_CUBE = ("cube_topic", "cube_essence", "cube_rules")  # required fields of a cube
 
 
 _SAYS = {"type": "string", "pattern": r"\S"}
@@ -203,11 +197,11 @@ _NULL = {"type": "null"}
 
 
 def _with(**members: Any) -> dict[str, Any]:
-    """A schema for objects that have these members."""
+    """Return the schema of an object with these fields."""
     return {"required": list(members), "properties": members}
 
 
-_TURN_RULES = [  # what `_is_whole` checks, for the documentation
+_TURN_RULES = [  # as `_is_complete` checks, for the documentation
     {
         "anyOf": [
             {**_with(query={"type": "string"}, response={"type": "string"}), "anyOf": _ONE_SIDE},
@@ -241,9 +235,9 @@ _TURN_RULES = [  # what `_is_whole` checks, for the documentation
 
 
 class Turn(Message):
-    """Body of `POST /api/v7/remember`:
+    """Body of `POST /api/v7/remember`: a turn and what the agent learned from it.
 
-    a turn, and what the agent learned from it. Each part may come alone; at least one must.
+    Each part may be sent alone; at least one is required.
     """
 
     model_config = example(
@@ -264,107 +258,113 @@ class Turn(Message):
 
     query: Annotated[
         Text | None,
-        Field(description="The user's message. Comes with `response`; one of them may be empty."),
+        Field(
+            description="The user's message. Required with `response`; one of them may be empty."
+        ),
     ] = None
     response: Annotated[Text | None, Field(description="The clean answer shown to the user.")] = (
         None
     )
-    topic: Annotated[
-        Topic | None, Field(description="What the turn is about, in a word or a line.")
-    ] = None
+    topic: Annotated[Topic | None, Field(description="Topic of the turn: a word or a line.")] = None
     occurred_at: Annotated[
-        Moment | None, Field(description="When it was said (RFC 3339). Default: now.")
+        Moment | None, Field(description="Time the turn belongs to (RFC 3339). Default: now.")
     ] = None
     user_id: Annotated[
-        Id | None, Field(description="Default: the key's pin, else the account's own name.")
+        Id | None,
+        Field(
+            description="User whose memory to use. Default: the key's pin, else the account's name."
+        ),
     ] = None
-    session_id: Annotated[Id, Field(description="The session this turn belongs to.")] = "default"
+    session_id: Annotated[Id, Field(description="Session of the turn.")] = "default"
     l1_summary: Annotated[
         Annotated[Text, Field(max_length=limits.L1_CHARACTERS_MAX)] | None,
-        Field(description="Summary of the session's turns since its last L1, when one is due."),
+        Field(
+            description="Summary of the session's turns since its last L1. Send it when an L1 is "
+            "due."
+        ),
     ] = None
     l2_map: Annotated[
         Annotated[Text, Field(max_length=limits.MAP_CHARACTERS_MAX)] | None,
-        Field(description="The user's map, when an L2 is due."),
+        Field(description="Map of the user. Send it when an L2 is due."),
     ] = None
     critical: Annotated[
         Annotated[Text, Field(max_length=limits.CRITICAL_CHARACTERS_MAX)] | None,
-        Field(description="A lasting fact, when there is one."),
+        Field(description="A lasting fact, if there is one."),
     ] = None
     replaces: Annotated[
         Id | None,
         Field(
-            description="The session's latest turn, a draft that the user never saw: it is erased, and what came with it is kept."
+            description="Event id of the session's latest turn, a draft the user never saw. It "
+            "is erased; what was stored with it stays."
         ),
     ] = None
-    task_done: Annotated[
-        bool, Field(description="The session's task is finished: it is no open task any more.")
-    ] = False
+    task_done: Annotated[bool, Field(description="True: the task of the session is finished.")] = (
+        False
+    )
     cube_topic: Annotated[
         Annotated[Text, Field(max_length=limits.CUBE_TOPIC_CHARACTERS_MAX)] | None,
-        Field(description="What a proposed cube is about."),
+        Field(description="Topic of a proposed cube."),
     ] = None
     cube_essence: Annotated[
         Annotated[Text, Field(max_length=limits.CUBE_ESSENCE_CHARACTERS_MAX)] | None,
-        Field(description="The lesson in one line."),
+        Field(description="The lesson, in one line."),
     ] = None
     cube_rules: Annotated[
         Annotated[Text, Field(max_length=limits.CUBE_RULES_CHARACTERS_MAX)] | None,
-        Field(description="Its rules, a Markdown list of lines with MUST or SHALL."),
+        Field(description="Rules: a Markdown list of lines with MUST or SHALL."),
     ] = None
-    cube_type: Annotated[CubeKind | None, Field(description="Its kind. Default: fact.")] = None
+    cube_type: Annotated[CubeKind | None, Field(description="Kind of cube. Default: fact.")] = None
     cube_evidence: Annotated[
         Annotated[Text, Field(max_length=limits.CUBE_EVIDENCE_CHARACTERS_MAX)] | None,
-        Field(description="An event_id, or a label. Default: the event of this turn."),
+        Field(description="An event_id or a label. Default: the event of this turn."),
     ] = None
     cube_publish: Annotated[
-        bool, Field(description="Share it: then it must be in English, short, and hold no secret.")
+        bool,
+        Field(description="Publish the cube. It must be in English, short and free of secrets."),
     ] = False
     model: Annotated[
         Annotated[Text, Field(max_length=limits.CUBE_MODEL_CHARACTERS_MAX)] | None,
-        Field(description="The model that wrote the cube."),
+        Field(description="Model that wrote the cube."),
     ] = None
     duty: Annotated[
         Literal["cube_nothing", "vote_nothing"] | None,
-        Field(description="A duty closed without its deed."),
+        Field(description="Duty to close without doing it."),
     ] = None
     duty_reason: Annotated[
         Annotated[Text, Field(max_length=limits.DUTY_REASON_CHARACTERS_MAX)] | None,
-        Field(description="Why; a `duty` needs it."),
+        Field(description="Reason. Required with `duty`."),
     ] = None
 
     @property
     def has_turn(self) -> bool:
-        """Whether there is a turn to keep."""
+        """True if there is a turn to store."""
         return not (says_nothing(self.query) and says_nothing(self.response))
 
     @property
     def has_cube(self) -> bool:
-        """Whether a cube is proposed."""
+        """True if a cube is proposed."""
         return any(not says_nothing(getattr(self, name)) for name in _CUBE)
 
     @model_validator(mode="after")
-    def _is_whole(self) -> Turn:
+    def _is_complete(self) -> Turn:
         for name, other in (("query", "response"), ("response", "query")):
             if getattr(self, name) is None and getattr(self, other) is not None:
                 raise Misfit(
-                    name, "Field required: a turn has two sides, of which one may be empty"
+                    name, "Field required: a turn needs both sides; one of them may be empty"
                 )
         if self.query is not None and not self.has_turn:
-            raise ValueError("query and response are both empty: there is nothing to keep")
+            raise ValueError("query and response are both empty")
         if self.has_cube and (
             missing := [name for name in _CUBE if says_nothing(getattr(self, name))]
         ):
             raise Misfit(
                 missing[0],
-                f"a cube needs a topic, an essence and rules: {', '.join(missing)} says nothing",
+                f"a cube needs a topic, an essence and rules; blank: {', '.join(missing)}",
             )
         if self.cube_publish and not self.has_cube:
-            raise Misfit("cube_publish", "cube_publish without a cube: there is nothing to publish")
+            raise Misfit("cube_publish", "cube_publish needs a cube")
         if self.duty == "cube_nothing" and self.has_cube:
-            raise Misfit(
-                "duty", "duty cube_nothing says that there is no cube, but one is proposed"
-            )
+            raise Misfit("duty", "duty cube_nothing contradicts the proposed cube")
         if self.duty is not None and says_nothing(self.duty_reason):
             raise Misfit("duty_reason", "a duty needs a duty_reason")
         parts = (self.l1_summary, self.l2_map, self.critical, self.duty)
@@ -374,48 +374,52 @@ class Turn(Message):
             or self.task_done
             or any(not says_nothing(part) for part in parts)
         ):
-            raise ValueError("there is nothing to keep: no turn, summary, map, fact, cube or duty")
+            raise ValueError(
+                "the request is empty: it has no turn, summary, map, fact, cube or duty"
+            )
         return self
 
 
 class Receipt(Message):
-    """What became of one part of what was sent."""
+    """The outcome of one part of a request."""
 
     part: Annotated[
         Literal[
             "turn", "replaces", "l1_summary", "l2_map", "critical", "cube", "task_done", "duty"
         ],
-        Field(description="Which part of the request."),
+        Field(description="Part of the request."),
     ]
     outcome: Annotated[
         Literal["stored", "known", "skipped", "erased"],
-        Field(description="`known`: it was there already and is kept once."),
+        Field(description="Outcome. `known`: it was stored before and is kept once."),
     ]
     id: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Of what is kept, where it has an id.")
+        str | None, ABSENT_IF_NONE, Field(description="Id of what was stored, if it has one.")
     ] = None
     detail: Annotated[
         str | None,
         ABSENT_IF_NONE,
-        Field(description="What there is to know: why it was skipped, what was noticed."),
+        Field(description="Details: why it was skipped, or which flags were set."),
     ] = None
 
 
 class Remembered(Message):
-    """Answer of `POST /api/v7/remember`:
+    """Answer of `POST /api/v7/remember`.
 
-    `saved` is true only once everything stored is durable, and the turn searchable.
+    `saved` is true only when everything stored is durable and the turn searchable.
     """
 
     saved: Saved
     event_id: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Of the turn, when one was kept.")
+        str | None, ABSENT_IF_NONE, Field(description="Event id of the turn, if one was stored.")
     ] = None
-    step: Annotated[int, Field(description="Of the last search in this session that counted.")]
-    cube: Annotated[CubeMade | str, Field(description="The cube that was made, else why none was.")]
-    l1_due: Annotated[bool, Field(description="Whether the session wants an L1 summary now.")]
-    l2_due: Annotated[bool, Field(description="Whether the user's map wants to be made anew now.")]
-    receipts: Annotated[list[Receipt], Field(description="What became of each part.")]
+    step: Annotated[int, Field(description="Step of the last interacting search of this session.")]
+    cube: Annotated[
+        CubeMade | str, Field(description="The cube that was created, or why none was.")
+    ]
+    l1_due: Annotated[bool, Field(description="True if the session needs an L1 summary.")]
+    l2_due: Annotated[bool, Field(description="True if the user's map needs an update.")]
+    receipts: Annotated[list[Receipt], Field(description="Outcome of each part of the request.")]
 
 
 class EventWrite(TurnText):
@@ -431,8 +435,10 @@ class EventWrite(TurnText):
         anyOf=_ONE_SIDE,
     )
 
-    user_id: Annotated[Id, Field(description="Whose memory: a space inside the key's account.")]
-    session_id: Annotated[Id, Field(description="The session this turn belongs to.")] = "default"
+    user_id: Annotated[
+        Id, Field(description="User whose memory to use: a space of the key's account.")
+    ]
+    session_id: Annotated[Id, Field(description="Session of the turn.")] = "default"
 
 
 class EventWritten(Message):
@@ -443,25 +449,25 @@ class EventWritten(Message):
     detail: Annotated[
         str | None,
         ABSENT_IF_NONE,
-        Field(description="What was noticed in it, when there is something to know."),
+        Field(description="Notes on storing the turn, if any."),
     ] = None
 
 
 class Event(Message):
-    """Answer of `GET /api/v7/event/{event_id}`: the turn as it was said."""
+    """Answer of `GET /api/v7/event/{event_id}`: the complete turn."""
 
     event_id: EventId
-    user_id: Annotated[str, Field(description="Whose memory it is in.")]
-    session_id: Annotated[str, Field(description="The session it was said in.")]
-    topic: Annotated[str | None, Field(description="Its topic, when it was given one.")]
-    query: Annotated[str, Field(description="The user's message, whole.")]
-    response: Annotated[str, Field(description="The answer given then, whole.")]
+    user_id: Annotated[str, Field(description="User whose memory holds it.")]
+    session_id: Annotated[str, Field(description="Session of the turn.")]
+    topic: Annotated[str | None, Field(description="Topic, if it has one.")]
+    query: Annotated[str, Field(description="The user's message, complete.")]
+    response: Annotated[str, Field(description="The response, complete.")]
     raw_dialogue: Annotated[
-        str, Field(description="Both sides word for word, each after who said it.")
+        str, Field(description="Both sides of the turn, word for word, each with its role.")
     ]
     flags: Annotated[
         list[str],
-        Field(description="What was noticed in it: `instruction_like`, `secret`; mostly nothing."),
+        Field(description="Flags: `instruction_like`, `secret`. Usually empty."),
     ]
     occurred_at: Occurred
     created_at: Created

@@ -1,7 +1,7 @@
-"""Files that an agent keeps for itself under /memories: the commands of Anthropic's memory tool
+"""Messages about memory files: the commands of Anthropic's memory tool
 (`memory_20250818`), and older versions.
 
-Texts of results and refusals are those that the tool's documentation gives, for models were trained
+Results and errors use the texts of the tool's documentation, because models were trained
 on them: https://platform.claude.com/docs/en/agents-and-tools/tool-use/memory-tool.
 """
 
@@ -28,31 +28,31 @@ NEEDED: dict[str, tuple[str, ...]] = {  # beside `command`
     "rename": ("old_path", "new_path"),
 }
 _ENCODED = re.compile(r"%(?:25)*(?:2e|2f|5c|00)", re.IGNORECASE)
-# those that compatibility forms do not tell of
+# those that the compatibility forms do not list
 _LIKE_SLASHES = "\u2044\u2215\u2216\u27cb\u27cd\u29f5\u29f8\u29f9\u2571\u2572"
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 class InvalidMemoryPath(ValueError):
-    """This is no path of a memory file; the text says why."""
+    """The path is not a valid path of a memory file; the message says why."""
 
 
 def memory_path(text: str) -> str:
-    """A path below /memories, or that itself, without a slash at its end and composed (NFC): names
-    that look the same are the same.
+    """Return a path below /memories, or /memories itself, without a trailing slash, in NFC.
 
-    Raises PathUnfit for whatever could lead elsewhere if the files lay on a disk, or look like a
-    path that it is not.
+    So names that look the same are the same. Raises InvalidMemoryPath for paths that could escape
+    the folder on a file system or that look like another path.
     """
     path = unicodedata.normalize("NFC", text).removesuffix("/")
     if path != ROOT and not path.startswith(f"{ROOT}/"):
-        raise InvalidMemoryPath(f"Paths begin with {ROOT}/")
+        raise InvalidMemoryPath(f"Paths must start with {ROOT}/")
     names = path.split("/")[2:]
     if len(path) > limits.MEMORY_PATH_CHARACTERS_MAX or len(names) > limits.MEMORY_PATH_PARTS_MAX:
-        most = f"{limits.MEMORY_PATH_CHARACTERS_MAX} characters and {limits.MEMORY_PATH_PARTS_MAX} parts"
-        raise InvalidMemoryPath(f"A path has at most {most}")
+        characters, parts = limits.MEMORY_PATH_CHARACTERS_MAX, limits.MEMORY_PATH_PARTS_MAX
+        most = f"{characters} characters and {parts} parts"
+        raise InvalidMemoryPath(f"A path can have at most {most}")
     if _ENCODED.search(path):
-        raise InvalidMemoryPath("Paths are not percent-encoded")
+        raise InvalidMemoryPath("Paths must not be percent-encoded")
     for name in names:
         _check(name)
     return path
@@ -62,17 +62,17 @@ def _check(name: str) -> None:
     plain = unicodedata.normalize("NFKC", name)
     if not plain.strip(". ") or name != name.strip():
         raise InvalidMemoryPath(
-            "A name in a path is not empty, not only dots, and has no space at its ends"
+            "A name in a path must not be empty, only dots, or start or end with a space"
         )
     if set(plain) & {"/", "\\"} or set(name) & set(_LIKE_SLASHES):
         raise InvalidMemoryPath(
-            "A name in a path has no backslash, and nothing that looks like a slash"
+            "A name in a path must not contain a backslash or a look-alike of a slash"
         )
     if any(
         unicodedata.category(c) in _UNSEEN or (unicodedata.category(c) == "Zs" and c != " ")
         for c in name
     ):
-        raise InvalidMemoryPath("A name in a path has only characters that can be seen")
+        raise InvalidMemoryPath("A name in a path must contain only visible characters")
 
 
 _Path = Annotated[Text, Field(max_length=limits.MEMORY_PATH_CHARACTERS_MAX)]
@@ -80,7 +80,7 @@ _Part = Annotated[Text, Field(max_length=limits.MEMORY_FILE_CHARACTERS_MAX)]
 
 
 def _rules() -> list[dict[str, Any]]:
-    """What each command needs, for the schema."""
+    """Return the schema rules of each command."""
     return [
         {
             "if": {"properties": {"command": {"const": command}}, "required": ["command"]},
@@ -105,31 +105,31 @@ class FileCommand(Message):
         allOf=_rules(),
     )
 
-    command: Annotated[Command, Field(description="What to do.")]
+    command: Annotated[Command, Field(description="Command.")]
     path: Annotated[
-        _Path | None, Field(description="The file; for `view` and `delete` also a folder.")
+        _Path | None, Field(description="Path of a file; for `view` and `delete` also of a folder.")
     ] = None
     view_range: Annotated[
         Annotated[list[int], Field(min_length=2, max_length=2)] | None,
-        Field(
-            description="`view`: the first and last line to show, from 1; -1 is the end of the file."
-        ),
+        Field(description="`view`: first and last line, from 1. -1 means the end of the file."),
     ] = None
-    file_text: Annotated[_Part | None, Field(description="`create`: all of the file.")] = None
+    file_text: Annotated[_Part | None, Field(description="`create`: text of the file.")] = None
     old_str: Annotated[
         Annotated[_Part, Field(min_length=1)] | None,
-        Field(description="`str_replace`: what stands there, exactly once."),
+        Field(description="`str_replace`: text to replace. It must occur exactly once."),
     ] = None
-    new_str: Annotated[
-        _Part | None, Field(description="`str_replace`: what is to stand there.")
-    ] = None
+    new_str: Annotated[_Part | None, Field(description="`str_replace`: the replacement.")] = None
     insert_line: Annotated[
-        int | None, Field(description="`insert`: after which line; 0 is the beginning.")
+        int | None, Field(description="`insert`: line after which to insert; 0 is the beginning.")
     ] = None
-    insert_text: Annotated[_Part | None, Field(description="`insert`: what to insert.")] = None
-    old_path: Annotated[_Path | None, Field(description="`rename`: the file or folder.")] = None
-    new_path: Annotated[_Path | None, Field(description="`rename`: its new path.")] = None
-    user_id: Annotated[Id | None, Field(description="Whose files. Default: the key's own.")] = None
+    insert_text: Annotated[_Part | None, Field(description="`insert`: text to insert.")] = None
+    old_path: Annotated[
+        _Path | None, Field(description="`rename`: path of the file or folder.")
+    ] = None
+    new_path: Annotated[_Path | None, Field(description="`rename`: new path.")] = None
+    user_id: Annotated[
+        Id | None, Field(description="User whose files to use. Default: the user of the key.")
+    ] = None
 
     @model_validator(mode="after")
     def _is_whole(self) -> FileCommand:
@@ -140,28 +140,25 @@ class FileCommand(Message):
 
 
 class FileDone(Message):
-    """Answer of `POST /api/v7/memory/files`:
+    """Answer of `POST /api/v7/memory/files`: the tool result for the model."""
 
-    what the model is to read as the result of its call.
-    """
-
-    text: Annotated[str, Field(description="The result of the tool, word for word.")]
-    is_error: Annotated[bool, Field(description="Whether it was refused: nothing was changed.")]
+    text: Annotated[str, Field(description="Text of the tool result.")]
+    is_error: Annotated[
+        bool, Field(description="True if the command was rejected and nothing changed.")
+    ]
     path: Annotated[
         str | None,
         ABSENT_IF_NONE,
-        Field(description="The path as it is kept; absent when it was refused."),
+        Field(description="Normalised path; absent if the command was rejected."),
     ] = None
     version: Annotated[
         int | None,
         ABSENT_IF_NONE,
-        Field(description="The version of one file that was shown or made."),
+        Field(description="Version of the file that was read or written."),
     ] = None
-    flags: Annotated[
-        list[str], Field(description="What was noticed in it: `instruction_like`, `secret`.")
-    ]
+    flags: Annotated[list[str], Field(description="Flags: `instruction_like`, `secret`.")]
     noticed: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="What was noticed, in a sentence.")
+        str | None, ABSENT_IF_NONE, Field(description="Note on the flags, in one sentence.")
     ] = None
 
 
@@ -170,67 +167,70 @@ class FileQuery(Message):
 
     model_config = example({"path": "/memories/elba.md"})
 
-    path: Annotated[_Path, Field(description="A file, or a folder with all below it.")] = ROOT
+    path: Annotated[
+        _Path, Field(description="Path of a file, or of a folder with all files below it.")
+    ] = ROOT
     version: Annotated[
         int | None,
         Field(
             ge=1,
             lt=1 << 31,
-            description="The version of the file whose text is read. Default: the newest.",
+            description="Version whose text to return. Default: the newest.",
         ),
     ] = None
     below: Annotated[
-        int | None, Field(ge=1, lt=1 << 62, description="`next` of the page before.")
+        int | None, Field(ge=1, lt=1 << 62, description="`next` of the previous page.")
     ] = None
-    user_id: Annotated[Id | None, Field(description="Whose files. Default: the key's own.")] = None
+    user_id: Annotated[
+        Id | None, Field(description="User whose files to use. Default: the user of the key.")
+    ] = None
 
 
 class FileVersion(Message):
-    """One change of one path."""
+    """One change of a path."""
 
-    path: Annotated[str, Field(description="Where.")]
-    version: Annotated[int, Field(description="Which version of this path, from 1.")]
+    path: Annotated[str, Field(description="Path.")]
+    version: Annotated[int, Field(description="Version of this path, from 1.")]
     change: Annotated[
         Literal["create", "str_replace", "insert", "delete", "rename"],
-        Field(description="What made it."),
+        Field(description="Command that created the version."),
     ]
     other_path: Annotated[
         str | None,
         ABSENT_IF_NONE,
-        Field(description="Of a rename: where it came from, or went to."),
+        Field(description="For a rename: the other path."),
     ] = None
     is_gone: Annotated[
         bool,
         Field(
-            description="Whether nothing is at the path since: it was deleted, or went to `other_path`."
+            description="True if the path has no file since: it was deleted or moved to "
+            "`other_path`."
         ),
     ]
-    bytes: Annotated[int, Field(description="How large its text is, in UTF-8.")]
-    flags: Annotated[
-        list[str], Field(description="What was noticed in it: `instruction_like`, `secret`.")
-    ]
-    created_at: Annotated[str, Field(description="When it was made (RFC 3339, UTC).")]
+    bytes: Annotated[int, Field(description="Size of the text in UTF-8 bytes.")]
+    flags: Annotated[list[str], Field(description="Flags: `instruction_like`, `secret`.")]
+    created_at: Annotated[str, Field(description="Time of the change (RFC 3339, UTC).")]
 
 
 class FileHistory(Message):
     """Answer of `GET /api/v7/memory/files`."""
 
-    user_id: Annotated[str, Field(description="Whose files.")]
-    path: Annotated[str, Field(description="The path that was asked for, as it is kept.")]
+    user_id: Annotated[str, Field(description="User of the files.")]
+    path: Annotated[str, Field(description="Path of the request, normalised.")]
     version: Annotated[
         int | None,
         ABSENT_IF_NONE,
-        Field(description="The version whose text this is; absent for a folder."),
+        Field(description="Version of `text`; absent for a folder."),
     ] = None
     text: Annotated[
         str | None,
         ABSENT_IF_NONE,
-        Field(description="All of that version; absent for a folder and where it is gone."),
+        Field(description="Complete text of that version; absent for a folder or a deleted file."),
     ] = None
     versions: Annotated[
-        list[FileVersion], Field(description="Changes at the path and below it, newest first.")
+        list[FileVersion], Field(description="Changes of the path and below it, newest first.")
     ]
     next: Annotated[
         int | None,
-        Field(description="Send it as `below` for the page that follows; null after the last."),
+        Field(description="Value of `below` for the next page; null on the last page."),
     ]

@@ -1,4 +1,4 @@
-"""What all messages are made of: their strictness, and the members that many of them have."""
+"""The base of all messages, and fields that many of them share."""
 
 from __future__ import annotations
 
@@ -13,26 +13,25 @@ from .text import Text
 
 
 class Message(BaseModel):
-    """Strict types (the text "5" is no integer), unknown fields ignored, never changed after it was
-    made.
-    """
+    """Base class: strict types ("5" is not an integer), unknown fields ignored, immutable."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
 
 def example(body: dict[str, Any], **rules: Any) -> ConfigDict:
-    """A whole body for the documentation, which a test sends to the real service; `rules` go into
-    the schema.
+    """Return a model configuration with an example body, which a test sends to the real service.
+
+    `rules` are added to the schema.
     """
     return ConfigDict(json_schema_extra={"examples": [body], **rules})
 
 
 class Misfit(ValueError):
-    """Members of a message that do not fit each other; `member` is the one to look at."""
+    """Fields of a message that contradict each other; `member` is the one to report."""
 
-    def __init__(self, member: str, said: str) -> None:
+    def __init__(self, member: str, message: str) -> None:
         self.member = member
-        super().__init__(said)
+        super().__init__(message)
 
 
 # Fields of an answer that are absent, not null, when there is nothing to say. A partial of a
@@ -41,5 +40,5 @@ ABSENT_IF_NONE = Field(exclude_if=partial(operator.is_, None))
 
 Id = Annotated[Text, Field(min_length=1, max_length=limits.ID_CHARACTERS_MAX)]
 Topic = Annotated[Text, Field(max_length=limits.TOPIC_CHARACTERS_MAX)]
-Created = Annotated[str, Field(description="When it was kept (RFC 3339, UTC).")]
+Created = Annotated[str, Field(description="Time it was stored (RFC 3339, UTC).")]
 Saved = Annotated[bool, Field(description="True once it is durable and the next search finds it.")]

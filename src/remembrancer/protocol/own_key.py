@@ -1,4 +1,4 @@
-"""What a key is told about itself."""
+"""The description of a key."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from .message import Message
 class OwnKey(Message):
     """Answer of `GET /api/v7/key`."""
 
-    account: Annotated[str, Field(description="The account it is of.")]
+    account: Annotated[str, Field(description="Account of the key.")]
     user_id: Annotated[
         str,
         Field(
-            description="Whose memory is meant where none is named: the key's pin, else the account's name."
+            description="User used when a request names none: the key's pin, else the account's "
+            "name."
         ),
     ]
-    pinned: Annotated[bool, Field(description="Whether it may touch no other user's memory.")]
-    read_only: Annotated[bool, Field(description="Whether it may only read.")]
-    is_owner: Annotated[bool, Field(description="Whether the account is the owner of the service.")]
+    pinned: Annotated[bool, Field(description="True if the key works for one user only.")]
+    read_only: Annotated[bool, Field(description="True if the key may only read.")]
+    is_owner: Annotated[bool, Field(description="True if the account is an owner of the service.")]

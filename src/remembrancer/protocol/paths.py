@@ -1,7 +1,4 @@
-"""Paths and scopes of paths, as text alone:
-
-no file system is asked, so a link means nothing here.
-"""
+"""Normal form of paths and scopes, as text: no file system is read and no link resolved."""
 
 from __future__ import annotations
 
@@ -12,26 +9,26 @@ from pydantic import AfterValidator, Field
 from . import limits
 from .text import Text
 
-ONLY_ROOT = "/."  # the scope of the root folder alone; `/` is all that is below it
+ONLY_ROOT = "/."  # the scope of the root folder itself; `/` covers all files below it
 
 
 def normal_path(text: str) -> str:
-    """An absolute path without `//`, `.`, `..` and a slash at its end; `..` above the root stays
-    there.
+    """Return an absolute path without `//`, `.`, `..` and trailing slash; `..` above the root is
+    dropped.
 
-    Nothing else is changed: letters that look alike, differ in case, or are composed differently
-    are different names, as on Linux. Raises ValueError for a path that is not absolute, has too
-    many parts, or a `*`, which a shell would make many paths of.
+    Nothing else changes: look-alike letters, case and composed forms stay different names, as on
+    Linux. Raises ValueError for a relative path, for too many parts, and for `*`, which a shell
+    would expand.
     """
     if "*" in text:
-        raise ValueError("this must be one path, without `*`: each path is checked by itself")
+        raise ValueError("this must be a single path without `*`")
     return "/" + "/".join(_names(text))
 
 
 def normal_scope(text: str) -> str:
-    """A scope in the same way; a slash at its end stays, for it means all that is below.
+    """Return a scope in normal form; a trailing slash stays, because it covers all files below.
 
-    Raises ValueError for one that is not absolute or has too many parts.
+    Raises ValueError for a relative scope and for too many parts.
     """
     names = _names(text)
     if text.endswith("/"):
@@ -41,7 +38,7 @@ def normal_scope(text: str) -> str:
 
 def _names(text: str) -> list[str]:
     if not text.startswith("/"):
-        raise ValueError("this must be absolute: it must begin with `/`")
+        raise ValueError("this must be absolute: start it with `/`")
     if "\0" in text:
         raise ValueError("text must not contain NUL")
     if text.count("/") > limits.PATH_PARTS_MAX:
@@ -56,7 +53,7 @@ def _names(text: str) -> list[str]:
 
 
 def _spelled(letter: str) -> dict[str, list[dict[str, str]]]:
-    # beside the pattern that every text has: what the functions above refuse
+    # the rules of the functions above, beside the pattern of every text
     return {"allOf": [{"pattern": rf"^(/{letter}*){{1,{limits.PATH_PARTS_MAX}}}$"}]}
 
 

@@ -1,6 +1,4 @@
-"""What is said when agents ask for permission to touch system files, and what the audit trail tells
-of it.
-"""
+"""Messages about system permissions and the audit trail."""
 
 from __future__ import annotations
 
@@ -13,15 +11,13 @@ from .message import ABSENT_IF_NONE, Id, Message, example
 from .paths import AbsolutePath, Scope
 from .text import Telling
 
-Action = Literal["read", "write", "exec", "delete"]  # specification, Permission grant
+Action = Literal["read", "write", "exec", "delete"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
-EVERYONE = "*"  # a grant to this agent is one to all
+EVERYONE = "*"  # a grant to this agent covers all agents
 
 GrantId = Annotated[str, Field(description="Identifier of the grant.")]
-ExpiresAt = Annotated[
-    str, Field(description="When it ends (RFC 3339, UTC); at this very moment it is over.")
-]
-_OneAction = Annotated[Action, Field(description="One of read, write, exec, delete.")]
+ExpiresAt = Annotated[str, Field(description="Expiry (RFC 3339, UTC), exclusive.")]
+_OneAction = Annotated[Action, Field(description="Action: read, write, exec or delete.")]
 
 
 class PermissionCheck(Message):
@@ -33,12 +29,10 @@ class PermissionCheck(Message):
 
     path: Annotated[
         AbsolutePath,
-        Field(
-            description="What is to be touched: one absolute path, resolved by who will touch it."
-        ),
+        Field(description="Absolute path. Resolve links before asking."),
     ]
     action: _OneAction
-    agent: Annotated[Id, Field(description="Who is to do it.")]
+    agent: Annotated[Id, Field(description="Agent that wants to act.")]
 
 
 class PermissionChecked(Message):
@@ -47,21 +41,22 @@ class PermissionChecked(Message):
     allowed: Annotated[
         bool,
         Field(
-            description="Whether it may be done now. False: do not do it, ask the owner for a grant."
+            description="True if the action is allowed now. Otherwise do not act; ask the owner "
+            "for a grant."
         ),
     ]
     grant_id: Annotated[
         str | None,
         ABSENT_IF_NONE,
-        Field(description="The grant that allows it, of several the one that lasts longest."),
+        Field(description="Grant that allows it; if there are several, the one that expires last."),
     ] = None
     expires_at: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="When that grant ends (RFC 3339, UTC).")
+        str | None, ABSENT_IF_NONE, Field(description="Expiry of that grant (RFC 3339, UTC).")
     ] = None
     path: Annotated[
-        str, Field(description="The path that was judged: touch it as it is spelled here.")
+        str, Field(description="Normalised path that was checked. Use exactly this path.")
     ]
-    reason: Annotated[str, Field(description="Why, for people.")]
+    reason: Annotated[str, Field(description="Reason, for people.")]
 
 
 class GrantRequest(Message):
@@ -79,31 +74,32 @@ class GrantRequest(Message):
     scope: Annotated[
         Scope,
         Field(
-            description="An absolute path; a folder with a slash at its end: all below it; or with `*` and `?`, which match within "
-            "a name, and `**` between slashes, which matches any number of folders."
+            description="Absolute path; a folder with a trailing slash covers all files below "
+            "it; `*` and `?` match within a name, `**` between slashes matches any "
+            "number of folders."
         ),
     ]
     ttl_minutes: Annotated[
-        int, Field(ge=1, le=limits.GRANT_MINUTES_MAX, description="For how many minutes.")
+        int, Field(ge=1, le=limits.GRANT_MINUTES_MAX, description="Duration in minutes.")
     ]
     actions: Annotated[
         list[Action],
         Field(
             min_length=1,
             max_length=len(ACTIONS),
-            description="What may be done: read, write, exec, delete.",
+            description="Permitted actions: read, write, exec, delete.",
         ),
     ]
-    agent: Annotated[Id, Field(description="Who may do it; `*`: every agent.")]
+    agent: Annotated[Id, Field(description="Agent; `*` means every agent.")]
 
 
 class Granted(Message):
     """Answer of `POST /api/v7/sysperm/grant`."""
 
     grant_id: GrantId
-    scope: Annotated[str, Field(description="What it is for, without `//`, `.` and `..`.")]
-    actions: Annotated[list[Action], Field(description="What may be done.")]
-    agent: Annotated[str, Field(description="Who may do it.")]
+    scope: Annotated[str, Field(description="Scope, normalised.")]
+    actions: Annotated[list[Action], Field(description="Permitted actions.")]
+    agent: Annotated[str, Field(description="Agent.")]
     expires_at: ExpiresAt
 
 
@@ -111,11 +107,13 @@ class GrantsQuery(Message):
     """Parameters of `GET /api/v7/sysperm/grants`."""
 
     limit: Annotated[
-        int, Field(ge=1, le=limits.GRANTS_LISTED_MAX, description="How many at most.")
+        int, Field(ge=1, le=limits.GRANTS_LISTED_MAX, description="Maximum number of entries.")
     ] = 100
     before: Annotated[
         Id | None,
-        Field(description="Only older ones than this grant_id: the `next` of the page before."),
+        Field(
+            description="Return grants older than this grant_id: the `next` of the previous page."
+        ),
     ] = None
 
 
@@ -123,26 +121,24 @@ class LiveGrant(Message):
     """A grant in force."""
 
     grant_id: GrantId
-    scope: Annotated[str, Field(description="What it is for.")]
-    actions: Annotated[list[Action], Field(description="What may be done.")]
-    agent: Annotated[str, Field(description="Who may do it.")]
+    scope: Annotated[str, Field(description="Scope.")]
+    actions: Annotated[list[Action], Field(description="Permitted actions.")]
+    agent: Annotated[str, Field(description="Agent.")]
     key_id: Annotated[
         int,
-        Field(description="The number of the key it was given with; 0: in a signed-in browser."),
+        Field(description="Number of the key that granted it; 0 for a signed-in browser."),
     ]
-    granted_at: Annotated[str, Field(description="When it was given (RFC 3339, UTC).")]
+    granted_at: Annotated[str, Field(description="Time of the grant (RFC 3339, UTC).")]
     expires_at: ExpiresAt
-    seconds_left: Annotated[
-        int, Field(ge=1, description="How long that is from now, in whole seconds, rounded up.")
-    ]
+    seconds_left: Annotated[int, Field(ge=1, description="Remaining seconds, rounded up.")]
 
 
 class GrantList(Message):
     """Answer of `GET /api/v7/sysperm/grants`: newest first."""
 
-    grants: Annotated[list[LiveGrant], Field(description="This page.")]
+    grants: Annotated[list[LiveGrant], Field(description="Entries of this page.")]
     next: Annotated[
-        str | None, Field(description="For `before` of the next page; null on the last one.")
+        str | None, Field(description="Value of `before` for the next page; null on the last page.")
     ]
 
 
@@ -158,14 +154,14 @@ class ActionLog(Message):
         }
     )
 
-    grant_id: Annotated[Id, Field(description="The grant that the check named.")]
-    path: Annotated[AbsolutePath, Field(description="What was touched.")]
+    grant_id: Annotated[Id, Field(description="Grant that the check returned.")]
+    path: Annotated[AbsolutePath, Field(description="Path that was used.")]
     action: _OneAction
     result: Annotated[
         Telling,
         Field(
             max_length=limits.RESULT_CHARACTERS_MAX,
-            description="What came of it. It can never be erased: no secrets.",
+            description="Result of the action. It can never be erased: no secrets.",
         ),
     ]
 
@@ -173,8 +169,8 @@ class ActionLog(Message):
 class ActionLogged(Message):
     """Answer of `POST /api/v7/sysperm/log`."""
 
-    logged: Annotated[bool, Field(description="True once it is durable.")]
-    seq: Annotated[int, Field(description="The number of its entry in the audit trail.")]
+    logged: Annotated[bool, Field(description="True once stored durably.")]
+    seq: Annotated[int, Field(description="Number of the entry in the audit trail.")]
 
 
 class GrantRevocation(Message):
@@ -182,7 +178,7 @@ class GrantRevocation(Message):
 
     model_config = example({"grant_id": "g_5v0n8k2m4t6wz"})
 
-    grant_id: Annotated[Id, Field(description="The grant to end.")]
+    grant_id: Annotated[Id, Field(description="Grant to revoke.")]
 
 
 class GrantRevoked(Message):
@@ -191,7 +187,8 @@ class GrantRevoked(Message):
     revoked: Annotated[
         bool,
         Field(
-            description="True once every check is answered without it; also when it had been revoked before."
+            description="True: no check uses the grant any more. Also true if it was revoked "
+            "before."
         ),
     ]
 
@@ -200,109 +197,95 @@ class AuditQuery(Message):
     """Parameters of `GET /api/v7/sysperm/audit`."""
 
     limit: Annotated[
-        int, Field(ge=1, le=limits.AUDIT_LISTED_MAX, description="How many entries at most.")
+        int, Field(ge=1, le=limits.AUDIT_LISTED_MAX, description="Maximum number of entries.")
     ] = 100
     after: Annotated[
         int,
         Field(
             ge=0,
             le=(1 << 53) - 1,
-            description="Only entries after this number: the `next` of the page before.",
+            description="Return entries after this number: the `next` of the previous page.",
         ),
     ] = 0
 
 
 class AuditEntry(Message):
-    """One entry of the audit trail. What does not belong to its kind is left out."""
+    """One entry of the audit trail. Fields of other kinds of entries are absent."""
 
-    seq: Annotated[int, Field(description="Its number; the first is 1 and none is left out.")]
-    at: Annotated[str | None, ABSENT_IF_NONE, Field(description="When (RFC 3339, UTC).")] = None
+    seq: Annotated[int, Field(description="Number of the entry, from 1, without gaps.")]
+    at: Annotated[str | None, ABSENT_IF_NONE, Field(description="Time (RFC 3339, UTC).")] = None
     kind: Annotated[
         Literal["grant", "check", "log", "revoke", "unreadable"],
-        Field(
-            description="What was done; `unreadable` where somebody put something else in its place."
-        ),
+        Field(description="Action recorded; `unreadable` if the entry was overwritten."),
     ]
-    account: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Whose key it was done with.")
-    ] = None
+    account: Annotated[str | None, ABSENT_IF_NONE, Field(description="Account that acted.")] = None
     key_id: Annotated[
         int | None,
         ABSENT_IF_NONE,
-        Field(description="The number of that key; 0: none, in a signed-in browser."),
+        Field(description="Number of the key; 0 for a signed-in browser."),
     ] = None
     grant_id: Annotated[
         str | None,
         ABSENT_IF_NONE,
-        Field(description="The grant that was given, allowed it, or was revoked."),
+        Field(description="Grant that was created, used or revoked."),
     ] = None
-    agent: Annotated[str | None, ABSENT_IF_NONE, Field(description="The agent that was named.")] = (
-        None
-    )
-    scope: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Of a grant: what it is for.")
-    ] = None
+    agent: Annotated[str | None, ABSENT_IF_NONE, Field(description="Agent of the entry.")] = None
+    scope: Annotated[str | None, ABSENT_IF_NONE, Field(description="Grant: scope.")] = None
     actions: Annotated[
-        list[Action] | None, ABSENT_IF_NONE, Field(description="Of a grant: what may be done.")
+        list[Action] | None, ABSENT_IF_NONE, Field(description="Grant: permitted actions.")
     ] = None
-    ttl_minutes: Annotated[
-        int | None, ABSENT_IF_NONE, Field(description="Of a grant: for how long.")
-    ] = None
+    ttl_minutes: Annotated[int | None, ABSENT_IF_NONE, Field(description="Grant: duration.")] = None
     expires_at: Annotated[
         str | None,
         ABSENT_IF_NONE,
-        Field(description="Of a grant, and of a check that it allowed: when it ends."),
+        Field(description="Grant, or check that it allowed: expiry."),
     ] = None
-    path: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Of a check or log: the path.")
-    ] = None
-    action: Annotated[
-        Action | None, ABSENT_IF_NONE, Field(description="Of a check or log: the action.")
-    ] = None
-    allowed: Annotated[
-        bool | None, ABSENT_IF_NONE, Field(description="Of a check: the answer.")
-    ] = None
+    path: Annotated[str | None, ABSENT_IF_NONE, Field(description="Check or log: path.")] = None
+    action: Annotated[Action | None, ABSENT_IF_NONE, Field(description="Check or log: action.")] = (
+        None
+    )
+    allowed: Annotated[bool | None, ABSENT_IF_NONE, Field(description="Check: result.")] = None
     check: Annotated[
         int | None,
         ABSENT_IF_NONE,
-        Field(description="Of a log: the number of the check that allowed it."),
+        Field(description="Log: number of the check that allowed it."),
     ] = None
     result: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="Of a log: what came of it.")
+        str | None, ABSENT_IF_NONE, Field(description="Log: result of the action.")
     ] = None
     prev: Annotated[
         str | None,
         ABSENT_IF_NONE,
-        Field(description="The hash of the entry before; 64 zeros in the first."),
+        Field(description="Hash of the previous entry; 64 zeros in the first."),
     ] = None
     hash: Annotated[
         str,
-        Field(description="SHA-256 of the entry without this member, as canonical JSON, in hex."),
+        Field(description="SHA-256 of the entry without this field, as canonical JSON, in hex."),
     ]
 
 
 class AuditHead(Message):
     """The newest entry of the audit trail.
 
-    Who notes it elsewhere can tell later that nothing before it is gone.
+    Keep a copy elsewhere: with it, the loss of entries can be detected later.
     """
 
-    seq: Annotated[int, Field(description="Its number; 0 while there is none.")]
-    hash: Annotated[str, Field(description="Its hash.")]
+    seq: Annotated[int, Field(description="Number of the entry; 0 if there is none.")]
+    hash: Annotated[str, Field(description="Hash of the entry.")]
 
 
 class AuditPage(Message):
     """Answer of `GET /api/v7/sysperm/audit`: oldest first."""
 
-    entries: Annotated[list[AuditEntry], Field(description="This page.")]
+    entries: Annotated[list[AuditEntry], Field(description="Entries of this page.")]
     next: Annotated[
-        int | None, Field(description="For `after` of the next page; null on the last one.")
+        int | None, Field(description="Value of `after` for the next page; null on the last page.")
     ]
     chain_valid: Annotated[
         bool,
         Field(
-            description="Whether these entries are as they were written, none missing among them, and joined to the entries before "
-            "and after; on the last page, to the head."
+            description="True if these entries are unchanged, complete and linked to the entries "
+            "around them; on the last page, to the head."
         ),
     ]
-    head: Annotated[AuditHead, Field(description="The newest entry of all.")]
+    head: Annotated[AuditHead, Field(description="The newest entry.")]

@@ -1,4 +1,4 @@
-"""What is said about the agent prompt."""
+"""Messages about the agent prompt."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class PromptQuery(Message):
 
     model_config = example({"user_id": "ada"})
 
-    user_id: Annotated[Id, Field(description="Whose prompt.")]
+    user_id: Annotated[Id, Field(description="User of the prompt.")]
 
 
 class PromptWrite(Message):
@@ -28,25 +28,28 @@ class PromptWrite(Message):
         Text,
         Field(
             max_length=limits.PROMPT_CHARACTERS_MAX,
-            description="The user's own part; empty takes it away.",
+            description="The user's own part. An empty text removes it.",
         ),
     ]
     user_id: Annotated[
-        Id | None, Field(description="Default: the key's pin, else the account's own name.")
+        Id | None,
+        Field(
+            description="User whose memory to use. Default: the key's pin, else the account's name."
+        ),
     ] = None
 
 
 class AgentPrompt(Message):
-    """Answer of both: the whole prompt for an agent."""
+    """Answer of both endpoints: the complete prompt for an agent."""
 
     prompt: Annotated[
         str, Field(description="Constitution, service lines and seal, then the user's own part.")
     ]
-    user_id: Annotated[str, Field(description="Whose prompt it is.")]
-    user_part: Annotated[str, Field(description="The user's own part; empty while there is none.")]
+    user_id: Annotated[str, Field(description="User of the prompt.")]
+    user_part: Annotated[str, Field(description="The user's own part; empty if there is none.")]
     updated_at: Annotated[
         str | None,
         Field(
-            description="When the user's own part was set (RFC 3339, UTC); null while there is none."
+            description="Time the user's own part was set (RFC 3339, UTC); null if there is none."
         ),
     ]

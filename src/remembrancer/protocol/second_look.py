@@ -1,4 +1,4 @@
-"""What is said when a draft is looked at a second time."""
+"""Messages of the second look."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SecondLook(Message):
         Text,
         Field(
             max_length=limits.ID_CHARACTERS_MAX,
-            description="The event that the draft rests on most; empty when memory was not cited.",
+            description="Event that the draft mainly cites; empty if memory was not cited.",
         ),
     ] = ""
     span: Annotated[
@@ -53,59 +53,59 @@ class SecondLook(Message):
         Field(
             ge=0,
             le=limits.SPAN_MAX,
-            description="`total_hits` of the turn's search. Taken, not judged.",
+            description="`total_hits` of the turn's search. Accepted, not checked.",
         ),
     ] = 0
 
 
 class Check(Message):
-    """One thing that was looked at.
+    """The result of one check.
 
-    `start` and `end` are places in the draft: `draft[start:end]` in characters (code points).
+    `start` and `end` are positions in the draft: `draft[start:end]` in code points.
     """
 
-    check: Annotated[CheckName, Field(description="What was checked: a stable word.")]
+    check: Annotated[CheckName, Field(description="Name of the check.")]
     status: Annotated[Outcome, Field(description="`pass` or `fail`.")]
-    detail: Annotated[str, Field(description="What to change, in a sentence; or what was found.")]
+    detail: Annotated[str, Field(description="What to change, or what was found.")]
     claim: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="The words of the draft it is about.")
+        str | None, ABSENT_IF_NONE, Field(description="Words of the draft that the check is about.")
     ] = None
-    start: Annotated[
-        int | None, ABSENT_IF_NONE, Field(description="Where they begin in the draft.")
+    start: Annotated[int | None, ABSENT_IF_NONE, Field(description="Start in the draft.")] = None
+    end: Annotated[
+        int | None, ABSENT_IF_NONE, Field(description="End in the draft, exclusive.")
     ] = None
-    end: Annotated[int | None, ABSENT_IF_NONE, Field(description="Where they end.")] = None
     ref: Annotated[
         str | None,
         ABSENT_IF_NONE,
-        Field(description="The event cited, or several with commas between."),
+        Field(description="Cited event, or several separated by commas."),
     ] = None
 
 
 class SecondLooked(Message):
     """Answer of `POST /api/v7/agent/second-look`."""
 
-    status: Annotated[Outcome, Field(description="`pass`: nothing failed.")]
+    status: Annotated[Outcome, Field(description="`pass`: no check failed.")]
     checks: Annotated[
         list[Check],
-        Field(description="What was looked at: failures first, each in the order of the draft."),
+        Field(description="Checks: failures first, each in the order of the draft."),
     ]
     failed: Annotated[
-        int, Field(ge=0, description="How many checks failed, those not listed included.")
+        int, Field(ge=0, description="Number of failed checks, including those not listed.")
     ]
-    passed: Annotated[int, Field(ge=0, description="How many passed, those not listed included.")]
+    passed: Annotated[
+        int, Field(ge=0, description="Number of passed checks, including those not listed.")
+    ]
     event_id: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="The turn that the draft was saved as.")
+        str | None, ABSENT_IF_NONE, Field(description="Event id of the draft's turn.")
     ] = None
     session_id: Annotated[
-        str | None, ABSENT_IF_NONE, Field(description="The session of that turn.")
+        str | None, ABSENT_IF_NONE, Field(description="Session of that turn.")
     ] = None
     judge: Annotated[
         str | None,
         ABSENT_IF_NONE,
-        Field(
-            description="Where a model is configured to judge: `on`, or `off` and why it said nothing."
-        ),
+        Field(description="If a judge model is configured: `on`, or `off` with the reason."),
     ] = None
     usage: Annotated[
-        ModelUsage | None, ABSENT_IF_NONE, Field(description="What it took of that model.")
+        ModelUsage | None, ABSENT_IF_NONE, Field(description="Use of the judge model.")
     ] = None

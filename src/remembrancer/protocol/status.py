@@ -1,4 +1,4 @@
-"""What the service says about itself: the status record and whether it is ready."""
+"""The status record and readiness."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from pydantic import Field
 from .execution import Level
 from .message import Message
 
-INTERFACE_VERSION = "8.3"  # specification, Versioning: what the interface description is labelled
-RECORD_VERSION = "6.0"  # specification, Versioning: what the status record reports
+INTERFACE_VERSION = "8.3"
+RECORD_VERSION = "6.0"
 
 
 class Embedding(Message):
-    """The embedder in use, and how many events still wait for its vectors."""
+    """The embedder in use, and the number of events without its vectors."""
 
-    name: Annotated[str, Field(description="Name and version; `none` searches by text alone.")]
+    name: Annotated[str, Field(description="Name and version; `none` means full-text search only.")]
     pending: Annotated[
         int,
         Field(
-            ge=0, description="Events that are found by their text only until they are embedded."
+            ge=0,
+            description="Events without a vector yet. Until then, full-text search finds them.",
         ),
     ]
 
@@ -31,40 +32,41 @@ SandboxState = Level | Literal["unavailable", "not started"]
 class StatusRecord(Message):
     """Answer of `GET /api/v7/status`."""
 
-    do_this: Annotated[list[str], Field(description="What an agent does, step by step.")]
-    service: Annotated[str, Field(description="The name of the service.")]
+    do_this: Annotated[list[str], Field(description="Recommended steps of an agent.")]
+    service: Annotated[str, Field(description="Name of the service.")]
     version: Annotated[str, Field(description="Version of this record.")]
     status: Annotated[
         Literal["ok", "degraded"],
-        Field(description="`degraded`: a part is missing; /readyz says which."),
+        Field(description="`degraded`: a component is missing; see /readyz."),
     ]
-    cubes_count: Annotated[int, Field(ge=0, description="Lessons kept.")]
+    cubes_count: Annotated[int, Field(ge=0, description="Number of stored cubes.")]
     connections: Annotated[int, Field(ge=0, description="Requests in flight.")]
     graph_loaded: Annotated[
-        bool, Field(description="Neighbouring turns and sessions serve searches.")
+        bool, Field(description="True if neighbouring turns and sessions are used in ranking.")
     ]
     cache_enabled: Annotated[
-        bool, Field(description="The search indexes of the spaces in use are kept in memory.")
+        bool, Field(description="True if search indexes are cached in memory.")
     ]
     interface_version: Annotated[str, Field(description="Version of the interface description.")]
     server_version: Annotated[str, Field(description="Version of this server.")]
     embedding: Annotated[
-        Embedding | None, Field(description="Unknown while the store does not answer.")
+        Embedding | None, Field(description="Null while the store is unavailable.")
     ] = None
     sandbox: Annotated[
         SandboxState,
         Field(
-            description="How programs are confined; `unavailable`: this machine cannot confine them, and none is run."
+            description="Confinement of programs; `unavailable`: this machine cannot confine "
+            "them, so none are run."
         ),
     ] = "not started"
 
 
 class Readiness(Message):
-    """Answer of `GET /readyz`: each part is `ok` or says what is wrong with it."""
+    """Answer of `GET /readyz`: each component is `ok` or reports its error."""
 
-    ready: Annotated[bool, Field(description="Whether all parts work.")]
-    store: Annotated[str, Field(description="`ok`, or what is wrong with it.")]
-    embedder: Annotated[str, Field(description="`ok`, or what is wrong with it.")]
+    ready: Annotated[bool, Field(description="True if all components work.")]
+    store: Annotated[str, Field(description="`ok`, or what is wrong.")]
+    embedder: Annotated[str, Field(description="`ok`, or what is wrong.")]
     embedding: Annotated[
-        Embedding | None, Field(description="Unknown while the store does not answer.")
+        Embedding | None, Field(description="Null while the store is unavailable.")
     ] = None

@@ -1,7 +1,4 @@
-"""Text and times as they may travel:
-
-valid Unicode without NUL, and moments that exist in every time zone.
-"""
+"""Text and times of messages: valid Unicode without NUL, and times valid in every time zone."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from pydantic import (
     WithJsonSchema,
 )
 
-# A lone surrogate needs no rule of ours: pydantic refuses it in every text.
+# Lone surrogates need no rule: pydantic rejects them.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
 
 _CHARACTERS_PER_TOKEN = 4  # of Latin text
@@ -26,16 +23,15 @@ _RFC_3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\
 _FIRST, _LAST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
 
 
-def _spelled(value: Any) -> Any:
-    # pydantic also reads "1700000000" as a moment, even in strict mode
+def _is_rfc_3339(value: Any) -> Any:
+    # pydantic also reads "1700000000" as a time, even in strict mode
     if isinstance(value, datetime) or (isinstance(value, str) and _RFC_3339.fullmatch(value)):
         return value
-    raise ValueError("a time is a text as RFC 3339 has it, such as 2026-03-01T09:30:00Z")
+    raise ValueError("a time must be a string in RFC 3339, such as 2026-03-01T09:30:00Z")
 
 
-def _in_reach(moment: datetime) -> datetime:
-    # the first and last day of the calendar have no name in some time zones: shifting to UTC would
-    # overflow
+def _in_range(moment: datetime) -> datetime:
+    # on the first and last day of the calendar, a shift to another time zone would overflow
     if not _FIRST <= moment <= _LAST:
         raise ValueError("the time is out of range")
     return moment
@@ -43,34 +39,34 @@ def _in_reach(moment: datetime) -> datetime:
 
 Moment = Annotated[
     AwareDatetime,
-    Field(strict=False),  # so that text is read after `_spelled` has looked at it
-    BeforeValidator(_spelled),
-    AfterValidator(_in_reach),
+    Field(strict=False),  # strings are parsed after `_is_rfc_3339`
+    BeforeValidator(_is_rfc_3339),
+    AfterValidator(_in_range),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
 
 
 def day_of(ms: int) -> date:
-    """The day of a time (ms since 1970), in UTC."""
+    """Return the UTC date of a time (ms since 1970)."""
     return datetime.fromtimestamp(ms / 1000, UTC).date()
 
 
 def tokens(text: str) -> int:
-    """About how many tokens a text takes:
+    """Return the approximate number of tokens of a text.
 
-    four characters are one, and each beyond Latin is one of its own.
+    Four characters are one token; characters beyond Latin scripts count as one each.
     """
     wide = sum(1 for character in text if ord(character) >= 0x0590)
     return -(-(len(text) - wide) // _CHARACTERS_PER_TOKEN) + wide
 
 
 def beginning(text: str, most: int) -> str:
-    """The beginning of a text, with a mark where more follows: at most so many characters."""
+    """Return the beginning of a text, at most `most` characters, ending in … if it was cut."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def rfc3339(ms: int) -> str:
-    """A time as RFC 3339 in UTC, to the millisecond."""
+    """Return a time (ms since 1970) in RFC 3339, UTC, with milliseconds."""
     return (
         datetime.fromtimestamp(ms / 1000, UTC)
         .isoformat(timespec="milliseconds")
@@ -83,15 +79,15 @@ def says_nothing(text: str | None) -> bool:
     return text is None or not text.strip()
 
 
-def _says_something(text: str) -> str:
+def _is_not_blank(text: str) -> str:
     if says_nothing(text):
-        raise ValueError("this must say something, not only white space")
+        raise ValueError("this must not be blank")
     return text
 
 
-# a text that must say something; the rule stands beside the pattern that every text has
+# a text that is not blank, with the rule in its schema
 Telling = Annotated[
     Text,
-    AfterValidator(_says_something),
+    AfterValidator(_is_not_blank),
     Field(min_length=1, json_schema_extra={"allOf": [{"pattern": r"\S"}]}),
 ]

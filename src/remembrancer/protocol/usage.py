@@ -1,4 +1,4 @@
-"""What an answer took of language models."""
+"""Use of language models by a request."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ Tokens = Annotated[int, Field(ge=0)]
 
 
 class ModelTry(Message):
-    """One call of one language model."""
+    """One call of a language model."""
 
-    model: Annotated[str, Field(description="The model.")]
+    model: Annotated[str, Field(description="Name of the model.")]
     outcome: Annotated[
         str,
-        Field(description="`ok`, or why it gave no answer: a word such as `timeout` or `refused`."),
+        Field(description="`ok`, or why it gave no answer, such as `timeout` or `refused`."),
     ]
-    ms: Annotated[float, Field(ge=0, description="How long it took.")]
-    prompt_tokens: Annotated[Tokens, Field(description="Tokens it read.")]
+    ms: Annotated[float, Field(ge=0, description="Duration in milliseconds.")]
+    prompt_tokens: Annotated[Tokens, Field(description="Tokens read.")]
     completion_tokens: Annotated[Tokens, Field(description="Tokens it wrote.")]
 
 
 class ModelUsage(Message):
-    """What an answer took of language models.
+    """Model calls of a request.
 
-    Tokens are the endpoints' count, else about a quarter of the characters.
+    Tokens are as counted by the endpoint, else about a quarter of the characters.
     """
 
-    calls: Annotated[int, Field(ge=0, description="How many calls were made.")]
-    prompt_tokens: Annotated[Tokens, Field(description="Tokens read, all calls together.")]
-    completion_tokens: Annotated[Tokens, Field(description="Tokens written, all calls together.")]
-    ms: Annotated[float, Field(ge=0, description="Milliseconds, all calls together.")]
-    tries: Annotated[list[ModelTry], Field(description="Each call, in order.")]
+    calls: Annotated[int, Field(ge=0, description="Number of calls.")]
+    prompt_tokens: Annotated[Tokens, Field(description="Tokens read in all calls.")]
+    completion_tokens: Annotated[Tokens, Field(description="Tokens written in all calls.")]
+    ms: Annotated[float, Field(ge=0, description="Duration of all calls in milliseconds.")]
+    tries: Annotated[list[ModelTry], Field(description="Calls, in order.")]

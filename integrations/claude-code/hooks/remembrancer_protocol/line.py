@@ -1,7 +1,4 @@
-"""One hidden service line:
-
-what it is and what it says. `lines.py` decides which lines of a reply act.
-"""
+"""The shape of one hidden service line. `lines.py` decides which lines of a reply act."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from .seal import Seal, read_seal
 
 CubeKind = Literal[
     "moment", "fact", "culture", "lifehack", "warning", "code"
-]  # specification, Experience cube
+]  # kinds of cube (specification.md#cube-kinds)
 KINDS: tuple[str, ...] = get_args(CubeKind)
 NONE_WORDS = frozenset({"", "none", "no", "n/a", "-", "\u2014", "null", "nothing"})
 VOTES = {
@@ -27,31 +24,33 @@ VOTES = {
     "-0": 0,
 }
 
-_MARKS = r"(?P<mark>\*\*|__|`)?"  # what a line or its keyword may be dressed in
+_MARKS = r"(?P<mark>\*\*|__|`)?"  # Markdown that may surround a line or its keyword
 _KEYED = re.compile(
     rf"(?:[-*\u2022][ \t]+)?{_MARKS}(?P<word>L1|L2|CRITICAL|CUBE_NOTHING|CUBE|RATE)"
     r"(?P<before>(?P=mark))?[ \t]{0,2}[:\uff1a](?P<after>(?P=mark))?(?P<value>.*)",
     re.DOTALL,
 )
 _ALONE = re.compile(
-    rf"(?:[-*\u2022][ \t]+)?{_MARKS}(?P<word>TASK_DONE|PUBLISH)(?P<before>(?P=mark))?[.!]?(?P<after>(?P=mark))?"
+    rf"(?:[-*\u2022][ \t]+)?{_MARKS}(?P<word>TASK_DONE|PUBLISH)"
+    r"(?P<before>(?P=mark))?[.!]?(?P<after>(?P=mark))?"
 )
 _NOT_USED = re.compile(
-    rf"(?:[-*\u2022][ \t]+)?{_MARKS}memory[ \t]{{0,2}}[:\uff1a][ \t]{{0,4}}not used\.?(?P<after>(?P=mark))?",
+    rf"(?:[-*\u2022][ \t]+)?{_MARKS}memory[ \t]{{0,2}}[:\uff1a][ \t]{{0,4}}"
+    r"not used\.?(?P<after>(?P=mark))?",
     re.IGNORECASE,
 )
 _INDENTED = re.compile(r" {4}| {0,3}\t")
 _BAR = re.compile(r"(?<!\\)[|\uff5c]")
 _ESCAPED_BAR = re.compile(r"\\([|\uff5c])")
 _BARE_BAR = re.compile(r"[|\uff5c]")
-_SEAL_CHARACTERS_MAX = 200  # longer ones are not looked at
+_SEAL_CHARACTERS_MAX = 200  # longer lines are content
 _CUBE_ID = re.compile(r"[A-Za-z0-9_.:-]{1,64}")
 
-MEMORY, SEAL = "MEMORY", "SEAL"  # the words of lines that have no keyword of their own
+MEMORY, SEAL = "MEMORY", "SEAL"  # names of lines without a keyword
 
 
 class ServiceLine(NamedTuple):
-    """A line that has the look of a service line. `value` is what stands behind the colon, bare."""
+    """A line shaped like a service line. `value` is the text after the colon."""
 
     word: str
     value: str = ""
@@ -59,7 +58,7 @@ class ServiceLine(NamedTuple):
 
 
 class CubeText(NamedTuple):
-    """A lesson as its line gives it."""
+    """A cube as its line gives it."""
 
     kind: CubeKind
     topic: str
@@ -68,7 +67,7 @@ class CubeText(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """A rating: vote is 1, 0 or -1."""
+    """A rating: `vote` is 1, 0 or -1."""
 
     cube_id: str
     vote: int
@@ -76,10 +75,7 @@ class Rate(NamedTuple):
 
 
 def read_line(line: str) -> ServiceLine | None:
-    """What a line would say if it acts; None for what can only be content:
-
-    quoted, indented as code, or nothing of ours.
-    """
+    """Parse a line; return None for content: quoted, indented as code, or not a service line."""
     text = line.strip()
     if not text or text.startswith(">") or _INDENTED.match(line):
         return None
@@ -105,7 +101,9 @@ def _seal(text: str) -> Seal | None:
 
 
 def _undressed(match: re.Match[str], value: str) -> str | None:
-    """The value without the mark that opened before the keyword; None where that is never closed."""
+    """Return the value without the mark opened before the keyword; None if the mark is never
+    closed.
+    """
     mark = match["mark"]
     if not mark or match["before"] or match["after"]:
         return value
@@ -113,14 +111,14 @@ def _undressed(match: re.Match[str], value: str) -> str | None:
 
 
 def says_none(value: str) -> bool:
-    """Whether a value is a word for nothing."""
+    """Return True if a value means none."""
     return len(value) < 12 and value.strip(" .").casefold() in NONE_WORDS
 
 
 def read_cube(value: str) -> CubeText | str:
-    """The lesson of a CUBE line, else the code of what is wrong.
+    """Return the cube of a CUBE line, or the code of its error.
 
-    The rule may hold bars; elsewhere they are written `\\|`.
+    Bars in the rule need no escape; elsewhere write `\\|`.
     """
     parts = [_ESCAPED_BAR.sub(r"\1", part).strip() for part in _BAR.split(value, maxsplit=3)]
     if len(parts) != 4 or not all(parts):
@@ -130,12 +128,12 @@ def read_cube(value: str) -> CubeText | str:
 
 
 def write_cube(cube: CubeText) -> str:
-    """The value of its CUBE line."""
+    """Return the value of a cube's CUBE line."""
     return " | ".join(_BARE_BAR.sub(r"\\\g<0>", part) for part in cube)
 
 
 def read_rate(value: str) -> Rate | str:
-    """The rating of a RATE line, else the code of what is wrong."""
+    """Return the rating of a RATE line, or the code of its error."""
     cube_id, vote, reason = (*value.split(None, 2), "", "", "")[:3]
     cube_id, counted = cube_id.strip("`"), VOTES.get(vote.rstrip(":,;"))
     if counted is None or not _CUBE_ID.fullmatch(cube_id):

@@ -1,8 +1,7 @@
-"""Keys that people paste by mistake: ours and those of common providers, told by their shapes
-alone.
+"""API keys pasted by mistake: ours and those of common providers, recognised by their shape.
 
-A small set for a client, which has to look before anything is sent; the service looks again, with a
-whole detector.
+A small set for clients, which must check before sending anything. The service checks again with a
+full detector.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_KINDS = {  # each begins with letters that text seldom has, so that one pass finds all
+_KINDS = {  # each starts with letters that are rare in text, so one pass finds all
     "remembrancer": r"sk_[0-9a-fA-F]{16,}",
     "openai or anthropic": r"sk-[A-Za-z0-9_-]{20,}",
     "stripe": r"[sr]k_(?:live|test)_[0-9A-Za-z]{16,}",
@@ -37,7 +36,7 @@ REMOVED = "[a key was removed]"
 
 
 class PastedKey(NamedTuple):
-    """A key in a text: whose it seems to be, and where it stands."""
+    """A key within a text: its kind and its range."""
 
     kind: str
     start: int
@@ -45,7 +44,7 @@ class PastedKey(NamedTuple):
 
 
 def pasted_keys(text: str) -> list[PastedKey]:
-    """The keys in a text, in order."""
+    """Return the keys in a text, in order."""
     return [
         PastedKey(_NAMES[match.lastgroup or "k0"], match.start(), match.end())
         for match in _ANY.finditer(text)
@@ -53,5 +52,5 @@ def pasted_keys(text: str) -> list[PastedKey]:
 
 
 def without_keys(text: str) -> str:
-    """The text with a mark in the place of each key."""
+    """Return the text with each key replaced by a mark."""
     return _ANY.sub(REMOVED, text)

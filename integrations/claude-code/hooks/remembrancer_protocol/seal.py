@@ -14,21 +14,21 @@ _SEAL = re.compile(
 
 
 class Seal(NamedTuple):
-    """A seal that was read: which service's, and which step's."""
+    """A parsed seal: service name and step."""
 
     name: str
     step: int
 
 
 def render(step: int, name: str = "REM") -> str:
-    """The seal of a step."""
+    """Return the seal of a step."""
     return " | ".join((name, f"#{step}", *_WORDS))
 
 
 def read_seal(text: str) -> Seal | None:
-    """The seal that a line is; None when it is none.
+    """Parse a line as a seal; return None if it is not one.
 
-    Blanks around the bars are free, the words are not.
+    Spaces around the bars are optional; the words are fixed.
     """
     match = _SEAL.fullmatch(text)
     return Seal(match["name"], int(match["step"])) if match else None

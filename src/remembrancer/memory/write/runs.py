@@ -179,7 +179,7 @@ def run_text(executed: Executed, files: Sequence[str]) -> str:
 
 def _shown(text: str) -> str:
     text = _UNSHOWN.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
-    more = len(text) - limits.RUN_TOLD_CHARACTERS_MAX
+    more = len(text) - limits.RUN_TEXT_CHARACTERS_MAX
     return (
-        text if more <= 0 else f"{text[: limits.RUN_TOLD_CHARACTERS_MAX]}\n({more} more characters)"
+        text if more <= 0 else f"{text[: limits.RUN_TEXT_CHARACTERS_MAX]}\n({more} more characters)"
     )
