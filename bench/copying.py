@@ -25,7 +25,7 @@ from remembrancer.settings import Settings
 from remembrancer.store import Store, open_store
 from remembrancer.store.transfer.catalog import tables
 from remembrancer.store.transfer.copy import copy
-from remembrancer.store.transfer.digest import table_digest
+from remembrancer.store.transfer.digest import store_digest
 from remembrancer.testing.postgres import Postgres
 
 
@@ -46,7 +46,7 @@ def main() -> None:
                 timed(lambda: copy(context.store, target, place="here", progress=silent))
                 for _ in range(2)
             )
-            looked = timed(lambda: table_digest(context.store))
+            looked = timed(lambda: store_digest(context.store))
             floor = timed(lambda: copied_blindly(context.store, server.database()))
     rows = [
         (

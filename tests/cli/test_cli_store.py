@@ -21,7 +21,7 @@ from remembrancer.cli import store as cli_store
 from remembrancer.settings import Settings
 from remembrancer.store import open_store
 from remembrancer.store.folder_lock import hold
-from remembrancer.store.transfer.digest import table_digest
+from remembrancer.store.transfer.digest import store_digest
 
 
 @pytest.fixture(params=ENGINES)
@@ -62,7 +62,7 @@ def cli(folder: Path) -> Cli:
 def held_at(url: str) -> dict[str, str]:
     """The hash of each table of a store, without the one that PostgreSQL alone has."""
     with closing(open_store(url)) as store:
-        return {one.table: one.hash for one in table_digest(store) if one.table != "cubes_made"}
+        return {one.table: one.hash for one in store_digest(store) if one.table != "cubes_made"}
 
 
 def test_a_store_is_moved_to_another_engine_and_back(
@@ -113,7 +113,7 @@ def test_a_copy_from_postgresql_is_not_finished_while_a_server_is_connected(
 
     assert (moved.returncode, refused.returncode) == (0, 1)
     assert re.search(
-        r"1 connections of Remembrancer are open to postgresql://\S+/test_\d+: stop its servers",
+        r"1 connections of Remembrancer to postgresql://\S+/test_\d+ are open: stop its servers",
         refused.stderr,
     )
     assert cli("store", "copy", "--from", url, "--to", copied, "--finish").returncode == 0

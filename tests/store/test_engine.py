@@ -58,7 +58,7 @@ def test_the_row_that_must_be_there_is_given_and_its_absence_is_an_error(store: 
     add(store, "ada")
 
     assert store.read(lambda tx: tx.one(NAMES)).name == "ada"
-    with pytest.raises(LookupError, match="no row where there must be one: select name"):
+    with pytest.raises(LookupError, match="the query returned no row: select name"):
         store.read(lambda tx: tx.one("select name from accounts where name = :name", name="bob"))
 
 
@@ -172,7 +172,7 @@ def test_a_transaction_within_a_transaction_is_refused_at_once(
     store: Store, outer: str, inner: str
 ) -> None:
     """It would otherwise wait for itself."""
-    with pytest.raises(RuntimeError, match="inside an action"):
+    with pytest.raises(RuntimeError, match="within an action"):
         getattr(store, outer)(lambda _: getattr(store, inner)(lambda tx: tx.one_or_none(COUNT)))
 
     add(store, "ada")

@@ -17,7 +17,7 @@ from filled import fill
 from remembrancer import testing
 from remembrancer.store import open_store
 from remembrancer.store.transfer.copy import copy
-from remembrancer.store.transfer.digest import table_digest
+from remembrancer.store.transfer.digest import store_digest
 from remembrancer.testing.postgres import programs
 
 SEES_ALL_ROWS = {
@@ -40,7 +40,7 @@ def test_a_store_that_was_dumped_and_restored_holds_the_same(tmp_path: Path) -> 
     used, restored = server().database(), server().database()
     with closing(testing.context(tmp_path, store=open_store(used, durability="normal"))) as context:
         fill(context)
-        before = table_digest(context.store)
+        before = store_digest(context.store)
         dumped = run(
             "pg_dump",
             "--enable-row-security",
@@ -59,7 +59,7 @@ def test_a_store_that_was_dumped_and_restored_holds_the_same(tmp_path: Path) -> 
 
     assert (dumped.returncode, back.returncode) == (0, 0), dumped.stderr + back.stderr
     with closing(open_store(restored)) as store:
-        assert table_digest(store) == before
+        assert store_digest(store) == before
 
 
 def test_a_dump_that_would_leave_rows_out_is_refused(tmp_path: Path) -> None:

@@ -101,7 +101,7 @@ def test_writes_that_wait_together_share_one_flush(store: SqliteStore, path: Pat
 
 def await_waiting(store: SqliteStore, writes: int) -> None:
     """Until so many writes wait for the writer, which is busy."""
-    while store._writer._waiting.qsize() < writes:
+    while store._writer._queue.qsize() < writes:
         pass
 
 

@@ -12,7 +12,7 @@ from ..store.locations import engine_of, place_of, schema_at, without_server
 from ..store.schema import migrations
 from ..store.transfer import copy as copying
 from ..store.transfer.copy import CopyRefused, CopyResult, TableComparison
-from ..store.transfer.digest import table_digest
+from ..store.transfer.digest import store_digest
 from .progress import progress
 
 _HASH_SHOWN = 16  # hex digits in a table; two stores are compared by all of them
@@ -73,7 +73,7 @@ def store_contents(url: str) -> list[tuple[str, ...]]:
     """
     _refuse_another_schema(url)
     with closing(open_store(url)) as store:
-        return [(one.table, f"{one.rows:,}", one.hash) for one in table_digest(store)]
+        return [(one.table, f"{one.rows:,}", one.hash) for one in store_digest(store)]
 
 
 def _refuse_another_schema(url: str) -> None:

@@ -331,7 +331,8 @@ def _charge(tx: Transaction, account_id: int, size_bytes: int, bytes_max: int) -
     ):
         used = tx.one(SQL.usage_of, account_id=account_id).charged_bytes
         raise AccountFull(
-            f"The files of this account take {used:,} of {bytes_max:,} bytes; this one would take {charged_bytes:,} more.",
+            f"The files of this account take {used:,} of {bytes_max:,} bytes; this one would take"
+            f" {charged_bytes:,} more.",
             used_bytes=used,
             bytes_max=bytes_max,
         )

@@ -40,7 +40,8 @@ class S3Blobs:
             self._store = S3Store.from_url(where, retry_config={"max_retries": 3})
         except BaseError as error:
             raise SettingInvalid(
-                f"`blobs`: {where!r} is no address such as s3://BUCKET/PREFIX, or an AWS_… variable is wrong"
+                f"`blobs`: {where!r} is no address such as s3://BUCKET/PREFIX, or an AWS_… variable"
+                " is wrong"
             ) from error
         self._library: Any = obstore
         self._failures = (BaseError, OSError)  # what is not found is a FileNotFoundError

@@ -1,5 +1,5 @@
--- embedder_id: the number an embedder goes by
+-- embedder_id: id of an embedder
 select id from embedders where name = :name;
 
--- add_embedder: number an embedder
+-- add_embedder: assign an id to an embedder
 insert into embedders (name) values (:name) on conflict (name) do update set name = excluded.name returning id;

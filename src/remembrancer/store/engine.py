@@ -1,10 +1,9 @@
-"""What every storage engine offers: transactions over named SQL. SQL rows are the truth; the rest
-is derived.
+"""The protocols of a storage engine: transactions over named SQL. SQL rows are the truth; indexes
+are derived.
 
-Writes are given as functions, not as `with` blocks, for two reasons: an embedded engine puts the
-writes of many callers into one commit (one disk flush for all of them), and a networked one runs a
-write again when the database says the transaction must be retried
-(docs/decisions/0002-writes-are-functions.md).
+Writes are functions, not `with` blocks, for two reasons: the embedded engine groups the writes of
+many callers into one commit (one disk flush for all of them), and the networked engine runs a write
+again when the database asks for a retry (docs/decisions/0002-writes-are-functions.md).
 """
 
 from __future__ import annotations
@@ -17,26 +16,24 @@ from typing import Any, Protocol, TypeVar
 from ..settings import Settings
 
 T = TypeVar("T")
-Row = Any  # a named tuple: one attribute a column, in the order of the query
+Row = Any  # a named tuple: one attribute per column, in the order of the query
 
 
 class StoreUnavailable(Exception):
-    """The store cannot be reached or cannot do its work now."""
+    """The store cannot be reached or cannot work now."""
 
 
 class StoreUnreachable(StoreUnavailable):
-    """Nothing answers where the store should be. It may be restarting: what is tried again later
-    may work.
-    """
+    """The store does not respond. It may be restarting; try again later."""
 
 
 class OutcomeUnknown(StoreUnavailable):
-    """The store was lost while it kept a write: it may have kept all of it, or nothing."""
+    """The connection was lost during a commit: the write is stored completely or not at all."""
 
 
 class StoreTooNew(Exception):
     """The store was written by a newer Remembrancer. Start that version, or restore a backup of
-    this one.
+    this version.
     """
 
 
@@ -45,45 +42,42 @@ class DataFolderBusy(Exception):
 
 
 class Transaction(Protocol):
-    """One transaction. Values are named: `tx.one("... where id = :id", id=7)`. Not to be kept or
-    shared.
+    """One transaction. Values are named: `tx.one("... where id = :id", id=7)`. Do not keep or share
+    it.
 
-    In a transaction of an account `:account_id` is that account wherever no other value is given
-    for it.
+    In a transaction of an account, `:account_id` has that value unless another one is passed.
     """
 
     def run(self, sql: str, **values: Any) -> int:
-        """Execute one statement; gives the number of rows it changed."""
+        """Execute one statement; return the number of changed rows."""
 
     def one_or_none(self, sql: str, **values: Any) -> Row | None:
-        """The first row, or None."""
+        """Return the first row, or None."""
 
     def one(self, sql: str, **values: Any) -> Row:
-        """The first row of a statement that always gives one, such as a count.
+        """Return the first row of a statement that always has one, such as a count.
 
-        Raises LookupError when it gives none.
+        Raises LookupError if there is none.
         """
 
     def all(self, sql: str, **values: Any) -> list[Row]:
-        """All rows, in the order of the query."""
+        """Return all rows, in the order of the query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """How a networked engine uses its connections."""
+    """Connection settings of a networked engine."""
 
-    connections: int = (
-        16  # of one process; threads beyond that wait for one. A PostgreSQL takes 100 by default
-    )
-    statement_seconds: int = 30  # waiting for locks included
+    connections: int = 16  # per process; more threads wait. PostgreSQL accepts 100 by default
+    statement_seconds: int = 30  # including waits for locks
     connect_seconds: int = 5
-    # False: a pooler gives each transaction another connection, which knows nothing of the one
-    # before
+    # False with a pooler that assigns connections per transaction, where prepared statements
+    # are lost
     prepares: bool = True
 
     @classmethod
     def of(cls, settings: Settings) -> Pool:
-        """As the settings say."""
+        """Return the pool settings of these settings."""
         return cls(
             connections=settings.store_connections,
             statement_seconds=settings.store_statement_seconds,
@@ -93,14 +87,14 @@ class Pool:
 
 
 class Store(Protocol):
-    """An engine. Safe to use from many threads.
+    """A storage engine. Safe to use from many threads.
 
-    `account_id` says whose transaction it is; None = the whole store's, for what no account does:
-    to find out whose a key is, what is the owner's alone, the service's own upkeep. An engine that
-    can then keeps the rows of all others out of sight.
+    `account_id` is the account of a transaction; None is for work on the whole store:
+    authentication, tasks of the owner, maintenance. Engines that can hide the rows of all other
+    accounts do so.
     """
 
-    is_shared: bool  # whether other servers may work on it too
+    is_shared: bool  # True if several servers may use it at once
 
     def write(
         self,
@@ -109,62 +103,60 @@ class Store(Protocol):
         account_id: int | None = None,
         flush: bool = True,
     ) -> T:
-        """Run `action` in a transaction; returns its result once everything it wrote is durable.
+        """Run `action` in a transaction; return its result once everything it wrote is durable.
 
-        With `flush` False it survives the death of this process but perhaps not a power cut, and
-        waits for no disk: for counters that may be counted again. What `action` raises is raised
-        here and nothing it wrote remains. It may run more than once, so it does nothing but SQL.
-        Raises StoreUnavailable when the engine fails.
+        With `flush=False` the write survives the death of this process but perhaps not a power cut,
+        and no disk flush is waited for: for counters that may repeat. If `action` raises, nothing
+        it wrote remains. It may run more than once, so it must only execute SQL. Raises
+        StoreUnavailable if the engine fails.
         """
 
     def read(self, action: Callable[[Transaction], T], *, account_id: int | None = None) -> T:
-        """Run `action` on one consistent snapshot; never waits for a writer.
+        """Run `action` on one consistent snapshot; never wait for a writer.
 
         Writing in it raises StoreUnavailable.
         """
 
     def count(self, sql: str, **values: Any) -> Row | None:
-        """Run one statement as a transaction of its own; gives its first row. For counters that
-        many servers change at once.
+        """Run one statement as its own transaction and return its first row. For shared counters.
 
-        It waits for nobody but those who change the same row just then, and is not flushed. Where a
-        connection broke it may count twice.
+        It waits only for transactions that change the same row, and is not flushed. After a broken
+        connection it may count twice.
         """
 
     def lock(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
-        """A block that no other thread, of this server or another, is in with any of the same
-        names.
+        """Hold these named locks across all threads and servers for a `with` block.
 
-        It gives True; without `wait` False where another is in, and then the block has nothing to
-        itself. The death of the process ends it. Not to be entered from within another one, or an
-        action. Raises StoreUnavailable, also after waiting for very long.
+        Yields True; with `wait=False` it yields False if another holder has one of them, and holds
+        nothing. The death of the process releases the locks. Do not nest it, and do not enter it
+        within an action. Raises StoreUnavailable, also after a very long wait.
         """
 
     def backup(self, path: str) -> None:
-        """Write a consistent copy to a new file while the service goes on.
+        """Write a consistent copy to a new file while the service runs.
 
         Raises FileExistsError.
         """
 
     @property
     def supports_vector_search(self) -> bool:
-        """Whether the engine itself finds what is near a vector and what holds a word
+        """True if the engine searches vectors and words itself
         (docs/decisions/0021-database-search.md).
         """
 
     def run_outside_transaction(self, statement: str, *, memory_bytes: int = 0) -> None:
-        """Run one statement outside of transactions, as long as it takes: such as an index that is
-        made while others read and write.
+        """Run one statement outside of transactions, such as building an index during reads and
+        writes.
 
-        `memory_bytes`: what it should have at hand for that; 0 = as the engine is set up.
-        Raises StoreUnavailable, also where the engine has no use for that.
+        `memory_bytes`: memory for the statement; 0 uses the engine's setting. Raises
+        StoreUnavailable, also if the engine does not support this.
         """
 
     def schema_version(self) -> int:
-        """Number of the last migration applied."""
+        """Return the number of the last migration applied."""
 
     def close(self) -> None:
-        """Finish the writes under way and let go of everything.
+        """Finish pending writes and release all resources.
 
-        Idempotent; afterwards StoreUnavailable.
+        Idempotent; later calls raise StoreUnavailable.
         """

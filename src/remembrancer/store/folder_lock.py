@@ -1,4 +1,4 @@
-"""One server a data folder: an advisory lock that dies with its process."""
+"""One server per data folder: an advisory lock that dies with its process."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _FILE = "server.lock"
 
 
 class Lock:
-    """The right to be the server of a folder, until `close` or the end of the process."""
+    """The lock of a data folder, until `close` or the end of the process."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor: int | None = descriptor
 
     def close(self) -> None:
-        """Let another server in.
+        """Release the lock. Idempotent.
 
-        Idempotent. The file stays: removing it would let two servers lock two files of one name.
+        The file stays: removing it would let two servers lock two files of one name.
         """
         if self._descriptor is not None:
             descriptor, self._descriptor = self._descriptor, None
@@ -41,10 +41,9 @@ class Lock:
 
 
 def hold(folder: Path) -> Lock:
-    """Become the server of an existing folder.
+    """Lock an existing folder for this process.
 
-    Raises DataFolderBusy, with the process that holds it, and StoreUnavailable where the folder
-    cannot be locked.
+    Raises DataFolderBusy with the process that holds it, and StoreUnavailable if locking fails.
     """
     path = folder / _FILE
     try:

@@ -39,16 +39,18 @@ def engine_of(url: str) -> str:
             import psycopg  # noqa: F401  only an extra brings it
         except ImportError as error:
             raise SettingInvalid(
-                f"`store`: PostgreSQL needs its driver: pip install 'remembrancer[postgresql]' ({error})"
+                "`store`: PostgreSQL needs its driver: pip install 'remembrancer[postgresql]'"
+                f" ({error})"
             ) from error
         return "postgresql"
     raise SettingInvalid(
-        f"`store`: there is no storage engine {engine!r}; use sqlite:PATH or postgresql://USER@HOST/DATABASE"
+        f"`store`: there is no storage engine {engine!r}; use sqlite:PATH or"
+        " postgresql://USER@HOST/DATABASE"
     )
 
 
 def place_of(url: str) -> str:
-    """Which store a URL names, said in one way; no password.
+    """Return the location of a store URL in a normal form without password.
 
     Raises SettingInvalid as open_store does.
     """
@@ -56,13 +58,13 @@ def place_of(url: str) -> str:
         return f"sqlite:{_file(url)}"
     from .postgresql import (
         pool as postgresql_connections,
-    )  # here, as its driver may not be installed
+    )  # a local import: the driver may not be installed
 
     return postgresql_connections.place_of(url)
 
 
 def schema_at(url: str) -> int:
-    """Number of the last migration of the store at a URL; 0 = there is none.
+    """Return the schema version of the store at a URL; 0 if there is none.
 
     Raises StoreUnavailable.
     """
@@ -77,11 +79,12 @@ def schema_at(url: str) -> int:
 
 @contextmanager
 def without_server(url: str, data_folder: Path | None = None) -> Iterator[None]:
-    """Be sure that no server runs on the store at a URL; on this machine none starts until the end.
+    """Ensure that no server uses the store at a URL, and that none starts on this machine in the
+    block.
 
-    `data_folder`: that of its server, where the store is elsewhere. Raises DataFolderBusy.
+    `data_folder`: data folder of its server, if the store is elsewhere. Raises DataFolderBusy.
     """
-    with ExitStack() as held:
+    with ExitStack() as locks:
         folders = {data_folder.resolve()} if data_folder and data_folder.is_dir() else set()
         if engine_of(url) == "sqlite":
             folders.add(_file(url).parent)
@@ -90,10 +93,11 @@ def without_server(url: str, data_folder: Path | None = None) -> Iterator[None]:
 
             if others := postgresql_connections.sessions_at(url):
                 raise DataFolderBusy(
-                    f"{others} connections of Remembrancer are open to {place_of(url)}: stop its servers"
+                    f"{others} connections of Remembrancer to {place_of(url)} are open: stop its"
+                    " servers"
                 )
         for folder in sorted(folders):
-            held.enter_context(hold(folder))
+            locks.enter_context(hold(folder))
         yield
 
 

@@ -1,4 +1,4 @@
-"""Names that one thread of a process holds at a time."""
+"""Named locks within one process."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ from contextlib import contextmanager
 
 
 class NamedLocks:
-    """Locks by name, made as they are needed. Safe to use from many threads."""
+    """Locks by name, created on demand. Safe to use from many threads."""
 
     def __init__(self) -> None:
-        self._held: set[str] = set()
+        self._locked: set[str] = set()
         self._changed = threading.Condition()
 
     @contextmanager
     def lock(self, names: Sequence[str], *, wait: bool) -> Iterator[bool]:
-        """Hold them all for the block; False: another holds one, and there was no waiting."""
-        asked = set(names)
+        """Hold all locks for the block. Yields False if another thread holds one and `wait` is
+        False.
+        """
+        requested = set(names)
         with self._changed:
             if wait:
-                self._changed.wait_for(lambda: not asked & self._held)
-            elif asked & self._held:
-                asked = set()
-            self._held |= asked
+                self._changed.wait_for(lambda: not requested & self._locked)
+            elif requested & self._locked:
+                requested = set()
+            self._locked |= requested
         try:
-            yield bool(asked) or not names
+            yield bool(requested) or not names
         finally:
             with self._changed:
-                self._held -= asked
+                self._locked -= requested
                 self._changed.notify_all()

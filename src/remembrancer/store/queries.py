@@ -1,8 +1,7 @@
-"""Named SQL: files of statements, each under a line `-- name: what it does`, beside the code that
-runs them.
+"""Named SQL: files of statements, each after a line `-- name: purpose`, beside the code that uses
+them.
 
-A statement that an engine cannot take as it is has a variant for it, under a line `-- name
-[engine]: why`.
+A statement that one engine cannot execute has a variant after a line `-- name [engine]: why`.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ _HEAD = re.compile(
 
 
 class NamedStatement(str):
-    """A statement for every engine, and in `variants`, by engine, for those that need another."""
+    """A statement for every engine, with `variants` by engine."""
 
     __slots__ = ("variants",)
 
@@ -26,9 +25,9 @@ class NamedStatement(str):
 
 
 class Queries:
-    """The statements of one file as attributes:
+    """The statements of one file as attributes, such as `SQL.add_event`.
 
-    `SQL.add_event`. An unknown name raises AttributeError at once.
+    An unknown name raises AttributeError.
     """
 
     def __init__(self, text: str, source: str) -> None:
@@ -38,24 +37,27 @@ class Queries:
                 head["name"],
                 text[head.end() : after.start() if after else len(text)].strip().rstrip(";"),
             )
-            known = self.__dict__.get(name)
+            existing = self.__dict__.get(name)
             if not statement:
                 raise ValueError(f"{source}: query {name} is empty")
-            if head["engine"] is None and known is None:
+            if head["engine"] is None and existing is None:
                 self.__dict__[name] = NamedStatement(statement)
-            elif head["engine"] is None or (known is not None and head["engine"] in known.variants):
+            elif head["engine"] is None or (
+                existing is not None and head["engine"] in existing.variants
+            ):
                 raise ValueError(f"{source}: query {name} is defined twice")
-            elif known is None:
+            elif existing is None:
                 raise ValueError(
-                    f"{source}: query {name} has a variant for {head['engine']} before it is defined"
+                    f"{source}: query {name} has a variant for {head['engine']} before it is"
+                    " defined"
                 )
             else:
-                known.variants[head["engine"]] = statement
+                existing.variants[head["engine"]] = statement
 
     def __getattr__(self, name: str) -> str:
         raise AttributeError(f"no query named {name}")
 
 
 def load_queries(package: str, file: str) -> Queries:
-    """Load `file` of `package`, e.g. named("remembrancer.memory", "memory.sql")."""
+    """Load a file of a package, such as load_queries("remembrancer.memory", "memory.sql")."""
     return Queries(resources.files(package).joinpath(file).read_text("utf-8"), f"{package}/{file}")

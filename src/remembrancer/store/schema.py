@@ -1,7 +1,4 @@
-"""The schema as numbered steps:
-
-forward only, one file a step, the same for a new store and an old one.
-"""
+"""The schema as numbered migrations: forward only, one file each, equal for new and old stores."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ _FILE = re.compile(r"(?P<number>[0-9]{4})_(?P<name>[a-z0-9_]+)\.sql")
 
 
 class Migration(NamedTuple):
-    """One step: brings a store from schema `number - 1` to schema `number`."""
+    """One migration: brings a store from schema `number - 1` to schema `number`."""
 
     number: int
     name: str
@@ -21,11 +18,10 @@ class Migration(NamedTuple):
 
 
 def migrations(engine: str) -> list[Migration]:
-    """The steps of an engine, in order, without a gap. Raises ValueError where files break that
-    rule.
+    """Return the migrations of an engine, in order and without gaps.
 
-    A number means the same on every engine. The first step is 1, or on an engine that came later a
-    `baseline`: all up to its number.
+    A number means the same on every engine. The first is 1, or a `baseline` with everything up to
+    its number on an engine that was added later. Raises ValueError if the files break these rules.
     """
     folder = resources.files(__package__).joinpath("migrations", engine)
     files = sorted(
@@ -38,7 +34,8 @@ def migrations(engine: str) -> list[Migration]:
         match = _FILE.fullmatch(file.name)
         if match is None or int(match["number"]) != number:
             raise ValueError(
-                f"migrations/{engine}/{file.name}: step {number} must be named {number:04}_<what_changes>.sql"
+                f"migrations/{engine}/{file.name}: step {number} must be named"
+                f" {number:04}_<what_changes>.sql"
             )
         steps.append(Migration(number, match["name"], file.read_text("utf-8")))
     return steps

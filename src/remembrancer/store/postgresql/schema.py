@@ -1,7 +1,4 @@
-"""The schema of a PostgreSQL store:
-
-the same numbers as SQLite's, from a baseline on, one transaction a step.
-"""
+"""The schema of a PostgreSQL store: a baseline, then the same numbers as SQLite's migrations."""
 
 from __future__ import annotations
 
@@ -11,19 +8,25 @@ from ..engine import StoreTooNew, StoreUnavailable
 from ..schema import migrations
 from .pool import Connection, Connections, of_account
 
-_LOCK = 0x52454D42  # "REMB": whoever migrates a database holds this number of it
+_LOCK = 0x52454D42  # "REMB": advisory lock of the migrations
 
-_OTHERS = """
+_FOREIGN_TABLES = """
 select count(*) from pg_class
 where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
-    and not exists (select 1 from pg_depend where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e')
+    and not exists (
+        select 1 from pg_depend
+        where classid = 'pg_class'::regclass and objid = pg_class.oid and deptype = 'e'
+    )
 """
 
-# Where another store of the database has made the extension in a schema that this one does not see,
-# its functions are not there.
-_VECTORS_THERE = """
-select to_regprocedure('hamming_distance(bit, bit)') is not null, to_regclass(format('%I.search_vectors', current_schema())) is not null,
-    exists (select 1 from pg_available_extensions where name = 'vector' and installed_version is null)
+# If another store of the database created the extension in a schema that this one does not see,
+# its functions are missing.
+_VECTOR_SUPPORT = """
+select to_regprocedure('hamming_distance(bit, bit)') is not null,
+    to_regclass(format('%I.search_vectors', current_schema())) is not null,
+    exists (
+        select 1 from pg_available_extensions where name = 'vector' and installed_version is null
+    )
 """
 _VECTORS = """
 create table search_vectors (
@@ -40,38 +43,41 @@ create table search_vectors (
 
 
 def migrate(connections: Connections) -> None:
-    """Bring the schema forward. Safe against other servers that do the same: they wait, and find it
-    done.
+    """Apply all missing migrations. Safe with other servers that do the same: they wait.
 
-    Raises StoreTooNew for a store of a newer program, StoreUnavailable for tables of another one
-    and a database not in UTF-8.
+    Raises StoreTooNew for a store of a newer program, StoreUnavailable for tables of another
+    program and for a database not in UTF-8.
     """
     steps = migrations("postgresql")
-    known, done = steps[-1].number, False
-    while not done:
-        then = f"{of_account(None)}; set local statement_timeout = 0; select pg_advisory_xact_lock({_LOCK})"
-        connection = connections.begin(then=then)
+    newest, is_complete = steps[-1].number, False
+    while not is_complete:
+        setup = (
+            f"{of_account(None)}; set local statement_timeout = 0"
+            f"; select pg_advisory_xact_lock({_LOCK})"
+        )
+        connection = connections.begin(setup=setup)
         try:
             version = version_of(connection)
-            if version > known:
-                ways = "start the newer one, or restore a backup"
+            if version > newest:
+                remedy = "start the newer version, or restore a backup"
                 raise StoreTooNew(
-                    f"{connections.address} has schema {version}, this Remembrancer knows schemas up to {known}: {ways}"
+                    f"{connections.address} has schema {version}, this Remembrancer supports up to "
+                    f"{newest}: {remedy}"
                 )
-            waiting = [step for step in steps if step.number > version]
-            if waiting:
+            pending = [step for step in steps if step.number > version]
+            if pending:
                 if not version:
-                    _make_ready(connection, connections.address)
-                connection.execute(waiting[0].sql.encode())
-                connection.execute("update schema_version set number = %s", [waiting[0].number])
+                    _check_database(connection, connections.address)
+                connection.execute(pending[0].sql.encode())
+                connection.execute("update schema_version set number = %s", [pending[0].number])
             connection.execute("commit")
-            done = len(waiting) < 2
+            is_complete = len(pending) < 2
         finally:
             connections.give_back(connection)
 
 
 def is_spread(connections: Connections) -> bool:
-    """Whether the store is in a database that Citus spreads (docs/guides/shards.md)."""
+    """Return True if Citus distributes the store's database (docs/guides/shards.md)."""
     connection = connections.begin()
     try:
         return (
@@ -83,7 +89,7 @@ def is_spread(connections: Connections) -> bool:
 
 
 def schema_at(url: str) -> int:
-    """The number of the last step taken in the store at a URL; 0 = there is none.
+    """Return the schema version of the store at a URL; 0 if there is none.
 
     Raises StoreUnavailable.
     """
@@ -98,36 +104,36 @@ def schema_at(url: str) -> int:
         connections.close()
 
 
-def make_vectors(connections: Connections) -> bool:
-    """Make the table of vectors where the server has the extension `vector`, which may come later
-    than the store; whether it is there.
+def create_vector_table(connections: Connections) -> bool:
+    """Create the table of vectors if the server has the extension `vector`; return True if it
+    exists.
+
+    The extension may be installed after the store was created.
     """
     connection = connections.begin(
-        then=f"{of_account(None)}; select pg_advisory_xact_lock({_LOCK})"
+        setup=f"{of_account(None)}; select pg_advisory_xact_lock({_LOCK})"
     )
     try:
         [(has_vector, has_table, is_available)] = connection.execute(
-            _VECTORS_THERE.encode()
+            _VECTOR_SUPPORT.encode()
         ).fetchall()
         if has_table:
             return bool(has_vector)
         if not has_vector and is_available:
             connection.execute("create extension if not exists vector")
-            [(has_vector, _, _)] = connection.execute(_VECTORS_THERE.encode()).fetchall()
+            [(has_vector, _, _)] = connection.execute(_VECTOR_SUPPORT.encode()).fetchall()
         if has_vector:
             connection.execute(_VECTORS.encode())
             connection.execute("commit")
     except psycopg.errors.InsufficientPrivilege:
-        return (
-            False  # whoever runs the database can make it; until then search reads rows into memory
-        )
+        return False  # the database's operator can create it; until then, search runs in memory
     finally:
         connections.give_back(connection)
     return bool(has_vector)
 
 
 def version_of(connection: Connection) -> int:
-    """The number of the last step taken; 0 for an empty database."""
+    """Return the schema version; 0 for an empty database."""
     if connection.execute(
         "select to_regclass(format('%I.schema_version', current_schema()))"
     ).fetchone() == (None,):
@@ -136,17 +142,19 @@ def version_of(connection: Connection) -> int:
     return int(number)
 
 
-def _make_ready(connection: Connection, address: str) -> None:
+def _check_database(connection: Connection, address: str) -> None:
     [(encoding,)] = connection.execute("show server_encoding").fetchall()
     if encoding != "UTF8":
         raise StoreUnavailable(
-            f"{address} keeps text as {encoding}; make a database with encoding UTF8"
+            f"{address} stores text as {encoding}; create a database with encoding UTF8"
         )
-    [(others,)] = connection.execute(_OTHERS.encode()).fetchall()
+    [(others,)] = connection.execute(_FOREIGN_TABLES.encode()).fetchall()
     if others:
         raise StoreUnavailable(
-            f"{address} holds tables of another program; name an empty database, or an empty schema by `search_path`"
+            f"{address} has tables of another program; use an empty database, or an empty schema "
+            "through `search_path`"
         )
     connection.execute(
-        "create table schema_version (number bigint not null); insert into schema_version values (0)"
+        "create table schema_version (number bigint not null); insert into schema_version"
+        " values (0)"
     )

@@ -1,7 +1,4 @@
-"""One SQLite connection as we use it:
-
-opened with its pragmas proven, migrated, and spoken to in named values.
-"""
+"""One SQLite connection: open it with checked pragmas, migrate it, run named SQL."""
 
 from __future__ import annotations
 
@@ -18,19 +15,17 @@ import apsw
 from ..engine import Row, StoreTooNew, StoreUnavailable
 from ..schema import migrations
 
-BUSY_MS_MAX = (
-    5_000  # how long to wait while another process, such as the command line, holds the write lock
-)
+BUSY_MS_MAX = 5_000  # wait for the write lock of another process, such as the command line
 WRITER_CACHE_KIB = 16_384
-READER_CACHE_KIB = 4_096  # each; what they share is in the operating system's cache, mapped below
+READER_CACHE_KIB = 4_096  # each; shared pages are in the operating system's cache, mapped below
 READER_MMAP_BYTES = 128 << 20
-WAL_KEPT_BYTES_MAX = 64 << 20  # a burst may grow the log; this is what is left of it afterwards
-_STATEMENTS_CACHED = 256  # every named query of the program fits
+WAL_BYTES_MAX = 64 << 20  # size of the log that is kept after a burst
+_STATEMENTS_CACHED = 256  # enough for all named queries
 _SYNCHRONOUS = {"full": 2, "normal": 1}
-_APPLICATION_ID = 0x52454D42  # "REMB" in the file's header: this file is ours
+_APPLICATION_ID = 0x52454D42  # "REMB" in the file's header marks our files
 
-# What says "not now" or "not with this file". Anything else the driver raises is a mistake in our
-# SQL and is left as it is.
+# Temporary failures and failures of the file. Any other error of the driver is a bug in our SQL
+# and is raised unchanged.
 ENGINE_FAILURES = (
     apsw.AbortError,
     apsw.AuthError,
@@ -54,61 +49,55 @@ ENGINE_FAILURES = (
 
 
 def unavailable(path: Path, error: BaseException) -> StoreUnavailable:
-    """The error a caller sees for an engine failure: says which file and what SQLite said."""
+    """Return the error that callers get for an engine failure: the file and SQLite's message."""
     return StoreUnavailable(f"sqlite {path}: {type(error).__name__.removesuffix('Error')}: {error}")
 
 
 def open_writer(path: Path, *, durability: str) -> apsw.Connection:
-    """The connection that may write.
+    """Open the connection that may write.
 
-    Makes the file, readable by its owner alone, when there is none.
+    Creates the file, readable by its owner only, if there is none.
     """
-    # Only a file that is not there yet: closing a second descriptor of an open database would drop
+    # Only for a new file: closing a second descriptor of an open database would release
     # this process's locks on it.
     with contextlib.suppress(FileExistsError):
-        os.close(
-            os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        )  # SQLite gives the log the same mode
+        # SQLite gives the log the same mode
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
     connection = apsw.Connection(
         str(path), flags=apsw.SQLITE_OPEN_READWRITE, statementcachesize=_STATEMENTS_CACHED
     )
     connection.set_busy_timeout(BUSY_MS_MAX)
-    _patiently(
-        lambda: _recognise(connection, path)
-    )  # before anything is changed in a file that may not be ours
-    _patiently(lambda: _set(connection, "journal_mode", "wal", path=path))
+    # before anything is changed in a file that may not be ours
+    _retry_while_busy(lambda: _check_ownership(connection, path))
+    _retry_while_busy(lambda: _set(connection, "journal_mode", "wal", path=path))
     _set(connection, "synchronous", _SYNCHRONOUS[durability], path=path)
     _set(connection, "cache_size", -WRITER_CACHE_KIB, path=path)
-    _set(
-        connection, "secure_delete", 1, path=path
-    )  # what is erased is overwritten, not only let go
-    _set(connection, "journal_size_limit", WAL_KEPT_BYTES_MAX, path=path)
+    _set(connection, "secure_delete", 1, path=path)  # erased data is overwritten
+    _set(connection, "journal_size_limit", WAL_BYTES_MAX, path=path)
     return connection
 
 
 def open_reader(path: Path) -> apsw.Connection:
-    """A connection that cannot write."""
+    """Open a read-only connection."""
     connection = apsw.Connection(
         str(path), flags=apsw.SQLITE_OPEN_READONLY, statementcachesize=_STATEMENTS_CACHED
     )
     connection.set_busy_timeout(BUSY_MS_MAX)
     _set(connection, "cache_size", -READER_CACHE_KIB, path=path)
-    connection.pragma(
-        "mmap_size", READER_MMAP_BYTES
-    )  # only a wish: a build or file system without it is as good
+    connection.pragma("mmap_size", READER_MMAP_BYTES)  # not checked: it is optional
     return connection
 
 
 def enforce_references(connection: apsw.Connection, path: Path) -> None:
     """Enforce foreign keys from now on.
 
-    After migrating: a step that rebuilds a table needs them off.
+    Call it after migrating: a migration that rebuilds a table needs them off.
     """
     _set(connection, "foreign_keys", 1, path=path)
 
 
 def migrate(connection: apsw.Connection, path: Path) -> int:
-    """Bring the schema forward, one transaction a step; gives the version reached.
+    """Apply all missing migrations, one transaction each; return the version reached.
 
     Safe against another process that does the same: the version is read again under the write lock.
     """
@@ -128,7 +117,9 @@ def migrate(connection: apsw.Connection, path: Path) -> int:
 
 
 def schema_at(path: Path) -> int:
-    """The schema version of the store in a file; 0 = there is none. Raises StoreUnavailable."""
+    """Return the schema version of the store in a file; 0 if there is none. Raises
+    StoreUnavailable.
+    """
     if not path.is_file():
         return 0
     try:
@@ -146,133 +137,131 @@ def schema_at(path: Path) -> int:
 
 
 def version_of(connection: apsw.Connection) -> int:
-    """The schema version written in the file; 0 for an empty one."""
+    """Return the schema version of the file; 0 for an empty one."""
     return int(connection.pragma("user_version"))
 
 
 def _apply(connection: apsw.Connection, path: Path, number: int, sql: str) -> None:
-    connection.execute(sql).fetchall()  # to the end: a string of several statements runs lazily
+    connection.execute(
+        sql
+    ).fetchall()  # fetched to the end: several statements in a string run lazily
     if broken := connection.execute("pragma foreign_key_check").fetchall():
         raise StoreUnavailable(
-            f"{path}: schema {number} would leave {len(broken)} rows that refer to nothing; nothing was changed"
+            f"{path}: schema {number} would leave {len(broken)} rows with broken references;"
+            " nothing was changed"
         )
     connection.pragma("application_id", _APPLICATION_ID)
     connection.pragma("user_version", number)
 
 
-def _recognise(connection: apsw.Connection, path: Path) -> None:
-    """Raise StoreTooNew for a store of a newer program, StoreUnavailable for a database of another
-    one.
+def _check_ownership(connection: apsw.Connection, path: Path) -> None:
+    """Raise StoreTooNew for a store of a newer program, StoreUnavailable for another program's
+    database.
     """
-    connection.execute("begin")  # one snapshot: another process may be making the store right now
+    connection.execute("begin")  # one snapshot: another process may be creating the store now
     try:
-        version, known = version_of(connection), len(migrations("sqlite"))
+        version, newest = version_of(connection), len(migrations("sqlite"))
         is_empty = version == 0 and not connection.execute("select 1 from sqlite_schema").fetchall()
         is_ours = connection.pragma("application_id") == _APPLICATION_ID
     finally:
         connection.execute("commit")
     if not is_empty and not is_ours:
-        raise StoreUnavailable(f"{path} is a database of another program; name another file")
-    if version > known:
-        ways = "start the newer one, or restore a backup"
+        raise StoreUnavailable(f"{path} is a database of another program; choose another file")
+    if version > newest:
+        remedy = "start the newer version, or restore a backup"
         raise StoreTooNew(
-            f"{path} has schema {version}, this Remembrancer knows schemas up to {known}: {ways}"
+            f"{path} has schema {version}, this Remembrancer supports up to {newest}: {remedy}"
         )
 
 
 def _set(connection: apsw.Connection, pragma: str, value: str | int, *, path: Path) -> None:
     connection.pragma(pragma, value)
-    if (took := connection.pragma(pragma)) != value:
-        raise StoreUnavailable(
-            f"sqlite {path}: pragma {pragma} stayed {took!r} and did not become {value!r}"
-        )
+    if (actual := connection.pragma(pragma)) != value:
+        raise StoreUnavailable(f"sqlite {path}: pragma {pragma} is {actual!r}, not {value!r}")
 
 
-def _patiently(act: Callable[[], None]) -> None:
-    # Two processes that turn the same new file to WAL at once exclude each other, and SQLite's busy
+def _retry_while_busy(action: Callable[[], None]) -> None:
+    # Two processes that switch the same new file to WAL exclude each other, and SQLite's busy
     # timeout does not cover that.
     last_ns = time.monotonic_ns() + BUSY_MS_MAX * 1_000_000
     while True:
         try:
-            return act()
+            return action()
         except apsw.BusyError:
             if time.monotonic_ns() > last_ns:
                 raise
             time.sleep(0.01)
 
 
-_row_classes: dict[Any, Any] = {}  # by columns: there are few, and a class once made stays right
+_row_classes: dict[Any, Any] = {}  # by columns
 
 
 class SqliteTransaction:
-    """Transaction of engine.py on one connection, from the outside's `begin` to its `commit`."""
+    """Transaction on one connection, between `begin` and `commit` of its caller."""
 
-    __slots__ = ("_connection", "_ended", "_given", "_path")
+    __slots__ = ("_connection", "_defaults", "_ended", "_path")
 
     def __init__(
         self, connection: apsw.Connection, path: Path, account_id: int | None = None
     ) -> None:
         self._connection, self._path = connection, path
-        self._given = {} if account_id is None else {"account_id": account_id}
+        self._defaults = {} if account_id is None else {"account_id": account_id}
         self._ended: BaseException | None = None
 
     def run(self, sql: str, **values: Any) -> int:
-        """Execute one statement; gives the number of rows it changed, what it changed elsewhere not
-        counted.
-        """
+        """Execute one statement; return the number of changed rows, without those of triggers."""
         before = self._connection.total_changes()
         self._execute(sql, values, lambda cursor: cursor.fetchall())
         return self._connection.changes() if self._connection.total_changes() != before else 0
 
     def one_or_none(self, sql: str, **values: Any) -> Row | None:
-        """The first row, or None."""
+        """Return the first row, or None."""
         return self._execute(sql, values, _first)
 
     def one(self, sql: str, **values: Any) -> Row:
-        """The first row. Raises LookupError when there is none."""
+        """Return the first row. Raises LookupError if there is none."""
         row = self._execute(sql, values, _first)
         if row is None:
-            raise LookupError(f"no row where there must be one: {sql}")
+            raise LookupError(f"the query returned no row: {sql}")
         return row
 
     def all(self, sql: str, **values: Any) -> list[Row]:
-        """All rows, in the order of the query."""
+        """Return all rows, in the order of the query."""
         return self._execute(sql, values, _every)  # type: ignore[no-any-return]
 
     def end(self) -> None:
-        """Refuse everything from now on: the transaction is over."""
+        """Reject further statements: the transaction is over."""
         self._ended = self._ended or RuntimeError(
-            "this transaction is over; nothing outside its action may keep it"
+            "this transaction is over; do not use it outside its action"
         )
 
     def _execute(self, sql: str, values: dict[str, Any], take: Callable[[apsw.Cursor], Any]) -> Any:
         if self._ended is not None:
             raise self._ended
         try:
-            return take(self._connection.execute(sql, self._given | values))
+            return take(self._connection.execute(sql, self._defaults | values))
         except ENGINE_FAILURES as error:
-            # Such a failure may have rolled everything back already: a later statement would then
-            # run, and stay, on its own.
+            # The failure may have rolled back everything: a later statement would then run, and
+            # be committed, by itself.
             self._ended = unavailable(self._path, error)
             raise self._ended from error
 
 
 def _row_class(cursor: apsw.Cursor) -> Any:
     columns = cursor.get_description()
-    made = _row_classes.get(columns)
-    if made is None:
+    if columns not in _row_classes:
         names = [column[0] for column in columns]
-        made = _row_classes[columns] = namedtuple("Row", names, rename=True)  # noqa: PYI024  columns are known at run time only
-    return made
+        _row_classes[columns] = namedtuple("Row", names, rename=True)  # noqa: PYI024
+    return _row_classes[columns]
 
 
 def _first(cursor: apsw.Cursor) -> Row | None:
     try:
         row_class = _row_class(cursor)
-    except apsw.ExecutionCompleteError:  # no row at all
+    except apsw.ExecutionCompleteError:  # no rows
         return None
     row = row_class._make(cursor.fetchone())
-    # now, not at garbage collection: a statement still open would hold up the commit
+    # now, not at garbage collection: an open statement would delay the commit
     cursor.close()
     return row
 

@@ -1,7 +1,4 @@
-"""The embedded store:
-
-one SQLite file, one thread that writes, a few connections that read beside it.
-"""
+"""The embedded store: one SQLite file, one writer thread, and a pool of readers."""
 
 from __future__ import annotations
 
@@ -29,20 +26,20 @@ from .connection import (
     version_of,
 )
 
-# `synchronous` normal: a commit is handed to the operating system, and survives the death of this
-# process
-_WRITTEN_ONLY = 1
-# writes in one commit: the flush is shared well before that, and no caller waits for more than so
-# many others
+# pragma synchronous = normal: a commit is passed to the operating system and survives the death
+# of this process
+_SYNCHRONOUS_NORMAL = 1
+# Writes per commit: enough to share the flush, and a bound on how many others a caller waits
+# for.
 BATCH_MAX = 64
 
 T = TypeVar("T")
 
-READERS_MAX = 16  # a reader is a few MB and three descriptors; threads beyond that wait for one
+READERS_MAX = 16  # a reader takes a few MB and three descriptors; more threads wait
 
 
 class SqliteStore:
-    """Store of engine.py on the file `path`, made or migrated on opening.
+    """Store on the SQLite file `path`, created or migrated on opening; see engine.Store.
 
     `durability` "full": an answered write survives power loss; "normal": it survives a killed
     process only. Raises StoreTooNew and StoreUnavailable.
@@ -55,9 +52,9 @@ class SqliteStore:
             raise ValueError(f"durability must be full or normal, not {durability!r}")
         self._path, self._durability = Path(path), durability
         self._inside = threading.local()
-        self._seats = threading.BoundedSemaphore(READERS_MAX)
+        self._reader_slots = threading.BoundedSemaphore(READERS_MAX)
         self._idle: list[apsw.Connection] = []
-        self._gate = threading.Lock()
+        self._lock = threading.Lock()
         self._closed = False
         self._names = NamedLocks()
         self._writer = SqliteWriter(self._path, self._connect(), self._connect, self._inside)
@@ -69,10 +66,10 @@ class SqliteStore:
         account_id: int | None = None,
         flush: bool = True,
     ) -> T:
-        """Run `action` on the writing thread; see Store.write. RuntimeError from within another
+        """Run `action` on the writer thread; see Store.write. Raises RuntimeError within another
         action.
 
-        A caller that is interrupted while it waits does not know whether the write happened.
+        A caller that is interrupted while waiting does not know whether the write happened.
         """
         self._refuse_nesting()
         return self._writer.write(action, account_id=account_id, flush=flush)  # type: ignore[no-any-return]
@@ -80,10 +77,10 @@ class SqliteStore:
     def read(self, action: Callable[[Transaction], T], *, account_id: int | None = None) -> T:
         """Run `action` on one snapshot in this thread; see Store.read.
 
-        RuntimeError from within another action.
+        Raises RuntimeError within another action.
         """
         self._refuse_nesting()
-        with self._seats:
+        with self._reader_slots:
             connection = self._take()
             transaction = SqliteTransaction(connection, self._path, account_id)
             self._inside.transaction = True
@@ -102,15 +99,14 @@ class SqliteStore:
         return self.write(lambda tx: tx.one_or_none(sql, **values), flush=False)
 
     def lock(self, *names: str, wait: bool = True) -> AbstractContextManager[bool]:
-        """See Store.alone: of the threads of this process, as a data folder has one server."""
+        """See Store.lock. Covers this process only, because a data folder has one server."""
         self._refuse_nesting()
         if self._closed:
             raise StoreUnavailable(f"sqlite {self._path}: the store is closed")
         return self._names.lock(names, wait=wait)
 
     def backup(self, path: str) -> None:
-        """Write a consistent copy to the new file `path`: under another name first, so that it is
-        whole or not there.
+        """Write a consistent copy to the new file `path`, under a temporary name first.
 
         Raises FileExistsError and StoreUnavailable.
         """
@@ -131,18 +127,18 @@ class SqliteStore:
 
     @property
     def supports_vector_search(self) -> bool:
-        """It does not: rows are read into memory, and searched there."""
+        """Always False: rows are loaded and searched in memory."""
         return False
 
     def run_outside_transaction(self, statement: str, *, memory_bytes: int = 0) -> None:
-        """Refuse; see Store.build."""
+        """Raise StoreUnavailable: not supported; see Store.run_outside_transaction."""
         raise StoreUnavailable(
-            f"sqlite: nothing is built outside of transactions, nor with {memory_bytes} bytes: {statement}"
+            f"sqlite: cannot run outside of transactions (memory_bytes={memory_bytes}): {statement}"
         )
 
     def schema_version(self) -> int:
-        """Number of the last migration applied."""
-        with self._seats:
+        """Return the number of the last migration applied."""
+        with self._reader_slots:
             connection = self._take()
             try:
                 return version_of(connection)
@@ -152,14 +148,14 @@ class SqliteStore:
                 self._give_back(connection)
 
     def close(self) -> None:
-        """Finish the writes under way and let go of everything. Idempotent."""
+        """Finish pending writes and close all connections. Idempotent."""
         self._refuse_nesting()
-        with self._gate:
+        with self._lock:
             self._closed = True
             idle, self._idle = self._idle, []
         for connection in idle:
             connection.close()
-        self._writer.close()  # last: the connection that may write folds the log back into the file
+        self._writer.close()  # last: the writer merges the log back into the file
 
     def _connect(self) -> apsw.Connection:
         try:
@@ -173,11 +169,11 @@ class SqliteStore:
     def _refuse_nesting(self) -> None:
         if getattr(self._inside, "transaction", False):
             raise RuntimeError(
-                "the store was called from inside an action; use the transaction that the action was given"
+                "the store was called within an action; use the transaction passed to the action"
             )
 
     def _take(self) -> apsw.Connection:
-        with self._gate:
+        with self._lock:
             if self._closed:
                 raise StoreUnavailable(f"sqlite {self._path}: the store is closed")
             if self._idle:
@@ -194,21 +190,20 @@ class SqliteStore:
         except apsw.Error:
             connection.close(True)
             return
-        with self._gate:
+        with self._lock:
             if not self._closed:
                 self._idle.append(connection)
                 return
         connection.close()
 
     def _copy(self, part: Path) -> None:
-        with self._seats:
+        with self._reader_slots:
             source = self._take()
             copy = apsw.Connection(str(part))
             try:
                 with copy.backup("main", source, "main") as backup:
-                    backup.step(
-                        -1
-                    )  # all at once is one snapshot; step by step would start again at every write
+                    # all pages in one step: several steps would restart at every write
+                    backup.step(-1)
             finally:
                 copy.close()
                 self._give_back(source)
@@ -223,9 +218,9 @@ def _flush(path: Path) -> None:
 
 
 class _Write:
-    """One caller's action and, once `answer` was called, what came of it."""
+    """One caller's action, and its result after `finish`."""
 
-    __slots__ = ("_answered", "account_id", "action", "error", "flush", "result")
+    __slots__ = ("_finished", "account_id", "action", "error", "flush", "result")
 
     def __init__(
         self, action: Callable[[Transaction], Any], *, account_id: int | None, flush: bool
@@ -233,14 +228,14 @@ class _Write:
         self.action, self.account_id, self.flush = action, account_id, flush
         self.result: Any = None
         self.error: BaseException | None = None
-        self._answered = threading.Lock()  # a latch: a third of an Event's cost
-        self._answered.acquire()
+        self._finished = threading.Lock()  # a latch: a third of an Event's cost
+        self._finished.acquire()
 
-    def answer(self) -> None:
-        self._answered.release()
+    def finish(self) -> None:
+        self._finished.release()
 
     def wait(self) -> Any:
-        self._answered.acquire()
+        self._finished.acquire()
         if self.error is None:
             return self.result
         try:
@@ -250,9 +245,9 @@ class _Write:
 
 
 class SqliteWriter:
-    """Group commit over one connection, which `connect` opens anew after a failure.
+    """Group commit over one connection, reopened by `connect` after a failure.
 
-    `inside` marks the thread while it runs an action.
+    `inside` marks the thread that runs an action.
     """
 
     def __init__(
@@ -265,12 +260,12 @@ class SqliteWriter:
         self._path, self._connect, self._inside = path, connect, inside
         self._synchronous = int(connection.pragma("synchronous"))
         self._connection: apsw.Connection | None = connection
-        self._waiting: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
-        self._held_back: _Write | None = None  # taken from the queue, but for the next commit
-        self._flushes: bool | None = None  # what the connection is set to; None = not known
-        self._door = threading.Lock()  # nothing may be queued behind the last entry, None
+        self._queue: queue.SimpleQueue[_Write | None] = queue.SimpleQueue()
+        self._postponed: _Write | None = None  # taken from the queue for the next commit
+        self._flushes: bool | None = None  # current mode of the connection; None = unknown
+        self._queue_lock = threading.Lock()  # nothing may be queued after the last entry, None
         self._closed = False
-        # A daemon, so that a program that forgot to close can end; only writes without an answer
+        # A daemon, so that a program that forgot to close can exit; only unanswered writes
         # are lost then.
         self._thread = threading.Thread(target=self._work, name="remembrancer-writer", daemon=True)
         self._thread.start()
@@ -278,43 +273,45 @@ class SqliteWriter:
     def write(
         self, action: Callable[[Transaction], Any], *, account_id: int | None, flush: bool
     ) -> Any:
-        """Run `action` with others' in one commit; see Store.write."""
+        """Run `action` in one commit with others; see Store.write."""
         write = _Write(action, account_id=account_id, flush=flush)
-        with self._door:
+        with self._queue_lock:
             if self._closed:
                 raise StoreUnavailable(f"sqlite {self._path}: the store is closed")
-            self._waiting.put(write)
+            self._queue.put(write)
         return write.wait()
 
     def close(self) -> None:
-        """Finish what waits, then close the connection. Idempotent."""
-        with self._door:
+        """Finish queued writes, then close the connection. Idempotent."""
+        with self._queue_lock:
             if not self._closed:
                 self._closed = True
-                self._waiting.put(None)
+                self._queue.put(None)
         self._thread.join()
 
     def _work(self) -> None:
-        while (write := self._held_back or self._waiting.get()) is not None:
-            self._held_back = None
+        while (write := self._postponed or self._queue.get()) is not None:
+            self._postponed = None
             batch = [write]
             try:
                 self._commit(batch)
-            except BaseException as error:  # noqa: BLE001  an outer wall: whatever goes wrong is the callers' answer, never the thread's end
+            except BaseException as error:  # noqa: BLE001  the callers get it
                 self._give_up(batch, error)
-            for done in batch:
-                done.answer()
-            del write, batch, done  # not to keep the last answers while waiting for the next write
+            for finished in batch:
+                finished.finish()
+            del write, batch, finished  # free the results while waiting for the next write
         if self._connection is not None:
             self._connection.close()
 
     def _commit(self, batch: list[_Write]) -> None:
-        """Run the batch, and what comes meanwhile, in one transaction."""
+        """Run the batch, and writes that arrive meanwhile, in one transaction."""
         if self._connection is None:
             self._connection, self._flushes = self._connect(), None
         connection = self._connection
-        if self._flushes is not batch[0].flush:  # SQLite takes this between transactions only
-            connection.pragma("synchronous", self._synchronous if batch[0].flush else _WRITTEN_ONLY)
+        if self._flushes is not batch[0].flush:  # possible only between transactions
+            connection.pragma(
+                "synchronous", self._synchronous if batch[0].flush else _SYNCHRONOUS_NORMAL
+            )
             self._flushes = batch[0].flush
         connection.execute("begin immediate")
         while True:
@@ -322,25 +319,26 @@ class SqliteWriter:
             if len(batch) == BATCH_MAX or not self._another(batch):
                 break
         if all(write.error for write in batch):
-            connection.execute("rollback")  # nothing to keep, nothing to flush
+            connection.execute("rollback")  # nothing to commit, nothing to flush
         else:
             connection.execute("commit")
 
     def _another(self, batch: list[_Write]) -> bool:
-        """Move one more waiting write, if there is one, into the batch; one that must be flushed
-        never joins those that need not.
+        """Move one more queued write into the batch; return False if there is none.
+
+        A write that must be flushed never joins a batch that need not be.
         """
-        if self._held_back is not None:
+        if self._postponed is not None:
             return False
         try:
-            write = self._waiting.get_nowait()
+            write = self._queue.get_nowait()
         except queue.Empty:
             return False
         if write is None:
-            self._waiting.put(None)  # the last entry stays the last: the door is shut
+            self._queue.put(None)  # the last entry stays last: the queue is closed
             return False
         if write.flush and not batch[0].flush:
-            self._held_back = write
+            self._postponed = write
             return False
         batch.append(write)
         return True
@@ -351,33 +349,27 @@ class SqliteWriter:
         self._inside.transaction = True
         try:
             write.result = write.action(transaction)
-        except BaseException as error:  # noqa: BLE001  an outer wall: it is raised again in the thread that asked
+        except BaseException as error:  # noqa: BLE001  raised again in the calling thread
             write.error = error
         finally:
             self._inside.transaction = False
             transaction.end()
-        if (
-            not connection.in_transaction
-        ):  # a full disk, for one, makes SQLite undo everything, the neighbours included
-            raise write.error or RuntimeError("an action ended the transaction it was given")
+        # after a full disk, for example, SQLite has rolled back everything, neighbours included
+        if not connection.in_transaction:
+            raise write.error or RuntimeError("an action ended its transaction")
         if write.error is not None:
             connection.execute("rollback to action")
         connection.execute("release action")
 
     def _give_up(self, batch: list[_Write], error: BaseException) -> None:
-        """Nothing of the batch remains:
-
-        say so to each, and start afresh unless SQLite is merely busy.
-        """
+        """Fail every write of the batch, and reconnect unless SQLite is merely busy."""
         while len(batch) < BATCH_MAX and self._another(batch):
-            pass  # who waits now would meet the same failure, after waiting just as long
-        said = error if isinstance(error, StoreUnavailable) else unavailable(self._path, error)
+            pass  # queued writes would wait for the same failure
+        failure = error if isinstance(error, StoreUnavailable) else unavailable(self._path, error)
         for write in batch:
             if write.error is None:
-                write.result, write.error = (
-                    None,
-                    StoreUnavailable(str(said)),
-                )  # one each: a traceback belongs to one thread
+                # one error each, because a traceback belongs to one thread
+                write.result, write.error = None, StoreUnavailable(str(failure))
                 write.error.__cause__ = error
         connection = self._connection
         if connection is None:
@@ -389,5 +381,5 @@ class SqliteWriter:
                 return
             connection.close(True)
         except apsw.Error:
-            pass  # it is let go of in any case
+            pass  # it is discarded in any case
         self._connection = None

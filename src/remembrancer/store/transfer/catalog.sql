@@ -1,10 +1,10 @@
--- columns: Every column of every table that is written, not computed; its place in the table's key, 0 = none; whether its digest stands there
+-- columns: Written columns of every table, with their place in the key (0 = none) and whether the key has a digest of it
 select tables.name as "table", columns.name as "column", columns.pk as key_place, 0 as is_digest
 from pragma_table_list as tables join pragma_table_xinfo(tables.name) as columns
 where tables.schema = 'main' and tables.type = 'table' and tables.name not like 'sqlite\_%' escape '\' and columns.hidden = 0
 order by tables.name, columns.cid;
 
--- columns [postgresql]: a key with long text in it is a unique index that has the text's digest
+-- columns [postgresql]: a key with long text is a unique index on the text's digest
 with tables as (
     select pg_class.oid, relname, (
         select indexrelid from pg_index
@@ -23,7 +23,7 @@ join pg_attribute on attrelid = tables.oid and attnum > 0 and not attisdropped a
 left join places on places.oid = tables.oid and indexed in (quote_ident(attname), format('digest_of(%s)', quote_ident(attname)))
 order by relname, attnum;
 
--- references: Which table's rows name rows of which
+-- references: Tables and the tables they refer to
 select distinct tables.name as "table", named."table" as named
 from pragma_table_list as tables join pragma_foreign_key_list(tables.name) as named
 where tables.schema = 'main' and tables.type = 'table';
@@ -35,33 +35,33 @@ join pg_class as tables on tables.oid = conrelid
 join pg_class as named on named.oid = confrelid
 where contype = 'f' and tables.relnamespace = current_schema()::regnamespace and conparentid = 0;
 
--- counted: Columns whose numbers are given by a sequence; SQLite looks for the largest instead
+-- sequences: Columns numbered by a sequence; SQLite uses the largest value instead
 select '' as "table", '' as "column" where 0;
 
--- counted [postgresql]: the same
+-- sequences [postgresql]: the same
 select table_name::text as "table", column_name::text as "column"
 from information_schema.columns where table_schema = current_schema() and is_identity = 'YES';
 
--- count_on: Let the next number of a column be the one after the largest given
+-- advance_sequence: Set a sequence behind the largest value
 select 1 where :table is null and :column is null and :newest is null;
 
--- count_on [postgresql]: the same
+-- advance_sequence [postgresql]: the same
 select setval(pg_get_serial_sequence(quote_ident(:table), :column), greatest(:newest, 1), :newest > 0);
 
--- has_table: A row where there is a table of that name
+-- has_table: Return a row if the table exists
 select 1 from sqlite_schema where type = 'table' and name = :table;
 
 -- has_table [postgresql]: the same
 select 1 from pg_class where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p') and relname = :table;
 
--- keeps_nul: Whether a text may hold the character NUL here
-select 1 as keeps;
+-- stores_nul: Return 1 if texts may contain NUL
+select 1 as stores;
 
--- keeps_nul [postgresql]: it has no such text
-select 0 as keeps;
+-- stores_nul [postgresql]: its texts may not
+select 0 as stores;
 
--- be_patient: Let this transaction take as long as it takes
+-- be_patient: Lift the time limits of this transaction
 select 1;
 
--- be_patient [postgresql]: it is ended otherwise where one statement, or the time between two, takes long
+-- be_patient [postgresql]: the limits would end it after a long statement or pause
 select set_config('statement_timeout', '0', true), set_config('idle_in_transaction_session_timeout', '0', true);

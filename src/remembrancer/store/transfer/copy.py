@@ -1,10 +1,9 @@
-"""Make one store the copy of another, whatever their engines.
+"""Copy a store to another one, on any engine.
 
-The copy is made by comparing: a row that the target lacks is added, one that differs is changed,
-one that the source has no more is removed. So a run that was stopped, at any moment, is gone on
-with by another; and a run after the source was written to brings over the rest. Until it is
-finished the target says whose copy it is, and nothing else works on it
-(docs/decisions/0023-copy.md).
+The copy compares: rows missing in the target are added, changed rows are updated, rows no longer in
+the source are removed. So an interrupted run can be continued by another one, and a run after new
+writes to the source transfers the rest. Until it is finished the target is marked as a copy, and
+nothing else may use it (docs/decisions/0023-copy.md).
 """
 
 from __future__ import annotations
@@ -16,66 +15,65 @@ from functools import partial
 
 from ..engine import Row, Store, StoreUnavailable, Transaction
 from .catalog import SQL, Key, Table, quote, tables
-from .digest import Advance, TableDigest, store_digest
+from .digest import Advance, TableDigest, table_digest
 
-ROWS_A_WRITE = 100  # over a network it is the number of statements that takes the time
+ROWS_A_WRITE = 100  # over a network, the number of statements dominates
 _MARK = "copied_from"
 _TRAIL, _HEAD = (
     "audit",
     "audit_head",
-)  # triggers see to it that the trail only grows, entry by entry, and moves its head itself
-_OTHER_TRAIL = "the audit trail of the target is not the beginning of the source's: copy into a new, empty store"
+)  # triggers ensure that the trail only grows, entry by entry, and maintain its head
+_OTHER_TRAIL = (
+    "the audit trail of the target is not a prefix of the source's: copy into a new, empty store"
+)
 
 Progress = Callable[
     [str, int], AbstractContextManager[Advance]
-]  # what begins, and of how many rows
+]  # name of the phase and its number of rows
 
 
 class CopyRefused(Exception):
-    """The one store cannot become a copy of the other."""
+    """The store cannot become a copy of the other one."""
 
 
 class CopyUnfinished(StoreUnavailable):
-    """This store is a copy that is not finished."""
+    """This store is an unfinished copy."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableComparison:
-    """What a table of the source held at the moment it was copied, and what the target holds now."""
+    """A table of the source when it was copied, and of the target now."""
 
     source: TableDigest
     target: TableDigest
 
     @property
     def is_same(self) -> bool:
-        """Whether it has every row, and no other."""
+        """True if the target has every row and no other."""
         return self.source == self.target
 
 
 @dataclass(frozen=True, slots=True)
 class CopyResult:
-    """Each table compared, and whether the source has other numbers of rows by now than at the
-    moment it was copied.
-    """
+    """The comparison of each table. `has_moved_on`: the source has changed since it was copied."""
 
     compared: list[TableComparison]
     has_moved_on: bool
 
     @property
     def is_same(self) -> bool:
-        """Whether the target holds what the source held."""
+        """True if the target holds what the source held."""
         return all(one.is_same for one in self.compared)
 
 
 def copy(source: Store, target: Store, *, place: str, progress: Progress) -> CopyResult:
-    """Let `target` hold what `source`, which is at `place`, holds at this moment, and compare the
-    two. Not finished yet: see `finish`.
+    """Make `target` hold what `source`, located at `place`, holds at this moment, and compare them.
 
-    The target is empty, or an unfinished copy of the same place. Raises CopyRefused, and
-    StoreUnavailable.
+    The copy is not finished yet: see `finish`. The target must be empty, or an unfinished copy of
+    the same place. Raises CopyRefused and StoreUnavailable.
     """
     if source.read(_mark_of) is not None:
-        raise CopyRefused(f"{place} is an unfinished copy itself")
+        raise CopyRefused(f"{place} is itself an unfinished copy")
     target.write(lambda tx: _mark(tx, place))
     compared = source.read(lambda tx: _Copying(tx, target, place).run(progress))
     now = source.read(lambda tx: {table.name: table.count(tx) for table in tables(tx)})
@@ -85,19 +83,20 @@ def copy(source: Store, target: Store, *, place: str, progress: Progress) -> Cop
 
 
 def finish(target: Store) -> None:
-    """Let a copy be a store like any other."""
+    """Finish a copy, so that it can be used as a store."""
     target.write(lambda tx: tx.run(f"drop table {_MARK}"))
 
 
 def refuse_unfinished(store: Store) -> None:
-    """Raise CopyUnfinished for a store that is being copied to:
+    """Raise CopyUnfinished for a store that is being copied to.
 
-    the next run would undo what is written to it.
+    The next run would undo what is written to it.
     """
     place = store.read(_mark_of)
     if place is not None:
         raise CopyUnfinished(
-            f"this store is an unfinished copy of {place}: end it with `remembrancer store copy` and `--finish`"
+            f"this store is an unfinished copy of {place}: finish it with `remembrancer store copy"
+            " --finish`"
         )
 
 
@@ -106,7 +105,7 @@ def _mark_of(tx: Transaction) -> str | None:
         str(tx.one(f"select place from {_MARK}").place)
         if tx.one_or_none(SQL.has_table, table=_MARK)
         else None
-    )  # noqa: S608  a name of ours
+    )
 
 
 def _mark(tx: Transaction, place: str) -> None:
@@ -117,14 +116,15 @@ def _mark(tx: Transaction, place: str) -> None:
         filled = [table.name for table in tables(tx) if table.has_key and table.count(tx)]
         if filled:
             raise CopyRefused(
-                f"the target is not empty, there are rows in {', '.join(filled)}: name a new file, database or schema"
+                f"the target is not empty (rows in {', '.join(filled)}): name a new file, database"
+                " or schema"
             )
         tx.run(f"create table {_MARK} (place text not null)")
-        tx.run(f"insert into {_MARK} (place) values (:place)", place=place)  # noqa: S608  a name of ours
+        tx.run(f"insert into {_MARK} (place) values (:place)", place=place)
 
 
 class _Copying:
-    """One run: what a moment of the source holds, brought to a target."""
+    """One run of a copy, from one snapshot of the source."""
 
     def __init__(self, source: Transaction, target: Store, place: str) -> None:
         source.one_or_none(SQL.be_patient)
@@ -132,19 +132,19 @@ class _Copying:
         ours, theirs = {table.name: table for table in tables(source)}, target.read(tables)
         self._pairs = [(ours[table.name], table) for table in theirs if table.name in ours]
         self._own = {table.name for table in theirs} - set(ours)
-        self._keeps_nul = bool(target.read(lambda tx: tx.one(SQL.keeps_nul).keeps))
+        self._stores_nul = bool(target.read(lambda tx: tx.one(SQL.stores_nul).stores))
 
     def run(self, progress: Progress) -> list[TableComparison]:
-        """Copy and compare."""
+        """Copy and compare all tables."""
         rows = sum(ours.count(self._source) for ours, _ in self._pairs)
         with progress("copying", rows) as advance:
             for ours, theirs in reversed(
                 self._pairs
-            ):  # all of it first, so that nothing that is gone is in the way of what is new
+            ):  # remove first, so that no removed row conflicts with a new one
                 self._remove(ours, theirs)
             for ours, theirs in self._pairs:
                 self._add(ours, theirs, advance)
-        self._write(self._count_on)
+        self._write(self._advance_sequences)
         with progress("comparing", 2 * rows) as advance:
             return sorted(
                 (self._compare(*pair, advance) for pair in self._pairs),
@@ -152,83 +152,81 @@ class _Copying:
             )
 
     def _remove(self, ours: Table, theirs: Table) -> None:
-        """Remove the rows that the source has no more."""
+        """Remove rows that are not in the source."""
         if theirs.name == _HEAD:
             return
-        columns = tuple(
-            dict.fromkeys(theirs.key + ours.key)
-        )  # the key need not be the same one on both engines
+        columns = tuple(dict.fromkeys(theirs.key + ours.key))  # the engines may have different keys
 
-        def gone_of(tx: Transaction) -> list[Row]:
+        def extra_rows(tx: Transaction) -> list[Row]:
             tx.one_or_none(SQL.be_patient)
-            gone = []
+            extra = []
             for rows in theirs.pages(tx, columns):
-                kept = set(ours.same(self._source, rows, columns).values())
-                gone += [row for row in rows if row not in kept]
-            return gone
+                present = set(ours.same(self._source, rows, columns).values())
+                extra += [row for row in rows if row not in present]
+            return extra
 
-        gone = self._target.read(gone_of)
-        if gone and theirs.name == _TRAIL:
+        extra = self._target.read(extra_rows)
+        if extra and theirs.name == _TRAIL:
             raise CopyRefused(_OTHER_TRAIL)
-        for some in _parted(gone):
-            self._write(partial(theirs.remove, rows=some))
+        for batch in _batches(extra):
+            self._write(partial(theirs.remove, rows=batch))
 
     def _add(self, ours: Table, theirs: Table, advance: Advance) -> None:
-        """Add the rows that the target lacks, and change those that differ."""
+        """Add rows missing in the target, and update those that differ."""
         if theirs.name == _HEAD:
             return
         is_new = not self._target.read(theirs.count)
         for page in ours.pages(self._source, theirs.columns):
-            for rows in _parted(page):
-                known = (
+            for rows in _batches(page):
+                existing = (
                     {}
                     if is_new
                     else self._target.read(partial(theirs.same, rows=rows, columns=theirs.columns))
                 )
-                if lacking := [row for row in rows if known.get(theirs.key_of(row)) != row]:
-                    self._put(theirs, lacking, known)
+                if missing := [row for row in rows if existing.get(theirs.key_of(row)) != row]:
+                    self._put(theirs, missing, existing)
                 advance(len(rows))
 
-    def _put(self, theirs: Table, rows: Sequence[Row], known: Mapping[Key, Row]) -> None:
-        if not self._keeps_nul:
+    def _put(self, theirs: Table, rows: Sequence[Row], existing: Mapping[Key, Row]) -> None:
+        if not self._stores_nul:
             _refuse_nul(theirs, rows)
-        if theirs.name == _TRAIL and any(theirs.key_of(row) in known for row in rows):
+        if theirs.name == _TRAIL and any(theirs.key_of(row) in existing for row in rows):
             raise CopyRefused(_OTHER_TRAIL)
-        for some in _parted(rows, 1 if theirs.name == _TRAIL else ROWS_A_WRITE):
-            self._write(partial(theirs.add, rows=some))
+        for batch in _batches(rows, 1 if theirs.name == _TRAIL else ROWS_A_WRITE):
+            self._write(partial(theirs.add, rows=batch))
 
-    def _count_on(self, tx: Transaction) -> None:
-        """Let numbers that are given from now on be larger than those that were."""
-        for row in tx.all(SQL.counted):
+    def _advance_sequences(self, tx: Transaction) -> None:
+        """Set the sequences of the target behind the largest copied ids."""
+        for row in tx.all(SQL.sequences):
             newest = tx.one(
                 f"select coalesce(max({quote(row.column)}), 0) as newest from {quote(row.table)}"
-            ).newest  # noqa: S608
-            tx.one_or_none(SQL.count_on, table=row.table, column=row.column, newest=newest)
+            ).newest
+            tx.one_or_none(SQL.advance_sequence, table=row.table, column=row.column, newest=newest)
         if "cubes_made" in self._own:
             tx.run("update cubes_made set last = (select coalesce(max(id), 0) from cubes)")
 
     def _compare(self, ours: Table, theirs: Table, advance: Advance) -> TableComparison:
-        def look(tx: Transaction) -> TableDigest:
+        def digest(tx: Transaction) -> TableDigest:
             tx.one_or_none(SQL.be_patient)
-            return store_digest(tx, theirs, advance)
+            return table_digest(tx, theirs, advance)
 
-        return TableComparison(store_digest(self._source, ours, advance), self._target.read(look))
+        return TableComparison(table_digest(self._source, ours, advance), self._target.read(digest))
 
     def _write(self, action: Callable[[Transaction], object]) -> None:
-        """Write to the target as long as it is our copy.
+        """Write to the target while it is still our copy.
 
-        Not flushed: what a power cut takes is found missing by the next run.
+        Not flushed: the next run finds what a power cut removed.
         """
 
         def guarded(tx: Transaction) -> None:
             if _mark_of(tx) != self._place:
-                raise CopyRefused("the target was finished meanwhile, by another run")
+                raise CopyRefused("another run finished the target meanwhile")
             action(tx)
 
         self._target.write(guarded, flush=False)
 
 
-def _parted(rows: Sequence[Row], most: int = ROWS_A_WRITE) -> Iterator[Sequence[Row]]:
+def _batches(rows: Sequence[Row], most: int = ROWS_A_WRITE) -> Iterator[Sequence[Row]]:
     return (rows[start : start + most] for start in range(0, len(rows), most))
 
 
@@ -241,5 +239,6 @@ def _refuse_nul(table: Table, rows: Sequence[Row]) -> None:
                     for name, value in zip(table.key, table.key_of(row), strict=True)
                 )
                 raise CopyRefused(
-                    f"{table.name}.{column} has the character NUL, which PostgreSQL does not keep, at {where}: erase or change it"
+                    f"{table.name}.{column} contains NUL, which PostgreSQL cannot store, at"
+                    f" {where}: erase or change it"
                 )

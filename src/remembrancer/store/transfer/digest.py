@@ -1,4 +1,4 @@
-"""Counts and hashes of what a store holds: the same for the same rows, whatever the engine."""
+"""Counts and hashes of a store's contents, the same for the same rows on every engine."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from ..engine import Row, Store, Transaction
 from .catalog import SQL, Table, tables
 
-Advance = Callable[[int], None]  # told of each step how many rows it took
+Advance = Callable[[int], None]  # called with the number of rows of each step
 
 
 @dataclass(frozen=True, slots=True)
 class TableDigest:
-    """What a table holds:
-
-    its number of rows, and the sum of the SHA-256 of each, which no order changes, in hex.
+    """The contents of a table: number of rows, and the sum of their SHA-256 in hex, independent of
+    order.
     """
 
     table: str
@@ -25,20 +24,20 @@ class TableDigest:
     hash: str
 
 
-def table_digest(store: Store) -> list[TableDigest]:
+def store_digest(store: Store) -> list[TableDigest]:
     """What each table of a store holds, all at one moment."""
 
-    def look(tx: Transaction) -> list[TableDigest]:
+    def digests(tx: Transaction) -> list[TableDigest]:
         tx.one_or_none(SQL.be_patient)
-        return sorted((store_digest(tx, table) for table in tables(tx)), key=lambda one: one.table)
+        return sorted((table_digest(tx, table) for table in tables(tx)), key=lambda one: one.table)
 
-    return store.read(look)
+    return store.read(digests)
 
 
-def store_digest(tx: Transaction, table: Table, advance: Advance = lambda _: None) -> TableDigest:
+def table_digest(tx: Transaction, table: Table, advance: Advance = lambda _: None) -> TableDigest:
     """What one table holds."""
     count = total = 0
-    names = sorted(table.columns)  # whatever order the history of this store brought them in
+    names = sorted(table.columns)  # migrations may have added them in another order
     for rows in table.pages(tx, names):
         count += len(rows)
         total += sum(int.from_bytes(hashlib.sha256(_encoded(row)).digest(), "big") for row in rows)
@@ -47,10 +46,7 @@ def store_digest(tx: Transaction, table: Table, advance: Advance = lambda _: Non
 
 
 def _encoded(row: Sequence[Row]) -> bytes:
-    """A row as bytes that no other row has:
-
-    each value with its type and, where that varies, its length.
-    """
+    """Return a row as unique bytes: each value with its type and, if it varies, its length."""
     parts = []
     for value in row:
         if value is None:
