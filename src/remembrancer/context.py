@@ -1,4 +1,4 @@
-"""What an action needs to work: the parts, wired once, and who is asking."""
+"""The parts an action needs, assembled once, and the caller."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """The parts for work on rows alone, such as accounts and keys:
+    """The parts for work on rows alone, such as accounts and keys.
 
-    they open at once, where a search needs its model.
+    They open at once, while search has to load its model.
     """
 
     settings: Settings
     store: Store
     clock: Callable[[], int]  # milliseconds since 1970, UTC
-    ids: Callable[[str], str]  # a new unguessable id that starts with the given prefix
+    ids: Callable[[str], str]  # returns a new unguessable id with the given prefix
 
     def close(self) -> None:
-        """Let go of everything. Idempotent."""
+        """Release all resources. Idempotent."""
         self.store.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context(Records):
-    """All the parts, passed first and explicitly. Nothing in the program keeps them in a global."""
+    """All parts, passed explicitly as first argument. The program has no global state."""
 
     embedder: Embedder
     query_vectors: QueryVectors
@@ -44,7 +44,7 @@ class Context(Records):
     models: Models
 
     def close(self) -> None:
-        """Let go of everything. Idempotent."""
+        """Release all resources. Idempotent."""
         self.models.close()
         self.index_cache.close()
         self.store.close()
@@ -52,7 +52,7 @@ class Context(Records):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Whose key this is and what it may do."""
+    """The account and the rights of the key that made a request."""
 
     account_id: int
     account_name: str
@@ -63,9 +63,9 @@ class Caller:
 
 
 def open_records(settings: Settings) -> Records:
-    """Open the store that `settings` name, in a data folder made if need be.
+    """Open the store of `settings`, creating the data folder if needed.
 
-    Raises what `open_store` raises, and CopyUnfinished.
+    Raises everything that `open_store` raises, and CopyUnfinished.
     """
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     store = open_store(settings.store_url, durability=settings.durability, pool=Pool.of(settings))
@@ -78,16 +78,16 @@ def open_records(settings: Settings) -> Records:
 
 
 def assemble(settings: Settings) -> Context:
-    """Open and wire all the parts that `settings` name.
+    """Open and connect all parts of `settings`.
 
-    Raises SettingInvalid, and what opening the store or the embedder raises.
+    Raises SettingInvalid and the errors of opening the store or the embedder.
     """
     from .models.calls import ConfiguredModels
     from .search import (
         IndexCache,
         QueryVectors,
         open_embedder,
-    )  # here: half a second that the command line need not wait for keys
+    )  # imported here: saves half a second for commands about keys
 
     models = ConfiguredModels(settings, without_secrets)
     records = open_records(settings)
@@ -111,23 +111,23 @@ def assemble(settings: Settings) -> Context:
 
 
 def without_secrets(text: str) -> str:
-    """A text with each secret replaced by its kind."""
+    """Return the text with each secret replaced by its kind."""
     from .search.text.screening import find_secrets, mask_secrets
 
     return mask_secrets(text, find_secrets(text))
 
 
 def now_ms() -> int:
-    """The time by this machine's clock: milliseconds since 1970, UTC."""
+    """Return the time of this machine's clock: milliseconds since 1970, UTC."""
     return time.time_ns() // 1_000_000
 
 
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no i, l, o, u to misread
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: without i, l, o, u
 
 
 def new_id(prefix: str) -> str:
-    """`prefix` and 13 characters of base 32 (65 random bits):
+    """Return `prefix` and 13 characters of base 32 (65 random bits),
 
-    short enough for an agent to cite exactly.
+    short enough for an agent to copy exactly.
     """
     return prefix + "".join(secrets.choice(_ALPHABET) for _ in range(13))

@@ -1,4 +1,4 @@
-"""Feedback: anybody with a key that may write gives it, the owner reads it."""
+"""Feedback: anyone with a key that may write sends it, the owner reads it."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ _AFTER_ALL = (1 << 63) - 1
 
 
 class FeedbackUnknown(NotFound):
-    """There is no such feedback. Use the `next` of the page before."""
+    """There is no such feedback. Use the `next` of the previous page."""
 
 
 def submit_feedback(
     records: Records, caller: Caller, feedback: Feedback, given: IdempotentRequest | None = None
 ) -> FeedbackSaved:
-    """Keep feedback. Raises ReadOnly, Conflict as `once`, StoreUnavailable."""
+    """Store feedback. Raises ReadOnly, Conflict as `once`, StoreUnavailable."""
     require_write(caller)
     feedback_id = records.ids("f_")
 
     def keep(tx: Transaction) -> str:
-        told = feedback.model_dump()
+        fields = feedback.model_dump()
         tx.run(
             SQL.add_feedback,
             feedback_id=feedback_id,
             account_id=caller.account_id,
             now_ms=records.clock(),
-            **told,
+            **fields,
         )
         return FeedbackSaved(saved=True, feedback_id=feedback_id).model_dump_json()
 
@@ -44,39 +44,42 @@ def submit_feedback(
     )
 
 
-def list_feedback(records: Records, caller: Caller, asked: FeedbackQuery) -> FeedbackList:
-    """A page of all feedback, newest first. Raises NotOwner, FeedbackUnknown, StoreUnavailable."""
+def list_feedback(records: Records, caller: Caller, query: FeedbackQuery) -> FeedbackList:
+    """Return a page of all feedback, newest first.
+
+    Raises NotOwner, FeedbackUnknown, StoreUnavailable.
+    """
     require_owner(caller)
-    return _page(records, asked, None)
+    return _page(records, query, None)
 
 
-def own_feedback(records: Records, caller: Caller, asked: FeedbackQuery) -> FeedbackList:
-    """A page of what the caller's account gave, newest first.
+def own_feedback(records: Records, caller: Caller, query: FeedbackQuery) -> FeedbackList:
+    """Return a page of the caller's own feedback, newest first.
 
     Raises FeedbackUnknown, StoreUnavailable.
     """
-    return _page(records, asked, caller.account_id)
+    return _page(records, query, caller.account_id)
 
 
-def _page(records: Records, asked: FeedbackQuery, account_id: int | None) -> FeedbackList:
-    whose = {"type": asked.type, "account_id": account_id}
+def _page(records: Records, query: FeedbackQuery, account_id: int | None) -> FeedbackList:
+    whose = {"type": query.type, "account_id": account_id}
 
     def read(tx: Transaction) -> list[Row]:
         before = (
-            tx.one_or_none(SQL.place_of, feedback_id=asked.before, account_id=account_id)
-            if asked.before
+            tx.one_or_none(SQL.place_of, feedback_id=query.before, account_id=account_id)
+            if query.before
             else None
         )
-        if asked.before and before is None:
+        if query.before and before is None:
             raise FeedbackUnknown
         return tx.all(
-            SQL.feedback, before=before.id if before else _AFTER_ALL, most=asked.limit + 1, **whose
+            SQL.feedback, before=before.id if before else _AFTER_ALL, most=query.limit + 1, **whose
         )
 
     rows = records.store.read(read, account_id=account_id)
-    page = [_told(row) for row in rows[: asked.limit]]
+    page = [_told(row) for row in rows[: query.limit]]
     return FeedbackList(
-        feedback=page, next=page[-1].feedback_id if len(rows) > asked.limit else None
+        feedback=page, next=page[-1].feedback_id if len(rows) > query.limit else None
     )
 
 
@@ -93,5 +96,5 @@ def _told(row: Row) -> FeedbackGiven:
 
 
 def erase_all(tx: Transaction, account_id: int) -> int:
-    """Erase all that an account reported; how much there was."""
+    """Erase all feedback of an account and return the number of entries."""
     return tx.run(SQL.erase_feedback, account_id=account_id)

@@ -1,4 +1,4 @@
-"""What the service says about itself, with nothing private in it, and whether it can work."""
+"""Report the status and readiness of the service, without private data."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ DO_THIS = [
 
 
 class StoreCounts(NamedTuple):
-    """How much is kept."""
+    """The numbers of stored records."""
 
     turns: int
     sessions: int
-    users: int  # user_ids with a turn
+    users: int  # user_ids with at least one turn
     summaries: int
     facts: int
     cubes: int
@@ -40,9 +40,9 @@ class StoreCounts(NamedTuple):
 
 
 def record(context: Context, *, connections: int, sandbox: SandboxState) -> StatusRecord:
-    """The status record; `connections` are the requests in flight.
+    """Return the status record; `connections` is the number of requests in progress.
 
-    Without the store it is `degraded`, not an error.
+    If the store does not answer, the state is `degraded`; that is not an error.
     """
     embedding: Embedding | None
     try:
@@ -69,7 +69,7 @@ def record(context: Context, *, connections: int, sandbox: SandboxState) -> Stat
 
 
 def readiness(context: Context) -> Readiness:
-    """Whether the store answers and the embedder embeds, tried now."""
+    """Check now that the store answers and the embedder embeds."""
     store = embedder = "ok"
     embedding = None
     try:
@@ -86,7 +86,7 @@ def readiness(context: Context) -> Readiness:
 
 
 def store_counts(context: Context, caller: Caller | None) -> StoreCounts:
-    """How much the caller's account keeps; how much all accounts do when there is none.
+    """Return the counts of the caller's account, or of all accounts without a caller.
 
     Raises StoreUnavailable.
     """
@@ -95,7 +95,7 @@ def store_counts(context: Context, caller: Caller | None) -> StoreCounts:
 
 
 def has_key(context: Context, caller: Caller) -> bool:
-    """Whether the caller's account has a key that is accepted now. Raises StoreUnavailable."""
+    """Return True if the caller's account has a valid key. Raises StoreUnavailable."""
     now_ms = context.clock()
     return bool(
         context.store.read(
@@ -105,21 +105,21 @@ def has_key(context: Context, caller: Caller) -> bool:
 
 
 def is_new(context: Context) -> bool:
-    """Whether no key was ever made: nobody could use the service."""
+    """Return True if no key was ever created, so that nobody can use the service yet."""
     return not context.store.read(lambda tx: tx.one(SQL.any_key)).found
 
 
 def is_above_policies(context: Context) -> bool:
-    """Whether the store lets this service past its policies on rows, the second wall between
+    """Return True if the store role bypasses row-level security, the second barrier between
     accounts. Raises StoreUnavailable.
     """
     return bool(context.store.read(lambda tx: tx.one(SQL.is_above_policies)).found)
 
 
 def _embedding(context: Context) -> Embedding:
-    """Which events wait to be derived anew; without an embedder, too:
+    """Count the events waiting to be derived again.
 
-    their words may be of an older version.
+    They exist without an embedder, too: their words may come from an older analyzer version.
     """
     by = analysis_id(context.embedder)
 

@@ -218,7 +218,7 @@ def test_the_last_byte_of_the_quota_can_be_used_and_none_beyond(
     before = (rows(context), blobs(folder))
 
     with pytest.raises(
-        AccountFull, match="take 20,000 of 20,000 bytes; this one would take 4,096 more"
+        AccountFull, match="use 20,000 of 20,000 bytes; this one needs 4,096 more"
     ) as refused:
         make(context, owner, "z")
 

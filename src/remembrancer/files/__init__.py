@@ -1,4 +1,4 @@
-"""Created files: their types, names, quotas, contents and signed links.
+"""Created files: types, names, quotas, contents and signed links.
 
 Imported by `memory` and the entry points.
 """

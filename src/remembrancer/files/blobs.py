@@ -1,7 +1,7 @@
-"""Where the contents of files are kept: under their SHA-256, so that the same content is kept once.
+"""Store file contents under their SHA-256, so that equal contents are stored once.
 
-A row refers to a blob only after the blob is durable. What no row refers to is an orphan: a write
-that failed half-way leaves one at most, never half a file.
+A row refers to a blob only after the blob is durable. A blob without a row is an orphan: a write
+that fails half-way leaves at most one, and `sweep` deletes it.
 """
 
 from __future__ import annotations
@@ -20,42 +20,43 @@ from typing import Protocol
 from ..settings import SettingInvalid, Settings
 from ..store import StoreUnavailable
 
-CHUNK_BYTES = 256 << 10  # read and sent at a time
+CHUNK_BYTES = 256 << 10  # bytes per chunk
 _PART = ".part"
 
 
 class BlobsUnavailable(StoreUnavailable):
-    """The place where the contents of files are kept cannot do its work now."""
+    """The storage for file contents does not work at the moment."""
 
 
 class Blobs(Protocol):
-    """An engine. Safe to use from many threads. Every method raises BlobsUnavailable."""
+    """The interface of a blob engine. Thread-safe. Every method raises BlobsUnavailable."""
 
     def hold(self, content: bytes | Iterable[bytes]) -> AbstractContextManager[str]:
-        """Keep a content durably and give its name, the SHA-256 in hex.
+        """Store a content durably and yield its name, the SHA-256 in hex.
 
-        Until the block ends nothing in this process removes it.
+        Until the block ends, nothing in this process deletes it.
         """
 
     def read(self, name: str, start: int, end: int) -> Iterator[bytes]:
-        """The bytes from `start` to before `end`, in pieces.
+        """Yield the bytes from `start` up to, but not including, `end`, in chunks.
 
-        What is wrong is raised by the call itself where it can be known then.
+        An error that can be known early is raised by the call itself, not by the first chunk.
         """
 
     def delete(self, name: str, *, unless: Callable[[], bool]) -> bool:
-        """Remove a blob that nobody holds and of which `unless()`, asked last of all, is false;
-        whether it is gone.
+        """Delete a blob that nobody holds and for which `unless()`, called last, is false.
+
+        Return True if the blob was deleted.
         """
 
     def names(self, *, before_ms: int) -> Iterator[str]:
-        """The names of all blobs that were last put before that time (ms since 1970, UTC)."""
+        """Yield the names of all blobs last written before that time (ms since 1970, UTC)."""
 
 
 def open_blobs(settings: Settings) -> Blobs:
-    """The engine that the setting `blobs` names, one for all who ask.
+    """Return the blob engine of the setting `blobs`; callers with the same setting share one.
 
-    Raises SettingInvalid where there is no such engine.
+    Raises SettingInvalid if there is no such engine.
     """
     return _opened(settings.blobs, settings.data_folder / "blobs", settings.durability == "full")
 
@@ -69,13 +70,11 @@ def _opened(where: str, folder: Path, flush: bool) -> Blobs:  # noqa: FBT001 - a
         from .s3_blobs import S3Blobs  # here, so that its library is needed only where it is used
 
         return S3Blobs(where)
-    raise SettingInvalid(
-        f"`blobs`: there is no place {where!r} for files; use local or s3://BUCKET/PREFIX"
-    )
+    raise SettingInvalid(f"`blobs`: {where!r} is not supported; use local or s3://BUCKET/PREFIX")
 
 
 class BlobLocks:
-    """Which blobs are being referred to just now: between their put and their row."""
+    """Counts the holders of each blob between writing the blob and writing its row."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -85,20 +84,20 @@ class BlobLocks:
         return name in self._counts
 
     def take(self, name: str) -> None:
-        """One more holds it. Under `lock`."""
+        """Count one more holder. The caller owns `lock`."""
         self._counts[name] += 1
 
     def release(self, name: str) -> None:
-        """One less."""
+        """Count one holder less. The caller owns `lock`."""
         with self.lock:
             self._counts[name] -= 1
-            self._counts += Counter()  # without those at zero
+            self._counts += Counter()  # names with no holder are dropped
 
 
 class LocalBlobs:
-    """Blobs in a folder of this machine: `ab/abcdef…`, each written aside, flushed and renamed.
+    """Blobs in a local folder: `ab/abcdef…`, each written to a temporary file, flushed and renamed.
 
-    With `flush` False a blob survives the death of this process but perhaps not a power cut.
+    With `flush` False, a blob survives a crash of this process but may not survive a power cut.
     """
 
     def __init__(self, folder: Path, *, flush: bool = True) -> None:
@@ -137,13 +136,11 @@ class LocalBlobs:
         return True
 
     def names(self, *, before_ms: int) -> Iterator[str]:
-        """See Blobs. What a process that was killed left half written before that time is removed
-        on the way.
-        """
+        """See Blobs. Also deletes temporary files that a killed process left before that time."""
         if not self._folder.is_dir():
             return
         for path in self._folder.glob("*/*"):
-            with suppress(FileNotFoundError):  # removed or renamed meanwhile
+            with suppress(FileNotFoundError):  # deleted or renamed in the meantime
                 if path.stat().st_mtime_ns < before_ms * 1_000_000:
                     if path.suffix == _PART:
                         path.unlink()
@@ -154,7 +151,7 @@ class LocalBlobs:
         return self._folder / name[:2] / name
 
     def _put(self, pieces: Iterable[bytes]) -> str:
-        """Write it aside, then give it its name; taken as held."""
+        """Write the content to a temporary file and rename it; the caller holds the name."""
         aside = self._folder / "new"
         aside.mkdir(mode=0o700, parents=True, exist_ok=True)
         part = aside / (secrets.token_hex(8) + _PART)
@@ -204,8 +201,6 @@ class LocalBlobs:
             while start < end:
                 piece = file.read(min(CHUNK_BYTES, end - start))
                 if not piece:
-                    raise BlobsUnavailable(
-                        f"blob {name} ends at {start:,} bytes, {end:,} were expected"
-                    )
+                    raise BlobsUnavailable(f"blob {name} ends at {start:,} bytes; expected {end:,}")
                 start += len(piece)
                 yield piece

@@ -1,7 +1,7 @@
-"""Created files: kept for an account, downloaded by its keys or by a signed link.
+"""Created files: stored per account, downloaded with a key or by a signed link.
 
-The content is durable first, then the row: a crash in between leaves a blob that nothing refers to,
-and `sweep` removes it.
+The content is durable before the row is written. A crash between the two leaves a blob without a
+row, which `sweep` deletes.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from .names import safe_extension, safe_name
 from .types import content_of
 
 SQL = load_queries("remembrancer.files", "files.sql")
-ORPHAN_HOURS = 1  # what was put so long ago and has no row will get none
-NAMELESS = "file"  # what a program's file is called when nothing of its name can be kept
+ORPHAN_HOURS = 1  # a blob this old without a row will not get one
+NAMELESS = "file"  # the name of a program's file if no character of its own name is allowed
 
 
 class FileUnknown(NotFound):
-    """There is no such file in your account, or the link to it has ended."""
+    """Your account has no such file, or the link has expired."""
 
 
 class NameInvalid(InvalidRequest):
-    """Nothing of the name can be kept."""
+    """The name has no allowed character."""
 
     def __init__(self) -> None:
         detail = "nothing of this can be a name: it needs a letter or a digit that can be seen"
@@ -49,19 +49,19 @@ class NameInvalid(InvalidRequest):
 
 
 class AccountFull(TooLarge):
-    """The files of the account take all the room it has."""
+    """The account has used its whole file quota."""
 
 
 def create_file(
-    records: Records, caller: Caller, asked: FileCreate, given: IdempotentRequest | None = None
+    records: Records, caller: Caller, request: FileCreate, given: IdempotentRequest | None = None
 ) -> CreatedFile:
-    """Keep a file for the caller's account.
+    """Store a file for the caller's account.
 
-    Raises NameInvalid, ContentInvalid, ReadOnly and what `keep_file` raises.
+    Raises NameInvalid, ContentInvalid, ReadOnly and everything that `store_file` raises.
     """
-    if not safe_name(asked.filename, asked.type):
+    if not safe_name(request.filename, request.type):
         raise NameInvalid
-    content = content_of(asked.content, asked.type)
+    content = content_of(request.content, request.type)
     require_write(caller)
     owner = FileOwner(
         account_id=caller.account_id,
@@ -70,7 +70,7 @@ def create_file(
         made_by="file",
     )
     return store_file(
-        records, owner, filename=asked.filename, ext=asked.type, content=content, given=given
+        records, owner, filename=request.filename, ext=request.type, content=content, given=given
     )
 
 
@@ -83,11 +83,11 @@ def store_file(
     content: bytes,
     given: IdempotentRequest | None = None,
 ) -> CreatedFile:
-    """Keep any content as a file of the account, durable at the return. Not to be called within a
-    transaction.
+    """Store any content as a file of the account, durable on return.
 
-    Whatever the name and the extension hold, the stored ones are safe. Raises TooLarge (beyond
-    `file_bytes_max`), AccountFull, Conflict as `once`, StoreUnavailable. Nothing is kept then.
+    Must not be called in a transaction. Name and extension are replaced by safe ones. Raises
+    TooLarge (over `file_bytes_max`), AccountFull, Conflict as `once`, StoreUnavailable, and then
+    stores nothing.
     """
     with stored_file(records, owner, [(filename, ext, content)]) as files:
         answer = records.store.write(
@@ -101,22 +101,20 @@ def store_file(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileOwner:
-    """Whose files:
-
-    an account's, and where `pinned_user_id` is not None also only those of keys with this pin.
+    """The owner of files: an account and, if `pinned_user_id` is not None, only keys with that
+    pin.
     """
 
     account_id: int
     pinned_user_id: str | None
-    key_id: int | None = (
-        None  # that it is made with; 0 = a signed-in browser, or the machine itself
-    )
+    # the key that creates the file; 0 = a signed-in browser or the machine itself
+    key_id: int | None = None
     made_by: Literal["file", "program"] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file whose content is durable and which has its name, but no row yet."""
+    """A file whose content is durable and whose name is final, but which has no row yet."""
 
     records: Records
     owner: FileOwner
@@ -125,7 +123,7 @@ class StoredFile:
     size_bytes: int
 
     def add(self, tx: Transaction) -> CreatedFile:
-        """Make it the account's. Raises AccountFull, which must undo the transaction."""
+        """Write the row. Raises AccountFull, after which the transaction must be rolled back."""
         settings, now_ms = self.records.settings, self.records.clock()
         _charge(tx, self.owner.account_id, self.size_bytes, settings.account_bytes_max)
         whose = {"account_id": self.owner.account_id, "user_id": self.owner.pinned_user_id}
@@ -145,18 +143,16 @@ class StoredFile:
 def stored_file(
     records: Records, owner: FileOwner, files: Sequence[tuple[str, str, bytes]]
 ) -> Iterator[list[StoredFile]]:
-    """Files (name, extension, content) that can be added in any transaction within the block; what
-    was not added is an orphan.
+    """Yield files (name, extension, content) that any transaction within the block can add; a file
+    not added becomes an orphan.
 
-    Not to be entered within a transaction: it waits for the disk. Raises TooLarge (beyond
+    Must not be entered in a transaction, because it waits for the disk. Raises TooLarge (over
     `file_bytes_max`), BlobsUnavailable.
     """
     bytes_max, blobs = records.settings.file_bytes_max, open_blobs(records.settings)
     for _, _, content in files:
         if len(content) > bytes_max:
-            raise TooLarge(
-                f"The file has {len(content):,} bytes; a file has {bytes_max:,} at most."
-            )
+            raise TooLarge(f"The file has {len(content):,} bytes; the limit is {bytes_max:,}.")
     held_files: list[StoredFile] = []
     names = [_lock_of(hashlib.sha256(content).hexdigest()) for _, _, content in files]
     try:
@@ -164,7 +160,7 @@ def stored_file(
             if names:
                 holds.enter_context(
                     records.store.lock(*names)
-                )  # no other server removes such a content before our rows are there
+                )  # no other server deletes this content before our rows exist
             for filename, ext, content in files:
                 extension = safe_extension(ext)
                 name = f"{safe_name(filename, extension) or NAMELESS}-{secrets.token_hex(6)}.{extension}"
@@ -180,21 +176,21 @@ def stored_file(
                 )
             yield held_files
     except Problem:
-        _let_go(records, blobs, held_files)
+        _delete_unused(records, blobs, held_files)
         raise
 
 
-def _let_go(records: Records, blobs: Blobs, files: Sequence[StoredFile]) -> None:
-    """Remove the contents at once, not at the next start:
+def _delete_unused(records: Records, blobs: Blobs, files: Sequence[StoredFile]) -> None:
+    """Delete the contents now instead of at the next start,
 
-    who is refused again and again must not fill the disk.
+    so that repeated refused requests cannot fill the disk.
     """
     for file in files:
         _delete(records, blobs, file.blob)
 
 
 def quota_left(records: Records, account_id: int) -> int:
-    """How many bytes the account may still add; a small file counts for FILE_CHARGED_BYTES_MIN."""
+    """Return the bytes the account may still add; a small file counts as FILE_CHARGED_BYTES_MIN."""
     used: int = records.store.read(
         lambda tx: tx.one(SQL.usage_of, account_id=account_id), account_id=account_id
     ).charged_bytes
@@ -202,14 +198,14 @@ def quota_left(records: Records, account_id: int) -> int:
 
 
 def charge_quota(size_bytes: int) -> int:
-    """What a file counts for against the quota."""
+    """Return the bytes that a file counts for in the quota."""
     return max(size_bytes, limits.FILE_CHARGED_BYTES_MIN)
 
 
 def find_file(records: Records, filename: str, caller: Caller) -> Row:
-    """A file that the caller may read:
+    """Return a file that the caller may read: filename, blob, size_bytes.
 
-    filename, blob, size_bytes. Raises FileUnknown, StoreUnavailable.
+    Raises FileUnknown, StoreUnavailable.
     """
     row: Row = records.store.read(
         lambda tx: own_file(tx, caller, filename), account_id=caller.account_id
@@ -218,7 +214,9 @@ def find_file(records: Records, filename: str, caller: Caller) -> Row:
 
 
 def own_file(tx: Transaction, caller: Caller, filename: str) -> Row:
-    """A file that the caller may read: id, filename, blob, size_bytes. Raises FileUnknown."""
+    """Return a file that the caller may read: id, filename, blob, size_bytes. Raises
+    FileUnknown.
+    """
     row = _file(tx, caller, filename)
     if row is None:
         raise FileUnknown
@@ -236,15 +234,15 @@ def _file(tx: Transaction, caller: Caller, filename: str) -> Row | None:
 
 
 def file_exists(tx: Transaction, caller: Caller, filenames: Sequence[str]) -> list[Row]:
-    """Those of these files that are there and the caller's, with their `size_bytes`."""
+    """Return the given files that exist and belong to the caller, with their `size_bytes`."""
     rows = [_file(tx, caller, name) for name in filenames]
     return [row for row in rows if row is not None]
 
 
 def file_by_link(records: Records, filename: str, *, exp: int, sig: str) -> Row:
-    """A file by the signature of its link.
+    """Return a file by the signature of its link.
 
-    Raises FileUnknown where it is not ours or has ended, and StoreUnavailable.
+    Raises FileUnknown if the signature is invalid or expired, and StoreUnavailable.
     """
 
     def read(tx: Transaction) -> Row | None:
@@ -261,7 +259,7 @@ def file_by_link(records: Records, filename: str, *, exp: int, sig: str) -> Row:
 def erase_file(
     records: Records, caller: Caller, filename: str, given: IdempotentRequest | None = None
 ) -> FileErased:
-    """Erase a file and free its room.
+    """Erase a file and free its quota.
 
     Raises ReadOnly, FileUnknown, Conflict as `once`, StoreUnavailable.
     """
@@ -286,7 +284,7 @@ def erase_file(
 def erase_all(
     tx: Transaction, account_id: int, blobs: list[str], pinned_to: str | None = None
 ) -> int:
-    """Erase the files of an account, or those that keys with a pin made; how many.
+    """Erase the files of an account, or those created by keys with a pin; return their number.
 
     Their blobs are added to `blobs`, for `remove_blobs`.
     """
@@ -297,9 +295,9 @@ def erase_all(
 
 
 def remove_blobs(records: Records, blobs: Sequence[str]) -> None:
-    """Remove contents that no file has any longer.
+    """Delete contents that no file uses.
 
-    What cannot be removed now is left to `sweep`.
+    `sweep` deletes later what cannot be deleted now.
     """
     if blobs:
         engine = open_blobs(records.settings)
@@ -315,7 +313,7 @@ def _erase(tx: Transaction, account_id: int, row: Row, blobs: list[str]) -> None
 
 
 def sweep(records: Records) -> int:
-    """Remove the contents that no file has, left by crashes; how many there were.
+    """Delete contents without a file, left by crashes; return their number.
 
     Raises StoreUnavailable.
     """
@@ -331,7 +329,7 @@ def _charge(tx: Transaction, account_id: int, size_bytes: int, bytes_max: int) -
     ):
         used = tx.one(SQL.usage_of, account_id=account_id).charged_bytes
         raise AccountFull(
-            f"The files of this account take {used:,} of {bytes_max:,} bytes; this one would take"
+            f"The files of this account use {used:,} of {bytes_max:,} bytes; this one needs"
             f" {charged_bytes:,} more.",
             used_bytes=used,
             bytes_max=bytes_max,
@@ -351,7 +349,10 @@ def _created(filename: str, size_bytes: int, secret: bytes, now_ms: int) -> Crea
 
 
 def _delete(records: Records, blobs: Blobs, blob: str) -> bool:
-    """Remove a content that no file has, while no server keeps a file with it; whether it is gone."""
+    """Delete a content that no file uses, while no server is adding a file with it.
+
+    Return True if it was deleted.
+    """
     with records.store.lock(_lock_of(blob)):
         return blobs.delete(blob, unless=partial(_is_used, records, blob))
 

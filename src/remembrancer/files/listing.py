@@ -1,4 +1,4 @@
-"""The created files of an account, and how much of its room they take."""
+"""List the created files of an account and how much of its quota they use."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from ..store import Row, Transaction
 from .blobs import open_blobs
 from .files import SQL, own_file
 
-LISTED = 50  # on one page
+LISTED = 50  # per page
 _AFTER_ALL = (1 << 63) - 1
 _PNG_HEAD_BYTES = 24  # signature, length and name of the first chunk, width and height
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRow:
-    """A created file. What was not noted when it was made is None."""
+    """A created file. A value that was not recorded at creation is None."""
 
     filename: str
     size_bytes: int
     created_ms: int
-    made_by: str | None  # `file`: as such; `program`: a program left it
-    key_id: int | None  # 0: in a signed-in browser, or on the machine itself
-    key: str | None  # label of that key, else its first letters
+    made_by: str | None  # `file`: created by request; `program`: output of a program
+    key_id: int | None  # 0: created in a signed-in browser or on the machine itself
+    key: str | None  # label of that key, or its first characters
     user_id: str | None  # the pin of that key
 
     @property
     def ext(self) -> str:
-        """What it is."""
+        """Return the extension of the file name."""
         return self.filename.rpartition(".")[2].lower()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePage:
-    """Newest first; `next` is for `before` of the page after it.
+    """A page of files, newest first; pass `next` as `before` to get the following page.
 
-    Bytes as they count against the quota.
+    Bytes are counted as in the quota.
     """
 
     files: list[FileRow]
@@ -49,7 +49,7 @@ class FilePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaUsage:
-    """How much of its room an account uses."""
+    """How much of its quota an account uses."""
 
     account: str
     count: int
@@ -59,9 +59,9 @@ class QuotaUsage:
 def list_files(
     records: Records, caller: Caller, before: str | None = None, most: int = LISTED
 ) -> FilePage:
-    """A page of the caller's files.
+    """Return a page of the caller's files.
 
-    Raises FileUnknown where `before` is none of them, StoreUnavailable.
+    Raises FileUnknown if `before` is not one of them, StoreUnavailable.
     """
     whose = {"account_id": caller.account_id, "user_id": caller.pinned_user_id}
 
@@ -85,7 +85,7 @@ def list_files(
 
 
 def quota_usage(records: Records, caller: Caller, most: int = LISTED) -> list[QuotaUsage]:
-    """How much the files of each account take, the most first; nothing else of them.
+    """Return how much the files of each account use, largest first, and nothing else about them.
 
     Raises NotOwner, StoreUnavailable.
     """
@@ -98,7 +98,10 @@ def quota_usage(records: Records, caller: Caller, most: int = LISTED) -> list[Qu
 
 
 def picture_size(records: Records, row: Row) -> tuple[int, int] | None:
-    """Width and height of a PNG by its head; None for what is none. Raises BlobsUnavailable."""
+    """Return width and height of a PNG from its header; None if it is not a PNG.
+
+    Raises BlobsUnavailable.
+    """
     if row.size_bytes < _PNG_HEAD_BYTES:
         return None
     head = b"".join(open_blobs(records.settings).read(row.blob, 0, _PNG_HEAD_BYTES))

@@ -1,8 +1,8 @@
-"""Blobs in a bucket of any S3-compatible store, which several servers can share
+"""Blobs in a bucket of an S3-compatible store, which several servers can share
 (docs/decisions/0006-obstore.md).
 
-Keys, region and address come from the `AWS_…` variables that S3 tools read; the library reads them,
-not we.
+Keys, region and address come from the `AWS_…` variables that S3 tools read; the library reads
+them, not this module.
 """
 
 from __future__ import annotations
@@ -16,20 +16,19 @@ from typing import Any
 from ..settings import SettingInvalid
 from .blobs import BlobLocks, BlobsUnavailable
 
-REQUEST_BYTES = (
-    4 << 20
-)  # read with one request: a stream that a slow reader holds open would be cut
+REQUEST_BYTES = 4 << 20  # bytes per request: a store closes a stream that a slow reader keeps open
 
 
 class S3Blobs:
-    """Blobs at `s3://BUCKET/PREFIX`, by their names."""
+    """Blobs at `s3://BUCKET/PREFIX`, under their names."""
 
     def __init__(self, where: str) -> None:
-        """Raises SettingInvalid for an address that is none, and where the library is not
-        installed.
+        """Open the bucket.
+
+        Raises SettingInvalid if the address is invalid or the library is not installed.
         """
         try:
-            import obstore  # here: an extra that only this engine needs
+            import obstore  # imported here: only this engine needs the extra
             from obstore.exceptions import BaseError
             from obstore.store import S3Store
         except ImportError as error:
@@ -40,19 +39,19 @@ class S3Blobs:
             self._store = S3Store.from_url(where, retry_config={"max_retries": 3})
         except BaseError as error:
             raise SettingInvalid(
-                f"`blobs`: {where!r} is no address such as s3://BUCKET/PREFIX, or an AWS_… variable"
-                " is wrong"
+                f"`blobs`: {where!r} is not an address such as s3://BUCKET/PREFIX, or an AWS_…"
+                " variable is wrong"
             ) from error
         self._library: Any = obstore
-        self._failures = (BaseError, OSError)  # what is not found is a FileNotFoundError
+        self._failures = (BaseError, OSError)  # FileNotFoundError: the blob does not exist
         self._where = where
         self._holds = BlobLocks()
 
     @contextmanager
     def hold(self, content: bytes | Iterable[bytes]) -> Iterator[str]:
-        """See Blobs. The content is put even if it is there:
+        """See Blobs. The content is written even if it exists,
 
-        its time is then that of its last put.
+        so that its time is the time of the last write.
         """
         whole = content if isinstance(content, bytes) else b"".join(content)
         name = hashlib.sha256(whole).hexdigest()
@@ -74,11 +73,11 @@ class S3Blobs:
         except self._failures as error:
             raise self._unavailable(error) from error
         if size < end:
-            raise BlobsUnavailable(f"blob {name} has {size:,} bytes, {end:,} were expected")
+            raise BlobsUnavailable(f"blob {name} has {size:,} bytes; expected {end:,}")
         return self._pieces(name, start, end)
 
     def delete(self, name: str, *, unless: Callable[[], bool]) -> bool:
-        """See Blobs. Another server may hold it: so delete only what was put long ago."""
+        """See Blobs. Another server may hold the blob, so only old blobs are deleted."""
         with self._holds.lock:
             if name in self._holds or unless():
                 return False

@@ -1,6 +1,6 @@
 """The twelve types of created files:
 
-how each is sent, whether a content is one, and what it is served as.
+how each is encoded, how its content is checked, and its media type.
 """
 
 from __future__ import annotations
@@ -31,17 +31,15 @@ MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
     "js": "text/javascript; charset=utf-8",
 }
-ANY_MEDIA_TYPE = (
-    "application/octet-stream"  # of what a program in the sandbox left under another extension
-)
+ANY_MEDIA_TYPE = "application/octet-stream"  # for a program's output with any other extension
 
 _PNG = b"\x89PNG\r\n\x1a\n"
-_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the second is an archive of nothing
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")  # the second marks an empty archive
 _ZIP_ENTRY = b"PK\x01\x02"
 _DRIVE = re.compile(r"[A-Za-z]:")
 _SYMBOLIC_LINK = 0o120000
-# What `zipfile` raises for bytes that are no archive, none it knows, or one whose numbers point
-# nowhere.
+# What `zipfile` raises for bytes that are not an archive, an unknown format, or offsets outside
+# the file.
 _UNREADABLE = (
     zipfile.BadZipFile,
     NotImplementedError,
@@ -55,14 +53,14 @@ _UNREADABLE = (
 
 
 class ContentInvalid(InvalidRequest):
-    """The content is not what its type says."""
+    """The content is not valid for its type."""
 
     def __init__(self, detail: str) -> None:
         super().__init__(f"content: {detail}.", errors=[{"pointer": "/content", "detail": detail}])
 
 
 def content_of(text: str, kind: FileType) -> bytes:
-    """The bytes of a file from the text that was sent for it. Raises ContentInvalid."""
+    """Return the bytes of a file from the text of the request. Raises ContentInvalid."""
     match kind:
         case "pdf":
             return _begun(_decoded(text), (b"%PDF-",), "a PDF, which begins with %PDF-")
@@ -78,7 +76,7 @@ def content_of(text: str, kind: FileType) -> bytes:
 
 
 def media_type(extension: str) -> str:
-    """What a file is served as."""
+    """Return the media type of an extension."""
     return MEDIA_TYPES.get(extension, ANY_MEDIA_TYPE)
 
 
@@ -87,13 +85,13 @@ def _decoded(text: str) -> bytes:
         return binascii.a2b_base64(text, strict_mode=True)
     except ValueError:
         raise ContentInvalid(
-            "this must be base64 (RFC 4648) in one line with its padding, and nothing else"
+            "this must be base64 (RFC 4648) on one line, with padding and nothing else"
         ) from None
 
 
 def _begun(content: bytes, beginnings: tuple[bytes, ...], what: str) -> bytes:
     if not content.startswith(beginnings):
-        raise ContentInvalid(f"what the base64 holds is not {what}")
+        raise ContentInvalid(f"the decoded base64 is not {what}")
     return content
 
 
@@ -105,8 +103,8 @@ def _check_json(text: str) -> None:
 
 
 def _archive(content: bytes) -> bytes:
-    """The archive again. Only its list of contents is read: nothing is ever unpacked here."""
-    if content.count(_ZIP_ENTRY) > limits.ZIP_ENTRIES_MAX:  # before anything is made of each entry
+    """Check and return the archive. Only its directory is read; nothing is unpacked here."""
+    if content.count(_ZIP_ENTRY) > limits.ZIP_ENTRIES_MAX:  # checked before an entry is read
         raise ContentInvalid(f"the archive has more than {limits.ZIP_ENTRIES_MAX:,} entries")
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
@@ -123,14 +121,14 @@ def _archive(content: bytes) -> bytes:
             f"the archive unpacks to more than {limits.ZIP_RATIO_MAX} times its size"
         )
     if any(_leads_out(entry) for entry in entries):
-        raise ContentInvalid("the archive has an entry that would be unpacked outside its folder")
+        raise ContentInvalid("the archive has an entry that would be written outside its folder")
     return content
 
 
 def _leads_out(entry: zipfile.ZipInfo) -> bool:
-    """Whether unpacking may write elsewhere:
+    """Return True if unpacking may write outside the folder:
 
-    an absolute name, one with `..`, or a symbolic link, which another entry can go through.
+    an absolute name, a name with `..`, or a symbolic link, through which another entry can write.
     """
     name = entry.orig_filename.replace("\\", "/")
     is_link = (entry.external_attr >> 16) & 0o170000 == _SYMBOLIC_LINK

@@ -1,8 +1,8 @@
-"""Parts that hold still, for our tests and yours: a clock, ids, an embedder, and a real Context
-over a real store.
+"""Deterministic parts for tests, ours and yours: a clock, ids, an embedder, and a real Context over
+a real store.
 
-context = testing.context(tmp_path)
-key = keys.create(context, account="ada").key.reveal()
+    context = testing.context(tmp_path)
+    key = keys.create(context, account="ada").key.reveal()
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ START_MS = 1_767_225_600_000  # 2026-01-01T00:00:00Z
 
 
 class FrozenClock:
-    """A clock that moves only when it is told to."""
+    """A clock that moves only by `advance`."""
 
     def __init__(self, now_ms: int = START_MS) -> None:
         self.now_ms = now_ms
@@ -46,14 +46,14 @@ class FrozenClock:
         return self.now_ms
 
     def advance(self, by_ms: int) -> None:
-        """Let time pass."""
+        """Move the clock forward."""
         self.now_ms += by_ms
 
 
 class CountingIds:
-    """Ids in the shape of real ones that count:
+    """Ids that look like real ones and count up:
 
-    evt_0000000000001, evt_0000000000002. Safe to use from many threads.
+    evt_0000000000001, evt_0000000000002. Thread-safe.
     """
 
     def __init__(self) -> None:
@@ -66,14 +66,14 @@ class CountingIds:
 class HashEmbedder:
     """Vectors without a model:
 
-    each word, whatever its case, adds to one of 64 places. Same words, same vector.
+    each word, ignoring case, adds to one of 64 dimensions. Equal words give equal vectors.
     """
 
     name = "hash/1"
     dimensions = 64
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row a text, see Embedder."""
+        """Return one row per text, see Embedder."""
         vectors = np.zeros((len(texts), self.dimensions), np.float32)
         for row, text in enumerate(texts):
             for word in re.findall(r"\w+", text.casefold()):
@@ -84,26 +84,26 @@ class HashEmbedder:
                 vectors[row, place] += 1
         vectors /= np.maximum(
             np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9
-        )  # a text without words stays 0
+        )  # the vector of a text without words is 0
         return vectors
 
 
 class ScriptedModels:
-    """Models that say what they are told to, in order, and note what they were asked; an error in
-    the script is raised.
+    """Models that give prepared answers in order and record the prompts; an exception in the script
+    is raised.
     """
 
     def __init__(self, **scripts: Sequence[str | ModelFailed]) -> None:
-        """`scripts` by slot, such as chat=["At 9:40."].
+        """Take the answers by slot, such as chat=["At 9:40."].
 
-        A slot whose script is used up fails as `empty`.
+        A slot without answers left fails as `empty`.
         """
         self._scripts = {slot: list(script) for slot, script in scripts.items()}
         self.asked: list[ModelRequest] = []
         self._watchers: list[Callable[[ModelAttempt], None]] = []
 
     def has(self, slot: Slot, *, outside: bool = True) -> bool:
-        """Whether there is a script for it; what is scripted counts as outside."""
+        """Return True if the slot has a script; a scripted model counts as remote."""
         return slot in self._scripts and outside
 
     def watch(self, watcher: Callable[[ModelAttempt], None]) -> None:
@@ -142,22 +142,20 @@ class ScriptedModels:
         return ModelResponse(text=said, model="scripted", tries=(tried,))
 
     def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
-_stores: list[
-    Callable[[Path], str]
-] = []  # where contexts find their rows, by data folder; empty = where their settings say
+_stores: list[Callable[[Path], str]] = []  # store URL by data folder; empty = as in the settings
 
 
 def keep_stores_at(url_of: Callable[[Path], str] | None) -> None:
-    """From now on a Context whose settings name no store opens the one at `url_of(its data
-    folder)`; None = as the settings say.
+    """Make every new Context whose settings name no store open the one at `url_of(data folder)`;
+    None = as in the settings.
     """
     _stores[:] = [url_of] if url_of else []
 
 
-_ids = CountingIds()  # one count a process: two contexts on one folder never give the same id
+_ids = CountingIds()  # one counter per process: two contexts on one folder never give the same id
 
 
 def context(
@@ -170,11 +168,11 @@ def context(
     ids: Callable[[str], str] | None = None,
     models: Models | None = None,
 ) -> Context:
-    """A real Context over a SQLite file in `folder`, which must exist, or where `keep_stores_at`
-    says; close it at the end.
+    """Return a real Context over a SQLite file in `folder`, which must exist, or at the URL of
+    `keep_stores_at`; close it at the end.
 
-    What is not given: a frozen clock, counting ids, the hash embedder, commits that do not wait for
-    the disk, and no models.
+    Defaults: a frozen clock, counting ids, the hash embedder, commits that do not wait for the
+    disk, and no models.
     """
     settings = settings or Settings(data=folder, embedder="none", durability="normal")
     embedder = embedder or HashEmbedder()
@@ -194,8 +192,8 @@ def context(
 
 
 def store_url(settings: Settings) -> str:
-    """Where a Context with these settings keeps its rows; for another process that is to work on
-    them too.
+    """Return the store URL of a Context with these settings, for another process that uses the
+    same store.
     """
     return (
         _stores[0](settings.data_folder) if _stores and not settings.store else settings.store_url

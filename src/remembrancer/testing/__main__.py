@@ -1,6 +1,6 @@
 """`python -m remembrancer.testing postgres`:
 
-a PostgreSQL for tests; its first line is the URL, it ends at SIGTERM or with its parent.
+a PostgreSQL for tests. Its first line is the URL; it ends at SIGTERM or with its parent.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from .postgres import NoPostgres, Postgres, end_with_parent
 
 
 def main() -> int:
-    """Run until told to stop; gives the exit status."""
+    """Run until stopped and return the exit status."""
     if sys.argv[1:] != ["postgres"]:
         sys.stderr.write("usage: python -m remembrancer.testing postgres\n")
         return 2

