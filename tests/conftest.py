@@ -1,4 +1,4 @@
-"""The real service in a fresh folder, and clients that speak HTTP to it."""
+"""The real service in an empty folder, and HTTP clients for it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import Any
 
 import engines
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
+from rounds import rounds
 from service import Http, new_key, serving
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
@@ -18,8 +19,9 @@ from remembrancer import testing
 from remembrancer.context import Context
 from remembrancer.server.app import make_app
 
-settings.register_profile("steady", deadline=None)  # how long a case takes is for bench/ to say
-settings.load_profile("steady")
+# no deadline: bench/ measures time
+settings.register_profile("rounds", deadline=None, max_examples=rounds(30, 500))
+settings.load_profile("rounds")
 
 if engines.KEPT_IN == "postgresql":
     testing.keep_stores_at(engines.of_folder)
@@ -27,14 +29,14 @@ if engines.KEPT_IN == "postgresql":
 
 ONE_AFTER_THE_OTHER = (
     "tests/servers/",
-)  # folders whose tests share what is slow to start: one process of a run has them all
+)  # folders whose tests share a slow start: all run in one process
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give each test to any process, but those of such a folder to one.
+    """Distribute tests to all processes, but those of ONE_AFTER_THE_OTHER to one.
 
-    The plugin's own marks for that have no effect under pytest 9.2.
+    The marks of the plugin have no effect with pytest 9.2.
     """
     from xdist.scheduler import LoadGroupScheduling  # type: ignore[import-untyped]
 
@@ -48,42 +50,49 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return ByFolder(config, log) if config.getvalue("dist") == "loadgroup" else None
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of Hypothesis as `long`."""
+    for item in items:
+        if is_hypothesis_test(getattr(item, "obj", None)):
+            item.add_marker("long")
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """An empty data folder."""
+    """Return an empty data folder."""
     return tmp_path
 
 
 @pytest.fixture
 def clock() -> testing.FrozenClock:
-    """A time that stands still until the test moves it."""
+    """Return a clock that only the test moves."""
     return testing.FrozenClock()
 
 
 @pytest.fixture
 def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
-    """The real parts over an empty store, with that clock."""
-    made = testing.context(folder, clock=clock)
-    yield made
-    made.close()
+    """Open the real parts over an empty store, with that clock."""
+    parts = testing.context(folder, clock=clock)
+    yield parts
+    parts.close()
 
 
 @pytest.fixture
 def app(context: Context) -> Starlette:
-    """The application."""
+    """Return the application."""
     return make_app(context)
 
 
 @pytest.fixture
 def http(app: Starlette, context: Context) -> Iterator[Http]:
-    """A client in the same process, with a key of the owner."""
+    """Return a client in the same process, with a key of the owner."""
     with TestClient(app, base_url="http://127.0.0.1:8460") as client:
         yield Http(client, context, new_key(context))
 
 
 @pytest.fixture
 def connect(app: Starlette) -> Iterator[Callable[[], socket.socket]]:
-    """A real server on a real port: opens connections to it."""
+    """Start a real server on a real port and return a function that connects to it."""
     with serving(app) as port:
         opened: list[socket.socket] = []
 

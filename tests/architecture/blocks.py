@@ -1,16 +1,18 @@
-"""Runs what the documentation shows: every fenced block of a page, in order, against a real server.
+"""Run every fenced code block of a documentation page, in order, against a real server.
 
-    ```sh           run by bash; $KEY and $URL are set, http://127.0.0.1:8460 is the server's real address
+    ```sh           run by bash; $KEY and $URL are set, http://127.0.0.1:8460 is replaced
+                    by the address of the server
     ```json         must be JSON
-    ```json title="Response"  must have the shape (keys and types) of the output of the last `sh` block
-    ```jsonl title="NAME"     must be JSON lines; later blocks of the page find it as the file NAME
-    ```python       run; http://127.0.0.1:11434 is the address of a model that stands for a real one (examples/scripted_model.py)
-    ```toml         must be settings that the service takes
-    ```sql          named queries that the store takes
-    ```text         a drawing or an excerpt: nothing to run
+    ```json title="Response"  must have the shape (keys and types) of the last `sh` output
+    ```jsonl title="NAME"     must be JSON lines; later blocks of the page read it as file NAME
+    ```python       run; http://127.0.0.1:11434 is replaced by the address of a scripted model
+                    (examples/scripted_model.py)
+    ```toml         must be valid settings
+    ```sql          must be valid named queries of the store
+    ```text         a drawing or an excerpt, not run
 
-Lines that set up a machine (git clone, make, apt-get, ...) are checked, not run. `<!-- not run:
-REASON -->` above a block is the only other way out, and is counted by a test.
+Lines that set up a machine (git clone, make, apt-get, ...) are checked, not run. The only other
+exception is `<!-- not run: REASON -->` above a block; a test limits their number.
 """
 
 from __future__ import annotations
@@ -36,15 +38,15 @@ from remembrancer.store.queries import Queries
 WRITTEN_ADDRESS = "http://127.0.0.1:8460"
 MODEL_ADDRESS = "http://127.0.0.1:11434"
 RESPONSE = "Response"  # the title of a block that shows a server's response
-SECONDS_MAX = 60  # for one block
+SECONDS_MAX = 60  # per block
 _BLOCK = re.compile(
     r"(?:^<!-- not run: (?P<reason>.+) -->\n+)?^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```$",
     re.MULTILINE | re.DOTALL,
 )
-# the form that the site generator reads too
+# the form that the site generator also reads
 _INFO = re.compile(r'(?P<language>\S*)( title="(?P<title>[^"]+)")?')
 _TARGETS = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
-_SET_UP = {  # the first word of a line that sets up a machine -> what the rest may be
+_SET_UP = {  # first word of a line that sets up a machine -> pattern of the rest
     "git": r"clone \S+( \w+)?",
     "cd": r"\w+",
     "make": rf"({'|'.join(sorted(_TARGETS))})( [A-Z]+=\S+)*",
@@ -54,8 +56,8 @@ _SET_UP = {  # the first word of a line that sets up a machine -> what the rest 
 }
 
 
-class Wrong(AssertionError):
-    """The documentation shows something that is not so; the message says where and what."""
+class DocumentationError(AssertionError):
+    """The documentation shows something that is not true; the message says where and what."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,31 +68,32 @@ class Block:
     language: str
     title: str
     text: str
-    reason: str | None  # why it is not run
+    reason: str | None  # why it is not run, if it is not
 
 
 def blocks(page: str, name: str) -> list[Block]:
-    """The blocks of a page in order.
+    """Return the blocks of a page in order.
 
-    Raises Wrong for a fence that is indented, unclosed or without a language.
+    Raises DocumentationError if a fence is indented, unclosed or has no language.
     """
-    found = []
+    found_blocks = []
     for match in _BLOCK.finditer(page):
         place = f"{name}:{page.count(chr(10), 0, match.start('info')) + 1}"
         info = _INFO.fullmatch(match["info"].strip())
         if info is None:
-            raise Wrong(
-                f'{place}: a fence names a language and at most title="…", not {match["info"]!r}'
+            raise DocumentationError(
+                f'{place}: a fence takes a language and at most title="…", not {match["info"]!r}'
             )
-        found.append(
+        found_blocks.append(
             Block(place, info["language"], info["title"] or "", match["text"], match["reason"])
         )
     fences = len(re.findall(r"^\s*(```|~~~)", page, re.MULTILINE))
-    if fences != 2 * len(found):
-        raise Wrong(
-            f"{name}: {fences} fences, but {len(found)} blocks that begin and end at the start of a line with ```"
+    if fences != 2 * len(found_blocks):
+        raise DocumentationError(
+            f"{name}: {fences} fences, but {len(found_blocks)} blocks that begin and end at the"
+            " start of a line with ```"
         )
-    return found
+    return found_blocks
 
 
 class Runner:
@@ -106,17 +109,17 @@ class Runner:
             data,
             model_url,
         )
-        self._printed: str | None = None  # by the block before, if that was `sh`
+        self._printed: str | None = None  # output of the previous block if it was `sh`
 
     def run(self, block: Block) -> None:
-        """Run or check one block. Raises Wrong."""
+        """Run or check one block. Raises DocumentationError."""
         printed, self._printed = self._printed, None
         if block.reason is not None:
             return
         step = getattr(self, f"_{block.language}", None) if block.language.isidentifier() else None
         if step is None:
-            raise Wrong(
-                f"{block.place}: a block needs a language that is known here, not {block.language!r}"
+            raise DocumentationError(
+                f"{block.place}: a block needs a known language, not {block.language!r}"
             )
         try:
             if block.language == "json" and block.title == RESPONSE:
@@ -124,7 +127,7 @@ class Runner:
             else:
                 step(block)
         except Exception as error:
-            raise Wrong(f"{block.place}: {type(error).__name__}: {error}") from error
+            raise DocumentationError(f"{block.place}: {type(error).__name__}: {error}") from error
 
     def _sh(self, block: Block) -> None:
         script = "".join(f"{line}\n" for line in _commands(block.text) if not _sets_up(line))
@@ -160,13 +163,13 @@ class Runner:
             store.close()
 
     def _text(self, block: Block) -> None:
-        """A drawing: nothing to run."""
+        """Do nothing: a drawing."""
 
     def _addressed(self, text: str) -> str:
         return text.replace(WRITTEN_ADDRESS, self.url).replace(MODEL_ADDRESS, self.model_url)
 
-    def _process(self, words: list[str]) -> str:
-        """What it prints. Raises Wrong when it fails."""
+    def _process(self, arguments: list[str]) -> str:
+        """Return its output. Raises DocumentationError if it fails."""
         own = {
             "KEY": self.key,
             "URL": self.url,
@@ -174,8 +177,8 @@ class Runner:
             "HOME": str(self.folder),
         }
         path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-        done = subprocess.run(
-            words,
+        process = subprocess.run(
+            arguments,
             cwd=self.folder,
             env={**os.environ, **own, "PATH": path},
             capture_output=True,
@@ -183,9 +186,11 @@ class Runner:
             check=False,
             timeout=SECONDS_MAX,
         )
-        if done.returncode:
-            raise Wrong(f"exit status {done.returncode}: {done.stdout}{done.stderr}")
-        return done.stdout
+        if process.returncode:
+            raise DocumentationError(
+                f"exit status {process.returncode}: {process.stdout}{process.stderr}"
+            )
+        return process.stdout
 
 
 def _explain(statement: str, values: dict[str, None], tx: Transaction) -> None:
@@ -193,9 +198,9 @@ def _explain(statement: str, values: dict[str, None], tx: Transaction) -> None:
 
 
 def _commands(script: str) -> Iterator[str]:
-    """Its lines, continued ones as one, without comments and empty ones.
+    """Yield the commands: continued lines joined, without comments and empty lines.
 
-    `serve` would not end, so only its words are checked.
+    `serve` would not end, so only its arguments are checked.
     """
     for line in re.split(r"(?<!\\)\n", script):
         if line.strip() and not line.lstrip().startswith("#"):
@@ -203,33 +208,40 @@ def _commands(script: str) -> Iterator[str]:
 
 
 def _sets_up(line: str) -> bool:
-    """Whether the line only sets up a machine. Raises Wrong where it would not work as written."""
+    """Return True if the line only sets up a machine.
+
+    Raises DocumentationError if it cannot work as written.
+    """
     parts = [shlex.split(part, comments=True) for part in line.split("&&")]
     if not parts[0] or parts[0][0] not in _SET_UP:
         return False
     for first, *rest in parts:
         if first not in _SET_UP or not re.fullmatch(_SET_UP[first], " ".join(rest)):
-            raise Wrong(f"`{' '.join([first, *rest])}` is nothing that this project has")
+            raise DocumentationError(f"`{' '.join([first, *rest])}` does not exist in this project")
     return True
 
 
 def _compare(shown: Any, printed: str | None) -> None:
     if printed is None:
-        raise Wrong(
-            "this is shown as an answer, but no `sh` block that prints something stands before it"
+        raise DocumentationError(
+            "this is shown as a response, but there is no `sh` block with output before it"
         )
     if different := list(differences(shown, json.loads(printed))):
-        raise Wrong(f"the real answer is another one ({'; '.join(different)}): {printed}")
+        raise DocumentationError(f"the real response differs ({'; '.join(different)}): {printed}")
 
 
 def differences(shown: Any, real: Any, at: str = "") -> Iterator[str]:
-    """Where two JSON values differ in shape:
+    """Yield where two JSON values differ in shape.
 
-    keys and types, not values. null fits everything; a list is as its items together.
+    Keys and types are compared, not values. null matches everything; the items of a list are merged
+    first.
     """
     if isinstance(shown, dict) and isinstance(real, dict):
         for name in sorted(set(shown) ^ set(real)):
-            yield f"{at}/{name} is {'shown but not there' if name in shown else 'there but not shown'}"
+            yield (
+                f"{at}/{name} is"
+                f" {'shown but missing' if name in shown else 'present but not shown'}"
+            )
         for name in sorted(set(shown) & set(real)):
             yield from differences(shown[name], real[name], f"{at}/{name}")
     elif isinstance(shown, list) and isinstance(real, list):
@@ -242,9 +254,7 @@ def differences(shown: Any, real: Any, at: str = "") -> Iterator[str]:
 
 
 def _together(items: list[Any]) -> Any:
-    """One item with the members of all, so that one which has them all stands for those that lack
-    some.
-    """
+    """Return one item with the members of all items."""
     objects = [item for item in items if isinstance(item, dict)]
     return (
         {name: value for item in objects for name, value in item.items()} if objects else items[0]
@@ -252,7 +262,7 @@ def _together(items: list[Any]) -> Any:
 
 
 def _kind(value: Any) -> str:
-    """JSON's word for it; 1 and 1.0 are both a number, true is none."""
+    """Return its JSON type; 1 and 1.0 are both numbers, true is not."""
     names = {
         bool: "boolean",
         int: "number",

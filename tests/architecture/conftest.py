@@ -1,4 +1,4 @@
-"""A server that runs as `make run` starts it, for what the documentation shows."""
+"""A server as `make run` starts it, for the examples of the documentation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import scripted_model
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class RunningServer:
     """A server on a fresh data folder, as `make run` starts it."""
 
     url: str
@@ -25,8 +25,8 @@ class Served:
 
 
 @pytest.fixture(scope="session")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """Starts one server for all pages and takes its address and key from the lines it prints."""
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    """Start one server for all pages; address and key are read from its output."""
     data = tmp_path_factory.mktemp("data")
     environment = {**os.environ, "REMEMBRANCER_DATA": str(data)}
     with subprocess.Popen(
@@ -36,16 +36,16 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         text=True,
         env=environment,
     ) as process:
-        said = ""
+        output = ""
         for line in process.stdout or ():
-            said += line
+            output += line
             if "/api/v7/memory" in line:
                 break
-        url, key = re.search(r"http://[\d.:]+", said), re.search(r"sk_[0-9a-f]{64}", said)
+        url, key = re.search(r"http://[\d.:]+", output), re.search(r"sk_[0-9a-f]{64}", output)
         try:
-            assert url, f"{said}{process.stderr and process.poll() and process.stderr.read()}"
-            assert key, said
-            yield Served(url[0], key[0], data)
+            assert url, f"{output}{process.stderr and process.poll() and process.stderr.read()}"
+            assert key, output
+            yield RunningServer(url[0], key[0], data)
         finally:
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=30)
@@ -53,6 +53,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 @pytest.fixture(scope="session")
 def model_url() -> Iterator[str]:
-    """A model for all pages that show one."""
+    """Start one scripted model for all pages."""
     with scripted_model.serving() as url:
         yield url

@@ -1,30 +1,27 @@
-"""The runner of the documentation's blocks itself:
-
-what is so passes, what is not so is told with its place.
-"""
+"""The block runner accepts true blocks and reports false ones with their place."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from architecture.blocks import Runner, Wrong, blocks
+from architecture.blocks import DocumentationError, Runner, blocks
 
 
 def fenced(language: str, text: str) -> str:
-    """A block as it stands on a page."""
+    """Return a fenced block."""
     return f"```{language}\n{text}\n```\n"
 
 
-def answered(printed: str, shown: str) -> str:
-    """A page with a command that prints JSON, and the answer it shows."""
+def response_page(printed: str, shown: str) -> str:
+    """Return a page with a command that prints JSON and the response shown for it."""
     return (
         fenced("sh", f"echo '{printed}'") + "\nprose\n\n" + fenced('json title="Response"', shown)
     )
 
 
 def run(folder: Path, page: str) -> None:
-    """Run a page that needs no server."""
+    """Run the blocks of a page that needs no server."""
     runner = Runner(folder, url="http://127.0.0.1:1", key="sk_none", data=folder)
     for block in blocks(page, "page.md"):
         runner.run(block)
@@ -33,18 +30,20 @@ def run(folder: Path, page: str) -> None:
 @pytest.mark.parametrize(
     "page",
     [
-        answered(
+        response_page(
             '{"saved": true, "step": 7, "hits": [{"id": "a"}]}',
             '{"hits": [{"id": "b"}], "saved": false, "step": 1}',
         ),
-        answered('{"why": [{"rank": 1}, {}]}', '{"why": [{"rank": 3}]}'),
+        response_page('{"why": [{"rank": 1}, {}]}', '{"why": [{"rank": 3}]}'),
         fenced(
             "sh",
-            "git clone ADDRESS here && cd here\nmake run PORT=9000\nsudo apt-get install -y curl\nexport KEY=sk_...",
+            "git clone ADDRESS here && cd here\nmake run PORT=9000\nsudo apt-get install -y"
+            " curl\nexport KEY=sk_...",
         ),
         fenced(
             "sh",
-            'test "$KEY" = sk_none\ntest http://127.0.0.1:8460 = "$URL"  # the address is the real one',
+            'test "$KEY" = sk_none\ntest http://127.0.0.1:8460 = "$URL"  # the address is the'
+            " real one",
         ),
         fenced("sh", "echo one \\\n  two"),
         fenced('jsonl title="turns.jsonl"', '{"query": "a"}')
@@ -57,28 +56,28 @@ def run(folder: Path, page: str) -> None:
         "no block\n",
     ],
 )
-def test_what_is_so_passes(tmp_path: Path, page: str) -> None:
+def test_a_true_block_passes(tmp_path: Path, page: str) -> None:
     run(tmp_path, page)
 
 
 @pytest.mark.parametrize(
-    ("page", "said"),
+    ("page", "expected"),
     [
-        ("text\n\n" + fenced("sh", "exit 3"), "page.md:3: Wrong: exit status 3"),
+        ("text\n\n" + fenced("sh", "exit 3"), "page.md:3: DocumentationError: exit status 3"),
         (fenced("sh", "false | true"), "exit status 1"),
         (
-            answered('{"saved": true}', '{"kept": true}'),
-            "/kept is shown but not there; /saved is there but not shown",
+            response_page('{"saved": true}', '{"kept": true}'),
+            "/kept is shown but missing; /saved is present but not shown",
         ),
         (
-            answered('{"hits": [{"id": 1}]}', '{"hits": [{"id": "1"}]}'),
+            response_page('{"hits": [{"id": 1}]}', '{"hits": [{"id": "1"}]}'),
             "/hits/*/id is number, not string",
         ),
-        (answered('{"hits": []}', '{"hits": [1]}'), "/hits is empty"),
-        (answered('{"ok": true}', '{"ok": 1}'), "/ok is boolean, not number"),
+        (response_page('{"hits": []}', '{"hits": [1]}'), "/hits is empty"),
+        (response_page('{"ok": true}', '{"ok": 1}'), "/ok is boolean, not number"),
         (fenced('json title="Response"', "{}"), "no `sh` block"),
-        (fenced("sh", "make coffee"), "`make coffee` is nothing that this project has"),
-        (fenced("sh", "git clone ADDRESS && rm -rf x"), "`rm -rf x` is nothing"),
+        (fenced("sh", "make coffee"), "`make coffee` does not exist in this project"),
+        (fenced("sh", "git clone ADDRESS && rm -rf x"), "`rm -rf x` does not exist"),
         (fenced("json", "{"), "JSONDecodeError"),
         (fenced('jsonl title="a"', "{}\n{"), "JSONDecodeError"),
         (fenced("python", "raise SystemExit(4)"), "exit status 4"),
@@ -87,15 +86,15 @@ def test_what_is_so_passes(tmp_path: Path, page: str) -> None:
             fenced("sql", "-- names: who there is\nselect nome from accounts;"),
             "no such column: nome",
         ),
-        (fenced("", "x"), "needs a language"),
+        (fenced("", "x"), "needs a known language"),
         (fenced("cobol", "x"), "not 'cobol'"),
         (fenced("json answer", "{}"), "at most title="),
         ("- item\n  ```sh\n  true\n  ```\n", "2 fences, but 0 blocks"),
         ("```sh\ntrue\n", "1 fences, but 0 blocks"),
     ],
 )
-def test_what_is_not_so_is_told(tmp_path: Path, page: str, said: str) -> None:
-    with pytest.raises(Wrong) as told:
+def test_a_false_block_is_reported_with_its_place(tmp_path: Path, page: str, expected: str) -> None:
+    with pytest.raises(DocumentationError) as raised:
         run(tmp_path, page)
 
-    assert said in str(told.value)
+    assert expected in str(raised.value)

@@ -1,4 +1,4 @@
-"""What is in deploy/ fits the schemas of those who read it, each other, and the service.
+"""The files in deploy/ match their schemas, each other and the service.
 
 Nothing is downloaded or started.
 """
@@ -20,7 +20,7 @@ from remembrancer.http.routes import ROUTES
 from remembrancer.settings import read
 
 DEPLOY = ROOT / "deploy"
-SCHEMAS = Path(__file__).with_name("schemas")  # each says where it is from
+SCHEMAS = Path(__file__).with_name("schemas")  # each names its source
 MANIFESTS = sorted(
     path for path in (DEPLOY / "kubernetes").glob("*.yaml") if path.name != "kustomization.yaml"
 )
@@ -28,36 +28,40 @@ COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text("utf-8"))
 KUBERNETES = json.loads((SCHEMAS / "kubernetes-1.34.json").read_text("utf-8"))
 
 
-def wrongs(thing: dict[str, Any]) -> list[str]:
-    """What Kubernetes would say against a resource."""
-    kind = KUBERNETES["kinds"].get(f"{thing.get('apiVersion')} {thing.get('kind')}")
+def schema_errors(resource: dict[str, Any]) -> list[str]:
+    """Return the errors that Kubernetes would report for a resource."""
+    kind = KUBERNETES["kinds"].get(f"{resource.get('apiVersion')} {resource.get('kind')}")
     if kind is None:
-        return [f"{thing.get('apiVersion')} {thing.get('kind')} is not among the schemas here"]
+        return [
+            f"{resource.get('apiVersion')} {resource.get('kind')} is not among the schemas here"
+        ]
     schema = {"$ref": kind, "$defs": KUBERNETES["$defs"]}
     return [
         f"{'/'.join(map(str, error.path))}: {error.message}"
-        for error in jsonschema.Draft202012Validator(schema).iter_errors(thing)
+        for error in jsonschema.Draft202012Validator(schema).iter_errors(resource)
     ]
 
 
 def resources() -> dict[str, dict[str, Any]]:
-    """Every resource by its kind."""
+    """Return every resource by kind."""
     return {
-        thing["kind"]: thing
+        resource["kind"]: resource
         for path in MANIFESTS
-        for thing in yaml.safe_load_all(path.read_text("utf-8"))
+        for resource in yaml.safe_load_all(path.read_text("utf-8"))
     }
 
 
 def container() -> dict[str, Any]:
-    """The server's, as Kubernetes runs it."""
+    """Return the container of the server."""
     return dict(resources()["Deployment"]["spec"]["template"]["spec"]["containers"][0])
 
 
 @pytest.mark.parametrize("path", MANIFESTS, ids=relative)
-def test_a_manifest_fits_the_schemas_of_kubernetes(path: Path) -> None:
+def test_a_manifest_matches_the_kubernetes_schemas(path: Path) -> None:
     assert [
-        wrong for thing in yaml.safe_load_all(path.read_text("utf-8")) for wrong in wrongs(thing)
+        error
+        for resource in yaml.safe_load_all(path.read_text("utf-8"))
+        for error in schema_errors(resource)
     ] == []
 
 
@@ -70,11 +74,11 @@ def test_a_manifest_fits_the_schemas_of_kubernetes(path: Path) -> None:
         {"apiVersion": "extensions/v1beta1"},
     ],
 )
-def test_a_manifest_with_a_mistake_does_not(change: dict[str, Any]) -> None:
-    assert wrongs({**resources()["Deployment"], **change}) != []
+def test_a_manifest_with_an_error_does_not_match(change: dict[str, Any]) -> None:
+    assert schema_errors({**resources()["Deployment"], **change}) != []
 
 
-def test_the_compose_file_fits_the_compose_specification() -> None:
+def test_the_compose_file_matches_the_compose_specification() -> None:
     schema = json.loads((SCHEMAS / "compose.json").read_text("utf-8"))
     validator = jsonschema.Draft7Validator(schema)
 
@@ -82,63 +86,65 @@ def test_the_compose_file_fits_the_compose_specification() -> None:
     assert list(validator.iter_errors({**COMPOSE, "servces": {}})) != []
 
 
-def test_every_manifest_is_applied_but_the_example() -> None:
-    named = yaml.safe_load((DEPLOY / "kubernetes/kustomization.yaml").read_text("utf-8"))[
+def test_every_manifest_except_the_example_is_applied() -> None:
+    listed = yaml.safe_load((DEPLOY / "kubernetes/kustomization.yaml").read_text("utf-8"))[
         "resources"
     ]
 
-    assert sorted(named) == [path.name for path in MANIFESTS if "example" not in path.name]
+    assert sorted(listed) == [path.name for path in MANIFESTS if "example" not in path.name]
 
 
-def test_selectors_find_the_pods_they_mean() -> None:
-    found = resources()
-    labels = found["Deployment"]["spec"]["template"]["metadata"]["labels"]
+def test_selectors_match_the_pods() -> None:
+    by_kind = resources()
+    labels = by_kind["Deployment"]["spec"]["template"]["metadata"]["labels"]
     selectors = [
-        found["Deployment"]["spec"]["selector"]["matchLabels"],
-        found["Service"]["spec"]["selector"],
-        found["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
-        found["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"],
+        by_kind["Deployment"]["spec"]["selector"]["matchLabels"],
+        by_kind["Service"]["spec"]["selector"],
+        by_kind["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"],
+        by_kind["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"],
     ]
 
     assert [selector for selector in selectors if selector != labels] == []
     assert (
-        found["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"]
-        == found["Deployment"]["metadata"]["name"]
+        by_kind["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"]
+        == by_kind["Deployment"]["metadata"]["name"]
     )
 
 
-def test_probes_ask_endpoints_that_there_are() -> None:
+def test_probes_use_existing_endpoints() -> None:
     paths = {endpoint.path for endpoint in ROUTES}
-    probed = {
+    probe_paths = {
         container()[f"{which}Probe"]["httpGet"]["path"]
         for which in ("startup", "liveness", "readiness")
     }
-    probed |= {
+    probe_paths |= {
         f"/{name}"
         for name in re.findall(r"8460/(\w+)", (DEPLOY / "Containerfile").read_text("utf-8"))
     }
 
-    assert probed == {"/healthz", "/readyz"}
-    assert probed <= paths
+    assert probe_paths == {"/healthz", "/readyz"}
+    assert probe_paths <= paths
 
 
-def test_settings_are_such_as_the_service_takes() -> None:
+def test_settings_are_valid() -> None:
     secret = resources()["Secret"]["stringData"]["settings.toml"]
     server = COMPOSE["services"]["server"]["environment"]
-    said = [
+    variables = [
         *resources()["ConfigMap"]["data"].items(),
         *server.items(),
         ("REMEMBRANCER_STORE", re.findall(r'"(.*)"', secret)[0]),
     ]
-    said += re.findall(r"(REMEMBRANCER_\w+)=(\S+)", (DEPLOY / "Containerfile").read_text("utf-8"))
+    variables += re.findall(
+        r"(REMEMBRANCER_\w+)=(\S+)", (DEPLOY / "Containerfile").read_text("utf-8")
+    )
 
     assert read(
-        {name: value for name, value in said if name != "REMEMBRANCER_CONFIG"}
+        {name: value for name, value in variables if name != "REMEMBRANCER_CONFIG"}
         | {"REMEMBRANCER_DATA": "none"}
     ).store
 
 
-def test_the_server_is_nobody_and_writes_nowhere_but_into_its_folders() -> None:
+def test_the_server_is_unprivileged_and_writes_only_to_its_folders() -> None:
     pod, service = (
         resources()["Deployment"]["spec"]["template"]["spec"],
         COMPOSE["services"]["server"],
@@ -151,7 +157,10 @@ def test_the_server_is_nobody_and_writes_nowhere_but_into_its_folders() -> None:
     assert service["read_only"]
     assert {
         mount["mountPath"] for mount in container()["volumeMounts"] if not mount.get("readOnly")
-    } == {"/data", "/tmp"}  # noqa: S108  in the container
+    } == {
+        "/data",
+        "/tmp",  # noqa: S108  in the container
+    }
     assert container()["securityContext"]["capabilities"]["drop"] == service["cap_drop"] == ["ALL"]
 
 
@@ -169,15 +178,15 @@ def test_secrets_of_the_compose_file_stay_out_of_the_repository() -> None:
     "program",
     re.findall(r"awk '(.+)' requirements-dev.lock", (DEPLOY / "Containerfile").read_text("utf-8")),
 )
-def test_the_image_takes_from_the_lock_every_package_that_it_names(program: str) -> None:
-    done = subprocess.run(
+def test_the_image_installs_every_package_it_names_from_the_lock(program: str) -> None:
+    process = subprocess.run(
         ["awk", program, "requirements-dev.lock"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=True,
     )
-    wanted = re.findall(r"\((.+)\)==", program)[0].split("|")
+    expected = re.findall(r"\((.+)\)==", program)[0].split("|")
 
-    assert sorted(re.findall(r"^([a-z-]+)==", done.stdout, re.MULTILINE)) == sorted(wanted)
-    assert done.stdout.count("--hash=sha256:") >= len(wanted)
+    assert sorted(re.findall(r"^([a-z-]+)==", process.stdout, re.MULTILINE)) == sorted(expected)
+    assert process.stdout.count("--hash=sha256:") >= len(expected)

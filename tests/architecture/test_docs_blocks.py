@@ -1,4 +1,4 @@
-"""Every block of the README and the documentation is run (blocks.py says how)."""
+"""Run every code block of the README and the documentation (see blocks.py)."""
 
 from __future__ import annotations
 
@@ -7,30 +7,29 @@ from pathlib import Path
 
 import pytest
 from architecture.blocks import Runner, blocks
-from architecture.conftest import Served
+from architecture.conftest import RunningServer
 from architecture.tree import ROOT, relative
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-NOT_RUN_MAX = 3  # in the whole documentation
+NOT_RUN_MAX = 3  # blocks in the whole documentation
 
 
 @pytest.mark.parametrize("page", PAGES, ids=relative)
-def test_what_the_page_shows_is_so(
+def test_every_block_of_a_page_is_true(
     page: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
-    """Issue: 'every code block of README and docs is run by a test'."""
-    found = blocks(page.read_text("utf-8"), relative(page))
-    if not found:
+    page_blocks = blocks(page.read_text("utf-8"), relative(page))
+    if not page_blocks:
         return
-    served: Served = request.getfixturevalue("served")
+    served: RunningServer = request.getfixturevalue("served")
     model_url: str = request.getfixturevalue("model_url")
     runner = Runner(tmp_path, url=served.url, key=served.key, data=served.data, model_url=model_url)
 
-    for block in found:
+    for block in page_blocks:
         runner.run(block)
 
 
-def test_hardly_any_block_is_left_out() -> None:
+def test_at_most_three_blocks_are_not_run() -> None:
     left_out = [
         block
         for page in PAGES
@@ -42,7 +41,7 @@ def test_hardly_any_block_is_left_out() -> None:
     assert [block.place for block in left_out if len((block.reason or "").split()) < 3] == []
 
 
-def test_every_link_within_the_documentation_leads_somewhere() -> None:
+def test_every_internal_link_has_a_target() -> None:
     broken = [
         f"{relative(page)}: {target}"
         for page in PAGES

@@ -1,6 +1,4 @@
-"""Everything that people can meet is in docs/reference/, and nothing stands there that they cannot
-meet.
-"""
+"""The reference documentation is complete and lists nothing that does not exist."""
 
 from __future__ import annotations
 
@@ -20,35 +18,35 @@ from remembrancer.settings import CHOICES, PREFIX, Settings
 
 
 def page(name: str) -> str:
-    """A page of the reference."""
+    """Return a page of the reference."""
     return (ROOT / "docs" / "reference" / name).read_text("utf-8")
 
 
 def sections(name: str) -> dict[str, str]:
-    """The sections of a page by their headings of the second level."""
-    _, *parts = re.split(r"^## ", page(name), flags=re.MULTILINE)
-    return {part.partition("\n")[0].strip("` "): part.partition("\n")[2] for part in parts}
+    """Return the sections of a page by second-level heading."""
+    _, *texts = re.split(r"^## ", page(name), flags=re.MULTILINE)
+    return {part.partition("\n")[0].strip("` "): part.partition("\n")[2] for part in texts}
 
 
-def test_every_endpoint_is_documented_and_no_other() -> None:
+def test_exactly_the_endpoints_are_documented() -> None:
     assert sorted(sections("endpoints.md")) == sorted(f"{e.method} {e.path}" for e in ROUTES)
 
 
-def test_every_field_of_a_request_or_an_answer_and_every_parameter_is_documented() -> None:
-    told = sections("endpoints.md")
+def test_every_field_and_parameter_is_documented() -> None:
+    by_heading = sections("endpoints.md")
     missing = [
         f"{e.method} {e.path}: `{name}`"
         for e in ROUTES
         for model in (e.body, e.query, e.answer)
         for name in _field_names(model)
-        if f"`{name}`" not in told[f"{e.method} {e.path}"]
+        if f"`{name}`" not in by_heading[f"{e.method} {e.path}"]
     ]
 
     assert missing == []
 
 
 def _field_names(model: Any) -> Iterator[str]:
-    """Names of a model's fields and of those within them."""
+    """Yield the names of a model's fields, including nested ones."""
     if isinstance(model, type) and issubclass(model, BaseModel):
         for name, field in model.model_fields.items():
             yield name
@@ -58,8 +56,7 @@ def _field_names(model: Any) -> Iterator[str]:
             yield from _field_names(inner)
 
 
-def test_every_setting_is_documented_as_it_is() -> None:
-    """The rows must be these, letter by letter; paste what is missing."""
+def test_every_setting_is_documented() -> None:
     rows = [_setting_row(row.name, row.default, dict(row.metadata)) for row in fields(Settings)]
 
     assert [
@@ -69,8 +66,8 @@ def test_every_setting_is_documented_as_it_is() -> None:
     ] == rows
 
 
-def _setting_row(name: str, default: Any, said: dict[str, Any]) -> str:
-    least, most = said["least"], said["most"]
+def _setting_row(name: str, default: Any, metadata: dict[str, Any]) -> str:
+    least, most = metadata["least"], metadata["most"]
     bounds = (
         f"{least} to {most}"
         if most is not None
@@ -81,19 +78,22 @@ def _setting_row(name: str, default: Any, said: dict[str, Any]) -> str:
     takes = (
         ", ".join(f"`{choice}`" for choice in CHOICES[name])
         if name in CHOICES
-        else f"{bounds} {said['unit']}".strip()
+        else f"{bounds} {metadata['unit']}".strip()
     )
-    return f"| `{PREFIX}{name.upper()}` | {f'`{default}`' if str(default) else 'empty'} | {takes} | {said['help']} |"
+    return (
+        f"| `{PREFIX}{name.upper()}` | {f'`{default}`' if str(default) else 'empty'} | {takes} |"
+        f" {metadata['help']} |"
+    )
 
 
-def test_every_limit_is_documented_as_it_is() -> None:
+def test_every_limit_is_documented() -> None:
     rows = [f"| `{name}` | {value:,} |" for name, value in vars(limits).items() if name.isupper()]
 
     assert [row for row in rows if row not in page("limits.md")] == []
     assert page("limits.md").count("\n| `") == len(rows)
 
 
-def test_every_error_is_documented_with_what_to_do_about_it() -> None:
+def test_every_error_is_documented_with_its_remedy() -> None:
     rows = re.findall(
         r"^\| (\d{3}) \| `([a-z_]+)` \|(.+)\|(.+)\|(.+)\|$", page("errors.md"), re.MULTILINE
     )
@@ -101,35 +101,35 @@ def test_every_error_is_documented_with_what_to_do_about_it() -> None:
     assert [(int(status), error) for status, error, *_ in rows] == [
         (kind.status, kind.error) for kind in errors.PROBLEMS
     ]
-    assert [error for _, error, *told in rows if not all(cell.strip() for cell in told)] == []
+    assert [error for _, error, *cells in rows if not all(cell.strip() for cell in cells)] == []
 
 
-def test_every_command_is_documented_with_its_options_and_no_other() -> None:
-    told = sections("cli.md")
+def test_exactly_the_commands_and_options_are_documented() -> None:
+    by_heading = sections("cli.md")
     commands = dict(_commands(typer.main.get_command(app), "remembrancer"))
     missing = [
         f"{command}: {option}"
         for command, options in commands.items()
         for option in options
-        if f"`{option}" not in told.get(command, "")
+        if f"`{option}" not in by_heading.get(command, "")
     ]
 
-    assert sorted(told) == sorted(commands)
+    assert sorted(by_heading) == sorted(commands)
     assert missing == []
 
 
 def _commands(command: Any, name: str) -> Iterator[tuple[str, list[str]]]:
-    """Every command that does something, by its whole name, with its options and arguments as they
-    are typed.
-    """
+    """Yield every command by its full name, with its options and arguments as typed."""
     if hasattr(command, "commands"):
         for word, inner in command.commands.items():
             yield from _commands(inner, f"{name} {word}")
         return
     options = [
-        max(parameter.opts, key=len)
-        if parameter.param_type_name == "option"
-        else _metavar(parameter)
+        (
+            max(parameter.opts, key=len)
+            if parameter.param_type_name == "option"
+            else _metavar(parameter)
+        )
         for parameter in command.params
     ]
     yield name, [option for option in options if option != "--help"]

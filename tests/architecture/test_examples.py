@@ -1,4 +1,4 @@
-"""The examples run as their pages show them."""
+"""The examples print what their pages show."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from architecture.conftest import Served
+from architecture.conftest import RunningServer
 from architecture.tree import ROOT
 
 from remembrancer.accounts import keys
@@ -22,18 +22,15 @@ needs_langgraph = pytest.mark.skipif(
 )
 
 
-def test_forty_turns_go_as_their_page_tells(served: Served, tmp_path: Path) -> None:
-    """Issue: 'its transcript is a page of the docs, made by the docs test'.
-
-    Where it differs, take the new one and read it.
-    """
+def test_forty_turns_match_their_page(served: RunningServer, tmp_path: Path) -> None:
+    """The page is the transcript of this run. If it differs, review the new one and copy it."""
     records = open_records(read({"REMEMBRANCER_DATA": str(served.data)}))
     agent, *voters = [keys.create(records, account=f"forty-{n}").key.reveal() for n in range(4)]
     records.close()
     script = ROOT / "examples" / "forty_turns.py"
     environment = {**os.environ, "KEY": agent, "VOTERS": " ".join(voters)}
 
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, str(script), served.url],
         env=environment,
         capture_output=True,
@@ -42,23 +39,22 @@ def test_forty_turns_go_as_their_page_tells(served: Served, tmp_path: Path) -> N
         timeout=120,
     )
 
-    made = tmp_path / "forty-turns.md"
-    made.write_text(done.stdout, "utf-8")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == (ROOT / "docs" / "tutorial" / "forty-turns.md").read_text("utf-8"), (
-        f"the new transcript is {made}"
+    transcript = tmp_path / "forty-turns.md"
+    transcript.write_text(process.stdout, "utf-8")
+    assert process.returncode == 0, process.stderr
+    assert process.stdout == (ROOT / "docs" / "tutorial" / "forty-turns.md").read_text("utf-8"), (
+        f"the new transcript is {transcript}"
     )
 
 
-def test_the_memory_tool_keeps_files_as_its_page_shows(served: Served) -> None:
-    """Issue: 'Anthropic memory tool adapter [...] in the SDK', 'shown by a runnable example'."""
+def test_the_memory_tool_matches_its_page(served: RunningServer) -> None:
     page = (ROOT / "docs" / "guides" / "memory-tool.md").read_text("utf-8")
-    told = page.rpartition("```text\n")[2].partition("```\n")[0]
+    expected = page.rpartition("```text\n")[2].partition("```\n")[0]
     records = open_records(read({"REMEMBRANCER_DATA": str(served.data)}))
     key = keys.create(records, account="memory-tool").key.reveal()
     records.close()
 
-    done = subprocess.run(
+    process = subprocess.run(
         [
             sys.executable,
             "-W",
@@ -73,7 +69,7 @@ def test_the_memory_tool_keeps_files_as_its_page_shows(served: Served) -> None:
         timeout=100,
     )
 
-    assert (done.stderr, done.stdout) == ("", told)
+    assert (process.stderr, process.stdout) == ("", expected)
 
 
 @pytest.mark.parametrize(
@@ -87,15 +83,14 @@ def test_the_memory_tool_keeps_files_as_its_page_shows(served: Served) -> None:
         pytest.param("langgraph_graph", marks=needs_langgraph),
     ],
 )
-def test_a_conversation_goes_the_same_way_through_every_adapter(served: Served, name: str) -> None:
-    """Issue: 'Adapters, thin: [...] each shown by a runnable example with a scripted model'."""
+def test_every_adapter_prints_the_same_conversation(served: RunningServer, name: str) -> None:
     page = (ROOT / "docs" / "guides" / "adapters.md").read_text("utf-8")
-    told = page.rpartition("```text\n")[2].partition("```\n")[0]
+    expected = page.rpartition("```text\n")[2].partition("```\n")[0]
     records = open_records(read({"REMEMBRANCER_DATA": str(served.data)}))
     key = keys.create(records, account=name).key.reveal()
     records.close()
 
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-W", "error", str(ROOT / "examples" / f"{name}.py"), served.url],
         env={**os.environ, "KEY": key},
         capture_output=True,
@@ -104,5 +99,5 @@ def test_a_conversation_goes_the_same_way_through_every_adapter(served: Served, 
         timeout=100,
     )
 
-    assert done.stderr == ""
-    assert re.sub(r"e_\w+", "e_1", done.stdout) == told
+    assert process.stderr == ""
+    assert re.sub(r"e_\w+", "e_1", process.stdout) == expected

@@ -75,7 +75,20 @@ def test_there_is_no_second_kind_of_lock() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["setup", "run", "demo", "test", "test-long", "check", "bench", "docs", "lock", "format", "help"]
+    "target",
+    [
+        "setup",
+        "run",
+        "demo",
+        "test",
+        "test-long",
+        "check",
+        "bench",
+        "docs",
+        "lock",
+        "format",
+        "help",
+    ],
 )
 def test_make_has_the_documented_targets(target: str) -> None:
     assert re.search(rf"^{target}:.*## \S", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
@@ -103,7 +116,9 @@ def test_the_wheel_contains_every_file_of_the_package(tmp_path: Path) -> None:
     with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as wheel:
         names = {name for name in wheel.namelist() if name.startswith(f"{PACKAGE}/")}
 
-    tracked_files = {relative(path).removeprefix("src/") for path in tracked() if path.is_relative_to(CODE)}
+    tracked_files = {
+        relative(path).removeprefix("src/") for path in tracked() if path.is_relative_to(CODE)
+    }
     installed = {
         f"{PACKAGE}/{relative(path)}"
         for path in tracked()

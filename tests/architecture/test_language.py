@@ -50,7 +50,9 @@ NAMES = {
 PUBLISHED = {"Found", "Looked", "Wanted"}
 OPENINGS = re.compile(r"^\s*(What|Whether|Who|How|Where|When)\b")
 # Two modules may share a name where their packages tell them apart; classes may not.
-MODULE_WORDS = re.compile(r"^(service|services|manager|repository|utils?|helpers?|base|common|misc|lib)$")
+MODULE_WORDS = re.compile(
+    r"^(service|services|manager|repository|utils?|helpers?|base|common|misc|lib)$"
+)
 
 
 def bindings(source: Source) -> Iterator[tuple[int, str]]:

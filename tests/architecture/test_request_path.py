@@ -26,7 +26,7 @@ FOLDER = f"{CODE}/"
 
 
 class Tracer:
-    """Records which functions of the package are called, in threads started while it is installed."""
+    """Record the functions of the package called in threads started while it is installed."""
 
     def __init__(self) -> None:
         self.calls: dict[str, set[str]] | None = None

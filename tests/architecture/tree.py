@@ -1,4 +1,4 @@
-"""The project's own files, read as data: what the house tests look at."""
+"""Read the project's own files as data, for the architecture tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 class Source:
     """One Python file.
 
-    `name` is its path for messages, `module` its dotted name as an import would say it.
+    `name` is its path for messages, `module` its dotted import name.
     """
 
     name: str
@@ -31,14 +31,11 @@ class Source:
 
     @property
     def package(self) -> str:
-        """The package it belongs to:
-
-        the second part of its name; empty for the package's own `__init__`.
-        """
+        """Return the second part of its dotted name; empty for the top `__init__`."""
         return self.module.partition(".")[2].partition(".")[0]
 
     def functions(self) -> Iterator[tuple[str, Function]]:
-        """Every function with its dotted name inside the file, nested ones too."""
+        """Yield every function with its dotted name in the file, including nested ones."""
         yield from _functions(self.tree, "")
 
 
@@ -52,10 +49,10 @@ def _functions(node: ast.AST, prefix: str) -> Iterator[tuple[str, Function]]:
         )
 
 
-@cache  # a process of a test run reads them once
+@cache  # read once per test process
 def sources(folder: Path, *, top: str = "") -> list[Source]:
-    """Every Python file below `folder`; `top` is the dotted name of the folder itself."""
-    found = []
+    """Return every Python file below `folder`; `top` is the dotted name of the folder."""
+    files = []
     for path in sorted(folder.rglob("*.py")):
         if "__pycache__" in path.parts:
             continue
@@ -63,19 +60,19 @@ def sources(folder: Path, *, top: str = "") -> list[Source]:
         is_package = parts[-1] == "__init__"
         module = ".".join(part for part in (parts[:-1] if is_package else parts) if part)
         text = path.read_text("utf-8")
-        found.append(
+        files.append(
             Source(str(path.relative_to(folder.parent)), module, is_package, text, ast.parse(text))
         )
-    return found
+    return files
 
 
 def package() -> list[Source]:
-    """The package's files."""
+    """Return the files of the package."""
     return sources(CODE, top=PACKAGE)
 
 
 def everything() -> list[Source]:
-    """The package's, the tests', the benchmarks' and the agents' files."""
+    """Return the files of the package, tests, benchmarks and integrations."""
     return [
         *package(),
         *(
@@ -87,16 +84,25 @@ def everything() -> list[Source]:
 
 
 def tracked() -> list[Path]:
-    """Every text file of the project, new ones too:
+    """Return every text file of the project, including new ones.
 
-    what git knows or would add; without git, what is not hidden.
+    These are the files that git tracks or would add; without git, all files that are not hidden.
     """
-    asked = ["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    command = [
+        "git",
+        "-C",
+        str(ROOT),
+        "ls-files",
+        "-z",
+        "--cached",
+        "--others",
+        "--exclude-standard",
+    ]
     try:
-        listed = subprocess.run(asked, capture_output=True, check=True, text=True).stdout.split(
+        names = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split(
             "\0"
         )
-        paths = [ROOT / name for name in listed if name]
+        paths = [ROOT / name for name in names if name]
     except (OSError, subprocess.CalledProcessError):
         paths = [
             path
@@ -110,10 +116,10 @@ def tracked() -> list[Path]:
 
 
 def relative(path: Path) -> str:
-    """A path as messages say it."""
+    """Return a path relative to the project root."""
     return str(path.relative_to(ROOT))
 
 
 def lines(path: Path) -> list[str]:
-    """The lines of a text file."""
+    """Return the lines of a text file."""
     return path.read_text("utf-8", errors="replace").splitlines()
