@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +28,7 @@ if engines.KEPT_IN == "postgresql":
     testing.keep_stores_at(engines.of_folder)
 
 
+WITHOUT_WORDS = pytest.StashKey[set[Path]]()
 ONE_AFTER_THE_OTHER = (
     "tests/servers/",
 )  # folders whose tests share a slow start: all run in one process
@@ -48,6 +50,33 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return together or str(super()._split_scope(nodeid))
 
     return ByFolder(config, log) if config.getvalue("dist") == "loadgroup" else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """With `-k`, read only the test files whose path or text has a word of the expression.
+
+    Importing all of them takes ten times as long as most tests. If the expression has a `not`, or
+    no file has a word, all files are read.
+    """
+    words = re.findall(r"[\w./-]+", config.option.keyword.lower())
+    words = [word for word in words if word not in {"and", "or"}]
+    if words and "not" not in words:
+        root = Path(__file__).parent
+        files = set(root.rglob("test_*.py"))
+        without = {
+            path
+            for path in files
+            if not any(
+                word in f"{path.relative_to(root.parent)}\n{path.read_text('utf-8')}".lower()
+                for word in words
+            )
+        }
+        config.stash[WITHOUT_WORDS] = without if without != files else set()
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Skip the files without a word of `-k`."""
+    return collection_path in config.stash.get(WITHOUT_WORDS, set()) or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
