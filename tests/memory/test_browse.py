@@ -12,8 +12,9 @@ from remembrancer.accounts import PinnedToOtherUser
 from remembrancer.cubes.lessons import create
 from remembrancer.files.files import create_file
 from remembrancer.memory.history import browse
-from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, TOLD_CHARACTERS_MAX, PageCursor
+from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, LISTED_CHARACTERS_MAX
 from remembrancer.memory.history.forget import erase_event, forget
+from remembrancer.memory.paging import PageCursor
 from remembrancer.memory.summaries.l1 import summarize
 from remembrancer.memory.write.events import EventUnknown
 from remembrancer.protocol.cubes import CubeCreate
@@ -84,13 +85,13 @@ def test_events_of_a_time_are_those_at_or_after_its_beginning_and_before_its_end
 
 
 def test_an_event_in_a_list_is_cut_and_says_so(memory: Memory) -> None:
-    memory.tell("q", "x" * (TOLD_CHARACTERS_MAX + 1), topic="t")
-    memory.tell("q", "x" * TOLD_CHARACTERS_MAX)
+    memory.tell("q", "x" * (LISTED_CHARACTERS_MAX + 1), topic="t")
+    memory.tell("q", "x" * LISTED_CHARACTERS_MAX)
     page = browse.newest_events(memory.context, memory.caller, "ada")
 
     assert [(event.response[-1], len(event.response)) for event in page.events] == [
-        ("x", TOLD_CHARACTERS_MAX),
-        ("…", TOLD_CHARACTERS_MAX),
+        ("x", LISTED_CHARACTERS_MAX),
+        ("…", LISTED_CHARACTERS_MAX),
     ]
 
 
@@ -141,9 +142,24 @@ def test_the_first_and_the_last_turn_of_a_session_have_nothing_beside_them(memor
     memory.tell("q", "r", session_id="other")
     found = browse.event_context(memory.context, memory.caller, told)
 
-    assert (found.before, found.after, found.facts, found.cubes, found.told_in, found.shown_in, found.files) == (
-        None, None, [], [], [], [], [],
-    )  # fmt: skip
+    # fmt: skip
+    assert (
+        found.before,
+        found.after,
+        found.facts,
+        found.cubes,
+        found.told_in,
+        found.shown_in,
+        found.files,
+    ) == (
+        None,
+        None,
+        [],
+        [],
+        [],
+        [],
+        [],
+    )
 
 
 def test_nothing_of_another_account_or_user_is_seen(memory: Memory) -> None:

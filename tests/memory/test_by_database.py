@@ -362,9 +362,8 @@ def test_an_index_of_the_vectors_gives_the_same_answer_and_goes_with_its_embedde
         lambda tx: tx.one("select account_id, space_id, embedder, parts from search_spaces")
     )
     before = memory.ask("Where does the hound travel?")
-    with memory.context.store.lock(
-        "upkeep"
-    ):  # as upkeep does: the index waits for transactions that are older, and this is one
+    # as upkeep does: the index waits for transactions that are older, and this is one
+    with memory.context.store.lock("upkeep"):
         made = database_index.link(memory.context, space)
     after = memory.ask("Where does the hound travel?")
     indexes = "select 1 from pg_indexes where schemaname = current_schema() and tablename = 'search_vectors' and indexdef like '%hnsw%'"

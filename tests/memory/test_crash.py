@@ -99,7 +99,7 @@ def test_a_killed_import_is_run_again_and_nothing_is_lost_or_there_twice(
     with opened(folder, embedder=NoEmbedder()) as memory:
         done = store(memory.context, memory.caller, read(memory.context, memory.caller, file))
 
-        assert (done.stored, done.known) == (total - kept, kept)
+        assert (done.stored, done.duplicates) == (total - kept, kept)
         assert halves(memory) == []
         assert all(len(memory.found(f"zx{n}qv", top_k=1)) == 1 for n in range(0, total, 37))
         assert (

@@ -209,9 +209,19 @@ def test_words_are_told_by_what_is_made_of_them(trip: Memory) -> None:
 
 
 def test_every_stage_is_timed(trip: Memory) -> None:
+    # fmt: skip
     assert [stage.stage for stage in explained(trip, "ferry").stages] == [
-        "index", "words", "embedding", "vectors", "fusion", "focus", "ranking", "texts", "cubes", "session",
-    ]  # fmt: skip
+        "index",
+        "words",
+        "embedding",
+        "vectors",
+        "fusion",
+        "focus",
+        "ranking",
+        "texts",
+        "cubes",
+        "session",
+    ]
 
 
 def test_a_memory_that_is_not_there_is_explained_too(trip: Memory) -> None:

@@ -215,8 +215,8 @@ def test_a_line_that_is_wrong_is_named_and_nothing_is_stored(
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("[]", ", line 1: neither JSON lines (one event a line) nor conversations"),
-        (json.dumps([GARLIC]), ", line 1: neither JSON lines"),
+        ("[]", ", line 1: expected JSON lines (one event per line) or conversations"),
+        (json.dumps([GARLIC]), ", line 1: expected JSON lines"),
         ('[\n{"conversation": \n nonsense}]', ", line 3: Expecting value"),
         ('{\n"conversation": \n nonsense}', ", line 3: Expecting value"),
     ],
@@ -227,8 +227,8 @@ def test_a_json_text_of_another_shape_is_refused(files: Files, content: str, why
 
 def test_a_file_that_is_none_is_refused(files: Files, folder: Path) -> None:
     for path, why in (
-        (folder / "no.jsonl", "there is no such file"),
-        (folder, "it is no regular file"),
+        (folder / "no.jsonl", "no such file"),
+        (folder, "not a regular file"),
     ):
         with pytest.raises(ImportRefused, match=why):
             importing.read(files.context, files.memory.caller, path)
@@ -322,7 +322,7 @@ class TestConversations:
 
     @pytest.mark.parametrize("said", [{}, [], None, "text", {"session_x": []}])
     def test_a_conversation_without_a_session_is_refused(self, files: Files, said: Any) -> None:
-        assert "conversation 2: there is no session_1" in files.refused(
+        assert "conversation 2: it has no session_1" in files.refused(
             json.dumps([KEEPERS, {"conversation": said}])
         )
 

@@ -373,7 +373,7 @@ def test_nothing_can_be_kept_below_a_file(context: Context) -> None:
     moved = do(context, "rename", old_path="/memories/b", new_path="/memories/a/b")
 
     assert made.is_error
-    assert moved.text == "Error: The path /memories/a is a file, so nothing can be kept below it"
+    assert moved.text == "Error: The path /memories/a is a file, so it cannot contain other files"
     assert sorted(kept(context)) == ["/memories/a", "/memories/b"]
 
 

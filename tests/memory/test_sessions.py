@@ -193,7 +193,8 @@ def test_long_lists_are_read_by_an_index_in_their_order(memory: Memory) -> None:
     assert "sessions USING INDEX sessions_latest (space_id=? AND" in plans["sessions"]
     assert "events USING INDEX events_session (session=? AND" in plans["turns"]
     assert [name for name, told in plans.items() if "SCAN" in told] == []
+    # of one session
     assert [name for name, told in plans.items() if "TEMP B-TREE" in told] == [
         "shown_between",
         "votes_in",
-    ]  # of one session
+    ]

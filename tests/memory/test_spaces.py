@@ -129,9 +129,8 @@ def test_an_index_is_dropped_and_read_anew_when_the_revision_goes_up(
     after = memory.ask("ferry")
 
     assert told[0] in before
-    assert told[0] not in [
-        hit.event_id for hit in behind.hits
-    ]  # its row is gone: it is not shown even by an index behind
+    # its row is gone: it is not shown even by an index behind
+    assert told[0] not in [hit.event_id for hit in behind.hits]
     assert after.total_hits == behind.total_hits - 1
     assert context.index_cache.take(space.id).revision == 1
     assert memory.found("ferry") == [event for event in before if event != told[0]]

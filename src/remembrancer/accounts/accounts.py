@@ -14,9 +14,8 @@ NAME_CHARACTERS_MAX = 200
 # the name of the first account where nobody gave another, and so of its default user_id
 OWNER = "owner"
 NO_KEY = 0  # the key_id of a caller on the machine itself; keys are numbered from 1
-_UNPRINTABLE = frozenset(
-    {"Cc", "Cs", "Zl", "Zp"}
-)  # control characters, lone surrogates, line and paragraph separators
+# control characters, lone surrogates, line and paragraph separators
+_UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
 class AccountUnknown(InvalidRequest):

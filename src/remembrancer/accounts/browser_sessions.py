@@ -13,9 +13,8 @@ from .passwords import SQL, PasswordUnfit, SignInRefused, account_of
 
 IDLE_MS = 12 * 3_600_000  # unused for so long, a session ends
 LASTS_MS = 14 * 86_400_000  # and after so long in any case
-CONFIRMED_MS = (
-    5 * 60_000
-)  # after the password was typed, what needs it is done without asking again
+# after the password was typed, what needs it is done without asking again
+CONFIRMED_MS = 5 * 60_000
 _NOTED_EVERY_MS = 60_000
 
 # The first that fits: each names those before it, for old sites' sake.

@@ -35,9 +35,8 @@ class IdempotentRequest:
     path: str
     idempotency_key: str
     body_digest: bytes
-    on_replay: Callable[[], None] = field(
-        default=_nothing, compare=False, repr=False
-    )  # called when the first answer is given again
+    # called when the first answer is given again
+    on_replay: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
 
 
 def idempotent(

@@ -97,9 +97,8 @@ def _begin(tx: Transaction, digest: bytes, name: str, now_ms: int) -> Row | None
         raise SignInTooOften(retry_after=-(-wait_ms // 1000))
     tx.run(SQL.forget_old_failures, before_ms=now_ms - 2 * _LONGEST_WAIT_MS)
     tx.run(SQL.note_failure, digest=digest, now_ms=now_ms)
-    return (
-        tx.one_or_none(SQL.password_of, name=name) if "\0" not in name else None
-    )  # no account has such a name, and PostgreSQL no such text
+    # no account has such a name, and PostgreSQL no such text
+    return tx.one_or_none(SQL.password_of, name=name) if "\0" not in name else None
 
 
 def _wait_ms(failures: int, last_ms: int, now_ms: int) -> int:

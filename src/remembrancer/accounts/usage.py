@@ -60,9 +60,8 @@ class UsageCounter:
             self._counts[day, account_id, key_id, kind] += times
             if self._timer is None and not self._closed:
                 self._timer = threading.Timer(self._every_s, self.add)
-                self._timer.daemon = (
-                    True  # a process that forgot to close must not hang for a minute
-                )
+                # a process that forgot to close must not hang for a minute
+                self._timer.daemon = True
                 self._timer.start()
 
     def add(self) -> None:

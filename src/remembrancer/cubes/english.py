@@ -12,9 +12,8 @@ from collections import Counter
 from ..search.text.analysis import words
 from ..search.text.languages import BY_CODE, LANGUAGES
 
-ENGLISH_SHARE_MIN = (
-    0.08  # of a text's words; English prose has 0.3 to 0.5, the tersest rule of the tests 0.12
-)
+# of a text's words; English prose has 0.3 to 0.5, the tersest rule of the tests 0.12
+ENGLISH_SHARE_MIN = 0.08
 ACCENTED_SHARE_MAX = 0.1  # of a text's words: names and loan words such as naïve
 ACCENTED_ANYWAY = 3  # so many may stand in a text however short
 _GREEK = re.compile("[\u0370-\u03ff]")

@@ -23,21 +23,17 @@ BOUNDS = {
     "model": limits.CUBE_MODEL_CHARACTERS_MAX,
 }
 PROSE = ("topic", "essence", "rules")  # what must be English; evidence is an id or a label
-_UNSEEN = frozenset(
-    {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-)  # control, format (zero width, direction, tags), unassigned, separators
+# control, format (zero width, direction, tags), unassigned, separators
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _SEEN = frozenset("\t\n\r\N{VARIATION SELECTOR-16}")  # the last one makes a symbol an emoji
 _BLANK = re.compile("[\u2800\u3164\u115f\u1160\uffa0\u034f]")  # letters and marks that show nothing
-_SELECTORS = re.compile(
-    "[\ufe00-\ufe0e\U000e0100-\U000e01ef]|\ufe0f\ufe0f"
-)  # can carry bytes behind any character
-_PILED = re.compile(
-    "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{3}"
-)  # marks that cover the lines around
+# can carry bytes behind any character
+_SELECTORS = re.compile("[\ufe00-\ufe0e\U000e0100-\U000e01ef]|\ufe0f\ufe0f")
+# marks that cover the lines around
+_PILED = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{3}")
 _LINE = r"^[\s>*#|`_~\-+.\d)]{0,20}"  # how a line may begin that a reader still takes for ours
-_LOOK_ALIKE = (
-    "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυχ"  # Greek letters; those of other scripts are no English at all
-)
+# Greek letters; those of other scripts are no English at all
+_LOOK_ALIKE = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυχ"
 # of addresses that are no file names
 _ENDINGS = "com|org|net|info|biz|edu|gov|xyz|top|club|online|site|shop"
 TRICKS: dict[str, tuple[re.Pattern[str], ...]] = {
@@ -109,9 +105,8 @@ def _trick(text: str) -> str | None:
         return "a character that nobody sees"
     if _PILED.search(text):
         return "a pile of marks"
-    plain = unicodedata.normalize(
-        "NFKC", text
-    )  # full-width letters and the like read as the plain ones
+    # full-width letters and the like read as the plain ones
+    plain = unicodedata.normalize("NFKC", text)
     trick = next(
         (
             name

@@ -35,9 +35,8 @@ def reindex_cubes(context: Context) -> bool:
         number = embedder_id(tx, by, make=True)
         for row, new in zip(stale, derived, strict=True):
             tx.run(SQL.set_index, id=row.id, words=new.words, vectors=new.vectors, embedder=number)
-        if not tx.all(
-            SQL.stale, embedder=number, most=1
-        ):  # the last: in this very transaction, so that no index stays behind the rows
+        # the last: in this very transaction, so that no index stays behind the rows
+        if not tx.all(SQL.stale, embedder=number, most=1):
             tx.run(SQL.revise)
 
     context.store.write(write, flush=False)  # what a power cut takes is derived once more

@@ -31,9 +31,8 @@ from ..search.ranking import COSINE_RANGE
 from ..store import Row, Transaction, embedder_id
 from .lessons import SQL, cube_text
 
-RELEVANT_MIN = (
-    0.35  # below it a cube is left out: better none than one that the agent must rate for nothing
-)
+# below it a cube is left out: better none than one that the agent must rate for nothing
+RELEVANT_MIN = 0.35
 RELEVANT_BY_WORDS_MIN = 0.25  # the same where there are no vectors
 TRUSTED_LIFT = 0.03  # a trusted cube goes before others that fit as well
 LOOKED_AT_MAX = 24  # the best of each index, should some be retired
@@ -106,9 +105,8 @@ def _fill(context: Context, tx: Transaction, index: SpaceIndex, account_id: int 
         )
         if not rows:
             return
-        coded = [
-            (row.id, row.id, 0, row.words, row.vectors) for row in rows
-        ]  # a session each: no cube is another's neighbour
+        # a session each: no cube is another's neighbour
+        coded = [(row.id, row.id, 0, row.words, row.vectors) for row in rows]
         index.add(
             unpack_repaired(coded, context.embedder.dimensions, lambda number: _text(tx, number)),
             rows[-1].id + 1,
@@ -132,9 +130,8 @@ def _best(
     if not view.size:
         return []
     event = view["event"]
-    firsts = np.flatnonzero(
-        np.r_[True, event[1:] != event[:-1]]
-    )  # the parts of a cube stand side by side
+    # the parts of a cube stand side by side
+    firsts = np.flatnonzero(np.r_[True, event[1:] != event[:-1]])
     coverage = np.maximum.reduceat(
         np.minimum(lexical_scores(view, question.words).coverage, 1), firsts
     )

@@ -24,15 +24,13 @@ from .spaces import SQL, row_id, space_of, space_view
 
 # events derived anew at a time: a search waits for their embedding, tens of milliseconds at most
 BATCH = 16
-FIRST_LOOK = (
-    256  # events of a space renewed before its index is read anew; then twice as many each time
-)
+# events of a space renewed before its index is read anew; then twice as many each time
+FIRST_LOOK = 256
 WARM_EVENTS_MAX = 200_000  # indexes of the newest spaces are read at start, up to so many events
 WARM_SPACES_MAX = 1_000
 RETRY_SECONDS = 5.0
-LOOK_AGAIN_SECONDS = (
-    60.0  # another process, such as an import with other settings, may have written stale events
-)
+# another process, such as an import with other settings, may have written stale events
+LOOK_AGAIN_SECONDS = 60.0
 
 _log = logging.getLogger(__name__)
 
@@ -138,9 +136,8 @@ class Maintenance:
             if space is not None:
                 space_view(self._context, tx, space)
 
-        self._context.store.read(
-            read, account_id=account_id
-        )  # one each: a snapshot held for long keeps the log of writes growing
+        # one each: a snapshot held for long keeps the log of writes growing
+        self._context.store.read(read, account_id=account_id)
 
     def _run(self) -> None:
         work = self.warm

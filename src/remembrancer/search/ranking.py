@@ -26,10 +26,11 @@ Reason: TypeAlias = tuple[str, int | None, float]  # a signal, the rank by it or
 
 POOL_PARTS_MAX = 4096
 LEXICAL_SHARE = 0.4  # of the base score; the vector has the rest
+# texts of one subject lie in it: below is chance, above is nearly the same sentence
 COSINE_RANGE = (
     0.15,
     0.65,
-)  # texts of one subject lie in it: below is chance, above is nearly the same sentence
+)
 NOTEWORTHY = 0.5  # a session or a neighbour scoring so much is named as a reason
 BEST_OF_SESSION = 3  # so many of a session's best parts speak for it
 # taken from the score of an event that seems to give orders to its reader: behind what fits about
@@ -37,8 +38,9 @@ BEST_OF_SESSION = 3  # so many of a session's best parts speak for it
 SUSPECT_COST = 2.0
 DATE_DAYS = 7.0  # a date in the question reaches about a week around itself
 FEATURES = (
-    "text", "dense", "previous", "next", "previous_asks", "session_text", "session_dense", "speaker", "date", "asks",
-    "length", "when_time", "base_length", "coverage", "sibling", "around", "time", "text_squared", "dense_squared",
+    "text", "dense", "previous", "next", "previous_asks", "session_text", "session_dense", "speaker",
+    "date", "asks", "length", "when_time", "base_length", "coverage", "sibling", "around", "time",
+    "text_squared", "dense_squared",
 )  # fmt: skip
 # of FEATURES, as people think of them; what is in none is about how the passage is written
 SIGNALS = {
@@ -154,9 +156,8 @@ class Ranking:
         is_near = bool(cosine.any())
         self.dense = _stretched(cosine, self.allowed) if is_near else np.zeros(view.size, "f4")
         share = LEXICAL_SHARE if is_near else 1.0
-        self._base = np.zeros(
-            view.size + 1, "f4"
-        )  # and of the neighbour that is not there, at NONE: nothing
+        # and of the neighbour that is not there, at NONE: nothing
+        self._base = np.zeros(view.size + 1, "f4")
         self.base = self._base[:-1]
         np.add(share * self.text, (1 - share) * self.dense, out=self.base)
         self.pool = self._pool()
@@ -223,16 +224,14 @@ class Ranking:
         if not score.shape[1]:
             return score
         session = self.view["session"][self.pool]
-        order = np.argsort(
-            session, kind="stable"
-        )  # nearly in order already: sessions follow each other in time
+        # nearly in order already: sessions follow each other in time
+        order = np.argsort(session, kind="stable")
         firsts = _firsts(session[order])
         sizes = np.append(firsts[1:], len(order)) - firsts
         group = np.repeat(np.arange(len(firsts)), sizes)
         own = score[:, order]
-        best_first = own[
-            np.arange(len(own))[:, None], np.argsort(2.0 * group - own, axis=1)
-        ]  # scores are 0..1: groups stay together
+        # scores are 0..1: groups stay together
+        best_first = own[np.arange(len(own))[:, None], np.argsort(2.0 * group - own, axis=1)]
         is_best = np.arange(len(order)) - firsts[group] < BEST_OF_SESSION
         best = np.add.reduceat(np.where(is_best, best_first, 0), firsts, axis=1) / np.minimum(
             sizes, BEST_OF_SESSION
@@ -265,10 +264,11 @@ class Ranking:
         """
         event, pool = self.view["event"], self.pool
         own, last = event[pool], self.view.size - 1
+        # beside the first and the last is NONE
         before, after = (
             pool - 1,
             np.where(pool < last, pool + 1, NONE),
-        )  # beside the first and the last is NONE
+        )
         return np.maximum(
             np.where(event[before] == own, self._base[before], 0),
             np.where(event[after] == own, self._base[after], 0),
@@ -497,9 +497,8 @@ def _stretched(score: Array, allowed: Array) -> Array:
         return np.zeros(len(score), "f4")
     counted = score if allowed.all() else score[allowed]
     low, high = float(counted.min()), float(counted.max())
-    return np.minimum(np.maximum((score - low) / (high - low + 1e-9), 0), 1).astype(
-        "f4"
-    )  # `clip` takes longer to begin
+    # `clip` takes longer to begin
+    return np.minimum(np.maximum((score - low) / (high - low + 1e-9), 0), 1).astype("f4")
 
 
 def _largest(score: Array, about: int) -> Array:

@@ -18,9 +18,8 @@ from .text.analysis import ParsedQuery, QueryWord
 Array = npt.NDArray[Any]
 
 K1, B = 0.9, 0.4  # BM25; best of the usual grid on conversation turns (bench/results.md)
-FREQUENT_SHARE = (
-    0.12  # a word in so many parts names nobody in particular: mostly the speakers' names
-)
+# a word in so many parts names nobody in particular: mostly the speakers' names
+FREQUENT_SHARE = 0.12
 FREQUENT_PARTS_MIN = 40  # in a smaller space shares say nothing
 # in a larger space two threads scan its vectors: below, handing over costs more than it saves
 SHARED_PARTS_MIN = 65_536
@@ -63,9 +62,8 @@ def lexical_scores(view: IndexView, words: Sequence[QueryWord]) -> LexicalScores
                 reached.append(parts)
         mass += best
         if reached:
-            coverage[np.concatenate(reached)] += (
-                best  # at most once a part and word: repeated places are set, not added
-            )
+            # at most once a part and word: repeated places are set, not added
+            coverage[np.concatenate(reached)] += best
     return LexicalScores(score, coverage / np.float32(mass or 1.0))
 
 
@@ -133,7 +131,6 @@ def cosines(view: IndexView, vector: npt.NDArray[np.float32]) -> Array:
             fill(place)
     norm = view["norm"]
     length = float(np.sqrt((asked.astype("f4") ** 2).sum())) or 1.0
-    np.divide(
-        cosine, norm * np.float32(length), out=cosine, where=norm > 0
-    )  # where there is no vector the product is 0 already
+    # where there is no vector the product is 0 already
+    np.divide(cosine, norm * np.float32(length), out=cosine, where=norm > 0)
     return cosine

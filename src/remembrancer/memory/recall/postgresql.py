@@ -44,12 +44,10 @@ HOLDING = 200  # events for each focus phrase, of those that may hold it
 # events of all these, the best by words and vector together, whose neighbours are read as well
 CLOSER = 200
 BREADTH = 200  # of the search through an index of vectors: pgvector's ef_search
-LOOKED_THROUGH_MAX = (
-    4_000  # parts scored by the database for the rarest terms of a question together
-)
-PAIR_LOOKED_THROUGH_MAX = (
-    500  # for each pair of terms that are in too many parts to look through alone
-)
+# parts scored by the database for the rarest terms of a question together
+LOOKED_THROUGH_MAX = 4_000
+# for each pair of terms that are in too many parts to look through alone
+PAIR_LOOKED_THROUGH_MAX = 500
 PAIRED_TERMS = 6  # so many of those, the rarest, are looked up in pairs
 # read from their rows beside what the database has; where it lags behind further the space is read
 # into memory
@@ -82,9 +80,8 @@ class PostgresqlQuery:
     phrases: Sequence[ParsedQuery]  # focus words
     frequencies: dict[int, int]  # parts of the space by term
     gains: dict[int, float]  # what each term that counts tells
-    norm: tuple[
-        float, float
-    ]  # what a part's score by words is divided by: alone, and for each of its words
+    # what a part's score by words is divided by: alone, and for each of its words
+    norm: tuple[float, float]
     values: dict[str, int]  # for every statement
 
 

@@ -26,9 +26,8 @@ BATCH = 1_000  # events taken in at a time
 CLEARED = 10_000  # parts erased at a time when another embedder is in force
 # the latest events are left to be read from their rows: fewer than this are not worth a transaction
 SLACK = 500
-EXACT_PARTS_MAX = (
-    20_000  # the vectors of a larger space get an index; those of a smaller one are all compared
-)
+# the vectors of a larger space get an index; those of a smaller one are all compared
+EXACT_PARTS_MAX = 20_000
 _LINK_BYTES = 400  # of each part in memory while the index is made, beside its signs
 _LINK_MEMORY_BYTES_MAX = 2 << 30
 

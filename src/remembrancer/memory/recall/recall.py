@@ -67,10 +67,12 @@ FOCUS_CHECKED_MAX = 200  # events looked at for each focus word, the likeliest f
 # as long as none of them holds it: a phrase of common words may be in few of those that have the
 # words
 FOCUS_SEARCHED_MAX = 2_000
+# what a focus word adds to an event's score: least for a word that is everywhere, most for a rare
+# one
 FOCUS_LIFT = (
     1.0,
     4.0,
-)  # what a focus word adds to an event's score: least for a word that is everywhere, most for a rare one
+)
 _weights = lru_cache(maxsize=8)(load_weights)
 
 

@@ -20,12 +20,10 @@ from typing import NamedTuple
 from ...search.text.analysis import words
 from ...search.text.languages import detect
 
-SENTENCE_CHARACTERS_MIN = (
-    25  # shorter ones ("Thanks!") are no headlines, unless there is nothing else
-)
-SENTENCE_CHARACTERS_MAX = (
-    300  # a longer one is taken clause by clause, or word by word where it has none
-)
+# shorter ones ("Thanks!") are no headlines, unless there is nothing else
+SENTENCE_CHARACTERS_MIN = 25
+# a longer one is taken clause by clause, or word by word where it has none
+SENTENCE_CHARACTERS_MAX = 300
 SAID_AGAIN = 0.5  # what a word is worth each further time
 SPECIFIC = 0.3  # what each name or number adds to a sentence's worth, up to SPECIFIC_MAX of them
 SPECIFIC_MAX = 3
@@ -33,10 +31,11 @@ ASKING = 0.5  # what a question is worth beside a statement
 _SENTENCE = re.compile(
     r"""[^.!?。！？؟।\n]+(?:[.!?](?=\w)[^.!?。！？؟।\n]+)*[.!?。！？؟।]*["”’»)\]]*"""
 )
+# where a long sentence is cut, best first
 _CLAUSES = (
     re.compile(r"(?<=[,;:，；：、،])\s*|\s+(?=[(–—])"),
     re.compile(r"\s+"),
-)  # where a long sentence is cut, best first
+)
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _SPECIFIC = re.compile(r"\d+|(?<=\s)[^\W\d_a-z]\w+")
 _ASKS = re.compile(r"[?？؟]\W*$")

@@ -25,9 +25,8 @@ from ..summaries.l1 import store_l1
 from ..summaries.maps import AGENT, newest_version, store_map
 from .turns import Intake, SessionAddress, store_turn
 
-NO_EVIDENCE = (
-    "told by the agent"  # the label of a cube that came without a turn and without evidence
-)
+# the label of a cube that came without a turn and without evidence
+NO_EVIDENCE = "told by the agent"
 _RETRIED_MS = limits.DEDUPE_MINUTES * 60_000
 
 
@@ -280,9 +279,8 @@ class _Writing:
                 else "none was proposed"
             )
         account_id = self.caller.account_id
-        session = self.tx.one(
-            SQL.session_of, space_id=space_id, session_id=self.turn.session_id
-        )  # with the turn just kept
+        # with the turn just kept
+        session = self.tx.one(SQL.session_of, space_id=space_id, session_id=self.turn.session_id)
         cubes.check_evidence(self.tx, self.caller, prepared.lesson.evidence)
         known = cubes.find_equal(
             self.tx, account_id=account_id, session=session.id, lesson=prepared.lesson

@@ -22,9 +22,8 @@ from ...store import Transaction
 from .turns import EventPlace, store_turn_idempotently
 
 _TOPIC = "program run"
-_UNSHOWN = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-)  # escapes that would steer a terminal, or that no text may hold
+# escapes that would steer a terminal, or that no text may hold
+_UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _NO_ROOM = "the files of this account take all the room they may"
 
 

@@ -99,9 +99,8 @@ class EventPlace:
     session_id: str
 
 
-Answer = Callable[
-    [Transaction, StoredTurn, str | None], str
-]  # of the turn where it was kept, and of what was noticed about it
+# of the turn where it was kept, and of what was noticed about it
+Answer = Callable[[Transaction, StoredTurn, str | None], str]
 
 
 def store_turn_idempotently(

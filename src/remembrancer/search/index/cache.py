@@ -11,9 +11,8 @@ from collections.abc import Callable, Hashable, Sequence
 
 from .space_index import IndexView, SpaceIndex
 
-_ERASED_ONE_BY_ONE_MAX = (
-    256  # each costs a copy of the marks; beyond this, reading all of the space again is cheaper
-)
+# each costs a copy of the marks; beyond this, reading all of the space again is cheaper
+_ERASED_ONE_BY_ONE_MAX = 256
 
 _WANTED_MAX = 100  # more are asked for again
 

@@ -32,13 +32,11 @@ HEAD = np.dtype(
 )
 _START = np.dtype([("version", "u1"), ("spare", "u1"), ("parts", "<u2"), ("terms", "<u4")])
 Array = npt.NDArray[Any]
-Coded: TypeAlias = tuple[
-    int, int, int, bytes, bytes | None
-]  # number within the space, session, occurred_ms, words, vectors
+# number within the space, session, occurred_ms, words, vectors
+Coded: TypeAlias = tuple[int, int, int, bytes, bytes | None]
 
-INSTRUCTION_LIKE = (
-    "instruction_like"  # a flag: it seems to give orders to its reader (screening.py)
-)
+# a flag: it seems to give orders to its reader (screening.py)
+INSTRUCTION_LIKE = "instruction_like"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,16 +20,14 @@ from .entries import EntryBatch
 
 Array = npt.NDArray[Any]
 
-TAIL_POSTINGS_MAX = (
-    1 << 16
-)  # looked through for each word of a query: 65,536 take about 20 microseconds
+# looked through for each word of a query: 65,536 take about 20 microseconds
+TAIL_POSTINGS_MAX = 1 << 16
 # so many runs of about one size become one: a word is looked up in few runs, a posting moved few
 # times
 RUNS_PER_TIER = 4
 LOOKED_UP_MAX = 256  # terms whose postings a view keeps at hand
-LENGTH_SPREAD_MIN = (
-    0.1  # where all parts are as long as each other, a word more or less must not decide
-)
+# where all parts are as long as each other, a word more or less must not decide
+LENGTH_SPREAD_MIN = 0.1
 NONE = -1  # no neighbour
 
 _COLUMNS: dict[str, str] = {
@@ -128,9 +126,8 @@ class IndexView:
     log_length: tuple[float, float]  # mean and standard deviation of log(1 + length)
     languages: tuple[int, ...]  # numbers of the languages seen, most frequent first
     speakers: frozenset[int]
-    frequencies: Mapping[int, int] | None = (
-        None  # parts of the space by term, where the view has some of its parts only
-    )
+    # parts of the space by term, where the view has some of its parts only
+    frequencies: Mapping[int, int] | None = None
     looked_up: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, column: str) -> Array:
@@ -165,9 +162,8 @@ class SpaceIndex:
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
-        self.revision = (
-            0  # of the space's rows when they were read; kept by whoever fills the index
-        )
+        # of the space's rows when they were read; kept by whoever fills the index
+        self.revision = 0
         self.lock = threading.Lock()  # held by whoever changes the index
         self.clear()
 

@@ -30,11 +30,12 @@ _BREAKS = (
 )
 
 QUERY, RESPONSE = 0, 1  # the sides of an event
+# flags of a part: it asks something; it speaks of a time; it seems to give orders to its reader
 QUESTION, TIME, SUSPECT = (
     1,
     2,
     4,
-)  # flags of a part: it asks something; it speaks of a time; it seems to give orders to its reader
+)
 COUNT_MAX = 255  # how often a word counts in one part: it is kept in one byte
 COMPOUND_CHARACTERS_MIN = 10  # a shorter word is not taken for a compound
 PIECE_CHARACTERS_MIN = 4  # the shortest piece of a compound

@@ -22,9 +22,8 @@ _INVISIBLE = re.compile(  # format characters, variation selectors, tags
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e0fff]"
 )
 _LINE_BREAKS = re.compile("[\r\u0085\u2028\u2029]+")
-_ALIKE = str.maketrans(
-    "аеорсухіѕјԁԛԝһӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxisjdqwhlABEZHIKMNOPTYXo"
-)  # letters of other scripts that look Latin
+# letters of other scripts that look Latin
+_ALIKE = str.maketrans("аеорсухіѕјԁԛԝһӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧο", "aeopcyxisjdqwhlABEZHIKMNOPTYXo")
 _LATIN = re.compile("[a-z]")
 
 if TYPE_CHECKING:
@@ -34,9 +33,8 @@ OURS = "remembrancer."  # the rules of secrets.yml
 # Many rules want white space behind a key; in prose a comma or a full stop stands there.
 _ALWAYS = bytes.maketrans(b",)]", b"   ")
 _AT_ENDS = re.compile(rb"[.!?](?=\s|$)")
-_FOREIGN = bytes(
-    byte if byte < 0x80 else 0x20 for byte in range(256)
-)  # languages without spaces write a key between their letters
+# languages without spaces write a key between their letters
+_FOREIGN = bytes(byte if byte < 0x80 else 0x20 for byte in range(256))
 _REST = re.compile(r"""[^\s"'`<>{}()\[\],;]*""")
 _KEY_LINES = re.compile(r"(?:\s*+[A-Za-z0-9+/=]{16,}+)*+")
 # What no text with a secret is without: twelve characters in a row, or a word that tells one. Most
@@ -64,9 +62,8 @@ def find_secrets(text: str) -> list[DetectedSecret]:
     """
     if not _HINT.search(text):
         return []
-    raw = text.encode("utf-8", "replace").replace(
-        b"\x00", b" "
-    )  # one byte for each, so that places stay
+    # one byte for each, so that places stay
+    raw = text.encode("utf-8", "replace").replace(b"\x00", b" ")
     plain = _AT_ENDS.sub(b" ", raw.translate(_ALWAYS))
     looks = [plain] if text.isascii() else [plain, plain.translate(_FOREIGN)]
     found = [
@@ -120,10 +117,11 @@ def _scanner() -> Scanner:
 
 @cache
 def _loaded() -> Scanner:
+    # here: 50 MB of memory and up to some seconds that a search need not wait for
     from kingfisher_sdk import (
         Rules,
         Scanner,
-    )  # here: 50 MB of memory and up to some seconds that a search need not wait for
+    )
 
     with resources.as_file(resources.files(__package__).joinpath("secrets.yml")) as rules:
         return Scanner(Rules([rules]))
