@@ -186,7 +186,9 @@ def test_an_erased_cube_is_not_shown_even_by_an_index_behind(ada: Agent) -> None
 
 
 WORDS = st.lists(
-    st.sampled_from(["kettle", "descaled", "vinegar", "how", "is", "water", "boil", "ferry", "the", "zxqv"]),
+    st.sampled_from(
+        ["kettle", "descaled", "vinegar", "how", "is", "water", "boil", "ferry", "the", "zxqv"]
+    ),
     min_size=1,
     max_size=8,
 ).map(" ".join)

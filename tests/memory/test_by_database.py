@@ -132,7 +132,7 @@ def settled(memory: Memory) -> Memory:
 
 def is_by_database(memory: Memory) -> bool:
     """Whether a search was answered by the database since this was asked last."""
-    return bool(memory.context.index_cache.wanted())
+    return bool(memory.context.index_cache.take_requests())
 
 
 def kept(memory: Memory, table: str) -> list[Any]:
@@ -333,7 +333,7 @@ def test_a_space_that_fits_is_read_into_memory_meanwhile(opening: Opening) -> No
     told(memory)
     settled(memory)
     first = memory.ask("ferry")
-    Maintenance(memory.context).read_wanted()
+    Maintenance(memory.context).load_requested()
 
     assert memory.ask("ferry") == first
     assert not is_by_database(memory)
@@ -364,7 +364,7 @@ def test_an_index_of_the_vectors_gives_the_same_answer_and_goes_with_its_embedde
     before = memory.ask("Where does the hound travel?")
     # as upkeep does: the index waits for transactions that are older, and this is one
     with memory.context.store.lock("upkeep"):
-        made = database_index.link(memory.context, space)
+        made = database_index.build_vector_index(memory.context, space)
     after = memory.ask("Where does the hound travel?")
     indexes = "select 1 from pg_indexes where schemaname = current_schema() and tablename = 'search_vectors' and indexdef like '%hnsw%'"
     linked = memory.context.store.read(lambda tx: tx.all(indexes))

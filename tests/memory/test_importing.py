@@ -98,7 +98,7 @@ def lines(*events: Any) -> str:
 def test_each_line_is_an_event_kept_as_it_was_said_and_found(
     files: Files, context: Context
 ) -> None:
-    assert files.imported(lines(GARLIC, BEANS)) == ImportResult(stored=2, known=0)
+    assert files.imported(lines(GARLIC, BEANS)) == ImportResult(stored=2, duplicates=0)
 
     assert files.kept() == [
         ("ada", "garden", None, GARLIC["query"], GARLIC["response"], context.clock()),
@@ -111,10 +111,10 @@ def test_each_line_is_an_event_kept_as_it_was_said_and_found(
 def test_run_again_it_stores_nothing_and_with_more_lines_only_those(files: Files) -> None:
     files.imported(lines(GARLIC, BEANS))
 
-    assert files.imported(lines(GARLIC, BEANS)) == ImportResult(stored=0, known=2)
+    assert files.imported(lines(GARLIC, BEANS)) == ImportResult(stored=0, duplicates=2)
     assert files.imported(
         lines(BEANS, {"query": "And peas?", "response": "Two."}, GARLIC)
-    ) == ImportResult(stored=1, known=2)
+    ) == ImportResult(stored=1, duplicates=2)
 
 
 def test_without_an_id_an_event_is_known_by_what_it_says_and_when(files: Files) -> None:
@@ -124,22 +124,22 @@ def test_without_an_id_an_event_is_known_by_what_it_says_and_when(files: Files) 
         for key in ("query", "response", "topic", "session_id", "occurred_at")
     ]
 
-    assert files.imported(lines(BEANS, same)) == ImportResult(stored=1, known=1)
-    assert files.imported(lines(*others)) == ImportResult(stored=5, known=0)
+    assert files.imported(lines(BEANS, same)) == ImportResult(stored=1, duplicates=1)
+    assert files.imported(lines(*others)) == ImportResult(stored=5, duplicates=0)
 
 
 def test_an_event_twice_in_one_file_is_kept_once_however_far_apart(files: Files) -> None:
     between = [{"query": f"q{n}", "response": "r"} for n in range(importing.BATCH)]
 
     assert files.imported(lines(GARLIC, GARLIC, *between, GARLIC)) == ImportResult(
-        stored=1 + len(between), known=2
+        stored=1 + len(between), duplicates=2
     )
 
 
 def test_each_space_knows_its_own_origins(files: Files) -> None:
     assert files.imported(
         lines(GARLIC, {**GARLIC, "user_id": "bob"}), user_id=None
-    ) == ImportResult(stored=2, known=0)
+    ) == ImportResult(stored=2, duplicates=0)
     assert [kept[0] for kept in files.kept()] == ["owner", "bob"]
     assert files.imported(lines({**GARLIC, "user_id": "bob"}), user_id="cleo").stored == 1
 
@@ -155,13 +155,13 @@ def test_each_space_knows_its_own_origins(files: Files) -> None:
     ids=["bom", "crlf", "empty lines", "no last line feed"],
 )
 def test_the_ways_text_files_differ_do_not_matter(files: Files, content: str | bytes) -> None:
-    assert files.imported(content) == ImportResult(stored=2, known=0)
+    assert files.imported(content) == ImportResult(stored=2, duplicates=0)
     assert files.memory.best("garlic").query == GARLIC["query"]
 
 
 @pytest.mark.parametrize("content", ["", "\n \n", b"\xef\xbb\xbf"])
 def test_a_file_without_an_event_stores_nothing(files: Files, content: str | bytes) -> None:
-    assert files.imported(content) == ImportResult(stored=0, known=0)
+    assert files.imported(content) == ImportResult(stored=0, duplicates=0)
 
 
 def test_line_separators_inside_a_text_end_no_line(files: Files) -> None:
@@ -239,7 +239,7 @@ class TestConversations:
         self, files: Files
     ) -> None:
         assert files.imported(json.dumps([KEEPERS]), user_id=None) == ImportResult(
-            stored=3, known=0
+            stored=3, duplicates=0
         )
 
         june, july = 1_622_711_100_000, 1_626_352_200_000
@@ -269,7 +269,7 @@ class TestConversations:
     ) -> None:
         files.imported(json.dumps([KEEPERS]))
 
-        assert files.imported(content) == ImportResult(stored=0, known=3)
+        assert files.imported(content) == ImportResult(stored=0, duplicates=3)
 
     def test_conversations_in_one_users_memory_keep_their_sessions_apart(
         self, files: Files
@@ -287,7 +287,9 @@ class TestConversations:
         files.imported(json.dumps({"conversation": said}))
         said["session_1"][0]["text"] = "The lamp is out."
 
-        assert files.imported(json.dumps({"conversation": said})) == ImportResult(stored=1, known=2)
+        assert files.imported(json.dumps({"conversation": said})) == ImportResult(
+            stored=1, duplicates=2
+        )
 
     @pytest.mark.parametrize(
         ("change", "why"),

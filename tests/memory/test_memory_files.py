@@ -22,7 +22,7 @@ from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.context import Caller, Context
 from remembrancer.memory.files.commands import charge_bytes, erase_files, file_history, run_command
-from remembrancer.memory.files.edits import in_units
+from remembrancer.memory.files.edits import format_size
 from remembrancer.protocol import limits
 from remembrancer.protocol.memory_files import (
     FileCommand,
@@ -525,4 +525,4 @@ def test_a_path_that_is_taken_stays_within_the_root_however_it_is_read(tail: str
     [(0, "0B"), (1023, "1023B"), (1024, "1K"), (1536, "1.5K"), (5 << 20, "5M"), (1 << 42, "4096G")],
 )
 def test_sizes_are_told_as_people_read_them(count: int, said: str) -> None:
-    assert in_units(count) == said
+    assert format_size(count) == said

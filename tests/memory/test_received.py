@@ -47,7 +47,7 @@ class TestMasked:
         )
 
         assert http.get(f"/api/v7/event/{turn['event_id']}").json()["flags"] == ["secret"]
-        assert "marks in its place" in turn["receipts"][0]["detail"]
+        assert "was masked" in turn["receipts"][0]["detail"]
         assert "[masked: " in http.get(f"/api/v7/event/{turn['event_id']}").json()["query"]
         assert [
             path.name

@@ -141,7 +141,7 @@ def test_stopped_halfway_it_goes_on_where_it_was_and_others_on_the_file_learn_of
 def test_a_large_space_is_found_by_meaning_before_all_of_it_is_done(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remembrancer.memory.maintenance.FIRST_LOOK", BATCH)
+    monkeypatch.setattr("remembrancer.memory.maintenance.FIRST_RELOAD_EVENTS", BATCH)
     fill(folder, events=4 * BATCH)
 
     with opened(folder, embedder=NEW) as memory:

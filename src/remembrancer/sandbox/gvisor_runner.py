@@ -74,7 +74,7 @@ class GvisorRunner(Runner):
         plan = self._plan.to_json()
         process = subprocess.Popen(
             words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
+        )  # noqa: S603 - our own words
         assert process.stdin
         assert process.stdout
         timer = threading.Timer(seconds + _START_SECONDS_MAX, process.kill)
@@ -104,7 +104,7 @@ class GvisorRunner(Runner):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             check=False,
-        )
+        )  # noqa: S603 - our own words
 
 
 def _make_bundle(bundle: Path, plan: SandboxPlan) -> None:

@@ -146,7 +146,7 @@ class _Files:
             self.stored_bytes + sum(charge_bytes(size) for size in added)
             > limits.MEMORY_FILES_BYTES_MAX
         ):
-            limit = file_texts.in_units(limits.MEMORY_FILES_BYTES_MAX)
+            limit = file_texts.format_size(limits.MEMORY_FILES_BYTES_MAX)
             raise CommandRefused(
                 f"Error: All versions of the files together would exceed {limit}. "
                 "The user can erase old versions (forget)"
@@ -321,7 +321,7 @@ def _edited(text: str, path: str, version: int, stored: _Text) -> FileDone:
         path=path,
         version=version,
         flags=list(stored.flags),
-        notice=stored.notice,
+        noticed=stored.notice,
     )
 
 

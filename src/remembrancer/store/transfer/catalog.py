@@ -108,7 +108,7 @@ class Table:
             tx.run(
                 f"delete from {quote(self.name)} where ({self._indexed()}) = ({self._given(0)})",
                 **self._values(0, row),
-            )
+            )  # noqa: S608
 
     def _indexed(self) -> str:
         """The columns of the key, each in its form."""

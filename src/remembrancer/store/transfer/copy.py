@@ -106,7 +106,7 @@ def _mark_of(tx: Transaction) -> str | None:
         str(tx.one(f"select place from {_MARK}").place)
         if tx.one_or_none(SQL.has_table, table=_MARK)
         else None
-    )
+    )  # noqa: S608  a name of ours
 
 
 def _mark(tx: Transaction, place: str) -> None:
@@ -202,7 +202,7 @@ class _Copying:
         for row in tx.all(SQL.counted):
             newest = tx.one(
                 f"select coalesce(max({quote(row.column)}), 0) as newest from {quote(row.table)}"
-            ).newest
+            ).newest  # noqa: S608
             tx.one_or_none(SQL.count_on, table=row.table, column=row.column, newest=newest)
         if "cubes_made" in self._own:
             tx.run("update cubes_made set last = (select coalesce(max(id), 0) from cubes)")
