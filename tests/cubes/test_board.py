@@ -167,5 +167,8 @@ def test_long_lists_are_read_by_an_index_in_their_order(context: Context) -> Non
 
     assert "cubes USING INDEX cubes_status (status=? AND id<?)" in plans["shared_page"]
     assert "cubes USING INDEX cubes_account (account_id=? AND id<?)" in plans["own_page"]
-    assert "cubes USING INDEX cubes_evidence (account_id=? AND evidence=?)" in plans["resting_on"]
+    assert (
+        "cubes USING INDEX cubes_evidence (account_id=? AND evidence=?)"
+        in plans["cubes_of_evidence"]
+    )
     assert [name for name, told in plans.items() if "SCAN" in told and name != "counts"] == []

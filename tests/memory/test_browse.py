@@ -192,11 +192,11 @@ def test_long_lists_are_read_by_an_index_in_their_order(memory: Memory) -> None:
     """However many events there are, a page costs a page."""
     plans = {
         name: plan(memory.context, getattr(browse.SQL, name))
-        for name in ("newest_events", "noticed_events", "users", "facts_of_event")
+        for name in ("newest_events", "flagged_events", "users", "facts_of_event")
     }
 
     assert "events USING INDEX events_occurred (<expr>=? AND" in plans["newest_events"]
-    assert "events USING INDEX events_noticed (" in plans["noticed_events"]
+    assert "events USING INDEX events_noticed (" in plans["flagged_events"]
     assert not [
         name
         for name, told in plans.items()

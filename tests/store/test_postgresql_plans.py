@@ -10,10 +10,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from engines import empty_store, named_queries, numbered
+from engines import empty_store
 
 from remembrancer.store import open_store
 from remembrancer.store.postgresql.pool import of_account
+from remembrancer.testing.queries import named_queries, numbered
 
 EXPLAINS_WITHOUT_VALUES = 160_000  # PostgreSQL 16: explain (generic_plan)
 FILLED = """

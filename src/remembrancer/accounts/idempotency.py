@@ -54,13 +54,13 @@ def idempotent(
         return first
     answer = make()
     tx.run(
-        SQL.forget_old_answers,
+        SQL.delete_old_answers,
         account_id=given.account_id,
         key_id=given.key_id,
         kept_since_ms=now_ms - _KEPT_MS,
     )
     tx.run(
-        SQL.keep_answer,
+        SQL.add_answer,
         **_which(given),
         body_digest=given.body_digest,
         answer=answer,
@@ -108,6 +108,6 @@ def delete_answers(tx: Transaction, account_id: int, naming: str | None = None) 
     they may repeat what was erased.
     """
     if naming is None:
-        tx.run(SQL.forget_answers_of, account_id=account_id)
+        tx.run(SQL.delete_answers_of, account_id=account_id)
     else:
-        tx.run(SQL.forget_answers_that_name, account_id=account_id, id=naming)
+        tx.run(SQL.delete_answers_naming, account_id=account_id, id=naming)

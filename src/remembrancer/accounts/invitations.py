@@ -37,7 +37,7 @@ def invite(records: Records, name: str) -> KeySecret:
     def keep(tx: Transaction) -> None:
         now_ms = records.clock()
         account = ensure_account(tx, name, now_ms)
-        tx.run(SQL.drop_invitations, account_id=account.id, now_ms=now_ms)
+        tx.run(SQL.delete_invitations, account_id=account.id, now_ms=now_ms)
         expires_ms = now_ms + limits.INVITATION_HOURS * _HOUR_MS
         tx.run(
             SQL.add_invitation, digest=digest(token), account_id=account.id, expires_ms=expires_ms

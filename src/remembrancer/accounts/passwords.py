@@ -52,7 +52,7 @@ def set_password(tx: Transaction, account_id: int, hashed_password: str, now_ms:
     whoever had the old one is out.
     """
     tx.run(SQL.set_password, account_id=account_id, hash=hashed_password, now_ms=now_ms)
-    tx.run(SQL.drop_invitations, account_id=account_id, now_ms=now_ms)
+    tx.run(SQL.delete_invitations, account_id=account_id, now_ms=now_ms)
     tx.run(SQL.end_sessions, account_id=account_id)
 
 
@@ -68,7 +68,7 @@ def account_of(records: Records, name: str, password: str) -> int:
     known = records.store.write(lambda tx: _begin(tx, digest, name.strip(), records.clock()))
     if not _fits(known.hash if known else _nobodys(), password) or known is None:
         raise SignInRefused
-    records.store.write(lambda tx: tx.run(SQL.forget_failures, digest=digest))
+    records.store.write(lambda tx: tx.run(SQL.delete_failures, digest=digest))
     return int(known.id)
 
 
@@ -95,7 +95,7 @@ def _begin(tx: Transaction, digest: bytes, name: str, now_ms: int) -> Row | None
     wait_ms = _wait_ms(failed.failures, failed.last_ms, now_ms) if failed else 0
     if wait_ms:
         raise SignInTooOften(retry_after=-(-wait_ms // 1000))
-    tx.run(SQL.forget_old_failures, before_ms=now_ms - 2 * _LONGEST_WAIT_MS)
+    tx.run(SQL.delete_old_failures, before_ms=now_ms - 2 * _LONGEST_WAIT_MS)
     tx.run(SQL.note_failure, digest=digest, now_ms=now_ms)
     # no account has such a name, and PostgreSQL no such text
     return tx.one_or_none(SQL.password_of, name=name) if "\0" not in name else None

@@ -42,7 +42,7 @@ def set_prompt(
         if asked.prompt.strip():
             tx.run(SQL.set_prompt, **whose, text=asked.prompt, now_ms=records.clock())
         else:
-            tx.run(SQL.drop_prompt, **whose)
+            tx.run(SQL.delete_prompt, **whose)
         return _prompt(records, tx, caller, user_id).model_dump_json()
 
     return AgentPrompt.model_validate_json(
@@ -55,7 +55,7 @@ def set_prompt(
 
 def erase(tx: Transaction, account_id: int, user_id: str | None = None) -> int:
     """Take away the own part of a user, or of every user of the account; how many there were."""
-    return tx.run(SQL.drop_prompts, account_id=account_id, user_id=user_id)
+    return tx.run(SQL.delete_prompts, account_id=account_id, user_id=user_id)
 
 
 def _prompt(records: Records, tx: Transaction, caller: Caller, user_id: str) -> AgentPrompt:

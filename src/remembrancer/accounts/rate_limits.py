@@ -31,16 +31,16 @@ def count_call(store: Store, kind: str, who: str, *, every_us: int) -> RateCount
     Raises StoreUnavailable.
     """
     whose = {"kind": kind, "who": who, "now_us": _now_us()}
-    taken = store.count(SQL.take_call, **whose, every_us=every_us)
+    taken = store.count(SQL.count_request, **whose, every_us=every_us)
     if taken is not None:
         return RateCount(is_allowed=True, owed_us=taken.owed_us)
-    found = store.count(SQL.owed, **whose)
+    found = store.count(SQL.used_allowance, **whose)
     return RateCount(is_allowed=False, owed_us=found.owed_us if found else 0)
 
 
 def forget_idle(store: Store) -> None:
     """Let go of those who have their whole allowance back. Raises StoreUnavailable."""
-    store.count(SQL.forget_idle, now_us=_now_us())
+    store.count(SQL.delete_idle, now_us=_now_us())
 
 
 def _now_us() -> int:

@@ -1,4 +1,4 @@
-"""Lessons: made, published, shown to those they help, and voted on."""
+"""Cubes (lessons): creation, publication, serving and votes."""
 
 from .lessons import (
     Lesson,

@@ -1,6 +1,6 @@
-"""Finding again:
+"""Search: text analysis for any language, embedders, the index of one space, ranking.
 
-analysis of text in any language, embedders, indexes of one space, ranking. No tables, no users.
+No tables and no users: callers pass rows and texts in.
 """
 
 from .candidates import SpaceTerms, best_events, frequencies_in, view_among
@@ -18,7 +18,7 @@ from .index.entries import (
     unpack_repaired,
 )
 from .index.space_index import IndexView, SpaceIndex
-from .ranking import SIGNALS, SUSPECT_COST, Ranking, Reason, Weights, load_weights
+from .ranking import SUSPECT_COST, Ranking, Reason
 from .scoring import (
     cosines,
     embedding_text,
@@ -38,6 +38,7 @@ from .text.analysis import (
     passages,
 )
 from .text.languages import normalize
+from .weights import SIGNALS, Weights, load_weights
 
 __all__ = [
     "SIGNALS",

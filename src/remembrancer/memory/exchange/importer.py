@@ -178,7 +178,7 @@ def _is_imported(tx: Transaction, caller: Caller, event: ImportedTurn) -> bool:
     space = tx.one_or_none(SQL.space_of, account_id=caller.account_id, user_id=event.user_id)
     return (
         space is not None
-        and tx.one_or_none(SQL.origin_known, space_id=space.id, origin=event.origin) is not None
+        and tx.one_or_none(SQL.event_of_origin, space_id=space.id, origin=event.origin) is not None
     )
 
 

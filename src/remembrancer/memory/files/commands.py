@@ -170,7 +170,7 @@ def _current_state(tx: Transaction, caller: Caller, user_id: str) -> tuple[_File
     space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
     if space is None:
         return _FilesState(space_id=None, changes=0), 0
-    charge = tx.one(SQL.charged, space_id=space.id)
+    charge = tx.one(SQL.file_usage, space_id=space.id)
     return _FilesState(space_id=space.id, changes=charge.file_changes), charge.file_bytes
 
 

@@ -102,7 +102,7 @@ def user_counts(context: Context, caller: Caller, user_id: str) -> UserCounts:
         if space is None:
             return UserCounts()
         rows = {"low": row_id(space.id, 0), "high": row_id(space.id + 1, 0)}
-        return UserCounts(**tx.one(SQL.kept_of, space_id=space.id, **rows)._asdict())
+        return UserCounts(**tx.one(SQL.counts_of, space_id=space.id, **rows)._asdict())
 
     return context.store.read(read, account_id=caller.account_id)
 
@@ -149,7 +149,7 @@ def list_flagged(
         low, high = row_id(space.id, 0), row_id(space.id + 1, 0)
         before = high if behind is None else min(behind.id, high)
         return tx.all(
-            SQL.noticed_events,
+            SQL.flagged_events,
             low=low,
             before_id=before,
             characters=LISTED_CHARACTERS_MAX + 1,

@@ -142,7 +142,7 @@ def _erase_one(
     l1_ids = [l1.l1_id for l1 in summaries_of_event(tx, session, [row.created_ms])]
     facts = tx.run(SQL.erase_facts, space_id=erase_range.space_id, **erase_range.values)
     outcome.erased = [
-        _erase_turns(tx, erase_range, tx.all(SQL.erased_events, **erase_range.values))
+        _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))
     ]
     delete_answers(tx, caller.account_id, event_id)
     return EventErased(
@@ -209,7 +209,7 @@ def replace_turn(
     tx.run(SQL.move_facts, space_id=space_id, old=old.id, new=replacement.row)
     cubes.move_evidence(tx, caller.account_id, event_id, replacement.event_id)
     erase_range = EraseRange(space_id=space_id, low=old.id, high=old.id + 1)
-    erased = _erase_turns(tx, erase_range, tx.all(SQL.erased_events, **erase_range.values))
+    erased = _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))
     if is_summarised:
         counts_left = tx.one(SQL.session_counts, session=replacement.session)
         tx.run(
@@ -321,7 +321,7 @@ def _forget_range(
 ) -> dict[str, int]:
     """Erase turns with their facts and L1s, and the session row of a whole session."""
     times: dict[int, list[int]] = defaultdict(list)
-    turns = tx.all(SQL.erased_events, **erase_range.values)
+    turns = tx.all(SQL.events_to_erase, **erase_range.values)
     for row in turns:
         times[row.session].append(row.created_ms)
     facts = tx.run(SQL.erase_facts, space_id=erase_range.space_id, **erase_range.values)

@@ -95,7 +95,7 @@ def _explanation(
             left_out=[],
             **common,
         )
-    scores = ranking.judged(weights, outcome.focus.lifts)
+    scores = ranking.event_scores(weights, outcome.focus.lifts)
     words = outcome.terms.words
     hits = [
         _hit(tx, space_id, ranking, weights, outcome.focus, hit, ranked, words)
@@ -131,7 +131,7 @@ def _hit(
     words: Sequence[QueryWord],
 ) -> ExplainedHit:
     side, passage = ranking.place_of(candidate.part)
-    measures = ranking.measures(weights, candidate.part)
+    measures = ranking.feature_values(weights, candidate.part)
     lift = focus.lifts.get(candidate.event, 0.0)
     cost = SUSPECT_COST if ranking.is_suspect(candidate.event) else 0.0
     return ExplainedHit(
@@ -169,7 +169,7 @@ def _signal(feature: str) -> str:
 
 def _neighbours(tx: Transaction, space_id: int, ranking: Ranking, part: int) -> Iterator[Neighbour]:
     for column, position in _NEIGHBOURS:
-        neighbour = ranking.beside(part, column)
+        neighbour = ranking.neighbour_of(part, column)
         row = (
             None
             if neighbour is None
@@ -242,7 +242,7 @@ def _near_misses(
             raw_score=round(float(scores.peak[at]), 4),
             coverage=round(float(ranking.lexical.coverage[part]), 4),
             cosine=round(float(ranking.cosine[part]), 4),
-            reason=limit if scores.kept[at] else "weak",
+            reason=limit if scores.is_returned[at] else "weak",
         )
         count += 1
         if count == NEAR_MISSES_MAX:

@@ -283,7 +283,7 @@ def _nearest(
 
 
 def best_by_words(parts: str) -> str:
-    """Return the statement for the events whose parts score best, among the parts of a statement."""
+    """Return the statement that ranks the events of the parts that another statement selects."""
     return SQL.best_by_words.replace(SQL.parts, parts)
 
 

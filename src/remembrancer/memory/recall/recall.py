@@ -166,7 +166,7 @@ def search(
     Counts and records nothing. `user_id` must be one that the caller may use.
     """
     space = tx.one_or_none(
-        SQL.searched, account_id=caller.account_id, user_id=user_id, session_id=query.session_id
+        SQL.search_space, account_id=caller.account_id, user_id=user_id, session_id=query.session_id
     )
     help_hits = help_for(query.query_text) or None
     if space is None:

@@ -1,4 +1,4 @@
-"""A cache of space indexes within a memory budget; the least recently used index is evicted first."""
+"""A cache of space indexes within a memory budget; the least recently used is evicted first."""
 
 from __future__ import annotations
 
