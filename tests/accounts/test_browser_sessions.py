@@ -8,7 +8,7 @@ from remembrancer import testing
 from remembrancer.accounts.browser_sessions import (
     CONFIRMED_MS,
     IDLE_MS,
-    LASTS_MS,
+    LIFETIME_MS,
     BrowserSession,
     browser_name,
     confirm,
@@ -63,7 +63,7 @@ def test_after_two_weeks_it_ends_however_it_is_used(
     context: Context, owner: int, clock: testing.FrozenClock
 ) -> None:
     token, hours = sign_in(context, owner), 6 * 3_600_000
-    for _ in range(LASTS_MS // hours - 1):
+    for _ in range(LIFETIME_MS // hours - 1):
         clock.advance(hours)
         assert find_session(context, token)
     clock.advance(hours)
@@ -107,7 +107,7 @@ def test_sessions_that_ended_are_not_kept(
     context: Context, owner: int, clock: testing.FrozenClock
 ) -> None:
     sign_in(context, owner)
-    clock.advance(LASTS_MS)
+    clock.advance(LIFETIME_MS)
     sign_in(context, owner)
 
     assert (

@@ -115,7 +115,7 @@ def test_every_text_is_looked_at_for_tricks_secrets_and_length(where: str) -> No
 
     assert tricky is not None
     assert f"HTML in its {where}" in tricky
-    assert with_key == "Kept private: there is a secret in it (service-key)."
+    assert with_key == "Kept private: it contains a secret (service-key)."
     assert refusal({**PLAIN, where: longest}) is None
     assert f"characters in its {where}, and {BOUNDS[where]} can" in str(
         refusal({**PLAIN, where: longest.ljust(BOUNDS[where] + 1, "x")})

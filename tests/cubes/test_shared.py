@@ -118,7 +118,7 @@ def test_a_retired_cube_is_shown_to_nobody_and_comes_back_with_votes(
 
 
 def test_retired_ones_do_not_stand_in_the_way_of_others(ada: Agent, bob: Agent) -> None:
-    for _ in range(shared.LOOKED_AT_MAX - 1):
+    for _ in range(shared.CANDIDATES_MAX - 1):
         ada.publish(essence="How is a kettle descaled?")
     ada.context.store.write(lambda tx: tx.run("update cubes set status = 'retired'"))
     good = ada.publish(essence="Descaling a kettle takes vinegar and ten long minutes of patience.")

@@ -113,7 +113,7 @@ TAMPERINGS = {
         "update audit_head set seq = 6, hash = (select hash from audit where seq = 6)",
         None,
     ),
-    "the head": ("update audit_head set hash = '" + "1" * 64 + "'", "of another hash"),
+    "the head": ("update audit_head set hash = '" + "1" * 64 + "'", "with another hash"),
 }
 
 
@@ -176,7 +176,7 @@ def test_a_whole_new_chain_is_found_by_a_head_that_was_noted(
     trail("update audit_head set seq = 6, hash = (select hash from audit where seq = 6)")
 
     assert verify(context).seq == 6
-    with pytest.raises(AuditBroken, match="no entry 7 with the hash that was noted"):
+    with pytest.raises(AuditBroken, match="no entry 7 with the expected hash"):
         verify(context, noted)
 
 

@@ -75,7 +75,7 @@ def test_a_page_looks_through_so_many_entries_and_the_next_goes_on(
     context: Context, owner: Caller, grant_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else what is rare among a million would take as long as it likes."""
-    monkeypatch.setattr(trail, "LOOKED_THROUGH", 4)
+    monkeypatch.setattr(trail, "SCANNED_MAX", 4)
     first = search_audit(context, owner, AuditFilter(kind="grant"))
     second = search_audit(context, owner, AuditFilter(kind="grant", before=first.next or 0))
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from remembrancer.accounts.keys import mint
 from remembrancer.search.text.screening import (
     DetectedSecret,
-    _loaded,
+    _load_scanner,
     find_secrets,
     load,
     mask_secrets,
@@ -281,8 +281,8 @@ def test_the_detector_is_loaded_only_when_it_is_needed() -> None:
 
 def test_the_rules_can_be_loaded_beside_other_work() -> None:
     """Nobody's first turn or lesson waits for them."""
-    _loaded.cache_clear()
+    _load_scanner.cache_clear()
 
     load().join()
 
-    assert _loaded.cache_info().currsize == 1
+    assert _load_scanner.cache_info().currsize == 1

@@ -24,7 +24,7 @@ class Routed:
     """Store of engine.py over several, the first of which is home."""
 
     is_shared = True
-    searches = False  # a database searches its own rows alone
+    supports_vector_search = False  # a database searches its own rows alone
 
     def __init__(self, stores: Sequence[Store]) -> None:
         self.stores = stores

@@ -1,4 +1,4 @@
-"""Who may ask: accounts and their keys."""
+"""Accounts, API keys, sign-in, idempotency, rate limits and usage."""
 
 from .accounts import (
     NO_KEY,

@@ -19,12 +19,14 @@ _LETTERS = ("LATIN ", "GREEK ", "MICRO ")  # Greek for units and formulas
 # any language.
 _INSTRUCTIONS = frozenset(
     words(
-        "add after again against all always any avoid because before below between both call change check clear close create each "
-        "else ensure every except few find first follow give given good greater has help if instead keep known last leave less let "
-        "like longer look make many may merge might more most move much need needs never new next now off once one only open other out "
-        "own pass prefer put read remove replace return reuse run same save see send set should since some start still stop such take "
-        "tell test these think through try two under unless until up use used uses using verify wait want way well while whole with "
-        "within without work works write "
+        "add after again against all always any avoid because before below between both call "
+        "change check clear close create each else ensure every except few find first follow "
+        "give given good greater has help if instead keep known last leave less let like longer "
+        "look make many may merge might more most move much need needs never new next now off "
+        "once one only open other out own pass prefer put read remove replace return reuse run "
+        "same save see send set should since some start still stop such take tell test these "
+        "think through try two under unless until up use used uses using verify wait want way "
+        "well while whole with within without work works write "
     )
 )
 _ENGLISH = BY_CODE["en"].stop | _INSTRUCTIONS
@@ -57,7 +59,7 @@ def may_be_english(text: str) -> bool:
 
 
 def _count_words(text: str) -> tuple[int, int, int]:
-    """Return the numbers of words, of English words, and of words of the likeliest other language."""
+    """Return the numbers of words, of English words, and of words of the likeliest other one."""
     counts = Counter(word for word in words(text) if len(word) > 1 and not word.isdigit())
     english = sum(count for word, count in counts.items() if word in _ENGLISH)
     other = max(sum(count for word, count in counts.items() if word in stop) for stop in _OTHERS)
