@@ -38,10 +38,10 @@ class Agent:
             lambda tx: store_cube(
                 self.context,
                 tx,
-                account_id=self.caller.account_id,
                 session=session,
                 prepared=prepared,
-            )
+            ),
+            account_id=self.caller.account_id,
         )
 
     def publish(self, **more: Any) -> str:

@@ -126,8 +126,10 @@ def test_a_lesson_tells_what_it_rests_on_to_its_account_alone(ada: Memory, bob: 
 
 
 def board_resting(memory: Memory, event_id: str) -> list[board.Card]:
-    """The account's lessons that rest on an event."""
-    return memory.context.store.read(lambda tx: board.cubes_from_event(tx, memory.caller, event_id))
+    """Return the account's cubes whose evidence is an event."""
+    return memory.context.store.read(
+        lambda tx: board.cubes_from_event(tx, event_id), account_id=memory.caller.account_id
+    )
 
 
 def test_reasons_are_told_to_the_author_to_owners_and_to_who_gave_them(

@@ -64,10 +64,8 @@ def test_what_fails_in_the_transaction_leaves_nothing(ada: Agent) -> None:
     broken = replace(prepared, lesson=replace(prepared.lesson, evidence=None))  # type: ignore[arg-type]
 
     def keep(tx: Transaction) -> None:
-        store_cube(
-            ada.context, tx, account_id=ada.caller.account_id, session=None, prepared=prepared
-        )
-        store_cube(ada.context, tx, account_id=ada.caller.account_id, session=None, prepared=broken)
+        store_cube(ada.context, tx, session=None, prepared=prepared)
+        store_cube(ada.context, tx, session=None, prepared=broken)
 
     with pytest.raises(Exception, match=r"evidence|cube_id"):
         ada.context.store.write(keep)

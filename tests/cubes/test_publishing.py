@@ -104,7 +104,7 @@ def test_markup_and_tricks_stay_private(name: str, where: str) -> None:
 
     assert told is not None
     assert "English" not in told
-    assert f"in its {where}" in told
+    assert f"its {where} contains" in told
 
 
 @pytest.mark.parametrize("where", BOUNDS)
@@ -114,10 +114,10 @@ def test_every_text_is_looked_at_for_tricks_secrets_and_length(where: str) -> No
     longest = ("The kettle is clean and " * 99)[: BOUNDS[where]].strip()
 
     assert tricky is not None
-    assert f"HTML in its {where}" in tricky
+    assert f"its {where} contains HTML" in tricky
     assert with_key == "Kept private: it contains a secret (service-key)."
     assert refusal({**PLAIN, where: longest}) is None
-    assert f"characters in its {where}, and {BOUNDS[where]} can" in str(
+    assert f"characters; the maximum for publishing is {BOUNDS[where]}." in str(
         refusal({**PLAIN, where: longest.ljust(BOUNDS[where] + 1, "x")})
     )
 
@@ -164,4 +164,4 @@ def test_a_hostile_text_is_decided_soon(piece: str) -> None:
     ]
 
     assert len(found) == sum(map(len, TRICK_PATTERNS.values()))
-    assert "characters in its rules" in str(refusal({**PLAIN, "rules": piece * 50_000}))
+    assert "its rules has" in str(refusal({**PLAIN, "rules": piece * 50_000}))

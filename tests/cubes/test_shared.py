@@ -318,9 +318,7 @@ class TestRatingsOwed:
         """What is not rated."""
         account_id = self.bob.caller.account_id
         return self.context.store.read(
-            lambda tx: shared.unrated_cubes(
-                tx, account_id=account_id, session=session, before_step=before_step
-            ),
+            lambda tx: shared.unrated_cubes(tx, session=session, before_step=before_step),
             account_id=account_id,
         )
 
@@ -328,9 +326,7 @@ class TestRatingsOwed:
         """vote_nothing."""
         account_id = self.bob.caller.account_id
         return self.context.store.write(
-            lambda tx: shared.close_ratings(
-                tx, account_id=account_id, session=session, reason="not needed", now_ms=5
-            ),
+            lambda tx: shared.close_ratings(tx, session=session, reason="not needed", now_ms=5),
             account_id=account_id,
         )
 

@@ -9,8 +9,7 @@ import pytest
 from spaces import found, order, space
 
 from remembrancer.search import embedding_text, lexical_scores, load_weights, parse_query
-from remembrancer.search.weights import FEATURES
-from remembrancer.search.scoring import K1, B
+from remembrancer.search.scoring import FEATURES, K1, B
 
 WEIGHTS = load_weights("none")
 

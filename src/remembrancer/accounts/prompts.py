@@ -26,7 +26,7 @@ def prompt_of(records: Records, caller: Caller, user_id: str) -> AgentPrompt:
     """Return the prompt of a user. Raises PinnedToOtherUser, StoreUnavailable."""
     user_id = space_user_id(caller, user_id)
     return records.store.read(
-        lambda tx: _prompt(records, tx, caller, user_id), account_id=caller.account_id
+        lambda tx: _prompt(records, tx, user_id), account_id=caller.account_id
     )
 
 
@@ -42,14 +42,14 @@ def set_prompt(
     """
     require_write(caller)
     user_id = space_user_id(caller, request.user_id)
-    user = {"account_id": caller.account_id, "user_id": user_id}
+    user = {"user_id": user_id}
 
     def write(tx: Transaction) -> str:
         if request.prompt.strip():
             tx.run(SQL.set_prompt, **user, text=request.prompt, now_ms=records.clock())
         else:
             tx.run(SQL.delete_prompt, **user)
-        return _prompt(records, tx, caller, user_id).model_dump_json()
+        return _prompt(records, tx, user_id).model_dump_json()
 
     return AgentPrompt.model_validate_json(
         records.store.write(
@@ -59,13 +59,13 @@ def set_prompt(
     )
 
 
-def erase(tx: Transaction, account_id: int, user_id: str | None = None) -> int:
+def erase(tx: Transaction, user_id: str | None = None) -> int:
     """Delete the own part of a user, or of every user of the account; return the number deleted."""
-    return tx.run(SQL.delete_prompts, account_id=account_id, user_id=user_id)
+    return tx.run(SQL.delete_prompts, user_id=user_id)
 
 
-def _prompt(records: Records, tx: Transaction, caller: Caller, user_id: str) -> AgentPrompt:
-    own = tx.one_or_none(SQL.prompt_of, account_id=caller.account_id, user_id=user_id)
+def _prompt(records: Records, tx: Transaction, user_id: str) -> AgentPrompt:
+    own = tx.one_or_none(SQL.prompt_of, user_id=user_id)
     constitution = protocol_text(records.settings.seal_name)
     return AgentPrompt(
         prompt=f"{constitution}\n\n{_OWN_PART}\n\n{own.text}" if own else constitution,

@@ -69,9 +69,7 @@ class CubeDetail:
 
 def counts(records: Records, caller: Caller) -> dict[CubeStatus, int]:
     """Return the number of cubes that the account sees, by status."""
-    rows = records.store.read(
-        lambda tx: tx.all(SQL.counts, account_id=caller.account_id), account_id=caller.account_id
-    )
+    rows = records.store.read(lambda tx: tx.all(SQL.counts), account_id=caller.account_id)
     zeros: dict[CubeStatus, int] = {"private": 0, "published": 0, "trusted": 0, "retired": 0}
     return zeros | {row.status: row.n for row in rows}
 
@@ -91,7 +89,6 @@ def page(
     """
     sql = SQL.own_page if own or status == "private" else SQL.shared_page
     values = {
-        "account_id": caller.account_id,
         "status": status,
         "kind": kind,
         "below": below or 1 << 62,
@@ -112,10 +109,10 @@ def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
     """
 
     def read(tx: Transaction) -> CubeDetail:
-        row = tx.one_or_none(SQL.card, cube_id=cube_id, account_id=caller.account_id)
+        row = tx.one_or_none(SQL.card, cube_id=cube_id)
         if row is None:
             raise CubeUnknown
-        votes = tx.all(SQL.votes, cube=row.id, account_id=caller.account_id, most=VOTES_LISTED_MAX)
+        votes = tx.all(SQL.votes, cube=row.id, most=VOTES_LISTED_MAX)
         if not (row.own or caller.is_owner):
             votes = [vote for vote in votes if vote.own]
         session = (
@@ -130,7 +127,6 @@ def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
             tx.one_or_none(
                 LESSONS.event_of_account,
                 event_id=row.evidence.strip(),
-                account_id=caller.account_id,
             )
             if is_event_id
             else None
@@ -146,13 +142,10 @@ def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
     return records.store.read(read, account_id=caller.account_id)
 
 
-def cubes_from_event(tx: Transaction, caller: Caller, event_id: str) -> list[Card]:
+def cubes_from_event(tx: Transaction, event_id: str) -> list[Card]:
     """Return the account's cubes whose evidence is an event, at most RESTING_MAX."""
     return [
-        _card(row)
-        for row in tx.all(
-            SQL.cubes_of_evidence, account_id=caller.account_id, event_id=event_id, most=RESTING_MAX
-        )
+        _card(row) for row in tx.all(SQL.cubes_of_evidence, event_id=event_id, most=RESTING_MAX)
     ]
 
 

@@ -84,9 +84,7 @@ def create(
     def store(tx: Transaction) -> str:
         check_evidence(tx, caller, request.evidence)
         session = _session(tx, caller, request.session_id)
-        stored = store_cube(
-            context, tx, account_id=caller.account_id, session=session, prepared=prepared
-        )
+        stored = store_cube(context, tx, session=session, prepared=prepared)
         return CubeCreated(
             saved=True, cube_id=stored.cube_id, visibility="private", cube_status="private"
         ).model_dump_json()
@@ -129,7 +127,6 @@ def store_cube(
     context: Context,
     tx: Transaction,
     *,
-    account_id: int,
     session: int | None,
     prepared: PreparedCube,
 ) -> StoredCube:
@@ -141,7 +138,6 @@ def store_cube(
     row = tx.one(
         SQL.add_cube,
         cube_id=prepared.cube_id,
-        account_id=account_id,
         session=session,
         kind=lesson.kind,
         topic=lesson.topic,
@@ -159,12 +155,10 @@ def store_cube(
     )
 
 
-def find_equal(
-    tx: Transaction, *, account_id: int, session: int, lesson: Lesson
-) -> StoredCube | None:
+def find_equal(tx: Transaction, *, session: int, lesson: Lesson) -> StoredCube | None:
     """Return the identical cube that the session created before, if any."""
     texts = {"topic": lesson.topic, "essence": lesson.essence, "rules": lesson.rules}
-    row = tx.one_or_none(SQL.same_cube, account_id=account_id, session=session, **texts)
+    row = tx.one_or_none(SQL.same_cube, session=session, **texts)
     return (
         None
         if row is None
@@ -172,12 +166,12 @@ def find_equal(
     )
 
 
-def best_cubes(tx: Transaction, *, account_id: int, most: int) -> list[str]:
+def best_cubes(tx: Transaction, *, most: int) -> list[str]:
     """Return cubes for the start of any session of an account, each as one text, most useful first.
 
     Its own cubes, those it rated useful, and trusted ones, but none that it rated otherwise.
     """
-    rows = tx.all(SQL.best_cubes, account_id=account_id, most=most)
+    rows = tx.all(SQL.best_cubes, most=most)
     return [f"{row.topic}: {row.essence}\n{row.rules}" for row in rows]
 
 
@@ -190,7 +184,7 @@ def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:
     named_id = evidence.strip()
     if not EVENT_ID.fullmatch(named_id):
         return
-    event = tx.one_or_none(SQL.event_of_account, event_id=named_id, account_id=caller.account_id)
+    event = tx.one_or_none(SQL.event_of_account, event_id=named_id)
     if event is None or caller.pinned_user_id not in (None, event.user_id):
         raise EvidenceUnknown
 
@@ -222,26 +216,25 @@ def _session(tx: Transaction, caller: Caller, session_id: str | None) -> int | N
         return None
     row = tx.one_or_none(
         SQL.session_of,
-        account_id=caller.account_id,
         user_id=default_user_id(caller),
         session_id=session_id,
     )
     return None if row is None else int(row.id)
 
 
-def erase_all(tx: Transaction, account_id: int) -> int:
-    """Erase the cubes of an account, shared ones too, and the reasons of its votes.
+def erase_all(tx: Transaction) -> int:
+    """Erase the cubes of the account, shared ones too, and the reasons of its votes.
 
     Returns the number of cubes.
     """
     for statement in (SQL.erase_ratings_of, SQL.erase_shown_of, SQL.erase_index_of):
-        tx.run(statement, account_id=account_id)
-    erased = tx.run(SQL.erase_cubes_of, account_id=account_id)
-    tx.run(SQL.erase_reasons_of, account_id=account_id)
+        tx.run(statement)
+    erased = tx.run(SQL.erase_cubes_of)
+    tx.run(SQL.erase_reasons_of)
     tx.run(SQL.revise)
     return erased
 
 
-def move_evidence(tx: Transaction, account_id: int, old: str, new: str) -> None:
+def move_evidence(tx: Transaction, old: str, new: str) -> None:
     """Replace the evidence of an account's cubes; `old` and `new` are event ids."""
-    tx.run(SQL.move_evidence, account_id=account_id, old=old, new=new)
+    tx.run(SQL.move_evidence, old=old, new=new)

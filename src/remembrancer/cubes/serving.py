@@ -64,7 +64,7 @@ def relevant_cubes(
     The account's own private cubes and all shared ones, except retired ones. `vector` is the
     query's, shape (dimensions,), or empty without an embedder.
     """
-    newest = tx.one(SQL.newest, account_id=caller.account_id)
+    newest = tx.one(SQL.newest)
     scored: list[ScoredCube] = []
     if newest.shared is not None:
         scored += _best(_view(context, tx, newest.revision, newest.shared, None), question, vector)
@@ -75,8 +75,7 @@ def relevant_cubes(
     visible = [
         (cube, row)
         for cube in scored
-        if (row := tx.one_or_none(SQL.served, id=cube.number, account_id=caller.account_id))
-        is not None
+        if (row := tx.one_or_none(SQL.served, id=cube.number)) is not None
     ]
     visible.sort(key=lambda cube: (_score_of(*cube), cube[0].cosine, cube[0].number), reverse=True)
     return [
@@ -100,9 +99,7 @@ def _fill(context: Context, tx: Transaction, index: SpaceIndex, account_id: int 
     while True:
         page = {"embedder": embedder, "low": index.next_event, "most": ROWS_AT_ONCE}
         rows = (
-            tx.all(SQL.shared_rows, **page)
-            if account_id is None
-            else tx.all(SQL.own_rows, account_id=account_id, **page)
+            tx.all(SQL.shared_rows, **page) if account_id is None else tx.all(SQL.own_rows, **page)
         )
         if not rows:
             return
@@ -184,28 +181,19 @@ def record_exposure(
             tx.run(SQL.note_shown, session=session, cube_id=cube.cube_id, step=step)
 
 
-def unrated_cubes(tx: Transaction, *, account_id: int, session: int, before_step: int) -> list[str]:
+def unrated_cubes(tx: Transaction, *, session: int, before_step: int) -> list[str]:
     """Return the ids of cubes that a session was shown as new before a step and its account has not
     rated since.
     """
-    return [
-        row.cube_id
-        for row in tx.all(
-            SQL.unrated, account_id=account_id, session=session, before_step=before_step
-        )
-    ]
+    return [row.cube_id for row in tx.all(SQL.unrated, session=session, before_step=before_step)]
 
 
-def close_ratings(
-    tx: Transaction, *, account_id: int, session: int, reason: str, now_ms: int
-) -> list[str]:
+def close_ratings(tx: Transaction, *, session: int, reason: str, now_ms: int) -> list[str]:
     """Rate 0 every cube that a session was shown as new and its account has not rated.
 
     Returns their ids. 0 is not a vote.
     """
-    unrated = tx.all(
-        SQL.unrated, account_id=account_id, session=session, before_step=AFTER_EVERY_STEP
-    )
+    unrated = tx.all(SQL.unrated, session=session, before_step=AFTER_EVERY_STEP)
     for row in unrated:
-        tx.run(SQL.rate, cube=row.id, account_id=account_id, vote=0, reason=reason, now_ms=now_ms)
+        tx.run(SQL.rate, cube=row.id, vote=0, reason=reason, now_ms=now_ms)
     return [row.cube_id for row in unrated]

@@ -90,7 +90,7 @@ class Maintenance:
             ]
             # Not flushed: a batch that a power cut loses is renewed again.
             revised = self._context.store.write(
-                partial(self._renew, account_id, renewed, unseen),
+                partial(self._renew, renewed, unseen),
                 account_id=account_id,
                 flush=False,
             )
@@ -167,7 +167,6 @@ class Maintenance:
 
     def _renew(
         self,
-        account_id: int,
         renewed: list[tuple[Row, IndexEntry]],
         unseen: Counter[int],
         tx: Transaction,
@@ -186,7 +185,6 @@ class Maintenance:
             database_index.rebuild(
                 self._context,
                 tx,
-                account_id,
                 space,
                 [row.id for row, _ in renewed if space_of(row.id) == space],
             )

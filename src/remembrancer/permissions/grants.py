@@ -122,7 +122,6 @@ def check(records: Records, caller: Caller, request: PermissionCheck) -> Permiss
             return PermissionChecked(allowed=False, path=request.path, reason=_DENIED)
         which = {
             "grant_id": granted.grant_id,
-            "account_id": caller.account_id,
             "action": request.action,
             "path": request.path,
         }
@@ -154,7 +153,6 @@ def log_action(
     require_write(caller)
     which = {
         "grant_id": action_log.grant_id,
-        "account_id": caller.account_id,
         "action": action_log.action,
         "path": action_log.path,
     }

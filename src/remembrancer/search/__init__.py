@@ -20,25 +20,29 @@ from .index.entries import (
 from .index.space_index import IndexView, SpaceIndex
 from .ranking import SUSPECT_COST, Ranking, Reason
 from .scoring import (
+    SIGNALS,
+    Weights,
     cosines,
     embedding_text,
     idf_of,
     is_frequent,
     lexical_scores,
+    load_weights,
     query_term_weights,
 )
 from .text.analysis import (
     ParsedQuery,
     Passage,
     QueryWord,
+    SearchTerms,
     analyze,
     contains,
     highlight,
     parse_query,
+    parse_terms,
     passages,
 )
 from .text.languages import normalize
-from .weights import SIGNALS, Weights, load_weights
 
 __all__ = [
     "SIGNALS",
@@ -57,6 +61,7 @@ __all__ = [
     "QueryWord",
     "Ranking",
     "Reason",
+    "SearchTerms",
     "SpaceIndex",
     "SpaceTerms",
     "Weights",
@@ -77,6 +82,7 @@ __all__ = [
     "open_embedder",
     "pack",
     "parse_query",
+    "parse_terms",
     "passages",
     "quantize",
     "query_term_weights",

@@ -1,6 +1,6 @@
 """Rank the parts of a view: add neighbours, session, date and speaker to the scores of a query.
 
-A trained linear model weighs these features (`weights.py`). They are computed for a pool: the most
+A trained linear model weighs these features (`scoring.py`). They are computed for a pool: the most
 promising parts, or all parts of a space with up to POOL_PARTS_MAX.
 """
 
@@ -15,9 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .index.space_index import NONE, IndexView
-from .scoring import LexicalScores
+from .scoring import FEATURES, LexicalScores, Weights
 from .text.analysis import QUESTION, SUSPECT, TIME, DateHint, ParsedQuery, term, words
-from .weights import FEATURES, Weights
 
 Array = npt.NDArray[Any]
 Reason: TypeAlias = tuple[str, int | None, float]  # signal, rank by it or None, value

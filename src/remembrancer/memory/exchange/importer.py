@@ -151,9 +151,7 @@ def store(
     stored = duplicates = 0
     remaining = iter(events)
     while batch := list(islice(remaining, BATCH)):
-        new = context.store.read(
-            partial(_not_imported, caller, batch), account_id=caller.account_id
-        )
+        new = context.store.read(partial(_not_imported, batch), account_id=caller.account_id)
         stored_now = 0
         if new:
             entries = [
@@ -170,12 +168,12 @@ def store(
     return ImportResult(stored=stored, duplicates=duplicates)
 
 
-def _not_imported(caller: Caller, batch: list[ImportedTurn], tx: Transaction) -> list[ImportedTurn]:
-    return [event for event in batch if not _is_imported(tx, caller, event)]
+def _not_imported(batch: list[ImportedTurn], tx: Transaction) -> list[ImportedTurn]:
+    return [event for event in batch if not _is_imported(tx, event)]
 
 
-def _is_imported(tx: Transaction, caller: Caller, event: ImportedTurn) -> bool:
-    space = tx.one_or_none(SQL.space_of, account_id=caller.account_id, user_id=event.user_id)
+def _is_imported(tx: Transaction, event: ImportedTurn) -> bool:
+    space = tx.one_or_none(SQL.space_of, user_id=event.user_id)
     return (
         space is not None
         and tx.one_or_none(SQL.event_of_origin, space_id=space.id, origin=event.origin) is not None
@@ -191,9 +189,7 @@ def _write(
 ) -> int:
     stored = 0
     for event, entry in zip(new, entries, strict=True):
-        if _is_imported(
-            tx, caller, event
-        ):  # repeated in the file, or stored by a concurrent import
+        if _is_imported(tx, event):  # repeated in the file, or stored by a concurrent import
             continue
         address = SessionAddress(
             account_id=caller.account_id, user_id=event.user_id, session_id=event.session_id

@@ -104,7 +104,7 @@ class _Files:
 
     def __init__(self, context: Context, tx: Transaction, caller: Caller, user_id: str) -> None:
         self.context, self.tx, self.caller, self.user_id = context, tx, caller, user_id
-        self.state, self.stored_bytes = _current_state(tx, caller, user_id)
+        self.state, self.stored_bytes = _current_state(tx, user_id)
         self.space_id = self.state.space_id
         rows = [] if self.space_id is None else tx.all(SQL.current_files, space_id=self.space_id)
         self.sizes: dict[str, int] = {row.path: row.bytes for row in rows}
@@ -165,9 +165,9 @@ class _Files:
         return version
 
 
-def _current_state(tx: Transaction, caller: Caller, user_id: str) -> tuple[_FilesState, int]:
+def _current_state(tx: Transaction, user_id: str) -> tuple[_FilesState, int]:
     """Return the state of a user's files and the bytes that all their versions use."""
-    space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+    space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     if space is None:
         return _FilesState(space_id=None, changes=0), 0
     charge = tx.one(SQL.file_usage, space_id=space.id)
@@ -238,12 +238,11 @@ def _write_plan(
 
     def write(tx: Transaction) -> str:
         current_plan = plan(tx)
-        if current_plan.state != _current_state(tx, caller, user_id)[0]:
+        if current_plan.state != _current_state(tx, user_id)[0]:
             raise _FilesChanged
         if current_plan.changes:
             space = tx.one(
                 SPACES.open_space,
-                account_id=caller.account_id,
                 user_id=user_id,
                 now_ms=context.clock(),
             )
@@ -454,7 +453,7 @@ def file_history(context: Context, caller: Caller, request: FileQuery) -> FileHi
     page_size = limits.MEMORY_VERSIONS_LISTED_MAX
 
     def read(tx: Transaction) -> tuple[list[Row], Row | None]:
-        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+        space = tx.one_or_none(SPACES.space_of, user_id=user_id)
         if space is None:
             return [], None
         location = {"space_id": space.id, "path": path}

@@ -98,7 +98,7 @@ def user_counts(context: Context, caller: Caller, user_id: str) -> UserCounts:
     user_id = space_user_id(caller, user_id)
 
     def read(tx: Transaction) -> UserCounts:
-        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+        space = tx.one_or_none(SPACES.space_of, user_id=user_id)
         if space is None:
             return UserCounts()
         rows = {"low": row_id(space.id, 0), "high": row_id(space.id + 1, 0)}
@@ -205,7 +205,7 @@ def event_context(context: Context, caller: Caller, event_id: str) -> EventConte
             facts=[
                 fact.text for fact in tx.all(SQL.facts_of_event, event=row.id, space_id=space_id)
             ],
-            cubes=board.cubes_from_event(tx, caller, event_id),
+            cubes=board.cubes_from_event(tx, event_id),
             told_in=[l1.l1_id for l1 in summaries_of_event(tx, session, [row.created_ms])],
             shown_in=tx.all(SQL.shown_in, space_id=space_id, event=row.id, most=SHOWN_IN_MAX),
             files=files.file_exists(tx, caller, named_files),

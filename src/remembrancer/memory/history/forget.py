@@ -207,7 +207,7 @@ def replace_turn(
     is_summarised = counts.turns - counts.turns_summarised < 2
     tx.run(SQL.move_looks, session=replacement.session, old=old.id, new=replacement.row)
     tx.run(SQL.move_facts, space_id=space_id, old=old.id, new=replacement.row)
-    cubes.move_evidence(tx, caller.account_id, event_id, replacement.event_id)
+    cubes.move_evidence(tx, event_id, replacement.event_id)
     erase_range = EraseRange(space_id=space_id, low=old.id, high=old.id + 1)
     erased = _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))
     if is_summarised:
@@ -282,10 +282,10 @@ def _forget_user(
     request: Forget,
     outcome: _Outcome,
 ) -> Erased:
-    space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+    space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     counts = {"prompts": 0, "files": 0}
     if not request.is_narrowed:
-        counts["prompts"] = prompts.erase(tx, caller.account_id, user_id)
+        counts["prompts"] = prompts.erase(tx, user_id)
         counts["files"] = files.erase_all(tx, caller.account_id, outcome.blobs, pinned_to=user_id)
     if space is None:
         return Erased(**counts)
@@ -403,13 +403,13 @@ def _erase_space(context: Context, tx: Transaction, space_id: int) -> dict[str, 
 
 def _forget_account(context: Context, tx: Transaction, caller: Caller, outcome: _Outcome) -> Erased:
     total: dict[str, int] = defaultdict(int)
-    for space in tx.all(SQL.spaces_of, account_id=caller.account_id):
+    for space in tx.all(SQL.spaces_of):
         for kind, count in _erase_space(context, tx, space.id).items():
             total[kind] += count
     delete_answers(tx, caller.account_id)
-    total["prompts"] = prompts.erase(tx, caller.account_id)
+    total["prompts"] = prompts.erase(tx)
     total["files"] = files.erase_all(tx, caller.account_id, outcome.blobs)
-    total["cubes"] = cubes.erase_all(tx, caller.account_id)
+    total["cubes"] = cubes.erase_all(tx)
     total["feedback"] = feedback.erase_all(tx, caller.account_id)
     return Erased(**total)
 

@@ -151,7 +151,7 @@ def timeline(
     user_id = space_user_id(caller, user_id)
 
     def read(tx: Transaction) -> Timeline:
-        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+        space = tx.one_or_none(SPACES.space_of, user_id=user_id)
         row = space and tx.one_or_none(SQL.session, space_id=space.id, session_id=session_id)
         if space is None or row is None:
             raise SessionUnknown
@@ -165,13 +165,13 @@ def timeline(
         high = AFTER_ALL if until is None else _newest_before(tx, row.id, until) + 1
         entries = [
             *_turn_entries(tx, row.id, shown),
-            *_other_entries(tx, caller, row.id, low, high),
+            *_other_entries(tx, row.id, low, high),
         ]
         entries.sort(key=lambda one: (one.at_ms, _KIND_ORDER.index(one.kind)))
         return Timeline(
             session_id=session_id,
             row=row,
-            owed=_open_duties(context, tx, caller, row, space),
+            owed=_open_duties(context, tx, row, space),
             happened=entries,
             earlier=earlier,
         )
@@ -202,9 +202,7 @@ def _turn_entries(tx: Transaction, session: int, rows: Sequence[Row]) -> Iterato
         )
 
 
-def _other_entries(
-    tx: Transaction, caller: Caller, session: int, low: int, high: int
-) -> Iterator[TimelineEntry]:
+def _other_entries(tx: Transaction, session: int, low: int, high: int) -> Iterator[TimelineEntry]:
     period = {"session": session, "low": low, "high": high, "most": OTHERS_SHOWN_MAX}
     steps = tx.all(SQL.steps_in, **period)[::-1]
     shown: dict[int, list[str]] = defaultdict(list)
@@ -232,7 +230,7 @@ def _other_entries(
     ):
         for row in tx.all(sql, **period):
             yield TimelineEntry(kind=kind, at_ms=row.created_ms, row=row)
-    for row in tx.all(SQL.votes_in, account_id=caller.account_id, **period):
+    for row in tx.all(SQL.votes_in, **period):
         yield TimelineEntry(kind="vote", at_ms=row.created_ms, row=row)
 
 
@@ -245,9 +243,7 @@ def _seal_state(tx: Transaction, session: int, step: int) -> str:
     return "missing" if "seal_missing" in words else "wrong" if words else "right"
 
 
-def _open_duties(
-    context: Context, tx: Transaction, caller: Caller, row: Row, space: Row
-) -> DutyReport:
+def _open_duties(context: Context, tx: Transaction, row: Row, space: Row) -> DutyReport:
     name = context.settings.seal_name
     counts = SessionCounts(
         step=row.step,
@@ -256,11 +252,7 @@ def _open_duties(
         turns_summarised=row.turns_summarised,
         l1_count=space.l1_count,
         l1_mapped=space.l1_mapped,
-        unrated=tuple(
-            unrated_cubes(
-                tx, account_id=caller.account_id, session=row.id, before_step=row.step + 1
-            )
-        ),
+        unrated=tuple(unrated_cubes(tx, session=row.id, before_step=row.step + 1)),
         last_seal=render(row.step, name) if row.step else None,
         seal_name=name,
     )

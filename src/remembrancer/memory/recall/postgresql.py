@@ -21,12 +21,14 @@ from ...search import (
     EntryBatch,
     IndexView,
     ParsedQuery,
+    SearchTerms,
     SpaceTerms,
     analysis_id,
     best_events,
     embedding_text,
     frequencies_in,
     idf_of,
+    parse_terms,
     quantize,
     query_term_weights,
     view_among,
@@ -36,7 +38,6 @@ from ...store import Row, Transaction, embedder_id
 from ..spaces import SQL as SPACES
 from ..spaces import milliseconds, number_of, row_id, space_view
 from .postgresql_index import EXACT_PARTS_MAX, SQL, batch_of, prefixed, signs, statistics_of
-from .terms import SearchTerms, parse_terms
 
 NEAREST = 300  # candidates by the signs of their vectors
 MATCHING = 600  # candidates by their words
@@ -100,7 +101,7 @@ def view_for(
                 context.index_cache.request((account_id, space.id))
             return candidates
     view = space_view(context, tx, space)
-    return view, parse_terms(query, view.languages)
+    return view, parse_terms(query.query_text, query.focus_words, view.languages)
 
 
 def fits_in_memory(context: Context, space: Row) -> bool:
@@ -120,7 +121,7 @@ def _view(
     if indexed is None:
         return None
     tx.all(SQL.prepare, breadth=BREADTH)
-    terms = parse_terms(query, indexed.statistics.languages_seen)
+    terms = parse_terms(query.query_text, query.focus_words, indexed.statistics.languages_seen)
     request = _postgresql_query(tx, indexed, query, terms)
     dimensions = context.embedder.dimensions
 

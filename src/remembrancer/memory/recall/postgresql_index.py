@@ -71,7 +71,7 @@ def advance_index(context: Context) -> bool:
     if behind is not None:
         # Not flushed: a step that a power cut loses is done again.
         context.store.write(
-            lambda tx: _index_next(context, tx, behind.account_id, behind.id),
+            lambda tx: _index_next(context, tx, behind.id),
             account_id=behind.account_id,
             flush=False,
         )
@@ -79,10 +79,10 @@ def advance_index(context: Context) -> bool:
     return unlinked is not None and build_vector_index(context, unlinked)
 
 
-def _index_next(context: Context, tx: Transaction, account_id: int, space_id: int) -> None:
+def _index_next(context: Context, tx: Transaction, space_id: int) -> None:
     """Index the next events of a space, or delete some parts of another embedder."""
     embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
-    of_space = {"account_id": account_id, "space_id": space_id}
+    of_space = {"space_id": space_id}
     indexed = tx.one_or_none(SQL.indexed_space, **of_space)
     if indexed is not None and indexed.embedder != embedder:
         if not tx.run(SQL.clear_some, most=CLEARED, **of_space):
@@ -98,22 +98,19 @@ def _index_next(context: Context, tx: Transaction, account_id: int, space_id: in
     _store_batch(
         context,
         tx,
-        account_id,
         space_id,
         rows,
         filled_to=number_of(rows[-1].id) + 1 if len(rows) == BATCH else end,
     )
 
 
-def rebuild(
-    context: Context, tx: Transaction, account_id: int, space_id: int, events: Sequence[int]
-) -> None:
+def rebuild(context: Context, tx: Transaction, space_id: int, events: Sequence[int]) -> None:
     """Index events again whose entries were renewed, if PostgreSQL has them already.
 
     `events` are row ids.
     """
     embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
-    of_space = {"account_id": account_id, "space_id": space_id}
+    of_space = {"space_id": space_id}
     indexed = (
         tx.one_or_none(SQL.indexed_by, embedder=embedder, **of_space)
         if context.store.supports_vector_search
@@ -128,7 +125,6 @@ def rebuild(
     _store_batch(
         context,
         tx,
-        account_id,
         space_id,
         tx.all(SQL.rows, embedder=embedder, ids=stale),
         filled_to=indexed.filled_to,
@@ -138,14 +134,13 @@ def rebuild(
 def _store_batch(
     context: Context,
     tx: Transaction,
-    account_id: int,
     space_id: int,
     rows: Sequence[Row],
     *,
     filled_to: int,
 ) -> None:
     """Store the index entries of events, and update the statistics of the space."""
-    of_space = {"account_id": account_id, "space_id": space_id}
+    of_space = {"space_id": space_id}
     statistics = statistics_of(tx.one(SQL.indexed_space, **of_space))
     if rows:
         batch = batch_of(context, tx, space_id, rows)

@@ -24,6 +24,7 @@ from ...search import (
     ParsedQuery,
     Ranking,
     Reason,
+    SearchTerms,
     SpaceIndex,
     Weights,
     analyze,
@@ -35,6 +36,7 @@ from ...search import (
     normalize,
     pack,
     parse_query,
+    parse_terms,
     passages,
     unpack,
 )
@@ -42,7 +44,6 @@ from ...store import Row, Transaction
 from ..duties import count_search, open_tasks, record_read
 from ..spaces import SQL, flag_names, milliseconds, row_id, space_view
 from .postgresql import view_for
-from .terms import SearchTerms, parse_terms
 
 EDGE_CHARACTERS = 30  # a cut moves at most this far to avoid splitting a word
 SPOTS_MAX = 200  # occurrences of query words examined in a passage
@@ -165,9 +166,7 @@ def search(
 
     Counts and records nothing. `user_id` must be one that the caller may use.
     """
-    space = tx.one_or_none(
-        SQL.search_space, account_id=caller.account_id, user_id=user_id, session_id=query.session_id
-    )
+    space = tx.one_or_none(SQL.search_space, user_id=user_id, session_id=query.session_id)
     help_hits = help_for(query.query_text) or None
     if space is None:
         question = parse_query(query.query_text)
@@ -189,7 +188,7 @@ def search(
         view, terms = view_for(context, tx, caller.account_id, space, query)
     else:
         view = space_view(context, tx, space)
-        terms = parse_terms(query, view.languages)
+        terms = parse_terms(query.query_text, query.focus_words, view.languages)
     stages.end("index")
     weights = _weights(context.embedder.name)
     ranking = score_parts(context, view, query, terms, stages)

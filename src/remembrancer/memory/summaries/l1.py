@@ -20,7 +20,7 @@ from ..spaces import SQL as SPACES
 from ..write.turns import Intake, OnlyEchoedText
 
 SQL = load_queries("remembrancer.memory.summaries", "summaries.sql")
-RATIO_LEAST, RATIO_MOST = 0.05, 0.08  # specification.md#limits
+RATIO_LEAST, RATIO_MOST = 0.05, 0.08  # specification.md#l1-ratio
 
 
 class NothingToSummarise(Conflict):
@@ -67,7 +67,7 @@ def summarize(
         raise OnlyEchoedText
 
     def write(tx: Transaction) -> str:
-        space_id, session = _session_row(tx, caller, user_id, summary.session_id)
+        space_id, session = _session_row(tx, user_id, summary.session_id)
         stored = store_l1(
             context,
             tx,
@@ -103,7 +103,7 @@ def turns_to_summarise(
     """
 
     def read(tx: Transaction) -> SummarySource:
-        _, session = _session_row(tx, caller, user_id, session_id)
+        _, session = _session_row(tx, user_id, session_id)
         source = tx.one(SQL.source_of, session=session)
         if not source.turns:
             raise NothingToSummarise
@@ -121,9 +121,9 @@ def turns_to_summarise(
     return context.store.read(read, account_id=caller.account_id)
 
 
-def _session_row(tx: Transaction, caller: Caller, user_id: str, session_id: str) -> tuple[int, int]:
+def _session_row(tx: Transaction, user_id: str, session_id: str) -> tuple[int, int]:
     """Return the row ids of a space and a session. Raises NothingToSummarise if missing."""
-    space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+    space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     session = (
         tx.one_or_none(SPACES.session_of, space_id=space.id, session_id=session_id)
         if space

@@ -26,7 +26,7 @@ from .l1 import SQL
 AGENT = "agent"  # values of `made_by`
 HEADLINES: MadeBy = "headlines"
 MODEL: MadeBy = "model"
-MAP_SHARE = 0.05  # specification.md#limits
+MAP_SHARE = 0.05  # of the length of the L1s
 MAP_CHARACTERS_LEAST = 1_200  # budget of a map of few L1s, whose 5 % would be too short
 VERSIONS_LISTED_MAX = 50
 LINE_CHARACTERS = 34  # of a line without its headlines: the date and the id
@@ -86,16 +86,14 @@ def update_map(
     while answer is None:  # repeated only if an L1 or a map was stored meanwhile
         # Summarising takes time, so it happens outside the write transaction.
         sources = context.store.read(
-            lambda tx: _sources(tx, caller.account_id, user_id, request.session_count),
+            lambda tx: _sources(tx, user_id, request.session_count),
             account_id=caller.account_id,
         )
         map_lines = None
         if sources.any_l1 and not (tell and _is_current(sources, request)):
             map_lines = (tell or extractive_map)(sources.new)
         answer = context.store.write(
-            partial(
-                _store_update, context, caller.account_id, user_id, sources, map_lines, idempotency
-            ),
+            partial(_store_update, context, user_id, sources, map_lines, idempotency),
             account_id=caller.account_id,
         )
     return MapUpdated.model_validate_json(answer)
@@ -113,7 +111,6 @@ def _is_current(sources: _Sources, request: MapRequest) -> bool:
 
 def _store_update(
     context: Context,
-    account_id: int,
     user_id: str,
     sources: _Sources,
     map_lines: MapLines | None,
@@ -121,7 +118,7 @@ def _store_update(
     tx: Transaction,
 ) -> str | None:
     """Return the answer, or None if the sources are out of date."""
-    space = tx.one_or_none(SPACES.space_of, account_id=account_id, user_id=user_id)
+    space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     newest = tx.one_or_none(SQL.newest_map, space_id=space.id) if space else None
     if (space.l1_count if space else 0, newest) != (sources.l1_count, sources.newest):
         return None
@@ -187,7 +184,7 @@ def map_version(context: Context, caller: Caller, request: MapQuery) -> MapVersi
     user_id = space_user_id(caller, request.user_id)
 
     def read(tx: Transaction) -> MapVersion:
-        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+        space = tx.one_or_none(SPACES.space_of, user_id=user_id)
         newest = tx.one_or_none(SQL.newest_map, space_id=space.id) if space else None
         if space is None or newest is None:
             raise MapUnknown
@@ -234,7 +231,7 @@ def map_history(
     user_id = space_user_id(caller, user_id)
 
     def read(tx: Transaction) -> MapVersions:
-        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+        space = tx.one_or_none(SPACES.space_of, user_id=user_id)
         if space is None:
             return MapVersions(versions=[], next=None)
         page = {"below": below or AFTER_ALL, "most": VERSIONS_LISTED_MAX + 1}
@@ -250,8 +247,8 @@ def map_history(
     return context.store.read(read, account_id=caller.account_id)
 
 
-def _sources(tx: Transaction, account_id: int, user_id: str, session_count: int | None) -> _Sources:
-    space = tx.one_or_none(SPACES.space_of, account_id=account_id, user_id=user_id)
+def _sources(tx: Transaction, user_id: str, session_count: int | None) -> _Sources:
+    space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     if space is None:
         return _Sources()
     agents = tx.one_or_none(SQL.agents_map, space_id=space.id)

@@ -44,7 +44,7 @@ def start_pack(context: Context, caller: Caller, request: StartQuery) -> StartPa
     """
     user_id = space_user_id(caller, request.user_id)
     parts, unread = context.store.read(
-        lambda tx: _parts(tx, caller, user_id, request.session_id), account_id=caller.account_id
+        lambda tx: _parts(tx, user_id, request.session_id), account_id=caller.account_id
     )
     constitution = compact_text(context.settings.seal_name)
     text, left_out = render_pack(
@@ -137,12 +137,10 @@ def _cost(text: str) -> int:
     return tokens(text) + 1  # for the line feed
 
 
-def _parts(
-    tx: Transaction, caller: Caller, user_id: str, session_id: str
-) -> tuple[StartParts, int]:
+def _parts(tx: Transaction, user_id: str, session_id: str) -> tuple[StartParts, int]:
     """Return the candidates for the pack, and how many more facts and L1s exist."""
-    cubes = best_cubes(tx, account_id=caller.account_id, most=LESSONS_MAX)
-    space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+    cubes = best_cubes(tx, most=LESSONS_MAX)
+    space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     if space is None:
         return StartParts(map="", facts=[], summaries=[], cubes=cubes), 0
     newest = tx.one_or_none(SQL.newest_map, space_id=space.id)

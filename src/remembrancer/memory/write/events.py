@@ -74,7 +74,7 @@ def own_event(tx: Transaction, caller: Caller, event_id: str) -> Row:
 
     Raises EventUnknown for an id that does not exist or that the caller may not read.
     """
-    row = tx.one_or_none(SQL.event_by_id, event_id=event_id, account_id=caller.account_id)
+    row = tx.one_or_none(SQL.event_by_id, event_id=event_id)
     if row is None or caller.pinned_user_id not in (None, row.user_id):
         raise EventUnknown
     return row

@@ -146,9 +146,7 @@ class _Write:
     def answer(self) -> Remembered:
         """Write every part and return the answer."""
         now_ms = self.context.clock()
-        space = self.tx.one(
-            SQL.open_space, account_id=self.caller.account_id, user_id=self.user_id, now_ms=now_ms
-        )
+        space = self.tx.one(SQL.open_space, user_id=self.user_id, now_ms=now_ms)
         session = self.tx.one(
             SQL.open_session, space_id=space.id, session_id=self.turn.session_id, now_ms=now_ms
         )
@@ -279,13 +277,10 @@ class _Write:
                 if self.turn.duty == "cube_nothing"
                 else "none was proposed"
             )
-        account_id = self.caller.account_id
         # Read again, because the turn was just counted.
         session = self.tx.one(SQL.session_of, space_id=space_id, session_id=self.turn.session_id)
         cubes.check_evidence(self.tx, self.caller, prepared.lesson.evidence)
-        existing = cubes.find_equal(
-            self.tx, account_id=account_id, session=session.id, lesson=prepared.lesson
-        )
+        existing = cubes.find_equal(self.tx, session=session.id, lesson=prepared.lesson)
         if existing is not None:
             self._add_receipt("cube", "known", existing.cube_id)
             return CubeMade(cube_id=existing.cube_id, visibility=existing.visibility)
@@ -298,9 +293,7 @@ class _Write:
             return reason
         if self.event_id and prepared.lesson.evidence == NO_EVIDENCE:
             prepared = replace(prepared, lesson=replace(prepared.lesson, evidence=self.event_id))
-        stored = cubes.store_cube(
-            self.context, self.tx, account_id=account_id, session=session.id, prepared=prepared
-        )
+        stored = cubes.store_cube(self.context, self.tx, session=session.id, prepared=prepared)
         self.tx.run(SQL.note_cube, session=session.id)
         self._add_receipt("cube", "stored", stored.cube_id, stored.refused)
         return CubeMade(cube_id=stored.cube_id, visibility=stored.visibility)
@@ -322,7 +315,6 @@ class _Write:
             return
         rated = cubes.close_ratings(
             self.tx,
-            account_id=self.caller.account_id,
             session=session.id,
             reason=reason,
             now_ms=now_ms,

@@ -52,9 +52,7 @@ def store_turn(
     continues.
     """
     now_ms = context.clock()
-    space = tx.one(
-        SQL.claim_number, account_id=address.account_id, user_id=address.user_id, now_ms=now_ms
-    )
+    space = tx.one(SQL.claim_number, user_id=address.user_id, now_ms=now_ms)
     is_open = None if task_open is None else int(task_open)
     session = tx.one(
         SQL.count_turn,

@@ -99,6 +99,19 @@ class ParsedQuery:
     moment: DateHint | None
 
 
+@dataclass(frozen=True, slots=True)
+class SearchTerms:
+    """A query and its focus phrases, parsed for the languages of a space."""
+
+    question: ParsedQuery
+    phrases: Sequence[ParsedQuery]  # in the order of the request
+
+    @property
+    def words(self) -> tuple[QueryWord, ...]:
+        """The words of the query, then those of the focus phrases; both are searched for alike."""
+        return tuple(word for text in (self.question, *self.phrases) for word in text.words)
+
+
 def term(word: str) -> int:
     """Return the number under which a normalised word is indexed."""
     return crc32(word.encode())
@@ -256,6 +269,13 @@ def parse_query(text: str, languages: Sequence[int] = ()) -> ParsedQuery:
         for w in language.when
     )
     return ParsedQuery(text, tuple(parsed), asks_when, _moment(query_words, text, candidates))
+
+
+def parse_terms(query: str, phrases: Sequence[str], languages: Sequence[int]) -> SearchTerms:
+    """Parse a query and its focus phrases; `languages` are the numbers of the space's languages."""
+    return SearchTerms(
+        parse_query(query, languages), tuple(parse_query(phrase, languages) for phrase in phrases)
+    )
 
 
 def _word(word: str, original: str, candidates: Sequence[Language], own: Language) -> QueryWord:
