@@ -15,9 +15,9 @@ SQL = load_queries("remembrancer.accounts", "rate_limits.sql")
 
 
 class RateCount(NamedTuple):
-    """Whether a request is allowed, and how much of a minute the caller has used up.
+    """The result of counting a request, and how much of a minute the caller has used up.
 
-    Includes this request if it is allowed.
+    The used part includes this request if it is allowed.
     """
 
     is_allowed: bool

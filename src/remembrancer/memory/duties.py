@@ -157,7 +157,7 @@ RULES: tuple[DutyRule, ...] = (
 
 
 class DutyReport(NamedTuple):
-    """What a session owes, as the answer reports it."""
+    """The duties of a session, as the answer reports them."""
 
     duty_error: str | None
     reminders: list[str]

@@ -130,31 +130,32 @@ def _is_valid(rows: list[Row], before: ChainLink | None, end: ChainLink | None) 
     return isinstance(last, ChainLink) and (end is None or last == end or not before.hash)
 
 
-def verify(records: Records, known: ChainLink | None = None) -> ChainLink:
+def verify(records: Records, expected: ChainLink | None = None) -> ChainLink:
     """Check the whole trail and return its head.
 
-    `known` is an entry noted earlier, which must still be in the trail. Raises AuditBroken,
+    `expected` is an entry noted earlier, which must still be in the trail. Raises AuditBroken,
     StoreUnavailable.
     """
     head = records.store.read(lambda tx: tx.one(SQL.head))
     at = ChainLink()
-    is_known_found = known in (None, at)
+    is_found = expected in (None, at)
     for rows in _batches(records, head.seq):
         result = break_in(rows, at)
         if isinstance(result, str):
             raise AuditBroken(f"The audit trail is broken: {result}.")
         at = result
-        is_known_found = is_known_found or any(
-            known == ChainLink(seq=row.seq, hash=_ascii(row.hash)) for row in rows
+        is_found = is_found or any(
+            expected == ChainLink(seq=row.seq, hash=_ascii(row.hash)) for row in rows
         )
     if at != ChainLink(seq=head.seq, hash=head.hash):
         raise AuditBroken(
             f"The audit trail is broken: it ends with entry {at.seq}, but its head is entry "
             f"{head.seq} with another hash."
         )
-    if known is not None and not is_known_found:
+    if expected is not None and not is_found:
         raise AuditBroken(
-            f"The audit trail is another one: it has no entry {known.seq} with the expected hash."
+            f"The audit trail is another one: it has no entry {expected.seq} "
+            "with the expected hash."
         )
     return at
 

@@ -295,11 +295,11 @@ class Ranking:
             keep |= bonus > 0
         # The parts of an event are adjacent in the pool; one strong part is enough.
         firsts = _firsts(events)
-        kept = np.logical_or.reduceat(keep, firsts)
+        is_returned = np.logical_or.reduceat(keep, firsts)
         peak = np.maximum.reduceat(score, firsts)
         if len(self._suspects):
             peak -= SUSPECT_COST * np.isin(events[firsts], self._suspects)
-        return EventScores(events[firsts], firsts, score, keep, kept, peak)
+        return EventScores(events[firsts], firsts, score, keep, is_returned, peak)
 
     def feature_values(self, weights: Weights, part: int) -> list[FeatureValue]:
         """Return every feature of a part of the pool, in the order of FEATURES."""
@@ -390,7 +390,7 @@ class Ranking:
         ]
 
     def _ranks(self, score: Array, parts: Sequence[int]) -> list[int]:
-        """The ranks of some parts of the pool by a score, 1 = the largest."""
+        """Return the ranks of some parts of the pool by a score; 1 is the largest."""
         ranks: list[int] = (
             1 + np.count_nonzero(score[self.pool] > score[parts][:, None], axis=1)
         ).tolist()
@@ -424,8 +424,8 @@ def _stretched(score: Array, allowed: Array) -> Array:
     """Scale scores to 0..1 over the allowed parts."""
     if not allowed.any():
         return np.zeros(len(score), "f4")
-    counted = score if allowed.all() else score[allowed]
-    low, high = float(counted.min()), float(counted.max())
+    values = score if allowed.all() else score[allowed]
+    low, high = float(values.min()), float(values.max())
     # np.clip has a higher overhead.
     return np.minimum(np.maximum((score - low) / (high - low + 1e-9), 0), 1).astype("f4")
 

@@ -92,7 +92,7 @@ class _Plan:
 
     state: _FilesState
     changes: list[_Change]
-    done: FileDone
+    answer: FileDone
 
 
 class _FilesChanged(Exception):
@@ -195,17 +195,17 @@ def run_command(
     def plan(tx: Transaction) -> _Plan:
         files = _Files(context, tx, caller, user_id)
         try:
-            done = _COMMANDS[request.command](files, request)
+            answer = _COMMANDS[request.command](files, request)
         except CommandRefused as error:
             return _Plan(
                 state=files.state,
                 changes=[],
-                done=FileDone(text=str(error), is_error=True, flags=[]),
+                answer=FileDone(text=str(error), is_error=True, flags=[]),
             )
-        return _Plan(state=files.state, changes=files.changes, done=done)
+        return _Plan(state=files.state, changes=files.changes, answer=answer)
 
     if request.command == "view":
-        return context.store.read(plan, account_id=caller.account_id).done
+        return context.store.read(plan, account_id=caller.account_id).answer
     require_write(caller)
     for _ in range(PLAN_ATTEMPTS_MAX):
         # Screening a long text takes time, so it happens here, where no writer waits for it.
@@ -248,7 +248,7 @@ def _write_plan(
             )
             for change in current_plan.changes:
                 _store_change(context, tx, caller, space.id, change)
-        return current_plan.done.model_dump_json()
+        return current_plan.answer.model_dump_json()
 
     return FileDone.model_validate_json(
         context.store.write(

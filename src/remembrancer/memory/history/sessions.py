@@ -157,14 +157,14 @@ def timeline(
             raise SessionUnknown
         page = _page(until, TURNS_SHOWN_MAX, TURN_CHARACTERS_MAX + 1)
         turns = tx.all(SQL.turns, session=row.id, **page)
-        shown, last = split_page(turns, TURNS_SHOWN_MAX)
+        page_turns, last = split_page(turns, TURNS_SHOWN_MAX)
         earlier = None if last is None else PageCursor(last.created_ms, last.id)
         # The page begins right after the previous turn, so that it includes the search that led to
         # its first turn.
         low = -AFTER_ALL if earlier is None else turns[TURNS_SHOWN_MAX].created_ms + 1
         high = AFTER_ALL if until is None else _newest_before(tx, row.id, until) + 1
         entries = [
-            *_turn_entries(tx, row.id, shown),
+            *_turn_entries(tx, row.id, page_turns),
             *_other_entries(tx, row.id, low, high),
         ]
         entries.sort(key=lambda one: (one.at_ms, _KIND_ORDER.index(one.kind)))
@@ -205,20 +205,20 @@ def _turn_entries(tx: Transaction, session: int, rows: Sequence[Row]) -> Iterato
 def _other_entries(tx: Transaction, session: int, low: int, high: int) -> Iterator[TimelineEntry]:
     period = {"session": session, "low": low, "high": high, "most": OTHERS_SHOWN_MAX}
     steps = tx.all(SQL.steps_in, **period)[::-1]
-    shown: dict[int, list[str]] = defaultdict(list)
+    event_ids: dict[int, list[str]] = defaultdict(list)
     if steps:
         first, last = steps[0].step, steps[-1].step
         for event in tx.all(
             SQL.shown_between, session=session, first=first, last=last, most=SHOWN_MAX
         ):
-            shown[event.step].append(event.event_id)
+            event_ids[event.step].append(event.event_id)
     for row in steps:
         duty_words = row.owed.split(",") if row.owed else []
         yield TimelineEntry(
             kind="search",
             at_ms=row.asked_ms,
             row=row,
-            shown=shown[row.step],
+            shown=event_ids[row.step],
             owed=duty_words,
             seal=_seal_state(tx, session, row.step),
         )

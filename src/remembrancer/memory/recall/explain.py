@@ -99,7 +99,7 @@ def _explanation(
     words = outcome.terms.words
     hits = [
         _hit(tx, space_id, ranking, weights, outcome.focus, hit, ranked, words)
-        for hit, ranked in zip(answer.hits, outcome.shown, strict=True)
+        for hit, ranked in zip(answer.hits, outcome.ranked_hits, strict=True)
     ]
     return Explanation(
         hits=hits,
@@ -226,12 +226,16 @@ def _near_misses(
     outcome: SearchOutcome,
     query: MemoryQuery,
 ) -> Iterator[LeftOut]:
-    shown = {candidate.event for candidate in outcome.shown}
-    limit: Literal["top_k", "max_tokens"] = "top_k" if len(shown) >= query.top_k else "max_tokens"
+    hit_numbers = {candidate.event for candidate in outcome.ranked_hits}
+    limit: Literal["top_k", "max_tokens"] = (
+        "top_k" if len(hit_numbers) >= query.top_k else "max_tokens"
+    )
     count = 0
-    for at in (-scores.peak).argsort(kind="stable")[: len(shown) + 4 * NEAR_MISSES_MAX].tolist():
+    for at in (
+        (-scores.peak).argsort(kind="stable")[: len(hit_numbers) + 4 * NEAR_MISSES_MAX].tolist()
+    ):
         event = int(scores.events[at])
-        row = None if event in shown else tx.one_or_none(SQL.hit, id=row_id(space_id, event))
+        row = None if event in hit_numbers else tx.one_or_none(SQL.hit, id=row_id(space_id, event))
         if row is None:
             continue
         part = int(ranking.pool[scores.best_part(at)])

@@ -59,7 +59,7 @@ _ALL_TIME_MS = (-(1 << 62), 1 << 62)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceStatistics:
-    """What PostgreSQL has indexed of a space, and the latest events, read from rows."""
+    """The statistics of an indexed space, and its latest events, read from rows."""
 
     space_id: int
     embedder: int

@@ -122,7 +122,9 @@ class SearchOutcome:
     weights: Weights | None = None
     terms: SearchTerms | None = None
     focus: FocusMatches = field(default_factory=lambda: FocusMatches({}, {}, []))
-    shown: list[RankedEvent] = field(default_factory=list)  # the hits, in the order of the answer
+    ranked_hits: list[RankedEvent] = field(
+        default_factory=list
+    )  # the hits, in the order of the answer
     vector_text: str = ""  # the text that was embedded
 
 
@@ -198,7 +200,7 @@ def search(
         RankedEvent(*one) for one in ranking.ranked(weights, focus.lifts, query.top_k + ERASED_MAX)
     ]
     stages.end("ranking")
-    hits, shown = _hits(tx, space.id, ranking, focus, ranked, query)
+    hits, ranked_hits = _hits(tx, space.id, ranking, focus, ranked, query)
     stages.end("texts")
     vector_text = embedding_text(view, ranking.question)
     relevant = relevant_cubes(
@@ -222,7 +224,7 @@ def search(
         weights=weights,
         terms=terms,
         focus=focus,
-        shown=shown,
+        ranked_hits=ranked_hits,
         vector_text=vector_text,
     )
 
@@ -303,7 +305,7 @@ def _hits(
     query: MemoryQuery,
 ) -> tuple[list[Hit], list[RankedEvent]]:
     hits: list[Hit] = []
-    shown: list[RankedEvent] = []
+    ranked_hits: list[RankedEvent] = []
     tokens_left = query.max_tokens
     rows = {
         row.id: row
@@ -329,8 +331,8 @@ def _hits(
         hits.append(
             _hit(row, candidate.score, excerpt, _why(reasons, focus, candidate.event) + flags)
         )
-        shown.append(candidate)
-    return hits, shown
+        ranked_hits.append(candidate)
+    return hits, ranked_hits
 
 
 def _hit(row: Row, score: float, excerpt: HitText, why: list[Signal]) -> Hit:

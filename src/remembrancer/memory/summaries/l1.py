@@ -31,13 +31,13 @@ class NothingToSummarise(Conflict):
 class StoredL1:
     """A stored L1.
 
-    `ratio` is its length relative to its turns; `known` means that it was stored before.
+    `ratio` is its length relative to its turns; `is_known` means that it was stored before.
     """
 
     l1_id: str
     ratio: float
     warning: str | None
-    known: bool = False
+    is_known: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ def store_l1(
         last = tx.one_or_none(SQL.l1_of, session=session)
         if last is not None and last.text == text:
             return StoredL1(
-                l1_id=last.l1_id, ratio=last.ratio, warning=_warning(last.ratio), known=True
+                l1_id=last.l1_id, ratio=last.ratio, warning=_warning(last.ratio), is_known=True
             )
         raise NothingToSummarise
     ratio = round(len(text) / max(source.characters, 1), 4)

@@ -243,7 +243,9 @@ class _Write:
                 topic=self.turn.topic,
                 message_count=None,
             )
-            self._add_receipt("l1_summary", "known" if l1.known else "stored", l1.l1_id, l1.warning)
+            self._add_receipt(
+                "l1_summary", "known" if l1.is_known else "stored", l1.l1_id, l1.warning
+            )
         elif self.turn.l1_summary is not None:
             self._skip("l1_summary")
         if self.parts.map is not None:

@@ -152,7 +152,7 @@ def _write(
                 place,
                 turn,
                 idempotency,
-                lambda tx, kept, _: answer(tx, kept.event_id),
+                lambda tx, stored, _: answer(tx, stored.event_id),
             )
     return Executed.model_validate_json(answer_json)
 

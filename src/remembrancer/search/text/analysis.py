@@ -51,7 +51,7 @@ _UNSPACED = re.compile(
 )
 _HANGUL = re.compile("[\uac00-\ud7af]+")
 _SPEAKER = re.compile(r"\s*([^\W\d_][\w.'’\-]{0,30}(?: [^\W\d_][\w.'’\-]{0,30}){0,2}): +(?=\S)")
-_ASKS = re.compile(r"[?？؟;]\W*$")
+_QUESTION_END = re.compile(r"[?？؟;]\W*$")
 _ISO_DATE = re.compile(r"\b((?:19|20)\d\d)-(\d\d?)(?:-(\d\d?))?\b")
 _YEAR = re.compile(r"(?:19|20)\d\d")
 _DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?")
@@ -157,7 +157,7 @@ def _parts(side: int, text: str, date: datetime) -> Iterator[Passage]:
             word in language.time or word.isdigit() for word in passage_words
         ) or _speaks_of_time(passage, language)
         flags = (
-            (QUESTION if _ASKS.search(passage) else 0)
+            (QUESTION if _QUESTION_END.search(passage) else 0)
             | (TIME if speaks_of_time else 0)
             | (SUSPECT if instruction_like(passage) else 0)
         )
