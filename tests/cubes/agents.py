@@ -46,9 +46,9 @@ class Agent:
 
     def publish(self, **more: Any) -> str:
         """Keep a lesson for everybody; its cube_id."""
-        made = self.make(publish=True, **more)
-        assert made.visibility == "published", made.refused
-        return made.cube_id
+        cube = self.make(publish=True, **more)
+        assert cube.visibility == "published", cube.refused
+        return cube.cube_id
 
     def shown(self, question: str = QUESTION, caller: Caller | None = None) -> list[SharedCube]:
         """The cubes that a search shows beside its hits."""

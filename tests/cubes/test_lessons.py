@@ -20,10 +20,10 @@ from remembrancer.store import Transaction
 
 
 def test_a_lesson_that_may_be_published_is(ada: Agent) -> None:
-    made = ada.make(publish=True)
+    cube = ada.make(publish=True)
 
-    assert (made.visibility, made.refused) == ("published", None)
-    assert made.cube_id.startswith("c_")
+    assert (cube.visibility, cube.refused) == ("published", None)
+    assert cube.cube_id.startswith("c_")
 
 
 @pytest.mark.parametrize(
@@ -40,22 +40,22 @@ def test_what_may_not_be_published_is_kept_private_and_says_why(
     ada: Agent, bob: Agent, more: dict[str, Any], why: str
 ) -> None:
     """A refused cube stays private (specification.md#cube-publish-refused)."""
-    made = ada.make(publish=True, **more)
+    cube = ada.make(publish=True, **more)
 
-    assert made.visibility == "private"
-    assert why in str(made.refused)
+    assert cube.visibility == "private"
+    assert why in str(cube.refused)
     assert bob.shown() == []
-    assert made.cube_id in ada.shown_ids("How is a kettle descaled with vinegar and water?")
+    assert cube.cube_id in ada.shown_ids("How is a kettle descaled with vinegar and water?")
 
 
 def test_a_private_lesson_may_say_anything(ada: Agent) -> None:
-    made = ada.make(
+    cube = ada.make(
         essence="Der Schlüssel liegt unter dem Blumentopf: https://example.org",
         rules="hunter2xyz",
         topic="t" * 200,
     )
 
-    assert (made.visibility, made.refused) == ("private", None)
+    assert (cube.visibility, cube.refused) == ("private", None)
 
 
 def test_what_fails_in_the_transaction_leaves_nothing(ada: Agent) -> None:

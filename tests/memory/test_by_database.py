@@ -96,8 +96,8 @@ def opening(tmp_path: Path) -> Iterator[Opening]:
     def opening(
         account: str = "owner", *, embedder: Any = None, store: str = url, **settings: Any
     ) -> Memory:
-        given = {"database_search_events": 1, **settings}
-        parts = Settings(data=tmp_path, embedder="none", durability="normal", store=store, **given)
+        body = {"database_search_events": 1, **settings}
+        parts = Settings(data=tmp_path, embedder="none", durability="normal", store=store, **body)
         opened.append(testing.context(tmp_path, settings=parts, embedder=embedder or Concepts()))
         return memory_in(opened[-1], account)
 
@@ -364,13 +364,13 @@ def test_an_index_of_the_vectors_gives_the_same_answer_and_goes_with_its_embedde
     before = memory.ask("Where does the hound travel?")
     # as upkeep does: the index waits for transactions that are older, and this is one
     with memory.context.store.lock("upkeep"):
-        made = database_index.build_vector_index(memory.context, space)
+        created = database_index.build_vector_index(memory.context, space)
     after = memory.ask("Where does the hound travel?")
     indexes = "select 1 from pg_indexes where schemaname = current_schema() and tablename = 'search_vectors' and indexdef like '%hnsw%'"
     linked = memory.context.store.read(lambda tx: tx.all(indexes))
     settled(opening(embedder=testing.HashEmbedder()))
 
-    assert made
+    assert created
     assert len(linked) == 1
     assert after == before
     assert memory.context.store.read(lambda tx: tx.all(indexes)) == []

@@ -140,7 +140,7 @@ def test_each_space_knows_its_own_origins(files: Files) -> None:
     assert files.imported(
         lines(GARLIC, {**GARLIC, "user_id": "bob"}), user_id=None
     ) == ImportResult(stored=2, duplicates=0)
-    assert [kept[0] for kept in files.kept()] == ["owner", "bob"]
+    assert [stored[0] for stored in files.kept()] == ["owner", "bob"]
     assert files.imported(lines({**GARLIC, "user_id": "bob"}), user_id="cleo").stored == 1
 
 
@@ -165,10 +165,10 @@ def test_a_file_without_an_event_stores_nothing(files: Files, content: str | byt
 
 
 def test_line_separators_inside_a_text_end_no_line(files: Files) -> None:
-    said = {"query": "a\u2028b\u2029c\x85d\x0b\x0ce\x1c", "response": "r"}
+    body = {"query": "a\u2028b\u2029c\x85d\x0b\x0ce\x1c", "response": "r"}
 
-    assert files.imported(lines(said)).stored == 1
-    assert files.kept()[0][3] == said["query"]
+    assert files.imported(lines(body)).stored == 1
+    assert files.kept()[0][3] == body["query"]
 
 
 @pytest.mark.parametrize(
@@ -205,11 +205,11 @@ def test_a_line_that_is_wrong_is_named_and_nothing_is_stored(
         good + (bad if isinstance(bad, bytes) else bad.encode()) + b"\n" + lines(GARLIC).encode()
     )
 
-    told = files.refused(content)
+    error_message = files.refused(content)
 
-    assert told.startswith(f", line {place}: ")
-    assert why in told or (place == 1 and bad == "[" * 100_000)
-    assert "\n" not in told
+    assert error_message.startswith(f", line {place}: ")
+    assert why in error_message or (place == 1 and bad == "[" * 100_000)
+    assert "\n" not in error_message
 
 
 @pytest.mark.parametrize(
@@ -276,18 +276,18 @@ class TestConversations:
     ) -> None:
         files.imported(json.dumps([KEEPERS, {**KEEPERS, "sample_id": "others"}]))
 
-        assert {kept[:2] for kept in files.kept()} == {
+        assert {stored[:2] for stored in files.kept()} == {
             ("ada", f"{name}/session_{n}") for name in ("keepers", "others") for n in (1, 10)
         }
 
     def test_without_names_conversations_of_other_files_are_not_taken_for_each_other(
         self, files: Files
     ) -> None:
-        said = json.loads(json.dumps(KEEPERS["conversation"]))
-        files.imported(json.dumps({"conversation": said}))
-        said["session_1"][0]["text"] = "The lamp is out."
+        text = json.loads(json.dumps(KEEPERS["conversation"]))
+        files.imported(json.dumps({"conversation": text}))
+        text["session_1"][0]["text"] = "The lamp is out."
 
-        assert files.imported(json.dumps({"conversation": said})) == ImportResult(
+        assert files.imported(json.dumps({"conversation": text})) == ImportResult(
             stored=1, duplicates=2
         )
 
@@ -316,11 +316,11 @@ class TestConversations:
     def test_what_is_wrong_is_named_by_its_place_and_nothing_is_stored(
         self, files: Files, change: dict[str, Any], why: str
     ) -> None:
-        told = files.refused(
+        error_message = files.refused(
             json.dumps({**KEEPERS, "conversation": {**KEEPERS["conversation"], **change}})  # type: ignore[dict-item]
         )
 
-        assert why in told
+        assert why in error_message
 
     @pytest.mark.parametrize("said", [{}, [], None, "text", {"session_x": []}])
     def test_a_conversation_without_a_session_is_refused(self, files: Files, said: Any) -> None:
