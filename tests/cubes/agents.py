@@ -59,7 +59,8 @@ class Agent:
         return context.store.read(
             lambda tx: shared.relevant_cubes(
                 context, tx, caller or self.caller, parse_query(question), vector
-            )
+            ),
+            account_id=self.caller.account_id,
         )
 
     def shown_ids(self, question: str = QUESTION) -> list[str]:

@@ -68,18 +68,25 @@ def test_what_fails_in_the_transaction_leaves_nothing(ada: Agent) -> None:
         store_cube(ada.context, tx, session=None, prepared=broken)
 
     with pytest.raises(Exception, match=r"evidence|cube_id"):
-        ada.context.store.write(keep)
+        ada.context.store.write(keep, account_id=ada.caller.account_id)
     assert rows(ada.context) == before
+
+
+def check(agent: Agent, evidence: str) -> None:
+    """Check the evidence of a cube in a transaction of the agent's account."""
+    agent.context.store.read(
+        lambda tx: check_evidence(tx, agent.caller, evidence), account_id=agent.caller.account_id
+    )
 
 
 @pytest.mark.parametrize(
     "label", ["docs", "e_short", "E_0123456789ABC", "e_0123456789abc and more", "c_0123456789abc"]
 )
 def test_a_label_is_evidence_as_it_is(ada: Agent, label: str) -> None:
-    ada.context.store.read(lambda tx: check_evidence(tx, ada.caller, label))
+    check(ada, label)
 
 
 @pytest.mark.parametrize("event_id", ["e_0123456789abc", " e_0123456789abc\n"])
 def test_an_event_id_must_be_of_the_account(ada: Agent, event_id: str) -> None:
     with pytest.raises(EvidenceUnknown):
-        ada.context.store.read(lambda tx: check_evidence(tx, ada.caller, event_id))
+        check(ada, event_id)
