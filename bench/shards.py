@@ -14,7 +14,6 @@ and is not among those that are everybody's.
 from __future__ import annotations
 
 import argparse
-import re
 import sys
 import tempfile
 from collections import Counter
@@ -26,7 +25,6 @@ from typing import Any
 
 import psycopg
 
-import remembrancer
 from bench.report import table, timed
 from remembrancer.accounts import caller_for
 from remembrancer.context import assemble
@@ -34,11 +32,11 @@ from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import MemoryQuery, Turn
 from remembrancer.settings import Settings
-from remembrancer.store import Queries
+from remembrancer.store.queries import NamedStatement
+from remembrancer.testing.queries import named_queries, numbered, parameters
 
 Connection = psycopg.Connection[Any]
 
-PACKAGE = Path(remembrancer.__file__).parent
 ACCOUNT_ID = 1
 ASKED = 200
 VALUES = {"bigint": "1", "integer": "1", "bytea": "'\\x00'", "double precision": "1"}
@@ -54,16 +52,12 @@ EVERYBODYS = {  # queries of the whole store, which may ask every shard, and whe
 }
 
 
-def statements() -> Iterator[tuple[str, str]]:
-    """Every named query as PostgreSQL is asked it, by its file and name."""
-    for path in sorted(PACKAGE.rglob("*.sql")):
-        if "migrations" in path.parts or path.name in NOT_ASKED:
-            continue
-        for name, statement in vars(Queries(path.read_text("utf-8"), path.name)).items():
-            yield (
-                f"{path.relative_to(PACKAGE)}:{name}",
-                statement.variants.get("postgresql", str(statement)),
-            )
+def statements() -> Iterator[tuple[str, NamedStatement]]:
+    """Yield every query that a sharded store runs, with its file and name."""
+    for place, statement in named_queries().items():
+        file, _, name = place.partition(" ")
+        if Path(file).name not in NOT_ASKED:
+            yield f"{file}:{name}", statement
 
 
 def plan(connection: Connection, sql: str, *, form: str) -> list[Any]:
@@ -71,15 +65,13 @@ def plan(connection: Connection, sql: str, *, form: str) -> list[Any]:
 
     Raises psycopg.Error.
     """
-    names = list(dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", sql)))
-    for number, name in enumerate(names, start=1):
-        sql = re.sub(rf"(?<!:):{name}\b", f"${number}", sql)
+    names = parameters(sql)
     with connection.transaction(force_rollback=True):
         connection.execute(f"set local remembrancer.account_id = {ACCOUNT_ID}".encode())
         connection.execute(
             b"set local plan_cache_mode = force_custom_plan"
         )  # as it is with these values
-        connection.execute(f"prepare named_query as {sql}".encode())
+        connection.execute(f"prepare named_query as {numbered(sql)}".encode())
         [(types,)] = connection.execute(
             "select parameter_types::text[] from pg_prepared_statements where name = 'named_query'"
         ).fetchall()

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from bench.locomo import Conversation, conversations
 from bench.spaces import found, view_of
 from remembrancer.search import Embedder, open_embedder
-from remembrancer.search.ranking import FEATURES
+from remembrancer.search.scoring import FEATURES
 
 Array = npt.NDArray[Any]
 EPOCHS, RATE, PENALTY = 150, 0.05, 1e-3

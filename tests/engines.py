@@ -6,15 +6,12 @@ from __future__ import annotations
 
 import atexit
 import os
-import re
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-import remembrancer
-from remembrancer.store import Queries, Store
-from remembrancer.store.queries import NamedStatement
+from remembrancer.store import Store
 from remembrancer.testing.postgres import NoPostgres, Postgres, programs
 
 ENGINES = ("sqlite", "postgresql")
@@ -31,30 +28,6 @@ def empty_store(engine: str, folder: Path) -> str:
     if engine == "sqlite":
         return f"sqlite:{folder / 'store.sqlite3'}"
     return server().schema()
-
-
-def named_queries() -> dict[str, NamedStatement]:
-    """Every statement of the program, by its file and name."""
-    package = Path(remembrancer.__file__).parent
-    files = sorted(path for path in package.rglob("*.sql") if "migrations" not in path.parts)
-    return {
-        f"{path.relative_to(package)} {name}": statement
-        for path in files
-        for name, statement in vars(Queries(path.read_text("utf-8"), path.name)).items()
-    }
-
-
-def numbered(statement: NamedStatement) -> str:
-    """A statement as PostgreSQL is asked it, its values by number:
-
-    `$1` for the first name in it.
-    """
-    text = statement.variants.get("postgresql", str(statement))
-    for number, name in enumerate(
-        dict.fromkeys(re.findall(r"(?<!:):([a-z][a-z0-9_]*)", text)), start=1
-    ):
-        text = re.sub(rf"(?<!:):{name}\b", f"${number}", text)
-    return text
 
 
 def only_sqlite() -> None:

@@ -44,9 +44,9 @@ def test_a_pinned_key_used_with_another_user_id_is_forbidden() -> None:
     """A pin admits no other user, not even the account's name (specification.md#auth-pinned)."""
     assert space_user_id(caller(pin="phone"), None) == "phone"
     assert space_user_id(caller(pin="phone"), "phone") == "phone"
-    for asked in ("ada", "Phone", ""):
+    for query in ("ada", "Phone", ""):
         with pytest.raises(PinnedToOtherUser) as refused:
-            space_user_id(caller(pin="phone"), asked)
+            space_user_id(caller(pin="phone"), query)
         assert isinstance(refused.value, Forbidden)
         assert refused.value.status == 403
         assert "phone" not in refused.value.detail

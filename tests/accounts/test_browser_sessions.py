@@ -8,7 +8,7 @@ from remembrancer import testing
 from remembrancer.accounts.browser_sessions import (
     CONFIRMED_MS,
     IDLE_MS,
-    LASTS_MS,
+    LIFETIME_MS,
     BrowserSession,
     browser_name,
     confirm,
@@ -31,10 +31,14 @@ def owner(context: Context) -> int:
 
 
 def test_it_tells_whose_browser_it_is(context: Context, owner: int) -> None:
-    found = find_session(context, sign_in(context, owner))
+    browser_session = find_session(context, sign_in(context, owner))
 
-    assert found is not None
-    assert (found.account_id, found.account_name, found.is_owner) == (owner, "owner", True)
+    assert browser_session is not None
+    assert (browser_session.account_id, browser_session.account_name, browser_session.is_owner) == (
+        owner,
+        "owner",
+        True,
+    )
 
 
 @pytest.mark.parametrize("token", ["", "x", "\ud800", "a" * 43])
@@ -63,7 +67,7 @@ def test_after_two_weeks_it_ends_however_it_is_used(
     context: Context, owner: int, clock: testing.FrozenClock
 ) -> None:
     token, hours = sign_in(context, owner), 6 * 3_600_000
-    for _ in range(LASTS_MS // hours - 1):
+    for _ in range(LIFETIME_MS // hours - 1):
         clock.advance(hours)
         assert find_session(context, token)
     clock.advance(hours)
@@ -107,7 +111,7 @@ def test_sessions_that_ended_are_not_kept(
     context: Context, owner: int, clock: testing.FrozenClock
 ) -> None:
     sign_in(context, owner)
-    clock.advance(LASTS_MS)
+    clock.advance(LIFETIME_MS)
     sign_in(context, owner)
 
     assert (
@@ -119,9 +123,9 @@ class TestConfirming:
     """A stolen cookie is not enough to give a grant (specification.md#console-step-up)."""
 
     def session(self, context: Context, token: str) -> BrowserSession:
-        found = find_session(context, token)
-        assert found is not None
-        return found
+        browser_session = find_session(context, token)
+        assert browser_session is not None
+        return browser_session
 
     def test_five_minutes_after_signing_in_the_password_is_asked_again(
         self, context: Context, owner: int, clock: testing.FrozenClock
@@ -234,6 +238,6 @@ def test_the_browsers_of_an_account_are_those_still_signed_in_the_latest_used_fi
     clock.advance(60_000)
     find_session(context, first)
 
-    found = list_browsers(context, session, first)
-    assert [(one.name, one.is_this) for one in found] == [("first", True), ("second", False)]
-    assert found[0].used_ms == clock.now_ms
+    browsers = list_browsers(context, session, first)
+    assert [(one.name, one.is_this) for one in browsers] == [("first", True), ("second", False)]
+    assert browsers[0].used_ms == clock.now_ms

@@ -92,7 +92,7 @@ def test_the_link_itself_is_not_kept(context: Context, folder: Path) -> None:
     token = invite(context, "ada").reveal()
     session = sign_in(context, accept(context, token, GOOD))
     context.close()
-    kept = b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
+    stored = b"".join(file.read_bytes() for file in folder.iterdir() if file.is_file())
 
-    assert token.encode() not in kept
-    assert session.encode() not in kept
+    assert token.encode() not in stored
+    assert session.encode() not in stored

@@ -168,11 +168,11 @@ def test_only_the_digest_of_a_key_is_kept(context: Context, folder: Path) -> Non
     key = made(context)
     row = context.store.read(lambda tx: tx.one_or_none("select digest, hint from keys"))
     context.close()
-    kept = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
+    stored = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
 
     assert row == (hashlib.sha256(key.encode()).digest(), key[3:11])
-    assert key[:12].encode() not in kept
-    assert key[11:].encode() not in kept
+    assert key[:12].encode() not in stored
+    assert key[11:].encode() not in stored
 
 
 def test_a_new_key_shows_itself_only_when_asked_to(
@@ -181,7 +181,7 @@ def test_a_new_key_shows_itself_only_when_asked_to(
     new = keys.create(context, account="ada")
     with caplog.at_level(logging.DEBUG):
         logging.getLogger("any").warning("made %s %r", new, new.key)
-    shown = [
+    visible = [
         repr(new),
         str(new.key),
         f"{new.key}",
@@ -192,7 +192,7 @@ def test_a_new_key_shows_itself_only_when_asked_to(
     ]
 
     assert new.key.reveal().startswith("sk_" + new.hint)
-    assert [text for text in shown if new.key.reveal()[3:20] in text] == []
+    assert [text for text in visible if new.key.reveal()[3:20] in text] == []
     for copying in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(TypeError, match="secret"):
             copying(new.key)
@@ -248,10 +248,10 @@ def test_a_key_is_good_until_its_very_last_millisecond(context: Context) -> None
 
 
 def test_a_key_is_revoked_once_and_alone(context: Context) -> None:
-    gone, stays = keys.create(context, account="ada"), keys.create(context, account="ada")
+    erased, stays = keys.create(context, account="ada"), keys.create(context, account="ada")
 
-    assert keys.revoke(context, gone.id) is True
-    assert keys.revoke(context, gone.id) is False
+    assert keys.revoke(context, erased.id) is True
+    assert keys.revoke(context, erased.id) is False
     assert keys.revoke(context, 4711) is False
     assert keys.authenticate(context, stays.key.reveal()).key_id == stays.id
     assert accounts.list_accounts(context)[0].keys == 1
@@ -276,12 +276,12 @@ assert keys.revoke(context, {new.id})
 context.close()
 """
     environment = {"PYTHONPATH": str(Path(remembrancer.__file__).parents[1])}
-    said = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment
     ).stdout
 
     assert refusal(context, new.key.reveal()).reason == "revoked"
-    assert keys.authenticate(context, said.strip()).account_name == "bob"
+    assert keys.authenticate(context, process.strip()).account_name == "bob"
 
 
 def test_a_list_of_keys_tells_everything_but_the_key(context: Context) -> None:

@@ -62,10 +62,10 @@ def test_it_is_kept_as_argon2id_and_nowhere_as_it_is(
     context: Context, ada: int, folder: Path
 ) -> None:
     """docs/decisions/0012-argon2.md: OWASP's profile."""
-    kept = context.store.read(lambda tx: tx.one("select hash from passwords")).hash
+    stored = context.store.read(lambda tx: tx.one("select hash from passwords")).hash
     context.close()
 
-    assert kept.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
+    assert stored.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
     assert GOOD.encode() not in b"".join(
         file.read_bytes() for file in folder.iterdir() if file.is_file()
     )

@@ -31,20 +31,20 @@ def write(context: Context, caller: Caller, text: str, user_id: str | None = Non
 def test_without_a_part_of_the_users_own_it_is_the_constitution(
     context: Context, ada: Caller
 ) -> None:
-    found = prompt_of(context, ada, "bo")
+    prompt = prompt_of(context, ada, "bo")
 
-    assert found.prompt == CONSTITUTION
-    assert (found.user_id, found.user_part, found.updated_at) == ("bo", "", None)
+    assert prompt.prompt == CONSTITUTION
+    assert (prompt.user_id, prompt.user_part, prompt.updated_at) == ("bo", "", None)
 
 
 def test_the_users_own_part_stands_last_as_it_was_written(context: Context, ada: Caller) -> None:
     write(context, ada, " Answer in Italian.\n\nBo is an architect. ", "bo")
-    found = prompt_of(context, ada, "bo")
+    prompt = prompt_of(context, ada, "bo")
 
-    assert found.prompt.startswith(CONSTITUTION)
-    assert "# The user's own part" in found.prompt[len(CONSTITUTION) :]
-    assert found.prompt.endswith("\n\n Answer in Italian.\n\nBo is an architect. ")
-    assert (found.user_part, found.updated_at) == (
+    assert prompt.prompt.startswith(CONSTITUTION)
+    assert "# The user's own part" in prompt.prompt[len(CONSTITUTION) :]
+    assert prompt.prompt.endswith("\n\n Answer in Italian.\n\nBo is an architect. ")
+    assert (prompt.user_part, prompt.updated_at) == (
         " Answer in Italian.\n\nBo is an architect. ",
         "2026-01-01T00:00:00.000Z",
     )
@@ -56,19 +56,22 @@ def test_setting_it_again_replaces_it_and_says_when(context: Context, ada: Calle
     write(context, ada, "Answer in Italian.", "bo")
     clock.advance(60_000)
     write(context, ada, "Answer in French.", "bo")
-    found = prompt_of(context, ada, "bo")
+    prompt = prompt_of(context, ada, "bo")
 
-    assert (found.user_part, found.updated_at) == ("Answer in French.", "2026-01-01T00:01:00.000Z")
-    assert "Italian" not in found.prompt
+    assert (prompt.user_part, prompt.updated_at) == (
+        "Answer in French.",
+        "2026-01-01T00:01:00.000Z",
+    )
+    assert "Italian" not in prompt.prompt
 
 
 @pytest.mark.parametrize("nothing", ["", " ", "\n\t "])
 def test_an_empty_one_takes_it_away(context: Context, ada: Caller, nothing: str) -> None:
     write(context, ada, "Answer in Italian.", "bo")
     write(context, ada, nothing, "bo")
-    found = prompt_of(context, ada, "bo")
+    prompt = prompt_of(context, ada, "bo")
 
-    assert (found.prompt, found.user_part, found.updated_at) == (CONSTITUTION, "", None)
+    assert (prompt.prompt, prompt.user_part, prompt.updated_at) == (CONSTITUTION, "", None)
     assert context.store.read(lambda tx: tx.all("select * from prompts")) == []
 
 

@@ -29,9 +29,9 @@ def clock() -> testing.FrozenClock:
 
 @pytest.fixture
 def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
-    made = testing.context(folder, clock=clock, models=testing.ScriptedModels(chat=["At 9:40."]))
-    yield made
-    made.close()
+    created = testing.context(folder, clock=clock, models=testing.ScriptedModels(chat=["At 9:40."]))
+    yield created
+    created.close()
 
 
 @pytest.fixture
@@ -53,11 +53,11 @@ def test_counts_are_told_by_day_with_today_the_last(
     tally.count("search", account_id=owner.account_id, key_id=owner.key_id)
     tally.count("run", account_id=owner.account_id, key_id=owner.key_id)
     tally.close()
-    found = used(context, owner)
+    result = used(context, owner)
 
-    assert (len(found.days), found.days[-1] * DAY_MS) == (DAYS_SHOWN, clock() // DAY_MS * DAY_MS)
-    assert found.by_day["search"][-3:] == [0, 2, 1]
-    assert (found.total("search"), found.total("run"), found.total("turn")) == (3, 1, 0)
+    assert (len(result.days), result.days[-1] * DAY_MS) == (DAYS_SHOWN, clock() // DAY_MS * DAY_MS)
+    assert result.by_day["search"][-3:] == [0, 2, 1]
+    assert (result.total("search"), result.total("run"), result.total("turn")) == (3, 1, 0)
 
 
 def test_counts_of_one_day_add_up_and_old_days_are_left_out(
@@ -137,7 +137,7 @@ def test_calls_of_models_and_their_tokens_count_for_the_service(
 ) -> None:
     with TestClient(make_app(context)):
         for outcome in ("ok", "ok", "timeout"):
-            tried = ModelAttempt(
+            attempt = ModelAttempt(
                 slot="chat",
                 model="m",
                 outcome=outcome,
@@ -146,8 +146,8 @@ def test_calls_of_models_and_their_tokens_count_for_the_service(
                 completion_tokens=4,
             )
             for watcher in context.models._watchers:  # type: ignore[attr-defined]
-                watcher(tried)
-    found = used(context, owner)
+                watcher(attempt)
+    result = used(context, owner)
 
     kinds: tuple[Kind, ...] = ("model_call", "model_failure", "tokens_read", "tokens_written")
-    assert [found.total(kind) for kind in kinds] == [2, 1, 30, 12]
+    assert [result.total(kind) for kind in kinds] == [2, 1, 30, 12]

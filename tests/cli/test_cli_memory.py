@@ -130,7 +130,7 @@ def test_a_folder_that_import_made_still_gives_the_owner_a_first_key(
     ("words", "exit_status", "why"),
     [
         (("{file}",), 1, "remembrancer: {file}, line 151: response: Field required"),
-        (("{folder}/none.jsonl",), 1, "remembrancer: {folder}/none.jsonl: there is no such file"),
+        (("{folder}/none.jsonl",), 1, "remembrancer: {folder}/none.jsonl: no such file"),
         (
             ("{file}", "--account", "nobody"),
             2,

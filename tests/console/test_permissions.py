@@ -317,7 +317,7 @@ def test_in_a_browser_the_time_counts_down_and_the_scope_is_explained_while_it_i
     with site.window("owner") as page:
         page.goto(PATH)
         page.get_by_label("Scope").press_sequentially("/srv/**")
-        expect(page.locator("#covers")).to_contain_text("Everything below each folder that fits")
+        expect(page.locator("#covers")).to_contain_text("Everything below each folder that matches")
         page.get_by_label("Agent, or * for every one").fill("robot")
         page.get_by_role("button", name="Grant").press("Enter")
         expect(page.get_by_role("status")).to_contain_text("robot may read /srv/** for 30 minutes.")

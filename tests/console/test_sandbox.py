@@ -141,8 +141,9 @@ class TestLimits:
         run(ada, "1")
 
     def test_files_without_room_are_named(self, owner: Reader) -> None:
-        assert "a.txt was not taken: the files of this account take all the room" in words_of(
-            run(owner, "open('a.txt', 'w').write('x')")
+        assert (
+            "a.txt was not taken: the files of this account have reached their quota"
+            in words_of(run(owner, "open('a.txt', 'w').write('x')"))
         )
 
 

@@ -38,17 +38,17 @@ class Agent:
             lambda tx: store_cube(
                 self.context,
                 tx,
-                account_id=self.caller.account_id,
                 session=session,
                 prepared=prepared,
-            )
+            ),
+            account_id=self.caller.account_id,
         )
 
     def publish(self, **more: Any) -> str:
         """Keep a lesson for everybody; its cube_id."""
-        made = self.make(publish=True, **more)
-        assert made.visibility == "published", made.refused
-        return made.cube_id
+        cube = self.make(publish=True, **more)
+        assert cube.visibility == "published", cube.refused
+        return cube.cube_id
 
     def shown(self, question: str = QUESTION, caller: Caller | None = None) -> list[SharedCube]:
         """The cubes that a search shows beside its hits."""
@@ -59,7 +59,8 @@ class Agent:
         return context.store.read(
             lambda tx: shared.relevant_cubes(
                 context, tx, caller or self.caller, parse_query(question), vector
-            )
+            ),
+            account_id=self.caller.account_id,
         )
 
     def shown_ids(self, question: str = QUESTION) -> list[str]:

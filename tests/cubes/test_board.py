@@ -34,22 +34,22 @@ def published(memory: Memory, session_id: str = "default") -> str:
         "session_id": session_id,
         **PUBLIC,
     }
-    made = remember(memory.context, memory.caller, Turn.model_validate(body)).cube
-    assert isinstance(made, CubeMade)
-    assert made.visibility == "published"
-    return made.cube_id
+    created = remember(memory.context, memory.caller, Turn.model_validate(body)).cube
+    assert isinstance(created, CubeMade)
+    assert created.visibility == "published"
+    return created.cube_id
 
 
 def private(memory: Memory, topic: str = "t", kind: str = "fact") -> str:
     """A private lesson."""
-    asked = {
+    body = {
         "topic": topic,
         "essence": "e",
         "rules_markdown": "- MUST",
         "evidence": "docs",
         "cube_type": kind,
     }
-    return create(memory.context, memory.caller, CubeCreate.model_validate(asked)).cube_id
+    return create(memory.context, memory.caller, CubeCreate.model_validate(body)).cube_id
 
 
 def voted(memory: Memory, cube_id: str, value: int, reason: str | None = None) -> None:
@@ -75,7 +75,7 @@ def bob(context: Context, ada: Memory) -> Memory:
 
 def test_an_account_sees_its_own_and_what_is_published(ada: Memory, bob: Memory) -> None:
     mine, shared = private(ada), published(ada)
-    seen = {
+    body = {
         name: {
             status: [card.cube_id for card in board.page(one.context, one.caller, status).cards]
             for status in ("private", "published")
@@ -83,7 +83,7 @@ def test_an_account_sees_its_own_and_what_is_published(ada: Memory, bob: Memory)
         for name, one in (("ada", ada), ("bob", bob))
     }
 
-    assert seen == {
+    assert body == {
         "ada": {"private": [mine], "published": [shared]},
         "bob": {"private": [], "published": [shared]},
     }
@@ -100,14 +100,16 @@ def test_an_account_sees_its_own_and_what_is_published(ada: Memory, bob: Memory)
 
 
 def test_the_board_comes_page_by_page_and_by_kind(ada: Memory) -> None:
-    made = [private(ada, f"t{n}", "code" if n % 2 else "fact") for n in range(2 * CARDS_LISTED_MAX)]
+    created = [
+        private(ada, f"t{n}", "code" if n % 2 else "fact") for n in range(2 * CARDS_LISTED_MAX)
+    ]
     first = board.page(ada.context, ada.caller, "private")
     rest = board.page(ada.context, ada.caller, "private", below=first.next)
     code = board.page(ada.context, ada.caller, "private", kind="code")
 
-    assert [card.cube_id for card in [*first.cards, *rest.cards]] == made[::-1]
+    assert [card.cube_id for card in [*first.cards, *rest.cards]] == created[::-1]
     assert rest.next is None
-    assert [card.cube_id for card in code.cards] == made[::-2]
+    assert [card.cube_id for card in code.cards] == created[::-2]
 
 
 def test_a_lesson_tells_what_it_rests_on_to_its_account_alone(ada: Memory, bob: Memory) -> None:
@@ -126,8 +128,10 @@ def test_a_lesson_tells_what_it_rests_on_to_its_account_alone(ada: Memory, bob: 
 
 
 def board_resting(memory: Memory, event_id: str) -> list[board.Card]:
-    """The account's lessons that rest on an event."""
-    return memory.context.store.read(lambda tx: board.cubes_from_event(tx, memory.caller, event_id))
+    """Return the account's cubes whose evidence is an event."""
+    return memory.context.store.read(
+        lambda tx: board.cubes_from_event(tx, event_id), account_id=memory.caller.account_id
+    )
 
 
 def test_reasons_are_told_to_the_author_to_owners_and_to_who_gave_them(
@@ -138,7 +142,7 @@ def test_reasons_are_told_to_the_author_to_owners_and_to_who_gave_them(
     cleo, dan = (memory_in(ada.context, name) for name in ("cleo", "dan"))
     voted(cleo, cube_id, -1, "It ruined mine.")
     voted(dan, cube_id, 1)
-    told = {
+    body = {
         name: [
             (row.vote, row.reason)
             for row in board.cube_detail(one.context, one.caller, cube_id).votes
@@ -146,9 +150,9 @@ def test_reasons_are_told_to_the_author_to_owners_and_to_who_gave_them(
         for name, one in (("owner", ada), ("author", bob), ("cleo", cleo), ("dan", dan))
     }
 
-    assert told["owner"] == told["author"]
-    assert sorted(told["owner"]) == [(-1, "It ruined mine."), (1, None)]
-    assert (told["cleo"], told["dan"]) == ([(-1, "It ruined mine.")], [(1, None)])
+    assert body["owner"] == body["author"]
+    assert sorted(body["owner"]) == [(-1, "It ruined mine."), (1, None)]
+    assert (body["cleo"], body["dan"]) == ([(-1, "It ruined mine.")], [(1, None)])
     assert "account_id" not in board.cube_detail(ada.context, ada.caller, cube_id).votes[0]._fields
 
 
@@ -167,5 +171,8 @@ def test_long_lists_are_read_by_an_index_in_their_order(context: Context) -> Non
 
     assert "cubes USING INDEX cubes_status (status=? AND id<?)" in plans["shared_page"]
     assert "cubes USING INDEX cubes_account (account_id=? AND id<?)" in plans["own_page"]
-    assert "cubes USING INDEX cubes_evidence (account_id=? AND evidence=?)" in plans["resting_on"]
-    assert [name for name, told in plans.items() if "SCAN" in told and name != "counts"] == []
+    assert (
+        "cubes USING INDEX cubes_evidence (account_id=? AND evidence=?)"
+        in plans["cubes_of_evidence"]
+    )
+    assert [name for name, answer in plans.items() if "SCAN" in answer and name != "counts"] == []

@@ -20,10 +20,10 @@ from remembrancer.store import Transaction
 
 
 def test_a_lesson_that_may_be_published_is(ada: Agent) -> None:
-    made = ada.make(publish=True)
+    cube = ada.make(publish=True)
 
-    assert (made.visibility, made.refused) == ("published", None)
-    assert made.cube_id.startswith("c_")
+    assert (cube.visibility, cube.refused) == ("published", None)
+    assert cube.cube_id.startswith("c_")
 
 
 @pytest.mark.parametrize(
@@ -40,22 +40,22 @@ def test_what_may_not_be_published_is_kept_private_and_says_why(
     ada: Agent, bob: Agent, more: dict[str, Any], why: str
 ) -> None:
     """A refused cube stays private (specification.md#cube-publish-refused)."""
-    made = ada.make(publish=True, **more)
+    cube = ada.make(publish=True, **more)
 
-    assert made.visibility == "private"
-    assert why in str(made.refused)
+    assert cube.visibility == "private"
+    assert why in str(cube.refused)
     assert bob.shown() == []
-    assert made.cube_id in ada.shown_ids("How is a kettle descaled with vinegar and water?")
+    assert cube.cube_id in ada.shown_ids("How is a kettle descaled with vinegar and water?")
 
 
 def test_a_private_lesson_may_say_anything(ada: Agent) -> None:
-    made = ada.make(
+    cube = ada.make(
         essence="Der Schlüssel liegt unter dem Blumentopf: https://example.org",
         rules="hunter2xyz",
         topic="t" * 200,
     )
 
-    assert (made.visibility, made.refused) == ("private", None)
+    assert (cube.visibility, cube.refused) == ("private", None)
 
 
 def test_what_fails_in_the_transaction_leaves_nothing(ada: Agent) -> None:
@@ -64,24 +64,29 @@ def test_what_fails_in_the_transaction_leaves_nothing(ada: Agent) -> None:
     broken = replace(prepared, lesson=replace(prepared.lesson, evidence=None))  # type: ignore[arg-type]
 
     def keep(tx: Transaction) -> None:
-        store_cube(
-            ada.context, tx, account_id=ada.caller.account_id, session=None, prepared=prepared
-        )
-        store_cube(ada.context, tx, account_id=ada.caller.account_id, session=None, prepared=broken)
+        store_cube(ada.context, tx, session=None, prepared=prepared)
+        store_cube(ada.context, tx, session=None, prepared=broken)
 
     with pytest.raises(Exception, match=r"evidence|cube_id"):
-        ada.context.store.write(keep)
+        ada.context.store.write(keep, account_id=ada.caller.account_id)
     assert rows(ada.context) == before
+
+
+def check(agent: Agent, evidence: str) -> None:
+    """Check the evidence of a cube in a transaction of the agent's account."""
+    agent.context.store.read(
+        lambda tx: check_evidence(tx, agent.caller, evidence), account_id=agent.caller.account_id
+    )
 
 
 @pytest.mark.parametrize(
     "label", ["docs", "e_short", "E_0123456789ABC", "e_0123456789abc and more", "c_0123456789abc"]
 )
 def test_a_label_is_evidence_as_it_is(ada: Agent, label: str) -> None:
-    ada.context.store.read(lambda tx: check_evidence(tx, ada.caller, label))
+    check(ada, label)
 
 
 @pytest.mark.parametrize("event_id", ["e_0123456789abc", " e_0123456789abc\n"])
 def test_an_event_id_must_be_of_the_account(ada: Agent, event_id: str) -> None:
     with pytest.raises(EvidenceUnknown):
-        ada.context.store.read(lambda tx: check_evidence(tx, ada.caller, event_id))
+        check(ada, event_id)

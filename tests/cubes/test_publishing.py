@@ -35,10 +35,10 @@ def test_english_is_published_even_when_it_is_terse(name: str) -> None:
 @pytest.mark.parametrize("name", FOREIGN)
 def test_another_language_stays_private(name: str) -> None:
     """Otherwise the cube stays private (specification.md#cube-publish-refused)."""
-    told = refusal(texts(FOREIGN[name]))
+    reason = refusal(texts(FOREIGN[name]))
 
-    assert told is not None
-    assert re.search("English", told)
+    assert reason is not None
+    assert re.search("English", reason)
 
 
 TRICKS = {
@@ -100,11 +100,11 @@ TRICKS = {
 @pytest.mark.parametrize("where", ["essence", "rules"])
 def test_markup_and_tricks_stay_private(name: str, where: str) -> None:
     """A published cube reaches other people's agents (specification.md#cube-publish-rules)."""
-    told = refusal({**PLAIN, where: TRICKS[name]})
+    reason = refusal({**PLAIN, where: TRICKS[name]})
 
-    assert told is not None
-    assert "English" not in told
-    assert f"in its {where}" in told
+    assert reason is not None
+    assert "English" not in reason
+    assert f"its {where} contains" in reason
 
 
 @pytest.mark.parametrize("where", BOUNDS)
@@ -114,10 +114,10 @@ def test_every_text_is_looked_at_for_tricks_secrets_and_length(where: str) -> No
     longest = ("The kettle is clean and " * 99)[: BOUNDS[where]].strip()
 
     assert tricky is not None
-    assert f"HTML in its {where}" in tricky
-    assert with_key == "Kept private: there is a secret in it (service-key)."
+    assert f"its {where} contains HTML" in tricky
+    assert with_key == "Kept private: it contains a secret (service-key)."
     assert refusal({**PLAIN, where: longest}) is None
-    assert f"characters in its {where}, and {BOUNDS[where]} can" in str(
+    assert f"characters; the maximum for publishing is {BOUNDS[where]}." in str(
         refusal({**PLAIN, where: longest.ljust(BOUNDS[where] + 1, "x")})
     )
 
@@ -143,10 +143,10 @@ def test_the_words_of_a_refusal_hold_nothing_of_the_lesson() -> None:
 @settings(deadline=None)  # the first text waits for the detector's rules
 @given(st.text(max_size=300))
 def test_any_text_at_all_is_decided(text: str) -> None:
-    told = refusal({**PLAIN, "rules": text})
+    reason = refusal({**PLAIN, "rules": text})
 
-    assert told is None or (
-        told.startswith("Kept private: ") and told.endswith(".") and "\n" not in told
+    assert reason is None or (
+        reason.startswith("Kept private: ") and reason.endswith(".") and "\n" not in reason
     )
 
 
@@ -157,11 +157,11 @@ def test_a_hostile_text_is_decided_soon(piece: str) -> None:
     """Its length is bounded before patterns are tried, and they take time in proportion all the
     same: a test has two minutes.
     """
-    found = [
+    result = [
         pattern.search(piece * 50_000)
         for patterns in TRICK_PATTERNS.values()
         for pattern in patterns
     ]
 
-    assert len(found) == sum(map(len, TRICK_PATTERNS.values()))
-    assert "characters in its rules" in str(refusal({**PLAIN, "rules": piece * 50_000}))
+    assert len(result) == sum(map(len, TRICK_PATTERNS.values()))
+    assert "its rules has" in str(refusal({**PLAIN, "rules": piece * 50_000}))

@@ -33,12 +33,12 @@ def test_one_cube_in_three_turns(turns: int, last_cube_turn: int | None, *, may:
 
 @given(st.lists(st.booleans(), max_size=200))
 def test_no_three_turns_on_end_ever_make_two(wanted: list[bool]) -> None:
-    made: list[int] = []
+    created: list[int] = []
     for turn, wants in enumerate(wanted, 1):
-        if wants and may_propose(turn, made[-1] if made else None):
-            made.append(turn)
+        if wants and may_propose(turn, created[-1] if created else None):
+            created.append(turn)
 
-    assert all(later - earlier >= 3 for earlier, later in pairwise(made))
+    assert all(later - earlier >= 3 for earlier, later in pairwise(created))
 
 
 @pytest.mark.parametrize(

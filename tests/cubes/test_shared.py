@@ -80,11 +80,13 @@ def test_no_more_than_three_are_shown_the_best_first(ada: Agent, bob: Agent) -> 
             essence=f"Descaling a kettle takes vinegar, and the lid number {n} of the other pot."
         )
 
-    shown = bob.shown()
+    visible = bob.shown()
 
-    assert len(shown) == CUBES_SHOWN_MAX == 3
-    assert shown[0].cube_id == best
-    assert [cube.score for cube in shown] == sorted((cube.score for cube in shown), reverse=True)
+    assert len(visible) == CUBES_SHOWN_MAX == 3
+    assert visible[0].cube_id == best
+    assert [cube.score for cube in visible] == sorted(
+        (cube.score for cube in visible), reverse=True
+    )
 
 
 def test_of_equals_the_trusted_one_is_first(ada: Agent, bob: Agent, cleo: Agent) -> None:
@@ -92,10 +94,10 @@ def test_of_equals_the_trusted_one_is_first(ada: Agent, bob: Agent, cleo: Agent)
     for agent in (bob, cleo, Agent(ada.context, "dora")):
         agent.vote(cubes[1], 1)
 
-    shown = ada.shown()
+    visible = ada.shown()
 
-    assert shown[0].cube_id == cubes[1]
-    assert [cube.score for cube in shown] == [1, 1, 1]
+    assert visible[0].cube_id == cubes[1]
+    assert [cube.score for cube in visible] == [1, 1, 1]
 
 
 def test_a_retired_cube_is_shown_to_nobody_and_comes_back_with_votes(
@@ -118,7 +120,7 @@ def test_a_retired_cube_is_shown_to_nobody_and_comes_back_with_votes(
 
 
 def test_retired_ones_do_not_stand_in_the_way_of_others(ada: Agent, bob: Agent) -> None:
-    for _ in range(shared.LOOKED_AT_MAX - 1):
+    for _ in range(shared.CANDIDATES_MAX - 1):
         ada.publish(essence="How is a kettle descaled?")
     ada.context.store.write(lambda tx: tx.run("update cubes set status = 'retired'"))
     good = ada.publish(essence="Descaling a kettle takes vinegar and ten long minutes of patience.")
@@ -161,18 +163,18 @@ def test_what_another_process_kept_is_shown_at_once(ada: Agent, folder: Path) ->
     """Reads see writes of other processes (specification.md#cube-read-your-writes)."""
     ada.publish()
     other = testing.context(folder)
-    seen = Agent(other, "bob")
-    before = seen.shown_ids()
+    visible = Agent(other, "bob")
+    before = visible.shown_ids()
     later = ada.publish()
 
     assert later not in before
-    assert later in seen.shown_ids()
+    assert later in visible.shown_ids()
     other.close()
 
 
 def test_an_erased_cube_is_not_shown_even_by_an_index_behind(ada: Agent) -> None:
     cube_id = ada.publish()
-    kept = ada.publish()
+    cube = ada.publish()
     ada.shown()
 
     for table in ("cube_index", "cubes"):
@@ -181,15 +183,17 @@ def test_an_erased_cube_is_not_shown_even_by_an_index_behind(ada: Agent) -> None
     ada.context.store.write(lambda tx: tx.run(SQL.revise))
 
     assert cube_id not in behind
-    assert ada.shown_ids() == behind == [kept]
+    assert ada.shown_ids() == behind == [cube]
     assert ada.context.index_cache.take(shared.ALL).view().events == 1
 
 
 WORDS = st.lists(
-    st.sampled_from("kettle descaled vinegar how is water boil ferry the zxqv".split()),
+    st.sampled_from(
+        ["kettle", "descaled", "vinegar", "how", "is", "water", "boil", "ferry", "the", "zxqv"]
+    ),
     min_size=1,
     max_size=8,
-).map(" ".join)  # noqa: SIM905
+).map(" ".join)
 
 
 @settings(max_examples=15, deadline=None)
@@ -316,9 +320,7 @@ class TestRatingsOwed:
         """What is not rated."""
         account_id = self.bob.caller.account_id
         return self.context.store.read(
-            lambda tx: shared.unrated_cubes(
-                tx, account_id=account_id, session=session, before_step=before_step
-            ),
+            lambda tx: shared.unrated_cubes(tx, session=session, before_step=before_step),
             account_id=account_id,
         )
 
@@ -326,9 +328,7 @@ class TestRatingsOwed:
         """vote_nothing."""
         account_id = self.bob.caller.account_id
         return self.context.store.write(
-            lambda tx: shared.close_ratings(
-                tx, account_id=account_id, session=session, reason="not needed", now_ms=5
-            ),
+            lambda tx: shared.close_ratings(tx, session=session, reason="not needed", now_ms=5),
             account_id=account_id,
         )
 
@@ -390,7 +390,7 @@ def test_ten_thousand_cubes_are_taken_in_piece_by_piece(
 ) -> None:
     monkeypatch.setattr("remembrancer.cubes.serving.ROWS_AT_ONCE", 7)
     chance = random.Random(1)
-    made = [
+    created = [
         (ada.publish if chance.random() < 0.5 else lambda: ada.make().cube_id)() for _ in range(40)
     ]
 
@@ -400,7 +400,7 @@ def test_ten_thousand_cubes_are_taken_in_piece_by_piece(
         if ada.shown()
     ]
 
-    assert sum(view.events for view in views) == len(made)
+    assert sum(view.events for view in views) == len(created)
 
 
 def test_a_pinned_key_sees_the_cubes_of_its_account(ada: Agent) -> None:

@@ -26,9 +26,9 @@ def test_voting_again_replaces_and_repeating_changes_nothing(ada: Agent, bob: Ag
     """Voting again replaces the vote (specification.md#vote-one-per-account)."""
     cube_id = ada.publish()
 
-    said = [counted(bob, cube_id, vote) for vote in (1, 1, -1, 1, -1, -1)]
+    text = [counted(bob, cube_id, vote) for vote in (1, 1, -1, 1, -1, -1)]
 
-    assert said == [("published", max(v, 0), max(-v, 0)) for v in (1, 1, -1, 1, -1, -1)]
+    assert text == [("published", max(v, 0), max(-v, 0)) for v in (1, 1, -1, 1, -1, -1)]
 
 
 def test_the_authors_own_vote_is_kept_but_never_counts(ada: Agent, bob: Agent, cleo: Agent) -> None:
@@ -84,11 +84,11 @@ def test_whatever_is_cast_the_latest_of_each_account_counts(
     context = testing.context(tmp_path_factory.mktemp("votes"))
     agents = [Agent(context, f"agent {n}") for n in range(6)]
     cube_id = agents[0].publish()
-    said = [counted(agents[who], cube_id, vote) for who, vote in cast]
+    text = [counted(agents[who], cube_id, vote) for who, vote in cast]
     latest = {who: vote for who, vote in cast if who != 0}
     useful, useless = list(latest.values()).count(1), list(latest.values()).count(-1)
 
-    assert not cast or said[-1] == (status_of(useful, useless), useful, useless)
+    assert not cast or text[-1] == (status_of(useful, useless), useful, useless)
     context.close()
 
 

@@ -12,8 +12,9 @@ from remembrancer.accounts import PinnedToOtherUser
 from remembrancer.cubes.lessons import create
 from remembrancer.files.files import create_file
 from remembrancer.memory.history import browse
-from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, TOLD_CHARACTERS_MAX, PageCursor
+from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, LISTED_CHARACTERS_MAX
 from remembrancer.memory.history.forget import erase_event, forget
+from remembrancer.memory.paging import PageCursor
 from remembrancer.memory.summaries.l1 import summarize
 from remembrancer.memory.write.events import EventUnknown
 from remembrancer.protocol.cubes import CubeCreate
@@ -56,66 +57,68 @@ def test_what_is_kept_of_a_user_is_counted(memory: Memory) -> None:
 
 
 def test_events_come_page_by_page_by_the_time_they_belong_to(memory: Memory) -> None:
-    told = [
+    event_ids = [
         memory.tell(f"q{n}", f"r{n}", occurred_at=f"2026-01-{1 + n % 28:02}T00:00:00Z")
         for n in range(60)
     ]
     expected = sorted(range(60), key=lambda n: (n % 28, n), reverse=True)
-    shown, behind = [], None
+    visible, behind = [], None
     for _ in range(3):
         page = browse.newest_events(memory.context, memory.caller, "ada", behind=behind)
-        shown += [event.event_id for event in page.events]
+        visible += [event.event_id for event in page.events]
         behind = page.next
 
     assert behind is None
-    assert shown == [told[n] for n in expected]
+    assert visible == [event_ids[n] for n in expected]
 
 
 def test_events_of_a_time_are_those_at_or_after_its_beginning_and_before_its_end(
     memory: Memory,
 ) -> None:
-    told = [memory.tell(f"q{n}", "r", occurred_at=f"2026-01-0{n}T00:00:00Z") for n in range(1, 6)]
+    event_ids = [
+        memory.tell(f"q{n}", "r", occurred_at=f"2026-01-0{n}T00:00:00Z") for n in range(1, 6)
+    ]
     day = 86_400_000
     page = browse.newest_events(
         memory.context, memory.caller, "ada", after_ms=START_MS + day, before_ms=START_MS + 3 * day
     )
 
-    assert [event.event_id for event in page.events] == [told[2], told[1]]
+    assert [event.event_id for event in page.events] == [event_ids[2], event_ids[1]]
 
 
 def test_an_event_in_a_list_is_cut_and_says_so(memory: Memory) -> None:
-    memory.tell("q", "x" * (TOLD_CHARACTERS_MAX + 1), topic="t")
-    memory.tell("q", "x" * TOLD_CHARACTERS_MAX)
+    memory.tell("q", "x" * (LISTED_CHARACTERS_MAX + 1), topic="t")
+    memory.tell("q", "x" * LISTED_CHARACTERS_MAX)
     page = browse.newest_events(memory.context, memory.caller, "ada")
 
     assert [(event.response[-1], len(event.response)) for event in page.events] == [
-        ("x", TOLD_CHARACTERS_MAX),
-        ("…", TOLD_CHARACTERS_MAX),
+        ("x", LISTED_CHARACTERS_MAX),
+        ("…", LISTED_CHARACTERS_MAX),
     ]
 
 
 def test_events_in_which_something_was_noticed_are_a_list_of_their_own(memory: Memory) -> None:
-    noticed = []
+    flags = []
     for _ in range(EVENTS_LISTED_MAX + 1):
         clock(memory).advance(3_600_000)
-        noticed.append(memory.tell("q", ORDER))
+        flags.append(memory.tell("q", ORDER))
         memory.tell("q", "nothing")
     memory.of("bob").tell("q", ORDER)
     first = browse.list_flagged(memory.context, memory.caller, "ada")
     rest = browse.list_flagged(memory.context, memory.caller, "ada", behind=first.next)
 
-    assert [event.event_id for event in [*first.events, *rest.events]] == noticed[::-1]
+    assert [event.event_id for event in [*first.events, *rest.events]] == flags[::-1]
     assert first.events[0].flags == ["instruction_like"]
     assert rest.next is None
 
 
 def test_all_that_hangs_on_an_event_is_with_it(memory: Memory) -> None:
     context, caller = memory.context, memory.caller
-    made = create_file(context, caller, FileCreate(filename="plot", content="x", type="txt"))
+    created = create_file(context, caller, FileCreate(filename="plot", content="x", type="txt"))
     first = memory.tell("q1", "r1")
     clock(memory).advance(1)
-    told = memory.tell(
-        "q2", f"files: plot.txt ({made.filename}), other-0123456789ab.txt", critical="a fact"
+    event_id = memory.tell(
+        "q2", f"files: plot.txt ({created.filename}), other-0123456789ab.txt", critical="a fact"
     )
     memory.ask("files plot", interact=True, session_id="later")
     clock(memory).advance(1)
@@ -124,30 +127,32 @@ def test_all_that_hangs_on_an_event_is_with_it(memory: Memory) -> None:
         context, caller, Summary(user_id="ada", session_id="default", summary_text="all of it")
     ).l1_id
     cube = create(
-        context, caller, CubeCreate(topic="t", essence="e", rules_markdown="- MUST", evidence=told)
+        context,
+        caller,
+        CubeCreate(topic="t", essence="e", rules_markdown="- MUST", evidence=event_id),
     )
 
-    found = browse.event_context(context, caller, told)
+    detail = browse.event_context(context, caller, event_id)
 
-    assert (found.event.event_id, found.before, found.after) == (told, first, last)
-    assert (found.facts, found.told_in) == (["a fact"], [l1])
-    assert [card.cube_id for card in found.cubes] == [cube.cube_id]
-    assert [(row.session_id, row.step) for row in found.shown_in] == [("later", 1)]
-    assert [row.filename for row in found.files] == [made.filename]
+    assert (detail.event.event_id, detail.before, detail.after) == (event_id, first, last)
+    assert (detail.facts, detail.told_in) == (["a fact"], [l1])
+    assert [card.cube_id for card in detail.cubes] == [cube.cube_id]
+    assert [(row.session_id, row.step) for row in detail.shown_in] == [("later", 1)]
+    assert [row.filename for row in detail.files] == [created.filename]
 
 
 def test_the_first_and_the_last_turn_of_a_session_have_nothing_beside_them(memory: Memory) -> None:
-    told = memory.tell("q", "r")
+    event_id = memory.tell("q", "r")
     memory.tell("q", "r", session_id="other")
-    found = browse.event_context(memory.context, memory.caller, told)
+    detail = browse.event_context(memory.context, memory.caller, event_id)
 
-    assert (found.before, found.after, found.facts, found.cubes, found.told_in, found.shown_in, found.files) == (
-        None, None, [], [], [], [], [],
-    )  # fmt: skip
+    assert (detail.before, detail.after) == (None, None)
+    assert (detail.facts, detail.cubes, detail.told_in) == ([], [], [])
+    assert (detail.shown_in, detail.files) == ([], [])
 
 
 def test_nothing_of_another_account_or_user_is_seen(memory: Memory) -> None:
-    told = memory.tell("q", "r")
+    event_id = memory.tell("q", "r")
     stranger = memory_in(memory.context, "stranger", "ada")
     pinned = replace(memory.caller, pinned_user_id="bob")
 
@@ -157,39 +162,39 @@ def test_nothing_of_another_account_or_user_is_seen(memory: Memory) -> None:
     assert browse.user_counts(stranger.context, stranger.caller, "ada") == browse.UserCounts()
     for caller in (stranger.caller, pinned):
         with pytest.raises(EventUnknown):
-            browse.event_context(memory.context, caller, told)
+            browse.event_context(memory.context, caller, event_id)
     for look in (browse.newest_events, browse.list_flagged, browse.user_counts):
         with pytest.raises(PinnedToOtherUser):
             look(memory.context, pinned, "ada")
 
 
 def test_a_dry_run_says_what_erasing_a_turn_would_take_and_takes_nothing(memory: Memory) -> None:
-    told = memory.tell("q", "r", critical="a fact", l1_summary="r")
-    said = erase_event(memory.context, memory.caller, told, dry_run=True)
+    event_id = memory.tell("q", "r", critical="a fact", l1_summary="r")
+    preview = erase_event(memory.context, memory.caller, event_id, dry_run=True)
 
-    assert (said.erased, said.facts, len(said.told_in)) == (False, 1, 1)
-    assert browse.event_context(memory.context, memory.caller, told).facts == ["a fact"]
-    assert memory.found("q") == [told]
+    assert (preview.erased, preview.facts, len(preview.told_in)) == (False, 1, 1)
+    assert browse.event_context(memory.context, memory.caller, event_id).facts == ["a fact"]
+    assert memory.found("q") == [event_id]
 
 
 def test_long_lists_are_read_by_an_index_in_their_order(memory: Memory) -> None:
     """However many events there are, a page costs a page."""
     plans = {
         name: plan(memory.context, getattr(browse.SQL, name))
-        for name in ("newest_events", "noticed_events", "users", "facts_of_event")
+        for name in ("newest_events", "flagged_events", "users", "facts_of_event")
     }
 
     assert "events USING INDEX events_occurred (<expr>=? AND" in plans["newest_events"]
-    assert "events USING INDEX events_noticed (" in plans["noticed_events"]
+    assert "events USING INDEX events_noticed (" in plans["flagged_events"]
     assert not [
         name
-        for name, told in plans.items()
-        if "SCAN" in told.replace("SCAN 1", "") or "TEMP B-TREE" in told
+        for name, answer in plans.items()
+        if "SCAN" in answer.replace("SCAN 1", "") or "TEMP B-TREE" in answer
     ]
 
 
 def test_a_place_behind_the_end_of_a_time_begins_at_its_end(memory: Memory) -> None:
-    told = memory.tell("q", "r", occurred_at="2026-01-02T00:00:00Z")
+    event_id = memory.tell("q", "r", occurred_at="2026-01-02T00:00:00Z")
     memory.tell("q", "r2", occurred_at="2026-01-04T00:00:00Z")
     page = browse.newest_events(
         memory.context,
@@ -199,4 +204,4 @@ def test_a_place_behind_the_end_of_a_time_begins_at_its_end(memory: Memory) -> N
         behind=PageCursor(1 << 61, 1 << 61),
     )
 
-    assert [event.event_id for event in page.events] == [told]
+    assert [event.event_id for event in page.events] == [event_id]

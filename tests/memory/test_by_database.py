@@ -96,8 +96,8 @@ def opening(tmp_path: Path) -> Iterator[Opening]:
     def opening(
         account: str = "owner", *, embedder: Any = None, store: str = url, **settings: Any
     ) -> Memory:
-        given = {"database_search_events": 1, **settings}
-        parts = Settings(data=tmp_path, embedder="none", durability="normal", store=store, **given)
+        body = {"database_search_events": 1, **settings}
+        parts = Settings(data=tmp_path, embedder="none", durability="normal", store=store, **body)
         opened.append(testing.context(tmp_path, settings=parts, embedder=embedder or Concepts()))
         return memory_in(opened[-1], account)
 
@@ -132,7 +132,7 @@ def settled(memory: Memory) -> Memory:
 
 def is_by_database(memory: Memory) -> bool:
     """Whether a search was answered by the database since this was asked last."""
-    return bool(memory.context.index_cache.wanted())
+    return bool(memory.context.index_cache.take_requests())
 
 
 def kept(memory: Memory, table: str) -> list[Any]:
@@ -333,7 +333,7 @@ def test_a_space_that_fits_is_read_into_memory_meanwhile(opening: Opening) -> No
     told(memory)
     settled(memory)
     first = memory.ask("ferry")
-    Maintenance(memory.context).read_wanted()
+    Maintenance(memory.context).load_requested()
 
     assert memory.ask("ferry") == first
     assert not is_by_database(memory)
@@ -362,16 +362,15 @@ def test_an_index_of_the_vectors_gives_the_same_answer_and_goes_with_its_embedde
         lambda tx: tx.one("select account_id, space_id, embedder, parts from search_spaces")
     )
     before = memory.ask("Where does the hound travel?")
-    with memory.context.store.lock(
-        "upkeep"
-    ):  # as upkeep does: the index waits for transactions that are older, and this is one
-        made = database_index.link(memory.context, space)
+    # as upkeep does: the index waits for transactions that are older, and this is one
+    with memory.context.store.lock("upkeep"):
+        created = database_index.build_vector_index(memory.context, space)
     after = memory.ask("Where does the hound travel?")
     indexes = "select 1 from pg_indexes where schemaname = current_schema() and tablename = 'search_vectors' and indexdef like '%hnsw%'"
     linked = memory.context.store.read(lambda tx: tx.all(indexes))
     settled(opening(embedder=testing.HashEmbedder()))
 
-    assert made
+    assert created
     assert len(linked) == 1
     assert after == before
     assert memory.context.store.read(lambda tx: tx.all(indexes)) == []

@@ -46,10 +46,10 @@ def started(folder: Path, what: str) -> subprocess.Popen[str]:
 def killed_after(process: subprocess.Popen[str], lines: int) -> list[str]:
     """Kill it once it said so many lines; all the whole lines it said."""
     assert process.stdout is not None
-    said = [process.stdout.readline() for _ in range(lines)]
+    text = [process.stdout.readline() for _ in range(lines)]
     process.kill()
-    said += process.communicate()[0].splitlines(keepends=True)
-    return [line.strip() for line in said if line.endswith("\n")]
+    text += process.communicate()[0].splitlines(keepends=True)
+    return [line.strip() for line in text if line.endswith("\n")]
 
 
 def halves(memory: Memory) -> list[object]:
@@ -59,22 +59,22 @@ def halves(memory: Memory) -> list[object]:
 
 def test_every_answered_turn_is_found_and_whole_after_kills_at_any_moment(folder: Path) -> None:
     """A write is durable before its response (specification.md#api-durable-answer)."""
-    moments, answered = random.Random(8460), dict[str, str]()
+    moments, acknowledged = random.Random(8460), dict[str, str]()
     for run in range(4):
         for line in killed_after(started(folder, str(run)), moments.randrange(1, 80)):
             word, event_id = line.split()
-            answered[word] = event_id
+            acknowledged[word] = event_id
 
         with opened(folder, embedder=NoEmbedder()) as memory:
             assert halves(memory) == []
-            for word, event_id in answered.items():
+            for word, event_id in acknowledged.items():
                 assert memory.found(word, top_k=1) == [event_id]
                 assert (
                     event_detail(memory.context, memory.caller, event_id).response
                     == f"The word {word}."
                 )
 
-    assert len(answered) > 40
+    assert len(acknowledged) > 40
 
 
 def test_a_killed_import_is_run_again_and_nothing_is_lost_or_there_twice(
@@ -90,16 +90,16 @@ def test_a_killed_import_is_run_again_and_nothing_is_lost_or_there_twice(
     for run in range(2):
         dealt_with = int(killed_after(started(folder, str(file)), 2 + run)[-1])
         with opened(folder, embedder=NoEmbedder()) as memory:
-            kept = memory.context.store.read(
+            stored = memory.context.store.read(
                 lambda tx: tx.one("select count(*) as n from events")
             ).n
             assert halves(memory) == []
-            assert dealt_with <= kept <= total
+            assert dealt_with <= stored <= total
 
     with opened(folder, embedder=NoEmbedder()) as memory:
-        done = store(memory.context, memory.caller, read(memory.context, memory.caller, file))
+        result = store(memory.context, memory.caller, read(memory.context, memory.caller, file))
 
-        assert (done.stored, done.known) == (total - kept, kept)
+        assert (result.stored, result.duplicates) == (total - stored, stored)
         assert halves(memory) == []
         assert all(len(memory.found(f"zx{n}qv", top_k=1)) == 1 for n in range(0, total, 37))
         assert (

@@ -57,14 +57,14 @@ def test_at_the_borders(standing: SessionCounts, word: str | None) -> None:
 
 
 def test_what_is_missed_and_what_is_due_are_told_apart_and_all_at_once() -> None:
-    owed = check_duties(
+    report = check_duties(
         replace(GOOD, remembered_step=2, last_seal=render(1), turns=15, unrated=("c_1", "c_2"))
     )
 
-    assert owed.duty_error is not None
-    assert "since step 3" in owed.duty_error
-    assert render(4) in owed.duty_error
-    assert [reminder.split(" ")[0] for reminder in owed.reminders] == ["Rate", "An"]
+    assert report.duty_error is not None
+    assert "since step 3" in report.duty_error
+    assert render(4) in report.duty_error
+    assert [reminder.split(" ")[0] for reminder in report.reminders] == ["Rate", "An"]
 
 
 def test_the_documentation_shows_every_case_as_it_is() -> None:

@@ -84,10 +84,10 @@ QUERIES = st.fixed_dictionaries(
 def test_its_hits_are_those_of_the_search(trip: Memory, asked: dict[str, Any]) -> None:
     """The same search explains itself: a second ranking would drift from the first."""
     searched = trip.ask(**asked)
-    found = explained(trip, **asked)
+    explanation = explained(trip, **asked)
 
-    assert plain(found) == searched.hits
-    assert (found.total_hits, found.focus_missing, found.shared_cubes) == (
+    assert plain(explanation) == searched.hits
+    assert (explanation.total_hits, explanation.focus_missing, explanation.shared_cubes) == (
         searched.total_hits,
         searched.focus_missing,
         searched.shared_cubes,
@@ -99,12 +99,12 @@ def test_its_hits_are_those_of_the_search(trip: Memory, asked: dict[str, Any]) -
 def test_what_its_features_add_is_the_score_that_hits_are_sorted_by(
     trip: Memory, asked: dict[str, Any]
 ) -> None:
-    found = explained(trip, **asked)
-    hits = found.hits
+    explanation = explained(trip, **asked)
+    hits = explanation.hits
 
     assert [hit.raw_score for hit in hits] == sorted((hit.raw_score for hit in hits), reverse=True)
     for hit in hits:
-        assert found.start_score + sum(
+        assert explanation.start_score + sum(
             one.adds for one in hit.features
         ) + hit.focus_lift - hit.order_cost == pytest.approx(hit.raw_score, abs=0.005)
 
@@ -114,9 +114,11 @@ def test_it_writes_nothing(trip: Memory) -> None:
     trip.ask("ferry", interact=True, session_id="trip")
     before = rows(trip.context)
 
-    found = explained(trip, "hound", interact=True, session_id="trip", last_seal="REM | #9 | READ")
+    explanation = explained(
+        trip, "hound", interact=True, session_id="trip", last_seal="REM | #9 | READ"
+    )
 
-    assert found.hits
+    assert explanation.hits
     assert rows(trip.context) == before
     assert trip.ask("ferry", interact=True, session_id="trip").step == 2
 
@@ -174,57 +176,75 @@ def test_what_seems_to_give_orders_pays_for_it(trip: Memory) -> None:
 
 
 def test_what_came_near_is_told_with_why_it_is_no_hit(trip: Memory) -> None:
-    found = explained(trip, "ferry", top_k=2)
+    explanation = explained(trip, "ferry", top_k=2)
     tight = explained(trip, "ferry", max_tokens=1)
-    gone = explained(trip, "zxqv")
+    erased = explained(trip, "zxqv")
 
-    assert {one.reason for one in found.left_out} >= {"top_k"}
+    assert {one.reason for one in explanation.left_out} >= {"top_k"}
     assert tight.left_out[0].reason == "max_tokens"
-    assert (gone.hits, {one.reason for one in gone.left_out}) == ([], {"weak"})
-    assert not {one.event_id for one in found.left_out} & {hit.event_id for hit in found.hits}
+    assert (erased.hits, {one.reason for one in erased.left_out}) == ([], {"weak"})
+    assert not {one.event_id for one in explanation.left_out} & {
+        hit.event_id for hit in explanation.hits
+    }
 
 
 def test_the_gate_says_why_nothing_was_found(trip: Memory) -> None:
-    known, unknown = explained(trip, "ferry").gate, explained(trip, "zxqv").gate
+    existing, unknown = explained(trip, "ferry").gate, explained(trip, "zxqv").gate
 
-    assert known is not None
+    assert existing is not None
     assert unknown is not None
-    assert (known.open, unknown.open) == (True, False)
-    assert known.coverage.best >= known.coverage.needed > unknown.coverage.best == 0
+    assert (existing.open, unknown.open) == (True, False)
+    assert existing.coverage.best >= existing.coverage.needed > unknown.coverage.best == 0
 
 
 def test_words_are_told_by_what_is_made_of_them(trip: Memory) -> None:
-    found = explained(trip, "When does the zxqv leave?")
+    explanation = explained(trip, "When does the zxqv leave?")
 
-    assert [(word.word, word.role) for word in found.words] == [
+    assert [(word.word, word.role) for word in explanation.words] == [
         ("When", "stop"),
         ("does", "stop"),
         ("the", "stop"),
         ("zxqv", "meaning"),
         ("leave", "meaning"),
     ]
-    assert {word.word: word.passages for word in found.words}["zxqv"] == 0
-    assert found.looked.events == 9
-    assert found.looked.passages == found.looked.in_time == found.looked.ranked == 18
+    assert {word.word: word.passages for word in explanation.words}["zxqv"] == 0
+    assert explanation.looked.events == 9
+    assert (
+        explanation.looked.passages == explanation.looked.in_time == explanation.looked.ranked == 18
+    )
 
 
 def test_every_stage_is_timed(trip: Memory) -> None:
     assert [stage.stage for stage in explained(trip, "ferry").stages] == [
-        "index", "words", "embedding", "vectors", "fusion", "focus", "ranking", "texts", "cubes", "session",
-    ]  # fmt: skip
+        "index",
+        "words",
+        "embedding",
+        "vectors",
+        "fusion",
+        "focus",
+        "ranking",
+        "texts",
+        "cubes",
+        "session",
+    ]
 
 
 def test_a_memory_that_is_not_there_is_explained_too(trip: Memory) -> None:
-    found = explained(trip.of("nobody"), "ferry", focus_words=["pier"])
+    explanation = explained(trip.of("nobody"), "ferry", focus_words=["pier"])
 
-    assert (found.hits, found.left_out, found.gate, found.focus_missing) == ([], [], None, ["pier"])
+    assert (
+        explanation.hits,
+        explanation.left_out,
+        explanation.gate,
+        explanation.focus_missing,
+    ) == ([], [], None, ["pier"])
 
 
 def test_another_account_sees_nothing_of_it(trip: Memory) -> None:
     stranger = memory_in(trip.context, "bob", "ada")
-    told = [
+    explanations = [
         explained(one, "ferry").model_dump(exclude={"stages"})
         for one in (stranger, stranger.of("nobody"))
     ]
 
-    assert told[0] == told[1]
+    assert explanations[0] == explanations[1]

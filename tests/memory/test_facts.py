@@ -18,13 +18,13 @@ def facts(memory: Memory) -> list[str]:
 
 
 def test_the_newest_comes_first_and_each_but_once(memory: Memory) -> None:
-    for said in (
+    for text in (
         "Ada gets seasick.",
         "Ada lives in Oslo.",
         "  Ada gets seasick.\n",
         "ada gets seasick.",
     ):
-        memory.tell(said, "Noted.", critical=said)
+        memory.tell(text, "Noted.", critical=text)
 
     assert facts(memory) == ["ada gets seasick.", "Ada lives in Oslo.", "Ada gets seasick."]
 

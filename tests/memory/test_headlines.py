@@ -98,7 +98,7 @@ def test_they_are_the_same_in_every_process() -> None:
         "from remembrancer.memory.summaries.extractive import headlines\n"
         "print(headlines([f'Marta number {n % 7} sold the {n} boats, cellos and mills of Elba to Ada in May.' for n in range(60)], 900))"
     )
-    said = {
+    process = {
         subprocess.run(
             [sys.executable, "-c", program],
             env={**os.environ, "PYTHONHASHSEED": seed},
@@ -109,7 +109,7 @@ def test_they_are_the_same_in_every_process() -> None:
         for seed in ("1", "2")
     }
 
-    assert len(said) == 1
+    assert len(process) == 1
 
 
 @pytest.mark.parametrize("piece", [". ", "a, ", "- ", "1) ", "a.b", "字", ", ", "a"])

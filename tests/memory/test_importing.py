@@ -98,7 +98,7 @@ def lines(*events: Any) -> str:
 def test_each_line_is_an_event_kept_as_it_was_said_and_found(
     files: Files, context: Context
 ) -> None:
-    assert files.imported(lines(GARLIC, BEANS)) == ImportResult(stored=2, known=0)
+    assert files.imported(lines(GARLIC, BEANS)) == ImportResult(stored=2, duplicates=0)
 
     assert files.kept() == [
         ("ada", "garden", None, GARLIC["query"], GARLIC["response"], context.clock()),
@@ -111,10 +111,10 @@ def test_each_line_is_an_event_kept_as_it_was_said_and_found(
 def test_run_again_it_stores_nothing_and_with_more_lines_only_those(files: Files) -> None:
     files.imported(lines(GARLIC, BEANS))
 
-    assert files.imported(lines(GARLIC, BEANS)) == ImportResult(stored=0, known=2)
+    assert files.imported(lines(GARLIC, BEANS)) == ImportResult(stored=0, duplicates=2)
     assert files.imported(
         lines(BEANS, {"query": "And peas?", "response": "Two."}, GARLIC)
-    ) == ImportResult(stored=1, known=2)
+    ) == ImportResult(stored=1, duplicates=2)
 
 
 def test_without_an_id_an_event_is_known_by_what_it_says_and_when(files: Files) -> None:
@@ -124,23 +124,23 @@ def test_without_an_id_an_event_is_known_by_what_it_says_and_when(files: Files) 
         for key in ("query", "response", "topic", "session_id", "occurred_at")
     ]
 
-    assert files.imported(lines(BEANS, same)) == ImportResult(stored=1, known=1)
-    assert files.imported(lines(*others)) == ImportResult(stored=5, known=0)
+    assert files.imported(lines(BEANS, same)) == ImportResult(stored=1, duplicates=1)
+    assert files.imported(lines(*others)) == ImportResult(stored=5, duplicates=0)
 
 
 def test_an_event_twice_in_one_file_is_kept_once_however_far_apart(files: Files) -> None:
     between = [{"query": f"q{n}", "response": "r"} for n in range(importing.BATCH)]
 
     assert files.imported(lines(GARLIC, GARLIC, *between, GARLIC)) == ImportResult(
-        stored=1 + len(between), known=2
+        stored=1 + len(between), duplicates=2
     )
 
 
 def test_each_space_knows_its_own_origins(files: Files) -> None:
     assert files.imported(
         lines(GARLIC, {**GARLIC, "user_id": "bob"}), user_id=None
-    ) == ImportResult(stored=2, known=0)
-    assert [kept[0] for kept in files.kept()] == ["owner", "bob"]
+    ) == ImportResult(stored=2, duplicates=0)
+    assert [stored[0] for stored in files.kept()] == ["owner", "bob"]
     assert files.imported(lines({**GARLIC, "user_id": "bob"}), user_id="cleo").stored == 1
 
 
@@ -155,20 +155,20 @@ def test_each_space_knows_its_own_origins(files: Files) -> None:
     ids=["bom", "crlf", "empty lines", "no last line feed"],
 )
 def test_the_ways_text_files_differ_do_not_matter(files: Files, content: str | bytes) -> None:
-    assert files.imported(content) == ImportResult(stored=2, known=0)
+    assert files.imported(content) == ImportResult(stored=2, duplicates=0)
     assert files.memory.best("garlic").query == GARLIC["query"]
 
 
 @pytest.mark.parametrize("content", ["", "\n \n", b"\xef\xbb\xbf"])
 def test_a_file_without_an_event_stores_nothing(files: Files, content: str | bytes) -> None:
-    assert files.imported(content) == ImportResult(stored=0, known=0)
+    assert files.imported(content) == ImportResult(stored=0, duplicates=0)
 
 
 def test_line_separators_inside_a_text_end_no_line(files: Files) -> None:
-    said = {"query": "a\u2028b\u2029c\x85d\x0b\x0ce\x1c", "response": "r"}
+    body = {"query": "a\u2028b\u2029c\x85d\x0b\x0ce\x1c", "response": "r"}
 
-    assert files.imported(lines(said)).stored == 1
-    assert files.kept()[0][3] == said["query"]
+    assert files.imported(lines(body)).stored == 1
+    assert files.kept()[0][3] == body["query"]
 
 
 @pytest.mark.parametrize(
@@ -205,18 +205,18 @@ def test_a_line_that_is_wrong_is_named_and_nothing_is_stored(
         good + (bad if isinstance(bad, bytes) else bad.encode()) + b"\n" + lines(GARLIC).encode()
     )
 
-    told = files.refused(content)
+    error_message = files.refused(content)
 
-    assert told.startswith(f", line {place}: ")
-    assert why in told or (place == 1 and bad == "[" * 100_000)
-    assert "\n" not in told
+    assert error_message.startswith(f", line {place}: ")
+    assert why in error_message or (place == 1 and bad == "[" * 100_000)
+    assert "\n" not in error_message
 
 
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ("[]", ", line 1: neither JSON lines (one event a line) nor conversations"),
-        (json.dumps([GARLIC]), ", line 1: neither JSON lines"),
+        ("[]", ", line 1: expected JSON lines (one event per line) or conversations"),
+        (json.dumps([GARLIC]), ", line 1: expected JSON lines"),
         ('[\n{"conversation": \n nonsense}]', ", line 3: Expecting value"),
         ('{\n"conversation": \n nonsense}', ", line 3: Expecting value"),
     ],
@@ -227,8 +227,8 @@ def test_a_json_text_of_another_shape_is_refused(files: Files, content: str, why
 
 def test_a_file_that_is_none_is_refused(files: Files, folder: Path) -> None:
     for path, why in (
-        (folder / "no.jsonl", "there is no such file"),
-        (folder, "it is no regular file"),
+        (folder / "no.jsonl", "no such file"),
+        (folder, "not a regular file"),
     ):
         with pytest.raises(ImportRefused, match=why):
             importing.read(files.context, files.memory.caller, path)
@@ -239,7 +239,7 @@ class TestConversations:
         self, files: Files
     ) -> None:
         assert files.imported(json.dumps([KEEPERS]), user_id=None) == ImportResult(
-            stored=3, known=0
+            stored=3, duplicates=0
         )
 
         june, july = 1_622_711_100_000, 1_626_352_200_000
@@ -269,25 +269,27 @@ class TestConversations:
     ) -> None:
         files.imported(json.dumps([KEEPERS]))
 
-        assert files.imported(content) == ImportResult(stored=0, known=3)
+        assert files.imported(content) == ImportResult(stored=0, duplicates=3)
 
     def test_conversations_in_one_users_memory_keep_their_sessions_apart(
         self, files: Files
     ) -> None:
         files.imported(json.dumps([KEEPERS, {**KEEPERS, "sample_id": "others"}]))
 
-        assert {kept[:2] for kept in files.kept()} == {
+        assert {stored[:2] for stored in files.kept()} == {
             ("ada", f"{name}/session_{n}") for name in ("keepers", "others") for n in (1, 10)
         }
 
     def test_without_names_conversations_of_other_files_are_not_taken_for_each_other(
         self, files: Files
     ) -> None:
-        said = json.loads(json.dumps(KEEPERS["conversation"]))
-        files.imported(json.dumps({"conversation": said}))
-        said["session_1"][0]["text"] = "The lamp is out."
+        text = json.loads(json.dumps(KEEPERS["conversation"]))
+        files.imported(json.dumps({"conversation": text}))
+        text["session_1"][0]["text"] = "The lamp is out."
 
-        assert files.imported(json.dumps({"conversation": said})) == ImportResult(stored=1, known=2)
+        assert files.imported(json.dumps({"conversation": text})) == ImportResult(
+            stored=1, duplicates=2
+        )
 
     @pytest.mark.parametrize(
         ("change", "why"),
@@ -314,15 +316,15 @@ class TestConversations:
     def test_what_is_wrong_is_named_by_its_place_and_nothing_is_stored(
         self, files: Files, change: dict[str, Any], why: str
     ) -> None:
-        told = files.refused(
+        error_message = files.refused(
             json.dumps({**KEEPERS, "conversation": {**KEEPERS["conversation"], **change}})  # type: ignore[dict-item]
         )
 
-        assert why in told
+        assert why in error_message
 
     @pytest.mark.parametrize("said", [{}, [], None, "text", {"session_x": []}])
     def test_a_conversation_without_a_session_is_refused(self, files: Files, said: Any) -> None:
-        assert "conversation 2: there is no session_1" in files.refused(
+        assert "conversation 2: it has no session_1" in files.refused(
             json.dumps([KEEPERS, {"conversation": said}])
         )
 

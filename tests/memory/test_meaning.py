@@ -70,12 +70,12 @@ def test_the_passage_of_a_long_answer_that_means_it_is_shown(
     embedder: Embedder, tmp_path: Path
 ) -> None:
     filler = "The committee thanked the treasurer and moved on to the next point of the agenda. "
-    said = (
+    text = (
         filler * 20
         + "The cat has to take half a tablet against worms every morning. "
         + filler * 20
     )
     with opened(tmp_path, embedder=embedder) as memory:
-        memory.tell("Read me the minutes.", said)
+        memory.tell("Read me the minutes.", text)
 
         assert "half a tablet" in memory.best("medicine for the cat").response

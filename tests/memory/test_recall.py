@@ -39,18 +39,18 @@ for word in words:
 
 def test_what_was_told_is_in_the_very_next_search(memory: Memory) -> None:
     for n in range(30):
-        told = memory.tell(f"What opens locker {n}?", f"The word zx{n}qv.")
+        event_id = memory.tell(f"What opens locker {n}?", f"The word zx{n}qv.")
 
-        assert memory.found(f"zx{n}qv")[0] == told
+        assert memory.found(f"zx{n}qv")[0] == event_id
 
 
 def test_what_another_context_told_is_in_the_very_next_search(folder: Path) -> None:
     with opened(folder) as mine, opened(folder) as yours:
         for n in range(5):
-            told = yours.tell(f"What opens locker {n}?", f"The word zx{n}qv.")
+            event_id = yours.tell(f"What opens locker {n}?", f"The word zx{n}qv.")
             also = mine.tell(f"What opens door {n}?", f"The word kj{n}wb.")
 
-            assert mine.found(f"zx{n}qv")[0] == yours.found(f"zx{n}qv")[0] == told
+            assert mine.found(f"zx{n}qv")[0] == yours.found(f"zx{n}qv")[0] == event_id
             assert yours.found(f"kj{n}wb")[0] == also
 
 
@@ -67,11 +67,11 @@ def test_what_another_process_told_is_in_the_very_next_search(folder: Path, memo
         "zxqv",
         "kjwb",
     ]
-    said = subprocess.run(
+    process = subprocess.run(
         command, env={"PYTHONPATH": source}, capture_output=True, text=True, check=True
     ).stdout.split()
 
-    assert [memory.found(word)[0] for word in ("zxqv", "kjwb")] == said
+    assert [memory.found(word)[0] for word in ("zxqv", "kjwb")] == process
 
 
 @pytest.mark.parametrize("embedder", [NoEmbedder(), Concepts()])
@@ -120,9 +120,9 @@ class TestSteps:
         assert steps == [1, 2, 2, 3, 3]
 
     def test_each_session_of_each_user_counts_for_itself(self, memory: Memory) -> None:
-        asked = [(memory, "s"), (memory, "t"), (memory.of("bob"), "s"), (memory, "s")]
+        query = [(memory, "s"), (memory, "t"), (memory.of("bob"), "s"), (memory, "s")]
 
-        assert [who.ask("a", interact=True, session_id=session).step for who, session in asked] == [
+        assert [who.ask("a", interact=True, session_id=session).step for who, session in query] == [
             1,
             1,
             1,
@@ -233,10 +233,10 @@ class TestFocus:
         self, tmp_path_factory: pytest.TempPathFactory, phrase: str
     ) -> None:
         with opened(tmp_path_factory.mktemp("focus")) as memory:
-            told = memory.tell("What is written on the wall?", f"It says: {phrase} :end")
+            event_id = memory.tell("What is written on the wall?", f"It says: {phrase} :end")
             answer = memory.ask("What is written on the wall?", focus_words=[phrase])
 
-        assert answer.hits[0].event_id == told
+        assert answer.hits[0].event_id == event_id
         assert answer.focus_missing == (None if phrase.strip() else [phrase])
 
     @pytest.mark.parametrize(
@@ -252,21 +252,23 @@ class TestFocus:
         ],
     )
     def test_a_word_of_any_writing_is_found(self, memory: Memory, said: str, phrase: str) -> None:
-        told = memory.tell("…?", said)
+        event_id = memory.tell("…?", said)
         answer = memory.ask("What about Sunday?", focus_words=[phrase])
 
-        assert (answer.hits[0].event_id, answer.focus_missing) == (told, None)
+        assert (answer.hits[0].event_id, answer.focus_missing) == (event_id, None)
 
     def test_a_phrase_of_common_words_is_found_among_hundreds_that_have_the_words(
         self, folder: Path
     ) -> None:
         with opened(folder) as memory:
-            told = memory.tell("Where?", "A york of the new kind, said nobody, but New York it is.")
+            event_id = memory.tell(
+                "Where?", "A york of the new kind, said nobody, but New York it is."
+            )
             for n in range(300):
                 memory.tell(f"Is york {n} new?", "York is new and york is old, york is york.")
 
             assert memory.ask("york", focus_words=["New York"]).focus_missing is None
-            assert memory.found("said nobody", focus_words=["New York"])[0] == told
+            assert memory.found("said nobody", focus_words=["New York"])[0] == event_id
 
     def test_in_an_empty_memory_every_focus_word_is_missing(self, memory: Memory) -> None:
         assert memory.of("nobody").ask("a", focus_words=["x", "y"]).focus_missing == ["x", "y"]
@@ -274,7 +276,7 @@ class TestFocus:
 
 class TestBounds:
     def test_after_is_inclusive_and_before_is_not(self, memory: Memory) -> None:
-        told = [
+        event_ids = [
             memory.tell("Ferry?", f"Ferry {day}.", occurred_at=f"2026-02-{day:02}T00:00:00Z")
             for day in (1, 2, 3)
         ]
@@ -282,22 +284,22 @@ class TestBounds:
         def between(**bounds: str) -> list[str]:
             return sorted(memory.found("ferry", **bounds))
 
-        assert between(after="2026-02-02T00:00:00Z") == told[1:]
-        assert between(before="2026-02-02T00:00:00Z") == told[:1]
+        assert between(after="2026-02-02T00:00:00Z") == event_ids[1:]
+        assert between(before="2026-02-02T00:00:00Z") == event_ids[:1]
         assert between(after="2026-02-02T01:00:00+01:00", before="2026-02-02T00:00:00.001Z") == [
-            told[1]
+            event_ids[1]
         ]
         assert between(after="2026-02-03T00:00:01Z") == []
-        assert between(after="0001-01-02T00:00:00Z", before="9999-12-30T00:00:00Z") == told
+        assert between(after="0001-01-02T00:00:00Z", before="9999-12-30T00:00:00Z") == event_ids
 
     def test_what_is_out_of_bounds_is_not_counted_nor_lifted(self, memory: Memory) -> None:
         memory.tell("Ferry?", "The old ferry Minnie.", occurred_at="2020-01-01T00:00:00Z")
-        told = memory.tell("Ferry?", "The new ferry.", occurred_at="2026-01-01T00:00:00Z")
+        event_id = memory.tell("Ferry?", "The new ferry.", occurred_at="2026-01-01T00:00:00Z")
 
         answer = memory.ask("ferry", after="2025-01-01T00:00:00Z", focus_words=["Minnie"])
 
         assert ([hit.event_id for hit in answer.hits], answer.total_hits, answer.focus_missing) == (
-            [told],
+            [event_id],
             1,
             ["Minnie"],
         )

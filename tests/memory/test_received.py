@@ -25,12 +25,12 @@ class TestMasked:
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
         """The real parts, masking."""
-        made = testing.context(
+        created = testing.context(
             folder,
             settings=Settings(data=folder, embedder="none", durability="normal", secrets="mask"),
         )
-        yield made
-        made.close()
+        yield created
+        created.close()
 
     def test_nothing_of_it_reaches_the_disk(self, http: Http, folder: Path) -> None:
         """With `mask`, no secret reaches the disk (specification.md#remember-secret)."""
@@ -47,7 +47,7 @@ class TestMasked:
         )
 
         assert http.get(f"/api/v7/event/{turn['event_id']}").json()["flags"] == ["secret"]
-        assert "marks in its place" in turn["receipts"][0]["detail"]
+        assert "was masked" in turn["receipts"][0]["detail"]
         assert "[masked: " in http.get(f"/api/v7/event/{turn['event_id']}").json()["query"]
         assert [
             path.name

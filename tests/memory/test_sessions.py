@@ -50,7 +50,7 @@ def test_a_turn_is_told_step_by_step(memory: Memory, later: Any) -> None:
             evidence="docs",
         ),
     )
-    known = memory.tell("When does the ferry leave?", "At nine.", session_id="before")
+    event_id = memory.tell("When does the ferry leave?", "At nine.", session_id="before")
     later()
     memory.ask("ferry", interact=True)
     later()
@@ -62,11 +62,11 @@ def test_a_turn_is_told_step_by_step(memory: Memory, later: Any) -> None:
     later()
     memory.ask("bill", interact=True, last_seal=render(1))
 
-    found = happened(memory)
+    result = happened(memory)
 
-    assert [one.kind for one in found.happened] == ["search", "turn", "vote", "duty", "search"]
-    first, turn, voted, closed, second = found.happened
-    assert (first.row.step, first.shown, first.owed, first.seal) == (1, [known], [], "right")
+    assert [one.kind for one in result.happened] == ["search", "turn", "vote", "duty", "search"]
+    first, turn, voted, closed, second = result.happened
+    assert (first.row.step, first.shown, first.owed, first.seal) == (1, [event_id], [], "right")
     assert (turn.row.response, turn.facts) == ("At ten.", ["The ferry runs twice a day."])
     assert (voted.row.cube_id, voted.row.vote) == (cube.cube_id, 1)
     assert (closed.row.duty, closed.row.reason) == ("cube_nothing", "nothing new")
@@ -88,10 +88,10 @@ def test_how_a_reply_was_sealed_is_known_from_the_next_search(
 
 def test_what_is_owed_now_is_told_whatever_the_seal(memory: Memory) -> None:
     memory.ask("q", interact=True)
-    owed = happened(memory).owed
+    duties = happened(memory).owed
     memory.tell("q", "r")
 
-    assert "No turn was remembered" in (owed.duty_error or "")
+    assert "No turn was remembered" in (duties.duty_error or "")
     assert happened(memory).owed == (None, [])
 
 
@@ -103,10 +103,10 @@ def test_summaries_facts_and_lessons_stand_where_they_came(memory: Memory, later
     memory.add(l1_summary="r1, then r2")
     later()
     memory.add(critical="alone")
-    found = happened(memory)
+    result = happened(memory)
 
-    assert [one.kind for one in found.happened] == ["turn", "cube", "turn", "summary", "fact"]
-    assert found.happened[3].row.turns == 2
+    assert [one.kind for one in result.happened] == ["turn", "cube", "turn", "summary", "fact"]
+    assert result.happened[3].row.turns == 2
 
 
 def test_a_long_session_comes_in_pages_and_nothing_is_lost_between_them(
@@ -120,20 +120,20 @@ def test_a_long_session_comes_in_pages_and_nothing_is_lost_between_them(
     pages = [happened(memory)]
     while pages[-1].earlier:
         pages.append(happened(memory, until=pages[-1].earlier))
-    told = [one for page in reversed(pages) for one in page.happened]
+    answer = [one for page in reversed(pages) for one in page.happened]
 
     assert [len([one for one in page.happened if one.kind == "turn"]) for page in pages] == [
         TURNS_SHOWN_MAX,
         TURNS_SHOWN_MAX,
         5,
     ]
-    assert [one.row.response for one in told if one.kind == "turn"] == [
+    assert [one.row.response for one in answer if one.kind == "turn"] == [
         f"r{n}" for n in range(2 * TURNS_SHOWN_MAX + 5)
     ]
-    assert [one.row.step for one in told if one.kind == "search"] == list(
+    assert [one.row.step for one in answer if one.kind == "search"] == list(
         range(1, 2 * TURNS_SHOWN_MAX + 6)
     )
-    assert [one.kind for one in told] == ["search", "turn"] * (2 * TURNS_SHOWN_MAX + 5)
+    assert [one.kind for one in answer] == ["search", "turn"] * (2 * TURNS_SHOWN_MAX + 5)
 
 
 def test_sessions_are_listed_by_their_newest_turn_page_by_page(memory: Memory, later: Any) -> None:
@@ -192,8 +192,9 @@ def test_long_lists_are_read_by_an_index_in_their_order(memory: Memory) -> None:
 
     assert "sessions USING INDEX sessions_latest (space_id=? AND" in plans["sessions"]
     assert "events USING INDEX events_session (session=? AND" in plans["turns"]
-    assert [name for name, told in plans.items() if "SCAN" in told] == []
-    assert [name for name, told in plans.items() if "TEMP B-TREE" in told] == [
+    assert [name for name, answer in plans.items() if "SCAN" in answer] == []
+    # of one session
+    assert [name for name, answer in plans.items() if "TEMP B-TREE" in answer] == [
         "shown_between",
         "votes_in",
-    ]  # of one session
+    ]

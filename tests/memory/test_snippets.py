@@ -27,10 +27,10 @@ def test_a_snippet_is_never_too_long_and_only_marks_are_added(
     text: str, place: int, words: list[str]
 ) -> None:
     """A snippet has at most 600 characters (specification.md#search-snippets)."""
-    shown = snippet(text, place, words)
+    excerpt = snippet(text, place, words)
 
-    assert len(shown) <= SNIPPET_CHARACTERS_MAX
-    assert shown == text or shown.removeprefix("…").removesuffix("…") in text
+    assert len(excerpt) <= SNIPPET_CHARACTERS_MAX
+    assert excerpt == text or excerpt.removeprefix("…").removesuffix("…") in text
 
 
 @given(st.text(max_size=SNIPPET_CHARACTERS_MAX), st.integers(0, 3))
@@ -40,18 +40,18 @@ def test_a_text_that_fits_is_shown_as_it_is(text: str, place: int) -> None:
 
 @pytest.mark.parametrize(("place", "left_out_before"), [(0, False), (1, True), (2, True)])
 def test_marks_stand_where_something_is_left_out(place: int, left_out_before: bool) -> None:
-    shown = snippet(FILLER * 60, place, [])
+    excerpt = snippet(FILLER * 60, place, [])
 
-    assert (shown.startswith("…"), shown.endswith("…")) == (left_out_before, True)
+    assert (excerpt.startswith("…"), excerpt.endswith("…")) == (left_out_before, True)
     assert not snippet(FILLER * 60, 10_000, ["road"]).endswith(" …")
 
 
 @pytest.mark.parametrize("before", [0, 1, 3, 8, 13, 25, 60])
 def test_the_passage_found_is_shown_wherever_it_stands(memory: Memory, before: int) -> None:
-    said = (
+    text = (
         FILLER * before + "The password of the greenhouse is xylograph. " + FILLER * (60 - before)
     )
-    memory.tell("Tell me everything.", said)
+    memory.tell("Tell me everything.", text)
 
     hit = memory.best("password of the greenhouse")
 
@@ -70,9 +70,9 @@ def test_a_word_with_another_ending_is_shown_too(word: str) -> None:
 def test_where_most_words_of_the_question_stand_is_shown() -> None:
     text = "A key. " + FILLER * 8 + "The key of the red boat hangs in the shed. " + FILLER * 4
 
-    shown = snippet(text, 0, ["key", "boat", "shed"])
+    excerpt = snippet(text, 0, ["key", "boat", "shed"])
 
-    assert "The key of the red boat hangs in the shed" in shown
+    assert "The key of the red boat hangs in the shed" in excerpt
 
 
 def test_the_first_word_of_a_passage_is_not_cut_off() -> None:

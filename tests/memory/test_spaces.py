@@ -53,16 +53,18 @@ FOREIGN = st.lists(
 
 def answers(memory: Memory, told: Sequence[str] = ()) -> list[str]:
     """Answers to some questions, to the letter; the ids of `told` by their places in it."""
-    asked: list[dict[str, Any]] = [
+    query: list[dict[str, Any]] = [
         {},
         {"focus_words": ["Marta", "zxqv"]},
         {"top_k": 2, "max_tokens": 30},
     ]
     texts = ("when does the ferry leave", "green paint", "Marta February", "zxqv")
-    said = "\n".join(memory.ask(text, **more).model_dump_json() for text in texts for more in asked)
+    text_value = "\n".join(
+        memory.ask(text, **more).model_dump_json() for text in texts for more in query
+    )
     for place, event_id in enumerate(told):
-        said = said.replace(event_id, f"event {place}")
-    return said.splitlines()
+        text_value = text_value.replace(event_id, f"event {place}")
+    return text_value.splitlines()
 
 
 @settings(max_examples=25)
@@ -82,11 +84,11 @@ def test_nothing_written_elsewhere_changes_an_answer(
 
         if first:
             others_write()
-        told = [memory.tell(*turn) for turn in MINE]
-        before = answers(memory, told)
+        event_ids = [memory.tell(*turn) for turn in MINE]
+        before = answers(memory, event_ids)
         others_write()
 
-        assert answers(memory, told) == before == alone
+        assert answers(memory, event_ids) == before == alone
 
 
 @pytest.mark.parametrize(
@@ -95,30 +97,30 @@ def test_nothing_written_elsewhere_changes_an_answer(
 def test_words_that_are_damaged_or_old_are_derived_anew_from_the_text(
     context: Context, memory: Memory, folder: Path, words: bytes
 ) -> None:
-    told = [memory.tell(*turn) for turn in MINE]
+    event_ids = [memory.tell(*turn) for turn in MINE]
     whole = answers(memory)
     context.store.write(
         lambda tx: tx.run("update event_index set words = :words where id & 1 = 0", words=words)
     )
 
     with opened(folder) as again:
-        assert again.found("when does the ferry to Elba leave")[0] == told[0]
+        assert again.found("when does the ferry to Elba leave")[0] == event_ids[0]
         assert answers(again) == whole
 
 
 def test_an_index_is_dropped_and_read_anew_when_the_revision_goes_up(
     context: Context, memory: Memory
 ) -> None:
-    told = [memory.tell(*turn) for turn in MINE]
+    event_ids = [memory.tell(*turn) for turn in MINE]
     before = memory.found("ferry")
     space = context.store.read(
         lambda tx: tx.one(SQL.space_of, account_id=memory.caller.account_id, user_id="ada")
     )
-    gone = row_id(space.id, 0)
+    erased = row_id(space.id, 0)
 
     context.store.write(
         lambda tx: [
-            tx.run(f"delete from {table} where id = :gone", gone=gone)
+            tx.run(f"delete from {table} where id = :gone", gone=erased)
             for table in ("event_index", "events")
         ]
     )
@@ -128,17 +130,16 @@ def test_an_index_is_dropped_and_read_anew_when_the_revision_goes_up(
     )
     after = memory.ask("ferry")
 
-    assert told[0] in before
-    assert told[0] not in [
-        hit.event_id for hit in behind.hits
-    ]  # its row is gone: it is not shown even by an index behind
+    assert event_ids[0] in before
+    # its row is gone: it is not shown even by an index behind
+    assert event_ids[0] not in [hit.event_id for hit in behind.hits]
     assert after.total_hits == behind.total_hits - 1
     assert context.index_cache.take(space.id).revision == 1
-    assert memory.found("ferry") == [event for event in before if event != told[0]]
+    assert memory.found("ferry") == [event for event in before if event != event_ids[0]]
 
 
 def test_an_index_let_go_of_is_read_again(context: Context, memory: Memory) -> None:
-    told = memory.tell(*MINE[0])
+    event_id = memory.tell(*MINE[0])
     whole = answers(memory)
     space = context.store.read(
         lambda tx: tx.one(SQL.space_of, account_id=memory.caller.account_id, user_id="ada")
@@ -146,12 +147,12 @@ def test_an_index_let_go_of_is_read_again(context: Context, memory: Memory) -> N
     context.index_cache.drop(space.id)
 
     assert answers(memory) == whole
-    assert memory.found("ferry")[0] == told
+    assert memory.found("ferry")[0] == event_id
 
 
 def test_writers_and_searchers_at_once_never_miss_an_answered_write(folder: Path) -> None:
     missed: list[str] = []
-    answered: list[tuple[str, str]] = []
+    acknowledged: list[tuple[str, str]] = []
     writers_left = [4]
     gate = threading.Barrier(8)
 
@@ -159,17 +160,17 @@ def test_writers_and_searchers_at_once_never_miss_an_answered_write(folder: Path
         gate.wait()
         for n in range(25):
             word = f"zx{name}q{n}v"
-            told = memory.tell(f"What opens locker {n}?", f"The word {word}.")
-            answered.append((word, told))
-            if told not in memory.found(word, top_k=1):
+            event_id = memory.tell(f"What opens locker {n}?", f"The word {word}.")
+            acknowledged.append((word, event_id))
+            if event_id not in memory.found(word, top_k=1):
                 missed.append(word)
         writers_left[0] -= 1
 
     def search(memory: Memory) -> None:
         gate.wait()
         while writers_left[0]:
-            for word, told in answered[-3:]:
-                if told not in memory.found(word, top_k=1):
+            for word, event_id in acknowledged[-3:]:
+                if event_id not in memory.found(word, top_k=1):
                     missed.append(word)
 
     with opened(folder, embedder=Concepts()) as one, opened(folder, embedder=Concepts()) as two:
@@ -186,11 +187,11 @@ def test_writers_and_searchers_at_once_never_miss_an_answered_write(folder: Path
         for thread in threads:
             thread.join()
 
-        assert (missed, len(answered), writers_left) == ([], 100, [0])
+        assert (missed, len(acknowledged), writers_left) == ([], 100, [0])
         assert all(
-            memory.found(word, top_k=1) == [told]
+            memory.found(word, top_k=1) == [event_id]
             for memory in (one, two)
-            for word, told in answered
+            for word, event_id in acknowledged
         )
 
 
@@ -204,8 +205,8 @@ def test_one_space_is_one_range_of_rows(context: Context, memory: Memory) -> Non
     for number, who in enumerate((memory, memory.of("bob"), memory, memory.of("bob"))):
         who.tell(f"q{number}", "r")
 
-    kept = [
+    stored = [
         row.id for row in context.store.read(lambda tx: tx.all("select id from events order by id"))
     ]
 
-    assert kept == [row_id(1, 0), row_id(1, 1), row_id(2, 0), row_id(2, 1)]
+    assert stored == [row_id(1, 0), row_id(1, 1), row_id(2, 0), row_id(2, 1)]

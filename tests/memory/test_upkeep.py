@@ -95,7 +95,7 @@ def test_the_answers_are_those_of_a_memory_that_never_knew_another_embedder(tmp_
     for folder in folders:
         folder.mkdir()
     fill(folders[0], events=5)
-    said = []
+    text_value = []
     for folder, was_changed in zip(folders, (True, False), strict=True):
         with opened(folder, embedder=NEW if was_changed else Concepts("concepts/1")) as memory:
             if not was_changed:
@@ -107,14 +107,14 @@ def test_the_answers_are_those_of_a_memory_that_never_knew_another_embedder(tmp_
                 memory.tell("What is he called?", "The hound is called Argos.")
             while Maintenance(memory.context).step():
                 pass
-            said.append(
+            text_value.append(
                 [
                     memory.ask(text).model_dump(exclude={"hits": {"__all__": {"event_id"}}})
                     for text in ("puppy", "ship", "day 2")
                 ]
             )
 
-    assert said[0] == said[1]
+    assert text_value[0] == text_value[1]
 
 
 def test_stopped_halfway_it_goes_on_where_it_was_and_others_on_the_file_learn_of_it(
@@ -141,7 +141,7 @@ def test_stopped_halfway_it_goes_on_where_it_was_and_others_on_the_file_learn_of
 def test_a_large_space_is_found_by_meaning_before_all_of_it_is_done(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("remembrancer.memory.maintenance.FIRST_LOOK", BATCH)
+    monkeypatch.setattr("remembrancer.memory.maintenance.FIRST_RELOAD_EVENTS", BATCH)
     fill(folder, events=4 * BATCH)
 
     with opened(folder, embedder=NEW) as memory:
@@ -226,11 +226,11 @@ def test_in_the_background_it_warms_up_and_renews_and_stops_when_told(folder: Pa
 def test_looking_for_what_is_stale_never_reads_a_whole_space_or_store(memory: Memory) -> None:
     """Both are asked again and again while a large memory is derived anew."""
     only_sqlite()
-    asked = (
+    query = (
         (SQL.stale, {"embedder": 1, "most": 5}),
         (SQL.is_stale, {"account_id": 1, "embedder": 1, "low": 0, "high": 1}),
     )
-    plans = [memory.context.store.read(partial(_plan, sql, values)) for sql, values in asked]
+    plans = [memory.context.store.read(partial(_plan, sql, values)) for sql, values in query]
 
     for plan in plans:
         steps = [step for step in plan if "event_index" in step]

@@ -56,12 +56,12 @@ def trail(context: Context, owner: Caller) -> Callable[[str], None]:
 
 def pages(context: Context, owner: Caller, limit: int) -> list[bool]:
     """`chain_valid` of each page."""
-    found, after = [], 0
+    result, after = [], 0
     while True:
         one = page(context, owner, AuditQuery(limit=limit, after=after))
-        found.append(one.chain_valid)
+        result.append(one.chain_valid)
         if one.next is None:
-            return found
+            return result
         after = one.next
 
 
@@ -113,7 +113,7 @@ TAMPERINGS = {
         "update audit_head set seq = 6, hash = (select hash from audit where seq = 6)",
         None,
     ),
-    "the head": ("update audit_head set hash = '" + "1" * 64 + "'", "of another hash"),
+    "the head": ("update audit_head set hash = '" + "1" * 64 + "'", "with another hash"),
 }
 
 
@@ -156,9 +156,9 @@ def test_what_nobody_can_read_is_shown_as_that(
 ) -> None:
     trail("update audit set entry = x'ff' where seq = 2")
     trail("""update audit set entry = '{"kind": 5}' where seq = 3""")
-    found = page(context, owner, AuditQuery())
+    result = page(context, owner, AuditQuery())
 
-    assert [entry.kind for entry in found.entries] == [
+    assert [entry.kind for entry in result.entries] == [
         "check",
         "unreadable",
         "unreadable",
@@ -176,7 +176,7 @@ def test_a_whole_new_chain_is_found_by_a_head_that_was_noted(
     trail("update audit_head set seq = 6, hash = (select hash from audit where seq = 6)")
 
     assert verify(context).seq == 6
-    with pytest.raises(AuditBroken, match="no entry 7 with the hash that was noted"):
+    with pytest.raises(AuditBroken, match="no entry 7 with the expected hash"):
         verify(context, noted)
 
 
@@ -219,9 +219,9 @@ def test_what_is_exported_can_be_checked_by_the_rule_alone(
     before = "0" * 64
     for line in export_entries(context):
         entry = json.loads(line)
-        told = entry.pop("hash")
-        assert (entry["prev"], digest(canonical(entry).encode())) == (before, told)
-        before = told
+        answer = entry.pop("hash")
+        assert (entry["prev"], digest(canonical(entry).encode())) == (before, answer)
+        before = answer
 
     assert verify(context) == ChainLink(seq=7, hash=before)
     assert "é robot" in line
@@ -229,14 +229,14 @@ def test_what_is_exported_can_be_checked_by_the_rule_alone(
 
 def test_checks_of_many_threads_make_one_chain(context: Context, owner: Caller) -> None:
     with ThreadPoolExecutor(8) as pool:
-        asked = [
+        query = [
             PermissionCheck(path=f"/etc/{n}", action="read", agent="robot") for n in range(200)
         ]
-        answers = list(pool.map(lambda one: check(context, owner, one), asked))
+        answers = list(pool.map(lambda one: check(context, owner, one), query))
 
     assert len(answers) == verify(context).seq == 200
     assert {json.loads(line)["path"] for line in export_entries(context)} == {
-        one.path for one in asked
+        one.path for one in query
     }
 
 
@@ -287,16 +287,16 @@ def test_no_single_change_goes_unseen(made: tuple[list[Row], int]) -> None:
     rows, length = made
     whole: Any = chain(length)
 
-    found = break_in(rows, ChainLink())
-    assert found != break_in(whole, ChainLink())
+    result = break_in(rows, ChainLink())
+    assert result != break_in(whole, ChainLink())
 
 
 @given(integers(0, 8), lists(integers(0, 8), max_size=3))
 def test_a_chain_is_whole_however_it_is_cut_into_pages(length: int, cuts: list[int]) -> None:
     rows, at = chain(length), ChainLink()
     for start, end in zip([0, *sorted(cuts)], [*sorted(cuts), length], strict=True):
-        found = break_in(rows[start:end], at)
-        assert isinstance(found, ChainLink)
-        at = found
+        result = break_in(rows[start:end], at)
+        assert isinstance(result, ChainLink)
+        at = result
 
     assert at.seq == length

@@ -112,11 +112,11 @@ def test_the_examples_of_a_scope_are_true(scope: str) -> None:
     [
         ("/", "Everything on the machine."),
         ("/.", "The root folder itself"),
-        ("/etc/hosts", "This one path"),
-        ("/etc/nginx/", "Everything below /etc/nginx/, however deep"),
+        ("/etc/hosts", "This path only"),
+        ("/etc/nginx/", "Everything below /etc/nginx/ at any depth"),
         ("/etc/*.conf", "at this depth"),
         ("/srv/**/*.html", "any number of folders"),
-        ("/home/*/", "Everything below each folder that fits"),
+        ("/home/*/", "Everything below each folder that matches"),
     ],
 )
 def test_how_far_a_scope_reaches_is_said_with_a_path_that_it_covers(scope: str, said: str) -> None:

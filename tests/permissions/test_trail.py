@@ -27,16 +27,16 @@ def owner(context: Context) -> Caller:
 @pytest.fixture
 def grant_id(context: Context, owner: Caller) -> str:
     """Six entries: a grant, three checks, a revocation, a check of another agent."""
-    made = grant(
+    grant_answer = grant(
         context,
         owner,
         GrantRequest(scope="/etc/nginx/", ttl_minutes=5, actions=["read"], agent="robot"),
     )
     for name in ("nginx/a", "nginx/b", "hosts"):
         check(context, owner, PermissionCheck(path=f"/etc/{name}", action="read", agent="robot"))
-    revoke(context, owner, GrantRevocation(grant_id=made.grant_id))
+    revoke(context, owner, GrantRevocation(grant_id=grant_answer.grant_id))
     check(context, owner, PermissionCheck(path="/etc/nginx/a", action="read", agent="other"))
-    return made.grant_id
+    return grant_answer.grant_id
 
 
 def numbers(leaf: AuditSearchPage) -> list[int]:
@@ -75,7 +75,7 @@ def test_a_page_looks_through_so_many_entries_and_the_next_goes_on(
     context: Context, owner: Caller, grant_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else what is rare among a million would take as long as it likes."""
-    monkeypatch.setattr(trail, "LOOKED_THROUGH", 4)
+    monkeypatch.setattr(trail, "SCANNED_MAX", 4)
     first = search_audit(context, owner, AuditFilter(kind="grant"))
     second = search_audit(context, owner, AuditFilter(kind="grant", before=first.next or 0))
 

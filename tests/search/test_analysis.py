@@ -92,18 +92,18 @@ def test_a_question_names_its_time(question, moment):
 
 
 def test_a_part_knows_its_date_speaker_and_whether_it_asks():
-    told, asked = analyze(
+    answer, query = analyze(
         query="Ada: I moved here last week.",
         response="Bob: Really? Where from?",
         topic=None,
         occurred_ms=NOON_MS,
     )
 
-    assert told.speaker == term("ada")
-    assert asked.speaker == term("bob")
-    assert (told.flags, asked.flags) == (TIME, QUESTION)
-    assert {term("8"), term("2023"), term("month 5")} <= told.terms.keys()
-    assert told.text == "Ada: I moved here last week."  # the date is not embedded
+    assert answer.speaker == term("ada")
+    assert query.speaker == term("bob")
+    assert (answer.flags, query.flags) == (TIME, QUESTION)
+    assert {term("8"), term("2023"), term("month 5")} <= answer.terms.keys()
+    assert answer.text == "Ada: I moved here last week."  # the date is not embedded
 
 
 def test_a_topic_is_found_with_the_first_part():

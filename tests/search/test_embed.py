@@ -15,14 +15,14 @@ def multilingual():
 
 
 def test_the_same_thing_said_in_another_language_is_nearest(multilingual):
-    asked = multilingual.encode(["Where is the train station?"])[0]
-    said = [
+    query = multilingual.encode(["Where is the train station?"])[0]
+    text = [
         "¿Dónde está la estación de tren?",
         "Me gusta el helado de chocolate.",
         "El informe vence el viernes.",
     ]
 
-    assert int(np.argmax(multilingual.encode(said) @ asked)) == 0
+    assert int(np.argmax(multilingual.encode(text) @ query)) == 0
 
 
 def test_vectors_have_unit_length_and_the_order_of_the_texts(multilingual):

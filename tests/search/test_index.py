@@ -60,10 +60,10 @@ def test_growing_bit_by_bit_is_growing_at_once(events, cuts):
 def test_neighbours_follow_each_other_within_their_session(events):
     view = grown(events, [len(events) // 2]).view()
 
-    said = defaultdict(list)
+    text = defaultdict(list)
     for part, session in enumerate(view["session"].tolist()):
-        said[session].append(part)
-    for parts in said.values():
+        text[session].append(part)
+    for parts in text.values():
         assert view["previous"][parts].tolist() == [-1, *parts[:-1]]
         assert view["next"][parts].tolist() == [*parts[1:], -1]
 
@@ -92,7 +92,7 @@ def test_sealing_the_tail_loses_no_posting(events, most):
     )
 )
 def test_merged_runs_hold_what_each_held(groups):
-    wanted, runs, part = defaultdict(list), [], 0
+    expected, runs, part = defaultdict(list), [], 0
     for group in groups:
         parts = list(range(part, part + len(group)))
         part += len(group)
@@ -104,12 +104,12 @@ def test_merged_runs_hold_what_each_held(groups):
             )
         )
         for (one, count), place in zip(group, parts, strict=True):
-            wanted[one].append((place, count))
+            expected[one].append((place, count))
 
     together = merge_runs(runs)
     for one in range(7):
-        found, counts = together.find(one)
-        assert list(zip(found.tolist(), counts.tolist(), strict=True)) == wanted[one]
+        result, counts = together.find(one)
+        assert list(zip(result.tolist(), counts.tolist(), strict=True)) == expected[one]
 
 
 def test_an_erased_event_is_in_no_posting_and_no_statistic():
@@ -171,9 +171,9 @@ def test_the_shelf_lets_go_of_the_index_least_lately_used():
     alone.add(some, 200)
     shelf = IndexCache(memory_bytes=alone.nbytes * 5 // 2, dimensions=0)
     for space in (1, 2, 3):
-        taken = shelf.take(space)
-        taken.add(some, 200)
-        shelf.weigh(space, taken)
+        result = shelf.take(space)
+        result.add(some, 200)
+        shelf.weigh(space, result)
         shelf.take(1)
 
     assert [shelf.take(space).next_event for space in (1, 3, 2)] == [200, 200, 0]

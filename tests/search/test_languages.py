@@ -119,12 +119,12 @@ def test_a_compound_and_what_it_is_joined_from_find_each_other(said, asked):
 
 
 def test_the_language_is_told_by_writing_and_stop_words():
-    told = {
+    body = {
         code: detect(words(" ".join(texts)), " ".join(texts)).code
         for code, texts in SENTENCES.items()
     }
 
-    assert told == {code: code for code in SENTENCES}
+    assert body == {code: code for code in SENTENCES}
 
 
 def test_every_language_has_its_months_and_a_stemmer_that_exists():

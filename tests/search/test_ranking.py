@@ -9,8 +9,7 @@ import pytest
 from spaces import found, order, space
 
 from remembrancer.search import embedding_text, lexical_scores, load_weights, parse_query
-from remembrancer.search.ranking import FEATURES
-from remembrancer.search.scoring import K1, B
+from remembrancer.search.scoring import FEATURES, K1, B
 
 WEIGHTS = load_weights("none")
 
@@ -22,11 +21,11 @@ def test_bm25_is_the_textbook_formula():
     scores = lexical_scores(view, parse_query("fox").words).score
     lengths = view["length"].astype(float)
     idf = math.log(1 + (4 - 2 + 0.5) / (2 + 0.5))
-    wanted = [
+    expected = [
         idf * n * (K1 + 1) / (n + K1 * (1 - B + B * lengths[i] / lengths.mean())) if n else 0.0
         for i, n in enumerate((1, 2, 0, 0))
     ]
-    assert scores.tolist() == pytest.approx(wanted, rel=1e-5)
+    assert scores.tolist() == pytest.approx(expected, rel=1e-5)
 
 
 def test_words_a_space_never_heard_of_find_nothing():

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from remembrancer.accounts.keys import mint
 from remembrancer.search.text.screening import (
     DetectedSecret,
-    _loaded,
+    _load_scanner,
     find_secrets,
     load,
     mask_secrets,
@@ -155,13 +155,13 @@ def test_a_secret_is_found_and_masked_wherever_it_stands(name: str, around: str)
     inner, secret = SECRETS[name]
     text = around.format(inner.format(secret))
 
-    found = find_secrets(text)
-    told = mask_secrets(text, found)
+    secrets = find_secrets(text)
+    masked_text = mask_secrets(text, secrets)
 
-    assert found
-    assert secret not in told
-    assert told.startswith(text[: text.index(secret)].rstrip("'\""))
-    assert find_secrets(told) == []
+    assert secrets
+    assert secret not in masked_text
+    assert masked_text.startswith(text[: text.index(secret)].rstrip("'\""))
+    assert find_secrets(masked_text) == []
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -180,14 +180,14 @@ def test_each_is_told_once_with_its_kind_and_place() -> None:
     one, two = SECRETS["GitHub"][1], SECRETS["database URL"][1]
     text = f"é {one} and postgresql://app:{two}@db.internal/app"
 
-    found = find_secrets(text)
+    secrets = find_secrets(text)
 
-    assert [(secret.kind, text[secret.start : secret.end]) for secret in found] == [
+    assert [(secret.kind, text[secret.start : secret.end]) for secret in secrets] == [
         ("github-pat", one),
         ("generic-credential-uri", two),
     ]
     assert (
-        mask_secrets(text, found)
+        mask_secrets(text, secrets)
         == "é [masked: github-pat] and postgresql://app:[masked: generic-credential-uri]@db.internal/app"
     )
 
@@ -219,11 +219,11 @@ def test_no_remark_beside_it_hides_a_secret(remark: str) -> None:
 @given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("password=: \n")), max_size=200))
 def test_any_text_at_all_can_be_looked_through(text: str) -> None:
     """Lone surrogates and NUL too: what is refused elsewhere does no harm here."""
-    found = find_secrets(text)
+    secrets = find_secrets(text)
 
-    assert all(0 <= secret.start < secret.end <= len(text) for secret in found)
-    assert len(mask_secrets(text, found)) >= len(text) - sum(
-        secret.end - secret.start for secret in found
+    assert all(0 <= secret.start < secret.end <= len(text) for secret in secrets)
+    assert len(mask_secrets(text, secrets)) >= len(text) - sum(
+        secret.end - secret.start for secret in secrets
     )
 
 
@@ -257,15 +257,15 @@ def test_many_threads_may_look_at_once() -> None:
     text = f"{'The ferry leaves at nine. ' * 200}{SECRETS['GitHub'][1]}"
 
     with ThreadPoolExecutor(4) as threads:
-        found = list(threads.map(find_secrets, [text] * 40))
+        result = list(threads.map(find_secrets, [text] * 40))
 
-    assert all(one == found[0] for one in found)
-    assert len(found[0]) == 1
+    assert all(one == result[0] for one in result)
+    assert len(result[0]) == 1
 
 
 def test_the_detector_is_loaded_only_when_it_is_needed() -> None:
     """A command that only lists keys must not wait for it."""
-    told = subprocess.run(
+    process = subprocess.run(
         [
             sys.executable,
             "-c",
@@ -276,13 +276,13 @@ def test_the_detector_is_loaded_only_when_it_is_needed() -> None:
         check=True,
     )
 
-    assert told.stdout == "False\n"
+    assert process.stdout == "False\n"
 
 
 def test_the_rules_can_be_loaded_beside_other_work() -> None:
     """Nobody's first turn or lesson waits for them."""
-    _loaded.cache_clear()
+    _load_scanner.cache_clear()
 
     load().join()
 
-    assert _loaded.cache_info().currsize == 1
+    assert _load_scanner.cache_info().currsize == 1

@@ -73,11 +73,11 @@ def each_by_the_next(servers: Sequence[Server], times: int) -> Iterator[Server]:
 def test_steps_are_given_once_each_without_a_gap_and_in_the_order_of_time(
     servers: list[Server], key: str
 ) -> None:
-    asked = {"query_text": "ferry", "session_id": "steps", "user_id": "ada"}
+    body = {"query_text": "ferry", "session_id": "steps", "user_id": "ada"}
 
     answers = hammer(
         [
-            partial(one.post, "/api/v7/memory", asked, key=key)
+            partial(one.post, "/api/v7/memory", body, key=key)
             for one in each_by_the_next(servers, 100)
         ]
     )
@@ -96,7 +96,7 @@ def test_what_is_owed_is_the_same_wherever_one_asks(servers: list[Server], key: 
     """A step is taken at one server, its turn is remembered at another, its seal is shown to a
     third.
     """
-    told = []
+    answer_value = []
     for sessions, is_remembered in (("kept", True), ("missed", False)):
         first, second, third = servers
         where = {"session_id": sessions, "user_id": "ada"}
@@ -107,16 +107,16 @@ def test_what_is_owed_is_the_same_wherever_one_asks(servers: list[Server], key: 
                 {"query": "When?", "response": f"At nine, {sessions}.", **where},
                 key=key,
             )
-        told.append(
+        answer_value.append(
             third.post(
                 "/api/v7/memory", {"query_text": "ferry", "last_seal": render(1), **where}, key=key
             ).body
         )
 
-    kept, missed = told
-    assert "duty_error" not in kept
+    stored, missed = answer_value
+    assert "duty_error" not in stored
     assert "since step 1" in missed["duty_error"]
-    assert [answer["step"] for answer in told] == [2, 2]
+    assert [answer["step"] for answer in answer_value] == [2, 2]
 
 
 def test_the_turn_that_one_server_answered_is_in_the_very_next_search_at_any_other(
@@ -129,13 +129,13 @@ def test_the_turn_that_one_server_answered_is_in_the_very_next_search_at_any_oth
             {"query": "Which word?", "response": f"It is {word}.", "user_id": "bob"},
             key=key,
         ).body
-        found = searched.post(
+        result = searched.post(
             "/api/v7/memory",
             {"query_text": word, "user_id": "bob", "interact": False, "top_k": 1},
             key=key,
         ).body
 
-        assert [hit["event_id"] for hit in found["hits"]] == [event["event_id"]]
+        assert [hit["event_id"] for hit in result["hits"]] == [event["event_id"]]
 
 
 def test_a_write_that_is_sent_to_every_server_at_once_is_done_once_and_answered_alike(
@@ -144,26 +144,26 @@ def test_a_write_that_is_sent_to_every_server_at_once_is_done_once_and_answered_
     def body(number: int) -> dict[str, str]:
         return {"query": f"Locker {number}?", "response": f"Code {number}.", "user_id": "once"}
 
-    sent = [(number, one) for number in range(10) for one in servers for _ in range(2)]
+    requests = [(number, one) for number in range(10) for one in servers for _ in range(2)]
     answers = hammer(
         [
             partial(one.post, "/api/v7/event/write", body(n), key=key, once=f"w{n}")
-            for n, one in sent
+            for n, one in requests
         ]
     )
 
     by_number = [
         {
             str(answer.body)
-            for (sent_number, _), answer in zip(sent, answers, strict=True)
+            for (sent_number, _), answer in zip(requests, answers, strict=True)
             if sent_number == n
         }
         for n in range(10)
     ]
     assert {answer.status for answer in answers} == {200}
-    assert [len(told) for told in by_number] == [1] * 10
+    assert [len(answer_value) for answer_value in by_number] == [1] * 10
     assert len(set.union(*by_number)) == 10
-    assert sum("idempotent-replayed" in answer.headers for answer in answers) == len(sent) - 10
+    assert sum("idempotent-replayed" in answer.headers for answer in answers) == len(requests) - 10
 
 
 def test_votes_end_with_what_each_account_said_last(
@@ -176,13 +176,13 @@ def test_votes_end_with_what_each_account_said_last(
         """Two votes one after the other, each at another server; every third account changes its
         mind.
         """
-        said = {"cube_id": cube_id, "user_id": "agent", "reason": "It did not help."}
+        body = {"cube_id": cube_id, "user_id": "agent", "reason": "It did not help."}
         last = -1 if number % 3 == 0 else 1
         servers[number % SERVERS].post(
-            "/api/v7/experience/vote", {**said, "vote": 1}, key=voters[number]
+            "/api/v7/experience/vote", {**body, "vote": 1}, key=voters[number]
         )
         return servers[(number + 1) % SERVERS].post(
-            "/api/v7/experience/vote", {**said, "vote": last}, key=voters[number]
+            "/api/v7/experience/vote", {**body, "vote": last}, key=voters[number]
         )
 
     answers = hammer([partial(vote, number) for number in range(12)])
@@ -211,11 +211,11 @@ def test_a_grant_that_is_revoked_at_one_server_is_refused_by_all_from_that_momen
         "actions": ["write"],
         "agent": "deployer",
     }
-    asked = {"path": "/srv/switch/a", "action": "write", "agent": "deployer"}
+    body = {"path": "/srv/switch/a", "action": "write", "agent": "deployer"}
     before = servers[0].get("/api/v7/sysperm/audit?limit=1", key=key).body["head"]["seq"]
     grant = servers[0].post("/api/v7/sysperm/grant", allowed, key=key).body["grant_id"]
     calls = [
-        partial(one.post, "/api/v7/sysperm/check", asked, key=key)
+        partial(one.post, "/api/v7/sysperm/check", body, key=key)
         for one in each_by_the_next(servers, 60)
     ]
 
@@ -274,7 +274,7 @@ def test_a_rate_limit_holds_over_all_of_them(servers: list[Server], context: Con
 def test_a_signed_link_that_one_server_gave_is_good_at_every_other(
     servers: list[Server], key: str
 ) -> None:
-    made = (
+    created = (
         servers[0]
         .post(
             "/api/v7/tools/create-file",
@@ -284,7 +284,7 @@ def test_a_signed_link_that_one_server_gave_is_good_at_every_other(
         .body
     )
 
-    answers = [one.get(made["download_url"]) for one in servers]
+    answers = [one.get(created["download_url"]) for one in servers]
 
     assert [(answer.status, answer.body) for answer in answers] == [(200, b"The ferry.")] * SERVERS
 
@@ -298,10 +298,10 @@ def test_a_content_that_one_server_keeps_is_never_removed_by_another_that_erases
     """
 
     def make_and_erase(number: int) -> Answer:
-        asked = {"filename": "same", "type": "txt", "content": "Always the same."}
-        made = servers[number % SERVERS].post("/api/v7/tools/create-file", asked, key=key).body
-        read = servers[(number + 1) % SERVERS].get(made["download_url"])
-        servers[(number + 2) % SERVERS].ask("DELETE", made["url"], key=key)
+        body = {"filename": "same", "type": "txt", "content": "Always the same."}
+        created = servers[number % SERVERS].post("/api/v7/tools/create-file", body, key=key).body
+        read = servers[(number + 1) % SERVERS].get(created["download_url"])
+        servers[(number + 2) % SERVERS].ask("DELETE", created["url"], key=key)
         return read
 
     answers = hammer([partial(make_and_erase, number) for number in range(60)])
@@ -312,9 +312,9 @@ def test_a_content_that_one_server_keeps_is_never_removed_by_another_that_erases
 def test_a_key_that_is_revoked_is_refused_by_all(servers: list[Server], context: Context) -> None:
     key = new_key(context, "leaver")
     before = [one.get("/api/v7/key", key=key).status for one in servers]
-    [made] = keys.list_keys(context, "leaver")
+    [created] = keys.list_keys(context, "leaver")
 
-    keys.revoke(context, made.id)
+    keys.revoke(context, created.id)
 
     assert before == [200] * SERVERS
     assert [one.get("/api/v7/key", key=key).status for one in servers] == [401] * SERVERS

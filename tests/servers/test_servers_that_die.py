@@ -94,8 +94,8 @@ class Load:
             )
             if turn.status == 200:
                 self.turns[turn.body["event_id"]] = word
-            asked = {"query_text": "note", "user_id": "ada", "session_id": "steps", "top_k": 1}
-            step = one.post("/api/v7/memory", asked, key=self.key)
+            body = {"query_text": "note", "user_id": "ada", "session_id": "steps", "top_k": 1}
+            step = one.post("/api/v7/memory", body, key=self.key)
             self.steps.append(
                 CounterRead(
                     step.began, step.ended, step.body["step"] if step.status == 200 else None
@@ -112,12 +112,12 @@ def lost(one: Server, load: Load) -> list[str]:
     """Answered turns that are not there whole, or that a search for their own word does not find."""
     missing = []
     for event_id, word in load.turns.items():
-        told = one.get(f"/api/v7/event/{event_id}", key=load.key)
-        asked = {"query_text": word, "user_id": "ada", "interact": False, "top_k": 1}
-        hits = one.post("/api/v7/memory", asked, key=load.key).body["hits"]
+        answer = one.get(f"/api/v7/event/{event_id}", key=load.key)
+        body = {"query_text": word, "user_id": "ada", "interact": False, "top_k": 1}
+        hits = one.post("/api/v7/memory", body, key=load.key).body["hits"]
         if (
-            told.status != 200
-            or told.body["query"] != f"Note {word}"
+            answer.status != 200
+            or answer.body["query"] != f"Note {word}"
             or [hit["event_id"] for hit in hits] != [event_id]
         ):
             missing.append(word)

@@ -103,7 +103,7 @@ def test_it_keeps_to_its_budget_and_says_what_had_no_room(http: Http, context: C
     assert "Fact number 299 " in answer["prompt_text"]
     assert "Fact number 150 " not in answer["prompt_text"]
     assert answer["left_out"] > 0
-    assert f"({answer['left_out']} more had no room here" in answer["prompt_text"]
+    assert f"({answer['left_out']} more items did not fit" in answer["prompt_text"]
 
 
 def test_with_json_the_parts_come_too(http: Http) -> None:

@@ -256,7 +256,7 @@ def test_text_of_this_service_is_not_kept_again(http: Http) -> None:
         http.get(f"/api/v7/event/{with_own['event_id']}").json()["query"].strip()
         == "When does the ferry leave?"
     )
-    assert "given by this service" in with_own["receipts"][0]["detail"]
+    assert "came from this service" in with_own["receipts"][0]["detail"]
     assert (only_ours["saved"], outcomes(only_ours)) == (False, {"turn": "skipped"})
     assert http.rows()["events"] == before + 1
 

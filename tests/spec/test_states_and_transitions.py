@@ -73,9 +73,8 @@ def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: 
         lambda tx: shared.record_exposure(tx, session=session, step=1, cubes=cubes),
         account_id=reader.caller.account_id,
     )
-    owed = {"account_id": reader.caller.account_id, "session": session}
     before = context.store.read(
-        lambda tx: shared.unrated_cubes(tx, **owed, before_step=2),
+        lambda tx: shared.unrated_cubes(tx, session=session, before_step=2),
         account_id=reader.caller.account_id,
     )
 
@@ -85,7 +84,7 @@ def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: 
     assert before == [cube_id]
     assert (
         context.store.read(
-            lambda tx: shared.unrated_cubes(tx, **owed, before_step=2),
+            lambda tx: shared.unrated_cubes(tx, session=session, before_step=2),
             account_id=reader.caller.account_id,
         )
         == []
@@ -107,9 +106,7 @@ def test_a_rating_of_zero_is_no_vote(context: Context, http: Http) -> None:
 
     account_id = reader.caller.account_id
     closed = context.store.write(
-        lambda tx: shared.close_ratings(
-            tx, account_id=account_id, session=session, reason="no use", now_ms=1
-        ),
+        lambda tx: shared.close_ratings(tx, session=session, reason="no use", now_ms=1),
         account_id=account_id,
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from engines import empty_store, named_queries
+from engines import empty_store
 
 from remembrancer import testing
 from remembrancer.accounts import keys
@@ -21,6 +21,7 @@ from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.events import event_detail, write_event
 from remembrancer.protocol.memory import EventWrite, MemoryQuery
 from remembrancer.store import Store, Transaction, open_store
+from remembrancer.testing.queries import named_queries
 
 KEPT_BY_ACCOUNTS = (
     "answers", "closed_duties", "event_index", "events", "facts", "file_usage", "files", "looks", "maps", "memory_files", "origins",

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from engines import empty_store, named_queries, numbered
+from engines import empty_store
 
 from remembrancer.store import open_store
 from remembrancer.store.postgresql.pool import of_account
+from remembrancer.testing.queries import named_queries, numbered
 
 EXPLAINS_WITHOUT_VALUES = 160_000  # PostgreSQL 16: explain (generic_plan)
 FILLED = """
@@ -43,8 +44,8 @@ ASKED = (  # by file: what each search and turn asks of tables that grow with us
     "memory/memory.sql same_turn", "memory/memory.sql claim_number", "memory/memory.sql event_by_id", "memory/memory.sql note_remembered",
     "memory/history/sessions.sql turns", "memory/history/browse.sql newest_events", "memory/history/sessions.sql sessions", "agent/second_look.sql cited",
     "agent/second_look.sql turn_of_reply", "accounts/idempotency.sql answer_of",
-    "memory/memory.sql searched", "memory/memory.sql standing",
-    "memory/recall/postgresql.sql frequencies", "memory/recall/postgresql.sql beside", "memory/recall/postgresql.sql rows",
+    "memory/memory.sql search_space", "memory/memory.sql session_state",
+    "memory/recall/postgresql.sql frequencies", "memory/recall/postgresql.sql neighbours", "memory/recall/postgresql.sql rows",
     "memory/recall/postgresql.sql rows_from",
 )  # fmt: skip
 ALL_OF_AN_ACCOUNT = r"Index Cond: \(account_id = \$\d+\)$"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from engines import ENGINES, named_queries, numbered
+from engines import ENGINES
 
 from remembrancer.store import Store
 from remembrancer.store.queries import NamedStatement
+from remembrancer.testing.queries import named_queries, numbered
 
 
 def test_every_engine_understands_every_named_query(store: Store, engine: str) -> None:

@@ -1,4 +1,4 @@
-"""Who may ask: accounts and their keys."""
+"""Accounts, API keys, sign-in, idempotency, rate limits and usage."""
 
 from .accounts import (
     NO_KEY,
@@ -25,15 +25,15 @@ __all__ = [
     "OWNER",
     "Account",
     "AccountUnknown",
+    "KeyIsReadOnly",
     "NotOwner",
     "PinnedToOtherUser",
-    "KeyIsReadOnly",
     "allow_outside_models",
     "caller_for",
     "default_user_id",
     "list_accounts",
     "may_use_outside_models",
-    "require_write",
     "require_owner",
+    "require_write",
     "space_user_id",
 ]

@@ -1,4 +1,4 @@
-"""Accounts, and which space a caller may name."""
+"""Accounts, and the caller of commands on this machine."""
 
 from __future__ import annotations
 
@@ -11,30 +11,29 @@ from ..store import Row, Transaction, load_queries
 
 SQL = load_queries("remembrancer.accounts", "accounts.sql")
 NAME_CHARACTERS_MAX = 200
-# the name of the first account where nobody gave another, and so of its default user_id
+# Default name of the first account, and so its default user_id.
 OWNER = "owner"
-NO_KEY = 0  # the key_id of a caller on the machine itself; keys are numbered from 1
-_UNPRINTABLE = frozenset(
-    {"Cc", "Cs", "Zl", "Zp"}
-)  # control characters, lone surrogates, line and paragraph separators
+NO_KEY = 0  # key_id of a caller on this machine; keys are numbered from 1
+# Control characters, lone surrogates, line and paragraph separators.
+_UNPRINTABLE = frozenset({"Cc", "Cs", "Zl", "Zp"})
 
 
 class AccountUnknown(InvalidRequest):
-    """There is no such account. `remembrancer accounts list` shows those there are."""
+    """There is no such account. `remembrancer accounts list` shows all accounts."""
 
 
 class Account(NamedTuple):
-    """A person, or a team's robot."""
+    """A person or a team's bot."""
 
     id: int
     name: str
     role: str  # owner or member
     created_ms: int
-    keys: int  # that are good now
+    keys: int  # that are valid now
 
 
 def list_accounts(records: Records) -> list[Account]:
-    """Every account, oldest first."""
+    """Return every account, oldest first."""
     now_ms = records.clock()
     return records.store.read(
         lambda tx: [Account(*row) for row in tx.all(SQL.accounts, now_ms=now_ms)]
@@ -42,19 +41,19 @@ def list_accounts(records: Records) -> list[Account]:
 
 
 def ensure_account(tx: Transaction, name: str, now_ms: int) -> Row:
-    """The account of a checked name (id, name, role), made when there is none.
+    """Return an account (id, name, role) by its validated name, creating it if necessary.
 
-    The first of all is the owner.
+    The first account is the owner.
     """
     tx.run(SQL.add_account, name=name, now_ms=now_ms)
     return tx.one(SQL.account_named, name=name)
 
 
 def caller_for(records: Records, account: str | None = None) -> Caller:
-    """Who works on the machine itself, without a key: an account by its name, else the owner, made
-    when there is none.
+    """Return the caller for a command on this machine, which needs no key.
 
-    Raises AccountUnknown, and StoreUnavailable.
+    `account` is a name; None means the owner, whose account is created if necessary. Raises
+    AccountUnknown, StoreUnavailable.
     """
 
     def find(tx: Transaction) -> Row:
@@ -72,7 +71,7 @@ def caller_for(records: Records, account: str | None = None) -> Caller:
 
 
 def allow_outside_models(records: Records, account: str, *, allowed: bool) -> None:
-    """Whether language models on other machines may read what this account keeps.
+    """Allow or forbid language models on other machines for an account's data.
 
     Raises AccountUnknown, StoreUnavailable.
     """
@@ -83,9 +82,9 @@ def allow_outside_models(records: Records, account: str, *, allowed: bool) -> No
 
 
 def may_use_outside_models(records: Records, caller: Caller) -> bool:
-    """Whether they may read what the caller's account keeps:
+    """Return True if models on other machines may read the account's data.
 
-    yes, until someone forbids it. Raises StoreUnavailable.
+    Allowed by default. Raises StoreUnavailable.
     """
     return bool(
         records.store.read(
@@ -94,14 +93,14 @@ def may_use_outside_models(records: Records, caller: Caller) -> bool:
     )
 
 
-def single_line(text: str, what: str, *, least: int = 0, most: int = NAME_CHARACTERS_MAX) -> str:
-    """One printable line of `least` to `most` characters, trimmed.
+def single_line(text: str, name: str, *, least: int = 0, most: int = NAME_CHARACTERS_MAX) -> str:
+    """Return a printable line of `least` to `most` characters, stripped.
 
-    Raises InvalidRequest; `what` names it there.
+    Raises InvalidRequest, naming the value `what`.
     """
     line = text.strip()
     if not least <= len(line) <= most:
-        raise InvalidRequest(f"{what} must have {least} to {most} characters")
+        raise InvalidRequest(f"{name} must have {least} to {most} characters")
     if any(unicodedata.category(character) in _UNPRINTABLE for character in line):
-        raise InvalidRequest(f"{what} must be one line without control characters")
+        raise InvalidRequest(f"{name} must be one line without control characters")
     return line

@@ -1,53 +1,53 @@
--- add_account: the first account of all is the owner; a name that exists stays as it is
+-- add_account: Create an account unless the name exists; the first account is the owner
 insert into accounts (name, role, created_ms)
 select :name, case when exists (select 1 from accounts) then 'member' else 'owner' end, :now_ms where true
 on conflict (name) do nothing;
 
--- account_named: an account by its name
+-- account_named: An account by its name
 select id, name, role from accounts where name = :name;
 
--- first_account: the owner who was there first
+-- first_account: The oldest owner
 select id, name, role from accounts where role = 'owner' order by id limit 1;
 
--- set_outside_models: whether models on other machines may read what an account keeps
+-- set_outside_models: Allow or forbid models on other machines for an account
 update accounts set outside_models = :allowed where name = :name;
 
--- outside_models: whether they may
+-- outside_models: Whether models on other machines are allowed
 select outside_models from accounts where id = :account_id;
 
--- accounts: every account, oldest first, with how many of its keys are good now
+-- accounts: Every account, oldest first, with its number of valid keys
 select accounts.id, accounts.name, accounts.role, accounts.created_ms, count(keys.id) as keys
 from accounts
 left join keys on keys.account_id = accounts.id and keys.revoked_ms is null and (keys.expires_ms is null or keys.expires_ms > :now_ms)
 group by accounts.id, accounts.name, accounts.role, accounts.created_ms
 order by accounts.id;
 
--- add_key: keep what is known of a new key; the key itself never is
+-- add_key: Store a new key's digest and properties; the key itself is never stored
 insert into keys (account_id, digest, hint, label, user_id, read_only, created_ms, expires_ms)
 values (:account_id, :digest, :hint, :label, :user_id, :read_only, :now_ms, :expires_ms)
 returning id;
 
--- keys: every key of an account, or of all when :account is null, oldest first
+-- keys: Every key of an account, or of all accounts if :account is null, oldest first
 select keys.id, accounts.name as account, keys.hint, keys.label, keys.user_id, keys.read_only,
        keys.created_ms, keys.expires_ms, keys.revoked_ms, keys.last_used_ms
 from keys join accounts on accounts.id = keys.account_id
 where accounts.name = coalesce(:account, accounts.name)
 order by keys.id;
 
--- key_of_digest: a key and its account, whether it is good or not
+-- key_of_digest: A key and its account, valid or not
 select keys.id, keys.digest, keys.user_id, keys.read_only, keys.expires_ms, keys.revoked_ms, keys.last_used_ms,
        accounts.id as account_id, accounts.name as account, accounts.role
 from keys join accounts on accounts.id = keys.account_id
 where keys.digest = :digest;
 
--- revoke_key: from now on the key is refused
+-- revoke_key: Revoke a key
 update keys set revoked_ms = :now_ms where id = :key_id and revoked_ms is null;
 
--- revoke_own_key: the same of a key of an account
+-- revoke_own_key: Revoke a key of an account
 update keys set revoked_ms = :now_ms where id = :key_id and account_id = :account_id and revoked_ms is null;
 
--- relabel_own_key: another label for a key of an account
+-- relabel_own_key: Change the label of an account's key
 update keys set label = :label where id = :key_id and account_id = :account_id;
 
--- note_use: when a key was last used, unless that is noted already for this minute
+-- note_use: Record the use of a key, at most once a minute
 update keys set last_used_ms = :now_ms where id = :key_id and (last_used_ms is null or last_used_ms <= :noted_before_ms);

@@ -1,4 +1,4 @@
-"""Browsers that are signed in. The API knows nothing of them: it takes keys alone."""
+"""Browser sessions of the console. The API ignores them: it accepts only keys."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from ..context import Records
 from ..store import Row, Transaction
 from .passwords import SQL, PasswordUnfit, SignInRefused, account_of
 
-IDLE_MS = 12 * 3_600_000  # unused for so long, a session ends
-LASTS_MS = 14 * 86_400_000  # and after so long in any case
-CONFIRMED_MS = (
-    5 * 60_000
-)  # after the password was typed, what needs it is done without asking again
-_NOTED_EVERY_MS = 60_000
+IDLE_MS = 12 * 3_600_000  # a session expires if it is unused for this long
+LIFETIME_MS = 14 * 86_400_000  # maximum lifetime of a session
+# After the password was entered, sensitive actions do not ask for it again for this long.
+CONFIRMED_MS = 5 * 60_000
+_USE_INTERVAL_MS = 60_000
 
-# The first that fits: each names those before it, for old sites' sake.
+# The first match counts: user agents also contain the names of those after them.
 _BROWSERS = (
     ("Edg/", "Edge"),
     ("OPR/", "Opera"),
@@ -34,18 +33,18 @@ _SYSTEMS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BrowserSession:
-    """Whose browser asks."""
+    """The account of a signed-in browser."""
 
     account_id: int
     account_name: str
     is_owner: bool
-    form_token: str  # must come with every form of this session
-    is_confirmed: bool = False  # the password was typed in it lately
+    form_token: str  # required with every form of this session
+    is_confirmed: bool = False  # the password was entered recently
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Browser:
-    """One browser that is signed in; times in ms since 1970."""
+    """One signed-in browser; times in ms since 1970."""
 
     name: str
     since_ms: int
@@ -54,9 +53,9 @@ class Browser:
 
 
 def sign_in(records: Records, account_id: int, browser: str = "") -> str:
-    """Begin a session; gives what the cookie holds:
+    """Start a session and return the cookie's token: 256 random bits, stored as a digest only.
 
-    256 random bits, of which only a digest is kept. Raises StoreUnavailable.
+    Raises StoreUnavailable.
     """
     token = secrets.token_urlsafe(32)
 
@@ -64,7 +63,7 @@ def sign_in(records: Records, account_id: int, browser: str = "") -> str:
         now_ms = records.clock()
         tx.run(
             SQL.end_old_sessions,
-            created_before_ms=now_ms - LASTS_MS,
+            created_before_ms=now_ms - LIFETIME_MS,
             used_before_ms=now_ms - IDLE_MS,
         )
         tx.run(SQL.add_session, digest=digest(token), account_id=account_id, now_ms=now_ms)
@@ -75,18 +74,18 @@ def sign_in(records: Records, account_id: int, browser: str = "") -> str:
 
 
 def find_session(records: Records, token: str) -> BrowserSession | None:
-    """Whose session a cookie is of; None when it is of none, or of one that has ended.
+    """Return the session of a cookie; None if it does not exist or has expired.
 
     Raises StoreUnavailable.
     """
     now_ms, key = records.clock(), digest(token)
-    ends = {"created_after_ms": now_ms - LASTS_MS, "used_after_ms": now_ms - IDLE_MS}
+    limits = {"created_after_ms": now_ms - LIFETIME_MS, "used_after_ms": now_ms - IDLE_MS}
     row: Row | None = records.store.read(
-        lambda tx: tx.one_or_none(SQL.session_of, digest=key, **ends)
+        lambda tx: tx.one_or_none(SQL.session_of, digest=key, **limits)
     )
     if row is None:
         return None
-    if row.used_ms <= now_ms - _NOTED_EVERY_MS:
+    if row.used_ms <= now_ms - _USE_INTERVAL_MS:
         records.store.write(
             lambda tx: tx.run(SQL.note_session_use, digest=key, now_ms=now_ms), flush=False
         )
@@ -101,17 +100,16 @@ def find_session(records: Records, token: str) -> BrowserSession | None:
 
 
 def confirm(records: Records, session: BrowserSession, token: str, password: str) -> None:
-    """Note that who uses this session knows its password: a cookie that was taken is not enough for
-    what needs it.
+    """Record that the user of this session entered its password.
 
-    Failures are counted as those of signing in are. Raises SignInRefused, SignInTooOften,
-    StoreUnavailable.
+    A stolen cookie alone must not permit sensitive actions. Failures count as failed sign-ins.
+    Raises SignInRefused, SignInTooOften, StoreUnavailable.
     """
     try:
-        known = account_of(records, session.account_name, password)
+        account_id = account_of(records, session.account_name, password)
     except PasswordUnfit:
         raise SignInRefused from None
-    if known != session.account_id:
+    if account_id != session.account_id:
         raise SignInRefused
     records.store.write(
         lambda tx: tx.run(SQL.confirm_session, digest=digest(token), now_ms=records.clock())
@@ -119,37 +117,35 @@ def confirm(records: Records, session: BrowserSession, token: str, password: str
 
 
 def list_browsers(records: Records, session: BrowserSession, token: str) -> list[Browser]:
-    """Those that are signed in to the account of a session, the latest used first; `token` is that
-    of this one. Raises StoreUnavailable.
+    """Return the browsers signed in to a session's account, most recently used first.
+
+    `token` is that of this session. Raises StoreUnavailable.
     """
-    now_ms, this = records.clock(), digest(token)
-    ends = {"created_after_ms": now_ms - LASTS_MS, "used_after_ms": now_ms - IDLE_MS}
+    now_ms, own_digest = records.clock(), digest(token)
+    limits = {"created_after_ms": now_ms - LIFETIME_MS, "used_after_ms": now_ms - IDLE_MS}
     rows = records.store.read(
-        lambda tx: tx.all(SQL.sessions_of, account_id=session.account_id, **ends)
+        lambda tx: tx.all(SQL.sessions_of, account_id=session.account_id, **limits)
     )
     return [
         Browser(
             name=row.browser,
             since_ms=row.created_ms,
             used_ms=row.used_ms,
-            is_this=row.digest == this,
+            is_this=row.digest == own_digest,
         )
         for row in rows
     ]
 
 
 def browser_name(user_agent: str) -> str:
-    """What people would call a browser that says this of itself:
-
-    `Firefox on Linux`; empty where nothing is known of it.
-    """
+    """Return a short name for a user agent, such as `Firefox on Linux`; "" if it is unknown."""
     program = next((name for mark, name in _BROWSERS if mark in user_agent), "")
     system = next((name for mark, name in _SYSTEMS if mark in user_agent), "")
     return f"{program} on {system}" if program and system else program or system
 
 
 def is_form_of(session: BrowserSession, token: str) -> bool:
-    """Whether a form was made for this session."""
+    """Return True if a form was created for this session."""
     return hmac.compare_digest(session.form_token.encode(), token.encode("utf-8", "replace"))
 
 
@@ -164,10 +160,10 @@ def sign_out_everywhere(records: Records, account_id: int) -> None:
 
 
 def digest(token: str) -> bytes:
-    """What is kept of a token."""
+    """Return the digest under which a token is stored."""
     return hashlib.sha256(token.encode("utf-8", "replace")).digest()
 
 
 def _form_token(token: str) -> str:
-    # made of the cookie, which no other page can read; nothing more has to be kept
+    # Derived from the cookie, which other pages cannot read, so that nothing more has to be stored.
     return hashlib.sha256(f"form {token}".encode()).hexdigest()

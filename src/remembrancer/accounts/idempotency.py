@@ -1,6 +1,4 @@
-"""A write that is sent again, because its answer was lost on the way, gets the first answer and is
-done once.
-"""
+"""Idempotency: a repeated write returns its first answer and is done once."""
 
 from __future__ import annotations
 
@@ -13,7 +11,7 @@ from ..protocol.errors import Conflict
 from ..store import Transaction, load_queries
 
 SQL = load_queries("remembrancer.accounts", "idempotency.sql")
-_KEPT_MS = limits.IDEMPOTENCY_HOURS * 3_600_000
+_VALID_MS = limits.IDEMPOTENCY_HOURS * 3_600_000
 
 
 class IdempotencyKeyReused(Conflict):
@@ -25,9 +23,9 @@ def _nothing() -> None: ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdempotentRequest:
-    """The Idempotency-Key of a write:
+    """The Idempotency-Key of a write, unique per API key and path.
 
-    unique for one API key and path. `body_digest` tells bodies apart.
+    `body_digest` is the SHA-256 of the body.
     """
 
     account_id: int
@@ -35,80 +33,79 @@ class IdempotentRequest:
     path: str
     idempotency_key: str
     body_digest: bytes
-    on_replay: Callable[[], None] = field(
-        default=_nothing, compare=False, repr=False
-    )  # called when the first answer is given again
+    # Called when the first answer is returned again.
+    on_replay: Callable[[], None] = field(default=_nothing, compare=False, repr=False)
 
 
 def idempotent(
-    tx: Transaction, given: IdempotentRequest | None, now_ms: int, make: Callable[[], str]
+    tx: Transaction, request: IdempotentRequest | None, now_ms: int, make: Callable[[], str]
 ) -> str:
-    """The answer (JSON) of `make()`, or the one it gave within the last 24 hours for the same key,
-    path and body.
+    """Return the answer (JSON) of `make()`, or the stored answer for the same key, path and body.
 
-    Belongs into the transaction of the write, so that the write and its answer are kept together or
-    not at all. Raises IdempotencyKeyReused when the body was another one.
+    Answers are stored for 24 hours. Call it in the transaction of the write, so that both are
+    stored or neither. `given` None means that the request has no Idempotency-Key. Raises
+    IdempotencyKeyReused for a different body.
     """
-    if given is None:
+    if request is None:
         return make()
-    if (first := _first_answer(tx, given, now_ms)) is not None:
-        return first
+    if (stored := _first_answer(tx, request, now_ms)) is not None:
+        return stored
     answer = make()
     tx.run(
-        SQL.forget_old_answers,
-        account_id=given.account_id,
-        key_id=given.key_id,
-        kept_since_ms=now_ms - _KEPT_MS,
+        SQL.delete_old_answers,
+        account_id=request.account_id,
+        key_id=request.key_id,
+        kept_since_ms=now_ms - _VALID_MS,
     )
     tx.run(
-        SQL.keep_answer,
-        **_which(given),
-        body_digest=given.body_digest,
+        SQL.add_answer,
+        **_key_values(request),
+        body_digest=request.body_digest,
         answer=answer,
         now_ms=now_ms,
     )
     return answer
 
 
-def stored_answer(records: Records, given: IdempotentRequest | None) -> str | None:
-    """The answer (JSON) that was given for the same key, path and body before, for work too long to
-    be done in a transaction.
+def stored_answer(records: Records, request: IdempotentRequest | None) -> str | None:
+    """Return the stored answer (JSON) for the same key, path and body, or None.
 
-    Raises IdempotencyKeyReused when the body was another one, StoreUnavailable.
+    For work that is too long for a transaction. Raises IdempotencyKeyReused for a different body,
+    StoreUnavailable.
     """
-    if given is None:
+    if request is None:
         return None
     answer: str | None = records.store.read(
-        lambda tx: _first_answer(tx, given, records.clock()), account_id=given.account_id
+        lambda tx: _first_answer(tx, request, records.clock()), account_id=request.account_id
     )
     return answer
 
 
-def _first_answer(tx: Transaction, given: IdempotentRequest, now_ms: int) -> str | None:
-    first = tx.one_or_none(SQL.answer_of, **_which(given), kept_since_ms=now_ms - _KEPT_MS)
-    if first is None:
+def _first_answer(tx: Transaction, request: IdempotentRequest, now_ms: int) -> str | None:
+    row = tx.one_or_none(SQL.answer_of, **_key_values(request), kept_since_ms=now_ms - _VALID_MS)
+    if row is None:
         return None
-    if bytes(first.body_digest) != given.body_digest:
+    if bytes(row.body_digest) != request.body_digest:
         raise IdempotencyKeyReused
-    given.on_replay()
-    return str(first.answer)
+    request.on_replay()
+    return str(row.answer)
 
 
-def _which(given: IdempotentRequest) -> dict[str, str | int]:
+def _key_values(request: IdempotentRequest) -> dict[str, str | int]:
     return {
-        "account_id": given.account_id,
-        "key_id": given.key_id,
-        "path": given.path,
-        "idempotency_key": given.idempotency_key,
+        "account_id": request.account_id,
+        "key_id": request.key_id,
+        "path": request.path,
+        "idempotency_key": request.idempotency_key,
     }
 
 
 def delete_answers(tx: Transaction, account_id: int, naming: str | None = None) -> None:
-    """Keep the first answers of an account's keys no longer, or only those that do not name an id:
+    """Delete the stored answers of an account, or only those that contain an id.
 
-    they may repeat what was erased.
+    They may repeat erased text.
     """
     if naming is None:
-        tx.run(SQL.forget_answers_of, account_id=account_id)
+        tx.run(SQL.delete_answers_of, account_id=account_id)
     else:
-        tx.run(SQL.forget_answers_that_name, account_id=account_id, id=naming)
+        tx.run(SQL.delete_answers_naming, account_id=account_id, id=naming)

@@ -1,6 +1,6 @@
-"""Links that set the password of an account:
+"""Invitation links, with which a person sets the password of an account.
 
-for the owner at the first start, for those the owner invites, for who forgot theirs.
+For the owner at the first start, for new users, and for forgotten passwords.
 """
 
 from __future__ import annotations
@@ -20,51 +20,50 @@ _HOUR_MS = 3_600_000
 
 
 class InvitationUnknown(NotFound):
-    """This link does not work: it was used, has ended, or was replaced by a newer one. Ask the
+    """This link does not work: it was used, has expired, or was replaced by a newer one. Ask the
     owner for another.
     """
 
 
 def invite(records: Records, name: str) -> KeySecret:
-    """The token of a link for an account, which is made when there is none of that name; earlier
-    links for it stop working.
+    """Return the token of a new link for an account, creating the account if necessary.
 
-    Who may ask for it is for the caller to see to. Raises InvalidRequest for a name out of bounds,
-    StoreUnavailable.
+    Earlier links of the account stop working. The caller must check permissions. Raises
+    InvalidRequest for an invalid name, StoreUnavailable.
     """
     name, token = single_line(name, "The account's name", least=1), secrets.token_urlsafe(32)
 
-    def keep(tx: Transaction) -> None:
+    def store_token(tx: Transaction) -> None:
         now_ms = records.clock()
         account = ensure_account(tx, name, now_ms)
-        tx.run(SQL.drop_invitations, account_id=account.id, now_ms=now_ms)
+        tx.run(SQL.delete_invitations, account_id=account.id, now_ms=now_ms)
         expires_ms = now_ms + limits.INVITATION_HOURS * _HOUR_MS
         tx.run(
             SQL.add_invitation, digest=digest(token), account_id=account.id, expires_ms=expires_ms
         )
 
-    records.store.write(keep)
+    records.store.write(store_token)
     return KeySecret(token)
 
 
 def invitation_account(records: Records, token: str) -> str:
-    """The name of the account that a link is for. Raises InvitationUnknown, StoreUnavailable."""
+    """Return the name of an invitation's account. Raises InvitationUnknown, StoreUnavailable."""
     return str(records.store.read(lambda tx: _invitation(tx, token, records.clock())).name)
 
 
 def accept(records: Records, token: str, password: str) -> int:
-    """Set the password, use up the link, sign every browser of the account out; gives the account's
-    id.
+    """Set the password, delete the link and sign all browsers of the account out.
 
-    Raises InvitationUnknown, PasswordUnfit (the link then still works), StoreUnavailable.
+    Returns the account's id. Raises InvitationUnknown, PasswordUnfit (the link then still works),
+    StoreUnavailable.
     """
-    invitation_account(records, token)  # before the work of hashing is done for anybody
-    kept = hash_password(password)
+    invitation_account(records, token)  # check first: hashing is expensive
+    hashed_password = hash_password(password)
 
     def use(tx: Transaction) -> int:
         now_ms = records.clock()
         account = _invitation(tx, token, now_ms)
-        set_password(tx, account.id, kept, now_ms)
+        set_password(tx, account.id, hashed_password, now_ms)
         return int(account.id)
 
     return records.store.write(use)

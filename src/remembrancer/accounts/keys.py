@@ -1,8 +1,8 @@
-"""API keys: made, listed, revoked, and recognised when they come back.
+"""API keys: create, list, revoke and authenticate them.
 
-A key is `sk_`, 56 random hex digits, and the CRC32 of all that as 8 more: a slip of the hand is
-refused without a look-up, and a scanner of leaked text can tell a real one. Only its SHA-256 is
-kept; with 224 random bits it needs no salt.
+A key is `sk_`, 56 random hex digits, and their CRC32 as 8 more digits: typos are rejected without a
+look-up, and scanners of leaked text can recognize real keys. Only the SHA-256 is stored; with 224
+random bits it needs no salt.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from .accounts import SQL, ensure_account, single_line
 from .durations import DURATION_MS_MAX
 
 PREFIX = "sk_"
-HINT_CHARACTERS = 8  # hex digits that stay visible, for people to tell keys apart
-USE_NOTED_EVERY_MS = 60_000
+HINT_CHARACTERS = 8  # hex digits that stay visible, to tell keys apart
+USE_INTERVAL_MS = 60_000
 _KEY = re.compile(rf"{PREFIX}[0-9a-f]{{64}}")
 _CHECK_CHARACTERS = 8
-_NO_DIGEST = bytes(32)  # compared with when there is no such key, so that the work is the same
+_NO_DIGEST = bytes(32)  # compared with for unknown keys, so that they take the same time
 
 Reason = Literal["malformed", "unknown", "revoked", "expired"]
 
 
 class KeyRefused(Unauthorized):
-    """This key is not good: it is mistyped, unknown, or no longer in force. Check it, or ask for a
+    """This key is not valid: it is mistyped, unknown, revoked or expired. Check it, or ask for a
     new one.
     """
 
     def __init__(self, reason: Reason) -> None:
-        """`reason` is for the log alone: who tries keys must not learn which of them exist."""
+        """Keep `reason` for the log only: callers must not learn which keys exist."""
         super().__init__(
             "This key has expired. Ask for a new one." if reason == "expired" else None
         )
@@ -47,10 +47,7 @@ class KeyRefused(Unauthorized):
 
 
 class KeySecret:
-    """A text that shows itself only when asked to:
-
-    neither `repr`, formatting nor pickling gives it away.
-    """
+    """A text that `repr`, formatting and pickling do not reveal."""
 
     __slots__ = ("_text",)
 
@@ -58,19 +55,19 @@ class KeySecret:
         self._text = text
 
     def reveal(self) -> str:
-        """The text itself."""
+        """Return the text."""
         return self._text
 
     def __repr__(self) -> str:
         return "Secret(hidden)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a secret is not to be copied or kept")
+        raise TypeError("a secret must not be pickled or copied")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewKey:
-    """A key just made: the only time that `key` can be had."""
+    """A new key. `key` is available only here."""
 
     id: int
     key: KeySecret
@@ -81,7 +78,7 @@ class NewKey:
 
 
 class Key(NamedTuple):
-    """What is known of a key, times in ms since 1970; the key itself is not."""
+    """The properties of a key, times in ms since 1970; the key itself is not stored."""
 
     id: int
     account: str
@@ -95,21 +92,21 @@ class Key(NamedTuple):
     last_used_ms: int | None  # to the minute
 
     def state(self, now_ms: int) -> Literal["good", "revoked", "expired"]:
-        """Whether it is accepted at this moment, else why not."""
+        """Return whether the key is accepted at this moment, else why not."""
         if self.revoked_ms is not None:
             return "revoked"
-        return "expired" if _is_over(self.expires_ms, now_ms) else "good"
+        return "expired" if _has_expired(self.expires_ms, now_ms) else "good"
 
 
 def mint() -> str:
-    """A new key; 224 random bits."""
+    """Return a new random key."""
     body = PREFIX + secrets.token_hex(28)
-    return body + _check(body)
+    return body + _checksum(body)
 
 
 def is_well_formed(text: str) -> bool:
-    """Whether this can be a key at all: its shape and its checksum. Looks nothing up."""
-    return _KEY.fullmatch(text) is not None and text[-_CHECK_CHARACTERS:] == _check(
+    """Return True if the text has the format and the checksum of a key. Looks nothing up."""
+    return _KEY.fullmatch(text) is not None and text[-_CHECK_CHARACTERS:] == _checksum(
         text[:-_CHECK_CHARACTERS]
     )
 
@@ -123,11 +120,11 @@ def create(
     read_only: bool = False,
     expires_in_ms: int | None = None,
 ) -> NewKey:
-    """Make a key, and its account when there is none of that name; the first account of all is the
+    """Create a key, and its account if there is none with this name; the first account is the
     owner.
 
-    `user_id` pins the key to one user_id. Raises InvalidRequest for a name, label, user_id or
-    expiry out of bounds.
+    `user_id` pins the key to one user_id. Raises InvalidRequest for an invalid name, label, user_id
+    or expiry.
     """
     account = single_line(account, "The account's name", least=1)
     label = single_line(label, "The label")
@@ -141,7 +138,7 @@ def create(
     key, now_ms = mint(), records.clock()
     expires_ms = None if expires_in_ms is None else now_ms + expires_in_ms
     hint = key[len(PREFIX) : len(PREFIX) + HINT_CHARACTERS]
-    known = {
+    properties = {
         "digest": _digest(key),
         "hint": hint,
         "label": label,
@@ -149,14 +146,14 @@ def create(
         "read_only": int(read_only),
     }
 
-    def keep(tx: Transaction) -> tuple[int, bool]:
+    def store(tx: Transaction) -> tuple[int, bool]:
         owner = ensure_account(tx, account, now_ms)
         row = tx.one(
-            SQL.add_key, account_id=owner.id, now_ms=now_ms, expires_ms=expires_ms, **known
+            SQL.add_key, account_id=owner.id, now_ms=now_ms, expires_ms=expires_ms, **properties
         )
         return row.id, owner.role == "owner"
 
-    key_id, is_owner = records.store.write(keep)
+    key_id, is_owner = records.store.write(store)
     return NewKey(
         id=key_id,
         key=KeySecret(key),
@@ -168,45 +165,46 @@ def create(
 
 
 def list_keys(records: Records, account: str | None = None) -> list[Key]:
-    """Every key, revoked and expired ones too, oldest first; of one account when it is named."""
+    """Return every key, oldest first, including revoked and expired ones.
+
+    `account` restricts them to the account with this name.
+    """
     rows = records.store.read(lambda tx: tx.all(SQL.keys, account=account))
     return [Key(*row)._replace(read_only=bool(row.read_only)) for row in rows]
 
 
 def revoke(records: Records, key_id: int) -> bool:
-    """Refuse a key from the next request on, in every process.
+    """Revoke a key, effective with the next request in every process.
 
-    False when there is no such key or it is revoked already.
+    Returns False if there is no such key or it is revoked already.
     """
     now_ms = records.clock()
     return records.store.write(lambda tx: tx.run(SQL.revoke_key, key_id=key_id, now_ms=now_ms)) == 1
 
 
 def revoke_own(records: Records, caller: Caller, key_id: int) -> bool:
-    """The same of a key of the caller's account; False for one of another, as for one that does not
-    exist.
-    """
-    whose = {"account_id": caller.account_id, "key_id": key_id, "now_ms": records.clock()}
-    return records.store.write(lambda tx: tx.run(SQL.revoke_own_key, **whose)) == 1
+    """Revoke a key of the caller's account; return False if the account has no such key."""
+    values = {"account_id": caller.account_id, "key_id": key_id, "now_ms": records.clock()}
+    return records.store.write(lambda tx: tx.run(SQL.revoke_own_key, **values)) == 1
 
 
 def rename_own(records: Records, caller: Caller, key_id: int, label: str) -> bool:
-    """Give a key of the caller's account another label; False for one of another account.
+    """Change the label of a key of the caller's account; return False if it has no such key.
 
-    Raises InvalidRequest for one out of bounds.
+    Raises InvalidRequest for an invalid label.
     """
-    whose = {
+    values = {
         "account_id": caller.account_id,
         "key_id": key_id,
         "label": single_line(label, "The label"),
     }
-    return records.store.write(lambda tx: tx.run(SQL.relabel_own_key, **whose)) == 1
+    return records.store.write(lambda tx: tx.run(SQL.relabel_own_key, **values)) == 1
 
 
 def authenticate(records: Records, text: str) -> Caller:
-    """Whose key this is, looked up anew each time: what another process revoked is refused at once.
+    """Return the caller of a key, which is always looked up: revoking takes effect at once.
 
-    Raises KeyRefused, and StoreUnavailable.
+    Raises KeyRefused, StoreUnavailable.
     """
     if not is_well_formed(text):
         raise KeyRefused("malformed")
@@ -215,9 +213,9 @@ def authenticate(records: Records, text: str) -> Caller:
     is_same = hmac.compare_digest(row.digest if row else _NO_DIGEST, digest)
     if row is None or not is_same or row.revoked_ms is not None:
         raise KeyRefused("revoked" if row else "unknown")
-    if _is_over(row.expires_ms, now_ms):
+    if _has_expired(row.expires_ms, now_ms):
         raise KeyRefused("expired")
-    if row.last_used_ms is None or row.last_used_ms <= now_ms - USE_NOTED_EVERY_MS:
+    if row.last_used_ms is None or row.last_used_ms <= now_ms - USE_INTERVAL_MS:
         _note_use(records, row.id, now_ms)
     return Caller(
         account_id=row.account_id,
@@ -230,22 +228,22 @@ def authenticate(records: Records, text: str) -> Caller:
 
 
 def _note_use(records: Records, key_id: int, now_ms: int) -> None:
-    noted_before_ms = now_ms - USE_NOTED_EVERY_MS
-    with suppress(StoreUnavailable):  # a full disk must not lock out those who only read
-        # not flushed: no request waits for the disk so that people see when a key was last used
+    before_ms = now_ms - USE_INTERVAL_MS
+    with suppress(StoreUnavailable):  # a full disk must not block reading
+        # Not flushed: the time of the last use is not worth waiting for the disk.
         records.store.write(
             lambda tx: tx.run(
-                SQL.note_use, key_id=key_id, now_ms=now_ms, noted_before_ms=noted_before_ms
+                SQL.note_use, key_id=key_id, now_ms=now_ms, noted_before_ms=before_ms
             ),
             flush=False,
         )
 
 
-def _is_over(expires_ms: int | None, now_ms: int) -> bool:
+def _has_expired(expires_ms: int | None, now_ms: int) -> bool:
     return expires_ms is not None and now_ms >= expires_ms
 
 
-def _check(body: str) -> str:
+def _checksum(body: str) -> str:
     return f"{zlib.crc32(body.encode('ascii')):08x}"
 
 
@@ -254,9 +252,7 @@ def _digest(key: str) -> bytes:
 
 
 class PinnedToOtherUser(Forbidden):
-    """This key is for one user_id only, and that is another one. Leave user_id out, or use another
-    key.
-    """
+    """This key is pinned to another user_id. Leave user_id out, or use another key."""
 
 
 class KeyIsReadOnly(Forbidden):
@@ -268,29 +264,26 @@ class NotOwner(Forbidden):
 
 
 def default_user_id(caller: Caller) -> str:
-    """Whose memory is meant where a request names none:
-
-    the key's pin, else the account's own name.
-    """
+    """Return the user_id of requests that name none: the key's pin, else the account's name."""
     return caller.account_name if caller.pinned_user_id is None else caller.pinned_user_id
 
 
-def space_user_id(caller: Caller, asked: str | None) -> str:
-    """Whose memory a request is about. Raises Pinned when a pinned key asks for another one's."""
-    if asked is None:
+def space_user_id(caller: Caller, user_id: str | None) -> str:
+    """Return the user_id of a request. Raises PinnedToOtherUser for another than the key's pin."""
+    if user_id is None:
         return default_user_id(caller)
-    if caller.pinned_user_id not in (None, asked):
+    if caller.pinned_user_id not in (None, user_id):
         raise PinnedToOtherUser
-    return asked
+    return user_id
 
 
 def require_write(caller: Caller) -> None:
-    """Raises ReadOnly when the key may not."""
+    """Raise KeyIsReadOnly if the key may only read."""
     if caller.read_only:
         raise KeyIsReadOnly
 
 
 def require_owner(caller: Caller) -> None:
-    """Raises NotOwner when the key is of another account than an owner's."""
+    """Raise NotOwner unless the key belongs to an owner's account."""
     if not caller.is_owner:
         raise NotOwner

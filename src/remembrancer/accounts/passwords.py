@@ -1,4 +1,4 @@
-"""Passwords of people: kept as argon2id, tried no faster than is good for them."""
+"""Passwords: stored as argon2id hashes, with a growing delay after failed sign-ins."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ..protocol.errors import Forbidden, InvalidRequest, TooManyRequests
 from ..store import Row, Transaction, load_queries
 
 SQL = load_queries("remembrancer.accounts", "sign_in.sql")
-FREE_FAILURES = 5  # in a row; each further one doubles the wait
+FREE_FAILURES = 5  # consecutive failures without a delay; each further one doubles the delay
 _FIRST_WAIT_MS, _LONGEST_WAIT_MS = 30_000, 3_600_000
-_AT_ONCE = threading.Semaphore(2)  # each takes 19 MiB and a processor for 20 ms
+_HASHING = threading.Semaphore(2)  # a hash needs 19 MiB and 20 ms of CPU
 # OWASP's profile for argon2id: 19 MiB, 2 passes, 1 lane (docs/decisions/0012-argon2.md)
 _HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1, type=Type.ID)
 
 
 class PasswordUnfit(InvalidRequest):
-    """This cannot be a password."""
+    """This password is not valid."""
 
 
 class SignInRefused(Forbidden):
@@ -36,76 +36,76 @@ class SignInTooOften(TooManyRequests):
 
 
 def hash_password(password: str) -> str:
-    """What is kept of a password. Raises PasswordUnfit for one out of bounds."""
-    text = _normal(password)
+    """Return the hash of a password. Raises PasswordUnfit if its length is out of bounds."""
+    text = _normalize(password)
     if not limits.PASSWORD_CHARACTERS_MIN <= len(text) <= limits.PASSWORD_CHARACTERS_MAX:
         raise PasswordUnfit(
-            f"A password has {limits.PASSWORD_CHARACTERS_MIN} to {limits.PASSWORD_CHARACTERS_MAX} characters."
+            f"A password must have {limits.PASSWORD_CHARACTERS_MIN} to "
+            f"{limits.PASSWORD_CHARACTERS_MAX} characters."
         )
-    with _AT_ONCE:
+    with _HASHING:
         return _HASHER.hash(text)
 
 
 def set_password(tx: Transaction, account_id: int, hashed_password: str, now_ms: int) -> None:
-    """Keep it, end every invitation of the account and sign all its browsers out:
+    """Set a password, delete the account's invitations and sign all its browsers out.
 
-    whoever had the old one is out.
+    Whoever used the old password is signed out.
     """
     tx.run(SQL.set_password, account_id=account_id, hash=hashed_password, now_ms=now_ms)
-    tx.run(SQL.drop_invitations, account_id=account_id, now_ms=now_ms)
+    tx.run(SQL.delete_invitations, account_id=account_id, now_ms=now_ms)
     tx.run(SQL.end_sessions, account_id=account_id)
 
 
 def account_of(records: Records, name: str, password: str) -> int:
-    """The id of the account with this name and password.
+    """Return the id of the account with this name and password.
 
-    A name that does not exist takes as long, fails in the same words and is held up in the same way
-    as one that does. Raises SignInRefused; SignInTooOften after some failures, whatever the
-    password; StoreUnavailable.
+    An unknown name takes as long, fails with the same message and is delayed in the same way as a
+    known one. Raises SignInRefused, SignInTooOften (after some failures, whatever the password),
+    StoreUnavailable.
     """
     digest = hashlib.sha256(name.strip().encode("utf-8", "replace")).digest()
 
-    known = records.store.write(lambda tx: _begin(tx, digest, name.strip(), records.clock()))
-    if not _fits(known.hash if known else _nobodys(), password) or known is None:
+    row = records.store.write(lambda tx: _begin(tx, digest, name.strip(), records.clock()))
+    if not _matches(row.hash if row else _dummy_hash(), password) or row is None:
         raise SignInRefused
-    records.store.write(lambda tx: tx.run(SQL.forget_failures, digest=digest))
-    return int(known.id)
+    records.store.write(lambda tx: tx.run(SQL.delete_failures, digest=digest))
+    return int(row.id)
 
 
 def change_password(records: Records, name: str, old: str, new: str) -> None:
-    """Set a new password for who knows the old one, and sign all browsers of the account out.
+    """Set a new password after verifying the old one, and sign all browsers out.
 
-    A wrong old one counts as a failed sign-in does. Raises SignInRefused, SignInTooOften,
+    A wrong old password counts as a failed sign-in. Raises SignInRefused, SignInTooOften,
     PasswordUnfit, StoreUnavailable.
     """
-    kept = hash_password(new)
+    hashed_password = hash_password(new)
     try:
         account_id = account_of(records, name, old)
     except PasswordUnfit:
         raise SignInRefused from None
-    records.store.write(lambda tx: set_password(tx, account_id, kept, records.clock()))
+    records.store.write(lambda tx: set_password(tx, account_id, hashed_password, records.clock()))
 
 
 def _begin(tx: Transaction, digest: bytes, name: str, now_ms: int) -> Row | None:
-    """What is kept for this name.
+    """Return the password row of a name, counting a failure until the sign-in succeeds.
 
-    It counts as a failure until it worked, so that many tries at once are not free.
+    Counting first makes parallel attempts count, too.
     """
-    failed = tx.one_or_none(SQL.failures_of, digest=digest)
-    wait_ms = _wait_ms(failed.failures, failed.last_ms, now_ms) if failed else 0
+    failures = tx.one_or_none(SQL.failures_of, digest=digest)
+    wait_ms = _wait_ms(failures.failures, failures.last_ms, now_ms) if failures else 0
     if wait_ms:
         raise SignInTooOften(retry_after=-(-wait_ms // 1000))
-    tx.run(SQL.forget_old_failures, before_ms=now_ms - 2 * _LONGEST_WAIT_MS)
+    tx.run(SQL.delete_old_failures, before_ms=now_ms - 2 * _LONGEST_WAIT_MS)
     tx.run(SQL.note_failure, digest=digest, now_ms=now_ms)
-    return (
-        tx.one_or_none(SQL.password_of, name=name) if "\0" not in name else None
-    )  # no account has such a name, and PostgreSQL no such text
+    # No account has a name with NUL, and PostgreSQL cannot store one.
+    return tx.one_or_none(SQL.password_of, name=name) if "\0" not in name else None
 
 
 def _wait_ms(failures: int, last_ms: int, now_ms: int) -> int:
-    """How long a name is still held up:
+    """Return how long sign-ins under a name are still delayed.
 
-    not at all at first, then 30 s, 1 minute, 2, 4 and so on up to an hour.
+    0 at first, then 30 s, 1 minute, 2, 4 and so on up to an hour.
     """
     if failures < FREE_FAILURES:
         return 0
@@ -113,26 +113,26 @@ def _wait_ms(failures: int, last_ms: int, now_ms: int) -> int:
     return max(last_ms + wait_ms - now_ms, 0)
 
 
-def _fits(kept: str, password: str) -> bool:
-    text = _normal(password)
+def _matches(password_hash: str, password: str) -> bool:
+    text = _normalize(password)
     if len(text) > limits.PASSWORD_CHARACTERS_MAX:
         return False
     try:
-        with _AT_ONCE:
-            return _HASHER.verify(kept, text)
+        with _HASHING:
+            return _HASHER.verify(password_hash, text)
     except (VerificationError, InvalidHashError):
         return False
 
 
 @cache
-def _nobodys() -> str:
-    """A hash that no password has, so that a name without an account takes as long."""
+def _dummy_hash() -> str:
+    """Return a hash that no password matches, so that an unknown name takes as long."""
     return _HASHER.hash("nobody's, and so nobody has it" + "\0")
 
 
-def _normal(password: str) -> str:
-    # the same letters typed on another keyboard may come composed in another way
+def _normalize(password: str) -> str:
+    # Keyboards may send the same letters composed or decomposed.
     text = unicodedata.normalize("NFC", password)
     if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise PasswordUnfit("A password is text without NUL.")
+        raise PasswordUnfit("A password must not contain NUL or lone surrogates.")
     return text

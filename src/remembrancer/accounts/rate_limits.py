@@ -1,9 +1,7 @@
-"""How often somebody called, counted for all servers of a store: the generic cell rate algorithm in
-one statement.
+"""Rate limits that all servers of a store share: the generic cell rate algorithm in one statement.
 
-Whoever calls has used up a part of a minute that flows back evenly. The row of a caller is locked
-for as long as its statement takes, so that calls are counted one after the other, at whichever
-server they arrive.
+Each request uses up a part of a minute, which refills evenly. The statement locks the caller's row,
+so that requests are counted one after the other on whichever server they arrive.
 """
 
 from __future__ import annotations
@@ -17,8 +15,9 @@ SQL = load_queries("remembrancer.accounts", "rate_limits.sql")
 
 
 class RateCount(NamedTuple):
-    """Whether a call is allowed, and how much of a minute the caller has used up, this call
-    included when it is allowed.
+    """The result of counting a request, and how much of a minute the caller has used up.
+
+    The used part includes this request if it is allowed.
     """
 
     is_allowed: bool
@@ -26,21 +25,21 @@ class RateCount(NamedTuple):
 
 
 def count_call(store: Store, kind: str, who: str, *, every_us: int) -> RateCount:
-    """Count a call, each of which uses up `every_us` of a minute, where the minute holds it.
+    """Count a request if the allowance permits it; it uses up `every_us` of a minute.
 
     Raises StoreUnavailable.
     """
-    whose = {"kind": kind, "who": who, "now_us": _now_us()}
-    taken = store.count(SQL.take_call, **whose, every_us=every_us)
-    if taken is not None:
-        return RateCount(is_allowed=True, owed_us=taken.owed_us)
-    found = store.count(SQL.owed, **whose)
-    return RateCount(is_allowed=False, owed_us=found.owed_us if found else 0)
+    caller = {"kind": kind, "who": who, "now_us": _now_us()}
+    allowed = store.count(SQL.count_request, **caller, every_us=every_us)
+    if allowed is not None:
+        return RateCount(is_allowed=True, owed_us=allowed.owed_us)
+    usage = store.count(SQL.used_allowance, **caller)
+    return RateCount(is_allowed=False, owed_us=usage.owed_us if usage else 0)
 
 
 def forget_idle(store: Store) -> None:
-    """Let go of those who have their whole allowance back. Raises StoreUnavailable."""
-    store.count(SQL.forget_idle, now_us=_now_us())
+    """Delete the rows of callers whose allowance is complete. Raises StoreUnavailable."""
+    store.count(SQL.delete_idle, now_us=_now_us())
 
 
 def _now_us() -> int:

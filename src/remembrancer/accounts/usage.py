@@ -1,8 +1,7 @@
-"""What is done in a day, by account and key: counted in memory, and added to the store once a
-minute.
+"""Usage counters by day, account and key: counted in memory and added to the store once a minute.
 
-A killed process loses the counts of its last minute. They are for people to see how the service is
-used, not for bills.
+A killed process loses its last minute. The counters show how the service is used; they are not
+meant for billing.
 """
 
 from __future__ import annotations
@@ -30,19 +29,19 @@ Kind: TypeAlias = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 DAYS_SHOWN = 30
-THE_SERVICE = 0  # the account of what is not known by account, such as calls of models
-ADDED_EVERY_S = 60.0
+THE_SERVICE = 0  # account_id of usage without an account, such as model calls
+FLUSH_INTERVAL_S = 60.0
 DAY_MS = 86_400_000
 _log = logging.getLogger(__name__)
 
 
 class UsageCounter:
-    """Counts until they are in the store.
+    """Counts usage in memory until it is added to the store.
 
-    Safe to use from many threads; nobody who counts waits for the store.
+    Safe to use from many threads; counting never waits for the store.
     """
 
-    def __init__(self, records: Records, every_s: float = ADDED_EVERY_S) -> None:
+    def __init__(self, records: Records, every_s: float = FLUSH_INTERVAL_S) -> None:
         self._records, self._every_s = records, every_s
         self._counts: Counter[tuple[int, int, int, Kind]] = Counter()
         self._lock = threading.Lock()
@@ -52,7 +51,7 @@ class UsageCounter:
     def count(
         self, kind: Kind, *, account_id: int = THE_SERVICE, key_id: int = 0, times: int = 1
     ) -> None:
-        """So many more, today."""
+        """Add to a counter of today."""
         if times < 1:
             return
         day = self._records.clock() // DAY_MS
@@ -60,25 +59,24 @@ class UsageCounter:
             self._counts[day, account_id, key_id, kind] += times
             if self._timer is None and not self._closed:
                 self._timer = threading.Timer(self._every_s, self.add)
-                self._timer.daemon = (
-                    True  # a process that forgot to close must not hang for a minute
-                )
+                # A process that was not closed must not wait a minute to exit.
+                self._timer.daemon = True
                 self._timer.start()
 
     def add(self) -> None:
-        """Add what was counted to the store; what cannot be added now is kept for the next time."""
+        """Add the counters to the store; on failure keep them for the next time."""
         with self._lock:
             counts, self._counts, self._timer = self._counts, Counter(), None
         try:
             if counts:
                 self._records.store.write(lambda tx: _add(tx, counts), flush=False)
         except StoreUnavailable as error:
-            _log.warning("the counts of usage wait for the store: %s", error)
+            _log.warning("usage counters not stored yet: %s", error)
             with self._lock:
                 self._counts.update(counts)
 
     def close(self) -> None:
-        """Add the rest. Before the store is closed."""
+        """Add the remaining counters. Call it before the store is closed."""
         with self._lock:
             self._closed, timer = True, self._timer
         if timer is not None:
@@ -95,7 +93,7 @@ def _add(tx: Transaction, counts: Counter[tuple[int, int, int, Kind]]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyUsage:
-    """What was done with one key, or in the browsers of an account (`hint` is None)."""
+    """Usage of one key, or of an account's browsers (`hint` is None)."""
 
     account: str
     key_id: int
@@ -106,9 +104,9 @@ class KeyUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageReport:
-    """The last days, oldest first, today the last:
+    """Usage of the last days, oldest first, ending today.
 
-    `days` counted from 1970, and of each kind one count a day.
+    `days` are numbers of days since 1970-01-01; `by_day` has one count per day for each kind.
     """
 
     days: list[int]
@@ -116,26 +114,29 @@ class UsageReport:
     by_key: list[KeyUsage]
 
     def total(self, kind: Kind) -> int:
-        """Of all these days."""
+        """Return the sum over all days."""
         return sum(self.by_day[kind])
 
 
 def usage_of(records: Records, caller: Caller, days: int = DAYS_SHOWN) -> UsageReport:
-    """What the caller's account did; for an owner, what all did. Raises StoreUnavailable."""
+    """Return the usage of the caller's account; for an owner, of all accounts.
+
+    Raises StoreUnavailable.
+    """
     today = records.clock() // DAY_MS
-    shown = list(range(today - days + 1, today + 1))
-    whose = {"since": shown[0], "account_id": None if caller.is_owner else caller.account_id}
+    dates = list(range(today - days + 1, today + 1))
+    filters = {"since": dates[0], "account_id": None if caller.is_owner else caller.account_id}
 
     def read(tx: Transaction) -> tuple[list[Row], list[Row]]:
-        return tx.all(SQL.usage_of_days, **whose), tx.all(SQL.usage_of_keys, **whose)
+        return tx.all(SQL.usage_of_days, **filters), tx.all(SQL.usage_of_keys, **filters)
 
     daily, keyed = records.store.read(read)
     by_day = {str(kind): [0] * days for kind in KINDS}
     for row in daily:
         if row.kind in by_day and row.day <= today:
-            by_day[row.kind][row.day - shown[0]] = row.count
+            by_day[row.kind][row.day - dates[0]] = row.count
     by_key: dict[tuple[str, int], KeyUsage] = {}
     for row in keyed:
-        made = KeyUsage(account=row.account, key_id=row.key_id, hint=row.hint, label=row.label)
-        by_key.setdefault((row.account, row.key_id), made).counts[row.kind] = row.count
-    return UsageReport(days=shown, by_day=by_day, by_key=list(by_key.values()))
+        usage = KeyUsage(account=row.account, key_id=row.key_id, hint=row.hint, label=row.label)
+        by_key.setdefault((row.account, row.key_id), usage).counts[row.kind] = row.count
+    return UsageReport(days=dates, by_day=by_day, by_key=list(by_key.values()))

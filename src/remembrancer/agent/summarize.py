@@ -199,7 +199,7 @@ def _told(context: Context, caller: Caller, l1s: Sequence[Row], budget: Budget) 
         if lines
         else extractive_map(l1s)
     )
-    return MapLines(lines=made.lines, made_by=made.made_by, beside=_beside(made, spent))
+    return MapLines(lines=made.lines, made_by=made.made_by, answer_fields=_beside(made, spent))
 
 
 def _beside(made: MapLines, spent: SummaryRun) -> Mapping[str, Any]:
@@ -333,7 +333,7 @@ def _added(source: SummarySource, kept: Sequence[str], least: int, most: int) ->
     ]
     said = [sentence for sentence in said if not _ASKS.search(sentence)] or said
     taken = len(" ".join(kept)) if kept else -1  # no blank stands before the first
-    chosen = {one.text for one in headlines(said, most - taken, each=1, told=kept)}
+    chosen = {one.text for one in headlines(said, most - taken, each=1, shown=kept)}
     if (
         kept and taken + sum(len(said[at]) + 1 for at in chosen) > most
     ):  # one that is longer than the room

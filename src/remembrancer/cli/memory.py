@@ -38,4 +38,6 @@ def import_into(
             done = store(context, caller, source, progress=advance)
     except KeyboardInterrupt as error:
         raise ImportStopped from error
-    return f"{done.stored:,} stored, {done.known:,} there already (account {caller.account_name})"
+    return (
+        f"{done.stored:,} stored, {done.duplicates:,} there already (account {caller.account_name})"
+    )

@@ -154,7 +154,7 @@ class BrowserRequest:
         answer = RedirectResponse(path, 303)
         if token is not None:
             self._set_cookie(
-                answer, "session", token, seconds=sessions.LASTS_MS // 1000 if token else 0
+                answer, "session", token, seconds=sessions.LIFETIME_MS // 1000 if token else 0
             )
         if told:
             self._set_cookie(

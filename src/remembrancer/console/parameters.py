@@ -17,7 +17,7 @@ from pydantic import BaseModel, ValidationError
 from ..accounts import default_user_id
 from ..context import Caller, Context
 from ..memory.history import browse
-from ..memory.history.browse import PageCursor
+from ..memory.paging import PageCursor
 from ..protocol.errors import InvalidRequest
 from ..protocol.limits import ID_CHARACTERS_MAX
 

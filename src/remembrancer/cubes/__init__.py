@@ -1,4 +1,4 @@
-"""Lessons: made, published, shown to those they help, and voted on."""
+"""Cubes (lessons): creation, publication, serving and votes."""
 
 from .lessons import (
     Lesson,
@@ -17,18 +17,18 @@ from .serving import close_ratings, record_exposure, relevant_cubes, unrated_cub
 
 __all__ = [
     "Lesson",
-    "StoredCube",
     "PreparedCube",
+    "StoredCube",
     "best_cubes",
     "check_evidence",
     "close_ratings",
     "erase_all",
-    "store_cube",
     "find_equal",
     "may_propose",
     "move_evidence",
-    "record_exposure",
     "prepare_cube",
+    "record_exposure",
     "relevant_cubes",
+    "store_cube",
     "unrated_cubes",
 ]

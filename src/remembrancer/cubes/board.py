@@ -1,4 +1,4 @@
-"""The lessons that an account may see, by where they stand, and what was thought of each."""
+"""List the cubes that an account may see, by status, and show one with its votes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RESTING_MAX = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """A lesson as a page shows it."""
+    """A cube as a page shows it."""
 
     cube_id: str
     kind: str
@@ -34,23 +34,23 @@ class Card:
     useful: int
     useless: int
     created_ms: int
-    own: bool  # of this account
+    own: bool  # belongs to this account
     vote: int | None  # this account's
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Between which shares the true share of useful votes lies."""
+        """Lower and upper bound of the share of useful votes."""
         return wilson(self.useful, self.useful + self.useless)
 
     @property
     def votes_missing(self) -> int:
-        """How many accounts must vote yet before votes decide anything."""
+        """The number of accounts that must still vote before votes change the status."""
         return max(ACCOUNTS_MIN - self.useful - self.useless, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class CardsPage:
-    """Some lessons, and below which number the next ones are; None after the last."""
+    """One page of cubes, and the id below which the next page begins; None on the last page."""
 
     cards: list[Card]
     next: int | None
@@ -58,22 +58,20 @@ class CardsPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CubeDetail:
-    """A lesson with its votes and where it came from."""
+    """A cube with its votes and its origin."""
 
     card: Card
     votes: list[Row]  # vote, reason, rated_ms, own: newest first
-    user_id: str | None  # of the session it was made in, of the account's own
+    user_id: str | None  # of the session that created it, if it is the account's own
     session_id: str | None
-    event_id: str | None  # that it rests on, of the account's own, while it is there
+    event_id: str | None  # its evidence, if it is the account's own and still exists
 
 
 def counts(records: Records, caller: Caller) -> dict[CubeStatus, int]:
-    """How many lessons the account sees, by where they stand."""
-    rows = records.store.read(
-        lambda tx: tx.all(SQL.counts, account_id=caller.account_id), account_id=caller.account_id
-    )
-    none: dict[CubeStatus, int] = {"private": 0, "published": 0, "trusted": 0, "retired": 0}
-    return none | {row.status: row.n for row in rows}
+    """Return the number of cubes that the account sees, by status."""
+    rows = records.store.read(lambda tx: tx.all(SQL.counts), account_id=caller.account_id)
+    zeros: dict[CubeStatus, int] = {"private": 0, "published": 0, "trusted": 0, "retired": 0}
+    return zeros | {row.status: row.n for row in rows}
 
 
 def page(
@@ -85,79 +83,74 @@ def page(
     own: bool = False,
     below: int | None = None,
 ) -> CardsPage:
-    """Lessons of one standing, the newest first:
+    """Return a page of cubes of one status, newest first.
 
-    the account's own private ones, or shared ones of all accounts or (`own`) its own.
+    The account's own private cubes, or shared cubes of all accounts or (`own`) its own.
     """
     sql = SQL.own_page if own or status == "private" else SQL.shared_page
     values = {
-        "account_id": caller.account_id,
         "status": status,
         "kind": kind,
         "below": below or 1 << 62,
         "most": CARDS_LISTED_MAX + 1,
     }
     rows = records.store.read(lambda tx: tx.all(sql, **values), account_id=caller.account_id)
-    shown = rows[:CARDS_LISTED_MAX]
+    cards = rows[:CARDS_LISTED_MAX]
     return CardsPage(
-        [_card(row) for row in shown], shown[-1].id if len(rows) > len(shown) else None
+        [_card(row) for row in cards], cards[-1].id if len(rows) > len(cards) else None
     )
 
 
 def cube_detail(records: Records, caller: Caller, cube_id: str) -> CubeDetail:
-    """A lesson with its votes. Reasons are told to its author's account, to owners, and to whoever
-    gave them; never who voted.
+    """Return a cube with its votes.
 
-    Raises CubeUnknown for another account's private one, too.
+    Reasons are visible to the author's account, to owners, and to the accounts that gave them;
+    voters stay anonymous. Raises CubeUnknown, also for another account's private cube.
     """
 
     def read(tx: Transaction) -> CubeDetail:
-        row = tx.one_or_none(SQL.card, cube_id=cube_id, account_id=caller.account_id)
+        row = tx.one_or_none(SQL.card, cube_id=cube_id)
         if row is None:
             raise CubeUnknown
-        votes = tx.all(SQL.votes, cube=row.id, account_id=caller.account_id, most=VOTES_LISTED_MAX)
+        votes = tx.all(SQL.votes, cube=row.id, most=VOTES_LISTED_MAX)
         if not (row.own or caller.is_owner):
             votes = [vote for vote in votes if vote.own]
-        made = (
-            tx.one_or_none(SQL.made_in, session=row.session)
+        session = (
+            tx.one_or_none(SQL.session_of_cube, session=row.session)
             if row.own and row.session is not None
             else None
         )
-        if made is not None and caller.pinned_user_id not in (None, made.user_id):
-            made = None
-        rests = row.own and EVENT_ID.fullmatch(row.evidence.strip())
+        if session is not None and caller.pinned_user_id not in (None, session.user_id):
+            session = None
+        is_event_id = row.own and EVENT_ID.fullmatch(row.evidence.strip())
         event = (
             tx.one_or_none(
                 LESSONS.event_of_account,
                 event_id=row.evidence.strip(),
-                account_id=caller.account_id,
             )
-            if rests
+            if is_event_id
             else None
         )
         return CubeDetail(
             card=_card(row),
             votes=votes,
-            user_id=made and made.user_id,
-            session_id=made and made.session_id,
+            user_id=session and session.user_id,
+            session_id=session and session.session_id,
             event_id=row.evidence.strip() if event else None,
         )
 
     return records.store.read(read, account_id=caller.account_id)
 
 
-def cubes_from_event(tx: Transaction, caller: Caller, event_id: str) -> list[Card]:
-    """The account's lessons whose evidence is an event, at most RESTING_MAX."""
+def cubes_from_event(tx: Transaction, event_id: str) -> list[Card]:
+    """Return the account's cubes whose evidence is an event, at most RESTING_MAX."""
     return [
-        _card(row)
-        for row in tx.all(
-            SQL.resting_on, account_id=caller.account_id, event_id=event_id, most=RESTING_MAX
-        )
+        _card(row) for row in tx.all(SQL.cubes_of_evidence, event_id=event_id, most=RESTING_MAX)
     ]
 
 
 def _card(row: Row) -> Card:
-    told = {
+    texts = {
         name: getattr(row, name)
         for name in ("cube_id", "kind", "topic", "essence", "rules", "evidence", "model", "status")
     }
@@ -167,5 +160,5 @@ def _card(row: Row) -> Card:
         created_ms=row.created_ms,
         own=bool(row.own),
         vote=row.vote,
-        **told,
+        **texts,
     )

@@ -1,94 +1,94 @@
--- event_of_account: Whose an event of an account is, to check evidence
+-- event_of_account: The user of an event of an account, to check evidence
 select spaces.user_id
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
 where events.account_id = :account_id and events.event_id = :event_id;
 
--- session_of: A session of an account's user, if anything was ever said or asked in it
+-- session_of: A session of an account's user
 select sessions.id
 from sessions join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
 where sessions.account_id = :account_id and spaces.user_id = :user_id and sessions.session_id = :session_id;
 
--- add_cube: Keep a lesson
+-- add_cube: Store a cube
 insert into cubes (cube_id, account_id, session, kind, topic, essence, rules, evidence, model, status, created_ms)
 values (:cube_id, :account_id, :session, :kind, :topic, :essence, :rules, :evidence, :model, :status, :now_ms)
 returning id;
 
--- add_cube [postgresql]: numbers in the order of the commits, which a sequence would not give; search takes in what is newer
+-- add_cube [postgresql]: ids in commit order, which a sequence would not give; search reads the rows after the last known id
 with made as (update cubes_made set last = last + 1 returning last)
 insert into cubes (id, cube_id, account_id, session, kind, topic, essence, rules, evidence, model, status, created_ms)
 select last, :cube_id, :account_id, :session, :kind, :topic, :essence, :rules, :evidence, :model, :status, :now_ms from made
 returning id;
 
--- same_cube: The cube of an account's session that says the same, if there is one
+-- same_cube: The identical cube of an account's session, if there is one
 select cube_id, status from cubes
 where account_id = :account_id and session = :session and topic = :topic and essence = :essence and rules = :rules
 order by id desc limit 1;
 
--- best_lessons: Lessons for every session: an account's own, those it found useful, and trusted ones; most useful first, then newest
+-- best_cubes: Cubes for every session: an account's own, those it rated useful, and trusted ones; most useful first, then newest
 select cubes.topic, cubes.essence, cubes.rules
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id
 where cubes.status <> 'retired' and coalesce(ratings.vote, 1) = 1
     and (cubes.account_id = :account_id or cubes.status = 'trusted' or (cubes.status = 'published' and ratings.vote = 1))
 order by cubes.useful - cubes.useless desc, cubes.id desc limit :most;
 
--- add_index: Keep what search derives from a lesson
+-- add_index: Store the index entry of a cube
 insert into cube_index (id, words, embedder, vectors) values (:id, :words, :embedder, :vectors);
 
--- newest: The newest cubes that an account may see, shared and its own private ones, and whether older ones changed
+-- newest: The newest cubes that an account may see, shared and private, and the revision of older ones
 select
     (select revision from cube_revision) as revision,
     (select max(id) from cubes where status <> 'private') as shared,
     (select max(id) from cubes where account_id = :account_id and status = 'private') as own;
 
--- shared_rows: What search derives from shared cubes, from one on; vectors only where this embedder made them
+-- shared_rows: The index entries of shared cubes from an id on; vectors only if this embedder made them
 select cubes.id, cube_index.words, case when cube_index.embedder = :embedder then cube_index.vectors end as vectors
 from cubes join cube_index on cube_index.id = cubes.id
 where cubes.status <> 'private' and cubes.id >= :low order by cubes.id limit :most;
 
--- own_rows: The same of an account's private cubes
+-- own_rows: The same for an account's private cubes
 select cubes.id, cube_index.words, case when cube_index.embedder = :embedder then cube_index.vectors end as vectors
 from cubes join cube_index on cube_index.id = cubes.id
 where cubes.account_id = :account_id and cubes.status = 'private' and cubes.id >= :low order by cubes.id limit :most;
 
--- cube_texts: A lesson as it was given
+-- cube_texts: The text of a cube
 select topic, essence, rules from cubes where id = :id;
 
--- served: A cube as an account sees it, with its own rating; none that is retired or another's private one
+-- served: A cube as an account sees it, with its own rating; neither retired nor another's private one
 select cubes.cube_id, cubes.kind, cubes.topic, cubes.essence, cubes.rules, cubes.evidence, cubes.model, cubes.status,
     cubes.useful, cubes.useless, ratings.vote
 from cubes left join ratings on ratings.cube = cubes.id and ratings.account_id = :account_id
 where cubes.id = :id and cubes.status <> 'retired' and (cubes.status <> 'private' or cubes.account_id = :account_id);
 
--- visible: A cube to be voted on: shared, even if retired, or the account's own
+-- visible: A cube that an account may vote on: shared, even if retired, or its own
 select id from cubes where cube_id = :cube_id and (status <> 'private' or account_id = :account_id);
 
--- rate: Keep an account's rating of a cube in place of the one before
+-- rate: Store an account's rating of a cube, replacing the previous one
 insert into ratings (cube, account_id, vote, reason, rated_ms) values (:cube, :account_id, :vote, :reason, :now_ms)
 on conflict (cube, account_id) do update set vote = excluded.vote, reason = excluded.reason, rated_ms = excluded.rated_ms;
 
--- recount: Count the votes of a cube anew, the author's left out
+-- recount: Count the votes of a cube, without the author's
 update cubes set
     useful = (select count(*) from ratings where cube = cubes.id and vote = 1 and account_id <> cubes.account_id),
     useless = (select count(*) from ratings where cube = cubes.id and vote = -1 and account_id <> cubes.account_id)
 where id = :id
 returning status, useful, useless;
 
--- set_status: Let a shared cube stand where its votes put it
+-- set_status: Set the status of a shared cube
 update cubes set status = :status where id = :id and status <> 'private';
 
--- note_shown: Remember that a session was shown a cube as new
+-- note_shown: Record that a session was shown a cube as new
 insert into shown_cubes (account_id, session, cube, step)
 select :account_id, :session, cubes.id, :step from cubes where cubes.cube_id = :cube_id
 on conflict do nothing;
 
--- unrated: The cubes a session was shown as new before a step and its account has not rated, in the order they were shown
+-- unrated: The cubes that a session was shown as new before a step and its account has not rated, in that order
 select cubes.id, cubes.cube_id
 from shown_cubes join cubes on cubes.id = shown_cubes.cube
 left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id
 where shown_cubes.account_id = :account_id and shown_cubes.session = :session and shown_cubes.step < :before_step and ratings.cube is null
 order by shown_cubes.step, shown_cubes.cube;
 
--- stale: Some cubes that nothing or something else derived words and vectors for (ranges of one index: no full scan)
+-- stale: Some cubes without a current index entry (ranges of one index: no full scan)
 select cubes.id, cubes.topic, cubes.essence, cubes.rules
 from (
     select id from cube_index where embedder is null
@@ -97,26 +97,26 @@ from (
     limit :most
 ) as stale join cubes on cubes.id = stale.id;
 
--- set_index: Derive a cube anew
+-- set_index: Replace the index entry of a cube
 update cube_index set words = :words, embedder = :embedder, vectors = :vectors where id = :id;
 
--- revise: Let every index of cubes be read anew
+-- revise: Make every cached index of cubes reload
 update cube_revision set revision = revision + 1;
 
--- erase_ratings_of: Erase what others thought of an account's lessons
+-- erase_ratings_of: Erase the ratings of an account's cubes
 delete from ratings where cube in (select cubes.id from cubes where cubes.account_id = :account_id);
 
--- erase_shown_of: Erase that an account's lessons were shown
+-- erase_shown_of: Erase the records that an account's cubes were shown
 delete from shown_cubes where cube in (select cubes.id from cubes where cubes.account_id = :account_id);
 
--- erase_index_of: Erase what search derived from an account's lessons
+-- erase_index_of: Erase the index entries of an account's cubes
 delete from cube_index where id in (select cubes.id from cubes where cubes.account_id = :account_id);
 
--- erase_cubes_of: Erase an account's lessons
+-- erase_cubes_of: Erase an account's cubes
 delete from cubes where account_id = :account_id;
 
--- silence: Erase the words of an account's votes; that it voted still counts
+-- erase_reasons_of: Erase the reasons of an account's votes; the votes still count
 update ratings set reason = null where account_id = :account_id;
 
--- move_evidence: Let an account's lessons rest on another turn than the one that was replaced
+-- move_evidence: Replace the evidence of an account's cubes
 update cubes set evidence = :new where account_id = :account_id and evidence = :old;

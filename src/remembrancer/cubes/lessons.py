@@ -1,4 +1,4 @@
-"""Keep a lesson: privately, or for everybody when its author wants that and its text allows it."""
+"""Store cubes: privately, or published if the author wants it and the text permits it."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ EVENT_ID = re.compile(r"e_[0-9a-z]{13}")
 
 
 class EvidenceUnknown(NotFound):
-    """The evidence looks like an event_id, but there is no such event in your account. Use one that
-    a search or a write returned.
+    """The evidence looks like an event_id, but your account has no such event. Use one that a
+    search or a write returned.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """What an agent learned, in its own words."""
+    """A lesson in the words of its agent."""
 
     kind: CubeKind
     topic: str
@@ -41,18 +41,18 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedCube:
-    """A lesson with all that takes time done, for a transaction to keep."""
+    """A cube whose slow preparation is done, ready to be stored in a transaction."""
 
     lesson: Lesson
     cube_id: str
-    derived: IndexEntry
+    entry: IndexEntry
     visibility: Visibility
-    refused: str | None  # why it is private although it was to be published
+    refused: str | None  # why it was not published as requested
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCube:
-    """A lesson that was kept."""
+    """A stored cube."""
 
     cube_id: str
     visibility: Visibility
@@ -60,62 +60,62 @@ class StoredCube:
 
 
 def create(
-    context: Context, caller: Caller, asked: CubeCreate, given: IdempotentRequest | None = None
+    context: Context,
+    caller: Caller,
+    request: CubeCreate,
+    idempotency: IdempotentRequest | None = None,
 ) -> CubeCreated:
-    """Keep a private lesson; durable, and shown by the account's next search that it bears on, when
-    this returns.
+    """Store a private cube; on return it is durable and the account's searches find it.
 
-    Raises ReadOnly, EvidenceUnknown, IdempotencyKeyReused, StoreUnavailable, EmbedderUnavailable.
+    Raises KeyIsReadOnly, EvidenceUnknown, IdempotencyKeyReused, StoreUnavailable,
+    EmbedderUnavailable.
     """
     require_write(caller)
     lesson = Lesson(
-        kind=asked.cube_type,
-        topic=asked.topic,
-        essence=asked.essence,
-        rules=asked.rules_markdown,
-        evidence=asked.evidence,
-        model=asked.model,
+        kind=request.cube_type,
+        topic=request.topic,
+        essence=request.essence,
+        rules=request.rules_markdown,
+        evidence=request.evidence,
+        model=request.model,
     )
     prepared = prepare_cube(context, lesson)
 
-    def keep(tx: Transaction) -> str:
-        check_evidence(tx, caller, asked.evidence)
-        session = _session(tx, caller, asked.session_id)
-        made = store_cube(
-            context, tx, account_id=caller.account_id, session=session, prepared=prepared
-        )
+    def store(tx: Transaction) -> str:
+        check_evidence(tx, caller, request.evidence)
+        session = _session(tx, caller, request.session_id)
+        stored = store_cube(context, tx, session=session, prepared=prepared)
         return CubeCreated(
-            saved=True, cube_id=made.cube_id, visibility="private", cube_status="private"
+            saved=True, cube_id=stored.cube_id, visibility="private", cube_status="private"
         ).model_dump_json()
 
     def write(tx: Transaction) -> str:
-        return idempotent(tx, given, context.clock(), lambda: keep(tx))
+        return idempotent(tx, idempotency, context.clock(), lambda: store(tx))
 
     return CubeCreated.model_validate_json(context.store.write(write, account_id=caller.account_id))
 
 
 def prepare_cube(context: Context, lesson: Lesson) -> PreparedCube:
-    """Derive what search needs of a lesson and decide whether it may be published. Not for a
-    transaction: both take time.
+    """Compute the index entry of a cube, and decide whether it may be published.
 
-    Raises EmbedderUnavailable.
+    Call it outside of transactions: both are slow. Raises EmbedderUnavailable.
     """
     refused = publishing.refusal(_texts(lesson)) if lesson.publish else None
     if context.settings.secrets == "mask":
-        told = {
+        masked = {
             name: mask_secrets(text, find_secrets(text)) for name, text in _texts(lesson).items()
         }
         lesson = replace(
             lesson,
-            topic=told["topic"],
-            essence=told["essence"],
-            rules=told["rules"],
-            evidence=told["evidence"],
+            topic=masked["topic"],
+            essence=masked["essence"],
+            rules=masked["rules"],
+            evidence=masked["evidence"],
         )
     return PreparedCube(
         lesson=lesson,
         cube_id=context.ids("c_"),
-        derived=index_entries(
+        entry=index_entries(
             context.embedder, [cube_text(lesson.topic, lesson.essence, lesson.rules)]
         )[0],
         visibility="published" if lesson.publish and refused is None else "private",
@@ -127,19 +127,17 @@ def store_cube(
     context: Context,
     tx: Transaction,
     *,
-    account_id: int,
     session: int | None,
     prepared: PreparedCube,
 ) -> StoredCube:
-    """Write a prepared lesson.
+    """Store a prepared cube.
 
-    `session` is the row id of the session it was learned in, if that is known.
+    `session` is the row id of the session that created it, if known.
     """
-    lesson, derived = prepared.lesson, prepared.derived
+    lesson, entry = prepared.lesson, prepared.entry
     row = tx.one(
         SQL.add_cube,
         cube_id=prepared.cube_id,
-        account_id=account_id,
         session=session,
         kind=lesson.kind,
         topic=lesson.topic,
@@ -150,19 +148,17 @@ def store_cube(
         status=prepared.visibility,
         now_ms=context.clock(),
     )
-    by = embedder_id(tx, derived.by, make=True)
-    tx.run(SQL.add_index, id=row.id, words=derived.words, vectors=derived.vectors, embedder=by)
+    embedder = embedder_id(tx, entry.by, make=True)
+    tx.run(SQL.add_index, id=row.id, words=entry.words, vectors=entry.vectors, embedder=embedder)
     return StoredCube(
         cube_id=prepared.cube_id, visibility=prepared.visibility, refused=prepared.refused
     )
 
 
-def find_equal(
-    tx: Transaction, *, account_id: int, session: int, lesson: Lesson
-) -> StoredCube | None:
-    """The cube that the session made of the same lesson before, if it did."""
+def find_equal(tx: Transaction, *, session: int, lesson: Lesson) -> StoredCube | None:
+    """Return the identical cube that the session created before, if any."""
     texts = {"topic": lesson.topic, "essence": lesson.essence, "rules": lesson.rules}
-    row = tx.one_or_none(SQL.same_cube, account_id=account_id, session=session, **texts)
+    row = tx.one_or_none(SQL.same_cube, session=session, **texts)
     return (
         None
         if row is None
@@ -170,14 +166,12 @@ def find_equal(
     )
 
 
-def best_cubes(tx: Transaction, *, account_id: int, most: int) -> list[str]:
-    """Lessons that every session of an account may begin with, each as one text, most useful first,
-    then newest.
+def best_cubes(tx: Transaction, *, most: int) -> list[str]:
+    """Return cubes for the start of any session of an account, each as one text, most useful first.
 
-    The account's own, those it voted for, and trusted ones; none of a stranger's that nobody has
-    tried.
+    Its own cubes, those it rated useful, and trusted ones, but none that it rated otherwise.
     """
-    rows = tx.all(SQL.best_lessons, account_id=account_id, most=most)
+    rows = tx.all(SQL.best_cubes, most=most)
     return [f"{row.topic}: {row.essence}\n{row.rules}" for row in rows]
 
 
@@ -186,21 +180,19 @@ def _visibility(status: str) -> Visibility:
 
 
 def check_evidence(tx: Transaction, caller: Caller, evidence: str) -> None:
-    """Raises EvidenceUnknown for an event_id that is not of the caller's account, or not of the one
-    user a key is pinned to.
-    """
+    """Raise EvidenceUnknown for an event_id that the caller may not read."""
     named_id = evidence.strip()
     if not EVENT_ID.fullmatch(named_id):
         return
-    event = tx.one_or_none(SQL.event_of_account, event_id=named_id, account_id=caller.account_id)
+    event = tx.one_or_none(SQL.event_of_account, event_id=named_id)
     if event is None or caller.pinned_user_id not in (None, event.user_id):
         raise EvidenceUnknown
 
 
 def cube_text(topic: str, essence: str, rules: str) -> EventText:
-    """A lesson as search takes it in:
+    """Return the text of a cube for search: topic and essence on one side, rules on the other.
 
-    what it says on one side, its rules on the other. Its time is of no account.
+    Its time is not used.
     """
     return EventText(query=f"{topic}. {essence}", response=rules, topic=None, occurred_ms=0)
 
@@ -216,32 +208,33 @@ def _texts(lesson: Lesson) -> dict[str, str]:
 
 
 def _session(tx: Transaction, caller: Caller, session_id: str | None) -> int | None:
-    """The row id of a session of the caller's own space; None when it was not named, or nothing
-    ever happened in it.
+    """Return the row id of a session of the caller's own space.
+
+    None if it is not named or does not exist.
     """
     if session_id is None:
         return None
     row = tx.one_or_none(
         SQL.session_of,
-        account_id=caller.account_id,
         user_id=default_user_id(caller),
         session_id=session_id,
     )
     return None if row is None else int(row.id)
 
 
-def erase_all(tx: Transaction, account_id: int) -> int:
-    """Erase the lessons of an account, shared ones too, and the words of its votes; how many
-    lessons there were.
+def erase_all(tx: Transaction) -> int:
+    """Erase the cubes of the account, shared ones too, and the reasons of its votes.
+
+    Returns the number of cubes.
     """
     for statement in (SQL.erase_ratings_of, SQL.erase_shown_of, SQL.erase_index_of):
-        tx.run(statement, account_id=account_id)
-    erased = tx.run(SQL.erase_cubes_of, account_id=account_id)
-    tx.run(SQL.silence, account_id=account_id)
+        tx.run(statement)
+    erased = tx.run(SQL.erase_cubes_of)
+    tx.run(SQL.erase_reasons_of)
     tx.run(SQL.revise)
     return erased
 
 
-def move_evidence(tx: Transaction, account_id: int, old: str, new: str) -> None:
-    """Let the account's lessons that rest on one turn rest on another: ids of events."""
-    tx.run(SQL.move_evidence, account_id=account_id, old=old, new=new)
+def move_evidence(tx: Transaction, old: str, new: str) -> None:
+    """Replace the evidence of an account's cubes; `old` and `new` are event ids."""
+    tx.run(SQL.move_evidence, old=old, new=new)

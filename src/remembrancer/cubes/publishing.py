@@ -1,8 +1,7 @@
-"""Whether a lesson may be shown to other accounts: plain English of bounded length, without secrets
-and without tricks.
+"""Decide whether a cube may be shared: plain English of bounded length, without secrets or tricks.
 
-What an agent publishes is read by other people's agents, so that a cube is a way into them.
-Whatever is doubtful stays private.
+Other people's agents read published cubes, which makes a cube an attack vector. Anything doubtful
+stays private.
 """
 
 from __future__ import annotations
@@ -23,22 +22,18 @@ BOUNDS = {
     "model": limits.CUBE_MODEL_CHARACTERS_MAX,
 }
 PROSE = ("topic", "essence", "rules")  # what must be English; evidence is an id or a label
-_UNSEEN = frozenset(
-    {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-)  # control, format (zero width, direction, tags), unassigned, separators
-_SEEN = frozenset("\t\n\r\N{VARIATION SELECTOR-16}")  # the last one makes a symbol an emoji
+# Control, format (zero width, direction, tags), unassigned, separators.
+_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_ALLOWED = frozenset("\t\n\r\N{VARIATION SELECTOR-16}")  # the last one makes a symbol an emoji
 _BLANK = re.compile("[\u2800\u3164\u115f\u1160\uffa0\u034f]")  # letters and marks that show nothing
-_SELECTORS = re.compile(
-    "[\ufe00-\ufe0e\U000e0100-\U000e01ef]|\ufe0f\ufe0f"
-)  # can carry bytes behind any character
-_PILED = re.compile(
-    "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{3}"
-)  # marks that cover the lines around
-_LINE = r"^[\s>*#|`_~\-+.\d)]{0,20}"  # how a line may begin that a reader still takes for ours
-_LOOK_ALIKE = (
-    "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυχ"  # Greek letters; those of other scripts are no English at all
-)
-# of addresses that are no file names
+# Variation selectors can encode bytes after any character.
+_SELECTORS = re.compile("[\ufe00-\ufe0e\U000e0100-\U000e01ef]|\ufe0f\ufe0f")
+# Stacked marks that cover adjacent lines.
+_STACKED = re.compile("[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]{3}")
+_LINE = r"^[\s>*#|`_~\-+.\d)]{0,20}"  # prefix with which a line still looks like one of ours
+# Greek letters; letters of other scripts are not English anyway.
+_LOOK_ALIKE = "ΑΒΕΖΗΙΚΜΝΟΡΤΥΧανικορυχ"
+# Top-level domains that are not file name extensions.
 _ENDINGS = "com|org|net|info|biz|edu|gov|xyz|top|club|online|site|shop"
 TRICKS: dict[str, tuple[re.Pattern[str], ...]] = {
     "a link or an address": (
@@ -80,38 +75,41 @@ TRICKS: dict[str, tuple[re.Pattern[str], ...]] = {
 
 
 def refusal(texts: Mapping[str, str]) -> str | None:
-    """Why a lesson cannot be published, in one sentence; None:
+    """Return the reason why a cube cannot be published, in one sentence; None if it can.
 
-    it can. `texts` are its texts by the names of BOUNDS.
+    `texts` are its texts by the names of BOUNDS.
     """
     for name, text in texts.items():
         if len(text) > BOUNDS[name]:
-            return f"Kept private: there are {len(text)} characters in its {name}, and {BOUNDS[name]} can be published."
+            return (
+                f"Kept private: its {name} has {len(text)} characters; "
+                f"the maximum for publishing is {BOUNDS[name]}."
+            )
     for name, text in texts.items():
-        if trick := _trick(text):
-            return f"Kept private: there is {trick} in its {name}."
-    if found := find_secrets("\n".join(texts.values())):
-        return f"Kept private: there is a secret in it ({found[0].kind})."
+        if trick := _find_trick(text):
+            return f"Kept private: its {name} contains {trick}."
+    if secrets := find_secrets("\n".join(texts.values())):
+        return f"Kept private: it contains a secret ({secrets[0].kind})."
     foreign = [name for name in texts if not may_be_english(texts[name])]
     if foreign:
-        return f"Kept private: there is another language than English in its {foreign[0]}."
+        return f"Kept private: its {foreign[0]} is not in English."
     if not is_english("\n".join(texts[name] for name in PROSE)):
-        return "Kept private: it could not be told to be English. Write whole sentences."
+        return "Kept private: it was not recognized as English. Write whole sentences."
     return None
 
 
-def _trick(text: str) -> str | None:
+def _find_trick(text: str) -> str | None:
     if any(
-        unicodedata.category(character) in _UNSEEN and character not in _SEEN for character in text
+        unicodedata.category(character) in _INVISIBLE_CATEGORIES and character not in _ALLOWED
+        for character in text
     ):
-        return "a character that nobody sees"
+        return "an invisible character"
     if _BLANK.search(text) or _SELECTORS.search(text):
-        return "a character that nobody sees"
-    if _PILED.search(text):
-        return "a pile of marks"
-    plain = unicodedata.normalize(
-        "NFKC", text
-    )  # full-width letters and the like read as the plain ones
+        return "an invisible character"
+    if _STACKED.search(text):
+        return "stacked combining marks"
+    # Readers take full-width letters for plain ones.
+    plain = unicodedata.normalize("NFKC", text)
     trick = next(
         (
             name
@@ -120,6 +118,4 @@ def _trick(text: str) -> str | None:
         ),
         None,
     )
-    return trick or (
-        "a sentence that gives orders to whoever reads it" if instruction_like(text) else None
-    )
+    return trick or ("a sentence that instructs its reader" if instruction_like(text) else None)

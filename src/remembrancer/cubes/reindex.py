@@ -1,6 +1,6 @@
-"""Derive cubes anew after the embedder or the analysis of words changed.
+"""Renew index entries of cubes after the embedder or the text analysis changed.
 
-Until then they are found by their words.
+Until then searches find them by their words.
 """
 
 from __future__ import annotations
@@ -10,35 +10,38 @@ from ..search import analysis_id, index_entries
 from ..store import Row, Transaction, embedder_id
 from .lessons import SQL, cube_text
 
-# cubes derived anew at a time: a search waits for their embedding, tens of milliseconds at most
+# Cubes renewed per step. A search waits for their embedding, tens of milliseconds at most.
 BATCH = 16
 
 
 def reindex_cubes(context: Context) -> bool:
-    """Derive one batch of stale cubes anew; False when there was none.
+    """Renew one batch of stale cubes; return False if there was none.
 
     Raises StoreUnavailable, EmbedderUnavailable.
     """
-    by = analysis_id(context.embedder)
+    analysis = analysis_id(context.embedder)
 
-    def find(tx: Transaction) -> list[Row]:
-        return tx.all(SQL.stale, embedder=embedder_id(tx, by, make=False), most=BATCH)
+    def find_stale(tx: Transaction) -> list[Row]:
+        return tx.all(SQL.stale, embedder=embedder_id(tx, analysis, make=False), most=BATCH)
 
-    stale = context.store.read(find)
+    stale = context.store.read(find_stale)
     if not stale:
         return False
-    derived = index_entries(
+    entries = index_entries(
         context.embedder, [cube_text(row.topic, row.essence, row.rules) for row in stale]
     )
 
     def write(tx: Transaction) -> None:
-        number = embedder_id(tx, by, make=True)
-        for row, new in zip(stale, derived, strict=True):
-            tx.run(SQL.set_index, id=row.id, words=new.words, vectors=new.vectors, embedder=number)
-        if not tx.all(
-            SQL.stale, embedder=number, most=1
-        ):  # the last: in this very transaction, so that no index stays behind the rows
+        number = embedder_id(tx, analysis, make=True)
+        for row, entry in zip(stale, entries, strict=True):
+            tx.run(
+                SQL.set_index, id=row.id, words=entry.words, vectors=entry.vectors, embedder=number
+            )
+        # The last batch increases the revision in its own transaction, so that no index stays
+        # behind the rows.
+        if not tx.all(SQL.stale, embedder=number, most=1):
             tx.run(SQL.revise)
 
-    context.store.write(write, flush=False)  # what a power cut takes is derived once more
+    # Not flushed: a batch that a power cut loses is renewed again.
+    context.store.write(write, flush=False)
     return True

@@ -1,9 +1,8 @@
-"""The cubes that bear on a search, and what an agent owes for having been shown them: a rating
-each.
+"""Serve the cubes relevant to a search, and track the ratings that agents owe for them.
 
-Shared cubes have one index for everybody, private ones one for each account: nobody's private cubes
-slow another's search or move its ranks. Both follow the rows before each search, as the index of a
-space does.
+Shared cubes have one index, private cubes one index for each account: private cubes of one account
+never slow another's search or change its ranks. Both are updated from their rows before each
+search, like the index of a space.
 """
 
 from __future__ import annotations
@@ -31,26 +30,25 @@ from ..search.ranking import COSINE_RANGE
 from ..store import Row, Transaction, embedder_id
 from .lessons import SQL, cube_text
 
-RELEVANT_MIN = (
-    0.35  # below it a cube is left out: better none than one that the agent must rate for nothing
-)
-RELEVANT_BY_WORDS_MIN = 0.25  # the same where there are no vectors
-TRUSTED_LIFT = 0.03  # a trusted cube goes before others that fit as well
-LOOKED_AT_MAX = 24  # the best of each index, should some be retired
-ROWS_AT_ONCE = 20_000  # read and taken in together, as for a space
-ALL = "cubes"  # the index of the shared ones; that of an account is (ALL, account_id)
+# Minimum score: an irrelevant cube would cost the agent a rating.
+RELEVANT_MIN = 0.35
+RELEVANT_BY_WORDS_MIN = 0.25  # minimum score without vectors
+TRUSTED_LIFT = 0.03  # ranks a trusted cube above others that fit as well
+CANDIDATES_MAX = 24  # best cubes of each index, in case some are retired
+ROWS_AT_ONCE = 20_000  # rows per batch, as for a space
+ALL = "cubes"  # key of the index of shared cubes; that of an account is (ALL, account_id)
 HOW_TO_RATE = (
-    "Rate it: POST /api/v7/experience/vote with 1 (useful) or -1 (irrelevant or wrong, with the reason); "
-    "or 0 (not needed): remember with duty vote_nothing."
+    "Rate it: POST /api/v7/experience/vote with 1 (useful) or -1 (irrelevant or wrong, with the "
+    "reason); or 0 (not needed): remember with duty vote_nothing."
 )
-EVER = 1 << 62  # after every step
+AFTER_EVERY_STEP = 1 << 62
 
 
 class ScoredCube(NamedTuple):
     """A cube and how well it fits."""
 
     score: float  # 0..1
-    cosine: float  # decides where many fit as well as can be
+    cosine: float  # breaks ties between equal scores
     number: int
 
 
@@ -61,12 +59,12 @@ def relevant_cubes(
     question: ParsedQuery,
     vector: npt.NDArray[np.float32],
 ) -> list[SharedCube]:
-    """At most CUBES_SHOWN_MAX cubes that bear on a question, best first: the account's own private
-    ones and all shared, none retired.
+    """Return at most CUBES_SHOWN_MAX cubes relevant to a query, best first.
 
-    `vector` is the question's, shape (dimensions,), or empty where there is no embedder.
+    The account's own private cubes and all shared ones, except retired ones. `vector` is the
+    query's, shape (dimensions,), or empty without an embedder.
     """
-    newest = tx.one(SQL.newest, account_id=caller.account_id)
+    newest = tx.one(SQL.newest)
     scored: list[ScoredCube] = []
     if newest.shared is not None:
         scored += _best(_view(context, tx, newest.revision, newest.shared, None), question, vector)
@@ -74,14 +72,15 @@ def relevant_cubes(
         scored += _best(
             _view(context, tx, newest.revision, newest.own, caller.account_id), question, vector
         )
-    served = [
-        (one, row)
-        for one in scored
-        if (row := tx.one_or_none(SQL.served, id=one.number, account_id=caller.account_id))
-        is not None
+    visible = [
+        (cube, row)
+        for cube in scored
+        if (row := tx.one_or_none(SQL.served, id=cube.number)) is not None
     ]
-    served.sort(key=lambda one: (_lifted(*one), one[0].cosine, one[0].number), reverse=True)
-    return [_shown(row, min(_lifted(one, row), 1.0)) for one, row in served[:CUBES_SHOWN_MAX]]
+    visible.sort(key=lambda cube: (_score_of(*cube), cube[0].cosine, cube[0].number), reverse=True)
+    return [
+        _shared_cube(row, min(_score_of(cube, row), 1.0)) for cube, row in visible[:CUBES_SHOWN_MAX]
+    ]
 
 
 def _view(
@@ -95,22 +94,19 @@ def _view(
 
 
 def _fill(context: Context, tx: Transaction, index: SpaceIndex, account_id: int | None) -> None:
-    """Take in the cubes that the index does not hold yet: shared ones, or an account's own."""
+    """Add the cubes that the index does not contain yet: shared ones, or an account's own."""
     embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
     while True:
-        span = {"embedder": embedder, "low": index.next_event, "most": ROWS_AT_ONCE}
+        page = {"embedder": embedder, "low": index.next_event, "most": ROWS_AT_ONCE}
         rows = (
-            tx.all(SQL.shared_rows, **span)
-            if account_id is None
-            else tx.all(SQL.own_rows, account_id=account_id, **span)
+            tx.all(SQL.shared_rows, **page) if account_id is None else tx.all(SQL.own_rows, **page)
         )
         if not rows:
             return
-        coded = [
-            (row.id, row.id, 0, row.words, row.vectors) for row in rows
-        ]  # a session each: no cube is another's neighbour
+        # A session for each cube, so that cubes are not neighbours.
+        entries = [(row.id, row.id, 0, row.words, row.vectors) for row in rows]
         index.add(
-            unpack_repaired(coded, context.embedder.dimensions, lambda number: _text(tx, number)),
+            unpack_repaired(entries, context.embedder.dimensions, lambda number: _text(tx, number)),
             rows[-1].id + 1,
         )
 
@@ -123,34 +119,35 @@ def _text(tx: Transaction, number: int) -> EventText:
 def _best(
     view: IndexView, question: ParsedQuery, vector: npt.NDArray[np.float32]
 ) -> list[ScoredCube]:
-    """The cubes of an index that are relevant, the best LOOKED_AT_MAX of them.
+    """Return the relevant cubes of an index, at most CANDIDATES_MAX.
 
-    A score is how sure words and vector together make it that the cube bears on the question: the
-    share of the question's meaning that it holds, and how near it is. It does not depend on how
-    well others fit.
+    A score combines coverage of the query's words and similarity of vectors. It does not depend on
+    how well other cubes fit.
     """
     if not view.size:
         return []
     event = view["event"]
-    firsts = np.flatnonzero(
-        np.r_[True, event[1:] != event[:-1]]
-    )  # the parts of a cube stand side by side
+    # The parts of a cube are adjacent.
+    firsts = np.flatnonzero(np.r_[True, event[1:] != event[:-1]])
     coverage = np.maximum.reduceat(
         np.minimum(lexical_scores(view, question.words).coverage, 1), firsts
     )
     cosine = np.maximum.reduceat(cosines(view, vector), firsts)
-    near = np.clip((cosine - COSINE_RANGE[0]) / (COSINE_RANGE[1] - COSINE_RANGE[0]), 0, 1)
-    score: npt.NDArray[Any] = 1 - (1 - coverage) * (1 - near)
-    kept = np.flatnonzero(score >= (RELEVANT_MIN if len(vector) else RELEVANT_BY_WORDS_MIN))
-    best = kept[np.lexsort((-cosine[kept], -score[kept]))[:LOOKED_AT_MAX]]
-    return [ScoredCube(float(score[at]), float(cosine[at]), int(event[firsts[at]])) for at in best]
+    similarity = np.clip((cosine - COSINE_RANGE[0]) / (COSINE_RANGE[1] - COSINE_RANGE[0]), 0, 1)
+    score: npt.NDArray[Any] = 1 - (1 - coverage) * (1 - similarity)
+    relevant = np.flatnonzero(score >= (RELEVANT_MIN if len(vector) else RELEVANT_BY_WORDS_MIN))
+    best = relevant[np.lexsort((-cosine[relevant], -score[relevant]))[:CANDIDATES_MAX]]
+    return [
+        ScoredCube(float(score[place]), float(cosine[place]), int(event[firsts[place]]))
+        for place in best
+    ]
 
 
-def _lifted(one: ScoredCube, row: Row) -> float:
+def _score_of(one: ScoredCube, row: Row) -> float:
     return one.score + TRUSTED_LIFT if row.status == "trusted" else one.score
 
 
-def _shown(row: Row, score: float) -> SharedCube:
+def _shared_cube(row: Row, score: float) -> SharedCube:
     return SharedCube(
         cube_id=row.cube_id,
         kind=row.kind,
@@ -165,17 +162,17 @@ def _shown(row: Row, score: float) -> SharedCube:
 
 
 def _note(row: Row) -> str:
-    standing = f"{row.status}; {row.useful} found it useful, {row.useless} did not"
+    status = f"{row.status}; {row.useful} found it useful, {row.useless} did not"
     if row.vote is None:
-        return f"new ({standing}). {HOW_TO_RATE}"
-    told = {1: "+1", 0: "0, not needed", -1: "-1"}[row.vote]
-    return f"rated {told} by you ({standing})."
+        return f"new ({status}). {HOW_TO_RATE}"
+    rating = {1: "+1", 0: "0, not needed", -1: "-1"}[row.vote]
+    return f"rated {rating} by you ({status})."
 
 
 def record_exposure(
     tx: Transaction, *, session: int, step: int, cubes: Sequence[SharedCube]
 ) -> None:
-    """Remember which of these cubes a session was shown as new at a step, and so owes a rating.
+    """Record which cubes a session was shown as new at a step, and so must rate.
 
     `session` is a row id.
     """
@@ -184,25 +181,19 @@ def record_exposure(
             tx.run(SQL.note_shown, session=session, cube_id=cube.cube_id, step=step)
 
 
-def unrated_cubes(tx: Transaction, *, account_id: int, session: int, before_step: int) -> list[str]:
-    """Ids of the cubes that a session was shown as new before a step and its account has not rated
-    since.
+def unrated_cubes(tx: Transaction, *, session: int, before_step: int) -> list[str]:
+    """Return the ids of cubes that a session was shown as new before a step and its account has not
+    rated since.
     """
-    return [
-        row.cube_id
-        for row in tx.all(
-            SQL.unrated, account_id=account_id, session=session, before_step=before_step
-        )
-    ]
+    return [row.cube_id for row in tx.all(SQL.unrated, session=session, before_step=before_step)]
 
 
-def close_ratings(
-    tx: Transaction, *, account_id: int, session: int, reason: str, now_ms: int
-) -> list[str]:
-    """Rate 0 every cube that a session was shown as new and its account has not rated; gives their
-    ids. 0 is no vote.
+def close_ratings(tx: Transaction, *, session: int, reason: str, now_ms: int) -> list[str]:
+    """Rate 0 every cube that a session was shown as new and its account has not rated.
+
+    Returns their ids. 0 is not a vote.
     """
-    owed = tx.all(SQL.unrated, account_id=account_id, session=session, before_step=EVER)
-    for row in owed:
-        tx.run(SQL.rate, cube=row.id, account_id=account_id, vote=0, reason=reason, now_ms=now_ms)
-    return [row.cube_id for row in owed]
+    unrated = tx.all(SQL.unrated, session=session, before_step=AFTER_EVERY_STEP)
+    for row in unrated:
+        tx.run(SQL.rate, cube=row.id, vote=0, reason=reason, now_ms=now_ms)
+    return [row.cube_id for row in unrated]

@@ -1,4 +1,4 @@
-"""Vote on a cube: one rating of each account, the latest counts."""
+"""Vote on a cube: each account has one rating, its latest."""
 
 from __future__ import annotations
 
@@ -13,52 +13,54 @@ from .rules import status_of
 
 
 class CubeUnknown(NotFound):
-    """There is no such cube, or it is another account's private one. Use a cube_id that a search
-    showed.
+    """There is no such cube, or it is another account's private cube. Use a cube_id that a search
+    returned.
     """
 
 
 def vote(
-    context: Context, caller: Caller, asked: CubeVote, given: IdempotentRequest | None = None
+    context: Context,
+    caller: Caller,
+    request: CubeVote,
+    idempotency: IdempotentRequest | None = None,
 ) -> CubeVoted:
-    """Rate a cube that the account can see, in place of any rating it gave before. The author's own
-    is kept but not counted.
+    """Rate a cube that the account can see, replacing its previous rating.
 
-    Raises ReadOnly, Pinned, CubeUnknown, IdempotencyKeyReused, StoreUnavailable.
+    The author's own rating is stored but not counted. Raises KeyIsReadOnly, PinnedToOtherUser,
+    CubeUnknown, IdempotencyKeyReused, StoreUnavailable.
     """
     require_write(caller)
-    space_user_id(caller, asked.user_id)
+    space_user_id(caller, request.user_id)
     now_ms = context.clock()
 
     def count(tx: Transaction) -> str:
-        cube = tx.one_or_none(SQL.visible, cube_id=asked.cube_id, account_id=caller.account_id)
+        cube = tx.one_or_none(SQL.visible, cube_id=request.cube_id)
         if cube is None:
             raise CubeUnknown
         tx.run(
             SQL.rate,
             cube=cube.id,
-            account_id=caller.account_id,
-            vote=asked.vote,
-            reason=asked.reason,
+            vote=request.vote,
+            reason=request.reason,
             now_ms=now_ms,
         )
-        # Counted from the ratings each time: what is only ever added to drifts when writers meet.
-        counted = tx.one(SQL.recount, id=cube.id)
+        # Always counted from the ratings: incremented counters drift under concurrent writes.
+        counts = tx.one(SQL.recount, id=cube.id)
         status = (
-            counted.status
-            if counted.status == "private"
-            else status_of(counted.useful, counted.useless)
+            counts.status
+            if counts.status == "private"
+            else status_of(counts.useful, counts.useless)
         )
-        if status != counted.status:
+        if status != counts.status:
             tx.run(SQL.set_status, id=cube.id, status=status)
-        votes = Votes(useful=counted.useful, useless=counted.useless)
+        votes = Votes(useful=counts.useful, useless=counts.useless)
         return CubeVoted(
-            voted=True, cube_id=asked.cube_id, cube_status=status, votes=votes
+            voted=True, cube_id=request.cube_id, cube_status=status, votes=votes
         ).model_dump_json()
 
     return CubeVoted.model_validate_json(
         context.store.write(
-            lambda tx: idempotent(tx, given, now_ms, lambda: count(tx)),
+            lambda tx: idempotent(tx, idempotency, now_ms, lambda: count(tx)),
             account_id=caller.account_id,
         )
     )

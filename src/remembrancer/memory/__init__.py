@@ -1,1 +1,1 @@
-"""Events: kept verbatim, found again by hybrid search."""
+"""Events: stored verbatim and retrieved by hybrid search."""

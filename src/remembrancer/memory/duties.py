@@ -157,7 +157,7 @@ RULES: tuple[DutyRule, ...] = (
 
 
 class DutyReport(NamedTuple):
-    """What a session owes, as the answer reports it."""
+    """The duties of a session, as the answer reports them."""
 
     duty_error: str | None
     reminders: list[str]
@@ -185,13 +185,13 @@ def count_search(
     """
 
     def count(tx: Transaction) -> tuple[int, DutyReport]:
-        account_id, now_ms = caller.account_id, context.clock()
-        space = tx.one(SQL.open_space, account_id=account_id, user_id=user_id, now_ms=now_ms)
+        now_ms = context.clock()
+        space = tx.one(SQL.open_space, user_id=user_id, now_ms=now_ms)
         session = tx.one(
             SQL.open_session, space_id=space.id, session_id=query.session_id, now_ms=now_ms
         )
         step = int(session.step) + 1
-        unrated = unrated_cubes(tx, account_id=account_id, session=session.id, before_step=step)
+        unrated = unrated_cubes(tx, session=session.id, before_step=step)
         counts = SessionCounts(
             step=session.step,
             remembered_step=session.remembered_step,
@@ -239,7 +239,7 @@ def record_read(
     """
 
     def record(tx: Transaction) -> None:
-        space = tx.one_or_none(SQL.space_of, account_id=caller.account_id, user_id=user_id)
+        space = tx.one_or_none(SQL.space_of, user_id=user_id)
         session = space and tx.one_or_none(
             SQL.session_of, space_id=space.id, session_id=query.session_id
         )

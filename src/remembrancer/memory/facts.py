@@ -1,13 +1,12 @@
-"""Critical facts: what lasts, each kept once."""
+"""Critical facts: lasting statements about a user, each stored once."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..accounts import space_user_id
 from ..context import Caller, Context
 from ..store import Row, Transaction
-from .spaces import SQL as SPACES
+from .paging import AFTER_ALL, space_rows, split_page
 from .summaries.l1 import SQL
 
 FACTS_LISTED_MAX = 50
@@ -15,8 +14,9 @@ FACTS_LISTED_MAX = 50
 
 @dataclass(frozen=True, slots=True)
 class FactsPage:
-    """Some facts (text, created_ms, and the event_id of the turn each came with, or None), and
-    below which the next are.
+    """One page of facts, and the id below which the next page begins.
+
+    Each row has text, created_ms and event_id: the turn the fact came with, or None.
     """
 
     facts: list[Row]
@@ -26,33 +26,22 @@ class FactsPage:
 def list_facts(
     context: Context, caller: Caller, user_id: str, *, below: int | None = None
 ) -> FactsPage:
-    """A page of a user's critical facts, newest first. Raises Pinned."""
-    asked = space_user_id(caller, user_id)
+    """Return a page of a user's critical facts, newest first. Raises PinnedToOtherUser."""
 
-    def read(tx: Transaction) -> list[Row]:
-        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=asked)
-        return (
-            []
-            if space is None
-            else tx.all(
-                SQL.facts_below,
-                space_id=space.id,
-                below=below or 1 << 62,
-                most=FACTS_LISTED_MAX + 1,
-            )
-        )
+    def query(tx: Transaction, space: Row) -> list[Row]:
+        page = {"below": below or AFTER_ALL, "most": FACTS_LISTED_MAX + 1}
+        return tx.all(SQL.facts_below, space_id=space.id, **page)
 
-    rows = context.store.read(read, account_id=caller.account_id)
-    shown = rows[:FACTS_LISTED_MAX]
-    return FactsPage(shown, shown[-1].id if len(rows) > len(shown) else None)
+    facts, last = split_page(space_rows(context, caller, user_id, query), FACTS_LISTED_MAX)
+    return FactsPage(facts, last and last.id)
 
 
 def store_fact(
     context: Context, tx: Transaction, *, space_id: int, session: int, event: int | None, text: str
 ) -> bool:
-    """Keep a fact, white space at its ends aside; False when the space knows it already.
+    """Store a fact, stripped of surrounding white space. Return False if the space has it.
 
-    `event` is the turn it came with.
+    `event` is the row of the turn it came with.
     """
     values = {"space_id": space_id, "session": session, "event": event, "text": text.strip()}
     return tx.run(SQL.add_fact, **values, now_ms=context.clock()) == 1

@@ -1,8 +1,7 @@
-"""The search index of a space, brought up to date from its rows before each search.
+"""The search index of a space, updated from its rows before each search.
 
-Every search looks at the space's row first. Whatever was written since the last one, by this
-process or another, is read and taken in; so an answered write is in the very next search, and
-nothing has to be told to anybody.
+Every search reads the row of its space first and adds whatever this or another process wrote since
+the last one. A completed write is therefore in the very next search, without any notification.
 """
 
 from __future__ import annotations
@@ -14,22 +13,25 @@ from ..search import EventText, IndexView, SpaceIndex, analysis_id, unpack_repai
 from ..store import Row, Transaction, embedder_id, load_queries
 
 SQL = load_queries("remembrancer.memory", "memory.sql")
-NUMBER_BITS = 32  # an event's row id is its space's id, then so many bits for its number
-ROWS_AT_ONCE = 20_000  # read and taken in together: bounds the memory a first search needs
+NUMBER_BITS = 32  # low bits of an event's row id: its number; the high bits are its space's id
+ROWS_AT_ONCE = 20_000  # rows per batch: bounds the memory that a first search needs
 
 
 def row_id(space_id: int, number: int) -> int:
-    """Where the event with this number of a space is kept: all events of a space are one range."""
+    """Return the row id of an event. The events of a space are one range of row ids."""
     return space_id << NUMBER_BITS | number
 
 
 def number_of(row: int) -> int:
-    """The number within its space of the event kept at `row`."""
+    """Return the number of an event within its space."""
     return row & ((1 << NUMBER_BITS) - 1)
 
 
 def space_view(context: Context, tx: Transaction, space: Row) -> IndexView:
-    """The index of a space with everything that `tx` sees; `space` is its row, read in `tx`."""
+    """Return a view of a space's index that includes everything `tx` sees.
+
+    `space` is the row of the space, read in `tx`.
+    """
 
     def fill(index: SpaceIndex) -> None:
         _fill(context, tx, index, space)
@@ -43,8 +45,8 @@ def _fill(context: Context, tx: Transaction, index: SpaceIndex, space: Row) -> N
     embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
     for low in range(index.next_event, space.events_made, ROWS_AT_ONCE):
         high = min(low + ROWS_AT_ONCE, space.events_made)
-        span = {"low": row_id(space.id, low), "high": row_id(space.id, high)}
-        rows = tx.all(SQL.index_rows, embedder=embedder, **span)
+        row_range = {"low": row_id(space.id, low), "high": row_id(space.id, high)}
+        rows = tx.all(SQL.index_rows, embedder=embedder, **row_range)
         coded = [(number_of(row[0]), *row[1:]) for row in rows]
         index.add(
             unpack_repaired(
@@ -57,7 +59,7 @@ def _fill(context: Context, tx: Transaction, index: SpaceIndex, space: Row) -> N
 
 
 def event_text(tx: Transaction, row: int) -> EventText:
-    """The turn kept at `row`, as it was said."""
+    """Return the stored text of an event. `row` is its row id."""
     event = tx.all(SQL.event_texts, low=row, high=row + 1)[0]
     return EventText(
         query=event.query, response=event.response, topic=event.topic, occurred_ms=event.occurred_ms
@@ -65,15 +67,15 @@ def event_text(tx: Transaction, row: int) -> EventText:
 
 
 def milliseconds(when: datetime | None, otherwise: int) -> int:
-    """A time as milliseconds since 1970, or `otherwise`."""
+    """Convert a time to milliseconds since 1970 (UTC); None gives `otherwise`."""
     return otherwise if when is None else round(when.timestamp() * 1000)
 
 
 def space_of(row: int) -> int:
-    """The id of the space that the event kept at `row` belongs to."""
+    """Return the id of the space of an event. `row` is its row id."""
     return row >> NUMBER_BITS
 
 
 def flag_names(column: str) -> list[str]:
-    """What was noticed in an event, from its row."""
+    """Return the flags of an event from the column of its row."""
     return column.split(",") if column else []

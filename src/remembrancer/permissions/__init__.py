@@ -1,1 +1,1 @@
-"""What agents may do to system files: grants of the owner, and the audit trail."""
+"""Permissions of agents on system files: the owner's grants, and the audit trail."""

@@ -1,4 +1,4 @@
-"""The audit trail as people look through it: newest first, and only what they look for."""
+"""Search the audit trail with filters, newest entries first."""
 
 from __future__ import annotations
 
@@ -15,32 +15,28 @@ from ..store import Row, Transaction
 from .audit import SQL, entry_of
 from .owner import require_unpinned_owner
 
-# entries of one page at most, some 50 ms, so that what is rare takes no longer than it may
-LOOKED_THROUGH = 100_000
+# Entries scanned for one page, about 50 ms, so that searches for rare entries are bounded.
+SCANNED_MAX = 100_000
 _AFTER_ALL = (1 << 53) - 1
-_Sought = Annotated[str | None, Field(max_length=limits.PATH_CHARACTERS_MAX)]
+_Filter = Annotated[str | None, Field(max_length=limits.PATH_CHARACTERS_MAX)]
 
 
 class AuditFilter(Message):
-    """Which entries:
-
-    those before a number, of a kind, of an agent, of a grant, whose path or scope has this text in
-    it.
-    """
+    """Filters for entries: number, kind, agent, grant, and a part of the path or scope."""
 
     before: Annotated[int, Field(ge=1, le=_AFTER_ALL)] = _AFTER_ALL
     kind: Literal["grant", "check", "log", "revoke"] | None = None
-    agent: _Sought = None
-    grant_id: _Sought = None
-    path: _Sought = None
+    agent: _Filter = None
+    grant_id: _Filter = None
+    path: _Filter = None
     limit: Annotated[int, Field(ge=1, le=limits.AUDIT_LISTED_MAX)] = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSearchPage:
-    """A page. `next` is for `before` of the one after it, None when there is none; `least`:
+    """One page of entries.
 
-    the oldest entry that was looked at.
+    `next` is `before` of the next page, or None. `least` is the oldest entry that was scanned.
     """
 
     entries: list[AuditEntry]
@@ -49,29 +45,34 @@ class AuditSearchPage:
     next: int | None
 
 
-def search_audit(records: Records, caller: Caller, sought: AuditFilter) -> AuditSearchPage:
-    """Entries that fit, newest first. Raises NotOwner, ReadOnly, KeyPinned, StoreUnavailable."""
+def search_audit(records: Records, caller: Caller, filters: AuditFilter) -> AuditSearchPage:
+    """Return the entries that match the filters, newest first.
+
+    Raises NotOwner, KeyIsReadOnly, OwnerKeyPinned, StoreUnavailable.
+    """
     require_unpinned_owner(caller)
-    asked = {
-        "kind": sought.kind,
-        "agent": sought.agent,
-        "grant_id": sought.grant_id,
-        "path": sought.path,
+    values = {
+        "kind": filters.kind,
+        "agent": filters.agent,
+        "grant_id": filters.grant_id,
+        "path": filters.path,
     }
 
     def read(tx: Transaction) -> tuple[int, int, list[Row]]:
         newest = int(tx.one(SQL.head).seq)
-        before = min(sought.before, newest + 1)
-        since = max(before - LOOKED_THROUGH, 1)
+        before = min(filters.before, newest + 1)
+        since = max(before - SCANNED_MAX, 1)
         return (
             newest,
             since,
-            tx.all(SQL.entries_before, before=before, since=since, most=sought.limit + 1, **asked),
+            tx.all(
+                SQL.entries_before, before=before, since=since, most=filters.limit + 1, **values
+            ),
         )
 
     newest, since, rows = records.store.read(read)
-    page = rows[: sought.limit]
-    if len(rows) > sought.limit:
+    page = rows[: filters.limit]
+    if len(rows) > filters.limit:
         least, following = page[-1].seq, page[-1].seq
     else:
         least, following = since, since if since > 1 else None

@@ -1,8 +1,6 @@
-"""Grants: the owner gives and revokes them, agents ask whether one allows what they are about to
-do, and log what they did.
+"""Grants: the owner creates and revokes them; agents check them before an action and log it after.
 
-Grants are the service's, not an account's: whichever account an agent's key belongs to, its check
-is answered by all of them.
+Grants belong to the service, not to an account: they apply to the agents of every account.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ from .rules import Grant, allows, anchor, anchors, wider
 
 _MINUTE_MS = 60_000
 _AFTER_ALL = (1 << 63) - 1
-_DENIED = "No grant allows this agent to do this here now. Do not do it; ask the owner for a grant."
+_DENIED = "No grant allows this agent to do this here now. Do not do it. Ask the owner for a grant."
 
 
 class GrantUnknown(NotFound):
@@ -50,184 +48,196 @@ class NotChecked(Conflict):
 
 
 def grant(
-    records: Records, caller: Caller, asked: GrantRequest, given: IdempotentRequest | None = None
+    records: Records,
+    caller: Caller,
+    request: GrantRequest,
+    idempotency: IdempotentRequest | None = None,
 ) -> Granted:
-    """Allow an agent something, for a while.
+    """Create a grant for an agent.
 
-    Raises NotOwner, ReadOnly, KeyPinned, Conflict as `once`, StoreUnavailable.
+    Raises NotOwner, KeyIsReadOnly, OwnerKeyPinned, IdempotencyKeyReused, StoreUnavailable.
     """
     require_unpinned_owner(caller)
     grant_id = records.ids("g_")
-    actions = [action for action in ACTIONS if action in asked.actions]
+    actions = [action for action in ACTIONS if action in request.actions]
 
-    def keep(tx: Transaction) -> str:
+    def write(tx: Transaction) -> str:
         now_ms = records.clock()
-        expires_ms = now_ms + asked.ttl_minutes * _MINUTE_MS
-        made = Granted(
+        expires_ms = now_ms + request.ttl_minutes * _MINUTE_MS
+        result = Granted(
             grant_id=grant_id,
-            scope=asked.scope,
+            scope=request.scope,
             actions=actions,
-            agent=asked.agent,
+            agent=request.agent,
             expires_at=rfc3339(expires_ms),
         )
         tx.run(
             SQL.add_grant,
             grant_id=grant_id,
-            scope=asked.scope,
-            anchor=anchor(asked.scope),
-            glob=wider(asked.scope),
+            scope=request.scope,
+            anchor=anchor(request.scope),
+            glob=wider(request.scope),
             actions=",".join(actions),
-            agent=asked.agent,
+            agent=request.agent,
             key_id=caller.key_id,
             now_ms=now_ms,
             expires_ms=expires_ms,
         )
         add_entry(
-            tx, caller, now_ms, kind="grant", ttl_minutes=asked.ttl_minutes, **made.model_dump()
+            tx, caller, now_ms, kind="grant", ttl_minutes=request.ttl_minutes, **result.model_dump()
         )
-        return made.model_dump_json()
+        return result.model_dump_json()
 
     return Granted.model_validate_json(
         records.store.write(
-            lambda tx: idempotent(tx, given, records.clock(), lambda: keep(tx)),
+            lambda tx: idempotent(tx, idempotency, records.clock(), lambda: write(tx)),
             account_id=caller.account_id,
         )
     )
 
 
-def check(records: Records, caller: Caller, asked: PermissionCheck) -> PermissionChecked:
-    """Whether this may be done now. The answer is in the audit trail, durably, before it is given.
+def check(records: Records, caller: Caller, request: PermissionCheck) -> PermissionChecked:
+    """Return whether an action is allowed now, and record the decision in the audit trail first.
 
-    It takes no Idempotency-Key: an answer given again would outlive the grant. Raises ReadOnly,
+    It accepts no Idempotency-Key: a repeated answer would outlive the grant. Raises KeyIsReadOnly,
     StoreUnavailable.
     """
     require_write(caller)
 
-    def judge(tx: Transaction) -> PermissionChecked:
+    def decide(tx: Transaction) -> PermissionChecked:
         now_ms = records.clock()
-        by = _grant_for(tx, asked, now_ms)
-        expires_at = rfc3339(by.expires_ms) if by else None
+        granted = _grant_for(tx, request, now_ms)
+        expires_at = rfc3339(granted.expires_ms) if granted else None
         seq = add_entry(
             tx,
             caller,
             now_ms,
             kind="check",
-            allowed=by is not None,
-            grant_id=by and by.grant_id,
+            allowed=granted is not None,
+            grant_id=granted and granted.grant_id,
             expires_at=expires_at,
-            **asked.model_dump(),
+            **request.model_dump(),
         )
-        if by is None:
-            return PermissionChecked(allowed=False, path=asked.path, reason=_DENIED)
+        if granted is None:
+            return PermissionChecked(allowed=False, path=request.path, reason=_DENIED)
         which = {
-            "grant_id": by.grant_id,
-            "account_id": caller.account_id,
-            "action": asked.action,
-            "path": asked.path,
+            "grant_id": granted.grant_id,
+            "action": request.action,
+            "path": request.path,
         }
-        tx.run(SQL.note_allowed, **which, agent=asked.agent, seq=seq)
-        reason = f"Grant {by.grant_id} allows it until {expires_at}. Do only this, then log it."
+        tx.run(SQL.note_allowed, **which, agent=request.agent, seq=seq)
+        reason = (
+            f"Grant {granted.grant_id} allows it until {expires_at}. Do only this, then log it."
+        )
         return PermissionChecked(
             allowed=True,
-            grant_id=by.grant_id,
+            grant_id=granted.grant_id,
             expires_at=expires_at,
-            path=asked.path,
+            path=request.path,
             reason=reason,
         )
 
-    return records.store.write(judge, account_id=caller.account_id)
+    return records.store.write(decide, account_id=caller.account_id)
 
 
 def log_action(
-    records: Records, caller: Caller, done: ActionLog, given: IdempotentRequest | None = None
+    records: Records,
+    caller: Caller,
+    action_log: ActionLog,
+    idempotency: IdempotentRequest | None = None,
 ) -> ActionLogged:
-    """Keep what came of an action that a check allowed, whether the grant is over by now or not.
+    """Record the result of an action that a check allowed, even if the grant has ended since.
 
-    Raises ReadOnly, NotChecked, Conflict as `once`, StoreUnavailable.
+    Raises KeyIsReadOnly, NotChecked, IdempotencyKeyReused, StoreUnavailable.
     """
     require_write(caller)
     which = {
-        "grant_id": done.grant_id,
-        "account_id": caller.account_id,
-        "action": done.action,
-        "path": done.path,
+        "grant_id": action_log.grant_id,
+        "action": action_log.action,
+        "path": action_log.path,
     }
 
-    def keep(tx: Transaction) -> str:
-        checked = tx.one_or_none(SQL.allowed_check, **which)
-        if checked is None:
+    def write(tx: Transaction) -> str:
+        check_row = tx.one_or_none(SQL.allowed_check, **which)
+        if check_row is None:
             raise NotChecked
         seq = add_entry(
             tx,
             caller,
             records.clock(),
             kind="log",
-            agent=checked.agent,
-            check=checked.seq,
-            **done.model_dump(),
+            agent=check_row.agent,
+            check=check_row.seq,
+            **action_log.model_dump(),
         )
         return ActionLogged(logged=True, seq=seq).model_dump_json()
 
     return ActionLogged.model_validate_json(
         records.store.write(
-            lambda tx: idempotent(tx, given, records.clock(), lambda: keep(tx)),
+            lambda tx: idempotent(tx, idempotency, records.clock(), lambda: write(tx)),
             account_id=caller.account_id,
         )
     )
 
 
 def revoke(
-    records: Records, caller: Caller, asked: GrantRevocation, given: IdempotentRequest | None = None
+    records: Records,
+    caller: Caller,
+    request: GrantRevocation,
+    idempotency: IdempotentRequest | None = None,
 ) -> GrantRevoked:
-    """End a grant, from the next check on.
+    """Revoke a grant, effective with the next check.
 
-    Raises NotOwner, ReadOnly, KeyPinned, GrantUnknown, Conflict as `once`, StoreUnavailable.
+    Raises NotOwner, KeyIsReadOnly, OwnerKeyPinned, GrantUnknown, IdempotencyKeyReused,
+    StoreUnavailable.
     """
     require_unpinned_owner(caller)
 
     def end(tx: Transaction) -> str:
-        known = tx.one_or_none(SQL.revoked_of, grant_id=asked.grant_id)
-        if known is None:
+        row = tx.one_or_none(SQL.revoked_of, grant_id=request.grant_id)
+        if row is None:
             raise GrantUnknown
-        if known.revoked_ms is None:
+        if row.revoked_ms is None:
             now_ms = records.clock()
-            tx.run(SQL.revoke_grant, grant_id=asked.grant_id, now_ms=now_ms)
-            add_entry(tx, caller, now_ms, kind="revoke", grant_id=asked.grant_id)
+            tx.run(SQL.revoke_grant, grant_id=request.grant_id, now_ms=now_ms)
+            add_entry(tx, caller, now_ms, kind="revoke", grant_id=request.grant_id)
         return GrantRevoked(revoked=True).model_dump_json()
 
     return GrantRevoked.model_validate_json(
         records.store.write(
-            lambda tx: idempotent(tx, given, records.clock(), lambda: end(tx)),
+            lambda tx: idempotent(tx, idempotency, records.clock(), lambda: end(tx)),
             account_id=caller.account_id,
         )
     )
 
 
-def list_grants(records: Records, caller: Caller, asked: GrantsQuery) -> GrantList:
-    """A page of the grants in force, newest first.
+def list_grants(records: Records, caller: Caller, request: GrantsQuery) -> GrantList:
+    """Return a page of the valid grants, newest first.
 
-    Raises NotOwner, ReadOnly, KeyPinned, GrantUnknown, StoreUnavailable.
+    Raises NotOwner, KeyIsReadOnly, OwnerKeyPinned, GrantUnknown, StoreUnavailable.
     """
     require_unpinned_owner(caller)
     now_ms = records.clock()
 
     def read(tx: Transaction) -> list[Row]:
-        before = tx.one_or_none(SQL.place_of_grant, grant_id=asked.before) if asked.before else None
-        if asked.before and before is None:
+        before = (
+            tx.one_or_none(SQL.place_of_grant, grant_id=request.before) if request.before else None
+        )
+        if request.before and before is None:
             raise GrantUnknown
         return tx.all(
             SQL.live_grants,
             now_ms=now_ms,
             before=before.id if before else _AFTER_ALL,
-            most=asked.limit + 1,
+            most=request.limit + 1,
         )
 
     rows = records.store.read(read, account_id=caller.account_id)
-    page = [_live(row, now_ms) for row in rows[: asked.limit]]
-    return GrantList(grants=page, next=page[-1].grant_id if len(rows) > asked.limit else None)
+    page = [_live_grant(row, now_ms) for row in rows[: request.limit]]
+    return GrantList(grants=page, next=page[-1].grant_id if len(rows) > request.limit else None)
 
 
-def _live(row: Row, now_ms: int) -> LiveGrant:
+def _live_grant(row: Row, now_ms: int) -> LiveGrant:
     return LiveGrant(
         grant_id=row.grant_id,
         scope=row.scope,
@@ -241,24 +251,26 @@ def _live(row: Row, now_ms: int) -> LiveGrant:
 
 
 def _actions(row: Row) -> list[Action]:
-    given = row.actions.split(",")
-    return [action for action in ACTIONS if action in given]
+    names = row.actions.split(",")
+    return [action for action in ACTIONS if action in names]
 
 
-def _grant_for(tx: Transaction, asked: PermissionCheck, now_ms: int) -> Row | None:
-    """Of the grants that allow it, the one that lasts longest."""
-    named = {"path": asked.path, "action": asked.action, "agent": asked.agent}
+def _grant_for(tx: Transaction, request: PermissionCheck, now_ms: int) -> Row | None:
+    """Return the longest-lasting grant that allows a request, or None."""
+    filters = {"path": request.path, "action": request.action, "agent": request.agent}
     rows = tx.all(
-        SQL.grants_around, anchors=json.dumps(anchors(asked.path)), now_ms=now_ms, **named
+        SQL.grants_around, anchors=json.dumps(anchors(request.path)), now_ms=now_ms, **filters
     )
-    return next((row for row in rows if _allows(row, asked, now_ms)), None)
+    return next((row for row in rows if _allows(row, request, now_ms)), None)
 
 
-def _allows(row: Row, asked: PermissionCheck, now_ms: int) -> bool:
-    found = Grant(
+def _allows(row: Row, request: PermissionCheck, now_ms: int) -> bool:
+    candidate = Grant(
         scope=row.scope,
         actions=frozenset(_actions(row)),
         agent=row.agent,
         expires_ms=row.expires_ms,
     )
-    return allows(found, path=asked.path, action=asked.action, agent=asked.agent, now_ms=now_ms)
+    return allows(
+        candidate, path=request.path, action=request.action, agent=request.agent, now_ms=now_ms
+    )

@@ -1,4 +1,4 @@
-"""Who may give grants, take them back and read the audit trail."""
+"""The check for actions that only an unrestricted key of an owner may perform."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from ..protocol.errors import Forbidden
 
 
 class OwnerKeyPinned(Forbidden):
-    """A key that is pinned to one user_id decides nothing for the whole service. Use another key of
+    """A key that is pinned to one user_id cannot decide for the whole service. Use another key of
     the owner.
     """
 
 
 def require_unpinned_owner(caller: Caller) -> None:
-    """Raises NotOwner, ReadOnly or KeyPinned unless the key is an owner's and may do all that its
-    account may.
-    """
+    """Raise NotOwner, KeyIsReadOnly or OwnerKeyPinned unless it is an unrestricted owner key."""
     require_owner(caller)
     require_write(caller)
     if caller.pinned_user_id is not None:

@@ -1,6 +1,6 @@
-"""What a grant allows.
+"""The semantics of grants.
 
-Pure: paths and scopes come in normal form (protocol/paths.py), time as an argument.
+Pure: paths and scopes are in normal form (protocol/paths.py), and time is an argument.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _FOLDERS = "**"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """What the owner allowed: whom, what, where, until when (ms since 1970, UTC)."""
+    """A permission: agent, actions, scope, and end (ms since 1970, UTC)."""
 
     scope: str
     actions: frozenset[Action]
@@ -28,9 +28,9 @@ class Grant:
 
 
 def allows(grant: Grant, *, path: str, action: Action, agent: str, now_ms: int) -> bool:
-    """Whether the grant lets this agent do this to this path now.
+    """Return True if the grant allows this agent this action on this path now.
 
-    At the moment of its end it is over.
+    At the moment of its expiry it no longer does.
     """
     return (
         grant.revoked_ms is None
@@ -42,27 +42,26 @@ def allows(grant: Grant, *, path: str, action: Action, agent: str, now_ms: int) 
 
 
 def covers(scope: str, path: str) -> bool:
-    """Whether a path lies in a scope: it is the one named, is somewhere below the folder (never the
-    folder itself), or fits the glob.
+    """Return True if a path is the scope's path, is below its folder, or matches its glob.
 
-    `*` and `?` stand for any letters and any one letter of a name, a dot at its beginning too; `**`
-    alone between slashes for any number of names. All other letters, brackets and backslashes among
-    them, stand for themselves.
+    A folder itself is not covered. `*` matches any characters and `?` one character of a name,
+    including a leading dot; `**` alone between slashes matches any number of names. All other
+    characters, including brackets and backslashes, stand for themselves.
     """
     if not _WILD.intersection(scope):
         if scope.endswith("/"):
             return path.startswith(scope) and path != scope
         return path == ("/" if scope == ONLY_ROOT else scope)
     pattern, names = scope.split("/")[1:], path.split("/")[1:]
-    if pattern[-1] in ("", _FOLDERS):  # all that is below, but not the folder itself
+    if pattern[-1] in ("", _FOLDERS):  # everything below the folder, but not the folder itself
         pattern[-1:] = ["*", _FOLDERS]
-    return names != [""] and _fits(pattern, names, _FOLDERS, _fits_name)
+    return names != [""] and _matches(pattern, names, _FOLDERS, _matches_name)
 
 
 def anchor(scope: str) -> str:
-    """The fixed beginning of a scope, by which it is looked up:
+    """Return the fixed prefix of a scope, by which grants are looked up.
 
-    the path itself, or a folder with its slash.
+    It is the path itself, or a folder with its slash.
     """
     if scope == ONLY_ROOT:
         return "/"
@@ -73,10 +72,10 @@ def anchor(scope: str) -> str:
 
 
 def wider(scope: str) -> str:
-    """A pattern of SQLite's GLOB that fits each path the scope covers, and may fit more: what is
-    sorted out before `covers` judges.
+    """Return an SQLite GLOB pattern that matches every path of a scope, and maybe more.
 
-    There `*` crosses slashes, and a bracket begins a set of letters.
+    It pre-selects grants for `covers`. In GLOB `*` also matches slashes, and a bracket starts a set
+    of characters.
     """
     if scope == ONLY_ROOT:
         return "/"
@@ -87,36 +86,36 @@ def wider(scope: str) -> str:
 
 
 def reach(scope: str) -> str:
-    """How far a scope reaches, for people who are about to grant it."""
+    """Describe the reach of a scope for the people who grant it."""
     pattern = scope.split("/")[1:]
     if scope == ONLY_ROOT:
-        return "The root folder itself, and nothing in it."
+        return "The root folder itself, nothing in it."
     if scope in ("/", "/**"):
         return "Everything on the machine."
     if not _WILD.intersection(scope):
         return (
-            f"Everything below {scope}, however deep; not the folder itself."
+            f"Everything below {scope} at any depth, but not the folder itself."
             if scope.endswith("/")
-            else "This one path, and nothing below it."
+            else "This path only, nothing below it."
         )
     if pattern[-1] in ("", _FOLDERS):
-        return "Everything below each folder that fits, however deep."
+        return "Everything below each folder that matches, at any depth."
     if _FOLDERS in pattern:
-        return "Every path that fits; ** stands for any number of folders, none among them."
-    return "Every path that fits at this depth: * and ? never reach across a slash."
+        return "Every path that matches; ** stands for any number of folders, including none."
+    return "Every path that matches at this depth: * and ? never match a slash."
 
 
 def examples(scope: str) -> tuple[list[str], list[str]]:
-    """Paths that a scope covers, and paths near by that it does not."""
+    """Return paths that a scope covers, and similar paths that it does not."""
     if scope == ONLY_ROOT:
         return ["/"], ["/etc"]
     plain, deep = (
-        re.sub("/+", "/", "/".join(_like(name, folders) for name in scope.split("/")))
+        re.sub("/+", "/", "/".join(_sample_name(name, folders) for name in scope.split("/")))
         for folders in ("", "deep/er")
     )
     plain, deep = plain.rstrip("/"), deep.rstrip("/")
     above, _, last = plain.rpartition("/")
-    tried = [
+    candidates = [
         plain,
         deep,
         f"{plain}/name",
@@ -126,47 +125,49 @@ def examples(scope: str) -> tuple[list[str], list[str]]:
         above,
     ]
     paths = [
-        path for path in dict.fromkeys(one.rstrip("/") for one in tried) if path.startswith("/")
+        path
+        for path in dict.fromkeys(candidate.rstrip("/") for candidate in candidates)
+        if path.startswith("/")
     ]
     return [path for path in paths if covers(scope, path)][:3], [
         path for path in paths if not covers(scope, path)
     ][:3]
 
 
-def _like(name: str, folders: str) -> str:
-    """A name that fits one of a pattern."""
+def _sample_name(name: str, folders: str) -> str:
+    """Return a name that matches one name of a pattern."""
     return folders if name == _FOLDERS else re.sub(r"\*+", "name", name).replace("?", "x")
 
 
 def anchors(path: str) -> list[str]:
-    """Every anchor that a scope around this path can have."""
+    """Return every possible anchor of a scope that covers this path."""
     return [path, *(path[: at + 1] for at, letter in enumerate(path) if letter == "/")]
 
 
-def _fits_name(pattern: str, name: str) -> bool:
+def _matches_name(pattern: str, name: str) -> bool:
     if not _WILD.intersection(pattern):
         return pattern == name
-    return _fits(pattern, name, "*", lambda wanted, letter: wanted in ("?", letter))
+    return _matches(pattern, name, "*", lambda expected, letter: expected in ("?", letter))
 
 
-def _fits(
-    pattern: Sequence[str], items: Sequence[str], many: str, one_fits: Callable[[str, str], bool]
+def _matches(
+    pattern: Sequence[str], items: Sequence[str], many: str, one_matches: Callable[[str, str], bool]
 ) -> bool:
-    """Whether `items` fit `pattern`, in which `many` stands for any number of them.
+    """Return True if `items` match `pattern`, in which `many` matches any number of them.
 
-    Goes back to the last `many` alone, so that no pattern takes longer than the product of the
+    It backtracks only to the last `many`, so that the time is bounded by the product of the
     lengths.
     """
     at = place = 0
-    again: tuple[int, int] | None = None
+    restart: tuple[int, int] | None = None
     while place < len(items):
         if at < len(pattern) and pattern[at] == many:
-            at, again = at + 1, (at + 1, place)
-        elif at < len(pattern) and one_fits(pattern[at], items[place]):
+            at, restart = at + 1, (at + 1, place)
+        elif at < len(pattern) and one_matches(pattern[at], items[place]):
             at, place = at + 1, place + 1
-        elif again:
-            again = (again[0], again[1] + 1)
-            at, place = again
+        elif restart:
+            restart = (restart[0], restart[1] + 1)
+            at, place = restart
         else:
             return False
     return all(rest == many for rest in pattern[at:])

@@ -1,6 +1,6 @@
-"""Finding again:
+"""Search: text analysis for any language, embedders, the index of one space, ranking.
 
-analysis of text in any language, embedders, indexes of one space, ranking. No tables, no users.
+No tables and no users: callers pass rows and texts in.
 """
 
 from .candidates import SpaceTerms, best_events, frequencies_in, view_among
@@ -18,23 +18,28 @@ from .index.entries import (
     unpack_repaired,
 )
 from .index.space_index import IndexView, SpaceIndex
-from .ranking import SIGNALS, SUSPECT_COST, Ranking, Reason, Weights, load_weights
+from .ranking import SUSPECT_COST, Ranking, Reason
 from .scoring import (
+    SIGNALS,
+    Weights,
     cosines,
     embedding_text,
     idf_of,
     is_frequent,
     lexical_scores,
+    load_weights,
     query_term_weights,
 )
 from .text.analysis import (
     ParsedQuery,
     Passage,
     QueryWord,
+    SearchTerms,
     analyze,
     contains,
     highlight,
     parse_query,
+    parse_terms,
     passages,
 )
 from .text.languages import normalize
@@ -42,43 +47,45 @@ from .text.languages import normalize
 __all__ = [
     "SIGNALS",
     "SUSPECT_COST",
-    "EntryBatch",
-    "IndexEntry",
     "Embedder",
     "EmbedderUnavailable",
-    "Ranking",
-    "Passage",
-    "QueryVectors",
-    "ParsedQuery",
-    "Reason",
+    "EntryBatch",
+    "EntryDamaged",
     "EventText",
     "IndexCache",
+    "IndexEntry",
+    "IndexView",
+    "ParsedQuery",
+    "Passage",
+    "QueryVectors",
+    "QueryWord",
+    "Ranking",
+    "Reason",
+    "SearchTerms",
     "SpaceIndex",
     "SpaceTerms",
-    "IndexView",
     "Weights",
-    "QueryWord",
-    "EntryDamaged",
-    "parse_query",
+    "analysis_id",
+    "analyze",
     "best_events",
     "contains",
     "cosines",
-    "index_entries",
-    "analysis_id",
+    "embedding_text",
     "frequencies_in",
+    "highlight",
     "idf_of",
+    "index_entries",
     "is_frequent",
     "lexical_scores",
     "load_weights",
-    "highlight",
-    "query_term_weights",
     "normalize",
     "open_embedder",
     "pack",
+    "parse_query",
+    "parse_terms",
     "passages",
     "quantize",
-    "embedding_text",
-    "analyze",
+    "query_term_weights",
     "unpack",
     "unpack_repaired",
     "view_among",

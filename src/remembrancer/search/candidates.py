@@ -1,8 +1,7 @@
-"""A view of the candidates of one question, with the statistics of the whole space: ranking then is
-what it is over all parts.
+"""A view of the candidates for one query, with the statistics of the whole space.
 
-An index outside of this program, such as the database's, names the candidates; their rows and those
-of the turns beside them make the view.
+An index outside this process, such as PostgreSQL's, selects the candidates. Their rows and those of
+neighbouring turns form the view, which ranks as the whole index would.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(slots=True)
 class SpaceTerms:
-    """What ranking must know of a whole space: sums over its parts."""
+    """Statistics of a whole space that ranking needs: sums over its parts."""
 
     events: int = 0
     parts: int = 0
@@ -36,7 +35,7 @@ class SpaceTerms:
     speakers: frozenset[int] = frozenset()
 
     def add(self, batch: EntryBatch) -> None:
-        """Count the events of a batch, which were not counted yet."""
+        """Add the events of a batch that are not included yet."""
         lengths = batch.head["length"]
         logs = np.log1p(lengths.astype("f8"))
         self.events += len(np.unique(batch.event))
@@ -49,7 +48,7 @@ class SpaceTerms:
 
     @property
     def languages_seen(self) -> tuple[int, ...]:
-        """Numbers of the languages seen, most frequent first."""
+        """The numbers of the space's languages, most frequent first."""
         return tuple(
             int(number)
             for number in np.argsort(-self.languages, kind="stable")
@@ -58,14 +57,14 @@ class SpaceTerms:
 
     @property
     def log_length(self) -> tuple[float, float]:
-        """Mean and standard deviation of log(1 + length); see View."""
+        """Mean and standard deviation of log(1 + length), as in IndexView."""
         mean = self.logs / self.parts if self.parts else 0.0
         variance = self.squares / self.parts - mean * mean if self.parts else 0.0
         return mean, max(variance, LENGTH_SPREAD_MIN**2) ** 0.5
 
 
 def frequencies_in(batch: EntryBatch, terms: Iterable[int]) -> dict[int, int]:
-    """How many parts of a batch hold each of these terms."""
+    """Return the number of parts of a batch that contain each of these terms."""
     return (
         {term: int(np.count_nonzero(batch.term == np.uint32(term))) for term in terms}
         if len(batch)
@@ -80,17 +79,17 @@ def view_among(
     statistics: SpaceTerms,
     frequencies: Mapping[int, int],
 ) -> IndexView:
-    """A view of some events of a space.
+    """Return a view of some events of a space.
 
-    `following` says of events of the batch which one comes next in its session: others of one
-    session are not beside each other.
-    `frequencies`: parts of the space by term, of every term that will be asked for.
+    `following` maps events of the batch to the next event of their session; other events of a
+    session are not neighbours. `frequencies` is the number of parts of the space by term, for every
+    term of the query.
     """
     index = SpaceIndex(dimensions)
     index.add(batch, int(batch.event[-1]) + 1 if len(batch) else 0)
     view = index.view()
     columns = {name: column[: view.size].copy() for name, column in view.columns.items()}
-    _part(columns, following)
+    _unlink(columns, following)
     return replace(
         view,
         columns=columns,
@@ -107,24 +106,23 @@ def view_among(
 def best_events(
     view: IndexView, question: ParsedQuery, words: Sequence[QueryWord], vector: Array, most: int
 ) -> set[int]:
-    """So many events of a view that fit best by words and vector together:
-
-    whoever ranks looks at these more closely.
-    """
-    found = Ranking(view, question, lexical_scores(view, words), cosines(view, vector))
-    return set(found.events_of(np.arange(view.size))[:most].tolist())
+    """Return the `most` events of a view that fit best by words and vector together."""
+    ranking = Ranking(view, question, lexical_scores(view, words), cosines(view, vector))
+    return set(ranking.events_of(np.arange(view.size))[:most].tolist())
 
 
-def _part(columns: dict[str, Array], following: Mapping[int, int]) -> None:
-    """Undo the chaining of events of a session between which others lie that are not in the view."""
+def _unlink(columns: dict[str, Array], following: Mapping[int, int]) -> None:
+    """Unlink events of a session if events between them are missing from the view."""
     event, previous = columns["event"], columns["previous"]
-    chained = np.flatnonzero(previous >= 0)
-    chained = chained[event[previous[chained]] != event[chained]]
-    before, after = event[previous[chained]].tolist(), event[chained].tolist()
-    apart = (
-        chained[[following.get(one) != other for one, other in zip(before, after, strict=True)]]
+    linked = np.flatnonzero(previous >= 0)
+    linked = linked[event[previous[linked]] != event[linked]]
+    before, after = event[previous[linked]].tolist(), event[linked].tolist()
+    unlinked = (
+        linked[
+            [following.get(first) != second for first, second in zip(before, after, strict=True)]
+        ]
         if before
-        else chained
+        else linked
     )
-    columns["next"][previous[apart]] = NONE
-    previous[apart] = NONE
+    columns["next"][previous[unlinked]] = NONE
+    previous[unlinked] = NONE

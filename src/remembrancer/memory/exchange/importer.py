@@ -1,7 +1,7 @@
-"""Import what was said elsewhere: JSON lines of our own, or conversations in the shape of LoCoMo.
+"""Import conversations: JSON lines in our own format, or JSON in the format of LoCoMo.
 
-Every imported event has an origin; an origin a space already holds is passed over. So an import
-that was stopped is simply run again, and one that is run twice changes nothing.
+Every imported event has an origin, and an origin that a space already holds is skipped. An
+interrupted import can therefore be run again, and running one twice changes nothing.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from ..write.turns import Intake, SessionAddress, store_turn
 BATCH = 64  # events embedded and written together
 ORIGIN_CHARACTERS_MAX = 256
 _BOM = b"\xef\xbb\xbf"
-_WHEN = "%I:%M %p on %d %B, %Y"  # 1:56 pm on 8 May, 2023
+_DATE_FORMAT = "%I:%M %p on %d %B, %Y"  # 1:56 pm on 8 May, 2023
 
 
 class ImportRefused(ValueError):
-    """The file cannot be imported; the message says where and why. Nothing of it was stored."""
+    """The file cannot be imported. The message says where and why; nothing was stored."""
 
 
 class ImportLine(TurnText):
-    """One line of our own import format: an event, with an `id` of its own if it has one."""
+    """One line of our own import format: an event, with an optional `id` of its own."""
 
     id: Annotated[Text, Field(min_length=1, max_length=ORIGIN_CHARACTERS_MAX)] | None = None
     user_id: Id | None = None
@@ -49,7 +49,7 @@ class ImportLine(TurnText):
 
 
 class LocomoTurn(Message):
-    """One turn of a conversation in the shape of LoCoMo."""
+    """One turn of a conversation in LoCoMo format."""
 
     speaker: Text
     text: Text
@@ -61,32 +61,32 @@ class LocomoTurn(Message):
         )
 
 
-_SPOKEN = TypeAdapter(list[LocomoTurn])
+_TURNS = TypeAdapter(list[LocomoTurn])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportResult:
-    """What an import did."""
+    """Counts of an import."""
 
     stored: int
-    known: int  # were there already
+    duplicates: int  # stored by an earlier import
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedTurn:
-    """One event on its way in."""
+    """One event to import."""
 
     origin: str
     user_id: str
     session_id: str
-    said: EventText
-    flags: tuple[str, ...]  # what was noticed in it
+    text: EventText
+    flags: tuple[str, ...]  # set while screening its texts
 
 
 class ImportSource:
-    """A file that was checked from end to end:
+    """A file that was checked from end to end.
 
-    `len` events, in order, as often as it is iterated.
+    Iterates over `len` events, in order, as often as needed.
     """
 
     def __init__(
@@ -105,16 +105,16 @@ class ImportSource:
 def read(
     context: Context, caller: Caller, path: Path, *, user_id: str | None = None
 ) -> ImportSource:
-    """Check a whole file before anything is stored. `user_id` overrides what the file says.
+    """Check a whole file before anything is stored. `user_id` overrides the one in the file.
 
-    JSON lines are read twice, now and when they are iterated, so that a long file need not fit into
-    memory. Raises ImportRefused naming the line or the place in the conversation, Forbidden for a
-    pinned key with another user_id.
+    JSON lines are read twice, now and during iteration, so that a long file need not fit into
+    memory. Raises ImportRefused naming the line or the place in the conversation, and
+    PinnedToOtherUser for a pinned key with another user_id.
     """
     now_ms = context.clock()
 
     def take(line: ImportLine) -> ImportedTurn:
-        return _incoming(
+        return _imported_turn(
             line,
             space_user_id(caller, user_id if user_id is not None else line.user_id),
             now_ms,
@@ -142,41 +142,41 @@ def store(
     *,
     progress: Callable[[int], None] = lambda _: None,
 ) -> ImportResult:
-    """Store events batch by batch; `progress` is told how many were dealt with. May be stopped and
-    run again at any time.
+    """Store events in batches. Call `progress` with the size of each batch.
 
-    Raises Forbidden for a read-only key, StoreUnavailable, EmbedderUnavailable.
+    An interrupted call can be repeated at any time. Raises KeyIsReadOnly, StoreUnavailable,
+    EmbedderUnavailable.
     """
     require_write(caller)
-    stored = known = 0
-    rest = iter(events)
-    while batch := list(islice(rest, BATCH)):
-        new = context.store.read(partial(_unknown, caller, batch), account_id=caller.account_id)
-        kept = 0
+    stored = duplicates = 0
+    remaining = iter(events)
+    while batch := list(islice(remaining, BATCH)):
+        new = context.store.read(partial(_not_imported, batch), account_id=caller.account_id)
+        stored_now = 0
         if new:
-            derived = [
-                replace(one, flags=one.flags + event.flags)
-                for one, event in zip(
-                    index_entries(context.embedder, [event.said for event in new]), new, strict=True
+            entries = [
+                replace(entry, flags=entry.flags + event.flags)
+                for entry, event in zip(
+                    index_entries(context.embedder, [event.text for event in new]), new, strict=True
                 )
             ]
-            kept = context.store.write(
-                partial(_write, context, caller, new, derived), account_id=caller.account_id
+            stored_now = context.store.write(
+                partial(_write, context, caller, new, entries), account_id=caller.account_id
             )
-        stored, known = stored + kept, known + len(batch) - kept
+        stored, duplicates = stored + stored_now, duplicates + len(batch) - stored_now
         progress(len(batch))
-    return ImportResult(stored=stored, known=known)
+    return ImportResult(stored=stored, duplicates=duplicates)
 
 
-def _unknown(caller: Caller, batch: list[ImportedTurn], tx: Transaction) -> list[ImportedTurn]:
-    return [event for event in batch if not _known(tx, caller, event)]
+def _not_imported(batch: list[ImportedTurn], tx: Transaction) -> list[ImportedTurn]:
+    return [event for event in batch if not _is_imported(tx, event)]
 
 
-def _known(tx: Transaction, caller: Caller, event: ImportedTurn) -> bool:
-    space = tx.one_or_none(SQL.space_of, account_id=caller.account_id, user_id=event.user_id)
+def _is_imported(tx: Transaction, event: ImportedTurn) -> bool:
+    space = tx.one_or_none(SQL.space_of, user_id=event.user_id)
     return (
         space is not None
-        and tx.one_or_none(SQL.origin_known, space_id=space.id, origin=event.origin) is not None
+        and tx.one_or_none(SQL.event_of_origin, space_id=space.id, origin=event.origin) is not None
     )
 
 
@@ -184,72 +184,74 @@ def _write(
     context: Context,
     caller: Caller,
     new: list[ImportedTurn],
-    derived: list[IndexEntry],
+    entries: list[IndexEntry],
     tx: Transaction,
 ) -> int:
-    kept_events = 0
-    for event, found in zip(new, derived, strict=True):
-        if _known(tx, caller, event):  # twice in one file, or another import beside this one
+    stored = 0
+    for event, entry in zip(new, entries, strict=True):
+        if _is_imported(tx, event):  # repeated in the file, or stored by a concurrent import
             continue
         address = SessionAddress(
             account_id=caller.account_id, user_id=event.user_id, session_id=event.session_id
         )
-        kept = store_turn(context, tx, address, event.said, found)
-        tx.run(SQL.add_origin, space_id=space_of(kept.row), origin=event.origin, event=kept.row)
-        kept_events += 1
-    return kept_events
+        turn = store_turn(context, tx, address, event.text, entry)
+        tx.run(SQL.add_origin, space_id=space_of(turn.row), origin=event.origin, event=turn.row)
+        stored += 1
+    return stored
 
 
-def _incoming(line: ImportLine, user_id: str, now_ms: int, settings: Settings) -> ImportedTurn:
+def _imported_turn(line: ImportLine, user_id: str, now_ms: int, settings: Settings) -> ImportedTurn:
     occurred_ms = milliseconds(line.occurred_at, now_ms)
     intake = Intake(settings=settings)
-    said = EventText(
+    text = EventText(
         query=intake.screen(line.query),
         response=intake.screen(line.response),
         topic=line.topic,
         occurred_ms=occurred_ms,
     )
-    when = "" if line.occurred_at is None else str(occurred_ms)
-    origin = line.id or _digest(line.session_id, line.query, line.response, line.topic or "", when)
+    occurred = "" if line.occurred_at is None else str(occurred_ms)
+    origin = line.id or _digest(
+        line.session_id, line.query, line.response, line.topic or "", occurred
+    )
     return ImportedTurn(
-        origin=origin, user_id=user_id, session_id=line.session_id, said=said, flags=intake.flags
+        origin=origin, user_id=user_id, session_id=line.session_id, text=text, flags=intake.flags
     )
 
 
-def _digest(*told: str) -> str:
-    return (
-        "sha256:" + hashlib.sha256("\x00".join(told).encode()).hexdigest()
-    )  # no text of an event holds a NUL
+def _digest(*parts: str) -> str:
+    # NUL separates the parts because no event text contains it
+    return "sha256:" + hashlib.sha256("\x00".join(parts).encode()).hexdigest()
 
 
 def _is_lines(path: Path) -> bool:
-    """Whether the first line that says something is a whole JSON object and no conversation.
+    """Return True if the first non-blank line is a complete JSON object and not a conversation.
 
     Raises ImportRefused, OSError.
     """
     if not path.is_file():
-        raise ImportRefused(
-            f"{path}: {'it is no regular file' if path.exists() else 'there is no such file'}"
-        )
+        raise ImportRefused(f"{path}: {'not a regular file' if path.exists() else 'no such file'}")
     with path.open("rb") as file:
         for raw in file:
             if first := raw.removeprefix(_BOM).strip():
                 try:
-                    said = json.loads(first)
+                    parsed = json.loads(first)
                 except (ValueError, RecursionError):
                     return False
-                return isinstance(said, dict) and "conversation" not in said
+                return isinstance(parsed, dict) and "conversation" not in parsed
     return True
 
 
 def _samples(path: Path) -> list[Any] | None:
-    """The conversations of a file that is one JSON text; None when it is none, so that its lines
-    are to be told what is wrong.
+    """Return the conversations of a file that is one JSON text, or None if it is not one.
+
+    None leaves it to the line reader to report the invalid line. Raises ImportRefused.
     """
     try:
         whole = json.loads(path.read_bytes().decode("utf-8-sig"))
     except json.JSONDecodeError as error:
-        if not re.match(r"\s*(\[|\{\s*\n)", error.doc):  # a line that should have been an event
+        if not re.match(
+            r"\s*(\[|\{\s*\n)", error.doc
+        ):  # presumably JSON lines with an invalid event
             return None
         raise ImportRefused(f"{path}, line {error.lineno}: {error.msg}") from error
     except (UnicodeDecodeError, RecursionError):
@@ -258,59 +260,62 @@ def _samples(path: Path) -> list[Any] | None:
     if samples and all(isinstance(sample, dict) and "conversation" in sample for sample in samples):
         return samples
     raise ImportRefused(
-        f"{path}, line 1: neither JSON lines (one event a line) nor conversations (objects with a `conversation`)"
+        f"{path}, line 1: expected JSON lines (one event per line) or conversations (objects "
+        "with a `conversation`)"
     )
 
 
 def _json_lines(path: Path) -> Iterator[ImportLine]:
     try:
         with path.open("rb") as file:
-            for number, raw in enumerate(
-                file, 1
-            ):  # at line feeds only: other line separators may stand inside a JSON text
-                if said := raw.removeprefix(_BOM if number == 1 else b"").strip():
+            # Split at line feeds only: JSON strings may contain other line separators.
+            for number, raw in enumerate(file, 1):
+                if line := raw.removeprefix(_BOM if number == 1 else b"").strip():
                     try:
-                        yield ImportLine.model_validate_json(said)
+                        yield ImportLine.model_validate_json(line)
                     except ValidationError as error:
-                        raise ImportRefused(f"{path}, line {number}: {_first(error)}") from error
+                        raise ImportRefused(f"{path}, line {number}: {_describe(error)}") from error
     except OSError as error:
         raise ImportRefused(f"{path}: {error.strerror or error}") from error
 
 
-def _first(error: ValidationError) -> str:
-    """What is wrong first, and where."""
-    first = error.errors(include_input=False, include_url=False)[0]
-    where = ".".join(str(step) for step in first["loc"])
-    what = re.sub(
-        r" at line 1 column (\d+)", r", at character \1", first["msg"]
-    )  # the line is told already, counted in the file
-    return f"{where}: {what}" if where else what
+def _describe(error: ValidationError) -> str:
+    """Return the first validation error with its location."""
+    details = error.errors(include_input=False, include_url=False)[0]
+    location = ".".join(str(step) for step in details["loc"])
+    # The message already names the line of the file.
+    message = re.sub(r" at line 1 column (\d+)", r", at character \1", details["msg"])
+    return f"{location}: {message}" if location else message
 
 
 def _conversation(
     sample: dict[str, Any], path: Path, place: int, *, alone: bool
 ) -> Iterator[ImportLine]:
-    """A LoCoMo sample: each two consecutive turns of a session are one event, the speakers' names
-    before what they said.
+    """Yield the events of one LoCoMo sample.
 
-    With `alone` it has a space to itself; else its name stands before its sessions' names, which
-    all samples share.
+    Every two consecutive turns of a session form one event; each text begins with the speaker's
+    name. With `alone` the sample has a space of its own. Otherwise all samples share one space, and
+    session ids are prefixed with the name of the sample.
     """
-    said, where = sample["conversation"], f"{path}, conversation {place}"
+    conversation, location = sample["conversation"], f"{path}, conversation {place}"
     name = str(sample.get("sample_id") or f"{path.stem}-{place}")
     keys = (
-        [key for key in said if re.fullmatch(r"session_\d+", key)] if isinstance(said, dict) else []
+        [key for key in conversation if re.fullmatch(r"session_\d+", key)]
+        if isinstance(conversation, dict)
+        else []
     )
     if not keys:
-        raise ImportRefused(f"{where}: there is no session_1, session_2, ... in it")
+        raise ImportRefused(f"{location}: it has no session_1, session_2, ...")
     for key in sorted(keys, key=lambda key: int(key[8:])):
         try:
-            start = datetime.strptime(str(said.get(f"{key}_date_time")), _WHEN).replace(tzinfo=UTC)
-            texts = [str(spoken) for spoken in _SPOKEN.validate_python(said[key])]
+            start = datetime.strptime(
+                str(conversation.get(f"{key}_date_time")), _DATE_FORMAT
+            ).replace(tzinfo=UTC)
+            texts = [str(spoken) for spoken in _TURNS.validate_python(conversation[key])]
             for turn in range(0, len(texts), 2):
                 query, response = texts[turn], texts[turn + 1] if turn + 1 < len(texts) else ""
                 session_id = key if alone else f"{name}/{key}"
-                origin, when = (
+                origin, occurred_at = (
                     _digest(name, key, str(turn), query, response),
                     start + timedelta(milliseconds=turn),
                 )
@@ -320,9 +325,9 @@ def _conversation(
                     session_id=session_id,
                     query=query,
                     response=response,
-                    occurred_at=when,
+                    occurred_at=occurred_at,
                 )
         except ValidationError as error:
-            raise ImportRefused(f"{where}, {key}: {_first(error)}") from error
+            raise ImportRefused(f"{location}, {key}: {_describe(error)}") from error
         except ValueError as error:
-            raise ImportRefused(f"{where}, {key}_date_time: {error}") from error
+            raise ImportRefused(f"{location}, {key}_date_time: {error}") from error

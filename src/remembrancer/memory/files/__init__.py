@@ -1,1 +1,1 @@
-"""Memory files: the commands of Anthropic's memory tool, every change kept as a version."""
+"""Memory files: the commands of Anthropic's memory tool, with every change stored as a version."""

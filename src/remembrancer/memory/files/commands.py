@@ -1,9 +1,8 @@
-"""Files that an agent keeps under /memories of a space: the commands of the memory tool, each
-change a version that stays.
+"""Memory files under /memories of a space: the commands of the memory tool, with versioning.
 
-A version stays until it is forgotten (forget.py). A folder is there while there is a file in it.
-Texts are given back as they are, to the one who wrote them; what seems to give orders to its
-reader, or holds a secret, is marked in the answer.
+Every change adds a version, which stays until it is forgotten (history/forget.py). A folder exists
+as long as there is a file in it. Texts are returned unchanged to their author; the answer flags
+texts that look like prompt injections or contain a secret.
 """
 
 from __future__ import annotations
@@ -38,23 +37,25 @@ from . import edits as file_texts
 from .edits import CommandRefused
 
 SQL = load_queries("remembrancer.memory.files", "files.sql")
-PLANS_MAX = 3  # tries before a command is thought through with the others waiting
+# Attempts to plan a command outside the write transaction; then it is planned inside, and other
+# writers wait.
+PLAN_ATTEMPTS_MAX = 3
 _NO_END = 1 << 62
 
 
 class MemoryFileUnknown(NotFound):
-    """No memory file is, or was, at this path; paths begin with /memories/. `view` of a folder says
-    what is there.
+    """There is no memory file at this path, and never was. Paths begin with /memories/. Use `view`
+    on a folder to list its files.
     """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Text:
-    """A text as it is to be kept, and what was noticed in it."""
+    """A text to store, and the findings of its screening."""
 
     text: str
     flags: tuple[str, ...]
-    noticed: str | None
+    notice: str | None
     is_masked: bool
 
     @property
@@ -64,7 +65,7 @@ class _Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Change:
-    """One more version of a path; `text` None says that nothing is there from then on."""
+    """One new version of a path. `text` None means that the path is empty from then on."""
 
     path: str
     version: int
@@ -78,8 +79,8 @@ class _Change:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Stamp:
-    """How the files of a space stood. None for `space_id`: there is no space yet."""
+class _FilesState:
+    """The state of a space's files. `space_id` is None if there is no space yet."""
 
     space_id: int | None
     changes: int
@@ -87,66 +88,72 @@ class _Stamp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Plan:
-    """What a command comes to, if the files still stand as they did."""
+    """The outcome of a command, valid as long as the files are unchanged."""
 
-    stamp: _Stamp
+    state: _FilesState
     changes: list[_Change]
-    done: FileDone
+    answer: FileDone
 
 
-class _MovedOn(Exception):
-    """The files were changed while a command was thought through."""
+class _FilesChanged(Exception):
+    """The files changed while a command was being planned."""
 
 
 class _Files:
-    """The files of a space as one transaction sees them, and what a command changes of them."""
+    """The files of a space as one transaction sees them, and the changes of a command."""
 
     def __init__(self, context: Context, tx: Transaction, caller: Caller, user_id: str) -> None:
         self.context, self.tx, self.caller, self.user_id = context, tx, caller, user_id
-        self.stamp, self.kept_bytes = _standing(tx, caller, user_id)
-        self.space_id = self.stamp.space_id
+        self.state, self.stored_bytes = _current_state(tx, user_id)
+        self.space_id = self.state.space_id
         rows = [] if self.space_id is None else tx.all(SQL.current_files, space_id=self.space_id)
         self.sizes: dict[str, int] = {row.path: row.bytes for row in rows}
         self.changes: list[_Change] = []
 
     def below(self, path: str) -> dict[str, int]:
-        """The files of a folder with their sizes."""
-        return {at: size for at, size in self.sizes.items() if at.startswith(f"{path}/")}
+        """Return the files below a folder with their sizes."""
+        return {
+            file_path: size
+            for file_path, size in self.sizes.items()
+            if file_path.startswith(f"{path}/")
+        }
 
-    def is_there(self, path: str) -> bool:
-        """Whether a file or folder is at a path."""
+    def exists(self, path: str) -> bool:
+        """Return True if there is a file or folder at a path."""
         return path == ROOT or path in self.sizes or bool(self.below(path))
 
     def read(self, path: str) -> Row:
-        """The file that is at a path."""
+        """Return the current file at a path."""
         return self.tx.one(SQL.current_file, space_id=self.space_id, path=path)
 
-    def must_take(self, path: str) -> None:
-        """Raises CommandRefused where a part of a new path is a file already."""
+    def check_parents(self, path: str) -> None:
+        """Raise CommandRefused if a parent of a new path is a file."""
         parts = path.split("/")
         for end in range(3, len(parts)):
-            if (above := "/".join(parts[:end])) in self.sizes:
+            if (parent := "/".join(parts[:end])) in self.sizes:
                 raise CommandRefused(
-                    f"Error: The path {above} is a file, so nothing can be kept below it"
+                    f"Error: The path {parent} is a file, so it cannot contain other files"
                 )
 
-    def must_fit(self, added: list[int], *, more_files: int = 0) -> None:
-        """Raises CommandRefused where versions of these sizes, or so many more files, are too much."""
+    def check_limits(self, added: list[int], *, more_files: int = 0) -> None:
+        """Raise CommandRefused if versions of these sizes, or more files, exceed a limit."""
         if len(self.sizes) + more_files > limits.MEMORY_FILES_MAX:
             raise CommandRefused(
-                f"Error: There are {limits.MEMORY_FILES_MAX:,} files, the most there can be. Delete one that is no longer needed"
+                f"Error: The limit of {limits.MEMORY_FILES_MAX:,} files is reached. "
+                "Delete one that is no longer needed"
             )
         if (
-            self.kept_bytes + sum(charge_bytes(size) for size in added)
+            self.stored_bytes + sum(charge_bytes(size) for size in added)
             > limits.MEMORY_FILES_BYTES_MAX
         ):
-            most = file_texts.in_units(limits.MEMORY_FILES_BYTES_MAX)
+            limit = file_texts.format_size(limits.MEMORY_FILES_BYTES_MAX)
             raise CommandRefused(
-                f"Error: All versions of the files together would be more than {most}. The user can have old ones erased for good (forget)"
+                f"Error: All versions of the files together would exceed {limit}. "
+                "The user can erase old versions (forget)"
             )
 
     def put(self, path: str, change: str, text: _Text | None, other_path: str | None = None) -> int:
-        """One more version of a path, None for that nothing is there; gives its number."""
+        """Add a version of a path and return its number. `text` None means deleted."""
         version = (
             1
             if self.space_id is None
@@ -158,255 +165,267 @@ class _Files:
         return version
 
 
-def _standing(tx: Transaction, caller: Caller, user_id: str) -> tuple[_Stamp, int]:
-    """How the files of a user stand, and how many bytes all their versions come to."""
-    space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+def _current_state(tx: Transaction, user_id: str) -> tuple[_FilesState, int]:
+    """Return the state of a user's files and the bytes that all their versions use."""
+    space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     if space is None:
-        return _Stamp(space_id=None, changes=0), 0
-    charge = tx.one(SQL.charged, space_id=space.id)
-    return _Stamp(space_id=space.id, changes=charge.file_changes), charge.file_bytes
+        return _FilesState(space_id=None, changes=0), 0
+    charge = tx.one(SQL.file_usage, space_id=space.id)
+    return _FilesState(space_id=space.id, changes=charge.file_changes), charge.file_bytes
 
 
 def charge_bytes(size: int) -> int:
-    """What a version of so many bytes counts towards MEMORY_FILES_BYTES_MAX."""
+    """Return what a version of this size counts towards MEMORY_FILES_BYTES_MAX."""
     return max(size, limits.MEMORY_VERSION_BYTES_MIN)
 
 
 def run_command(
-    context: Context, caller: Caller, asked: FileCommand, given: IdempotentRequest | None = None
+    context: Context,
+    caller: Caller,
+    request: FileCommand,
+    idempotency: IdempotentRequest | None = None,
 ) -> FileDone:
-    """Carry a command out, and give what the model is to read; what it asks for wrongly is such an
-    answer, too.
+    """Run a command and return the message for the model; a failed command returns one too.
 
-    Raises ReadOnly for all but `view`, Pinned, Conflict as `once`, StoreUnavailable.
+    Raises KeyIsReadOnly for every command except `view`, PinnedToOtherUser, IdempotencyKeyReused,
+    StoreUnavailable.
     """
-    user_id = space_user_id(caller, asked.user_id)
+    user_id = space_user_id(caller, request.user_id)
 
     def plan(tx: Transaction) -> _Plan:
         files = _Files(context, tx, caller, user_id)
         try:
-            done = _COMMANDS[asked.command](files, asked)
-        except CommandRefused as refused:
+            answer = _COMMANDS[request.command](files, request)
+        except CommandRefused as error:
             return _Plan(
-                stamp=files.stamp,
+                state=files.state,
                 changes=[],
-                done=FileDone(text=str(refused), is_error=True, flags=[]),
+                answer=FileDone(text=str(error), is_error=True, flags=[]),
             )
-        return _Plan(stamp=files.stamp, changes=files.changes, done=done)
+        return _Plan(state=files.state, changes=files.changes, answer=answer)
 
-    if asked.command == "view":
-        return context.store.read(plan, account_id=caller.account_id).done
+    if request.command == "view":
+        return context.store.read(plan, account_id=caller.account_id).answer
     require_write(caller)
-    for _ in range(PLANS_MAX):
-        planned = context.store.read(
-            plan, account_id=caller.account_id
-        )  # a long text is looked through here: no writer waits for that
+    for _ in range(PLAN_ATTEMPTS_MAX):
+        # Screening a long text takes time, so it happens here, where no writer waits for it.
+        prepared = context.store.read(plan, account_id=caller.account_id)
         try:
-            return _carry_out(context, caller, user_id, given, partial(_as_planned, planned))
-        except _MovedOn:
+            return _write_plan(
+                context, caller, user_id, idempotency, partial(_return_plan, prepared)
+            )
+        except _FilesChanged:
             continue
-    return _carry_out(
-        context, caller, user_id, given, plan
-    )  # others are faster each time: now they wait
+    # Other writers were faster each time; now they wait.
+    return _write_plan(context, caller, user_id, idempotency, plan)
 
 
-def _as_planned(planned: _Plan, _tx: Transaction) -> _Plan:
-    return planned
+def _return_plan(plan: _Plan, _tx: Transaction) -> _Plan:
+    return plan
 
 
-def _carry_out(
+def _write_plan(
     context: Context,
     caller: Caller,
     user_id: str,
-    given: IdempotentRequest | None,
+    idempotency: IdempotentRequest | None,
     plan: Callable[[Transaction], _Plan],
 ) -> FileDone:
-    """Write what is planned, or nothing.
+    """Write a plan's changes, or nothing.
 
-    Raises _MovedOn where the files are not as they were then.
+    Raises _FilesChanged if the files are no longer in the state the plan was made for.
     """
 
     def write(tx: Transaction) -> str:
-        planned = plan(tx)
-        if planned.stamp != _standing(tx, caller, user_id)[0]:
-            raise _MovedOn
-        if planned.changes:
-            opened = tx.one(
+        current_plan = plan(tx)
+        if current_plan.state != _current_state(tx, user_id)[0]:
+            raise _FilesChanged
+        if current_plan.changes:
+            space = tx.one(
                 SPACES.open_space,
-                account_id=caller.account_id,
                 user_id=user_id,
                 now_ms=context.clock(),
             )
-            for change in planned.changes:
-                _keep(context, tx, caller, opened.id, change)
-        return planned.done.model_dump_json()
+            for change in current_plan.changes:
+                _store_change(context, tx, caller, space.id, change)
+        return current_plan.answer.model_dump_json()
 
     return FileDone.model_validate_json(
         context.store.write(
-            lambda tx: idempotent(tx, given, context.clock(), lambda: write(tx)),
+            lambda tx: idempotent(tx, idempotency, context.clock(), lambda: write(tx)),
             account_id=caller.account_id,
         )
     )
 
 
-def _keep(
+def _store_change(
     context: Context, tx: Transaction, caller: Caller, space_id: int, change: _Change
 ) -> None:
-    here = {"space_id": space_id, "path": change.path}
+    location = {"space_id": space_id, "path": change.path}
     text = change.text
-    said = {
+    content = {
         "text": text and text.text,
         "flags": ",".join(text.flags) if text else "",
         "is_current": int(text is not None),
     }
-    made = {
+    details = {
         "version": change.version,
         "change": change.change,
         "other_path": change.other_path,
         "bytes": change.bytes,
     }
-    tx.run(SQL.outdate_file, **here)
-    tx.run(SQL.add_version, **here, **said, **made, key_id=caller.key_id, now_ms=context.clock())
+    tx.run(SQL.outdate_file, **location)
+    tx.run(
+        SQL.add_version,
+        **location,
+        **content,
+        **details,
+        key_id=caller.key_id,
+        now_ms=context.clock(),
+    )
     tx.run(SQL.charge_files, space_id=space_id, bytes=charge_bytes(change.bytes))
 
 
-def _normal(path: str | None) -> str:
+def _normalize(path: str | None) -> str:
     try:
         return memory_path(path or "")
-    except InvalidMemoryPath as unfit:
-        raise CommandRefused(f"Error: {unfit}") from None
+    except InvalidMemoryPath as error:
+        raise CommandRefused(f"Error: {error}") from None
 
 
-def _taken(context: Context, text: str) -> _Text:
+def _screened(context: Context, text: str) -> _Text:
     if len(text) > limits.MEMORY_FILE_CHARACTERS_MAX:
-        most = f"{limits.MEMORY_FILE_CHARACTERS_MAX:,}"
+        limit = f"{limits.MEMORY_FILE_CHARACTERS_MAX:,}"
         raise CommandRefused(
-            f"Error: The file would have {len(text):,} characters, and {most} are the most. Make another file for what is new"
+            f"Error: The file would have {len(text):,} characters; the limit is {limit}. "
+            "Create another file for the new text"
         )
     intake = Intake(settings=context.settings)
-    kept = intake.screen(text)
-    marks = (INSTRUCTION_LIKE,) if instruction_like(kept) else ()
+    stored = intake.screen(text)
+    injection_flags = (INSTRUCTION_LIKE,) if instruction_like(stored) else ()
     return _Text(
-        text=kept, flags=marks + intake.flags, noticed=intake.noticed, is_masked=kept != text
+        text=stored,
+        flags=injection_flags + intake.flags,
+        notice=intake.notice,
+        is_masked=stored != text,
     )
 
 
-def _done(text: str, path: str, version: int, kept: _Text) -> FileDone:
-    said = (
-        f"{text}\nNote: {kept.noticed}" if kept.is_masked else text
-    )  # a model must know that the file is not what it wrote
+def _edited(text: str, path: str, version: int, stored: _Text) -> FileDone:
+    # The model must know that the file differs from what it wrote.
+    message = f"{text}\nNote: {stored.notice}" if stored.is_masked else text
     return FileDone(
-        text=said,
+        text=message,
         is_error=False,
         path=path,
         version=version,
-        flags=list(kept.flags),
-        noticed=kept.noticed,
+        flags=list(stored.flags),
+        noticed=stored.notice,
     )
 
 
-def _view(files: _Files, asked: FileCommand) -> FileDone:
-    path = _normal(asked.path)
+def _view(files: _Files, request: FileCommand) -> FileDone:
+    path = _normalize(request.path)
     if path in files.sizes:
         row = files.read(path)
-        text = file_texts.contents(path, row.text, asked.view_range)
+        text = file_texts.contents(path, row.text, request.view_range)
         return FileDone(
             text=text, is_error=False, path=path, version=row.version, flags=flag_names(row.flags)
         )
-    if not files.is_there(path):
+    if not files.exists(path):
         raise CommandRefused(f"The path {path} does not exist. Please provide a valid path.")
     return FileDone(
         text=file_texts.listing(path, files.below(path)), is_error=False, path=path, flags=[]
     )
 
 
-def _create(files: _Files, asked: FileCommand) -> FileDone:
-    path = _normal(asked.path)
-    if files.is_there(path):
+def _create(files: _Files, request: FileCommand) -> FileDone:
+    path = _normalize(request.path)
+    if files.exists(path):
         raise CommandRefused(f"Error: File {path} already exists")
-    files.must_take(path)
-    text = _taken(files.context, asked.file_text or "")
-    files.must_fit([text.bytes], more_files=1)
-    return _done(
+    files.check_parents(path)
+    text = _screened(files.context, request.file_text or "")
+    files.check_limits([text.bytes], more_files=1)
+    return _edited(
         f"File created successfully at: {path}", path, files.put(path, "create", text), text
     )
 
 
-def _str_replace(files: _Files, asked: FileCommand) -> FileDone:
-    path = _normal(asked.path)
+def _str_replace(files: _Files, request: FileCommand) -> FileDone:
+    path = _normalize(request.path)
     if path not in files.sizes:
         raise CommandRefused(f"Error: The path {path} does not exist. Please provide a valid path.")
     before: str = files.read(path).text
-    text = _taken(
-        files.context, file_texts.replace(path, before, asked.old_str or "", asked.new_str or "")
+    text = _screened(
+        files.context,
+        file_texts.replace(path, before, request.old_str or "", request.new_str or ""),
     )
-    files.must_fit([text.bytes])
-    return _done(
+    files.check_limits([text.bytes])
+    return _edited(
         file_texts.edit(before, text.text), path, files.put(path, "str_replace", text), text
     )
 
 
-def _insert(files: _Files, asked: FileCommand) -> FileDone:
-    path = _normal(asked.path)
+def _insert(files: _Files, request: FileCommand) -> FileDone:
+    path = _normalize(request.path)
     if path not in files.sizes:
         raise CommandRefused(f"Error: The path {path} does not exist")
-    text = _taken(
+    text = _screened(
         files.context,
-        file_texts.insert(files.read(path).text, asked.insert_line or 0, asked.insert_text or ""),
+        file_texts.insert(
+            files.read(path).text, request.insert_line or 0, request.insert_text or ""
+        ),
     )
-    files.must_fit([text.bytes])
-    return _done(f"The file {path} has been edited.", path, files.put(path, "insert", text), text)
+    files.check_limits([text.bytes])
+    return _edited(f"The file {path} has been edited.", path, files.put(path, "insert", text), text)
 
 
-def _delete(files: _Files, asked: FileCommand) -> FileDone:
-    path = _normal(asked.path)
+def _delete(files: _Files, request: FileCommand) -> FileDone:
+    path = _normalize(request.path)
     if path == ROOT:
         raise CommandRefused(f"Error: The directory {ROOT} itself cannot be deleted")
-    gone = [path] if path in files.sizes else list(files.below(path))
-    if not gone:
+    paths = [path] if path in files.sizes else list(files.below(path))
+    if not paths:
         raise CommandRefused(f"Error: The path {path} does not exist")
-    versions = [
-        files.put(one, "delete", None) for one in gone
-    ]  # what is deleted must fit no bounds: there must be a way out of them
+    # No limits apply to deleting, so that a full space can be cleaned up.
+    versions = [files.put(deleted_path, "delete", None) for deleted_path in paths]
     return FileDone(
         text=f"Successfully deleted {path}",
         is_error=False,
         path=path,
-        version=versions[0] if gone == [path] else None,
+        version=versions[0] if paths == [path] else None,
         flags=[],
     )
 
 
-def _rename(files: _Files, asked: FileCommand) -> FileDone:
-    old, new = _normal(asked.old_path), _normal(asked.new_path)
+def _rename(files: _Files, request: FileCommand) -> FileDone:
+    old, new = _normalize(request.old_path), _normalize(request.new_path)
     if old == ROOT:
         raise CommandRefused(f"Error: The directory {ROOT} itself cannot be renamed")
-    moved = [old] if old in files.sizes else list(files.below(old))
-    if not moved:
+    paths = [old] if old in files.sizes else list(files.below(old))
+    if not paths:
         raise CommandRefused(f"Error: The path {old} does not exist")
-    if files.is_there(new):
+    if files.exists(new):
         raise CommandRefused(f"Error: The destination {new} already exists")
     if new.startswith(f"{old}/"):
         raise CommandRefused(f"Error: {old} cannot be moved into itself")
-    files.must_take(new)
-    pairs = [
-        (one, _normal(new + one[len(old) :])) for one in moved
-    ]  # each fits the bounds of a path, too
-    files.must_fit([files.sizes[one] for one in moved])
+    files.check_parents(new)
+    # _normalize also checks that each new path is valid.
+    pairs = [(source, _normalize(new + source[len(old) :])) for source in paths]
+    files.check_limits([files.sizes[source] for source in paths])
     versions = []
-    for one, target in pairs:
-        row = files.read(one)
+    for source, target in pairs:
+        row = files.read(source)
         text = _Text(
-            text=row.text, flags=tuple(flag_names(row.flags)), noticed=None, is_masked=False
+            text=row.text, flags=tuple(flag_names(row.flags)), notice=None, is_masked=False
         )
-        files.put(one, "rename", None, target)
-        versions.append(files.put(target, "rename", text, one))
-    text_ = f"Successfully renamed {old} to {new}"
+        files.put(source, "rename", None, target)
+        versions.append(files.put(target, "rename", text, source))
     return FileDone(
-        text=text_,
+        text=f"Successfully renamed {old} to {new}",
         is_error=False,
         path=new,
-        version=versions[0] if moved == [old] else None,
+        version=versions[0] if paths == [old] else None,
         flags=[],
     )
 
@@ -421,47 +440,46 @@ _COMMANDS: dict[str, Callable[[_Files, FileCommand], FileDone]] = {
 }
 
 
-def file_history(context: Context, caller: Caller, asked: FileQuery) -> FileHistory:
-    """The changes of a path and of what is below it, a page of them, and the text of one version
-    where it is a file's.
+def file_history(context: Context, caller: Caller, request: FileQuery) -> FileHistory:
+    """Return a page of the changes at and below a path, and the text of one version.
 
-    Raises FileUnknown, Pinned, StoreUnavailable.
+    The text is None for a folder. Raises MemoryFileUnknown, PinnedToOtherUser, StoreUnavailable.
     """
-    user_id = space_user_id(caller, asked.user_id)
+    user_id = space_user_id(caller, request.user_id)
     try:
-        path = memory_path(asked.path)
-    except InvalidMemoryPath as unfit:
-        raise MemoryFileUnknown from unfit
-    most = limits.MEMORY_VERSIONS_LISTED_MAX
+        path = memory_path(request.path)
+    except InvalidMemoryPath as error:
+        raise MemoryFileUnknown from error
+    page_size = limits.MEMORY_VERSIONS_LISTED_MAX
 
     def read(tx: Transaction) -> tuple[list[Row], Row | None]:
-        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+        space = tx.one_or_none(SPACES.space_of, user_id=user_id)
         if space is None:
             return [], None
-        here = {"space_id": space.id, "path": path}
-        latest = int(tx.one(SQL.latest_version, **here).version)
-        shown = tx.one_or_none(SQL.version_of, **here, version=asked.version or latest)
+        location = {"space_id": space.id, "path": path}
+        latest = int(tx.one(SQL.latest_version, **location).version)
+        selected = tx.one_or_none(SQL.version_of, **location, version=request.version or latest)
         return tx.all(
-            SQL.versions_below, **here, below=asked.below or _NO_END, most=most + 1
-        ), shown
+            SQL.versions_below, **location, below=request.below or _NO_END, most=page_size + 1
+        ), selected
 
-    rows, shown = context.store.read(read, account_id=caller.account_id)
-    if (not rows and asked.below is None and path != ROOT) or (
-        asked.version is not None and shown is None
+    rows, selected = context.store.read(read, account_id=caller.account_id)
+    if (not rows and request.below is None and path != ROOT) or (
+        request.version is not None and selected is None
     ):
         raise MemoryFileUnknown
     return FileHistory(
         user_id=user_id,
         path=path,
-        version=shown and shown.version,
-        text=shown and shown.text,
-        versions=[_version(row) for row in rows[:most]],
-        next=rows[most - 1].id if len(rows) > most else None,
+        version=selected and selected.version,
+        text=selected and selected.text,
+        versions=[_file_version(row) for row in rows[:page_size]],
+        next=rows[page_size - 1].id if len(rows) > page_size else None,
     )
 
 
-def _version(row: Row) -> FileVersion:
-    told = {
+def _file_version(row: Row) -> FileVersion:
+    fields = {
         "path": row.path,
         "version": row.version,
         "change": row.change,
@@ -469,7 +487,7 @@ def _version(row: Row) -> FileVersion:
         "bytes": row.bytes,
     }
     return FileVersion(
-        **told,
+        **fields,
         is_gone=bool(row.is_gone),
         flags=flag_names(row.flags),
         created_at=rfc3339(row.created_ms),
@@ -477,14 +495,14 @@ def _version(row: Row) -> FileVersion:
 
 
 def erase_files(tx: Transaction, space_id: int, path: str = ROOT) -> int:
-    """Erase every version of what is, or was, at or below a path; gives how many versions.
+    """Erase every version at or below a path and return how many there were.
 
-    Of what is no path there are none.
+    Returns 0 for an invalid path.
     """
     try:
-        where = {"space_id": space_id, "path": memory_path(path)}
+        location = {"space_id": space_id, "path": memory_path(path)}
     except InvalidMemoryPath:
         return 0
-    paths = tx.all(SQL.paths_below, **where, least=limits.MEMORY_VERSION_BYTES_MIN)
+    paths = tx.all(SQL.paths_below, **location, least=limits.MEMORY_VERSION_BYTES_MIN)
     tx.run(SQL.charge_files, space_id=space_id, bytes=-sum(row.bytes for row in paths))
-    return tx.run(SQL.erase_files_below, **where)
+    return tx.run(SQL.erase_files_below, **location)

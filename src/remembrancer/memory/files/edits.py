@@ -1,7 +1,7 @@
-"""What the memory tool says and does to texts, as its documentation has it: no store, no user.
+"""Text operations and messages of the memory tool, as its documentation specifies them.
 
-Lines end at a line feed and at nothing else; what stands after the last one is a line of its own,
-even when it is empty.
+Pure: no store, no user. Only a line feed ends a line; the text after the last line feed is a line
+of its own, even if it is empty.
 """
 
 from __future__ import annotations
@@ -12,115 +12,126 @@ from ...protocol import limits
 
 LEVELS_SHOWN = 2
 CONTEXT_LINES = 2  # shown before and after a replacement
-_LEFT_OUT = "node_modules"
+_IGNORED = "node_modules"
 _UNITS = "BKMG"
 
 
 class CommandRefused(Exception):
-    """The tool's own words for why nothing was done."""
+    """A command failed; the message is the one that the tool documents."""
 
 
 def contents(path: str, text: str, view_range: Sequence[int] | None) -> str:
-    """A file with its lines numbered, or some of them:
+    """Return a file with numbered lines, or the lines in `view_range`.
 
-    first and last, from 1; -1 is the end. Raises CommandRefused.
+    `view_range` is the first and last line, counted from 1; -1 means the end. Raises
+    CommandRefused.
     """
     lines = text.split("\n")
     first, last = view_range or (1, -1)
     if not 1 <= first <= len(lines) or (last != -1 and last < first):
-        within = f"the range of lines of the file: [1, {len(lines)}]"
+        valid_range = f"the range of lines of the file: [1, {len(lines)}]"
         raise CommandRefused(
-            f"Error: Invalid `view_range` parameter: [{first}, {last}]. It should be within {within}"
+            f"Error: Invalid `view_range` parameter: [{first}, {last}]. "
+            f"It should be within {valid_range}"
         )
-    shown = lines[first - 1 : None if last == -1 else last]
-    return f"Here's the content of {path} with line numbers:\n{number_lines(shown, first)}"
+    selection = lines[first - 1 : None if last == -1 else last]
+    return f"Here's the content of {path} with line numbers:\n{number_lines(selection, first)}"
 
 
 def number_lines(lines: Sequence[str], first: int) -> str:
-    """Lines, each after its number in six places and a tab."""
+    """Prefix each line with its number, right-aligned in six columns, and a tab."""
     return "\n".join(f"{number:>6}\t{line}" for number, line in enumerate(lines, first))
 
 
 def listing(path: str, sizes: Mapping[str, int]) -> str:
-    """A folder: what is in it two levels deep, hidden items left out, each with its size; `sizes`
-    are the bytes of all files below it.
+    """Return the items of a folder two levels deep with their sizes, without hidden items.
+
+    `sizes` are the sizes in bytes of all files below the folder.
     """
     total = sum(sizes.values())
-    rows = [f"{in_units(total)}\t{path}", *_rows(path, sizes, 1)]
-    header = f"Here're the files and directories up to {LEVELS_SHOWN} levels deep in {path}, excluding hidden items and node_modules:"
+    rows = [f"{format_size(total)}\t{path}", *_listing_rows(path, sizes, 1)]
+    header = (
+        f"Here're the files and directories up to {LEVELS_SHOWN} levels deep in {path}, "
+        "excluding hidden items and node_modules:"
+    )
     return "\n".join([header, *rows])
 
 
-def _rows(folder: str, sizes: Mapping[str, int], level: int) -> Iterator[str]:
-    within: dict[str, dict[str, int]] = {}
+def _listing_rows(folder: str, sizes: Mapping[str, int], level: int) -> Iterator[str]:
+    items: dict[str, dict[str, int]] = {}
     for path, size in sizes.items():
         name = path[len(folder) + 1 :].partition("/")[0]
-        within.setdefault(name, {})[path] = size
-    for name in sorted(within):
-        if name.startswith(".") or name == _LEFT_OUT:
+        items.setdefault(name, {})[path] = size
+    for name in sorted(items):
+        if name.startswith(".") or name == _IGNORED:
             continue
-        here = f"{folder}/{name}"
-        is_file = here in within[name]
-        yield f"{in_units(sum(within[name].values()))}\t{here}{'' if is_file else '/'}"
+        item_path = f"{folder}/{name}"
+        is_file = item_path in items[name]
+        yield f"{format_size(sum(items[name].values()))}\t{item_path}{'' if is_file else '/'}"
         if not is_file and level < LEVELS_SHOWN:
-            yield from _rows(here, within[name], level + 1)
+            yield from _listing_rows(item_path, items[name], level + 1)
 
 
-def in_units(count: int) -> str:
-    """A size as people read it: 512B, 1.5K, 2M."""
+def format_size(count: int) -> str:
+    """Format a size for people: 512B, 1.5K, 2M."""
     unit = min(max(count.bit_length() - 1, 0) // 10, len(_UNITS) - 1)
     size = count / 1024**unit
     return f"{int(size)}{_UNITS[unit]}" if size == int(size) else f"{size:.1f}{_UNITS[unit]}"
 
 
 def replace(path: str, text: str, old: str, new: str) -> str:
-    """The text with `old`, which stands there once, replaced. Raises CommandRefused."""
+    """Replace `old`, which must occur exactly once in the text. Raises CommandRefused."""
     at = text.find(old)
     if at < 0:
         raise CommandRefused(
             f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}."
         )
     if text.find(old, at + 1) >= 0:
-        said = _lines_of(text, old)
+        line_numbers = _line_numbers(text, old)
         raise CommandRefused(
-            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: {said}. Please ensure it is unique"
+            f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
+            f"{line_numbers}. Please ensure it is unique"
         )
     return text[:at] + new + text[at + len(old) :]
 
 
-def _lines_of(text: str, old: str) -> str:
+def _line_numbers(text: str, old: str) -> str:
     lines: list[int] = []
-    line, at, counted = 1, text.find(old), 0
+    line, at, counted_to = 1, text.find(old), 0
     while at >= 0:
-        line, counted = line + text.count("\n", counted, at), at
+        line, counted_to = line + text.count("\n", counted_to, at), at
         lines.append(line)
         at = text.find(old, at + 1)
-    named = [str(one) for one in lines[: limits.MEMORY_LINES_NAMED_MAX]]
-    more = len(lines) - len(named)
-    return ", ".join(named) + (f" and {more:,} more" if more else "")
+    listed = [str(number) for number in lines[: limits.MEMORY_LINES_NAMED_MAX]]
+    omitted = len(lines) - len(listed)
+    return ", ".join(listed) + (f" and {omitted:,} more" if omitted else "")
 
 
 def edit(before: str, after: str) -> str:
-    """What is said of a replacement: the lines about the first one that changed."""
-    was, lines = before.split("\n"), after.split("\n")
+    """Return the message for a replacement, with the lines around the first change."""
+    old_lines, lines = before.split("\n"), after.split("\n")
     changed = next(
-        (at for at, (one, other) in enumerate(zip(was, lines, strict=False)) if one != other),
-        min(len(was), len(lines)) - 1,
+        (at for at, (old, new) in enumerate(zip(old_lines, lines, strict=False)) if old != new),
+        min(len(old_lines), len(lines)) - 1,
     )
     first = max(0, changed - CONTEXT_LINES)
     snippet = number_lines(lines[first : changed + CONTEXT_LINES + 1], first + 1)
-    return f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
+    return (
+        "The memory file has been edited. Here is the snippet showing the change "
+        f"(with line numbers):\n{snippet}"
+    )
 
 
 def insert(text: str, line: int, new: str) -> str:
-    """The text with lines inserted after a line, or at the beginning for 0; it ends with a line
-    feed. Raises CommandRefused.
+    """Insert lines after a line; 0 inserts at the beginning. The result ends with a line feed.
+
+    Raises CommandRefused.
     """
     lines = text.removesuffix("\n").split("\n") if text else []
     if not 0 <= line <= len(lines):
-        within = f"the range of lines of the file: [0, {len(lines)}]"
+        valid_range = f"the range of lines of the file: [0, {len(lines)}]"
         raise CommandRefused(
-            f"Error: Invalid `insert_line` parameter: {line}. It should be within {within}"
+            f"Error: Invalid `insert_line` parameter: {line}. It should be within {valid_range}"
         )
     lines.insert(line, new.removesuffix("\n"))
     return "\n".join(lines) + "\n"

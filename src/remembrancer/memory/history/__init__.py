@@ -1,1 +1,1 @@
-"""Browse, page and erase what is stored: events, sessions, whole users."""
+"""Browse and erase stored data: events, sessions, whole users."""

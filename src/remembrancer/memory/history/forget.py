@@ -1,9 +1,8 @@
-"""Erase: one turn, a session, a stretch of time, a user, or all that an account keeps. Rows go, and
-what was derived from them with them.
+"""Erase one turn, a session, a period, a user, or all data of an account, with everything derived.
 
-L1s are words about turns: those that tell of what is erased go with it when a session, a time or a
-user is forgotten. Maps are words about L1s, of all sessions together: once an L1 is gone, every
-version goes, and the next one is made of the L1s that are left.
+An L1 summarises turns: it is erased with them when a session, a period or a user is forgotten. A
+map summarises the L1s of all sessions: once an L1 is erased, every version of the map is erased,
+and the next one is built from the remaining L1s.
 """
 
 from __future__ import annotations
@@ -28,36 +27,33 @@ from ..spaces import milliseconds, number_of, row_id, space_of
 from ..write.events import own_event
 
 SQL = load_queries("remembrancer.memory.history", "forget.sql")
-_ALWAYS_MS = (-(1 << 62), 1 << 62)
+_ALL_TIME_MS = (-(1 << 62), 1 << 62)
 
 
 class NotConfirmed(Conflict):
-    """A whole user's memory, or an account's, is erased only when its name is given a second time,
-    in `confirm`.
-    """
+    """Erasing a whole user or account requires its name in `confirm`."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"To erase all of it, send {name!r} in confirm as well. To see what that would be, send dry_run."
+            f"To erase everything, send {name!r} in confirm as well. "
+            "To see what would be erased, send dry_run."
         )
 
 
 class NotLatest(Conflict):
-    """Only the latest turn of the same session can be replaced: a draft that the user never saw."""
+    """Only the latest turn of the same session can be replaced: a draft the user never saw."""
 
 
 class _DryRun(Exception):
-    """Undoes the transaction that said what would be erased."""
+    """Rolls back the transaction of a dry run and carries its answer."""
 
-    def __init__(self, told: str) -> None:
-        self.told = told
+    def __init__(self, answer: str) -> None:
+        self.answer = answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ErasedEvents:
-    """Events of a space that were erased, by their numbers, and the revision that this brought the
-    space to.
-    """
+    """The numbers of erased events of a space, and the space's revision after erasing them."""
 
     space_id: int
     revision: int
@@ -66,7 +62,7 @@ class ErasedEvents:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """The turn that takes the place of another: its id, its row, its session's row."""
+    """The turn that replaces another: its id, its row, its session's row."""
 
     event_id: str
     row: int
@@ -74,83 +70,90 @@ class Replacement:
 
 
 @dataclass(slots=True)
-class _Done:
-    """What an erasing came to, beside its counts: what is left to do once it is durable."""
+class _Outcome:
+    """The answer of an erasure, and what is left to do once it is durable."""
 
     answer: str = ""
     blobs: list[str] = field(default_factory=list)
-    gone: list[ErasedEvents] = field(default_factory=list)
+    erased: list[ErasedEvents] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EraseRange:
-    """Which events of a space:
+    """A set of events of a space.
 
-    rows from `low` to before `high`, of one session or any, occurred in a time.
+    Rows from `low` up to but not including `high`, of one session or all, that occurred in a
+    period.
     """
 
     space_id: int
     low: int
     high: int
     session: int | None = None
-    after_ms: int = _ALWAYS_MS[0]
-    before_ms: int = _ALWAYS_MS[1]
+    after_ms: int = _ALL_TIME_MS[0]
+    before_ms: int = _ALL_TIME_MS[1]
 
     @property
     def values(self) -> dict[str, int | None]:
-        """For the statements."""
-        span = {"low": self.low, "high": self.high, "session": self.session}
-        return {**span, "after_ms": self.after_ms, "before_ms": self.before_ms}
+        """The values for the statements."""
+        rows = {"low": self.low, "high": self.high, "session": self.session}
+        return {**rows, "after_ms": self.after_ms, "before_ms": self.before_ms}
 
 
 def erase_event(
     context: Context,
     caller: Caller,
     event_id: str,
-    given: IdempotentRequest | None = None,
+    idempotency: IdempotentRequest | None = None,
     *,
     dry_run: bool = False,
 ) -> EventErased:
-    """Erase one turn for good, or say what would go with it.
+    """Erase one turn permanently, or report what would be erased with it.
 
-    Raises ReadOnly, EventUnknown, Conflict as `once`, StoreUnavailable.
+    Raises KeyIsReadOnly, EventUnknown, IdempotencyKeyReused, StoreUnavailable.
     """
     require_write(caller)
-    done = _Done()
+    outcome = _Outcome()
 
     def write(tx: Transaction) -> None:
         if dry_run:
-            raise _DryRun(_erase_one(context, tx, caller, event_id, _Done()))
-        done.answer = idempotent(
-            tx, given, context.clock(), lambda: _erase_one(context, tx, caller, event_id, done)
+            raise _DryRun(_erase_one(context, tx, caller, event_id, _Outcome()))
+        outcome.answer = idempotent(
+            tx,
+            idempotency,
+            context.clock(),
+            lambda: _erase_one(context, tx, caller, event_id, outcome),
         )
 
     try:
         context.store.write(write, account_id=caller.account_id)
     except _DryRun as dry:
-        return EventErased.model_validate_json(dry.told).model_copy(update={"erased": False})
-    _settle(context, done)
-    return EventErased.model_validate_json(done.answer)
+        return EventErased.model_validate_json(dry.answer).model_copy(update={"erased": False})
+    _finish(context, outcome)
+    return EventErased.model_validate_json(outcome.answer)
 
 
 def _erase_one(
-    context: Context, tx: Transaction, caller: Caller, event_id: str, done: _Done
+    context: Context, tx: Transaction, caller: Caller, event_id: str, outcome: _Outcome
 ) -> str:
     row = own_event(tx, caller, event_id)
-    which = EraseRange(space_id=space_of(row.id), low=row.id, high=row.id + 1)
-    session = tx.one(SPACES.session_of, space_id=which.space_id, session_id=row.session_id).id
-    told_in = [l1.l1_id for l1 in summaries_of_event(tx, session, [row.created_ms])]
-    facts = tx.run(SQL.erase_facts, space_id=which.space_id, **which.values)
-    done.gone = [_erase_turns(tx, which, tx.all(SQL.erased_events, **which.values))]
+    erase_range = EraseRange(space_id=space_of(row.id), low=row.id, high=row.id + 1)
+    session = tx.one(SPACES.session_of, space_id=erase_range.space_id, session_id=row.session_id).id
+    l1_ids = [l1.l1_id for l1 in summaries_of_event(tx, session, [row.created_ms])]
+    facts = tx.run(SQL.erase_facts, space_id=erase_range.space_id, **erase_range.values)
+    outcome.erased = [
+        _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))
+    ]
     delete_answers(tx, caller.account_id, event_id)
     return EventErased(
-        erased=True, event_id=event_id, facts=facts, told_in=told_in, at=rfc3339(context.clock())
+        erased=True, event_id=event_id, facts=facts, told_in=l1_ids, at=rfc3339(context.clock())
     ).model_dump_json()
 
 
-def _erase_turns(tx: Transaction, which: EraseRange, rows: Sequence[Row]) -> ErasedEvents:
-    """Erase turns, `rows` being all of them, and all that was derived from them, facts and L1s
-    aside.
+def _erase_turns(tx: Transaction, erase_range: EraseRange, rows: Sequence[Row]) -> ErasedEvents:
+    """Erase turns and everything derived from them except facts and L1s.
+
+    `rows` are all turns of the range.
     """
     by_session: dict[int, list[int]] = defaultdict(list)
     for row in rows:
@@ -158,162 +161,187 @@ def _erase_turns(tx: Transaction, which: EraseRange, rows: Sequence[Row]) -> Era
     for session, ids in by_session.items():
         counts = tx.one(SQL.session_counts, session=session)
         latest = {
-            one.id
-            for one in tx.all(
+            turn.id
+            for turn in tx.all(
                 SQL.latest_turns, session=session, most=counts.turns - counts.turns_summarised
             )
         }
-        summarised = counts.turns_summarised - sum(id_ not in latest for id_ in ids)
+        summarised = counts.turns_summarised - sum(turn_id not in latest for turn_id in ids)
         tx.run(
             SQL.set_counts, session=session, turns=counts.turns - len(ids), summarised=summarised
         )
-    tx.run(SQL.erase_shown, space_id=which.space_id, **which.values)
-    tx.run(SQL.erase_looks, space_id=which.space_id, **which.values)
-    tx.run(SQL.erase_search, space_id=which.space_id, numbers=[number_of(row.id) for row in rows])
-    tx.run(SQL.erase_index, **which.values)
-    tx.run(SQL.erase_events, **which.values)
-    tx.run(SPACES.revise_space, space_id=which.space_id)
-    revision = tx.one(SPACES.space_by_id, id=which.space_id).revision
+    tx.run(SQL.erase_shown, space_id=erase_range.space_id, **erase_range.values)
+    tx.run(SQL.erase_looks, space_id=erase_range.space_id, **erase_range.values)
+    tx.run(
+        SQL.erase_search, space_id=erase_range.space_id, numbers=[number_of(row.id) for row in rows]
+    )
+    tx.run(SQL.erase_index, **erase_range.values)
+    tx.run(SQL.erase_events, **erase_range.values)
+    tx.run(SPACES.revise_space, space_id=erase_range.space_id)
+    revision = tx.one(SPACES.space_by_id, id=erase_range.space_id).revision
     return ErasedEvents(
-        space_id=which.space_id, revision=revision, numbers=[number_of(row.id) for row in rows]
+        space_id=erase_range.space_id,
+        revision=revision,
+        numbers=[number_of(row.id) for row in rows],
     )
 
 
-def replace_turn(tx: Transaction, caller: Caller, event_id: str, by: Replacement) -> ErasedEvents:
-    """Erase the turn that was its session's latest before another took its place; what came with it
-    came with the other.
+def replace_turn(
+    tx: Transaction, caller: Caller, event_id: str, replacement: Replacement
+) -> ErasedEvents:
+    """Erase a session's previous turn after another took its place.
 
-    Raises EventUnknown, NotLatest.
+    What belonged to the old turn then belongs to the new one. Raises EventUnknown, NotLatest.
     """
     old = own_event(tx, caller, event_id)
     latest = [
-        row.id for row in tx.all(SQL.latest_turns, session=by.session, most=2) if row.id != by.row
+        row.id
+        for row in tx.all(SQL.latest_turns, session=replacement.session, most=2)
+        if row.id != replacement.row
     ]
     if old.id not in latest[:1]:
         raise NotLatest
     space_id = space_of(old.id)
-    counts = tx.one(SQL.session_counts, session=by.session)
-    is_summarised = (
-        counts.turns - counts.turns_summarised < 2
-    )  # the two latest are the other and this one
-    tx.run(SQL.move_looks, session=by.session, old=old.id, new=by.row)
-    tx.run(SQL.move_facts, space_id=space_id, old=old.id, new=by.row)
-    cubes.move_evidence(tx, caller.account_id, event_id, by.event_id)
-    which = EraseRange(space_id=space_id, low=old.id, high=old.id + 1)
-    gone = _erase_turns(tx, which, tx.all(SQL.erased_events, **which.values))
+    counts = tx.one(SQL.session_counts, session=replacement.session)
+    # The two latest turns are the new one and this one.
+    is_summarised = counts.turns - counts.turns_summarised < 2
+    tx.run(SQL.move_looks, session=replacement.session, old=old.id, new=replacement.row)
+    tx.run(SQL.move_facts, space_id=space_id, old=old.id, new=replacement.row)
+    cubes.move_evidence(tx, event_id, replacement.event_id)
+    erase_range = EraseRange(space_id=space_id, low=old.id, high=old.id + 1)
+    erased = _erase_turns(tx, erase_range, tx.all(SQL.events_to_erase, **erase_range.values))
     if is_summarised:
-        left = tx.one(SQL.session_counts, session=by.session)
-        tx.run(SQL.set_counts, session=by.session, turns=left.turns, summarised=left.turns)
+        counts_left = tx.one(SQL.session_counts, session=replacement.session)
+        tx.run(
+            SQL.set_counts,
+            session=replacement.session,
+            turns=counts_left.turns,
+            summarised=counts_left.turns,
+        )
     delete_answers(tx, caller.account_id, event_id)
-    return gone
+    return erased
 
 
 def summaries_of_event(tx: Transaction, session: int, times_ms: Sequence[int]) -> list[Row]:
-    """The L1s of a session that tell of turns kept at these times:
+    """Return the L1s of a session that cover turns stored at these times.
 
-    each tells of those since the one before it.
+    Each L1 covers the turns since the one before it.
     """
     l1s = tx.all(SQL.l1s_of, session=session)
-    until = [l1.created_ms for l1 in l1s]
-    places = sorted({bisect_left(until, time) for time in times_ms})
+    l1_times = [l1.created_ms for l1 in l1s]
+    places = sorted({bisect_left(l1_times, time) for time in times_ms})
     return [l1s[place] for place in places if place < len(l1s)]
 
 
 def forget(
-    context: Context, caller: Caller, asked: Forget, given: IdempotentRequest | None = None
+    context: Context, caller: Caller, request: Forget, idempotency: IdempotentRequest | None = None
 ) -> Forgotten:
-    """Erase what is asked for, or say what that would be. Durable when it returns.
+    """Erase what a request selects, or report what would be erased. Durable on return.
 
-    Raises ReadOnly, Pinned, Forbidden, NotConfirmed, Conflict as `once`, StoreUnavailable.
+    Raises KeyIsReadOnly, PinnedToOtherUser, Forbidden, NotConfirmed, IdempotencyKeyReused,
+    StoreUnavailable.
     """
     require_write(caller)
-    user_id = None if asked.account else space_user_id(caller, asked.user_id)
-    if asked.account and caller.pinned_user_id is not None:
-        raise Forbidden(
-            "This key is pinned to one user; only a key of the whole account erases the account."
-        )
+    user_id = None if request.account else space_user_id(caller, request.user_id)
+    if request.account and caller.pinned_user_id is not None:
+        raise Forbidden("This key is pinned to one user. Use an unpinned key to erase the account.")
     name = caller.account_name if user_id is None else user_id
-    if not asked.dry_run and not asked.is_narrowed and asked.confirm != name:
+    if not request.dry_run and not request.is_narrowed and request.confirm != name:
         raise NotConfirmed(name)
-    done = _Done()
+    outcome = _Outcome()
 
-    def make(tx: Transaction) -> str:
+    def erase_selection(tx: Transaction) -> str:
         counts = (
-            _forget_account(context, tx, caller, done)
+            _forget_account(context, tx, caller, outcome)
             if user_id is None
-            else _forget_user(context, tx, caller, user_id, asked, done)
+            else _forget_user(context, tx, caller, user_id, request, outcome)
         )
         return Forgotten(
-            erased=not asked.dry_run, counts=counts, at=rfc3339(context.clock())
+            erased=not request.dry_run, counts=counts, at=rfc3339(context.clock())
         ).model_dump_json()
 
     def write(tx: Transaction) -> None:
-        done.blobs.clear()
-        if asked.dry_run:
-            raise _DryRun(make(tx))
-        done.answer = idempotent(tx, given, context.clock(), lambda: make(tx))
+        outcome.blobs.clear()
+        if request.dry_run:
+            raise _DryRun(erase_selection(tx))
+        outcome.answer = idempotent(tx, idempotency, context.clock(), lambda: erase_selection(tx))
 
     try:
         context.store.write(write, account_id=caller.account_id)
     except _DryRun as dry:
-        return Forgotten.model_validate_json(dry.told)
-    _settle(context, done)
-    return Forgotten.model_validate_json(done.answer)
+        return Forgotten.model_validate_json(dry.answer)
+    _finish(context, outcome)
+    return Forgotten.model_validate_json(outcome.answer)
 
 
 def _forget_user(
-    context: Context, tx: Transaction, caller: Caller, user_id: str, asked: Forget, done: _Done
+    context: Context,
+    tx: Transaction,
+    caller: Caller,
+    user_id: str,
+    request: Forget,
+    outcome: _Outcome,
 ) -> Erased:
-    space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+    space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     counts = {"prompts": 0, "files": 0}
-    if not asked.is_narrowed:
-        counts["prompts"] = prompts.erase(tx, caller.account_id, user_id)
-        counts["files"] = files.erase_all(tx, caller.account_id, done.blobs, pinned_to=user_id)
+    if not request.is_narrowed:
+        counts["prompts"] = prompts.erase(tx, user_id)
+        counts["files"] = files.erase_all(tx, caller.account_id, outcome.blobs, pinned_to=user_id)
     if space is None:
         return Erased(**counts)
     delete_answers(tx, caller.account_id)
-    if asked.path is not None:
-        return Erased(memory_files=erase_files(tx, space.id, asked.path))
-    if not asked.is_narrowed:
-        return Erased(**counts, **_bury(context, tx, space.id))
+    if request.path is not None:
+        return Erased(memory_files=erase_files(tx, space.id, request.path))
+    if not request.is_narrowed:
+        return Erased(**counts, **_erase_space(context, tx, space.id))
     session = None
-    if asked.session_id is not None:
-        found = tx.one_or_none(SPACES.session_of, space_id=space.id, session_id=asked.session_id)
-        if found is None:
+    if request.session_id is not None:
+        row = tx.one_or_none(SPACES.session_of, space_id=space.id, session_id=request.session_id)
+        if row is None:
             return Erased()
-        session = found.id
-    which = EraseRange(
+        session = row.id
+    erase_range = EraseRange(
         space_id=space.id,
         low=row_id(space.id, 0),
         high=row_id(space.id, space.events_made),
         session=session,
-        after_ms=milliseconds(asked.after, _ALWAYS_MS[0]),
-        before_ms=milliseconds(asked.before, _ALWAYS_MS[1]),
+        after_ms=milliseconds(request.after, _ALL_TIME_MS[0]),
+        before_ms=milliseconds(request.before, _ALL_TIME_MS[1]),
     )
-    whole = asked.after is None and asked.before is None
-    return Erased(**_forget_range(tx, which, done, whole_session=session if whole else None))
+    is_whole_session = request.after is None and request.before is None
+    return Erased(
+        **_forget_range(
+            tx, erase_range, outcome, whole_session=session if is_whole_session else None
+        )
+    )
 
 
 def _forget_range(
-    tx: Transaction, which: EraseRange, done: _Done, *, whole_session: int | None
+    tx: Transaction, erase_range: EraseRange, outcome: _Outcome, *, whole_session: int | None
 ) -> dict[str, int]:
-    """Erase turns with their facts and L1s, and a whole session besides."""
+    """Erase turns with their facts and L1s, and the session row of a whole session."""
     times: dict[int, list[int]] = defaultdict(list)
-    turns = tx.all(SQL.erased_events, **which.values)
+    turns = tx.all(SQL.events_to_erase, **erase_range.values)
     for row in turns:
         times[row.session].append(row.created_ms)
-    facts = tx.run(SQL.erase_facts, space_id=which.space_id, **which.values)
-    gone = _erase_turns(tx, which, turns)
-    done.gone = [gone]
+    facts = tx.run(SQL.erase_facts, space_id=erase_range.space_id, **erase_range.values)
+    erased = _erase_turns(tx, erase_range, turns)
+    outcome.erased = [erased]
     if whole_session is None:
-        l1s = [l1.id for session, of in times.items() for l1 in summaries_of_event(tx, session, of)]
+        l1s = [
+            l1.id
+            for session, times_ms in times.items()
+            for l1 in summaries_of_event(tx, session, times_ms)
+        ]
     else:
         l1s = [l1.id for l1 in tx.all(SQL.l1s_of, session=whole_session)]
-        facts += tx.run(SQL.erase_facts_of_session, space_id=which.space_id, session=whole_session)
+        facts += tx.run(
+            SQL.erase_facts_of_session, space_id=erase_range.space_id, session=whole_session
+        )
     counts = {
-        "events": len(gone.numbers),
+        "events": len(erased.numbers),
         "facts": facts,
-        **_erase_l1s(tx, which.space_id, l1s),
+        **_erase_l1s(tx, erase_range.space_id, l1s),
         "sessions": 0,
     }
     if whole_session is not None:
@@ -345,18 +373,17 @@ def _erase_session(tx: Transaction, session: int) -> None:
         tx.run(statement, session=session)
 
 
-def _bury(context: Context, tx: Transaction, space_id: int) -> dict[str, int]:
+def _erase_space(context: Context, tx: Transaction, space_id: int) -> dict[str, int]:
     """Erase a whole space.
 
-    Its row stays without its name: a number that is given again would find an old index of that
-    number.
+    Its row stays without the user's name: reusing its number would match an old index.
     """
     space = tx.one(SPACES.space_by_id, id=space_id)
-    which = EraseRange(
+    erase_range = EraseRange(
         space_id=space_id, low=row_id(space_id, 0), high=row_id(space_id, space.events_made)
     )
     tx.run(SQL.erase_search_of_space, space_id=space_id)
-    tx.run(SQL.erase_index, **which.values)
+    tx.run(SQL.erase_index, **erase_range.values)
     sessions = [row.id for row in tx.all(SQL.sessions_in, space_id=space_id)]
     counts = {"events": 0, "facts": 0, "summaries": 0, "sessions": len(sessions)}
     for session in sessions:
@@ -364,8 +391,8 @@ def _bury(context: Context, tx: Transaction, space_id: int) -> dict[str, int]:
         for l1 in tx.all(SQL.l1s_of, session=session):
             counts["summaries"] += tx.run(SQL.erase_l1, id=l1.id)
     counts["maps"] = tx.run(SQL.erase_maps, space_id=space_id)
-    tx.run(SQL.erase_shown, space_id=space_id, **which.values)
-    counts["events"] = tx.run(SQL.erase_events, **which.values)
+    tx.run(SQL.erase_shown, space_id=space_id, **erase_range.values)
+    counts["events"] = tx.run(SQL.erase_events, **erase_range.values)
     for session in sessions:
         _erase_session(tx, session)
     tx.run(SQL.erase_origins, space_id=space_id)
@@ -374,24 +401,21 @@ def _bury(context: Context, tx: Transaction, space_id: int) -> dict[str, int]:
     return counts
 
 
-def _forget_account(context: Context, tx: Transaction, caller: Caller, done: _Done) -> Erased:
+def _forget_account(context: Context, tx: Transaction, caller: Caller, outcome: _Outcome) -> Erased:
     total: dict[str, int] = defaultdict(int)
-    for space in tx.all(SQL.spaces_of, account_id=caller.account_id):
-        for what, count in _bury(context, tx, space.id).items():
-            total[what] += count
+    for space in tx.all(SQL.spaces_of):
+        for kind, count in _erase_space(context, tx, space.id).items():
+            total[kind] += count
     delete_answers(tx, caller.account_id)
-    total["prompts"] = prompts.erase(tx, caller.account_id)
-    total["files"] = files.erase_all(tx, caller.account_id, done.blobs)
-    total["cubes"] = cubes.erase_all(tx, caller.account_id)
+    total["prompts"] = prompts.erase(tx)
+    total["files"] = files.erase_all(tx, caller.account_id, outcome.blobs)
+    total["cubes"] = cubes.erase_all(tx)
     total["feedback"] = feedback.erase_all(tx, caller.account_id)
     return Erased(**total)
 
 
-def _settle(context: Context, done: _Done) -> None:
-    """What is done once it is durable:
-
-    indexes in memory forget what is gone, and contents that no file has are removed.
-    """
-    for gone in done.gone:
-        context.index_cache.erase(gone.space_id, gone.numbers, revision=gone.revision)
-    files.remove_blobs(context, done.blobs)
+def _finish(context: Context, outcome: _Outcome) -> None:
+    """Update cached indexes and remove unused blobs, after the transaction is durable."""
+    for erased in outcome.erased:
+        context.index_cache.erase(erased.space_id, erased.numbers, revision=erased.revision)
+    files.remove_blobs(context, outcome.blobs)

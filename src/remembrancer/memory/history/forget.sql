@@ -1,15 +1,15 @@
--- erased_events: The events of a range of rows that are to go, in the order of their sessions
+-- events_to_erase: The events of a range that are to be erased, in the order of their sessions
 select id, event_id, session, created_ms from events
 where account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
 order by session, created_ms, id;
 
--- session_counts: How many turns a session has, and how many of them its L1s tell of
+-- session_counts: The turns of a session, and how many of them L1s cover
 select turns, turns_summarised from sessions where account_id = :account_id and id = :session;
 
 -- latest_turns: The latest turns of a session
 select id from events where account_id = :account_id and session = :session order by created_ms desc, id desc limit :most;
 
--- set_counts: Let a session have as many turns as are left
+-- set_counts: Set the numbers of turns of a session
 update sessions set turns = :turns, turns_summarised = :summarised, cube_turn = case when cube_turn > :turns then :turns else cube_turn end where account_id = :account_id and id = :session;
 
 -- l1s_of: The L1s of a session, oldest first
@@ -19,27 +19,27 @@ select id, l1_id, created_ms from summaries where account_id = :account_id and s
 delete from events
 where account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms;
 
--- erase_index: Erase what search derived from them
+-- erase_index: Erase the index entries of turns
 delete from event_index
 where account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms;
 
--- erase_shown: Erase that they were ever shown, to any session of their space
+-- erase_shown: Erase the records that turns were shown to sessions of their space
 delete from shown_events
 where shown_events.account_id = :account_id and session in (select sessions.id from sessions where sessions.account_id = :account_id and sessions.space_id = :space_id) and event in (
     select id from events
     where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
 );
 
--- erase_facts: Erase the facts that came with them
+-- erase_facts: Erase the facts that came with turns
 delete from facts where facts.account_id = :account_id and space_id = :space_id and event in (
     select id from events
     where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
 );
 
--- move_facts: Let the facts that came with a turn have come with another
+-- move_facts: Assign the facts of a turn to another turn
 update facts set event = :new where account_id = :account_id and space_id = :space_id and event = :old;
 
--- erase_facts_of_session: Erase the facts that came in a session
+-- erase_facts_of_session: Erase the facts of a session
 delete from facts where account_id = :account_id and space_id = :space_id and session = :session;
 
 -- erase_l1: Erase an L1
@@ -48,22 +48,22 @@ delete from summaries where account_id = :account_id and id = :id;
 -- erase_maps: Erase every version of a map
 delete from maps where account_id = :account_id and space_id = :space_id;
 
--- uncount_l1s: A space has fewer L1s, and no map knows those that are left
+-- uncount_l1s: Reduce the number of L1s of a space; no map covers the remaining ones
 update spaces set l1_count = l1_count - :erased, l1_mapped = 0 where account_id = :account_id and id = :space_id;
 
--- erase_shown_cubes: Erase which cubes a session was shown
+-- erase_shown_cubes: Erase the records of cubes that a session was shown
 delete from shown_cubes where account_id = :account_id and session = :session;
 
--- erase_duties: Erase the words by which its duties were closed
+-- erase_duties: Erase the words that closed duties of a session
 delete from closed_duties where account_id = :account_id and session = :session;
 
--- loosen_cubes: Let the lessons made in a session have come from none
+-- loosen_cubes: Detach the cubes of a session from it
 update cubes set session = null where account_id = :account_id and session = :session;
 
--- erase_shown_of: Erase what a session was shown
+-- erase_shown_of: Erase the records of events that a session was shown
 delete from shown_events where account_id = :account_id and session = :session;
 
--- erase_steps: Erase which of its searches counted
+-- erase_steps: Erase the counted searches of a session
 delete from steps where account_id = :account_id and session = :session;
 
 -- erase_session: Erase a session
@@ -72,32 +72,32 @@ delete from sessions where account_id = :account_id and id = :session;
 -- sessions_in: The sessions of a space
 select id from sessions where account_id = :account_id and space_id = :space_id;
 
--- erase_origins: Erase what imports brought in
+-- erase_origins: Erase the origins of imported events of a space
 delete from origins where account_id = :account_id and space_id = :space_id;
 
--- bury_space: Let nobody's name lead to a space that was erased; its number is never given again
+-- bury_space: Replace the user_id of an erased space; its number is never used again
 update spaces set user_id = :tombstone, revision = revision + 1, l1_count = 0, l1_mapped = 0 where account_id = :account_id and id = :space_id;
 
 -- spaces_of: The spaces of an account
 select id, user_id, events_made, revision, l1_count from spaces where account_id = :account_id;
 
--- erase_looks: Erase how second looks at turns went
+-- erase_looks: Erase the results of second looks at turns
 delete from looks
 where looks.account_id = :account_id and session in (select sessions.id from sessions where sessions.account_id = :account_id and sessions.space_id = :space_id) and event in (
     select id from events
     where events.account_id = :account_id and id >= :low and id < :high and (cast(:session as bigint) is null or events.session = :session) and occurred_ms >= :after_ms and occurred_ms < :before_ms
 );
 
--- move_looks: Let the looks at a turn have been at the one that took its place
+-- move_looks: Assign the second looks at a turn to the turn that replaced it
 update looks set event = :new where account_id = :account_id and session = :session and event = :old;
 
--- erase_looks_of: Erase how second looks in a session went
+-- erase_looks_of: Erase the results of second looks of a session
 delete from looks where account_id = :account_id and session = :session;
 
--- erase_search: Erase what the database keeps of some events for searching it by itself; here it keeps nothing
+-- erase_search: Remove events from the search index inside the database; this engine has none
 select 1 where 1 = 0;
 
--- erase_search [postgresql]: with their terms uncounted; their vectors go with their words
+-- erase_search [postgresql]: and their terms from the counts; vectors go with the words (foreign key)
 with gone as (
     delete from search_words
     where account_id = :account_id and space_id = :space_id and number = any (cast(:numbers as bigint[]))
@@ -122,10 +122,10 @@ set events = search_spaces.events - sums.events, parts = search_spaces.parts - s
     logs = search_spaces.logs - sums.logs, squares = search_spaces.squares - sums.squares
 from sums where search_spaces.account_id = :account_id and search_spaces.space_id = :space_id;
 
--- erase_search_of_space: Erase all that the database keeps of a space for that; here it keeps nothing
+-- erase_search_of_space: Erase the search index of a space inside the database; this engine has none
 select 1 where 1 = 0;
 
--- erase_search_of_space [postgresql]: with the counts of its terms
+-- erase_search_of_space [postgresql]: with its term counts
 with words as (
     delete from search_words where account_id = :account_id and space_id = :space_id
 ), terms as (

@@ -1,7 +1,4 @@
-"""Sessions, and what happened in one:
-
-its searches, turns, summaries, lessons, votes and duties, as they came.
-"""
+"""List sessions, and show the timeline of one: searches, turns, summaries, cubes, votes, duties."""
 
 from __future__ import annotations
 
@@ -17,17 +14,18 @@ from ...protocol.seal import render
 from ...protocol.text import beginning
 from ...store import Row, Transaction, load_queries
 from ..duties import DutyReport, SessionCounts, check_duties, is_l1_due
+from ..paging import AFTER_ALL, PageCursor, space_rows, split_page
 from ..spaces import SQL as SPACES
 from ..spaces import flag_names
-from .browse import PageCursor
 
 SQL = load_queries("remembrancer.memory.history", "sessions.sql")
 SESSIONS_LISTED_MAX = 30
-TURNS_SHOWN_MAX = 30  # of a page of what happened
-OTHERS_SHOWN_MAX = 200  # of each other kind of thing beside them
-TOLD_CHARACTERS_MAX = 1_200  # of each side of a turn
-SHOWN_MAX = 1_000  # events that the searches of a page showed
-_ORDER = (
+TURNS_SHOWN_MAX = 30  # on one page of a timeline
+OTHERS_SHOWN_MAX = 200  # of each other kind of entry on that page
+TURN_CHARACTERS_MAX = 1_200  # of each side of a turn
+SHOWN_MAX = 1_000  # events that the searches of a page returned
+# Order of entries with the same time.
+_KIND_ORDER = (
     "search",
     "turn",
     "fact",
@@ -35,9 +33,9 @@ _ORDER = (
     "vote",
     "duty",
     "summary",
-)  # of what came in the same millisecond
-_EVER_MS = 1 << 62
-_SEAL_CASES = frozenset({"seal_step", "seal_name", "seal_missing", "seal_malformed"})
+)
+
+_SEAL_WORDS = frozenset({"seal_step", "seal_name", "seal_missing", "seal_malformed"})
 
 
 class SessionUnknown(NotFound):
@@ -62,7 +60,7 @@ class SessionRow:
 
 @dataclass(frozen=True, slots=True)
 class SessionsPage:
-    """Some sessions, and where the next ones begin; None after the last."""
+    """One page of sessions, and the cursor of the next page; None on the last page."""
 
     sessions: list[SessionRow]
     next: PageCursor | None
@@ -70,59 +68,58 @@ class SessionsPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineEntry:
-    """One thing that happened in a session.
+    """One entry of a session's timeline.
 
-    What `row` has depends on `kind`: search, turn, fact, cube, vote, duty, summary.
+    `kind` is search, turn, fact, cube, vote, duty or summary; the columns of `row` depend on it.
     """
 
     kind: str
     at_ms: int
     row: Row
     flags: Sequence[str] = ()
-    facts: Sequence[str] = ()  # that came with a turn
-    shown: Sequence[str] = ()  # event_ids that a search showed first
-    # of the reply after a search: right, missing, wrong; empty while the next search has not told
+    facts: Sequence[str] = ()  # of a turn
+    shown: Sequence[str] = ()  # event_ids that a search returned first
+    # Seal of the reply after a search: right, missing or wrong; empty until the next search.
     seal: str = ""
-    owed: Sequence[str] = ()  # words of rules.py: what was owed at a search
+    owed: Sequence[str] = ()  # words of the duty rules that applied at a search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """A session, and what happened in a part of it, oldest first."""
+    """A session, and a part of its timeline, oldest first."""
 
     session_id: str
-    row: Row  # as it stands
-    owed: DutyReport  # what its next search will be told, its seal aside
+    row: Row  # current state of the session
+    owed: DutyReport  # of the next search, apart from its seal
     happened: list[TimelineEntry] = field(default_factory=list)
-    earlier: PageCursor | None = None  # where what came before ends
+    earlier: PageCursor | None = None  # of the page before
 
 
 def list_sessions(
     context: Context, caller: Caller, user_id: str, *, behind: PageCursor | None = None
 ) -> SessionsPage:
-    """A page of a user's sessions, those with the newest turns first. Raises Pinned."""
-    asked = space_user_id(caller, user_id)
-    place = behind or PageCursor(_EVER_MS, 0)
+    """Return a page of a user's sessions, latest turn first. Raises PinnedToOtherUser."""
 
-    def read(tx: Transaction) -> list[Row]:
-        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=asked)
-        if space is None:
-            return []
-        bounds = {
-            "before_ms": place.ms,
-            "before_id": place.id,
-            "characters": 200,
-            "most": SESSIONS_LISTED_MAX + 1,
-        }
-        return tx.all(SQL.sessions, space_id=space.id, **bounds)
+    def query(tx: Transaction, space: Row) -> list[Row]:
+        return tx.all(SQL.sessions, space_id=space.id, **_page(behind, SESSIONS_LISTED_MAX, 200))
 
-    rows = context.store.read(read, account_id=caller.account_id)
-    shown = rows[:SESSIONS_LISTED_MAX]
-    more = PageCursor(shown[-1].last_ms, shown[-1].id) if len(rows) > len(shown) else None
-    return SessionsPage([_listed(row) for row in shown], more)
+    rows, last = split_page(space_rows(context, caller, user_id, query), SESSIONS_LISTED_MAX)
+    following = None if last is None else PageCursor(last.last_ms, last.id)
+    return SessionsPage([_session_row(row) for row in rows], following)
 
 
-def _listed(row: Row) -> SessionRow:
+def _page(behind: PageCursor | None, size: int, characters: int) -> dict[str, int]:
+    """Return the values of a statement for one page and the row after it."""
+    start = behind or PageCursor(AFTER_ALL, 0)
+    return {
+        "before_ms": start.ms,
+        "before_id": start.id,
+        "characters": characters,
+        "most": size + 1,
+    }
+
+
+def _session_row(row: Row) -> SessionRow:
     return SessionRow(
         session_id=row.session_id,
         turns=row.turns,
@@ -145,42 +142,37 @@ def timeline(
     *,
     until: PageCursor | None = None,
 ) -> Timeline:
-    """What happened in a session, a page of TURNS_SHOWN_MAX turns: the latest, or those before
-    `until`. Raises SessionUnknown, Pinned.
+    """Return a page of a session's timeline: its latest TURNS_SHOWN_MAX turns, or those before
+    `until`.
 
-    What a search asked is not kept beside the turns. Of a second look only how it went is counted
-    (agent/compliance.py).
+    Queries of searches are not stored. Of second looks, only counters are stored
+    (agent/compliance.py). Raises SessionUnknown, PinnedToOtherUser.
     """
-    asked = space_user_id(caller, user_id)
+    user_id = space_user_id(caller, user_id)
 
     def read(tx: Transaction) -> Timeline:
-        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=asked)
+        space = tx.one_or_none(SPACES.space_of, user_id=user_id)
         row = space and tx.one_or_none(SQL.session, space_id=space.id, session_id=session_id)
         if space is None or row is None:
             raise SessionUnknown
-        place = until or PageCursor(_EVER_MS, 0)
-        bounds = {
-            "before_ms": place.ms,
-            "before_id": place.id,
-            "characters": TOLD_CHARACTERS_MAX + 1,
-            "most": TURNS_SHOWN_MAX + 1,
-        }
-        turns = tx.all(SQL.turns, session=row.id, **bounds)
-        shown = turns[:TURNS_SHOWN_MAX]
-        earlier = (
-            PageCursor(shown[-1].created_ms, shown[-1].id) if len(turns) > len(shown) else None
-        )
-        # What led to the first turn of a page, such as its search, stands before it: the page
-        # begins after the turn before.
-        low = -_EVER_MS if earlier is None else turns[TURNS_SHOWN_MAX].created_ms + 1
-        high = _EVER_MS if until is None else _newest_before(tx, row.id, until) + 1
-        happened = [*_turns(tx, row.id, shown), *_others(tx, caller, row.id, low, high)]
-        happened.sort(key=lambda one: (one.at_ms, _ORDER.index(one.kind)))
+        page = _page(until, TURNS_SHOWN_MAX, TURN_CHARACTERS_MAX + 1)
+        turns = tx.all(SQL.turns, session=row.id, **page)
+        page_turns, last = split_page(turns, TURNS_SHOWN_MAX)
+        earlier = None if last is None else PageCursor(last.created_ms, last.id)
+        # The page begins right after the previous turn, so that it includes the search that led to
+        # its first turn.
+        low = -AFTER_ALL if earlier is None else turns[TURNS_SHOWN_MAX].created_ms + 1
+        high = AFTER_ALL if until is None else _newest_before(tx, row.id, until) + 1
+        entries = [
+            *_turn_entries(tx, row.id, page_turns),
+            *_other_entries(tx, row.id, low, high),
+        ]
+        entries.sort(key=lambda one: (one.at_ms, _KIND_ORDER.index(one.kind)))
         return Timeline(
             session_id=session_id,
             row=row,
-            owed=_owed(context, tx, caller, row, space),
-            happened=happened,
+            owed=_open_duties(context, tx, row, space),
+            happened=entries,
             earlier=earlier,
         )
 
@@ -188,9 +180,9 @@ def timeline(
 
 
 def _newest_before(tx: Transaction, session: int, until: PageCursor) -> int:
-    """When the last turn before a place was kept:
+    """Return when the last turn before a cursor was stored.
 
-    what came after it belongs to the page that follows.
+    Entries after that time belong to the following page.
     """
     rows = tx.all(
         SQL.turns, session=session, before_ms=until.ms, before_id=until.id, characters=0, most=1
@@ -198,39 +190,37 @@ def _newest_before(tx: Transaction, session: int, until: PageCursor) -> int:
     return int(rows[0].created_ms) if rows else until.ms
 
 
-def _turns(tx: Transaction, session: int, rows: Sequence[Row]) -> Iterator[TimelineEntry]:
+def _turn_entries(tx: Transaction, session: int, rows: Sequence[Row]) -> Iterator[TimelineEntry]:
     for row in rows:
         facts = [fact.text for fact in tx.all(SQL.fact_with, event=row.id, session=session)]
         cut = row._replace(
-            query=beginning(row.query, TOLD_CHARACTERS_MAX),
-            response=beginning(row.response, TOLD_CHARACTERS_MAX),
+            query=beginning(row.query, TURN_CHARACTERS_MAX),
+            response=beginning(row.response, TURN_CHARACTERS_MAX),
         )
         yield TimelineEntry(
             kind="turn", at_ms=row.created_ms, row=cut, flags=flag_names(row.flags), facts=facts
         )
 
 
-def _others(
-    tx: Transaction, caller: Caller, session: int, low: int, high: int
-) -> Iterator[TimelineEntry]:
-    span = {"session": session, "low": low, "high": high, "most": OTHERS_SHOWN_MAX}
-    steps = tx.all(SQL.steps_in, **span)[::-1]
-    shown: dict[int, list[str]] = defaultdict(list)
+def _other_entries(tx: Transaction, session: int, low: int, high: int) -> Iterator[TimelineEntry]:
+    period = {"session": session, "low": low, "high": high, "most": OTHERS_SHOWN_MAX}
+    steps = tx.all(SQL.steps_in, **period)[::-1]
+    event_ids: dict[int, list[str]] = defaultdict(list)
     if steps:
         first, last = steps[0].step, steps[-1].step
         for event in tx.all(
             SQL.shown_between, session=session, first=first, last=last, most=SHOWN_MAX
         ):
-            shown[event.step].append(event.event_id)
+            event_ids[event.step].append(event.event_id)
     for row in steps:
-        owed = row.owed.split(",") if row.owed else []
+        duty_words = row.owed.split(",") if row.owed else []
         yield TimelineEntry(
             kind="search",
             at_ms=row.asked_ms,
             row=row,
-            shown=shown[row.step],
-            owed=owed,
-            seal=_seal(tx, session, row.step),
+            shown=event_ids[row.step],
+            owed=duty_words,
+            seal=_seal_state(tx, session, row.step),
         )
     for kind, sql in (
         ("summary", SQL.summaries_in),
@@ -238,36 +228,32 @@ def _others(
         ("duty", SQL.duties_in),
         ("cube", SQL.cubes_in),
     ):
-        for row in tx.all(sql, **span):
+        for row in tx.all(sql, **period):
             yield TimelineEntry(kind=kind, at_ms=row.created_ms, row=row)
-    for row in tx.all(SQL.votes_in, account_id=caller.account_id, **span):
+    for row in tx.all(SQL.votes_in, **period):
         yield TimelineEntry(kind="vote", at_ms=row.created_ms, row=row)
 
 
-def _seal(tx: Transaction, session: int, step: int) -> str:
-    """How the reply that followed a search was sealed, as the next search told."""
-    after = tx.one_or_none(SQL.step_after, session=session, step=step + 1)
-    if after is None:
+def _seal_state(tx: Transaction, session: int, step: int) -> str:
+    """Return the state of the seal of the reply to a search, as the next search reported it."""
+    following = tx.one_or_none(SQL.step_after, session=session, step=step + 1)
+    if following is None:
         return ""
-    cases = _SEAL_CASES.intersection(after.owed.split(","))
-    return "missing" if "seal_missing" in cases else "wrong" if cases else "right"
+    words = _SEAL_WORDS.intersection(following.owed.split(","))
+    return "missing" if "seal_missing" in words else "wrong" if words else "right"
 
 
-def _owed(context: Context, tx: Transaction, caller: Caller, row: Row, space: Row) -> DutyReport:
+def _open_duties(context: Context, tx: Transaction, row: Row, space: Row) -> DutyReport:
     name = context.settings.seal_name
-    standing = SessionCounts(
+    counts = SessionCounts(
         step=row.step,
         remembered_step=row.remembered_step,
         turns=row.turns,
         turns_summarised=row.turns_summarised,
         l1_count=space.l1_count,
         l1_mapped=space.l1_mapped,
-        unrated=tuple(
-            unrated_cubes(
-                tx, account_id=caller.account_id, session=row.id, before_step=row.step + 1
-            )
-        ),
+        unrated=tuple(unrated_cubes(tx, session=row.id, before_step=row.step + 1)),
         last_seal=render(row.step, name) if row.step else None,
         seal_name=name,
     )
-    return check_duties(standing)
+    return check_duties(counts)

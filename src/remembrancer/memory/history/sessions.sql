@@ -1,4 +1,4 @@
--- sessions: The sessions of a space, those with the newest turns first, from before a place on
+-- sessions: The sessions of a space, latest turn first, before a cursor
 select sessions.id, sessions.session_id, sessions.step, sessions.remembered_step, sessions.turns, sessions.turns_summarised,
     sessions.task_open, sessions.created_ms, coalesce(sessions.last_turn_ms, sessions.created_ms) as last_ms,
     (select count(*) from summaries where summaries.account_id = :account_id and summaries.session = sessions.id) as summaries,
@@ -7,11 +7,11 @@ from sessions left join events on events.account_id = :account_id and events.id 
     select latest.id from events as latest where latest.account_id = :account_id and latest.session = sessions.id order by latest.created_ms desc, latest.id desc limit 1
 )
 where sessions.account_id = :account_id and sessions.space_id = :space_id
-    and coalesce(sessions.last_turn_ms, sessions.created_ms) <= :before_ms  -- said apart: SQLite takes no range of an expression from the next line
+    and coalesce(sessions.last_turn_ms, sessions.created_ms) <= :before_ms  -- repeats the next line, from which SQLite derives no index range
     and (coalesce(sessions.last_turn_ms, sessions.created_ms), sessions.id) < (:before_ms, :before_id)
 order by coalesce(sessions.last_turn_ms, sessions.created_ms) desc, sessions.id desc limit :most;
 
--- sessions [postgresql]: one look at the turns of each session, where it would read all turns of the account
+-- sessions [postgresql]: one look-up for each session; the other form reads all turns of the account
 select sessions.id, sessions.session_id, sessions.step, sessions.remembered_step, sessions.turns, sessions.turns_summarised,
     sessions.task_open, sessions.created_ms, coalesce(sessions.last_turn_ms, sessions.created_ms) as last_ms,
     (select count(*) from summaries where summaries.account_id = :account_id and summaries.session = sessions.id) as summaries,
@@ -24,45 +24,45 @@ where sessions.account_id = :account_id and sessions.space_id = :space_id
     and (coalesce(sessions.last_turn_ms, sessions.created_ms), sessions.id) < (:before_ms, :before_id)
 order by coalesce(sessions.last_turn_ms, sessions.created_ms) desc, sessions.id desc limit :most;
 
--- session: One session, with where it stands
+-- session: The state of one session
 select id, step, remembered_step, turns, turns_summarised, task_open, cube_turn, created_ms, last_turn_ms
 from sessions where account_id = :account_id and space_id = :space_id and session_id = :session_id;
 
--- turns: The turns of a session before a place, the latest first
+-- turns: The turns of a session before a cursor, latest first
 select id, event_id, topic, flags, occurred_ms, created_ms, substr(query, 1, cast(:characters as integer)) as query, substr(response, 1, cast(:characters as integer)) as response
 from events where account_id = :account_id and session = :session and (created_ms, id) < (:before_ms, :before_id) order by created_ms desc, id desc limit :most;
 
--- steps_in: The searches of a session that counted, in a time
+-- steps_in: The counted searches of a session in a period
 select step, asked_ms, hits, cubes, owed from steps where account_id = :account_id and session = :session and asked_ms >= :low and asked_ms < :high order by step desc limit :most;
 
--- step_after: What was owed at the search after one
+-- step_after: The duties that were open at a step
 select owed from steps where account_id = :account_id and session = :session and step = :step;
 
--- shown_between: The events that searches of a session showed first, from one step to another
+-- shown_between: The events that searches of a session showed first, for a range of steps
 select shown_events.step, events.event_id from shown_events join events on events.account_id = :account_id and events.id = shown_events.event
 where shown_events.account_id = :account_id and shown_events.session = :session and shown_events.step >= :first and shown_events.step <= :last
 order by shown_events.step, events.id limit :most;
 
--- summaries_in: The L1s of a session, in a time
+-- summaries_in: The L1s of a session in a period
 select l1_id, topic, text, message_count, turns, ratio, created_ms from summaries
 where account_id = :account_id and session = :session and created_ms >= :low and created_ms < :high order by id limit :most;
 
--- facts_alone: The facts that came to a session without a turn, in a time
+-- facts_alone: The facts of a session that came without a turn, in a period
 select text, created_ms from facts where account_id = :account_id and session = :session and event is null and created_ms >= :low and created_ms < :high order by id limit :most;
 
 -- fact_with: The facts that came with a turn
 select text from facts where account_id = :account_id and event = :event and session = :session order by id;
 
--- duties_in: The duties of a session that a word closed, in a time
+-- duties_in: The duties of a session that a word closed, in a period
 select duty, reason, step, created_ms from closed_duties
 where account_id = :account_id and session = :session and created_ms >= :low and created_ms < :high order by created_ms, id limit :most;
 
--- votes_in: What an account thought of the cubes that a session was shown as new, in a time
+-- votes_in: The account's ratings of the cubes that a session was shown, in a period
 select cubes.cube_id, cubes.topic, ratings.vote, ratings.reason, ratings.rated_ms as created_ms
 from shown_cubes join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = :account_id
 join cubes on cubes.id = shown_cubes.cube
 where shown_cubes.account_id = :account_id and shown_cubes.session = :session and ratings.rated_ms >= :low and ratings.rated_ms < :high order by ratings.rated_ms limit :most;
 
--- cubes_in: The lessons that a session made, in a time
+-- cubes_in: The cubes that a session created, in a period
 select cube_id, kind, topic, essence, status, created_ms from cubes
 where account_id = :account_id and session = :session and created_ms >= :low and created_ms < :high order by id limit :most;

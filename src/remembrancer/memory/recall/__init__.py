@@ -1,1 +1,1 @@
-"""Search: rank events for a query, explain a search, and the search inside PostgreSQL."""
+"""Search: rank events for a query, explain a search, and search inside PostgreSQL."""

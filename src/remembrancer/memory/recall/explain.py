@@ -1,7 +1,6 @@
-"""Explain a search: the same search, with every stage and every reason laid open.
+"""Explain a search: run it as `recall` does, and report every stage and every reason.
 
-It is `look` of recall.py that searches, here as there; nothing is ranked a second time. What is
-added is read off what it found.
+`search` of recall.py ranks the events; nothing is ranked a second time.
 """
 
 from __future__ import annotations
@@ -23,41 +22,41 @@ from ...protocol.explain import (
     Stage,
     Threshold,
 )
-from ...protocol.explain import Looked as LookedAt
+from ...protocol.explain import Looked as SearchedCounts
 from ...protocol.memory import Hit, MemoryQuery
 from ...protocol.text import beginning
 from ...search import SIGNALS, SUSPECT_COST, QueryWord, Ranking, Weights, highlight, is_frequent
 from ...search.ranking import EventScores
 from ...store import Transaction
 from ..spaces import SQL, row_id
-from .recall import FocusMatches, RankedEvent, SearchOutcome, StageTimer, focus_words, search
+from .recall import FocusMatches, RankedEvent, SearchOutcome, StageTimer, search
 
-LEFT_OUT_MAX = 5  # that came nearest to being hits
-BESIDE_CHARACTERS_MAX = 240  # of a neighbour's sides, and of those left out
+NEAR_MISSES_MAX = 5  # near misses to report
+PREVIEW_CHARACTERS_MAX = 240  # of each side of a neighbour or a near miss
 _SIDES: tuple[Literal["query", "response"], ...] = ("query", "response")
-_BESIDE: tuple[tuple[str, Literal["before", "after"]], ...] = (
+_NEIGHBOURS: tuple[tuple[str, Literal["before", "after"]], ...] = (
     ("previous", "before"),
     ("next", "after"),
 )
-_FORM = "form"  # features about how a passage is written
+_FORM = "form"  # signal of the features about how a passage is written
 
 
 def explain(context: Context, caller: Caller, query: MemoryQuery) -> Explanation:
-    """The hits of a search with their reasons, and what each stage came to.
+    """Return the hits of a search with their reasons, and the result of each stage.
 
-    Writes nothing: it counts no step, checks no duty, and what it shows is not shown to a session.
-    `interact`, `session_id` and `last_seal` are taken and change nothing. Raises Forbidden for a
-    pinned key with another user_id, StoreUnavailable, EmbedderUnavailable.
+    Writes nothing: it counts no step, checks no duty, and does not record the hits as shown.
+    `interact`, `session_id` and `last_seal` are accepted and ignored. Raises PinnedToOtherUser,
+    StoreUnavailable, EmbedderUnavailable.
     """
     user_id = space_user_id(caller, query.user_id)
     stages = StageTimer()
 
     def read(tx: Transaction) -> Explanation:
-        looked = search(context, tx, caller, user_id, query, stages)
-        return _explained(
+        outcome = search(context, tx, caller, user_id, query, stages)
+        return _explanation(
             context,
             tx,
-            looked,
+            outcome,
             query,
             [Stage(stage=name, ms=round(ms, 3)) for name, ms in stages.ms.items()],
         )
@@ -65,97 +64,102 @@ def explain(context: Context, caller: Caller, query: MemoryQuery) -> Explanation
     return context.store.read(read, account_id=caller.account_id)
 
 
-def _explained(
+def _explanation(
     context: Context,
     tx: Transaction,
-    looked: SearchOutcome,
+    outcome: SearchOutcome,
     query: MemoryQuery,
     stages: list[Stage],
 ) -> Explanation:
-    answer, found, weights, space_id = looked.answer, looked.found, looked.weights, looked.space_id
-    told: dict[str, Any] = {
+    answer, ranking, weights, space_id = (
+        outcome.answer,
+        outcome.ranking,
+        outcome.weights,
+        outcome.space_id,
+    )
+    common: dict[str, Any] = {
         "shared_cubes": answer.shared_cubes,
         "focus_missing": answer.focus_missing,
         "help_hits": answer.help_hits,
         "stages": stages,
     }
-    if found is None or weights is None or space_id is None:
-        nothing = LookedAt(events=0, passages=0, in_time=0, ranked=0, strong=0)
+    if ranking is None or weights is None or space_id is None or outcome.terms is None:
+        no_counts = SearchedCounts(events=0, passages=0, in_time=0, ranked=0, strong=0)
         return Explanation(
             hits=[],
             total_hits=0,
             start_score=0.0,
             words=[],
             vector_text="",
-            looked=nothing,
+            looked=no_counts,
             left_out=[],
-            **told,
+            **common,
         )
-    judged = found.judged(weights, looked.focus.lifts)
-    wanted = (*found.question.words, *focus_words(found.view, query))
+    scores = ranking.event_scores(weights, outcome.focus.lifts)
+    words = outcome.terms.words
     hits = [
-        _hit(tx, space_id, found, weights, looked.focus, hit, ranked, wanted)
-        for hit, ranked in zip(answer.hits, looked.shown, strict=True)
+        _hit(tx, space_id, ranking, weights, outcome.focus, hit, ranked, words)
+        for hit, ranked in zip(answer.hits, outcome.ranked_hits, strict=True)
     ]
     return Explanation(
         hits=hits,
         total_hits=answer.total_hits,
         start_score=round(weights.start, 4),
-        words=list(_words(found)),
-        vector_text=looked.vector_text if context.embedder.dimensions else "",
-        gate=_gate(found, weights),
-        looked=LookedAt(
-            events=found.view.events,
-            passages=found.view.alive_parts,
-            in_time=int(found.allowed.sum()),
-            ranked=len(found.pool),
-            strong=int(found.relevant(weights).sum()),
+        words=list(_words(ranking)),
+        vector_text=outcome.vector_text if context.embedder.dimensions else "",
+        gate=_gate(ranking, weights),
+        looked=SearchedCounts(
+            events=ranking.view.events,
+            passages=ranking.view.alive_parts,
+            in_time=int(ranking.allowed.sum()),
+            ranked=len(ranking.pool),
+            strong=int(ranking.relevant(weights).sum()),
         ),
-        left_out=list(_left_out(tx, space_id, found, judged, looked, query)),
-        **told,
+        left_out=list(_near_misses(tx, space_id, ranking, scores, outcome, query)),
+        **common,
     )
 
 
 def _hit(
     tx: Transaction,
     space_id: int,
-    found: Ranking,
+    ranking: Ranking,
     weights: Weights,
     focus: FocusMatches,
     hit: Hit,
-    ranked: RankedEvent,
-    wanted: Sequence[QueryWord],
+    candidate: RankedEvent,
+    words: Sequence[QueryWord],
 ) -> ExplainedHit:
-    side, passage = found.place_of(ranked.part)
-    measures = found.measures(weights, ranked.part)
-    lift = focus.lifts.get(ranked.event, 0.0)
-    cost = SUSPECT_COST if found.is_suspect(ranked.event) else 0.0
+    side, passage = ranking.place_of(candidate.part)
+    measures = ranking.feature_values(weights, candidate.part)
+    lift = focus.lifts.get(candidate.event, 0.0)
+    cost = SUSPECT_COST if ranking.is_suspect(candidate.event) else 0.0
     return ExplainedHit(
         **dict(hit),
         side=_SIDES[side],
         passage=passage + 1,
-        bm25=round(float(found.lexical.score[ranked.part]), 4),
-        coverage=round(float(found.lexical.coverage[ranked.part]), 4),
-        cosine=round(float(found.cosine[ranked.part]), 4),
+        bm25=round(float(ranking.lexical.score[candidate.part]), 4),
+        coverage=round(float(ranking.lexical.coverage[candidate.part]), 4),
+        cosine=round(float(ranking.cosine[candidate.part]), 4),
         features=[
             Feature(
-                feature=one.feature,
-                signal=_signal(one.feature),
-                value=round(one.value, 4),
-                rank=one.rank,
-                adds=round(one.adds, 4),
+                feature=measure.feature,
+                signal=_signal(measure.feature),
+                value=round(measure.value, 4),
+                rank=measure.rank,
+                adds=round(measure.adds, 4),
             )
-            for one in measures
+            for measure in measures
         ],
         focus_lift=round(lift, 4),
         order_cost=cost,
-        raw_score=round(weights.start + sum(one.adds for one in measures) + lift - cost, 4),
+        raw_score=round(weights.start + sum(measure.adds for measure in measures) + lift - cost, 4),
         marks=[
-            Mark(side=name, start=a, end=b)
+            Mark(side=name, start=start, end=end)
             for name in _SIDES
-            for a, b in highlight(getattr(hit, name), wanted, found.view.languages)
+            for start, end in highlight(getattr(hit, name), words, ranking.view.languages)
         ],
-        neighbours=list(_neighbours(tx, space_id, found, ranked.part)),
+        neighbours=list(_neighbours(tx, space_id, ranking, candidate.part)),
     )
 
 
@@ -163,81 +167,87 @@ def _signal(feature: str) -> str:
     return next((signal for signal, features in SIGNALS.items() if feature in features), _FORM)
 
 
-def _neighbours(tx: Transaction, space_id: int, found: Ranking, part: int) -> Iterator[Neighbour]:
-    for column, place in _BESIDE:
-        beside = found.beside(part, column)
+def _neighbours(tx: Transaction, space_id: int, ranking: Ranking, part: int) -> Iterator[Neighbour]:
+    for column, position in _NEIGHBOURS:
+        neighbour = ranking.neighbour_of(part, column)
         row = (
             None
-            if beside is None
-            else tx.one_or_none(SQL.hit, id=row_id(space_id, int(found.view["event"][beside])))
+            if neighbour is None
+            else tx.one_or_none(SQL.hit, id=row_id(space_id, int(ranking.view["event"][neighbour])))
         )
-        if beside is not None and row is not None:
+        if neighbour is not None and row is not None:
             texts = {
-                "query": beginning(row.query, BESIDE_CHARACTERS_MAX),
-                "response": beginning(row.response, BESIDE_CHARACTERS_MAX),
+                "query": beginning(row.query, PREVIEW_CHARACTERS_MAX),
+                "response": beginning(row.response, PREVIEW_CHARACTERS_MAX),
             }
             yield Neighbour(
                 event_id=row.event_id,
-                place=place,
-                base=round(float(found.base[beside]), 4),
+                place=position,
+                base=round(float(ranking.base[neighbour]), 4),
                 **texts,
             )
 
 
-def _words(found: Ranking) -> Iterator[QuestionWord]:
-    view = found.view
-    for word in found.question.words:
+def _words(ranking: Ranking) -> Iterator[QuestionWord]:
+    view = ranking.view
+    for word in ranking.question.words:
         role: Literal["meaning", "frequent", "stop"] = (
             "stop" if word.is_stop else "frequent" if is_frequent(view, word) else "meaning"
         )
-        held = max(
+        parts = max(
             (view.frequency(term) for term, weight in word.terms.items() if weight == 1.0),
             default=0,
         )
-        yield QuestionWord(word=word.text, role=role, passages=held)
+        yield QuestionWord(word=word.text, role=role, passages=parts)
 
 
-def _gate(found: Ranking, weights: Weights) -> Gate:
-    allowed = found.allowed
+def _gate(ranking: Ranking, weights: Weights) -> Gate:
+    allowed = ranking.allowed
     best = [
         float(values[allowed].max()) if allowed.any() else 0.0
-        for values in (found.lexical.coverage, found.cosine)
+        for values in (ranking.lexical.coverage, ranking.cosine)
     ]
     needed = (weights.gate_coverage, weights.gate_cosine)
     coverage, cosine = (
-        Threshold(best=round(one, 4), needed=round(least, 4))
-        for one, least in zip(best, needed, strict=True)
+        Threshold(best=round(value, 4), needed=round(threshold, 4))
+        for value, threshold in zip(best, needed, strict=True)
     )
-    is_open = allowed.any() and any(one >= least for one, least in zip(best, needed, strict=True))
+    is_open = allowed.any() and any(
+        value >= threshold for value, threshold in zip(best, needed, strict=True)
+    )
     return Gate(open=bool(is_open), coverage=coverage, cosine=cosine)
 
 
-def _left_out(
+def _near_misses(
     tx: Transaction,
     space_id: int,
-    found: Ranking,
-    judged: EventScores,
-    looked: SearchOutcome,
+    ranking: Ranking,
+    scores: EventScores,
+    outcome: SearchOutcome,
     query: MemoryQuery,
 ) -> Iterator[LeftOut]:
-    shown = {one.event for one in looked.shown}
-    full: Literal["top_k", "max_tokens"] = "top_k" if len(shown) >= query.top_k else "max_tokens"
-    given = 0
-    for at in (-judged.peak).argsort(kind="stable")[: len(shown) + 4 * LEFT_OUT_MAX].tolist():
-        event = int(judged.events[at])
-        row = None if event in shown else tx.one_or_none(SQL.hit, id=row_id(space_id, event))
+    hit_numbers = {candidate.event for candidate in outcome.ranked_hits}
+    limit: Literal["top_k", "max_tokens"] = (
+        "top_k" if len(hit_numbers) >= query.top_k else "max_tokens"
+    )
+    count = 0
+    for at in (
+        (-scores.peak).argsort(kind="stable")[: len(hit_numbers) + 4 * NEAR_MISSES_MAX].tolist()
+    ):
+        event = int(scores.events[at])
+        row = None if event in hit_numbers else tx.one_or_none(SQL.hit, id=row_id(space_id, event))
         if row is None:
             continue
-        part = int(found.pool[judged.best_part(at)])
+        part = int(ranking.pool[scores.best_part(at)])
         yield LeftOut(
             event_id=row.event_id,
-            query=beginning(row.query, BESIDE_CHARACTERS_MAX),
-            response=beginning(row.response, BESIDE_CHARACTERS_MAX),
-            raw_score=round(float(judged.peak[at]), 4),
-            coverage=round(float(found.lexical.coverage[part]), 4),
-            cosine=round(float(found.cosine[part]), 4),
-            reason=full if judged.kept[at] else "weak",
+            query=beginning(row.query, PREVIEW_CHARACTERS_MAX),
+            response=beginning(row.response, PREVIEW_CHARACTERS_MAX),
+            raw_score=round(float(scores.peak[at]), 4),
+            coverage=round(float(ranking.lexical.coverage[part]), 4),
+            cosine=round(float(ranking.cosine[part]), 4),
+            reason=limit if scores.is_returned[at] else "weak",
         )
-        given += 1
-        if given == LEFT_OUT_MAX:
+        count += 1
+        if count == NEAR_MISSES_MAX:
             return

@@ -1,8 +1,7 @@
-"""What the database keeps of large spaces to search them by itself, made from their rows in the
-background.
+"""The search index of large spaces inside PostgreSQL, built from rows in the background.
 
-Writes know nothing of it: it lags behind, and a search reads the latest rows beside it. Erasing
-takes its part along at once (`erase_search` in forget.sql).
+Writes do not touch it: it lags behind, and a search reads the latest rows in addition. Erasing
+updates it at once (`erase_search` in forget.sql).
 """
 
 from __future__ import annotations
@@ -22,43 +21,40 @@ from ..spaces import event_text, number_of, row_id
 
 SQL = load_queries("remembrancer.memory.recall", "postgresql.sql")
 ERASE = load_queries("remembrancer.memory.history", "forget.sql")
-BATCH = 1_000  # events taken in at a time
-CLEARED = 10_000  # parts erased at a time when another embedder is in force
-# the latest events are left to be read from their rows: fewer than this are not worth a transaction
+BATCH = 1_000  # events indexed per step
+CLEARED = 10_000  # parts deleted per step after the embedder changed
+# Fewer new events than this are not worth a transaction; searches read them from their rows.
 SLACK = 500
-EXACT_PARTS_MAX = (
-    20_000  # the vectors of a larger space get an index; those of a smaller one are all compared
-)
-_LINK_BYTES = 400  # of each part in memory while the index is made, beside its signs
+# In a space with more parts the vectors get an HNSW index; in a smaller one all are compared.
+EXACT_PARTS_MAX = 20_000
+_LINK_BYTES = 400  # memory for each part while its HNSW index is built, in addition to its signs
 _LINK_MEMORY_BYTES_MAX = 2 << 30
 
 
-def statistics_of(kept: Row) -> SpaceTerms:
-    """The sums over what the database has of a space, from its row."""
-    languages = np.frombuffer(kept.languages or bytes(8 * 256), "<i8")
-    speakers = frozenset(np.frombuffer(kept.speakers, "<u4").tolist())
-    return SpaceTerms(
-        kept.events, kept.parts, kept.words, kept.logs, kept.squares, languages, speakers
-    )
+def statistics_of(row: Row) -> SpaceTerms:
+    """Return the term statistics of the indexed part of a space, from its row."""
+    languages = np.frombuffer(row.languages or bytes(8 * 256), "<i8")
+    speakers = frozenset(np.frombuffer(row.speakers, "<u4").tolist())
+    return SpaceTerms(row.events, row.parts, row.words, row.logs, row.squares, languages, speakers)
 
 
 def prefixed(space_id: int, term: int) -> int:
-    """A term of a space as the database keeps it: each space has its own."""
+    """Return a term as stored in PostgreSQL, where each space has its own terms."""
     return space_id << 32 | term
 
 
 def advance_index(context: Context) -> bool:
-    """Do one step of what is to be done; False when there was nothing. Raises StoreUnavailable.
+    """Do one step of maintenance; return False if there was nothing to do.
 
-    A step takes in some events, erases some of what another embedder made, or makes the index of a
-    space's vectors, which takes minutes for a million.
+    A step indexes some events, deletes some parts of another embedder, or builds the HNSW index of
+    a space, which takes minutes for a million parts. Raises StoreUnavailable.
     """
     least = context.settings.database_search_events
     if not context.store.supports_vector_search or not least:
         return False
     by = analysis_id(context.embedder)
 
-    def look(tx: Transaction) -> tuple[Row | None, Row | None, list[Row]]:
+    def find_work(tx: Transaction) -> tuple[Row | None, Row | None, list[Row]]:
         embedder = embedder_id(tx, by, make=False)
         if embedder == NEVER:
             return None, None, []
@@ -69,89 +65,87 @@ def advance_index(context: Context) -> bool:
             tx.all(SQL.orphaned),
         )
 
-    behind, unlinked, orphaned = context.store.read(look)
+    behind, unlinked, orphaned = context.store.read(find_work)
     for index in orphaned:
         context.store.run_outside_transaction(f'drop index concurrently if exists "{index.name}"')
     if behind is not None:
-        # Not flushed: what a power cut takes is made once more.
+        # Not flushed: a step that a power cut loses is done again.
         context.store.write(
-            lambda tx: _take_in(context, tx, behind.account_id, behind.id),
+            lambda tx: _index_next(context, tx, behind.id),
             account_id=behind.account_id,
             flush=False,
         )
         return True
-    return unlinked is not None and link(context, unlinked)
+    return unlinked is not None and build_vector_index(context, unlinked)
 
 
-def _take_in(context: Context, tx: Transaction, account_id: int, space_id: int) -> None:
-    """Take in the next events of a space, or erase some where they are of another embedder."""
+def _index_next(context: Context, tx: Transaction, space_id: int) -> None:
+    """Index the next events of a space, or delete some parts of another embedder."""
     embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
-    of_space = {"account_id": account_id, "space_id": space_id}
-    kept = tx.one_or_none(SQL.kept, **of_space)
-    if kept is not None and kept.embedder != embedder:
+    of_space = {"space_id": space_id}
+    indexed = tx.one_or_none(SQL.indexed_space, **of_space)
+    if indexed is not None and indexed.embedder != embedder:
         if not tx.run(SQL.clear_some, most=CLEARED, **of_space):
-            tx.run(SQL.erase_terms, **of_space)
-            tx.run(SQL.erase_space, **of_space)
+            tx.run(SQL.delete_terms, **of_space)
+            tx.run(SQL.delete_space, **of_space)
         return
-    if kept is None:
+    if indexed is None:
         tx.run(SQL.add_space, embedder=embedder, **of_space)
-        kept = tx.one(SQL.kept, **of_space)
+        indexed = tx.one(SQL.indexed_space, **of_space)
     end = tx.one(SPACES.space_by_id, id=space_id).events_made
-    span = {"low": row_id(space_id, kept.filled_to), "high": row_id(space_id, end)}
-    rows = tx.all(SQL.rows_from, embedder=embedder, most=BATCH, **span)
-    _put(
+    new_rows = {"low": row_id(space_id, indexed.filled_to), "high": row_id(space_id, end)}
+    rows = tx.all(SQL.rows_from, embedder=embedder, most=BATCH, **new_rows)
+    _store_batch(
         context,
         tx,
-        account_id,
         space_id,
         rows,
         filled_to=number_of(rows[-1].id) + 1 if len(rows) == BATCH else end,
     )
 
 
-def rebuild(
-    context: Context, tx: Transaction, account_id: int, space_id: int, events: Sequence[int]
-) -> None:
-    """Take in anew events (their row ids) that were derived anew, as far as the database has them
-    already.
+def rebuild(context: Context, tx: Transaction, space_id: int, events: Sequence[int]) -> None:
+    """Index events again whose entries were renewed, if PostgreSQL has them already.
+
+    `events` are row ids.
     """
     embedder = embedder_id(tx, analysis_id(context.embedder), make=False)
-    of_space = {"account_id": account_id, "space_id": space_id}
-    kept = (
-        tx.one_or_none(SQL.kept_by, embedder=embedder, **of_space)
+    of_space = {"space_id": space_id}
+    indexed = (
+        tx.one_or_none(SQL.indexed_by, embedder=embedder, **of_space)
         if context.store.supports_vector_search
         else None
     )
-    again = [event for event in events if kept is not None and number_of(event) < kept.filled_to]
-    if kept is None or not again:
+    stale = [
+        event for event in events if indexed is not None and number_of(event) < indexed.filled_to
+    ]
+    if indexed is None or not stale:
         return
-    tx.run(ERASE.erase_search, **of_space, numbers=[number_of(event) for event in again])
-    _put(
+    tx.run(ERASE.erase_search, **of_space, numbers=[number_of(event) for event in stale])
+    _store_batch(
         context,
         tx,
-        account_id,
         space_id,
-        tx.all(SQL.rows, embedder=embedder, ids=again),
-        filled_to=kept.filled_to,
+        tx.all(SQL.rows, embedder=embedder, ids=stale),
+        filled_to=indexed.filled_to,
     )
 
 
-def _put(
+def _store_batch(
     context: Context,
     tx: Transaction,
-    account_id: int,
     space_id: int,
     rows: Sequence[Row],
     *,
     filled_to: int,
 ) -> None:
-    """Keep what search derives from events, and count it."""
-    of_space = {"account_id": account_id, "space_id": space_id}
-    statistics = statistics_of(tx.one(SQL.kept, **of_space))
+    """Store the index entries of events, and update the statistics of the space."""
+    of_space = {"space_id": space_id}
+    statistics = statistics_of(tx.one(SQL.indexed_space, **of_space))
     if rows:
         batch = batch_of(context, tx, space_id, rows)
         statistics.add(batch)
-        _put_parts(tx, of_space, batch)
+        _store_parts(tx, of_space, batch)
         terms, counts = np.unique(batch.term, return_counts=True)
         tx.run(
             SQL.count_terms,
@@ -173,7 +167,7 @@ def _put(
     )
 
 
-def _put_parts(tx: Transaction, of_space: dict[str, int], batch: EntryBatch) -> None:
+def _store_parts(tx: Transaction, of_space: dict[str, int], batch: EntryBatch) -> None:
     firsts = np.flatnonzero(np.r_[True, batch.event[1:] != batch.event[:-1]])
     parts = np.arange(len(batch)) - np.repeat(firsts, np.diff(np.r_[firsts, len(batch)]))
     ends = np.r_[0, np.cumsum(batch.head["terms"], dtype="i8")].tolist()
@@ -189,20 +183,20 @@ def _put_parts(tx: Transaction, of_space: dict[str, int], batch: EntryBatch) -> 
         terms=["{" + ",".join(map(str, terms[start:end])) + "}" for start, end in pairwise(ends)],
         **of_space,
     )
-    there = np.flatnonzero(batch.vectors.any(axis=1))
-    if len(there):
+    with_vectors = np.flatnonzero(batch.vectors.any(axis=1))
+    if len(with_vectors):
         tx.run(
             SQL.add_vectors,
-            numbers=batch.event[there].tolist(),
-            parts=parts[there].tolist(),
-            times_ms=batch.occurred_ms[there].tolist(),
-            signs=[signs(vector) for vector in batch.vectors[there]],
+            numbers=batch.event[with_vectors].tolist(),
+            parts=parts[with_vectors].tolist(),
+            times_ms=batch.occurred_ms[with_vectors].tolist(),
+            signs=[signs(vector) for vector in batch.vectors[with_vectors]],
             **of_space,
         )
 
 
 def batch_of(context: Context, tx: Transaction, space_id: int, rows: Sequence[Row]) -> EntryBatch:
-    """Rows of `event_index` as arrays."""
+    """Convert rows of `event_index` to arrays."""
     coded = [(number_of(row[0]), *row[1:]) for row in rows]
     return unpack_repaired(
         coded, context.embedder.dimensions, lambda number: event_text(tx, row_id(space_id, number))
@@ -210,30 +204,32 @@ def batch_of(context: Context, tx: Transaction, space_id: int, rows: Sequence[Ro
 
 
 def signs(vector: npt.NDArray[np.int8]) -> str:
-    """Which numbers of a vector are above 0, as PostgreSQL reads bits: 64 bytes for 512 numbers.
+    """Return the signs of a vector as a PostgreSQL bit string; 1 means greater than 0.
 
-    Vectors that are alike have most of these in common; how alike they are is told by the vectors
-    themselves, of the few that are read.
+    64 bytes for 512 dimensions. Similar vectors share most signs; exact similarity is computed from
+    the vectors of the few candidates.
     """
     return ((vector > 0).astype("u1") + ord("0")).tobytes().decode()
 
 
-def link(context: Context, space: Row) -> bool:
-    """Make the index of a space's vectors, unless another server is at it; one that a killed server
-    left half-made is made anew.
+def build_vector_index(context: Context, space: Row) -> bool:
+    """Build the HNSW index of a space's vectors, unless another server is building it.
+
+    An index that a killed server left incomplete is built again.
     """
     name = f"search_vectors_{space.space_id}_{space.embedder}"
-    made = context.store.read(lambda tx: tx.one_or_none(SQL.link_state, name=name))
-    if made is not None and made.is_made:
+    index = context.store.read(lambda tx: tx.one_or_none(SQL.link_state, name=name))
+    if index is not None and index.is_made:
         return False
-    if made is not None and not made.is_valid:
+    if index is not None and not index.is_valid:
         context.store.run_outside_transaction(f"drop index concurrently if exists {name}")
-    if made is None or not made.is_valid:
+    if index is None or not index.is_valid:
         dimensions = context.embedder.dimensions
         memory = min(space.parts * (dimensions // 8 + _LINK_BYTES), _LINK_MEMORY_BYTES_MAX)
         context.store.run_outside_transaction(
             f"create index concurrently if not exists {name} on search_vectors"
-            f" using hnsw ((signs::bit({dimensions})) bit_hamming_ops) where space_id = {space.space_id}",
+            f" using hnsw ((signs::bit({dimensions})) bit_hamming_ops)"
+            f" where space_id = {space.space_id}",
             memory_bytes=memory,
         )
     of_space = {

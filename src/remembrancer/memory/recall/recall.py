@@ -1,13 +1,10 @@
-"""Search memory:
-
-by words, by meaning, by the words an agent insists on, and by what stood beside what was found.
-"""
+"""Search memory: by words, by meaning, by focus words, and by neighbouring turns."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import resources
@@ -24,9 +21,10 @@ from ...protocol.memory import Help, Hit, MemoryAnswer, MemoryQuery, Signal
 from ...protocol.text import rfc3339, tokens
 from ...search import (
     IndexView,
-    QueryWord,
+    ParsedQuery,
     Ranking,
     Reason,
+    SearchTerms,
     SpaceIndex,
     Weights,
     analyze,
@@ -38,6 +36,7 @@ from ...search import (
     normalize,
     pack,
     parse_query,
+    parse_terms,
     passages,
     unpack,
 )
@@ -46,52 +45,56 @@ from ..duties import count_search, open_tasks, record_read
 from ..spaces import SQL, flag_names, milliseconds, row_id, space_view
 from .postgresql import view_for
 
-EDGE_CHARACTERS = 30  # a cut is moved so far at most, not to go through a word
-SPOTS_MAX = 200  # words of the question in a passage that are looked at
+EDGE_CHARACTERS = 30  # a cut moves at most this far to avoid splitting a word
+SPOTS_MAX = 200  # occurrences of query words examined in a passage
 
 HELP_MAX = 2  # passages
-# of what the question says must stand in a passage: "the seal at the zoo" is no question about
-# seals of ours
+# Share of the query's meaning that a help passage must cover: "the seal at the zoo" is not about
+# our seals.
 COVERAGE_MIN = 0.5
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
-_ABOUT_US = re.compile(
-    r"/api/v7|\b(?:remembrancer|cubes?|seals?|sealed|dut(?:y|ies)|(?:duty_error|last_seal|open_tasks|task_done|focus_words|top_k|event_id"
-    r"|user_id|session_id|l1_summary|l2_map|vote_nothing|cube_nothing|cube_publish|duty_reason|help_hits|shared_cubes|query_text)"
+_ABOUT_SERVICE = re.compile(
+    r"/api/v7|\b(?:remembrancer|cubes?|seals?|sealed|dut(?:y|ies)"
+    r"|(?:duty_error|last_seal|open_tasks|task_done|focus_words|top_k|event_id"
+    r"|user_id|session_id|l1_summary|l2_map|vote_nothing|cube_nothing|cube_publish|duty_reason"
+    r"|help_hits|shared_cubes|query_text)"
     r"|l1|l2|start pack|second look|critical facts?|memory map|idempotency|api keys?"
-    r"|(?:search|remember|save|store|memory) (?:endpoint|api|call|service)|this (?:service|memory|api))\b",
+    r"|(?:search|remember|save|store|memory) (?:endpoint|api|call|service)"
+    r"|this (?:service|memory|api))\b",
     re.IGNORECASE,
 )
 
-ERASED_MAX = 5  # so many hits more are ranked than asked for, should some be erased a moment ago
-FOCUS_CHECKED_MAX = 200  # events looked at for each focus word, the likeliest first
-# as long as none of them holds it: a phrase of common words may be in few of those that have the
-# words
+ERASED_MAX = 5  # extra hits to rank, in case some were erased a moment ago
+FOCUS_CHECKED_MAX = 200  # events checked for each focus word, likeliest first
+# The same while no event contains it: a phrase of common words may be in few of the events that
+# have the words.
 FOCUS_SEARCHED_MAX = 2_000
+# Score added to an event for a focus word: (a word in every event, a very rare word).
 FOCUS_LIFT = (
     1.0,
     4.0,
-)  # what a focus word adds to an event's score: least for a word that is everywhere, most for a rare one
+)
 _weights = lru_cache(maxsize=8)(load_weights)
 
 
 @dataclass(frozen=True, slots=True)
 class FocusMatches:
-    """What looking for the focus words gave."""
+    """The events that contain focus words."""
 
-    lifts: dict[int, float]  # event number -> what is added to its score
-    held: dict[int, int]  # event number -> how many focus words it holds
-    missing: list[str]  # those that occur nowhere
+    lifts: dict[int, float]  # event number -> score to add
+    counts: dict[int, int]  # event number -> number of focus words in it
+    missing: list[str]  # focus words that no event contains
 
 
 class StageTimer:
-    """How long each stage of a search took."""
+    """Measures the duration of each stage of a search, in milliseconds."""
 
     def __init__(self) -> None:
         self.ms: dict[str, float] = {}
         self._last = perf_counter()
 
     def end(self, stage: str) -> None:
-        """What was done since the last one ended was this one."""
+        """Record the time since the previous stage ended under this name."""
         now = perf_counter()
         self.ms[stage] = (now - self._last) * 1000
         self._last = now
@@ -103,44 +106,53 @@ class RankedEvent:
 
     event: int  # its number in the space
     score: float  # 0..1
-    part: int  # the one that answers best
+    part: int  # its best passage
 
 
 @dataclass(slots=True, kw_only=True)
 class SearchOutcome:
-    """What a search came to, and how; without `found` there was no memory to look in."""
+    """The answer of a search and how it was reached.
+
+    `ranking` is None if there was no memory to search.
+    """
 
     answer: MemoryAnswer
     space_id: int | None = None
-    found: Ranking | None = None
+    ranking: Ranking | None = None
     weights: Weights | None = None
+    terms: SearchTerms | None = None
     focus: FocusMatches = field(default_factory=lambda: FocusMatches({}, {}, []))
-    shown: list[RankedEvent] = field(default_factory=list)  # the hits of the answer, in their order
-    vector_text: str = ""  # what was embedded
+    ranked_hits: list[RankedEvent] = field(
+        default_factory=list
+    )  # the hits, in the order of the answer
+    vector_text: str = ""  # the text that was embedded
 
 
 def recall(context: Context, caller: Caller, query: MemoryQuery) -> MemoryAnswer:
-    """The events that answer a query, best first, and the lessons that bear on it; nothing found is
-    an empty list.
+    """Return the events that answer a query, best first, and the relevant cubes.
 
-    An interacting search counts one step of its session and tells what the session owes; a
-    read-only key never interacts. Raises Forbidden for a pinned key with another user_id,
-    StoreUnavailable, EmbedderUnavailable.
+    Returns an empty list of hits if nothing is relevant. An interacting search counts one step of
+    its session and reports the session's duties; a read-only key never interacts. Raises
+    PinnedToOtherUser, StoreUnavailable, EmbedderUnavailable.
     """
     user_id = space_user_id(caller, query.user_id)
-    found = context.store.read(
+    answer = context.store.read(
         lambda tx: search(context, tx, caller, user_id, query, StageTimer()),
         account_id=caller.account_id,
     ).answer
     if caller.read_only:
-        return found
+        return answer
     if not query.interact:
-        if found.hits and found.step:  # a session that never searched as a turn has nothing to cite
-            record_read(context, caller, user_id, query, found)
-        return found
-    step, owed = count_search(context, caller, user_id, query, found)
-    return found.model_copy(
-        update={"step": step, "duty_error": owed.duty_error, "reminders": owed.reminders or None}
+        if answer.hits and answer.step:  # without a counted search, the session cannot cite
+            record_read(context, caller, user_id, query, answer)
+        return answer
+    step, duties = count_search(context, caller, user_id, query, answer)
+    return answer.model_copy(
+        update={
+            "step": step,
+            "duty_error": duties.duty_error,
+            "reminders": duties.reminders or None,
+        }
     )
 
 
@@ -152,25 +164,22 @@ def search(
     query: MemoryQuery,
     stages: StageTimer,
 ) -> SearchOutcome:
-    """Every stage of a search, in one snapshot.
+    """Run every stage of a search in one snapshot.
 
-    Counts nothing and notes nothing. `user_id` is one that the caller may name.
+    Counts and records nothing. `user_id` must be one that the caller may use.
     """
-    space = tx.one_or_none(
-        SQL.searched, account_id=caller.account_id, user_id=user_id, session_id=query.session_id
-    )
+    space = tx.one_or_none(SQL.search_space, user_id=user_id, session_id=query.session_id)
     help_hits = help_for(query.query_text) or None
     if space is None:
         question = parse_query(query.query_text)
-        lessons = relevant_cubes(
-            context, tx, caller, question, context.query_vectors(question.text)
-        )
+        vector = context.query_vectors(question.text)
+        relevant = relevant_cubes(context, tx, caller, question, vector)
         missing = list(query.focus_words) or None
         stages.end("cubes")
         return SearchOutcome(
             answer=MemoryAnswer(
                 hits=[],
-                shared_cubes=lessons,
+                shared_cubes=relevant,
                 step=0,
                 total_hits=0,
                 focus_missing=missing,
@@ -178,28 +187,31 @@ def search(
             )
         )
     if context.store.supports_vector_search:
-        view = view_for(context, tx, caller.account_id, space, query)
+        view, terms = view_for(context, tx, caller.account_id, space, query)
     else:
         view = space_view(context, tx, space)
+        terms = parse_terms(query.query_text, query.focus_words, view.languages)
     stages.end("index")
     weights = _weights(context.embedder.name)
-    found = score_parts(context, view, query, stages)
-    focus = _focus(tx, space.id, found, query.focus_words)
+    ranking = score_parts(context, view, query, terms, stages)
+    focus = _focus(tx, space.id, ranking, zip(query.focus_words, terms.phrases, strict=True))
     stages.end("focus")
     ranked = [
-        RankedEvent(*one) for one in found.ranked(weights, focus.lifts, query.top_k + ERASED_MAX)
+        RankedEvent(*one) for one in ranking.ranked(weights, focus.lifts, query.top_k + ERASED_MAX)
     ]
     stages.end("ranking")
-    hits, shown = _hits(tx, space.id, found, focus, ranked, query)
+    hits, ranked_hits = _hits(tx, space.id, ranking, focus, ranked, query)
     stages.end("texts")
-    steering = embedding_text(view, found.question)
-    lessons = relevant_cubes(context, tx, caller, found.question, context.query_vectors(steering))
+    vector_text = embedding_text(view, ranking.question)
+    relevant = relevant_cubes(
+        context, tx, caller, ranking.question, context.query_vectors(vector_text)
+    )
     stages.end("cubes")
     answer = MemoryAnswer(
         hits=hits,
-        shared_cubes=lessons,
+        shared_cubes=relevant,
         step=space.step or 0,
-        total_hits=max(found.matching(weights, focus.lifts), len(hits)),
+        total_hits=max(ranking.matching(weights, focus.lifts), len(hits)),
         focus_missing=focus.missing or None,
         help_hits=help_hits,
         open_tasks=open_tasks(tx, space.id, query.session_id) or None,
@@ -208,38 +220,31 @@ def search(
     return SearchOutcome(
         answer=answer,
         space_id=space.id,
-        found=found,
+        ranking=ranking,
         weights=weights,
+        terms=terms,
         focus=focus,
-        shown=shown,
-        vector_text=steering,
+        ranked_hits=ranked_hits,
+        vector_text=vector_text,
     )
 
 
 def score_parts(
-    context: Context, view: IndexView, query: MemoryQuery, stages: StageTimer
+    context: Context, view: IndexView, query: MemoryQuery, terms: SearchTerms, stages: StageTimer
 ) -> Ranking:
-    """Score every part of a space against a query."""
-    question = parse_query(query.query_text, view.languages)
-    words = lexical_scores(view, (*question.words, *focus_words(view, query)))
+    """Score every part of a view against a query."""
+    words = lexical_scores(view, terms.words)
     stages.end("words")
-    vector = context.query_vectors(embedding_text(view, question))
+    vector = context.query_vectors(embedding_text(view, terms.question))
     stages.end("embedding")
     cosine = cosines(view, vector)
     stages.end("vectors")
-    found = Ranking(view, question, words, cosine, among=_among(view, query))
+    ranking = Ranking(view, terms.question, words, cosine, among=_in_period(view, query))
     stages.end("fusion")
-    return found
+    return ranking
 
 
-def focus_words(view: IndexView, query: MemoryQuery) -> tuple[QueryWord, ...]:
-    """The words of the focus phrases, which search looks for like those of the query."""
-    return tuple(
-        word for phrase in query.focus_words for word in parse_query(phrase, view.languages).words
-    )
-
-
-def _among(view: IndexView, query: MemoryQuery) -> Any:
+def _in_period(view: IndexView, query: MemoryQuery) -> Any:
     if query.after is None and query.before is None:
         return None
     occurred = view["occurred_ms"]
@@ -249,37 +254,42 @@ def _among(view: IndexView, query: MemoryQuery) -> Any:
     )
 
 
-def _focus(tx: Transaction, space_id: int, found: Ranking, phrases: Sequence[str]) -> FocusMatches:
+def _focus(
+    tx: Transaction,
+    space_id: int,
+    ranking: Ranking,
+    phrases: Iterable[tuple[str, ParsedQuery]],
+) -> FocusMatches:
     lifts: dict[int, float] = {}
-    held: dict[int, int] = {}
+    counts: dict[int, int] = {}
     missing = []
-    for phrase in phrases:
-        candidates = found.focus_candidates(parse_query(phrase, found.view.languages))
-        holding = _holding(tx, space_id, candidates.tolist(), phrase)
-        if not holding:
+    for phrase, parsed in phrases:
+        candidates = ranking.focus_candidates(parsed)
+        matches = _events_with(tx, space_id, candidates.tolist(), phrase)
+        if not matches:
             missing.append(phrase)
-        rarity = 1 - len(candidates) / max(found.view.events, 1)
-        for event in holding:
+        rarity = 1 - len(candidates) / max(ranking.view.events, 1)
+        for event in matches:
             lifts[event] = (
                 lifts.get(event, 0.0)
                 + FOCUS_LIFT[0]
                 + (FOCUS_LIFT[1] - FOCUS_LIFT[0]) * max(rarity, 0.0)
             )
-            held[event] = held.get(event, 0) + 1
-    return FocusMatches(lifts, held, missing)
+            counts[event] = counts.get(event, 0) + 1
+    return FocusMatches(lifts, counts, missing)
 
 
-def _holding(tx: Transaction, space_id: int, candidates: list[int], phrase: str) -> list[int]:
-    holding: list[int] = []
+def _events_with(tx: Transaction, space_id: int, candidates: list[int], phrase: str) -> list[int]:
+    matches: list[int] = []
     for place, event in enumerate(candidates[:FOCUS_SEARCHED_MAX]):
-        if holding and place >= FOCUS_CHECKED_MAX:
+        if matches and place >= FOCUS_CHECKED_MAX:
             break
-        if _holds(tx, space_id, event, phrase):
-            holding.append(event)
-    return holding
+        if _has_phrase(tx, space_id, event, phrase):
+            matches.append(event)
+    return matches
 
 
-def _holds(tx: Transaction, space_id: int, event: int, phrase: str) -> bool:
+def _has_phrase(tx: Transaction, space_id: int, event: int, phrase: str) -> bool:
     row = tx.one_or_none(SQL.hit, id=row_id(space_id, event))
     return row is not None and any(
         contains(text, phrase) for text in (row.query, row.response, row.topic or "")
@@ -289,43 +299,49 @@ def _holds(tx: Transaction, space_id: int, event: int, phrase: str) -> bool:
 def _hits(
     tx: Transaction,
     space_id: int,
-    found: Ranking,
+    ranking: Ranking,
     focus: FocusMatches,
     ranked: Sequence[RankedEvent],
     query: MemoryQuery,
 ) -> tuple[list[Hit], list[RankedEvent]]:
     hits: list[Hit] = []
-    shown: list[RankedEvent] = []
-    left = query.max_tokens
+    ranked_hits: list[RankedEvent] = []
+    tokens_left = query.max_tokens
     rows = {
         row.id: row
-        for row in tx.all(SQL.hits, ids=json.dumps([row_id(space_id, one.event) for one in ranked]))
+        for row in tx.all(
+            SQL.hits, ids=json.dumps([row_id(space_id, candidate.event) for candidate in ranked])
+        )
     }
-    for one, reasons in zip(ranked, found.reasons([one.part for one in ranked]), strict=True):
+    for candidate, reasons in zip(
+        ranked, ranking.reasons([candidate.part for candidate in ranked]), strict=True
+    ):
         if len(hits) == query.top_k:
             break
-        row = rows.get(row_id(space_id, one.event))
+        row = rows.get(row_id(space_id, candidate.event))
         if row is None:  # erased a moment ago
             continue
-        about = hit_text(row.query, row.response, found, one.part)
-        if left is not None:
-            cost = tokens(about.query) + tokens(about.response)
-            if cost > left and hits:
+        excerpt = hit_text(row.query, row.response, ranking, candidate.part)
+        if tokens_left is not None:
+            cost = tokens(excerpt.query) + tokens(excerpt.response)
+            if cost > tokens_left and hits:
                 break
-            left -= cost
-        marks = [Signal(signal=flag, value=1.0) for flag in flag_names(row.flags)]
-        hits.append(_hit(row, one.score, about, _why(reasons, focus, one.event) + marks))
-        shown.append(one)
-    return hits, shown
+            tokens_left -= cost
+        flags = [Signal(signal=flag, value=1.0) for flag in flag_names(row.flags)]
+        hits.append(
+            _hit(row, candidate.score, excerpt, _why(reasons, focus, candidate.event) + flags)
+        )
+        ranked_hits.append(candidate)
+    return hits, ranked_hits
 
 
-def _hit(row: Row, score: float, about: HitText, why: list[Signal]) -> Hit:
+def _hit(row: Row, score: float, excerpt: HitText, why: list[Signal]) -> Hit:
     return Hit(
         event_id=row.event_id,
         session_id=row.session_id,
         topic=row.topic,
-        query=about.query,
-        response=about.response,
+        query=excerpt.query,
+        response=excerpt.response,
         occurred_at=rfc3339(row.occurred_ms),
         created_at=rfc3339(row.created_ms),
         score=round(score, 4),
@@ -334,18 +350,20 @@ def _hit(row: Row, score: float, about: HitText, why: list[Signal]) -> Hit:
 
 
 def _why(reasons: Sequence[Reason], focus: FocusMatches, event: int) -> list[Signal]:
-    held = [Signal(signal="focus", value=float(focus.held[event]))] if event in focus.held else []
-    return held + [
+    signals = [
         Signal(signal=name, rank=rank, value=round(value, 4)) for name, rank, value in reasons
     ]
+    if event in focus.counts:
+        signals.insert(0, Signal(signal="focus", value=float(focus.counts[event])))
+    return signals
 
 
 @lru_cache(maxsize=1)
-def _passages() -> tuple[list[Help], IndexView]:
+def _help_passages() -> tuple[list[Help], IndexView]:
     text = resources.files(__package__).joinpath("help.md").read_text("utf-8")
     heads = list(_HEADING.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]
-    found = [
+    help_passages = [
         Help(title=head[1], text=text[head.end() : end].strip())
         for head, end in zip(heads, ends, strict=True)
     ]
@@ -362,23 +380,26 @@ def _passages() -> tuple[list[Help], IndexView]:
             ),
             None,
         )
-        for number, passage in enumerate(found)
+        for number, passage in enumerate(help_passages)
     ]
-    index.add(unpack(rows, 0), len(found))
-    return found, index.view()
+    index.add(unpack(rows, 0), len(help_passages))
+    return help_passages, index.view()
 
 
 def help_for(query: str) -> list[Help]:
-    """The passages that answer a query, best first; none unless it asks about the service."""
-    if not _ABOUT_US.search(query):
+    """Return the help passages that answer a query, best first.
+
+    Returns none unless the query is about the service itself.
+    """
+    if not _ABOUT_SERVICE.search(query):
         return []
-    passages, view = _passages()
-    scored = lexical_scores(view, parse_query(query, view.languages).words)
+    passages, view = _help_passages()
+    scores = lexical_scores(view, parse_query(query, view.languages).words)
     events = view["event"]
     best = [
         int(part)
-        for part in np.argsort(-scored.score, kind="stable")
-        if scored.coverage[part] >= COVERAGE_MIN
+        for part in np.argsort(-scores.score, kind="stable")
+        if scores.coverage[part] >= COVERAGE_MIN
     ]
     return [passages[number] for number in dict.fromkeys(int(events[part]) for part in best)][
         :HELP_MAX
@@ -387,39 +408,39 @@ def help_for(query: str) -> list[Help]:
 
 @dataclass(frozen=True, slots=True)
 class HitText:
-    """Both sides of a turn as a hit shows them."""
+    """The texts of a hit: both sides of the turn, or snippets of them."""
 
     query: str
     response: str
 
 
-def hit_text(query: str, response: str, found: Ranking, part: int) -> HitText:
-    """Snippets of a turn, around the place that answers best: `part` of what was found."""
+def hit_text(query: str, response: str, ranking: Ranking, part: int) -> HitText:
+    """Return both sides of a turn, cut to snippets around its best `part` if they are long."""
     if len(query) <= SNIPPET_CHARACTERS_MAX and len(response) <= SNIPPET_CHARACTERS_MAX:
         return HitText(query, response)
-    side, place = found.place_of(part)
-    words = [normalize(word.text) for word in found.question.words if not word.is_stop]
+    side, place = ranking.place_of(part)
+    words = [normalize(word.text) for word in ranking.question.words if not word.is_stop]
     texts = [query, response]
     return HitText(
-        *(snippet(text, place if side == at else 0, words) for at, text in enumerate(texts))
+        *(snippet(text, place if side == number else 0, words) for number, text in enumerate(texts))
     )
 
 
 def snippet(text: str, place: int, words: list[str]) -> str:
-    """At most SNIPPET_CHARACTERS_MAX characters of a text:
+    """Return at most SNIPPET_CHARACTERS_MAX characters of a text.
 
-    of its passage number `place`, where most of `words` (normalised) stand.
+    They are taken from passage number `place`, where most of `words` (normalised) occur.
     """
     if len(text) <= SNIPPET_CHARACTERS_MAX:
         return text
     cuts = passages(text)
     place = min(place, len(cuts) - 1)
     start = sum(len(passage) for passage in cuts[:place])
-    room = SNIPPET_CHARACTERS_MAX - 2  # for the marks
+    size = SNIPPET_CHARACTERS_MAX - 2  # without the two ellipses
     start = min(
-        start + max(_densest(cuts[place], words, room * 3 // 4) - room // 4, 0), len(text) - room
+        start + max(_densest(cuts[place], words, size * 3 // 4) - size // 4, 0), len(text) - size
     )
-    end = start + room
+    end = start + size
     if start and not text[start - 1].isspace():
         start = text.find(" ", start, start + EDGE_CHARACTERS) + 1 or start
     if end < len(text) and not text[end].isspace():
@@ -431,31 +452,33 @@ def snippet(text: str, place: int, words: list[str]) -> str:
     return ("…" if start else "") + text[start:end].strip() + ("…" if end < len(text) else "")
 
 
-def _densest(passage: str, words: list[str], room: int) -> int:
-    """Where a stretch of `room` characters begins that holds most of the words; 0 where there is
-    none of them.
-    """
+def _densest(passage: str, words: list[str], size: int) -> int:
+    """Return the start of the stretch of `size` characters with most of the words, or 0."""
     plain = normalize(passage)
     spots = sorted(
         (at, number)
         for number, word in enumerate(words)
-        for piece in _pieces(word, plain)
-        for at in _all(piece, plain)
+        for piece in _word_pieces(word, plain)
+        for at in _occurrences(piece, plain)
     )
     best, most = 0, 0
     for first, (at, _) in enumerate(spots[:SPOTS_MAX]):
-        held = len(
-            {number for there, number in spots[first : first + SPOTS_MAX] if there <= at + room}
+        count = len(
+            {
+                number
+                for position, number in spots[first : first + SPOTS_MAX]
+                if position <= at + size
+            }
         )
-        if held > most:
-            best, most = at, held
+        if count > most:
+            best, most = at, count
     return best * len(passage) // max(len(plain), 1)  # normalising may shorten or lengthen a text
 
 
-def _pieces(word: str, plain: str) -> list[str]:
-    """What of a word stands in a text:
+def _word_pieces(word: str, plain: str) -> list[str]:
+    """Return the parts of a word that occur in a text.
 
-    the whole, else its beginning (another ending), else its characters two by two.
+    The whole word, else its longest prefix (another ending), else its pairs of characters.
     """
     for end in range(len(word), max(2 * len(word) // 3, 2), -1):
         if word[:end] in plain:
@@ -467,7 +490,7 @@ def _pieces(word: str, plain: str) -> list[str]:
     )
 
 
-def _all(piece: str, plain: str) -> Iterator[int]:
+def _occurrences(piece: str, plain: str) -> Iterator[int]:
     at = plain.find(piece)
     while at >= 0:
         yield at

@@ -1,1 +1,1 @@
-"""L1 summaries, the L2 map and the start pack made of them."""
+"""L1 summaries, the L2 map, and the start pack built from them."""

@@ -1,11 +1,10 @@
-"""Headlines of texts without a model: sentences taken out word for word, never written anew, so
-that nothing is invented.
+"""Extractive summaries: sentences copied verbatim, so that nothing is invented and no model is
+needed.
 
-Chosen one after another, each the one that adds most of what is not said yet for its length; rare
-words say more than frequent ones, names and numbers more than other words. Source of the method
-(greedy choice under a budget): Lin, Bilmes, "A Class of Submodular Functions for Document
-Summarization", ACL 2011. Nearness to the middle of all vectors keeps less than chance does (`python
--m bench.headlines`), so that no embedder is asked.
+Sentences are chosen greedily, each the one that adds most new content for its length. Rare words
+count more than frequent ones, names and numbers more than other words. Source of the method: Lin,
+Bilmes, "A Class of Submodular Functions for Document Summarization", ACL 2011. Nearness to the mean
+of all vectors preserved less than chance did (`python -m bench.headlines`), so no embedder is used.
 """
 
 from __future__ import annotations
@@ -20,30 +19,29 @@ from typing import NamedTuple
 from ...search.text.analysis import words
 from ...search.text.languages import detect
 
-SENTENCE_CHARACTERS_MIN = (
-    25  # shorter ones ("Thanks!") are no headlines, unless there is nothing else
-)
-SENTENCE_CHARACTERS_MAX = (
-    300  # a longer one is taken clause by clause, or word by word where it has none
-)
-SAID_AGAIN = 0.5  # what a word is worth each further time
-SPECIFIC = 0.3  # what each name or number adds to a sentence's worth, up to SPECIFIC_MAX of them
+# Shorter sentences ("Thanks!") are used only if there are no others.
+SENTENCE_CHARACTERS_MIN = 25
+# Longer sentences are split at clauses, or at words if they have no clauses.
+SENTENCE_CHARACTERS_MAX = 300
+REPEATED_WORD_FACTOR = 0.5  # of a word's worth, for each earlier occurrence
+SPECIFIC = 0.3  # share that each name or number adds to a sentence's worth
 SPECIFIC_MAX = 3
-ASKING = 0.5  # what a question is worth beside a statement
+QUESTION_FACTOR = 0.5  # worth of a question relative to a statement
 _SENTENCE = re.compile(
     r"""[^.!?。！？؟।\n]+(?:[.!?](?=\w)[^.!?。！？؟।\n]+)*[.!?。！？؟।]*["”’»)\]]*"""
 )
+# Where to cut a long sentence, best first.
 _CLAUSES = (
     re.compile(r"(?<=[,;:，；：、،])\s*|\s+(?=[(–—])"),
     re.compile(r"\s+"),
-)  # where a long sentence is cut, best first
+)
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s+")
 _SPECIFIC = re.compile(r"\d+|(?<=\s)[^\W\d_a-z]\w+")
-_ASKS = re.compile(r"[?？؟]\W*$")
+_QUESTION = re.compile(r"[?？؟]\W*$")
 
 
 class Headline(NamedTuple):
-    """A sentence of a text: `text` is its place among the texts."""
+    """A sentence and its place. `text` is the index of its text."""
 
     text: int
     place: int
@@ -51,25 +49,24 @@ class Headline(NamedTuple):
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, as they stand there; the marks of list items left out, and the very
-    long ones in pieces.
-    """
-    found = (
+    """Split a text into sentences, without list markers; very long sentences in pieces."""
+    candidates = (
         _BULLET.sub("", match[0]).strip()
         for line in text.splitlines()
         for match in _SENTENCE.finditer(line)
     )
     return [
         piece
-        for sentence in found
+        for sentence in candidates
         for piece in _pieces(sentence)
         if any(character.isalnum() for character in piece)
     ]
 
 
 def _pieces(sentence: str) -> Iterator[str]:
-    """A sentence in pieces of at most SENTENCE_CHARACTERS_MAX, cut behind the last clause that
-    fits, else the last word.
+    """Split a sentence into pieces of at most SENTENCE_CHARACTERS_MAX characters.
+
+    Cuts at the last clause that fits, else at the last word.
     """
     start = 0
     while len(sentence) - start > SENTENCE_CHARACTERS_MAX:
@@ -88,69 +85,71 @@ def _pieces(sentence: str) -> Iterator[str]:
 
 
 def headlines(
-    texts: Sequence[str], characters: int, each: int = 0, told: Sequence[str] = ()
+    texts: Sequence[str], characters: int, each: int = 0, shown: Sequence[str] = ()
 ) -> list[Headline]:
-    """The sentences that say most of these texts in so many characters, in the order they stand
-    there; at least one.
+    """Return the most informative sentences within a number of characters, in text order.
 
-    `each` is what each text that has any takes besides; `told` are sentences that stand there
-    already, so that what they say adds little. A sentence longer than all the room is passed over,
-    unless there would be none.
+    Returns at least one sentence if there is any. `each` is an extra cost in characters for each
+    text that gets a sentence. `told` are sentences already shown, whose content adds little. A
+    sentence longer than the budget is skipped unless it is the only choice.
     """
-    all_of_them = [
-        Headline(number, place, s)
+    all_sentences = [
+        Headline(number, place, sentence)
         for number, text in enumerate(texts)
-        for place, s in enumerate(sentences(text))
+        for place, sentence in enumerate(sentences(text))
     ]
     candidates = [
-        one for one in all_of_them if len(one.sentence) >= SENTENCE_CHARACTERS_MIN
-    ] or all_of_them
+        headline for headline in all_sentences if len(headline.sentence) >= SENTENCE_CHARACTERS_MIN
+    ] or all_sentences
     if not candidates:
         return []
-    chosen = _chosen(candidates, characters, each, told)
-    return sorted(chosen) or [min(candidates, key=lambda one: len(one.sentence))]
+    chosen = _select(candidates, characters, each, shown)
+    return sorted(chosen) or [min(candidates, key=lambda headline: len(headline.sentence))]
 
 
-def _chosen(
-    candidates: Sequence[Headline], characters: int, each: int, told: Sequence[str]
+def _select(
+    candidates: Sequence[Headline], characters: int, each: int, shown: Sequence[str]
 ) -> list[Headline]:
-    said = [_content(one.sentence) for one in candidates]
-    held_by = Counter(word for spoken in said for word in spoken)
-    worth = {word: math.log((1 + len(candidates)) / count) for word, count in held_by.items()}
-    covered = Counter(word for sentence in told for word in _content(sentence))
-    heard: set[int] = set()  # texts that have one
-    left = characters
-    chosen: list[Headline] = []
+    content = [_content(one.sentence) for one in candidates]
+    sentence_counts = Counter(word for sentence_words in content for word in sentence_words)
+    worth = {
+        word: math.log((1 + len(candidates)) / count) for word, count in sentence_counts.items()
+    }
+    covered = Counter(word for sentence in shown for word in _content(sentence))
+    used_texts: set[int] = set()  # with a selected sentence
+    characters_left = characters
+    selection: list[Headline] = []
 
-    def gain(at: int) -> float:
-        """What a sentence adds for each of its characters."""
-        sentence = candidates[at].sentence
-        adds = sum(worth[word] * SAID_AGAIN ** covered[word] for word in said[at])
+    def gain(number: int) -> float:
+        """Return the worth that a sentence adds for each of its characters."""
+        sentence = candidates[number].sentence
+        adds = sum(worth[word] * REPEATED_WORD_FACTOR ** covered[word] for word in content[number])
         adds *= 1 + SPECIFIC * min(len(_SPECIFIC.findall(sentence)), SPECIFIC_MAX)
-        return adds * (ASKING if _ASKS.search(sentence) else 1) / len(sentence)
+        return adds * (QUESTION_FACTOR if _QUESTION.search(sentence) else 1) / len(sentence)
 
-    waiting = [(-gain(at), at) for at in range(len(candidates))]
+    waiting = [(-gain(number), number) for number in range(len(candidates))]
     heapq.heapify(waiting)
     while waiting:
-        _, at = heapq.heappop(waiting)
-        takes = len(candidates[at].sentence) + each * (candidates[at].text not in heard)
-        if takes > left:
+        _, number = heapq.heappop(waiting)
+        cost = len(candidates[number].sentence) + each * (candidates[number].text not in used_texts)
+        if cost > characters_left:
             continue
-        now = -gain(at)  # what was chosen meanwhile may have said it: it only ever adds less
-        if waiting and now > waiting[0][0]:
-            heapq.heappush(waiting, (now, at))
+        current = -gain(number)  # selected sentences can only reduce the gain of others
+        if waiting and current > waiting[0][0]:
+            heapq.heappush(waiting, (current, number))
             continue
-        chosen.append(candidates[at])
-        left -= takes
-        heard.add(candidates[at].text)
-        covered.update(said[at])
-    return chosen
+        selection.append(candidates[number])
+        characters_left -= cost
+        used_texts.add(candidates[number].text)
+        covered.update(content[number])
+    return selection
 
 
 def _content(sentence: str) -> tuple[str, ...]:
-    """The words that carry meaning, each once; in order, so that their worth adds up to the same to
-    the last bit each time.
+    """Return the distinct content words of a sentence, in order.
+
+    A fixed order makes sums of their worth reproducible to the last bit.
     """
-    spoken = words(sentence)
-    stop = detect(spoken, sentence).stop
-    return tuple(dict.fromkeys(word for word in spoken if word not in stop))
+    sentence_words = words(sentence)
+    stop = detect(sentence_words, sentence).stop
+    return tuple(dict.fromkeys(word for word in sentence_words if word not in stop))

@@ -1,6 +1,6 @@
-"""L1: the summary of a stretch of a session, written by its agent.
+"""L1: the summary of a part of a session, written by its agent.
 
-The service counts, measures and keeps.
+The service counts the turns, checks the length and stores the text.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from ..spaces import SQL as SPACES
 from ..write.turns import Intake, OnlyEchoedText
 
 SQL = load_queries("remembrancer.memory.summaries", "summaries.sql")
-RATIO_LEAST, RATIO_MOST = 0.05, 0.08  # specification, Limits: L1 length is 5-8% of its source text
+RATIO_LEAST, RATIO_MOST = 0.05, 0.08  # specification.md#l1-ratio
 
 
 class NothingToSummarise(Conflict):
-    """This session has no turn that is not summarised already. Remember its turns first."""
+    """Every turn of this session is already summarised. Remember new turns first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredL1:
-    """An L1 as it was kept.
+    """A stored L1.
 
-    `ratio` is its length as a share of its turns'; `known`: it was there already.
+    `ratio` is its length relative to its turns; `is_known` means that it was stored before.
     """
 
     l1_id: str
     ratio: float
     warning: str | None
-    known: bool = False
+    is_known: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SummarySource:
-    """The turns of a session that no L1 tells of:
+    """The turns of a session that no L1 covers.
 
-    `count` of them, so many `characters` together. `turns` are the latest, oldest first.
+    There are `count` of them with `characters` in total; `turns` are the latest, oldest first.
     """
 
     turns: Sequence[Row]
@@ -53,11 +53,11 @@ class SummarySource:
 
 
 def summarize(
-    context: Context, caller: Caller, summary: Summary, given: IdempotentRequest | None = None
+    context: Context, caller: Caller, summary: Summary, idempotency: IdempotentRequest | None = None
 ) -> SummarySaved:
-    """Keep an L1.
+    """Store an L1.
 
-    Raises NothingToSummarise, NothingOfItsOwn, Forbidden, Conflict as `once`, StoreUnavailable.
+    Raises NothingToSummarise, OnlyEchoedText, Forbidden, IdempotencyKeyReused, StoreUnavailable.
     """
     require_write(caller)
     user_id = space_user_id(caller, summary.user_id)
@@ -66,9 +66,9 @@ def summarize(
     if text is None:
         raise OnlyEchoedText
 
-    def keep(tx: Transaction) -> str:
-        space_id, session = _place_of(tx, caller, user_id, summary.session_id)
-        kept = store_l1(
+    def write(tx: Transaction) -> str:
+        space_id, session = _session_row(tx, user_id, summary.session_id)
+        stored = store_l1(
             context,
             tx,
             space_id=space_id,
@@ -77,16 +77,18 @@ def summarize(
             topic=summary.topic,
             message_count=summary.message_count,
         )
-        now = tx.one(SPACES.space_by_id, id=space_id)
-        warning = " ".join(said for said in (kept.warning, intake.noticed) if said) or None
-        is_due = is_l2_due(now.l1_count, now.l1_mapped)
+        space = tx.one(SPACES.space_by_id, id=space_id)
+        warning = (
+            " ".join(sentence for sentence in (stored.warning, intake.notice) if sentence) or None
+        )
+        is_due = is_l2_due(space.l1_count, space.l1_mapped)
         return SummarySaved(
-            saved=True, l1_id=kept.l1_id, l2_due=is_due, ratio=kept.ratio, warning=warning
+            saved=True, l1_id=stored.l1_id, l2_due=is_due, ratio=stored.ratio, warning=warning
         ).model_dump_json()
 
     return SummarySaved.model_validate_json(
         context.store.write(
-            lambda tx: idempotent(tx, given, context.clock(), lambda: keep(tx)),
+            lambda tx: idempotent(tx, idempotency, context.clock(), lambda: write(tx)),
             account_id=caller.account_id,
         )
     )
@@ -95,30 +97,33 @@ def summarize(
 def turns_to_summarise(
     context: Context, caller: Caller, user_id: str, session_id: str
 ) -> SummarySource:
-    """What an L1 would tell of now. Raises NothingToSummarise, StoreUnavailable."""
+    """Return the turns that an L1 would cover now.
+
+    Raises NothingToSummarise, StoreUnavailable.
+    """
 
     def read(tx: Transaction) -> SummarySource:
-        _, session = _place_of(tx, caller, user_id, session_id)
+        _, session = _session_row(tx, user_id, session_id)
         source = tx.one(SQL.source_of, session=session)
         if not source.turns:
             raise NothingToSummarise
         rows = tx.all(SQL.source_turns, session=session, most=limits.SUMMARY_TURNS_MAX)
-        room, taken = limits.SUMMARY_SOURCE_CHARACTERS_MAX, 0
+        characters_left, included = limits.SUMMARY_SOURCE_CHARACTERS_MAX, 0
         for row in rows:
-            room -= len(row.query) + len(row.response)
-            if room < 0 and taken:
+            characters_left -= len(row.query) + len(row.response)
+            if characters_left < 0 and included:
                 break
-            taken += 1
+            included += 1
         return SummarySource(
-            turns=rows[:taken][::-1], count=source.turns, characters=source.characters
+            turns=rows[:included][::-1], count=source.turns, characters=source.characters
         )
 
     return context.store.read(read, account_id=caller.account_id)
 
 
-def _place_of(tx: Transaction, caller: Caller, user_id: str, session_id: str) -> tuple[int, int]:
-    """The rows of a space and of a session of it. Raises NothingToSummarise where there is none."""
-    space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+def _session_row(tx: Transaction, user_id: str, session_id: str) -> tuple[int, int]:
+    """Return the row ids of a space and a session. Raises NothingToSummarise if missing."""
+    space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     session = (
         tx.one_or_none(SPACES.session_of, space_id=space.id, session_id=session_id)
         if space
@@ -139,17 +144,16 @@ def store_l1(
     topic: str | None = None,
     message_count: int | None = None,
 ) -> StoredL1:
-    """Keep the L1 of a session's turns since its last one; `session` is its row. Sent again while
-    nothing came after it, it is kept once.
+    """Store the L1 of a session's turns since its last one. `session` is a row id.
 
-    Raises NothingToSummarise.
+    Repeated before the next turn, it is stored once. Raises NothingToSummarise.
     """
     source = tx.one(SQL.source_of, session=session)
     if not source.turns:
         last = tx.one_or_none(SQL.l1_of, session=session)
         if last is not None and last.text == text:
             return StoredL1(
-                l1_id=last.l1_id, ratio=last.ratio, warning=_warning(last.ratio), known=True
+                l1_id=last.l1_id, ratio=last.ratio, warning=_warning(last.ratio), is_known=True
             )
         raise NothingToSummarise
     ratio = round(len(text) / max(source.characters, 1), 4)
@@ -175,15 +179,16 @@ def store_l1(
 
 
 def off_length(ratio: float) -> str | None:
-    """How an L1 of this share of its turns' length is too long or too short; None when it is
-    neither.
-    """
+    """Return a sentence if an L1 of this ratio is too long or too short, else None."""
     if RATIO_LEAST <= ratio <= RATIO_MOST:
         return None
-    how = "short" if ratio < RATIO_LEAST else "long"
-    return f"{how}: {ratio:.1%} of the length of its turns, where {RATIO_LEAST:.0%} to {RATIO_MOST:.0%} are asked for."
+    problem = "short" if ratio < RATIO_LEAST else "long"
+    return (
+        f"{problem}: {ratio:.1%} of the length of its turns; "
+        f"it should be {RATIO_LEAST:.0%} to {RATIO_MOST:.0%}."
+    )
 
 
 def _warning(ratio: float) -> str | None:
-    off = off_length(ratio)
-    return off and f"Kept, but {off}"
+    problem = off_length(ratio)
+    return problem and f"Stored, but too {problem}"

@@ -1,6 +1,6 @@
-"""L2: the map of a user over the L1s, in versions that all stay.
+"""L2: the map of a user's L1s, stored in versions.
 
-The agent writes it, or it is made of headlines, or by a model.
+Its agent writes it, or it is built from extractive headlines or by a model.
 """
 
 from __future__ import annotations
@@ -18,39 +18,38 @@ from ...protocol.summaries import MadeBy, MapQuery, MapRequest, MapUpdated, MapV
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction
 from ..duties import is_l2_due
+from ..paging import AFTER_ALL, split_page
 from ..spaces import SQL as SPACES
 from .extractive import headlines
 from .l1 import SQL
 
-AGENT = "agent"  # who made a map
+AGENT = "agent"  # values of `made_by`
 HEADLINES: MadeBy = "headlines"
 MODEL: MadeBy = "model"
-MAP_SHARE = 0.05  # specification, Limits: L2 length is about 5% of the L1 text
-MAP_CHARACTERS_LEAST = 1_200  # a map of few L1s may be as long: 5 % of them says nothing
+MAP_SHARE = 0.05  # of the length of the L1s
+MAP_CHARACTERS_LEAST = 1_200  # budget of a map of few L1s, whose 5 % would be too short
 VERSIONS_LISTED_MAX = 50
-LINE_CHARACTERS = 34  # what a line has besides its headlines: the date and the id
+LINE_CHARACTERS = 34  # of a line without its headlines: the date and the id
 
 
 class MapUnknown(NotFound):
-    """There is no such version of this map. `versions` of GET /api/v7/memory/map says how many
-    there are.
-    """
+    """There is no such version of this map. See `versions` of GET /api/v7/memory/map."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapLines:
-    """Lines that tell of L1s, who wrote them, and what the answer says of that."""
+    """Lines that summarise L1s, their author, and further fields of the answer."""
 
     lines: Sequence[str]
     made_by: MadeBy
-    beside: Mapping[str, Any] = field(default_factory=dict)
+    answer_fields: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sources:
-    """What a map is made of:
+    """The sources of a new map: the agent's own map and the L1s it does not cover.
 
-    the agent's own, the L1s that it does not know. `newest` is the map that there is.
+    `newest` is the current map.
     """
 
     l1_count: int = 0
@@ -60,91 +59,100 @@ class _Sources:
     any_l1: bool = False
 
 
-Tell = Callable[[Sequence[Row]], MapLines]
+Summarizer = Callable[[Sequence[Row]], MapLines]
 
 
 def extractive_map(l1s: Sequence[Row]) -> MapLines:
-    """Headlines of these L1s, one line an L1."""
+    """Return headlines of these L1s, one line for each L1."""
     return MapLines(lines=headlines_of(l1s, map_budget(l1s)), made_by=HEADLINES)
 
 
 def update_map(
     context: Context,
     caller: Caller,
-    asked: MapRequest,
-    given: IdempotentRequest | None = None,
-    tell: Tell | None = None,
+    request: MapRequest,
+    idempotency: IdempotentRequest | None = None,
+    tell: Summarizer | None = None,
 ) -> MapUpdated:
-    """Make the map anew: what the agent wrote last, then what `tell` says of the L1s that it does
-    not know, or their headlines.
+    """Build a new version of the map: the agent's last map, then a summary of newer L1s.
 
-    A map by a model that knows them all stays: models say the same in other words each time. Raises
-    Forbidden, Conflict as `once`, StoreUnavailable.
+    `tell` summarises them; without it, headlines are extracted. A map by a model that covers all
+    L1s is kept, because models phrase the same content differently each time. Raises Forbidden,
+    IdempotencyKeyReused, StoreUnavailable.
     """
     require_write(caller)
-    user_id = space_user_id(caller, asked.user_id)
+    user_id = space_user_id(caller, request.user_id)
     answer = None
-    while answer is None:  # made anew only when an L1 or a map came in between
-        # Telling of many L1s takes a while, and the write lock is not ours to hold.
+    while answer is None:  # repeated only if an L1 or a map was stored meanwhile
+        # Summarising takes time, so it happens outside the write transaction.
         sources = context.store.read(
-            lambda tx: _sources(tx, caller.account_id, user_id, asked.session_count),
+            lambda tx: _sources(tx, user_id, request.session_count),
             account_id=caller.account_id,
         )
-        told = None
-        if sources.any_l1 and not (tell and _is_known(sources, asked)):
-            told = (tell or extractive_map)(sources.new)
+        map_lines = None
+        if sources.any_l1 and not (tell and _is_current(sources, request)):
+            map_lines = (tell or extractive_map)(sources.new)
         answer = context.store.write(
-            partial(_keep_made, context, caller.account_id, user_id, sources, told, given),
+            partial(_store_update, context, user_id, sources, map_lines, idempotency),
             account_id=caller.account_id,
         )
     return MapUpdated.model_validate_json(answer)
 
 
-def _is_known(sources: _Sources, asked: MapRequest) -> bool:
+def _is_current(sources: _Sources, request: MapRequest) -> bool:
     newest = sources.newest
     return (
-        asked.session_count is None
+        request.session_count is None
         and newest is not None
         and newest.made_by == MODEL
         and newest.l1_count == sources.l1_count
     )
 
 
-def _keep_made(
+def _store_update(
     context: Context,
-    account_id: int,
     user_id: str,
     sources: _Sources,
-    told: MapLines | None,
-    given: IdempotentRequest | None,
+    map_lines: MapLines | None,
+    idempotency: IdempotentRequest | None,
     tx: Transaction,
 ) -> str | None:
-    """The answer; None when what was read is out of date."""
-    space = tx.one_or_none(SPACES.space_of, account_id=account_id, user_id=user_id)
+    """Return the answer, or None if the sources are out of date."""
+    space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     newest = tx.one_or_none(SQL.newest_map, space_id=space.id) if space else None
     if (space.l1_count if space else 0, newest) != (sources.l1_count, sources.newest):
         return None
-    lines = [*([sources.agents] if sources.agents is not None else []), *told.lines] if told else []
+    lines = (
+        [*([sources.agents] if sources.agents is not None else []), *map_lines.lines]
+        if map_lines
+        else []
+    )
 
-    def keep() -> str:
+    def write() -> str:
         text, version = (newest.text, newest.version) if newest else ("", 0)
-        if space is not None and told is not None and lines:
+        if space is not None and map_lines is not None and lines:
             text = "\n".join(lines)
-            version = store_map(context, tx, space_id=space.id, text=text, made_by=told.made_by)
+            version = store_map(
+                context, tx, space_id=space.id, text=text, made_by=map_lines.made_by
+            )
         updated = version != (newest.version if newest else 0)
-        beside = told.beside if told else {}
+        answer_fields = map_lines.answer_fields if map_lines else {}
         return MapUpdated(
-            updated=updated, map_text=text, l1_count=sources.l1_count, version=version, **beside
+            updated=updated,
+            map_text=text,
+            l1_count=sources.l1_count,
+            version=version,
+            **answer_fields,
         ).model_dump_json()
 
-    return idempotent(tx, given, context.clock(), keep)
+    return idempotent(tx, idempotency, context.clock(), write)
 
 
 def store_map(context: Context, tx: Transaction, *, space_id: int, text: str, made_by: str) -> int:
-    """Keep a map as the newest version and give its number; one that says the same as the newest is
-    that version.
+    """Store a map as the newest version and return its number.
 
-    It is taken to know every L1 there is. White space at its ends does not count.
+    The text is stripped of surrounding white space. A text equal to the newest version is not
+    stored again. The map then counts as covering every L1 of the space.
     """
     newest = tx.one_or_none(SQL.newest_map, space_id=space_id)
     version = newest.version if newest else 0
@@ -163,27 +171,27 @@ def store_map(context: Context, tx: Transaction, *, space_id: int, text: str, ma
 
 
 def newest_version(tx: Transaction, space_id: int) -> int:
-    """The number of the newest map of a space, 0 while there is none."""
+    """Return the number of the newest map of a space; 0 if there is none."""
     newest = tx.one_or_none(SQL.newest_map, space_id=space_id)
     return int(newest.version) if newest else 0
 
 
-def map_version(context: Context, caller: Caller, asked: MapQuery) -> MapVersion:
-    """One version of the map, the newest when none is named.
+def map_version(context: Context, caller: Caller, request: MapQuery) -> MapVersion:
+    """Return one version of the map; the newest if the request names none.
 
     Raises MapUnknown, Forbidden, StoreUnavailable.
     """
-    user_id = space_user_id(caller, asked.user_id)
+    user_id = space_user_id(caller, request.user_id)
 
     def read(tx: Transaction) -> MapVersion:
-        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=user_id)
+        space = tx.one_or_none(SPACES.space_of, user_id=user_id)
         newest = tx.one_or_none(SQL.newest_map, space_id=space.id) if space else None
         if space is None or newest is None:
             raise MapUnknown
         row = (
             newest
-            if asked.version is None
-            else tx.one_or_none(SQL.map_of_version, space_id=space.id, version=asked.version)
+            if request.version is None
+            else tx.one_or_none(SQL.map_of_version, space_id=space.id, version=request.version)
         )
         if row is None:
             raise MapUnknown
@@ -201,52 +209,46 @@ def map_version(context: Context, caller: Caller, asked: MapQuery) -> MapVersion
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MapVersions:
-    """The versions of a map, newest first, and how it stands.
+    """The versions of a map, newest first, and its current state.
 
-    Each row: version, l1_count, made_by, created_ms, characters.
+    Each row has version, l1_count, made_by, created_ms and characters.
     """
 
     versions: list[Row]
-    next: int | None  # where older ones begin
-    l1_count: int = 0  # L1s of the memory
-    l1_mapped: int = 0  # how many of them the newest map knows
+    next: int | None  # cursor of the next page
+    l1_count: int = 0  # L1s of the space
+    l1_mapped: int = 0  # L1s that the newest map covers
     is_due: bool = False
 
 
 def map_history(
     context: Context, caller: Caller, user_id: str, *, below: int | None = None
 ) -> MapVersions:
-    """A page of the versions of a user's map; none where there is no map.
+    """Return a page of the versions of a user's map, below version `below`.
 
-    `below` is the version that they come before. Raises Pinned.
+    Empty if there is no map. Raises PinnedToOtherUser.
     """
-    asked = space_user_id(caller, user_id)
+    user_id = space_user_id(caller, user_id)
 
     def read(tx: Transaction) -> MapVersions:
-        space = tx.one_or_none(SPACES.space_of, account_id=caller.account_id, user_id=asked)
+        space = tx.one_or_none(SPACES.space_of, user_id=user_id)
         if space is None:
             return MapVersions(versions=[], next=None)
-        rows = tx.all(
-            SQL.map_versions,
-            space_id=space.id,
-            below=below or 1 << 62,
-            most=VERSIONS_LISTED_MAX + 1,
-        )
-        shown = rows[:VERSIONS_LISTED_MAX]
-        stands = {
+        page = {"below": below or AFTER_ALL, "most": VERSIONS_LISTED_MAX + 1}
+        rows = tx.all(SQL.map_versions, space_id=space.id, **page)
+        versions, last = split_page(rows, VERSIONS_LISTED_MAX)
+        state = {
             "l1_count": space.l1_count,
             "l1_mapped": space.l1_mapped,
             "is_due": is_l2_due(space.l1_count, space.l1_mapped),
         }
-        return MapVersions(
-            versions=shown, next=shown[-1].version if len(rows) > len(shown) else None, **stands
-        )
+        return MapVersions(versions=versions, next=last and last.version, **state)
 
     return context.store.read(read, account_id=caller.account_id)
 
 
-def _sources(tx: Transaction, account_id: int, user_id: str, session_count: int | None) -> _Sources:
-    space = tx.one_or_none(SPACES.space_of, account_id=account_id, user_id=user_id)
+def _sources(tx: Transaction, user_id: str, session_count: int | None) -> _Sources:
+    space = tx.one_or_none(SPACES.space_of, user_id=user_id)
     if space is None:
         return _Sources()
     agents = tx.one_or_none(SQL.agents_map, space_id=space.id)
@@ -265,18 +267,19 @@ def _sources(tx: Transaction, account_id: int, user_id: str, session_count: int 
 
 
 def map_budget(l1s: Sequence[Row]) -> int:
-    """How many characters the lines that tell of these L1s may have."""
+    """Return the number of characters for the lines that summarise these L1s."""
     return max(int(MAP_SHARE * sum(len(row.text) for row in l1s)), MAP_CHARACTERS_LEAST)
 
 
-def headlines_of(l1s: Sequence[Row], room: int) -> list[str]:
-    """Headlines of these L1s, one line an L1 with its date and id, oldest first."""
-    chosen: dict[int, list[str]] = {}
-    for one in headlines([row.text for row in l1s], room, LINE_CHARACTERS):
-        chosen.setdefault(one.text, []).append(one.sentence)
-    return [line_of(" ".join(said), [l1s[at]]) for at, said in chosen.items()]
+def headlines_of(l1s: Sequence[Row], budget: int) -> list[str]:
+    """Return headlines of these L1s, one line each with date and id, oldest first."""
+    sentences: dict[int, list[str]] = {}
+    for headline in headlines([row.text for row in l1s], budget, LINE_CHARACTERS):
+        sentences.setdefault(headline.text, []).append(headline.sentence)
+    return [line_of(" ".join(texts), [l1s[number]]) for number, texts in sentences.items()]
 
 
-def line_of(said: str, l1s: Sequence[Row]) -> str:
-    """A line of a map: the day of the newest of these L1s, what is said of them, and their ids."""
-    return f"- {rfc3339(max(row.created_ms for row in l1s))[:10]} {said} ({', '.join(row.l1_id for row in l1s)})"
+def line_of(text: str, l1s: Sequence[Row]) -> str:
+    """Return a line of a map: the day of the newest of these L1s, the text, and their ids."""
+    day = rfc3339(max(row.created_ms for row in l1s))[:10]
+    return f"- {day} {text} ({', '.join(row.l1_id for row in l1s)})"

@@ -1,7 +1,7 @@
 -- l1_of: The newest L1 of a session
 select l1_id, text, ratio from summaries where account_id = :account_id and session = :session order by id desc limit 1;
 
--- source_of: How many turns of a session no L1 tells of, and how long they are
+-- source_of: The number and length of the turns of a session that no L1 covers
 select count(*) as turns, coalesce(sum(length(later.query) + length(later.response)), 0) as characters
 from (
     select events.query, events.response from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
@@ -10,7 +10,7 @@ from (
     limit (select turns - turns_summarised from sessions where sessions.account_id = :account_id and id = :session)
 ) as later;
 
--- source_turns: The latest turns of a session that no L1 tells of, newest first
+-- source_turns: The latest turns of a session that no L1 covers, newest first
 select event_id, topic, query, response, occurred_ms
 from (
     select events.id, events.event_id, events.topic, events.query, events.response, events.occurred_ms, events.created_ms from events
@@ -20,14 +20,14 @@ from (
 ) as later
 order by created_ms desc, id desc limit :most;
 
--- add_l1: Keep an L1
+-- add_l1: Store an L1
 insert into summaries (account_id, l1_id, space_id, session, topic, text, message_count, turns, ratio, created_ms)
 values (:account_id, :l1_id, :space_id, :session, :topic, :text, :message_count, :turns, :ratio, :now_ms);
 
--- note_l1: The session's turns are summarised, all of them
+-- note_l1: Record that all turns of the session are summarised
 update sessions set turns_summarised = turns where account_id = :account_id and id = :session;
 
--- count_l1: One L1 more in a space
+-- count_l1: Count one more L1 of a space
 update spaces set l1_count = l1_count + 1 where account_id = :account_id and id = :space_id;
 
 -- l1s: The L1s of a space with their sessions, oldest first
@@ -45,33 +45,33 @@ select version, text, l1_count, made_by, created_ms from maps where account_id =
 -- map_of_version: One version of a map
 select version, text, l1_count, made_by, created_ms from maps where account_id = :account_id and space_id = :space_id and version = :version;
 
--- map_versions: The versions of a map before one, newest first, without their text
+-- map_versions: The versions of a map below a number, newest first, without their text
 select version, l1_count, made_by, created_ms, length(text) as characters
 from maps where account_id = :account_id and space_id = :space_id and version < :below order by version desc limit :most;
 
--- agents_map: The newest map of a space that its agent made
+-- agents_map: The newest map of a space that its agent wrote
 select version, text, l1_count from maps where account_id = :account_id and space_id = :space_id and made_by = 'agent' order by version desc limit 1;
 
--- add_map: Keep a new version of a map
+-- add_map: Store a new version of a map
 insert into maps (account_id, space_id, version, text, l1_count, made_by, created_ms)
 select account_id, id, :version, :text, l1_count, :made_by, :now_ms from spaces where spaces.account_id = :account_id and id = :space_id;
 
--- note_map: The newest map knows every L1 there is
+-- note_map: Record that the newest map covers every L1
 update spaces set l1_mapped = l1_count where account_id = :account_id and id = :space_id;
 
--- add_fact: Keep a critical fact, unless it is known
+-- add_fact: Store a critical fact, unless the space has it
 insert into facts (account_id, space_id, session, event, text, created_ms) values (:account_id, :space_id, :session, :event, :text, :now_ms)
 on conflict do nothing;
 
 -- facts: The critical facts of a space, newest first
 select text, created_ms from facts where account_id = :account_id and space_id = :space_id order by id desc limit :most;
 
--- facts_below: The critical facts of a space before one, newest first, with the turn each came with
+-- facts_below: The critical facts of a space below an id, newest first, with the turn each came with
 select facts.id, facts.text, facts.created_ms, events.event_id
 from facts left join events on events.account_id = :account_id and events.id = facts.event
 where facts.account_id = :account_id and facts.space_id = :space_id and facts.id < :below order by facts.id desc limit :most;
 
--- count_for_start: How much there is that a start pack may hold
+-- count_for_start: The numbers of facts and L1s that a start pack can contain
 select
     (select count(*) from facts where facts.account_id = :account_id and facts.space_id = :space_id) as facts,
     (

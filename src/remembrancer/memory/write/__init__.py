@@ -1,1 +1,1 @@
-"""Writes: remember a turn, save an event, keep a sandbox run, and what of a text is stored."""
+"""Writes: remember a turn, save an event, store a sandbox run, and screen incoming text."""

@@ -1,4 +1,4 @@
-"""Save an event, and read one whole."""
+"""Save an event, and read one in full."""
 
 from __future__ import annotations
 
@@ -18,15 +18,18 @@ class EventUnknown(NotFound):
 
 
 def write_event(
-    context: Context, caller: Caller, event: EventWrite, given: IdempotentRequest | None = None
+    context: Context,
+    caller: Caller,
+    event: EventWrite,
+    idempotency: IdempotentRequest | None = None,
 ) -> EventWritten:
-    """Keep a turn that need not be of a conversation under way.
+    """Store a turn that need not belong to an ongoing conversation.
 
-    Durable and searchable when it returns; raises as `keep_once`.
+    Durable and searchable on return. Raises like `store_turn_idempotently`.
     """
 
-    def answer(_: Transaction, kept: StoredTurn, noticed: str | None) -> str:
-        return EventWritten(saved=True, event_id=kept.event_id, detail=noticed).model_dump_json()
+    def answer(_: Transaction, stored: StoredTurn, notice: str | None) -> str:
+        return EventWritten(saved=True, event_id=stored.event_id, detail=notice).model_dump_json()
 
     turn = EventText(
         query=event.query,
@@ -36,14 +39,14 @@ def write_event(
     )
     place = EventPlace(user_id=event.user_id, session_id=event.session_id)
     return EventWritten.model_validate_json(
-        store_turn_idempotently(context, caller, place, turn, given, answer)
+        store_turn_idempotently(context, caller, place, turn, idempotency, answer)
     )
 
 
 def event_detail(context: Context, caller: Caller, event_id: str) -> Event:
-    """One event with its whole text.
+    """Return one event with its full text.
 
-    Raises EventUnknown for an id that does not exist or is not the caller's to see.
+    Raises EventUnknown for an id that does not exist or that the caller may not read.
     """
     return event_of(
         context.store.read(lambda tx: own_event(tx, caller, event_id), account_id=caller.account_id)
@@ -51,7 +54,7 @@ def event_detail(context: Context, caller: Caller, event_id: str) -> Event:
 
 
 def event_of(row: Row) -> Event:
-    """An event with its whole text, of its row."""
+    """Convert the row of an event."""
     return Event(
         event_id=row.event_id,
         user_id=row.user_id,
@@ -67,19 +70,17 @@ def event_of(row: Row) -> Event:
 
 
 def own_event(tx: Transaction, caller: Caller, event_id: str) -> Row:
-    """The row of an event.
+    """Return the row of an event.
 
-    Raises EventUnknown for an id that does not exist or is not the caller's to see.
+    Raises EventUnknown for an id that does not exist or that the caller may not read.
     """
-    row = tx.one_or_none(SQL.event_by_id, event_id=event_id, account_id=caller.account_id)
+    row = tx.one_or_none(SQL.event_by_id, event_id=event_id)
     if row is None or caller.pinned_user_id not in (None, row.user_id):
         raise EventUnknown
     return row
 
 
 def raw_dialogue(query: str, response: str) -> str:
-    """Both sides of a turn word for word, each after who said it; a side that says nothing is left
-    out.
-    """
+    """Return both sides of a turn verbatim, each after its speaker; blank sides are omitted."""
     sides = (("User", query), ("Assistant", response))
-    return "\n\n".join(f"{who}: {text}" for who, text in sides if text.strip())
+    return "\n\n".join(f"{speaker}: {text}" for speaker, text in sides if text.strip())

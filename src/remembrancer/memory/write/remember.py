@@ -1,6 +1,6 @@
-"""Remember a turn with whatever the agent learned from it:
+"""Remember a turn and its parts: summaries, a critical fact, a cube, duties.
 
-each part kept, known already, or left out for a reason that is told.
+Each part gets a receipt: stored, already known, or skipped with a reason.
 """
 
 from __future__ import annotations
@@ -25,38 +25,33 @@ from ..summaries.l1 import store_l1
 from ..summaries.maps import AGENT, newest_version, store_map
 from .turns import Intake, SessionAddress, store_turn
 
-NO_EVIDENCE = (
-    "told by the agent"  # the label of a cube that came without a turn and without evidence
-)
-_RETRIED_MS = limits.DEDUPE_MINUTES * 60_000
+# Evidence label of a cube that was sent without a turn and without evidence.
+NO_EVIDENCE = "told by the agent"
+_DUPLICATE_MS = limits.DEDUPE_MINUTES * 60_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PreparedParts:
-    """What is to be written, made before the transaction:
+    """The parts to write, prepared before the transaction because models are slow."""
 
-    models are slow and the write lock is not ours to hold.
-    """
-
-    said: EventText | None
-    derived: IndexEntry | None
+    text: EventText | None
+    entry: IndexEntry | None
     l1: str | None
     map: str | None
     fact: str | None
     cube: cubes.PreparedCube | None
-    noticed: dict[str, str]  # by part
-    only_ours: frozenset[str]  # parts that were nothing but text of this service
+    notices: dict[str, str]  # by part
+    echoed_parts: frozenset[str]  # parts that contained only text of this service
 
 
 def remember(
-    context: Context, caller: Caller, turn: Turn, given: IdempotentRequest | None = None
+    context: Context, caller: Caller, turn: Turn, idempotency: IdempotentRequest | None = None
 ) -> Remembered:
-    """Keep a turn and its parts in one transaction: all or nothing. Durable and searchable when it
-    returns.
+    """Store a turn and its parts in one transaction: all or nothing.
 
-    Raises Forbidden for a read-only key or a pinned one with another user_id, NothingToSummarise,
-    NotFound for evidence that is not the caller's, Conflict when the Idempotency-Key was used with
-    another body, StoreUnavailable, EmbedderUnavailable.
+    Durable and searchable on return. Raises KeyIsReadOnly, PinnedToOtherUser, NothingToSummarise,
+    NotFound for evidence that the caller may not read, IdempotencyKeyReused, StoreUnavailable,
+    EmbedderUnavailable.
     """
     require_write(caller)
     user_id = space_user_id(caller, turn.user_id)
@@ -64,63 +59,63 @@ def remember(
 
     erased: list[ErasedEvents] = []
 
-    def make(tx: Transaction) -> str:
-        writing = _Writing(context, tx, caller, user_id, turn, parts)
+    def write_parts(tx: Transaction) -> str:
+        writing = _Write(context, tx, caller, user_id, turn, parts)
         answer = writing.answer().model_dump_json()
         erased[:] = [writing.erased] if writing.erased else []
         return answer
 
     answer = context.store.write(
-        lambda tx: idempotent(tx, given, context.clock(), lambda: make(tx)),
+        lambda tx: idempotent(tx, idempotency, context.clock(), lambda: write_parts(tx)),
         account_id=caller.account_id,
     )
-    for gone in erased:
-        context.index_cache.erase(gone.space_id, gone.numbers, revision=gone.revision)
+    for events in erased:
+        context.index_cache.erase(events.space_id, events.numbers, revision=events.revision)
     return Remembered.model_validate_json(answer)
 
 
 def _prepare(context: Context, turn: Turn) -> PreparedParts:
-    noticed: dict[str, str] = {}
-    only_ours: set[str] = set()
+    notices: dict[str, str] = {}
+    echoed_parts: set[str] = set()
 
-    def take(part: str, *texts: str | None) -> list[str | None]:
+    def screen(part: str, *texts: str | None) -> list[str | None]:
         intake = Intake(settings=context.settings)
-        taken = [intake.take_if(text) for text in texts]
-        if intake.noticed:
-            noticed[part] = intake.noticed
-        if intake.given_back and not any(text and text.strip() for text in taken):
-            only_ours.add(part)
+        stored = [intake.take_if(text) for text in texts]
+        if intake.notice:
+            notices[part] = intake.notice
+        if intake.echoed_characters and not any(text and text.strip() for text in stored):
+            echoed_parts.add(part)
         flags.update({part: intake.flags})
-        return taken
+        return stored
 
     flags: dict[str, tuple[str, ...]] = {}
-    query, response, topic = take("turn", turn.query, turn.response, turn.topic)
-    said = derived = None
+    query, response, topic = screen("turn", turn.query, turn.response, turn.topic)
+    text = entry = None
     if query or response:
         occurred_ms = milliseconds(turn.occurred_at, context.clock())
-        said = EventText(
+        text = EventText(
             query=query or "", response=response or "", topic=topic, occurred_ms=occurred_ms
         )
-        derived = index_entries(context.embedder, [said])[0]
-        derived = replace(derived, flags=derived.flags + flags["turn"])
+        entry = index_entries(context.embedder, [text])[0]
+        entry = replace(entry, flags=entry.flags + flags["turn"])
     [l1], [l2], [fact] = (
-        take("l1_summary", turn.l1_summary),
-        take("l2_map", turn.l2_map),
-        take("critical", turn.critical),
+        screen("l1_summary", turn.l1_summary),
+        screen("l2_map", turn.l2_map),
+        screen("critical", turn.critical),
     )
     return PreparedParts(
-        said=said,
-        derived=derived,
+        text=text,
+        entry=entry,
         l1=l1,
         map=l2,
         fact=fact,
-        cube=_proposed(context, turn) if turn.has_cube else None,
-        noticed=noticed,
-        only_ours=frozenset(only_ours),
+        cube=_prepare_cube(context, turn) if turn.has_cube else None,
+        notices=notices,
+        echoed_parts=frozenset(echoed_parts),
     )
 
 
-def _proposed(context: Context, turn: Turn) -> cubes.PreparedCube:
+def _prepare_cube(context: Context, turn: Turn) -> cubes.PreparedCube:
     lesson = cubes.Lesson(
         kind=turn.cube_type or "fact",
         topic=turn.cube_topic or "",
@@ -134,8 +129,8 @@ def _proposed(context: Context, turn: Turn) -> cubes.PreparedCube:
 
 
 @dataclass(slots=True)
-class _Writing:
-    """One call of remember, inside its transaction."""
+class _Write:
+    """One call of `remember` inside its transaction."""
 
     context: Context
     tx: Transaction
@@ -149,70 +144,73 @@ class _Writing:
     erased: ErasedEvents | None = None
 
     def answer(self) -> Remembered:
+        """Write every part and return the answer."""
         now_ms = self.context.clock()
-        space = self.tx.one(
-            SQL.open_space, account_id=self.caller.account_id, user_id=self.user_id, now_ms=now_ms
-        )
+        space = self.tx.one(SQL.open_space, user_id=self.user_id, now_ms=now_ms)
         session = self.tx.one(
             SQL.open_session, space_id=space.id, session_id=self.turn.session_id, now_ms=now_ms
         )
-        self._keep_turn(session, now_ms)
-        self._keep_summaries(space, session)
-        self._keep_fact(space, session)
-        cube = self._keep_cube(space.id)
+        self._store_turn(session, now_ms)
+        self._store_summaries(space, session)
+        self._store_fact(space, session)
+        cube = self._store_cube(space.id)
         self._close_duty(session, now_ms)
         self._close_task(session)
-        stands = self.tx.one(SQL.standing, session=session.id)
+        state = self.tx.one(SQL.session_state, session=session.id)
         return Remembered(
             saved=any(receipt.outcome != "skipped" for receipt in self.receipts),
             event_id=self.event_id,
-            step=stands.step,
+            step=state.step,
             cube=cube,
-            l1_due=is_l1_due(stands.turns, stands.turns_summarised),
-            l2_due=is_l2_due(stands.l1_count, stands.l1_mapped),
+            l1_due=is_l1_due(state.turns, state.turns_summarised),
+            l2_due=is_l2_due(state.l1_count, state.l1_mapped),
             receipts=self.receipts,
         )
 
-    def _told(
+    def _add_receipt(
         self, part: str, outcome: str, id: str | None = None, detail: str | None = None
     ) -> None:
-        told = " ".join(text for text in (detail, self.parts.noticed.get(part)) if text) or None
+        sentences = (
+            " ".join(text for text in (detail, self.parts.notices.get(part)) if text) or None
+        )
         self.receipts.append(
-            Receipt.model_validate({"part": part, "outcome": outcome, "id": id, "detail": told})
+            Receipt.model_validate(
+                {"part": part, "outcome": outcome, "id": id, "detail": sentences}
+            )
         )
 
-    def _skipped(self, part: str) -> None:
-        self._told(
-            part, "skipped", detail=None if part in self.parts.only_ours else "It says nothing."
+    def _skip(self, part: str) -> None:
+        self._add_receipt(
+            part, "skipped", detail=None if part in self.parts.echoed_parts else "It is blank."
         )
 
-    def _keep_turn(self, session: Row, now_ms: int) -> None:
-        said, derived = self.parts.said, self.parts.derived
-        if said is None or derived is None:
+    def _store_turn(self, session: Row, now_ms: int) -> None:
+        text, entry = self.parts.text, self.parts.entry
+        if text is None or entry is None:
             if self.turn.has_turn:
-                self._skipped("turn")
+                self._skip("turn")
             if self.turn.replaces is not None:
-                self._told(
+                self._add_receipt(
                     "replaces",
                     "skipped",
                     self.turn.replaces,
-                    "There is no turn that takes its place.",
+                    "The request has no turn to replace it with.",
                 )
             return
-        told_ms = None if self.turn.occurred_at is None else said.occurred_ms
-        sides = {"query": said.query, "response": said.response, "told_ms": told_ms}
-        same = self.tx.one_or_none(
-            SQL.same_turn, session=session.id, since_ms=now_ms - _RETRIED_MS, **sides
+        occurred_ms = None if self.turn.occurred_at is None else text.occurred_ms
+        sides = {"query": text.query, "response": text.response, "told_ms": occurred_ms}
+        duplicate = self.tx.one_or_none(
+            SQL.same_turn, session=session.id, since_ms=now_ms - _DUPLICATE_MS, **sides
         )
-        goes_on = not self.turn.task_done
-        if same is not None:
-            self.event_id, self.event_row = same.event_id, same.id
-            self.tx.run(SQL.note_remembered, session=session.id, task_open=int(goes_on))
-            self._told(
+        task_open = not self.turn.task_done
+        if duplicate is not None:
+            self.event_id, self.event_row = duplicate.event_id, duplicate.id
+            self.tx.run(SQL.note_remembered, session=session.id, task_open=int(task_open))
+            self._add_receipt(
                 "turn",
                 "known",
-                same.event_id,
-                f"The same turn was kept less than {limits.DEDUPE_MINUTES} minutes ago.",
+                duplicate.event_id,
+                f"The same turn was stored less than {limits.DEDUPE_MINUTES} minutes ago.",
             )
         else:
             address = SessionAddress(
@@ -220,9 +218,9 @@ class _Writing:
                 user_id=self.user_id,
                 session_id=self.turn.session_id,
             )
-            kept = store_turn(self.context, self.tx, address, said, derived, task_open=goes_on)
-            self.event_id, self.event_row = kept.event_id, kept.row
-            self._told("turn", "stored", kept.event_id)
+            stored = store_turn(self.context, self.tx, address, text, entry, task_open=task_open)
+            self.event_id, self.event_row = stored.event_id, stored.row
+            self._add_receipt("turn", "stored", stored.event_id)
         if self.turn.replaces is not None and self.event_id != self.turn.replaces:
             self._replace(self.turn.replaces, session)
 
@@ -232,9 +230,9 @@ class _Writing:
         self.erased = replace_turn(
             self.tx, self.caller, event_id, Replacement(self.event_id, self.event_row, session.id)
         )
-        self._told("replaces", "erased", event_id)
+        self._add_receipt("replaces", "erased", event_id)
 
-    def _keep_summaries(self, space: Row, session: Row) -> None:
+    def _store_summaries(self, space: Row, session: Row) -> None:
         if self.parts.l1 is not None:
             l1 = store_l1(
                 self.context,
@@ -245,19 +243,21 @@ class _Writing:
                 topic=self.turn.topic,
                 message_count=None,
             )
-            self._told("l1_summary", "known" if l1.known else "stored", l1.l1_id, l1.warning)
+            self._add_receipt(
+                "l1_summary", "known" if l1.is_known else "stored", l1.l1_id, l1.warning
+            )
         elif self.turn.l1_summary is not None:
-            self._skipped("l1_summary")
+            self._skip("l1_summary")
         if self.parts.map is not None:
             before = newest_version(self.tx, space.id)
             version = store_map(
                 self.context, self.tx, space_id=space.id, text=self.parts.map, made_by=AGENT
             )
-            self._told("l2_map", "known" if version == before else "stored", str(version))
+            self._add_receipt("l2_map", "known" if version == before else "stored", str(version))
         elif self.turn.l2_map is not None:
-            self._skipped("l2_map")
+            self._skip("l2_map")
 
-    def _keep_fact(self, space: Row, session: Row) -> None:
+    def _store_fact(self, space: Row, session: Row) -> None:
         if self.parts.fact is not None:
             new = store_fact(
                 self.context,
@@ -267,11 +267,11 @@ class _Writing:
                 event=self.event_row,
                 text=self.parts.fact,
             )
-            self._told("critical", "stored" if new else "known")
+            self._add_receipt("critical", "stored" if new else "known")
         elif self.turn.critical is not None:
-            self._skipped("critical")
+            self._skip("critical")
 
-    def _keep_cube(self, space_id: int) -> CubeMade | str:
+    def _store_cube(self, space_id: int) -> CubeMade | str:
         prepared = self.parts.cube
         if prepared is None:
             return (
@@ -279,29 +279,26 @@ class _Writing:
                 if self.turn.duty == "cube_nothing"
                 else "none was proposed"
             )
-        account_id = self.caller.account_id
-        session = self.tx.one(
-            SQL.session_of, space_id=space_id, session_id=self.turn.session_id
-        )  # with the turn just kept
+        # Read again, because the turn was just counted.
+        session = self.tx.one(SQL.session_of, space_id=space_id, session_id=self.turn.session_id)
         cubes.check_evidence(self.tx, self.caller, prepared.lesson.evidence)
-        known = cubes.find_equal(
-            self.tx, account_id=account_id, session=session.id, lesson=prepared.lesson
-        )
-        if known is not None:
-            self._told("cube", "known", known.cube_id)
-            return CubeMade(cube_id=known.cube_id, visibility=known.visibility)
+        existing = cubes.find_equal(self.tx, session=session.id, lesson=prepared.lesson)
+        if existing is not None:
+            self._add_receipt("cube", "known", existing.cube_id)
+            return CubeMade(cube_id=existing.cube_id, visibility=existing.visibility)
         if not cubes.may_propose(session.turns, session.cube_turn):
-            why = f"A session makes at most one cube in {limits.TURNS_PER_CUBE_MIN} turns: propose it again later."
-            self._told("cube", "skipped", detail=why)
-            return why
+            reason = (
+                f"A session can create one cube every {limits.TURNS_PER_CUBE_MIN} turns. "
+                "Propose it again later."
+            )
+            self._add_receipt("cube", "skipped", detail=reason)
+            return reason
         if self.event_id and prepared.lesson.evidence == NO_EVIDENCE:
             prepared = replace(prepared, lesson=replace(prepared.lesson, evidence=self.event_id))
-        made = cubes.store_cube(
-            self.context, self.tx, account_id=account_id, session=session.id, prepared=prepared
-        )
+        stored = cubes.store_cube(self.context, self.tx, session=session.id, prepared=prepared)
         self.tx.run(SQL.note_cube, session=session.id)
-        self._told("cube", "stored", made.cube_id, made.refused)
-        return CubeMade(cube_id=made.cube_id, visibility=made.visibility)
+        self._add_receipt("cube", "stored", stored.cube_id, stored.refused)
+        return CubeMade(cube_id=stored.cube_id, visibility=stored.visibility)
 
     def _close_duty(self, session: Row, now_ms: int) -> None:
         if self.turn.duty is None:
@@ -316,25 +313,24 @@ class _Writing:
             now_ms=now_ms,
         )
         if self.turn.duty == "cube_nothing":
-            self._told("duty", "stored", detail="No cube was made of this turn.")
+            self._add_receipt("duty", "stored", detail="No cube was created from this turn.")
             return
         rated = cubes.close_ratings(
             self.tx,
-            account_id=self.caller.account_id,
             session=session.id,
             reason=reason,
             now_ms=now_ms,
         )
-        self._told(
+        self._add_receipt(
             "duty",
             "stored",
             detail=f"Rated 0: {', '.join(rated)}."
             if rated
-            else "No cube of this session waited for a rating.",
+            else "No cube of this session was waiting for a rating.",
         )
 
     def _close_task(self, session: Row) -> None:
         if not self.turn.task_done:
             return
         self.tx.run(SQL.close_task, session=session.id)
-        self._told("task_done", "stored")
+        self._add_receipt("task_done", "stored")

@@ -1,6 +1,4 @@
-"""Run a program, keep the files it left, and when a session is named, keep the run as an event that
-can be found and cited.
-"""
+"""Run a program, store its files, and optionally store the run as a searchable event."""
 
 from __future__ import annotations
 
@@ -22,95 +20,95 @@ from ...store import Transaction
 from .turns import EventPlace, store_turn_idempotently
 
 _TOPIC = "program run"
-_UNSHOWN = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"
-)  # escapes that would steer a terminal, or that no text may hold
-_NO_ROOM = "the files of this account take all the room they may"
+# Control characters that would affect a terminal, or that a text must not contain.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_QUOTA_EXCEEDED = "the files of this account have reached their quota"
 
 
 def execute(
     context: Context,
     sandbox: Sandbox,
     caller: Caller,
-    asked: Execution,
-    given: IdempotentRequest | None = None,
+    request: Execution,
+    idempotency: IdempotentRequest | None = None,
     *,
     as_is: bool = False,
 ) -> Executed:
-    """Run it, wait for its end, and say how it went; its files are durable by then, and when
-    `session_id` is given the run is searchable.
+    """Run a program to its end and return the result.
 
-    `as_is`: nothing is mended or improved.
-    Raises ReadOnly, Pinned, Conflict as `once`, SandboxBusy, SandboxUnavailable,
-    StoreUnavailable, EmbedderUnavailable.
+    On return its files are durable, and with a `session_id` the run is searchable. `as_is` disables
+    repairs and optimizations. Raises KeyIsReadOnly, PinnedToOtherUser, IdempotencyKeyReused,
+    SandboxBusy, SandboxUnavailable, StoreUnavailable, EmbedderUnavailable.
     """
     require_write(caller)
-    space_user_id(caller, asked.user_id)
-    if (first := stored_answer(context, given)) is not None:
-        return Executed.model_validate_json(first)
+    space_user_id(caller, request.user_id)
+    if (answer := stored_answer(context, idempotency)) is not None:
+        return Executed.model_validate_json(answer)
     panel = ModelPanel(
         models=context.models,
         settings=context.settings,
         outside=may_use_outside_models(context, caller),
     )
-    return _kept(context, caller, asked, *run_program(sandbox, asked, panel, as_is=as_is), given)
+    return _store(
+        context, caller, request, *run_program(sandbox, request, panel, as_is=as_is), idempotency
+    )
 
 
-def _kept(
+def _store(
     context: Context,
     caller: Caller,
-    asked: Execution,
+    request: Execution,
     executed: Executed,
     files: Sequence[tuple[str, bytes]],
-    given: IdempotentRequest | None,
+    idempotency: IdempotentRequest | None,
 ) -> Executed:
-    """Keep the files, the event when a session is named, and the answer for when it is asked for
-    again: all or nothing.
-    """
-    if not files and asked.session_id is None and given is None:
+    """Store the files, the event if a session is named, and the answer: all or nothing."""
+    if not files and request.session_id is None and idempotency is None:
         return executed
     try:
-        return _written(context, caller, asked, *_fitting(context, caller, executed, files), given)
-    except AccountFull:  # others of the account were faster; a run is worth more than its files
-        left_out = [FileLeftOut(name=name, why=_NO_ROOM) for name, _ in files]
+        return _write(
+            context, caller, request, *_within_quota(context, caller, executed, files), idempotency
+        )
+    except AccountFull:  # a concurrent write used up the quota; keep the result without files
+        left_out = [FileLeftOut(name=name, why=_QUOTA_EXCEEDED) for name, _ in files]
         executed = executed.model_copy(
             update={"files_left_out": executed.files_left_out + left_out}
         )
-        return _written(context, caller, asked, executed, [], given)
+        return _write(context, caller, request, executed, [], idempotency)
 
 
-def _fitting(
+def _within_quota(
     context: Context, caller: Caller, executed: Executed, files: Sequence[tuple[str, bytes]]
 ) -> tuple[Executed, list[tuple[str, bytes]]]:
-    """The answer that names the files that cannot be kept, and those that can."""
-    room, most = (
+    """Split the files into those that can be stored and those named as left out."""
+    quota, max_bytes = (
         quota_left(context, caller.account_id) if files else 0,
         context.settings.file_bytes_max,
     )
     fitting: list[tuple[str, bytes]] = []
     left_out: list[FileLeftOut] = []
     for name, content in files:
-        if len(content) > most:
+        if len(content) > max_bytes:
             left_out.append(
-                FileLeftOut(name=name, why=f"a file of the account has {most} bytes at most")
+                FileLeftOut(name=name, why=f"a file can have at most {max_bytes} bytes")
             )
-        elif charge_quota(len(content)) > room:
-            left_out.append(FileLeftOut(name=name, why=_NO_ROOM))
+        elif charge_quota(len(content)) > quota:
+            left_out.append(FileLeftOut(name=name, why=_QUOTA_EXCEEDED))
         else:
-            room -= charge_quota(len(content))
+            quota -= charge_quota(len(content))
             fitting.append((name, content))
     return executed.model_copy(
         update={"files_left_out": executed.files_left_out + left_out}
     ), fitting
 
 
-def _written(
+def _write(
     context: Context,
     caller: Caller,
-    asked: Execution,
+    request: Execution,
     executed: Executed,
     files: Sequence[tuple[str, bytes]],
-    given: IdempotentRequest | None,
+    idempotency: IdempotentRequest | None,
 ) -> Executed:
     owner = FileOwner(
         account_id=caller.account_id,
@@ -120,45 +118,50 @@ def _written(
     )
     with stored_file(
         context, owner, [(name, PurePosixPath(name).suffix, content) for name, content in files]
-    ) as held_files:
+    ) as stored_files:
 
         def answer(tx: Transaction, event_id: str | None) -> str:
-            made = [
+            program_files = [
                 ProgramFile(name=name, **file.add(tx).model_dump())
-                for (name, _), file in zip(files, held_files, strict=True)
+                for (name, _), file in zip(files, stored_files, strict=True)
             ]
             return executed.model_copy(
-                update={"files": made, "event_id": event_id}
+                update={"files": program_files, "event_id": event_id}
             ).model_dump_json()
 
-        if asked.session_id is None:
-            said = context.store.write(
-                lambda tx: idempotent(tx, given, context.clock(), lambda: answer(tx, None)),
+        if request.session_id is None:
+            answer_json = context.store.write(
+                lambda tx: idempotent(tx, idempotency, context.clock(), lambda: answer(tx, None)),
                 account_id=caller.account_id,
             )
         else:
             names = [
                 f"{name} ({file.filename})"
-                for (name, _), file in zip(files, held_files, strict=True)
+                for (name, _), file in zip(files, stored_files, strict=True)
             ]
             turn = EventText(
-                query=asked.code,
+                query=request.code,
                 response=run_text(executed, names),
                 topic=_TOPIC,
                 occurred_ms=context.clock(),
             )
-            place = EventPlace(user_id=asked.user_id, session_id=asked.session_id)
-            said = store_turn_idempotently(
-                context, caller, place, turn, given, lambda tx, kept, _: answer(tx, kept.event_id)
+            place = EventPlace(user_id=request.user_id, session_id=request.session_id)
+            answer_json = store_turn_idempotently(
+                context,
+                caller,
+                place,
+                turn,
+                idempotency,
+                lambda tx, stored, _: answer(tx, stored.event_id),
             )
-    return Executed.model_validate_json(said)
+    return Executed.model_validate_json(answer_json)
 
 
 def run_text(executed: Executed, files: Sequence[str]) -> str:
-    """How a run went, as the text of an event: nothing that steers a terminal, and long output cut
-    with a word that says so.
+    """Return the result of a run as the text of an event, without control characters.
 
-    `files` are what it left, as the program and as the account call it.
+    Long output is cut with a note. `files` are the names of its files, as the program and as the
+    account call them.
     """
     parts = [f"The program ended: {executed.status}."]
     for name, text in (
@@ -168,18 +171,20 @@ def run_text(executed: Executed, files: Sequence[str]) -> str:
         ("result", executed.result or ""),
     ):
         if text.strip():
-            parts.append(f"{name}:\n{_shown(text)}")
+            parts.append(f"{name}:\n{_printable(text)}")
     if executed.error:
         line = f" (line {executed.error.line})" if executed.error.line else ""
-        parts.append(f"error: {executed.error.type}{line}: {_shown(executed.error.message)}")
+        parts.append(f"error: {executed.error.type}{line}: {_printable(executed.error.message)}")
     if files:
         parts.append("files: " + ", ".join(files))
     return "\n\n".join(parts)
 
 
-def _shown(text: str) -> str:
-    text = _UNSHOWN.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
-    more = len(text) - limits.RUN_TEXT_CHARACTERS_MAX
+def _printable(text: str) -> str:
+    text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
+    omitted = len(text) - limits.RUN_TEXT_CHARACTERS_MAX
     return (
-        text if more <= 0 else f"{text[: limits.RUN_TEXT_CHARACTERS_MAX]}\n({more} more characters)"
+        text
+        if omitted <= 0
+        else f"{text[: limits.RUN_TEXT_CHARACTERS_MAX]}\n({omitted} more characters)"
     )

@@ -1,4 +1,4 @@
-"""Keep a turn: its text as it was said, and what search derives from it, in one transaction."""
+"""Store a turn: its text and its index entry, in one transaction."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ...settings import Settings
 from ...store import Row, Transaction, embedder_id
 from ..spaces import SQL, row_id
 
-SECRET = "secret"  # noqa: S105 - no password but a flag: it holds a key, a token or a password
+SECRET = "secret"  # noqa: S105 - a flag: the text contains a key, a token or a password
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredTurn:
-    """Where a turn was kept."""
+    """The id, the row id and the session of a stored turn."""
 
     event_id: str
     row: int
-    session: Row  # as `count_turn` gives it
+    session: Row  # as returned by `count_turn`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionAddress:
-    """The session of a space, by the names people know them by."""
+    """The session of a space, by public names."""
 
     account_id: int
     user_id: str
@@ -41,67 +41,65 @@ def store_turn(
     context: Context,
     tx: Transaction,
     address: SessionAddress,
-    said: EventText,
-    derived: IndexEntry,
+    text: EventText,
+    entry: IndexEntry,
     *,
     task_open: bool | None = None,
 ) -> StoredTurn:
-    """Write one turn; durable and searchable once the transaction is.
+    """Write one turn. It is durable and searchable once the transaction is.
 
-    With `task_open` it is the turn of the session's step, and says whether the task goes on.
+    With `task_open` it is the turn of the session's current step, and says whether the task
+    continues.
     """
     now_ms = context.clock()
-    claimed = tx.one(
-        SQL.claim_number, account_id=address.account_id, user_id=address.user_id, now_ms=now_ms
-    )
+    space = tx.one(SQL.claim_number, user_id=address.user_id, now_ms=now_ms)
     is_open = None if task_open is None else int(task_open)
     session = tx.one(
         SQL.count_turn,
-        space_id=claimed.id,
+        space_id=space.id,
         session_id=address.session_id,
         now_ms=now_ms,
         task_open=is_open,
     )
-    row, event_id = row_id(claimed.id, claimed.number), context.ids("e_")
+    row, event_id = row_id(space.id, space.number), context.ids("e_")
     texts = {
-        "topic": said.topic,
-        "query": said.query,
-        "response": said.response,
-        "flags": ",".join(derived.flags),
+        "topic": text.topic,
+        "query": text.query,
+        "response": text.response,
+        "flags": ",".join(entry.flags),
     }
     tx.run(
         SQL.add_event,
         id=row,
         event_id=event_id,
         session=session.id,
-        occurred_ms=said.occurred_ms,
+        occurred_ms=text.occurred_ms,
         created_ms=now_ms,
         **texts,
     )
     index = {
         "id": row,
         "session": session.id,
-        "occurred_ms": said.occurred_ms,
-        "words": derived.words,
-        "vectors": derived.vectors,
+        "occurred_ms": text.occurred_ms,
+        "words": entry.words,
+        "vectors": entry.vectors,
     }
-    if not tx.run(SQL.add_index, derived_by=derived.by, **index):  # the first of what derived it
-        embedder_id(tx, derived.by, make=True)
-        tx.run(SQL.add_index, derived_by=derived.by, **index)
+    if not tx.run(SQL.add_index, derived_by=entry.by, **index):  # the embedder has no number yet
+        embedder_id(tx, entry.by, make=True)
+        tx.run(SQL.add_index, derived_by=entry.by, **index)
     return StoredTurn(event_id=event_id, row=row, session=session)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventPlace:
-    """Where a caller wants a turn kept; `user_id` None is the caller's own space."""
+    """The space and session to store a turn in; `user_id` None means the caller's own space."""
 
     user_id: str | None
     session_id: str
 
 
-Answer = Callable[
-    [Transaction, StoredTurn, str | None], str
-]  # of the turn where it was kept, and of what was noticed about it
+# Builds the answer (JSON) from the stored turn and the notice about its text.
+Answer = Callable[[Transaction, StoredTurn, str | None], str]
 
 
 def store_turn_idempotently(
@@ -109,14 +107,13 @@ def store_turn_idempotently(
     caller: Caller,
     place: EventPlace,
     turn: EventText,
-    given: IdempotentRequest | None,
+    idempotency: IdempotentRequest | None,
     answer: Answer,
 ) -> str:
-    """Keep a turn and give what `answer` makes of it (JSON) in the same transaction, or the first
-    answer when it was sent again.
+    """Store a turn and return the answer (JSON) that `answer` builds in the same transaction, or
+    the first answer if the request was repeated.
 
-    Raises NothingOfItsOwn, Forbidden for a read-only key or a pinned one with another user_id,
-    Conflict when the Idempotency-Key was used with another body, StoreUnavailable,
+    Raises OnlyEchoedText, KeyIsReadOnly, PinnedToOtherUser, IdempotencyKeyReused, StoreUnavailable,
     EmbedderUnavailable.
     """
     require_write(caller)
@@ -125,78 +122,75 @@ def store_turn_idempotently(
     query, response = intake.take(turn.query), intake.take(turn.response)
     if not query.strip() and not response.strip():
         raise OnlyEchoedText
-    said = replace(turn, query=query, response=response)
-    derived = index_entries(context.embedder, [said])[0]
-    derived = replace(derived, flags=derived.flags + intake.flags)
+    text = replace(turn, query=query, response=response)
+    entry = index_entries(context.embedder, [text])[0]
+    entry = replace(entry, flags=entry.flags + intake.flags)
     address = SessionAddress(
         account_id=caller.account_id, user_id=user_id, session_id=place.session_id
     )
 
     def store(tx: Transaction) -> str:
-        return answer(tx, store_turn(context, tx, address, said, derived), intake.noticed)
+        return answer(tx, store_turn(context, tx, address, text, entry), intake.notice)
 
-    def store_once(tx: Transaction) -> str:
-        return idempotent(tx, given, context.clock(), lambda: store(tx))
-
-    write = store if given is None else store_once
-    return context.store.write(write, account_id=caller.account_id)
+    return context.store.write(
+        lambda tx: idempotent(tx, idempotency, context.clock(), lambda: store(tx)),
+        account_id=caller.account_id,
+    )
 
 
 class OnlyEchoedText(InvalidRequest):
-    """It is only text that this service gave out, which is not kept again."""
+    """The text consists only of text that this service returned; it is not stored again."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Intake:
-    """Takes texts of one request in, and notes what it did to them."""
+    """Screens the texts of one request, and records what it removed or found."""
 
     settings: Settings
-    given_back: int = 0  # characters left out because this service gave them
-    kinds: list[str] = field(default_factory=list)  # of the secrets found, each once
+    echoed_characters: int = 0  # removed because this service returned them
+    kinds: list[str] = field(default_factory=list)  # of the secrets, without duplicates
 
     def take(self, text: str) -> str:
-        """The text as it is to be kept."""
+        """Return the text to store: without echoed text, and screened."""
         own, cut = unfenced(text)
-        self.given_back += cut
+        self.echoed_characters += cut
         return self.screen(own)
 
     def screen(self, text: str) -> str:
-        """The text as it is to be kept, what this service gave out included:
-
-        for what comes from elsewhere.
-        """
-        found = find_secrets(text)
+        """Return the text to store from another source, which may contain echoed text."""
+        secrets = find_secrets(text)
         self.kinds += [
             kind
-            for kind in dict.fromkeys(secret.kind for secret in found)
+            for kind in dict.fromkeys(secret.kind for secret in secrets)
             if kind not in self.kinds
         ]
-        return mask_secrets(text, found) if found and self.settings.secrets == "mask" else text
+        return mask_secrets(text, secrets) if secrets and self.settings.secrets == "mask" else text
 
     def take_if(self, text: str | None) -> str | None:
-        """The same for a text that may be absent or blank, which both give None."""
+        """Return the text to store, or None for an absent or blank text."""
         if text is None or not text.strip():
             return None
         return self.take(text) or None
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """What is to be noted on the event."""
+        """The flags to store with the event."""
         return (SECRET,) if self.kinds else ()
 
     @property
-    def noticed(self) -> str | None:
-        """What was noticed, in a sentence or two; None for nothing."""
-        told = []
-        if self.given_back:
-            told.append(
-                f"{self.given_back:,} characters were given by this service and are not kept again."
+    def notice(self) -> str | None:
+        """A notice about removed text and secrets; None if there is nothing to say."""
+        sentences = []
+        if self.echoed_characters:
+            sentences.append(
+                f"{self.echoed_characters:,} characters came from this service "
+                "and are not stored again."
             )
         if self.kinds:
-            how = (
-                "was kept with marks in its place"
+            action = (
+                "was masked"
                 if self.settings.secrets == "mask"
-                else "is in it: revoke it and make a new one"
+                else "is stored in it: revoke it and create a new one"
             )
-            told.append(f"A secret ({', '.join(self.kinds)}) {how}.")
-        return " ".join(told) or None
+            sentences.append(f"A secret ({', '.join(self.kinds)}) {action}.")
+        return " ".join(sentences) or None

@@ -1,1 +1,1 @@
-"""The search index of one space: postings, vectors, and a cache of indexes."""
+"""The search index of one space, and a cache of indexes."""

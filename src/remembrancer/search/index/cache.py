@@ -1,7 +1,4 @@
-"""The indexes of the spaces in use, within a budget of memory:
-
-the least lately used one goes first.
-"""
+"""A cache of space indexes within a memory budget; the least recently used is evicted first."""
 
 from __future__ import annotations
 
@@ -11,15 +8,13 @@ from collections.abc import Callable, Hashable, Sequence
 
 from .space_index import IndexView, SpaceIndex
 
-_ERASED_ONE_BY_ONE_MAX = (
-    256  # each costs a copy of the marks; beyond this, reading all of the space again is cheaper
-)
-
-_WANTED_MAX = 100  # more are asked for again
+# Each erased event costs a copy of the deletion marks; beyond this, reloading is cheaper.
+_ERASED_ONE_BY_ONE_MAX = 256
+_REQUESTS_MAX = 100  # further requests are dropped; the next search repeats them
 
 
 class IndexCache:
-    """Indexes by what they are of, such as the id of a space. Safe to use from many threads."""
+    """Indexes by key, such as the id of a space. Safe to use from many threads."""
 
     def __init__(self, *, memory_bytes: int, dimensions: int) -> None:
         self._memory_bytes = memory_bytes
@@ -28,12 +23,13 @@ class IndexCache:
         self._indexes: OrderedDict[Hashable, SpaceIndex] = OrderedDict()
         self._sizes: dict[Hashable, int] = {}
         self._total = 0
-        self._wanted: dict[Hashable, None] = {}
-        self.is_wanted = threading.Event()
+        self._requests: dict[Hashable, None] = {}
+        self.has_requests = threading.Event()
 
     def take(self, space: Hashable) -> SpaceIndex:
-        """The index of a space, empty when it was not here; whoever takes it brings it up to date
-        under its lock.
+        """Return the index of a space, an empty one if it is not loaded.
+
+        The caller brings it up to date under the lock of the index.
         """
         with self._lock:
             index = self._indexes.get(space)
@@ -43,8 +39,9 @@ class IndexCache:
             return index
 
     def holds(self, space: Hashable, *, revision: int, end: int, within: int) -> bool:
-        """Whether the index of a space is here and lacks at most `within` of the events before
-        `end`: no lock is waited for.
+        """Return True if an index lacks at most `within` of the events before `end`.
+
+        Waits for no index lock.
         """
         with self._lock:
             index = self._indexes.get(space)
@@ -53,10 +50,9 @@ class IndexCache:
     def view(
         self, space: Hashable, *, revision: int, end: int, fill: Callable[[SpaceIndex], None]
     ) -> IndexView:
-        """The index of a space brought up to date: `fill` takes in what is missing before number
-        `end`.
+        """Return an index brought up to date: `fill` adds the events missing before `end`.
 
-        It is read anew when `revision` went up: then something that it holds has changed.
+        The index is reloaded if `revision` increased: then stored entries have changed.
         """
         index = self.take(space)
         with index.lock:
@@ -69,10 +65,10 @@ class IndexCache:
             return index.view()
 
     def erase(self, space: Hashable, events: Sequence[int], *, revision: int) -> None:
-        """Take events out of the index of a space, which erasing them brought to `revision`.
+        """Remove events from the index of a space, at `revision` of the space.
 
-        An index that is further behind than that one step, or not here, is left to be read anew; so
-        is one that loses many.
+        An index that is not loaded or not at the previous revision is left to be reloaded, as is
+        one that loses many events.
         """
         if len(events) > _ERASED_ONE_BY_ONE_MAX:
             return
@@ -88,9 +84,7 @@ class IndexCache:
                 index.revision = revision
 
     def weigh(self, space: Hashable, index: SpaceIndex) -> None:
-        """Count anew what an index takes after it changed, and let go of others when the budget is
-        spent.
-        """
+        """Update the size of a changed index, and evict others if the budget is exceeded."""
         with self._lock:
             if self._indexes.get(space) is not index:
                 return
@@ -101,30 +95,31 @@ class IndexCache:
                 oldest, _ = self._indexes.popitem(last=False)
                 self._total -= self._sizes.pop(oldest, 0)
 
-    def want(self, wanted: Hashable) -> None:
-        """Note what whoever reads in the background needs to know of a space whose index was asked
-        for and is not here.
+    def request(self, key: Hashable) -> None:
+        """Request the loading of an index by the background thread.
+
+        `wanted` identifies it to that thread.
         """
         with self._lock:
-            if len(self._wanted) < _WANTED_MAX:
-                self._wanted[wanted] = None
-        self.is_wanted.set()
+            if len(self._requests) < _REQUESTS_MAX:
+                self._requests[key] = None
+        self.has_requests.set()
 
-    def wanted(self) -> list[Hashable]:
-        """What was asked for since this was called last, in the order of the asking."""
+    def take_requests(self) -> list[Hashable]:
+        """Return the requests since the last call, oldest first."""
         with self._lock:
-            self.is_wanted.clear()
-            asked, self._wanted = list(self._wanted), {}
-        return asked
+            self.has_requests.clear()
+            requests, self._requests = list(self._requests), {}
+        return requests
 
     def drop(self, space: Hashable) -> None:
-        """Forget the index of a space; the next search builds it anew."""
+        """Discard the index of a space; the next search rebuilds it."""
         with self._lock:
             self._indexes.pop(space, None)
             self._total -= self._sizes.pop(space, 0)
 
     def close(self) -> None:
-        """Let go of every index. Idempotent."""
+        """Discard every index. Idempotent."""
         with self._lock:
             self._indexes.clear()
             self._sizes.clear()

@@ -1,7 +1,4 @@
-"""What search derives from texts before they are kept:
-
-their words and their vectors, made together in one batch.
-"""
+"""Index entries: the words and vectors of texts, computed in batches before they are stored."""
 
 from __future__ import annotations
 
@@ -15,10 +12,9 @@ import numpy.typing as npt
 from ..embedder import Embedder, quantize
 from ..text.analysis import COUNT_MAX, SUSPECT, Passage, analyze
 
-# of the bytes and of the analysis behind them: words of another one are built anew, in the
-# background
+# Version of the format and the analysis. Entries of other versions are renewed in the background.
 VERSION = 2
-READABLE = (1, 2)  # versions whose bytes serve until then
+READABLE = (1, 2)  # versions that can be searched until then
 HEAD = np.dtype(
     [
         ("side", "u1"),
@@ -32,20 +28,18 @@ HEAD = np.dtype(
 )
 _START = np.dtype([("version", "u1"), ("spare", "u1"), ("parts", "<u2"), ("terms", "<u4")])
 Array = npt.NDArray[Any]
-Coded: TypeAlias = tuple[
-    int, int, int, bytes, bytes | None
-]  # number within the space, session, occurred_ms, words, vectors
+# Number within the space, session, occurred_ms, words, vectors.
+PackedEntry: TypeAlias = tuple[int, int, int, bytes, bytes | None]
 
-INSTRUCTION_LIKE = (
-    "instruction_like"  # a flag: it seems to give orders to its reader (screening.py)
-)
+# Flag of an event that looks like a prompt injection (screening.py).
+INSTRUCTION_LIKE = "instruction_like"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventText:
-    """What is to be found again:
+    """The text of an event: two sides, such as a question and its answer, and its time.
 
-    two sides, such as a question and its answer, and the time they belong to (ms since 1970, UTC).
+    `occurred_ms` is in ms since 1970, UTC.
     """
 
     query: str
@@ -56,20 +50,17 @@ class EventText:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexEntry:
-    """What search needs of it.
-
-    Made before the transaction: the model is slow and the write lock is not ours to hold.
-    """
+    """The searchable form of an event, computed before the transaction because models are slow."""
 
     words: bytes
     vectors: bytes | None
-    by: str  # what derived it: see derived_by
-    flags: tuple[str, ...] = ()  # what was noticed in it
+    by: str  # the analysis and embedder that made it: see analysis_id
+    flags: tuple[str, ...] = ()  # of the event
 
 
 def index_entries(embedder: Embedder, turns: Sequence[EventText]) -> list[IndexEntry]:
-    """Words and vectors of turns, embedded together. Raises what the embedder raises."""
-    apart = [
+    """Return the index entries of turns, embedded in one batch. Raises what the embedder raises."""
+    passages = [
         analyze(query=t.query, response=t.response, topic=t.topic, occurred_ms=t.occurred_ms)
         for t in turns
     ]
@@ -77,19 +68,19 @@ def index_entries(embedder: Embedder, turns: Sequence[EventText]) -> list[IndexE
     if not embedder.dimensions:
         return [
             IndexEntry(words=pack(parts), vectors=None, by=by, flags=_flags(parts))
-            for parts in apart
+            for parts in passages
         ]
-    vectors = quantize(embedder.encode([part.text for parts in apart for part in parts]))
-    found, start = [], 0
-    for parts in apart:
+    vectors = quantize(embedder.encode([part.text for parts in passages for part in parts]))
+    entries, start = [], 0
+    for parts in passages:
         end = start + len(parts)
-        found.append(
+        entries.append(
             IndexEntry(
                 words=pack(parts), vectors=vectors[start:end].tobytes(), by=by, flags=_flags(parts)
             )
         )
         start = end
-    return found
+    return entries
 
 
 def _flags(parts: Sequence[Passage]) -> tuple[str, ...]:
@@ -97,28 +88,31 @@ def _flags(parts: Sequence[Passage]) -> tuple[str, ...]:
 
 
 def unpack_repaired(
-    rows: Sequence[Coded], dimensions: int, said: Callable[[int], EventText]
+    rows: Sequence[PackedEntry], dimensions: int, text_of: Callable[[int], EventText]
 ) -> EntryBatch:
-    """Rows as arrays, as `unpack`; words that are damaged, or of another version, are made anew
-    from what was `said` (by number).
+    """Convert rows to arrays like `unpack`, analyzing damaged or outdated words again.
+
+    `said` returns the text of an event by its number.
     """
     try:
         return unpack(rows, dimensions)
     except EntryDamaged:
-        return unpack([_mended(row, dimensions, said) for row in rows], dimensions)
+        return unpack([_repaired(row, dimensions, text_of) for row in rows], dimensions)
 
 
-def _mended(row: Coded, dimensions: int, said: Callable[[int], EventText]) -> Coded:
+def _repaired(
+    row: PackedEntry, dimensions: int, text_of: Callable[[int], EventText]
+) -> PackedEntry:
     try:
         unpack([row], dimensions)
     except EntryDamaged:
-        told = said(row[0])  # the text is the truth
+        text = text_of(row[0])
         words = pack(
             analyze(
-                query=told.query,
-                response=told.response,
-                topic=told.topic,
-                occurred_ms=told.occurred_ms,
+                query=text.query,
+                response=text.response,
+                topic=text.topic,
+                occurred_ms=text.occurred_ms,
             )
         )
         return (*row[:3], words, row[4])
@@ -126,18 +120,16 @@ def _mended(row: Coded, dimensions: int, said: Callable[[int], EventText]) -> Co
 
 
 def analysis_id(embedder: Embedder) -> str:
-    """What words and vectors are made by: when it changes, they are made anew."""
+    """Identify the analysis and embedder that make entries; a change makes them stale."""
     return f"{embedder.name} words/{VERSION}"
 
 
 class EntryDamaged(ValueError):
-    """The bytes of a row are not what this version writes; the row's words must be built anew from
-    its text.
-    """
+    """The bytes of a row cannot be read; its words must be rebuilt from its text."""
 
 
 def pack(parts: Sequence[Passage]) -> bytes:
-    """The parts of one event as bytes."""
+    """Serialize the parts of one event."""
     heads = np.zeros(len(parts), HEAD)
     for head, part in zip(heads, parts, strict=True):
         head["side"], head["language"], head["flags"] = part.side, part.language, part.flags
@@ -167,12 +159,12 @@ class EntryBatch:
         return len(self.event)
 
 
-def unpack(rows: Sequence[Coded], dimensions: int) -> EntryBatch:
-    """Rows (event number, session, occurred_ms, words, vectors or None) as arrays.
+def unpack(rows: Sequence[PackedEntry], dimensions: int) -> EntryBatch:
+    """Convert rows (event number, session, occurred_ms, words, vectors or None) to arrays.
 
-    Raises WordsDamaged.
+    Raises EntryDamaged.
     """
-    events, sessions, times, words, coded = zip(*rows, strict=True) if rows else ((),) * 5
+    events, sessions, times, words, blobs = zip(*rows, strict=True) if rows else ((),) * 5
     parts, postings = _sizes(words)
     firsts = _START.itemsize + HEAD.itemsize * parts
     lasts = firsts + 4 * postings
@@ -182,11 +174,11 @@ def unpack(rows: Sequence[Coded], dimensions: int) -> EntryBatch:
     count = np.frombuffer(b"".join([one[last:] for one, _, last in bounds]), "u1")
     ends = np.r_[0, np.cumsum(head["terms"], dtype="i8")]
     if (ends[np.cumsum(parts)] != np.cumsum(postings)).any():
-        raise EntryDamaged("the heads of an event's parts do not add up to its terms")
+        raise EntryDamaged("the term counts of an event's parts do not match its terms")
     sizes = (parts * dimensions).tolist()
     vectors = [
         one if one is not None and len(one) == size else bytes(size)
-        for one, size in zip(coded, sizes, strict=True)
+        for one, size in zip(blobs, sizes, strict=True)
     ]
     return EntryBatch(
         event=np.repeat(np.array(events, "i8"), parts),
@@ -201,10 +193,10 @@ def unpack(rows: Sequence[Coded], dimensions: int) -> EntryBatch:
 
 
 def _sizes(words: Sequence[bytes]) -> tuple[Array, Array]:
-    """How many parts and terms the bytes of each event hold. Raises WordsDamaged."""
+    """Return the numbers of parts and of terms in each row. Raises EntryDamaged."""
     lengths = np.array([len(one) for one in words], "i8")
     if (lengths < _START.itemsize).any():
-        raise EntryDamaged(f"{lengths.min()} bytes, where {_START.itemsize} say what follows")
+        raise EntryDamaged(f"{lengths.min()} bytes are too short for a header of {_START.itemsize}")
     starts = np.frombuffer(b"".join([one[: _START.itemsize] for one in words]), _START)
     parts, postings = starts["parts"].astype("i8"), starts["terms"].astype("i8")
     unknown = ~np.isin(starts["version"], READABLE)

@@ -1,9 +1,7 @@
-"""The search index of one space, held as arrays: columns of its parts, their vectors, their
-postings.
+"""The search index of one space as arrays: columns of its parts, their vectors, their postings.
 
-It is derived from rows and only ever grows at its end; an erased event is marked, not moved.
-Searches work on a `View`, which nothing changes afterwards, so that they need no lock while new
-events come in.
+It is derived from rows and only grows at its end; erased events are marked, not moved. Searches use
+an immutable `IndexView`, so they need no lock while new events arrive.
 """
 
 from __future__ import annotations
@@ -20,16 +18,13 @@ from .entries import EntryBatch
 
 Array = npt.NDArray[Any]
 
-TAIL_POSTINGS_MAX = (
-    1 << 16
-)  # looked through for each word of a query: 65,536 take about 20 microseconds
-# so many runs of about one size become one: a word is looked up in few runs, a posting moved few
-# times
+# Postings scanned for each query word: 65,536 take about 20 microseconds.
+TAIL_POSTINGS_MAX = 1 << 16
+# Runs of similar size to merge into one: keeps both look-ups and merges few.
 RUNS_PER_TIER = 4
-LOOKED_UP_MAX = 256  # terms whose postings a view keeps at hand
-LENGTH_SPREAD_MIN = (
-    0.1  # where all parts are as long as each other, a word more or less must not decide
-)
+CACHED_TERMS_MAX = 256  # terms whose postings a view caches
+# If all parts have nearly the same length, small differences must not matter.
+LENGTH_SPREAD_MIN = 0.1
 NONE = -1  # no neighbour
 
 _COLUMNS: dict[str, str] = {
@@ -41,7 +36,7 @@ _COLUMNS: dict[str, str] = {
     "length": "u4",
     "session": "i8",
     "occurred_ms": "i8",
-    "previous": "i4",  # part said before it in its session
+    "previous": "i4",  # previous part of its session
     "next": "i4",
     "norm": "f4",  # length of its int8 vector; 0 = it has none
 }
@@ -49,7 +44,7 @@ _COLUMNS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class PostingRun:
-    """Sealed postings: `parts[starts[i]:starts[i + 1]]` hold `terms[i]`; `terms` is sorted."""
+    """Sealed postings. `parts[starts[i]:starts[i + 1]]` contain `terms[i]`; `terms` is sorted."""
 
     terms: Array  # u4
     starts: Array  # i8, one longer than terms
@@ -57,7 +52,7 @@ class PostingRun:
     counts: Array  # u1
 
     def find(self, term: int) -> tuple[Array, Array]:
-        """The parts that hold a term and how often they do; empty arrays when none does."""
+        """Return the parts that contain a term and the term's counts; empty if there are none."""
         at = int(np.searchsorted(self.terms, np.uint32(term)))
         if at == len(self.terms) or self.terms[at] != term:
             return self.parts[:0], self.counts[:0]
@@ -66,12 +61,12 @@ class PostingRun:
 
     @property
     def nbytes(self) -> int:
-        """Memory it takes."""
+        """Memory use in bytes."""
         return self.terms.nbytes + self.starts.nbytes + self.parts.nbytes + self.counts.nbytes
 
 
 def seal_run(terms: Array, parts: Array, counts: Array) -> PostingRun:
-    """Sort postings (in the order of their parts) into a run."""
+    """Sort postings, which are in the order of their parts, into a run."""
     order = np.argsort(terms, kind="stable")
     terms = terms[order]
     firsts = (
@@ -86,7 +81,7 @@ def seal_run(terms: Array, parts: Array, counts: Array) -> PostingRun:
 
 
 def merge_runs(runs: Sequence[PostingRun]) -> PostingRun:
-    """One run of several whose parts follow each other."""
+    """Merge runs whose parts follow each other."""
     terms = np.concatenate([np.repeat(run.terms, np.diff(run.starts)) for run in runs])
     return seal_run(
         terms,
@@ -97,14 +92,14 @@ def merge_runs(runs: Sequence[PostingRun]) -> PostingRun:
 
 @dataclass(frozen=True, slots=True)
 class PostingTail:
-    """Postings not yet sealed: looked through from end to end, so it is kept short."""
+    """Postings not sealed yet; every look-up scans them all, so they are few."""
 
     terms: Array
     parts: Array
     counts: Array
 
     def find(self, term: int) -> tuple[Array, Array]:
-        """As Run.find."""
+        """Return parts and counts like PostingRun.find."""
         at = np.flatnonzero(self.terms == np.uint32(term))
         return self.parts[at], self.counts[at]
 
@@ -114,67 +109,65 @@ EMPTY = PostingTail(np.zeros(0, "u4"), np.zeros(0, "u4"), np.zeros(0, "u1"))
 
 @dataclass(frozen=True, slots=True)
 class IndexView:
-    """One state of the index: `size` parts, of which some may be erased."""
+    """One immutable state of the index: `size` parts, some of which may be erased."""
 
     size: int
-    events: int  # that are there, the erased left out
+    events: int  # not erased
     columns: dict[str, Array]
     vectors: tuple[Array, ...]  # (parts, dimensions) i1, one after the other
     runs: tuple[PostingRun, ...]
     tail: PostingTail
     alive: Array  # (size,) bool
     alive_parts: int
-    words: int  # sum of the lengths of the parts alive
+    words: int  # total length of the parts alive
     log_length: tuple[float, float]  # mean and standard deviation of log(1 + length)
-    languages: tuple[int, ...]  # numbers of the languages seen, most frequent first
+    languages: tuple[int, ...]  # numbers of its languages, most frequent first
     speakers: frozenset[int]
-    frequencies: Mapping[int, int] | None = (
-        None  # parts of the space by term, where the view has some of its parts only
-    )
-    looked_up: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False)
+    # Parts of the space by term, if the view has only some of its parts.
+    frequencies: Mapping[int, int] | None = None
+    cached_postings: dict[int, tuple[Array, Array]] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, column: str) -> Array:
         return self.columns[column][: self.size]
 
     def find(self, term: int) -> tuple[Array, Array]:
-        """The parts alive that hold a term, and how often."""
-        if term not in self.looked_up:  # asked for several times in one search
-            if len(self.looked_up) >= LOOKED_UP_MAX:
-                self.looked_up.clear()
-            self.looked_up[term] = self._find(term)
-        return self.looked_up[term]
+        """Return the parts alive that contain a term, and the term's counts."""
+        if term not in self.cached_postings:  # a search looks the same term up several times
+            if len(self.cached_postings) >= CACHED_TERMS_MAX:
+                self.cached_postings.clear()
+            self.cached_postings[term] = self._find(term)
+        return self.cached_postings[term]
 
     def frequency(self, term: int) -> int:
-        """How many parts of the space hold a term."""
+        """Return the number of parts of the space that contain a term."""
         return (
             len(self.find(term)[0]) if self.frequencies is None else self.frequencies.get(term, 0)
         )
 
     def _find(self, term: int) -> tuple[Array, Array]:
-        found = [run.find(term) for run in self.runs] + [self.tail.find(term)]
-        parts = np.concatenate([parts for parts, _ in found])
-        counts = np.concatenate([counts for _, counts in found])
+        matches = [run.find(term) for run in self.runs] + [self.tail.find(term)]
+        parts = np.concatenate([parts for parts, _ in matches])
+        counts = np.concatenate([counts for _, counts in matches])
         if self.alive_parts == self.size:
             return parts, counts
-        living = self.alive[parts]
-        return parts[living], counts[living]
+        alive = self.alive[parts]
+        return parts[alive], counts[alive]
 
 
 class SpaceIndex:
-    """Grows by `add`, shrinks by `erase`; `view()` is what a search works on."""
+    """A growing index: `add` appends events, `erase` marks them, `view()` returns a snapshot."""
 
     def __init__(self, dimensions: int) -> None:
         self.dimensions = dimensions
-        self.revision = (
-            0  # of the space's rows when they were read; kept by whoever fills the index
-        )
-        self.lock = threading.Lock()  # held by whoever changes the index
+        # Of the space's rows when they were read; set by the code that fills the index.
+        self.revision = 0
+        self.lock = threading.Lock()  # required for every change
         self.clear()
 
     def clear(self) -> None:
-        """Empty it. Views taken before stay as they are."""
+        """Remove everything. Existing views stay valid."""
         dimensions = self.dimensions
-        self.next_event = 0  # number of the first event not taken in yet
+        self.next_event = 0  # number of the first event that is not in the index
         self._size = 0
         self._columns = {name: np.zeros(0, kind) for name, kind in _COLUMNS.items()}
         self._alive = np.zeros(0, bool)
@@ -191,33 +184,32 @@ class SpaceIndex:
         self._last_of_session: dict[int, int] = {}
         self._languages = np.zeros(256, "i8")
         self._speakers: set[int] = set()
-        # Running sums over the parts alive, so that a view after one more event costs no walk
-        # through all of them.
+        # Running sums over the parts alive, so that a new view does not have to visit them all.
         self._events = self._parts = self._words = 0
         self._logs = self._squares = 0.0
         self._view: IndexView | None = None
 
     def add(self, batch: EntryBatch, next_event: int) -> None:
-        """Take in the events of a batch, which come after all that are there."""
-        start, grown = self._size, len(batch)
-        if grown:
+        """Append the events of a batch, which come after all events in the index."""
+        start, parts = self._size, len(batch)
+        if parts:
             self._add_columns(batch, start)
             self._add_vectors(batch.vectors)
             self._add_postings(batch, start)
             self._languages += np.bincount(batch.head["language"], minlength=256)
             self._speakers.update(np.unique(batch.head["speaker"]).tolist())
             self._speakers.discard(0)
-            self._count(slice(start, start + grown), 1)
-        self._size = start + grown
+            self._count(slice(start, start + parts), 1)
+        self._size = start + parts
         self.next_event = next_event
         self._view = None
 
     def erase(self, event: int) -> bool:
-        """Mark an event as gone; False when it is not there."""
+        """Mark an event as erased; return False if it is not in the index."""
         span = slice(*np.searchsorted(self._columns["event"][: self._size], [event, event + 1]))
         if not self._alive[span].any():
             return False
-        self._alive = self._alive.copy()  # views keep the old one
+        self._alive = self._alive.copy()  # views use the old array
         self._alive[span] = False
         self._count(span, -1)
         self._view = None
@@ -234,7 +226,7 @@ class SpaceIndex:
 
     @property
     def nbytes(self) -> int:
-        """Memory the index takes, mapped files included."""
+        """Memory use in bytes, including mapped files."""
         arrays = [
             *self._columns.values(),
             self._alive,
@@ -245,7 +237,7 @@ class SpaceIndex:
         return sum(array.nbytes for array in arrays) + sum(run.nbytes for run in self._runs)
 
     def view(self) -> IndexView:
-        """The index as it is now. Cheap when nothing changed since the last one."""
+        """Return the current state. Cheap if nothing changed since the last call."""
         if self._view is None:
             self._view = self._make_view()
         return self._view
@@ -281,8 +273,10 @@ class SpaceIndex:
         end = start + len(batch)
         if end > len(self._alive):
             capacity = max(64, end + end // 2)
-            self._columns = {name: _grown(array, capacity) for name, array in self._columns.items()}
-            self._alive = _grown(self._alive, capacity)
+            self._columns = {
+                name: _resized(array, capacity) for name, array in self._columns.items()
+            }
+            self._alive = _resized(self._alive, capacity)
         columns, span = self._columns, slice(start, end)
         for name in ("side", "language", "flags", "speaker", "length"):
             columns[name][span] = batch.head[name]
@@ -294,7 +288,7 @@ class SpaceIndex:
         self._link(batch.session, start)
 
     def _link(self, session: Array, start: int) -> None:
-        """Chain the parts of each session in the order they were said."""
+        """Link the parts of each session in their order."""
         order = np.argsort(session, kind="stable")
         ordered, places = session[order], order + start
         previous = np.full(len(session), NONE, "i4")
@@ -307,16 +301,18 @@ class SpaceIndex:
             previous[order[first]] = self._last_of_session.get(key, NONE)
             self._last_of_session[key] = int(places[last])
         self._columns["previous"][start : start + len(session)] = previous
-        chained = previous >= 0
-        self._columns["next"][previous[chained]] = np.flatnonzero(chained) + start
+        linked = previous >= 0
+        self._columns["next"][previous[linked]] = np.flatnonzero(linked) + start
 
     def _add_vectors(self, vectors: Array) -> None:
-        if len(vectors) >= 4096 and not self._vector_tail_used:  # a large batch stays as it is
+        if (
+            len(vectors) >= 4096 and not self._vector_tail_used
+        ):  # a large batch becomes a block of its own
             self._vectors.append(vectors)
             return
         used, end = self._vector_tail_used, self._vector_tail_used + len(vectors)
         if end > len(self._vector_tail):
-            self._vector_tail = _grown(self._vector_tail, max(64, end + end // 2))
+            self._vector_tail = _resized(self._vector_tail, max(64, end + end // 2))
         self._vector_tail[used:end] = vectors
         self._vector_tail_used = end
 
@@ -331,7 +327,8 @@ class SpaceIndex:
             return
         if end > len(self._tail["terms"]):
             self._tail = {
-                name: _grown(array, max(1024, end + end // 2)) for name, array in self._tail.items()
+                name: _resized(array, max(1024, end + end // 2))
+                for name, array in self._tail.items()
             }
         for name, values in new.items():
             self._tail[name][used:end] = values
@@ -346,7 +343,7 @@ class SpaceIndex:
             self._runs[-RUNS_PER_TIER:] = [merge_runs(last)]
 
 
-def _grown(array: Array, capacity: int) -> Array:
+def _resized(array: Array, capacity: int) -> Array:
     larger = np.zeros((capacity, *array.shape[1:]), array.dtype)
     larger[: len(array)] = array
     return larger
@@ -356,7 +353,7 @@ def _norms(vectors: Array) -> Array:
     if not vectors.shape[1]:
         return np.zeros(len(vectors), "f4")
     norms = np.empty(len(vectors), "f4")
-    for at in range(0, len(vectors), 8192):  # in pieces: the wider copy is short-lived and small
+    for at in range(0, len(vectors), 8192):  # in blocks, to keep the float copy small
         wide = vectors[at : at + 8192].astype("f4")
         norms[at : at + 8192] = np.sqrt(np.einsum("ij,ij->i", wide, wide))
     return norms

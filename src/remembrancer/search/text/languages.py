@@ -1,7 +1,7 @@
-"""What search knows of each language: its writing, stop words, stems, months and words of time.
+"""Language data for search: script, stop words, stemmer, months and words about time.
 
-The table is `languages.toml`. A language's place in it is stored with every part of an event, so
-new languages are appended, never inserted.
+The table is `languages.toml`. A language's position is stored with every part of an event, so new
+languages are appended, never inserted.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from importlib import resources
 
 import Stemmer
 
-FALLBACK = "en"  # text in Latin letters in which no stop word was seen
+FALLBACK = "en"  # for Latin text without any known stop word
 
-# Snowball stemmers keep state while they work, so each thread has its own.
+# Snowball stemmers are not thread-safe, so each thread has its own.
 _stemmers = threading.local()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Language:
-    """One row of the table; all words are normalised (NFKC, case-folded)."""
+    """One language of the table; all words are normalised (NFKC, case-folded)."""
 
     code: str
     number: int  # place in the table
@@ -40,9 +40,7 @@ class Language:
 
 
 def normalize(text: str) -> str:
-    """Compatibility forms unified (full width, ligatures) and case folded; the same text is then
-    the same string.
-    """
+    """Unify compatibility forms (full width, ligatures) and fold case."""
     return text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
 
 
@@ -96,11 +94,10 @@ _SCRIPTS = (
 
 
 def detect(words: Sequence[str], text: str) -> Language:
-    """The language of a text, given its normalised words: the writing decides, then the stop words
-    it uses.
+    """Return the language of a text, given its normalised words.
 
-    A few words are enough; the answer is only a choice of stemmer, and a search tries the stemmers
-    of every language its space holds, so a wrong one costs little.
+    The script decides first, then the stop words. A wrong guess costs little: it only selects a
+    stemmer, and a search tries the stemmers of every language of its space.
     """
     script, default = "latin", FALLBACK
     if not text.isascii():
@@ -122,16 +119,13 @@ def detect(words: Sequence[str], text: str) -> Language:
     )
 
 
-# Combining accents of Latin, Greek and Cyrillic, Arabic vowel signs, Hebrew points: written or left
-# out at will.
+# Optional marks: combining accents of Latin, Greek and Cyrillic, Arabic vowel signs, Hebrew points.
 _MARKS = re.compile("[\u0300-\u036f\u064b-\u0652\u0670\u0591-\u05c7]")
 
 
 @lru_cache(maxsize=65_536)
 def stem(word: str, number: int) -> str:
-    """The stem of a normalised word in the language of that number, without accents people leave
-    out.
-    """
+    """Return the stem of a normalised word in a language, without optional accents."""
     language = LANGUAGES[number]
     if not word.isascii() and language.script in ("arabic", "hebrew"):
         word = _MARKS.sub("", word)
@@ -144,7 +138,7 @@ def stem(word: str, number: int) -> str:
 
 
 def unaccented(word: str) -> str:
-    """The word without the marks that people leave out when they type."""
+    """Return a word without the marks that people often omit."""
     return (
         word
         if word.isascii()

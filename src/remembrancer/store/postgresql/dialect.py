@@ -23,6 +23,7 @@ _TOKEN = re.compile(
     | :(?P<name>[a-z_][a-z0-9_]*) | (?P<percent>%)""",
     re.VERBOSE | re.IGNORECASE,
 )
+_BLOB = re.compile(r"cast\(([a-z_.]+) as blob\)")  # the bytes of a text, as SQLite gives them
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
 
 
@@ -44,9 +45,17 @@ def prepare(sql: str) -> PreparedQuery:
 
     A query's variant for PostgreSQL replaces the common form.
     """
-    return _translated(
-        sql.variants.get("postgresql", sql) if isinstance(sql, NamedStatement) else sql
-    )
+    return _translated(for_postgresql(sql))
+
+
+def for_postgresql(sql: str) -> str:
+    """Return a statement in PostgreSQL's dialect, with its named parameters.
+
+    A query's own variant replaces it, and `cast(column as blob)` becomes `convert_to(…)`.
+    """
+    if isinstance(sql, NamedStatement):
+        sql = sql.variants.get("postgresql", str(sql))
+    return _BLOB.sub(r"convert_to(\1, 'UTF8')", sql)
 
 
 @lru_cache(maxsize=4096)  # more than there are named queries
