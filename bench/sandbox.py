@@ -73,7 +73,7 @@ def starts(folder: Path) -> str:
     for slots in [1] * STARTS + [1 + SLOTS]:
         box = Sandbox(Settings(data=folder / "start", sandbox_parallel=slots))
         began = time.perf_counter()
-        zygote = box._tested("ns")  # noqa: SLF001 - what `start` does for each level
+        zygote = box._create_tested_runner("ns")  # noqa: SLF001 - what `start` does for each level
         ready.append(time.perf_counter() - began)
         assert isinstance(zygote, ZygoteRunner)
         private.append(private_kb(zygote._process.pid, expected=1 + 2 * slots))  # noqa: SLF001 - to look at it from outside

@@ -43,7 +43,7 @@ def decide(
     """What the filter answers to a call."""
     data = struct.pack("<IIQ", number, syscalls.AUDIT[machine] if audit is None else audit, 0)
     data += struct.pack("<6Q", *arguments, *([0] * (6 - len(arguments))))
-    rows = list(struct.iter_unpack("HBBI", seccomp.program(machine, alone=alone, own_pid=77)))
+    rows = list(struct.iter_unpack("HBBI", seccomp.program(machine, isolated=alone, own_pid=77)))
     place = held = 0
     while True:
         code, yes, no, value = rows[place]

@@ -329,7 +329,7 @@ def test_who_finds_no_place_is_told_at_once_when_to_come_again(tmp_path: Path) -
 def test_a_data_folder_that_programs_could_read_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox, "_SHOWN", (*sandbox._SHOWN, str(tmp_path)))
+    monkeypatch.setattr(sandbox, "_VISIBLE_FOLDERS", (*sandbox._VISIBLE_FOLDERS, str(tmp_path)))
     made = Sandbox(settings(tmp_path))
 
     with pytest.raises(SandboxUnavailable) as refused:
