@@ -34,7 +34,7 @@ from remembrancer.accounts import caller_for
 from remembrancer.agent.chat import chat, events_of
 from remembrancer.agent.drafts import Brief
 from remembrancer.agent.summarize import draft_summary
-from remembrancer.claims.review import IN_REF, CitedEvents, parse_draft, review
+from remembrancer.claims.review import CHECK_BY_KIND, CitedEvent, parse_draft, review
 from remembrancer.context import Context, without_secrets
 from remembrancer.memory.summaries.extractive import sentences
 from remembrancer.models import Budget, ModelAttempt, ModelRequest, ModelResponse, Models, Slot
@@ -98,14 +98,14 @@ def judged(text: str, brief: Brief, wanted: set[str]) -> Judged:
     """A reply, whoever let it through."""
     draft = parse_draft(text, brief.day)
     cited = set(draft.refs) | set(_EVENT_ID.findall(text))
-    known = {event.event_id: CitedEvents("shown", event) for event in brief.evidence}
-    checks = review(draft, {ref: known.get(ref, CitedEvents("unknown")) for ref in draft.refs}, "")
+    known = {event.event_id: CitedEvent("shown", event) for event in brief.evidence}
+    checks = review(draft, {ref: known.get(ref, CitedEvent("unknown")) for ref in draft.refs}, "")
     return Judged(
         grounded=bool(cited & brief.ids) and all(check.status == "pass" for check in checks),
         cites=bool(cited & brief.ids),
         invented=len(cited - brief.ids),
         claims=sum(check.check == "claim_marked" for check in checks),
-        backed=sum(check.check in IN_REF.values() and check.status == "pass" for check in checks),
+        backed=sum(check.check in CHECK_BY_KIND.values() and check.status == "pass" for check in checks),
         words=len(wanted & content(text)) / len(wanted),
     )
 

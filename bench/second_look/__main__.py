@@ -28,7 +28,7 @@ from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.agent.second_look import second_look
 from remembrancer.claims.evidence import EventEvidence
-from remembrancer.claims.review import CitedEvents, parse_draft, review
+from remembrancer.claims.review import CitedEvent, parse_draft, review
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import MemoryQuery, Turn
@@ -59,14 +59,14 @@ class Case:
     kind: str
     text: str
     labels: tuple[Label, ...]
-    cited: dict[str, CitedEvents]
+    cited: dict[str, CitedEvent]
 
 
 def cases(file: str) -> Iterator[Case]:
     """The drafts of a file."""
     for talk in tomllib.loads((FOLDER / file).read_text("utf-8"))["talk"]:
         cited = {
-            one["id"]: CitedEvents(
+            one["id"]: CitedEvent(
                 "shown",
                 EventEvidence(
                     one["id"],
@@ -120,7 +120,7 @@ def scored(given: list[Case], *, show: bool = False) -> Score:
         failed = [
             check
             for check in review(
-                draft, {ref: case.cited.get(ref, CitedEvents("unknown")) for ref in draft.refs}, ""
+                draft, {ref: case.cited.get(ref, CitedEvent("unknown")) for ref in draft.refs}, ""
             )
             if check.status == "fail"
         ]

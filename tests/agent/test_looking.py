@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis.strategies import lists, sampled_from, text
 
 from remembrancer.claims.evidence import EventEvidence
-from remembrancer.claims.review import CitedEvents, parse_draft, review
+from remembrancer.claims.review import CitedEvent, parse_draft, review
 
 DAY = date(2026, 3, 11)
 EVENTS = {
@@ -23,9 +23,9 @@ def failed(draft: str) -> list[tuple[str, str | None]]:
     """The failed checks of a draft over EVENTS: which, and about what words."""
     taken = parse_draft(draft, date(2026, 11, 20))
     cited = {
-        ref: CitedEvents("shown", EventEvidence(ref, EVENTS[ref], DAY))
+        ref: CitedEvent("shown", EventEvidence(ref, EVENTS[ref], DAY))
         if ref in EVENTS
-        else CitedEvents("unknown")
+        else CitedEvent("unknown")
         for ref in taken.refs
     }
     return [
@@ -114,7 +114,7 @@ def test_an_address_is_the_whole_of_it(url: str, holds: bool) -> None:
 
     checks = [
         check.status
-        for check in review(taken, {"e": CitedEvents("shown", event)}, "")
+        for check in review(taken, {"e": CitedEvent("shown", event)}, "")
         if check.check == "url_in_ref"
     ]
     assert checks == ([] if "://" not in url else ["pass" if holds else "fail"])
@@ -129,7 +129,7 @@ def test_a_date_may_tell_less_than_the_event_never_more() -> None:
     fails = [
         draft
         for draft, taken in drafts.items()
-        if any(c.status == "fail" for c in review(taken, {"e": CitedEvents("shown", event)}, ""))
+        if any(c.status == "fail" for c in review(taken, {"e": CitedEvent("shown", event)}, ""))
     ]
 
     assert fails == ["on 14 May 2026 (ref: e)"]
@@ -157,7 +157,7 @@ def test_a_text_that_is_cited_for_itself_has_every_value(parts: list[str]) -> No
     """Whatever is found in a draft is found in an event that says the same."""
     said = " ".join(parts)
     taken = parse_draft(" ".join(f"{part} (ref: e)" for part in parts if part != "\n"), DAY)
-    cited = {ref: CitedEvents("shown", EventEvidence(ref, said, DAY)) for ref in taken.refs}
+    cited = {ref: CitedEvent("shown", EventEvidence(ref, said, DAY)) for ref in taken.refs}
 
     assert [
         check
@@ -170,7 +170,7 @@ def test_a_text_that_is_cited_for_itself_has_every_value(parts: list[str]) -> No
 def test_any_draft_gets_an_answer(said: str) -> None:
     taken = parse_draft(said, DAY)
 
-    assert review(taken, {ref: CitedEvents("unknown") for ref in taken.refs}, "")
+    assert review(taken, {ref: CitedEvent("unknown") for ref in taken.refs}, "")
 
 
 LONG = 120_000  # characters: what grows with the square of this would not end within a test's time
@@ -220,7 +220,7 @@ def test_a_long_draft_takes_time_that_grows_with_it(seed: str) -> None:
     taken = parse_draft(draft, DAY)
 
     checks = review(
-        taken, {ref: CitedEvents("shown", EventEvidence(ref, "x", DAY)) for ref in taken.refs}, ""
+        taken, {ref: CitedEvent("shown", EventEvidence(ref, "x", DAY)) for ref in taken.refs}, ""
     )
 
     assert len(checks) <= 4 * LONG + 10
@@ -236,7 +236,7 @@ def test_an_event_full_of_dates_is_read_once() -> None:
     ]
     taken = parse_draft(" ".join(f"{one} (ref: e)." for one in many), DAY)
     checks = review(
-        taken, {"e": CitedEvents("shown", EventEvidence("e", " and ".join(many), DAY))}, ""
+        taken, {"e": CitedEvent("shown", EventEvidence("e", " and ".join(many), DAY))}, ""
     )
 
     assert sum(check.check == "date_in_ref" and check.status == "pass" for check in checks) == len(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from remembrancer.claims.tags import only_refs
+from remembrancer.claims.tags import keep_refs
 
 GOOD, BAD = "e_0000000000001", "e_0000000000002"
 
@@ -27,4 +27,4 @@ GOOD, BAD = "e_0000000000001", "e_0000000000002"
     ],
 )
 def test_only_ids_that_were_given_stay(text: str, kept: str) -> None:
-    assert only_refs(text, {GOOD}) == kept
+    assert keep_refs(text, {GOOD}) == kept

@@ -26,7 +26,7 @@ from remembrancer.models.calls import ConfiguredModels
 from remembrancer.protocol import limits
 from remembrancer.protocol.execution import Executed, Execution
 from remembrancer.repair.models.budget import ModelPanel
-from remembrancer.repair.models.prompts import SecretMask, program_in
+from remembrancer.repair.models.prompts import SecretMask, extract_program
 from remembrancer.repair.programs import run_program
 from remembrancer.sandbox.sandbox import Sandbox
 
@@ -485,17 +485,17 @@ def test_layout_alone_is_tidier(repair: Repair) -> None:
     ],
 )
 def test_the_program_of_an_answer(text: str, program: str | None) -> None:
-    assert program_in(text) == program
+    assert extract_program(text) == program
 
 
 def test_what_stands_for_a_secret_is_left_alone_by_the_port() -> None:
     """Else a program would come back without its key."""
     code = 'password = "hunter2hunter2"\ntoken = "ghp_' + '16C7e42F292c6912E7710c838347Ae178B4a"\n'
-    veil = SecretMask(code)
+    mask = SecretMask(code)
 
-    shown = veil.over(code)
+    shown = mask.apply(code)
     assert "hunter2" not in shown
-    assert veil.lifted(without_secrets(shown)) == code
+    assert mask.restore(without_secrets(shown)) == code
 
 
 def test_an_endpoint_that_answers_in_another_shape_is_no_model(repair: Repair) -> None:

@@ -13,8 +13,8 @@ import pytest
 from architecture.tree import ROOT
 
 from remembrancer.protocol.execution import Guard
-from remembrancer.repair.models.guards import CHECKS, look, tell
-from remembrancer.repair.models.prompts import WHY
+from remembrancer.repair.models.guards import CHECKS, inspect_change, print_report
+from remembrancer.repair.models.prompts import GUARD_REASONS
 
 TESTED = """\
 def fib(n):
@@ -252,32 +252,32 @@ HONEST = [
 def test_a_change_that_only_seems_to_mend_is_refused_by_its_guard(
     guard: str, before: str, after: str
 ) -> None:
-    assert look(before, after, "fix")["guard"] == guard
+    assert inspect_change(before, after, "fix")["guard"] == guard
 
 
 @pytest.mark.parametrize(("before", "after"), HONEST)
 def test_a_change_of_what_is_wrong_is_let_through(before: str, after: str) -> None:
-    assert look(before, after, "fix")["guard"] is None
+    assert inspect_change(before, after, "fix")["guard"] is None
 
 
 def test_what_was_there_before_is_no_fault_of_the_change() -> None:
     """A program that exits, swallows and reaches out by itself may still be mended."""
     before = "import os, sys\ntry:\n    print(len(5))\nexcept NameError:\n    pass\nif os.name == 'x':\n    sys.exit(1)\n"
 
-    assert look(before, before.replace("len(5)", "len('5')"), "fix")["guard"] is None
+    assert inspect_change(before, before.replace("len(5)", "len('5')"), "fix")["guard"] is None
 
 
 def test_layout_and_comments_do_not_make_another_program() -> None:
-    told = look(TESTED, TESTED.replace("\n", "  # so\n"), "fix")
+    report = inspect_change(TESTED, TESTED.replace("\n", "  # so\n"), "fix")
 
-    assert told["digest"] == told["was"]
+    assert report["digest"] == report["was"]
 
 
 def test_what_is_seen_is_told_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    tell(TESTED, TESTED.replace("n - 3", "n - 2"), "fix")
+    print_report(TESTED, TESTED.replace("n - 3", "n - 2"), "fix")
 
-    told = json.loads(capsys.readouterr().out)
-    assert (told["guard"], told["tested"], told["given"]) == (None, True, [])
+    report = json.loads(capsys.readouterr().out)
+    assert (report["guard"], report["has_tests"], report["constants"]) == (None, True, [])
 
 
 def test_every_guard_has_a_cheat_that_it_refuses() -> None:
@@ -288,5 +288,5 @@ def test_every_guard_is_explained() -> None:
     """In words for a model, and for people in the ideas."""
     page = (ROOT / "docs" / "explanation" / "repair.md").read_text("utf-8")
 
-    assert set(WHY) == set(get_args(Guard))
-    assert [guard for guard in WHY if f"| `{guard}` |" not in page] == []
+    assert set(GUARD_REASONS) == set(get_args(Guard))
+    assert [guard for guard in GUARD_REASONS if f"| `{guard}` |" not in page] == []

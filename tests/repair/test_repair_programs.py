@@ -33,6 +33,14 @@ def test_a_broken_program_is_mended_and_prints_what_it_was_to_print(
 
 
 def test_every_family_mends_some_program() -> None:
-    families = {name for name, _ in (*mend.PASTED, *mend.INDENTED, *mend.WRITTEN, *mend.NAMED)}
+    families = {
+        name
+        for name, _ in (
+            *mend.COPIED_TEXT_RULES,
+            *mend.INDENTATION_RULES,
+            *mend.SYNTAX_RULES,
+            *mend.NAME_RULES,
+        )
+    }
 
     assert families - {part for one in BROKEN for part in one["repairs"].split(", ")} == set()

@@ -240,7 +240,9 @@ def test_no_more_than_eight_runs_are_asked_for_and_none_twice() -> None:
 
     def attempt(proposal: Proposal) -> Trial:
         asked.append(proposal.code)
-        return Trial(good=False, failure=Failure("SyntaxError", f"other {len(asked)}", 99, ""))
+        return Trial(
+            is_success=False, failure=Failure("SyntaxError", f"other {len(asked)}", 99, "")
+        )
 
     mended = mend.repair(
         "```python\nprint “a”\nif x = 1\n\tprint 'b', 0777\n```\n",

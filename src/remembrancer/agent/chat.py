@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ..accounts import may_use_outside_models, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..accounts.prompts import prompt_of
-from ..claims.tags import tags_in
+from ..claims.tags import find_tags
 from ..context import Caller, Context
 from ..memory.recall.recall import recall
 from ..memory.spaces import SQL as SPACES
@@ -153,7 +153,7 @@ def _told(
         answer_mode=answered.mode,
         step=found.step,
         hits=found.hits,
-        refs=list(dict.fromkeys(ref for tag in tags_in(answered.text) for ref, _, _ in tag.refs)),
+        refs=list(dict.fromkeys(ref for tag in find_tags(answered.text) for ref, _, _ in tag.refs)),
         seal=seal,
         usage=usage_of(answered.tries),
         event_id=event_id,

@@ -13,8 +13,8 @@ from functools import cached_property
 from importlib import resources
 
 from ..claims.evidence import EventEvidence
-from ..claims.review import CitedEvents, parse_draft, review, without_service_lines
-from ..claims.tags import only_refs
+from ..claims.review import CitedEvent, parse_draft, review, remove_service_lines
+from ..claims.tags import keep_refs
 from ..memory.write.events import raw_dialogue
 from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest, Models
 from ..protocol import limits
@@ -160,7 +160,7 @@ def clean(text: str, ids: Collection[str]) -> str:
 
     no refs but `ids`, no service lines, no seal, no secret, no fence, no picture.
     """
-    return only_refs(without_service_lines(harmless(text)), ids)
+    return keep_refs(remove_service_lines(harmless(text)), ids)
 
 
 def _failed(checks: Sequence[Check]) -> list[Check]:
@@ -177,9 +177,9 @@ def _looked(
     outside: bool,
 ) -> list[Check]:
     """What a second look finds wrong with an answer, and a model that judges, where there is one."""
-    known = {event.event_id: CitedEvents("shown", event) for event in brief.evidence}
+    known = {event.event_id: CitedEvent("shown", event) for event in brief.evidence}
     draft = parse_draft(text, brief.day)
-    cited = {ref: known.get(ref, CitedEvents("unknown")) for ref in draft.refs}
+    cited = {ref: known.get(ref, CitedEvent("unknown")) for ref in draft.refs}
     failed = _failed(review(draft, cited, ""))
     if models.has("judge", outside=outside):
         heard = judge(models, draft, cited, budget, outside=outside)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ..claims.tags import only_refs
+from ..claims.tags import keep_refs
 from ..memory.summaries.extractive import sentences
 from ..protocol import limits
 from ..protocol.fence import defused
@@ -78,7 +78,7 @@ def _excerpt(text: str, asked: set[int]) -> str:
     hidden in.
     """
     clean = " ".join(
-        only_refs(harmless(text), ()).split()
+        keep_refs(harmless(text), ()).split()
     )  # what an earlier answer cited is not what this one cites
     most = limits.CHAT_QUOTE_CHARACTERS_MAX
     if len(clean) <= most:

@@ -15,7 +15,7 @@ from importlib import resources
 from typing import Any
 
 from ..claims.evidence import EventEvidence
-from ..claims.review import SHOWN_CHARACTERS_MAX, CitedEvents, ParsedDraft
+from ..claims.review import EXCERPT_CHARACTERS_MAX, CitedEvent, ParsedDraft
 from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest, Models
 from ..models.port import WHY
 from ..protocol import limits
@@ -73,7 +73,7 @@ class Judgement:
 def judge(
     models: Models,
     draft: ParsedDraft,
-    cited: Mapping[str, CitedEvents],
+    cited: Mapping[str, CitedEvent],
     budget: Budget,
     *,
     outside: bool,
@@ -109,7 +109,7 @@ def judge(
     return Judgement(checks=list(_checks(sentences, verdicts)), tries=reply.tries)
 
 
-def _citing(draft: ParsedDraft, cited: Mapping[str, CitedEvents]) -> Iterator[_Citing]:
+def _citing(draft: ParsedDraft, cited: Mapping[str, CitedEvent]) -> Iterator[_Citing]:
     """The sentences that cite events which may be cited, as many as one question has room for."""
     room, known, count = limits.JUDGED_CHARACTERS_MAX, set[str](), 0
     for sentence in draft.sentences:
@@ -151,7 +151,7 @@ def _checks(
         event = next((event for event in sentence.events if _stands_in(quote, event.text)), None)
         if event is None:
             continue
-        shown = " ".join(quote.split())[:SHOWN_CHARACTERS_MAX]
+        shown = " ".join(quote.split())[:EXCERPT_CHARACTERS_MAX]
         fails = verdict == "contradicted"
         yield Check(
             check="said_by_ref",
@@ -159,7 +159,7 @@ def _checks(
             detail=f"A model judged that the cited event says otherwise: {shown!r}. Correct the sentence, or cite the event that says it."
             if fails
             else f"A model judged that the cited event says so: {shown!r}.",
-            claim=sentence.text[:SHOWN_CHARACTERS_MAX],
+            claim=sentence.text[:EXCERPT_CHARACTERS_MAX],
             start=sentence.start,
             end=sentence.end,
             ref=event.event_id,

@@ -9,7 +9,7 @@ import logging
 
 from ..accounts import NO_KEY, may_use_outside_models
 from ..claims.evidence import EventEvidence
-from ..claims.review import CitedEvents, ParsedDraft, in_order, parse_draft, review
+from ..claims.review import CitedEvent, ParsedDraft, sort_key, parse_draft, review
 from ..context import Caller, Context
 from ..memory.write.turns import Intake
 from ..models import Budget
@@ -67,7 +67,7 @@ def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLook
     )  # after the reading: a long draft keeps no reader waiting
     heard = _judged(context, caller, draft, cited)
     if heard is not None:
-        checks = sorted([*checks, *heard.checks], key=in_order)
+        checks = sorted([*checks, *heard.checks], key=sort_key)
     failed = [check for check in checks if check.status == "fail"]
     _count(context, caller, turn, passed=not failed)
     return _answer([*failed, saved, *checks[len(failed) :]], turn, heard)
@@ -96,7 +96,7 @@ def _count(context: Context, caller: Caller, turn: Row, *, passed: bool) -> None
 
 
 def _judged(
-    context: Context, caller: Caller, draft: ParsedDraft, cited: dict[str, CitedEvents]
+    context: Context, caller: Caller, draft: ParsedDraft, cited: dict[str, CitedEvent]
 ) -> Judgement | None:
     """What a model says of it; None where none is configured to judge."""
     if not context.models.has("judge"):
@@ -124,18 +124,18 @@ def _turn(tx: Transaction, caller: Caller, texts: list[str]) -> Row | None:
     return None
 
 
-def _cited(tx: Transaction, turn: Row, refs: list[str]) -> dict[str, CitedEvents]:
+def _cited(tx: Transaction, turn: Row, refs: list[str]) -> dict[str, CitedEvent]:
     """What each ref is. Raises CitesTooMuch."""
-    found: dict[str, CitedEvents] = {}
+    found: dict[str, CitedEvent] = {}
     characters = 0
     for ref in refs:
         row = tx.one_or_none(SQL.cited, event_id=ref, session=turn.session, space_id=turn.space_id)
         if row is None:
-            found[ref] = CitedEvents("unknown")
+            found[ref] = CitedEvent("unknown")
         elif row.id == turn.id:
-            found[ref] = CitedEvents("own")
+            found[ref] = CitedEvent("own")
         elif row.step is None:
-            found[ref] = CitedEvents("not_shown")
+            found[ref] = CitedEvent("not_shown")
         else:
             text = "\n\n".join(part for part in (row.topic, row.query, row.response) if part)
             characters += len(text)
@@ -143,7 +143,7 @@ def _cited(tx: Transaction, turn: Row, refs: list[str]) -> dict[str, CitedEvents
                 raise CitesTooMuch(
                     f"The cited events hold more than {limits.CITED_CHARACTERS_MAX:,} characters together: cite fewer."
                 )
-            found[ref] = CitedEvents(
+            found[ref] = CitedEvent(
                 "shown", EventEvidence(row.event_id, text, day_of(row.occurred_ms))
             )
     return found

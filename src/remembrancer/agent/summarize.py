@@ -19,7 +19,7 @@ from typing import Any
 from ..accounts import may_use_outside_models, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..claims.evidence import EventEvidence
-from ..claims.review import SHOWN_CHARACTERS_MAX, parse_draft
+from ..claims.review import EXCERPT_CHARACTERS_MAX, parse_draft
 from ..context import Caller, Context
 from ..memory.summaries.extractive import headlines, sentences
 from ..memory.summaries.l1 import (
@@ -88,7 +88,7 @@ class SummaryRun:
     def drop(self, sentence: str, detail: str) -> None:
         """Note a sentence that is left out."""
         if len(self.dropped) < limits.SUMMARY_DROPPED_MAX:
-            self.dropped.append(Dropped(sentence=sentence[:SHOWN_CHARACTERS_MAX], detail=detail))
+            self.dropped.append(Dropped(sentence=sentence[:EXCERPT_CHARACTERS_MAX], detail=detail))
 
 
 def draft_summary(context: Context, caller: Caller, asked: SummaryAsked) -> SummaryDraft:
@@ -301,7 +301,7 @@ def _held(said: str, texts: Sequence[RetrievedEvent], spent: SummaryRun) -> list
         if missing is not None:
             spent.drop(
                 text,
-                f"The source does not say {draft.text[missing.start : missing.end][:SHOWN_CHARACTERS_MAX]!r}.",
+                f"The source does not say {draft.text[missing.start : missing.end][:EXCERPT_CHARACTERS_MAX]!r}.",
             )
         elif text not in kept:
             kept.append(text)
