@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from remembrancer.agent.citations import with_refs
+from remembrancer.agent.citations import add_refs
 from remembrancer.claims.evidence import EventEvidence
 
 DAY = date(2026, 3, 2)
@@ -26,7 +26,7 @@ EVENTS = [
 
 
 def test_a_sentence_gets_the_ref_of_the_event_that_says_it_before_its_full_stop() -> None:
-    assert with_refs(
+    assert add_refs(
         "The ferry to Elba leaves at 9:40. Mrs Holm asks 840 euros for the cabin!", EVENTS, DAY
     ) == (
         f"The ferry to Elba leaves at 9:40 (ref: {FERRY}). Mrs Holm asks 840 euros for the cabin (ref: {CABIN})!"
@@ -53,7 +53,7 @@ def test_a_sentence_gets_the_ref_of_the_event_that_says_it_before_its_full_stop(
 def test_what_no_event_says_whole_what_is_tagged_and_what_claims_nothing_stays_as_it_is(
     said: str,
 ) -> None:
-    assert with_refs(said, EVENTS, DAY) == said
+    assert add_refs(said, EVENTS, DAY) == said
 
 
 def test_of_several_events_that_say_it_the_one_with_most_of_its_words_is_named() -> None:
@@ -63,6 +63,6 @@ def test_of_several_events_that_say_it_the_one_with_most_of_its_words_is_named()
         DAY,
     )
 
-    assert with_refs(
+    assert add_refs(
         "The ferry leaves Piombino at 9:40 as ever.", [EVENTS[0], other], DAY
     ).endswith(f"as ever (ref: {other.event_id}).")

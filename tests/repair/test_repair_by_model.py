@@ -213,7 +213,7 @@ def test_calls_are_bounded(repair: Repair) -> None:
     assert (len(tiny.asked), len(other.asked)) == (2, 0)
     assert (
         told.note
-        == "Repair by model ended: the calls of models that one request may take are used up."
+        == "Repair by model stopped: the limit of model calls per request is reached."
     )
 
 
@@ -227,7 +227,7 @@ def test_tokens_are_bounded(repair: Repair) -> None:
     assert [body["max_tokens"] for body in tiny.asked] == [1000]
     assert (
         told.note
-        == "Repair by model ended: the tokens of models that one request may take are used up."
+        == "Repair by model stopped: the limit of model tokens per request is reached."
     )
 
 
@@ -264,7 +264,7 @@ def test_programs_that_wait_for_models_are_bounded(repair: Repair, box: Sandbox)
             box.repairs.release()
 
     assert (told.status, tiny.asked) == ("failed", [])
-    assert told.note == "Only repair by rule was tried: 32 programs wait for models already."
+    assert told.note == "Only repair by rule was tried: 32 programs are already waiting for models."
     assert repair(BROKEN, [fenced(GOOD)])[0].status == "fixed"
 
 
@@ -354,7 +354,7 @@ def test_what_no_change_of_the_program_can_mend_is_not_asked_about(
 
     assert tiny.asked == []
     assert told.note is not None
-    assert "is not for a model to mend" in told.note
+    assert "a model cannot fix" in told.note
 
 
 def test_an_account_that_forbids_outside_models_is_repaired_by_rule_only(repair: Repair) -> None:
@@ -364,7 +364,7 @@ def test_an_account_that_forbids_outside_models_is_repaired_by_rule_only(repair:
     assert outcomes(told) == []
     assert (
         told.note
-        == "Only repair by rule was tried: this account lets no language model on another machine read what it sends."
+        == "Only repair by rule was tried: this account does not allow language models on other machines to read its data."
     )
 
 
@@ -409,7 +409,7 @@ def test_a_faster_program_that_is_not_the_same_or_not_faster_is_refused(
 
     assert (told.status, told.code, told.optimized) == ("ok", SLOW, None)
     assert outcomes(told) == [("model-1", "refused", guard)]
-    assert told.note == "Nothing was made faster: no model proposed one that holds."
+    assert told.note == "Not optimized: no proposal of a model was accepted."
 
 
 @pytest.mark.parametrize(
@@ -423,7 +423,7 @@ def test_a_program_that_prints_something_else_each_time_is_left_alone(
     )
 
     assert tiny.asked == []
-    assert told.note == "Nothing was made faster: what it prints differs from run to run."
+    assert told.note == "Not optimized: its output differs from run to run."
 
 
 def test_a_program_that_takes_no_time_is_not_made_faster(repair: Repair) -> None:
@@ -432,7 +432,7 @@ def test_a_program_that_takes_no_time_is_not_made_faster(repair: Repair) -> None
     assert tiny.asked == []
     assert (
         told.note
-        == "Nothing was made faster: it takes less than 50 ms of the processor, which is too short to measure."
+        == "Not optimized: it takes less than 50 ms of CPU time, which is too short to measure."
     )
 
 

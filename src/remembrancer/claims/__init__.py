@@ -1,4 +1,4 @@
-"""Find the specific claims of a text (numbers, dates, names, URLs) and the events that support them.
+"""Find the claims of a text (numbers, dates, names, URLs) and the events that support them.
 
 Pure functions: no store, no clock, no users.
 """

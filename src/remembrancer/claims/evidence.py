@@ -67,7 +67,7 @@ class EventEvidence:
 
     @cached_property
     def _facets(self) -> set[PartialDate]:
-        """Return all partial dates that the event implies, so that checking a date is one lookup."""
+        """Return all partial dates that the event implies, for checks by one lookup."""
         return {
             facet
             for when in {exact_date(self.day), *self._dates}
@@ -177,7 +177,7 @@ class EventEvidence:
         )
 
     def _has_word(self, word: str) -> bool:
-        """Return True if the event has the word, a possessive of it or a Russian inflection of it."""
+        """Return True if the event has the word, its possessive or a Russian inflection of it."""
         if word in self._words or (
             len(word) > 3 and (word.removesuffix("s") in self._words or f"{word}s" in self._words)
         ):
@@ -208,7 +208,7 @@ class EventEvidence:
         return False
 
     def alternatives(self, claim: Claim) -> list[str]:
-        """Return excerpts of the event with values of the same kind: dates, times, or same unit."""
+        """Return excerpts with values of the same kind: dates, times, or the same unit."""
         value = claim.value
         if isinstance(value, Dates):
             similar = [other for other in self._claims if isinstance(other.value, Dates)]
@@ -227,20 +227,28 @@ class EventEvidence:
         ]
 
 
-def facets(said: PartialDate, year_said: int) -> Iterator[PartialDate]:
-    """All that a date tells, in whole or in part.
+def facets(date_: PartialDate, year_said: int) -> Iterator[PartialDate]:
+    """Yield the partial dates that a date implies.
 
-    Without a year it is of the year in which it was said, or of one beside it.
+    A date without a year may be in the year of the text, or one year before or after it.
     """
-    if said.period is not None:
-        yield said
+    if date_.period is not None:
+        yield date_
         return
-    near = range(year_said - _YEAR_DISTANCE_MAX, year_said + _YEAR_DISTANCE_MAX + 1)
-    years = [said.year] if said.year is not None else list(near) if said.month is not None else []
+    years_near = range(year_said - _YEAR_DISTANCE_MAX, year_said + _YEAR_DISTANCE_MAX + 1)
+    years = (
+        [date_.year]
+        if date_.year is not None
+        else list(years_near)
+        if date_.month is not None
+        else []
+    )
     for year in [*years, None]:
-        exact = None if year is None else said._replace(year=year).exact
-        weekday = exact.weekday() if exact else said.weekday
-        for month, day, named in product({said.month, None}, {said.day, None}, {weekday, None}):
-            yield PartialDate(year, month, day, named)
-    if said.exact:
-        yield PartialDate(weekday=said.exact.weekday())
+        exact = None if year is None else date_._replace(year=year).exact
+        weekday = exact.weekday() if exact else date_.weekday
+        for month, day, weekday_ in product(
+            {date_.month, None}, {date_.day, None}, {weekday, None}
+        ):
+            yield PartialDate(year, month, day, weekday_)
+    if date_.exact:
+        yield PartialDate(weekday=date_.exact.weekday())

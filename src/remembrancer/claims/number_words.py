@@ -11,15 +11,27 @@ from typing import NamedTuple
 _HALF, _ONE_AND_A_HALF = Fraction(1, 2), Fraction(3, 2)
 # By language: 0, 1, 2 and so on up to the first compound, then tens, then other words.
 _COUNTING = {
-    "en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen "
-    "nineteen",
-    "de": "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn "
-    "neunzehn",
-    "fr": "zéro une deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize",
-    "es": "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete dieciocho "
-    "diecinueve veinte veintiuno veintidós veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho veintinueve",
-    "ru": "ноль один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать тринадцать четырнадцать пятнадцать "
-    "шестнадцать семнадцать восемнадцать девятнадцать",
+    "en": (
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen "
+        "fourteen fifteen sixteen seventeen eighteen nineteen"
+    ),
+    "de": (
+        "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn "
+        "vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn"
+    ),
+    "fr": (
+        "zéro une deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze "
+        "quinze seize"
+    ),
+    "es": (
+        "cero uno dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce "
+        "quince dieciséis diecisiete dieciocho diecinueve veinte veintiuno veintidós "
+        "veintitrés veinticuatro veinticinco veintiséis veintisiete veintiocho veintinueve"
+    ),
+    "ru": (
+        "ноль один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать "
+        "тринадцать четырнадцать пятнадцать шестнадцать семнадцать восемнадцать девятнадцать"
+    ),
 }
 _TENS = {
     "en": "twenty thirty forty fifty sixty seventy eighty ninety",
@@ -31,26 +43,37 @@ _TENS = {
 _EXTRA_WORDS: dict[str, dict[str, int | Fraction]] = {
     "en": {"hundred": 100, "thousand": 1000, "million": 10**6, "dozen": 12, "half": _HALF},
     "de": {
-        "ein": 1, "eine": 1, "einen": 1, "einer": 1, "einem": 1, "zwo": 2, "million": 10**6, "millionen": 10**6, "dutzend": 12,
+        "ein": 1, "eine": 1, "einen": 1, "einer": 1, "einem": 1, "zwo": 2, "million": 10**6,
+        "millionen": 10**6, "dutzend": 12,
         "halbe": _HALF,
-        "halben": _HALF, "halbes": _HALF, "anderthalb": _ONE_AND_A_HALF, "eineinhalb": _ONE_AND_A_HALF, "zweieinhalb": Fraction(5, 2),
+        "halben": _HALF, "halbes": _HALF, "anderthalb": _ONE_AND_A_HALF,
+        "eineinhalb": _ONE_AND_A_HALF, "zweieinhalb": Fraction(5, 2),
         "dreieinhalb": Fraction(7, 2), "viereinhalb": Fraction(9, 2),
     },
-    "fr": {"un": 1, "vingts": 20, "cent": 100, "cents": 100, "mille": 1000, "million": 10**6, "millions": 10**6, "demi": _HALF,
+    "fr": {"un": 1, "vingts": 20, "cent": 100, "cents": 100, "mille": 1000, "million": 10**6,
+        "millions": 10**6, "demi": _HALF,
            "demie": _HALF},
     "es": {
-        "un": 1, "una": 1, "cien": 100, "ciento": 100, "doscientos": 200, "doscientas": 200, "trescientos": 300, "trescientas": 300,
-        "cuatrocientos": 400, "cuatrocientas": 400, "quinientos": 500, "quinientas": 500, "seiscientos": 600, "seiscientas": 600,
-        "setecientos": 700, "setecientas": 700, "ochocientos": 800, "ochocientas": 800, "novecientos": 900, "novecientas": 900, "mil": 1000,
+        "un": 1, "una": 1, "cien": 100, "ciento": 100, "doscientos": 200, "doscientas": 200,
+        "trescientos": 300, "trescientas": 300,
+        "cuatrocientos": 400, "cuatrocientas": 400, "quinientos": 500, "quinientas": 500,
+        "seiscientos": 600, "seiscientas": 600,
+        "setecientos": 700, "setecientas": 700, "ochocientos": 800, "ochocientas": 800,
+        "novecientos": 900, "novecientas": 900, "mil": 1000,
         "millón": 10**6, "millones": 10**6, "docena": 12, "media": _HALF, "medio": _HALF,
     },
     "ru": {
-        "одна": 1, "одно": 1, "одну": 1, "две": 2, "двух": 2, "двум": 2, "двумя": 2, "трёх": 3, "трех": 3, "трём": 3, "тремя": 3,
+        "одна": 1, "одно": 1, "одну": 1, "две": 2, "двух": 2, "двум": 2, "двумя": 2, "трёх": 3,
+        "трех": 3, "трём": 3, "тремя": 3,
         "четырёх": 4,
-        "четырех": 4, "пяти": 5, "шести": 6, "семи": 7, "восьми": 8, "девяти": 9, "десяти": 10, "двенадцати": 12, "двадцати": 20,
-        "тридцати": 30, "сорока": 40, "пятидесяти": 50, "сто": 100, "ста": 100, "двести": 200, "триста": 300, "четыреста": 400,
-        "пятьсот": 500, "шестьсот": 600, "семьсот": 700, "восемьсот": 800, "девятьсот": 900, "тысяча": 1000, "тысячи": 1000, "тысяч": 1000,
-        "тысячу": 1000, "миллион": 10**6, "миллиона": 10**6, "миллионов": 10**6, "полтора": _ONE_AND_A_HALF, "полторы": _ONE_AND_A_HALF,
+        "четырех": 4, "пяти": 5, "шести": 6, "семи": 7, "восьми": 8, "девяти": 9, "десяти": 10,
+        "двенадцати": 12, "двадцати": 20,
+        "тридцати": 30, "сорока": 40, "пятидесяти": 50, "сто": 100, "ста": 100, "двести": 200,
+        "триста": 300, "четыреста": 400,
+        "пятьсот": 500, "шестьсот": 600, "семьсот": 700, "восемьсот": 800, "девятьсот": 900,
+        "тысяча": 1000, "тысячи": 1000, "тысяч": 1000,
+        "тысячу": 1000, "миллион": 10**6, "миллиона": 10**6, "миллионов": 10**6,
+        "полтора": _ONE_AND_A_HALF, "полторы": _ONE_AND_A_HALF,
         "пол": _HALF,
     },
 }  # fmt: skip

@@ -22,10 +22,14 @@ _NUMBER = re.compile(
 )
 _CURRENCY_BEFORE = re.compile(rf"({CURRENCY_SIGNS})\s?$")
 _MAGNITUDES = {
-    "k": 10**3, "K": 10**3, "M": 10**6, "thousand": 10**3, "tsd": 10**3, "tausend": 10**3, "mille": 10**3, "mil": 10**3, "тыс": 10**3,
-    "тысяч": 10**3, "тысячи": 10**3, "тысяча": 10**3, "million": 10**6, "millions": 10**6, "millionen": 10**6, "mio": 10**6, "mn": 10**6,
-    "millón": 10**6, "millones": 10**6, "млн": 10**6, "миллион": 10**6, "миллиона": 10**6, "миллионов": 10**6, "billion": 10**9,
-    "billions": 10**9, "bn": 10**9, "milliarde": 10**9, "milliarden": 10**9, "milliard": 10**9, "milliards": 10**9, "mrd": 10**9,
+    "k": 10**3, "K": 10**3, "M": 10**6, "thousand": 10**3, "tsd": 10**3, "tausend": 10**3,
+    "mille": 10**3, "mil": 10**3, "тыс": 10**3,
+    "тысяч": 10**3, "тысячи": 10**3, "тысяча": 10**3, "million": 10**6, "millions": 10**6,
+    "millionen": 10**6, "mio": 10**6, "mn": 10**6,
+    "millón": 10**6, "millones": 10**6, "млн": 10**6, "миллион": 10**6, "миллиона": 10**6,
+    "миллионов": 10**6, "billion": 10**9,
+    "billions": 10**9, "bn": 10**9, "milliarde": 10**9, "milliarden": 10**9, "milliard": 10**9,
+    "milliards": 10**9, "mrd": 10**9,
     "млрд": 10**9, "миллиард": 10**9, "миллиардов": 10**9, "万": 10**4, "亿": 10**8, "千": 10**3,
 }  # fmt: skip
 _MAGNITUDE = re.compile(rf"[ ]?([万亿千]|[{_LETTERS}]+)\.?(?![{_LETTERS}\d])|[ ]?([万亿千])")

@@ -114,7 +114,7 @@ def _claim(match: re.Match[str], day: date, *options: PartialDate) -> Claim:
 
 
 def _weekday_dates(day: date, weekday: int, offset: int | None) -> list[PartialDate]:
-    """Return the possible dates of a weekday: "next Friday" may be in this week or the following."""
+    """Return the possible dates of a weekday: "next Friday" may be this week or the following."""
     days_ahead, days_behind = (weekday - day.weekday()) % 7, (day.weekday() - weekday) % 7
     coming, past = shift(day, days_ahead or 7), shift(day, -(days_behind or 7))
     if offset == 1:

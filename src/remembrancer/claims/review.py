@@ -204,8 +204,10 @@ def _ref_check(draft: ParsedDraft, ref: str, start: int, end: int, event: CitedE
         ),
         "own": (
             "ref_shown",
-            "This is the turn under review: an answer cannot prove itself. "
-            "Cite the event that supports it, or mark the claim.",
+            (
+                "This is the turn under review: an answer cannot prove itself. "
+                "Cite the event that supports it, or mark the claim."
+            ),
         ),
         "not_shown": (
             "ref_shown",

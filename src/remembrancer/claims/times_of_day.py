@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from .number_words import CHINESE, parse_chinese
 from .values import Claim, Clock
 
-_HALF_DAYS = {"am": 0, "pm": 12, "утра": 0, "ночи": 0, "дня": 12, "вечера": 12, "mañana": 0, "madrugada": 0, "tarde": 12, "noche": 12,
-              "matin": 0, "soir": 12, "après-midi": 12, "morgens": 0, "vormittags": 0, "nachmittags": 12, "abends": 12}  # fmt: skip
+_HALF_DAYS = {"am": 0, "pm": 12, "утра": 0, "ночи": 0, "дня": 12, "вечера": 12, "mañana": 0,
+    "madrugada": 0, "tarde": 12, "noche": 12,
+              "matin": 0, "soir": 12, "après-midi": 12, "morgens": 0, "vormittags": 0,
+              "nachmittags": 12, "abends": 12}  # fmt: skip
 _PART = (
     r"(?:[ ]?(?P<half>[ap]\.?[ ]?m\b\.?)"
     r"|[ ](?P<part>утра|ночи|дня|вечера|morgens|vormittags|nachmittags|abends"

@@ -1,4 +1,4 @@
-"""Find units of measure and currencies after a number, and convert them to base units (units.toml)."""
+"""Find units and currencies after a number, with their base units (units.toml)."""
 
 from __future__ import annotations
 
