@@ -41,7 +41,7 @@ PARTS = (
 
 
 def found(folder: Path | None) -> Path | None:
-    """The conversations in `folder`, in REMEMBRANCER_BENCH_DATA, or beside the project."""
+    """Return the conversations in `folder`, REMEMBRANCER_BENCH_DATA or the default folder."""
     named = os.environ.get("REMEMBRANCER_BENCH_DATA")
     for place in (
         folder,

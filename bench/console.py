@@ -76,7 +76,7 @@ def fill(folder: Path, data: Path) -> tuple[str, str, int]:
 
 
 def first_load(browser: Browser, server: Server, token: str, path: str) -> dict[str, Any]:
-    """Bytes and milliseconds of a page in a window that has nothing of it."""
+    """Return the bytes and milliseconds of a page with an empty cache."""
     with window(browser, server, token) as fresh:
         page = fresh.new_page()
         page.goto(path, wait_until="load")
@@ -85,7 +85,7 @@ def first_load(browser: Browser, server: Server, token: str, path: str) -> dict[
 
 
 def window(browser: Browser, server: Server, token: str) -> BrowserContext:
-    """A fresh one, signed in as the owner."""
+    """Open a new browser window, signed in as the owner."""
     origin = f"http://127.0.0.1:{server.port}"
     made = browser.new_context(base_url=origin, viewport={"width": 1280, "height": 800})
     made.add_cookies(
@@ -105,7 +105,7 @@ def swaps(browser: Browser, server: Server, token: str) -> list[float]:
 
 
 def launch(playwright: Any) -> Browser:
-    """Chromium, as the machine has it."""
+    """Start the installed Chromium."""
     as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
     browser: Browser = playwright.chromium.launch(
         executable_path=shutil.which("chromium"), args=["--disable-dev-shm-usage", *as_root]
@@ -114,7 +114,7 @@ def launch(playwright: Any) -> Browser:
 
 
 def rows_of(browser: Browser, server: Server, token: str) -> list[list[str]]:
-    """One row a page."""
+    """Return one row per page."""
     rows = []
     first_load(browser, server, token, "/console")  # Chromium's own start is nobody's first paint
     for path, page in PAGES.items():

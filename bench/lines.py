@@ -39,9 +39,9 @@ def main() -> None:
 
 
 def _milliseconds(text: str) -> float:
-    began = time.perf_counter()
+    start = time.perf_counter()
     parse(f"{text}\n{render(7)}", step=7)
-    return (time.perf_counter() - began) * 1000
+    return (time.perf_counter() - start) * 1000
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ is prompted again. Out: service lines, and all of what is drafted again.
 
 @dataclass
 class Tally:
-    """What became of the turns of one drafter."""
+    """The outcomes of the turns of one drafter."""
 
     turns: int = 0
     remembered: int = 0
@@ -89,7 +89,7 @@ class Tally:
     spent: dict[str, float] = field(default_factory=dict)
 
     def row(self, name: str, led_by: str) -> list[str]:
-        """Its line of the table."""
+        """Return its table row."""
         shares = [
             f"{part / self.turns:.0%}"
             for part in (self.remembered, self.sealed, self.looked, self.failed_first)
@@ -114,12 +114,12 @@ class Tally:
 
 
 def shows_lines(text: str) -> bool:
-    """Whether the user sees what was meant for the service."""
+    """Return True if the user sees text that was meant for the service."""
     return any(read_line(line) is not None for line in text.splitlines())
 
 
 def led(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
-    """The drafter in the runtime. What it says it kept is read back."""
+    """Run a drafter in the runtime and verify what it reports as stored."""
     agent, tally = Runtime(client, draft, user_id=user_id, session_id="exam"), Tally()
     for turn in TURNS[:turns]:
         reply: TurnReply = agent.turn(turn["query"])
@@ -149,27 +149,27 @@ def alone(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
         0.0,
     )
     for turn in TURNS[:turns]:
-        steps, got, said = talk.turn(turn["query"]), None, None
-        while said is None:
-            step = steps.send(got)
+        steps, actual, text = talk.turn(turn["query"]), None, None
+        while text is None:
+            step = steps.send(actual)
             if isinstance(step, DraftRequest):
-                said = readable(draft(step.messages))
+                text = readable(draft(step.messages))
             else:
-                began = time.perf_counter()
-                got = send_call(client, step)
-                service_ms += (time.perf_counter() - began) * 1000
+                start = time.perf_counter()
+                actual = send_call(client, step)
+                service_ms += (time.perf_counter() - start) * 1000
         seal = render(talk.counts.searches)  # its step: one session, one search a turn
         steps.close()
         tally.turns += 1
         tally.drafts += 1
-        tally.sealed += said.rstrip().endswith(seal)
-        is_good = _passes(client, user_id, turn["query"], said)
+        tally.sealed += text.rstrip().endswith(seal)
+        is_good = _passes(client, user_id, turn["query"], text)
         tally.passing += is_good
         tally.failed_first += not is_good
-        tally.leaking += shows_lines(said)
+        tally.leaking += shows_lines(text)
         talk.state.history += [
             {"role": "user", "content": turn["query"]},
-            {"role": "assistant", "content": said},
+            {"role": "assistant", "content": text},
         ]
         del talk.state.history[: -2 * talk.options.history_turns]
     tally.spent = {
@@ -182,7 +182,7 @@ def alone(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
 
 
 def _passes(client: Client, user_id: str, query: str, said: str) -> bool:
-    """Whether a text passes the second look as it stands."""
+    """Return True if a text passes the second look unchanged."""
     try:
         client.remember_turn(Turn(user_id=user_id, session_id="exam", query=query, response=said))
         return client.look_again(SecondLook(draft=said, event_id="", span=0)).status == "pass"
@@ -192,7 +192,7 @@ def _passes(client: Client, user_id: str, query: str, said: str) -> bool:
 
 @contextmanager
 def service() -> Iterator[Client]:
-    """A server on a fresh folder."""
+    """Start a server on an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
         records = open_records(Settings(data=Path(folder)))
         key = keys.create(records, account="exam", label="exam").key.reveal()
@@ -206,7 +206,7 @@ def service() -> Iterator[Client]:
 
 @contextmanager
 def small_model(python: str) -> Iterator[ModelEndpoint]:
-    """The model of bench/small_model.py, on a port of this machine."""
+    """Start the model of bench/small_model.py on a local port."""
     command = [python, str(Path(__file__).with_name("small_model.py"))]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.PIPE, text=True
@@ -231,17 +231,17 @@ def small_model(python: str) -> Iterator[ModelEndpoint]:
 
 
 def _or_nothing(model: ModelEndpoint) -> Drafter:
-    """A draft that is empty where the model fails, as it counts for the user."""
+    """Wrap a model so that a failure counts as an empty draft."""
 
     def draft(messages: list[ChatMessage]) -> str:
-        began = time.perf_counter()
+        start = time.perf_counter()
         try:
             text = model(messages)
         except ModelEndpointError as error:
             print(f"no draft: {error}", file=sys.stderr)
             return ""
         print(
-            f"a draft of {len(text)} characters in {time.perf_counter() - began:.0f} s",
+            f"a draft of {len(text)} characters in {time.perf_counter() - start:.0f} s",
             file=sys.stderr,
         )
         return text
@@ -257,27 +257,27 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="not needed: the conversation is of examples/")
     parser.add_argument("--served-by", metavar="PYTHON")
     parser.add_argument("--turns", type=int, default=6, help="of a real model")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with service() as client:
-        if given.served_by:
-            with small_model(given.served_by) as model:
+        if options.served_by:
+            with small_model(options.served_by) as model:
                 draft = _or_nothing(model)
                 rows = [
-                    alone(client, draft, "alone", given.turns).row(
+                    alone(client, draft, "alone", options.turns).row(
                         "SmolLM2-135M-Instruct", "nobody"
                     )
                 ]
                 rows.append(
-                    led(client, draft, "led", given.turns).row(
+                    led(client, draft, "led", options.turns).row(
                         "SmolLM2-135M-Instruct", "the runtime"
                     )
                 )
-                spent = f"{model.tokens['prompt_tokens']:,} tokens read, {model.tokens['completion_tokens']:,} written."
+                usage = f"{model.tokens['prompt_tokens']:,} tokens read, {model.tokens['completion_tokens']:,} written."
             write_section(
                 "runtime-model",
                 "The runtime around a real small model",
                 "make exam-model",
-                f"{given.turns} turns.\n\n{table(HEADS, rows)}\n\n{spent}",
+                f"{options.turns} turns.\n\n{table(HEADS, rows)}\n\n{usage}",
             )
             return
         rows = []

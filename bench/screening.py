@@ -45,9 +45,9 @@ def main() -> None:
         begin = time.process_time()
         wrong = sum(bool(marks(text)) for text in talk)
         took = (time.process_time() - begin) / len(talk) * 1e6
-        found = sum(bool(marks(text)) for text in injections)
+        matches = sum(bool(marks(text)) for text in injections)
         rows.append(
-            [name, f"{found} of {len(injections)}", f"{wrong} of {len(talk):,}", f"{took:.0f}"]
+            [name, f"{matches} of {len(injections)}", f"{wrong} of {len(talk):,}", f"{took:.0f}"]
         )
     heads = [
         "",

@@ -44,7 +44,7 @@ ROUNDS = 20
 
 
 class Label(NamedTuple):
-    """Words of a draft that are wrong, and how."""
+    """A wrong part of a draft and the kind of error."""
 
     sort: str
     start: int
@@ -63,7 +63,7 @@ class Case:
 
 
 def cases(file: str) -> Iterator[Case]:
-    """The drafts of a file."""
+    """Return the drafts of a file."""
     for talk in tomllib.loads((FOLDER / file).read_text("utf-8"))["talk"]:
         cited = {
             one["id"]: CitedEvent(
@@ -82,7 +82,7 @@ def cases(file: str) -> Iterator[Case]:
 
 
 def unlabelled(labelled: str) -> tuple[str, tuple[Label, ...]]:
-    """A draft as an agent would send it, and where its labels stand in it."""
+    """Return a draft as an agent sends it, and the positions of its labels."""
     text, at, labels = "", 0, []
     for match in _LABEL.finditer(labelled):
         text += labelled[at : match.start()]
@@ -94,7 +94,7 @@ def unlabelled(labelled: str) -> tuple[str, tuple[Label, ...]]:
 
 @dataclass(slots=True)
 class Score:
-    """Labels met and missed, and false alarms, by sort of label and by check."""
+    """Detected and missed labels, and false alarms, by kind of label and by check."""
 
     met: Counter[str]
     missed: Counter[str]
@@ -102,18 +102,18 @@ class Score:
     told: Counter[str]
 
     def row(self, name: str, keys: list[str]) -> list[str]:
-        """Precision and recall over some keys."""
-        met, missed, alarms, told = (
+        """Return precision and recall over some keys."""
+        met, missed, alarms, outcome = (
             sum(counter[key] for key in keys)
             for counter in (self.met, self.missed, self.alarms, self.told)
         )
-        precision = f"{told / (told + alarms):.3f}" if told + alarms else "-"
+        precision = f"{outcome / (outcome + alarms):.3f}" if outcome + alarms else "-"
         recall = f"{met / (met + missed):.3f}" if met + missed else "-"
         return [name, str(met + missed), precision, recall, f"{alarms} / {missed}"]
 
 
 def scored(given: list[Case], *, show: bool = False) -> Score:
-    """Look at all drafts."""
+    """Review all drafts."""
     score = Score(Counter(), Counter(), Counter(), Counter())
     for case in given:
         draft = parse_draft(case.text, WRITTEN)
@@ -182,7 +182,7 @@ def scored(given: list[Case], *, show: bool = False) -> Score:
 
 
 def kind_of(words: str, sort: str) -> str:
-    """The check that should have told a label."""
+    """Return the check that should detect a label."""
     if sort != "!":
         return {"?": "claim_marked", "#": "ref_exists"}[sort]
     if "://" in words:
@@ -202,7 +202,7 @@ def took() -> list[float]:
         caller = caller_for(context)
         ids = {}
         for one in talk["events"]:
-            kept = remember(
+            stored = remember(
                 context,
                 caller,
                 Turn(
@@ -211,7 +211,7 @@ def took() -> list[float]:
                     occurred_at=datetime.fromisoformat(one["at"]),
                 ),
             )
-            ids[one["id"]] = kept.event_id or ""
+            ids[one["id"]] = stored.event_id or ""
             recall(context, caller, MemoryQuery(query_text=one["query"], user_id="owner"))
         lines = [
             unlabelled(line.partition(": ")[2])[0] for line in talk["drafts"].strip().splitlines()
@@ -253,11 +253,11 @@ def main() -> None:
         return
     rows = []
     for name, file in SETS.items():
-        given = list(cases(file))
-        score = scored(given)
+        values = list(cases(file))
+        score = scored(values)
         rows += [
-            [f"{name}, {len(given)} drafts", *score.row(told, [sort])]
-            for sort, told in SORTS.items()
+            [f"{name}, {len(values)} drafts", *score.row(outcome, [sort])]
+            for sort, outcome in SORTS.items()
         ]
         rows += [
             [name, *score.row(f"`{check}`", [check])]
