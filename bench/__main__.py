@@ -1,7 +1,8 @@
-"""Run every benchmark:
+"""Run every benchmark.
 
-`python -m bench --data FOLDER` with LoCoMo's conversations in FOLDER (bench/locomo.py says where to
-get them).
+    python -m bench --data FOLDER
+
+FOLDER has the LoCoMo conversations; bench/locomo.py says where to get them.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""How much of the gold answers stands in a chat reply that quotes memory, next to simpler replies
-from the same memory.
+"""Measure how many words of the gold answers are in chat replies that quote memory.
 
     python -m bench.chat --data locomo-dev.json
 
-Each turn is an event of a real store. A question counts by the share of the words of its gold
-answer that stand in the reply, stop words left out; the dates that a reply tells beside its quotes
-count with it. Questions that the conversation does not answer (category 5) are left out.
+Each turn is an event of a real store. The score of a question is the share of the words of its gold
+answer that are in the reply, without stop words; the dates beside the quotes count too. Simpler
+replies from the same memory are the floors. Questions without an answer (category 5) are left out.
 """
 
 from __future__ import annotations

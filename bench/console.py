@@ -1,10 +1,9 @@
-"""What the pages cost in a real browser: bytes of the first load, time to the first paint, and time
-for live search to put in its hits.
+"""Measure the console in a real browser: bytes and first paint of each page, and live search.
 
     python -m bench.console --data locomo10.json
 
-The browser is Debian's Chromium, each first load in a fresh window, with nothing kept of an earlier
-one. Figures stand beside their goals.
+The browser is Debian's Chromium. Each first load uses a new window with an empty cache. Figures are
+shown beside their goals.
 """
 
 from __future__ import annotations

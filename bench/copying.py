@@ -1,10 +1,9 @@
-"""How long a store takes to be copied from SQLite to PostgreSQL, against PostgreSQL's own COPY of
-the same two tables.
+"""Measure copying a store from SQLite to PostgreSQL, against PostgreSQL's COPY of two tables.
 
     python -m bench.copying --data locomo-dev.json [--events 10000]
 
-The floor reads the rows with one query and gives them to COPY: it checks nothing, and cannot be
-gone on with.
+The floor reads the rows with one query and passes them to COPY: it checks nothing and cannot be
+resumed.
 """
 
 from __future__ import annotations

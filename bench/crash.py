@@ -1,11 +1,9 @@
-"""Kill the server with SIGKILL while clients write, many times over, and look for every answered
-write afterwards.
+"""Kill the server with SIGKILL during writes, and look for every acknowledged write afterwards.
 
     python -m bench.crash [--kills 200]
 
-After each kill the server is started again and each turn it had answered is read back whole and
-searched for by a word of its own. The floor in the same run: the same with a plain file that is
-appended to and flushed by nobody.
+After each kill the server is restarted. Each acknowledged turn is read back in full and searched
+for by a word of its own. The floor is a program that appends to a file without flushing.
 """
 
 from __future__ import annotations

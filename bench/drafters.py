@@ -1,7 +1,4 @@
-"""Five models that are written down, for bench/runtime.py:
-
-each answers the forty turns in its own way, from the prompt alone.
-"""
+"""Five scripted models for bench/runtime.py: each answers the forty turns from the prompt alone."""
 
 from __future__ import annotations
 

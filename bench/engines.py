@@ -1,12 +1,11 @@
-"""The same adding and searching on SQLite, on PostgreSQL in memory and by the database, and by hand
-in pgvector and full text.
+"""Compare adding and searching on SQLite, on PostgreSQL (in memory and in the database) and by hand.
 
-    python -m bench.engines --data locomo-dev.json [--parts large] [--users 10000] [--events
-    1000000] [--questions 50]
+    python -m bench.engines --data locomo-dev.json [--parts large] [--users 10000]
+        [--events 1000000] [--questions 50]
 
-All systems take turns at each question, so that a busy machine is busy for all of them. Vectors of
-questions are made before. CPU is of this process and of all processes of the database server. The
-floor is in `bench/engines_floor.py`.
+The systems take turns at each question, so that load on the machine affects all of them. Vectors of
+questions are computed before. CPU time includes this process and all processes of the database
+server. The floor, pgvector and full text by hand, is in `bench/engines_floor.py`.
 """
 
 from __future__ import annotations

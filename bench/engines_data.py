@@ -1,7 +1,4 @@
-"""Stores for `bench.engines`:
-
-the same rows in every engine, and in the tables that the floor asks by hand.
-"""
+"""Fill stores for `bench.engines`: the same rows in every engine and in the tables of the floor."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
-"""The floor of `bench.engines`: one table with a vector and a text, asked by hand, as a good
-engineer would in an afternoon.
+"""The floor of `bench.engines`: one table with a vector and a text, queried by hand.
 
-PostgreSQL's full text in its English configuration, pgvector's cosine, both by reciprocal rank
-fusion. A small user's rows are taken first; a large one's candidates come out of an index of each
-kind.
+It uses PostgreSQL's English full text and pgvector's cosine, combined by reciprocal rank fusion. For
+a small user all rows are compared; for a large user each kind of index supplies candidates.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""How long it takes to forget a user, and what a single erased event costs the next search.
+"""Measure forgetting a user, and the cost of one erased event for the next search.
 
     python -m bench.forget --data locomo-dev.json [--users 200]
 
-The floor is the same rows deleted by hand, one transaction a user, with nothing looked at and
-nothing counted.
+The floor deletes the same rows by hand, in one transaction per user, without checks or counts.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""What a real small model's chat replies and summaries rest on: as the model wrote them, and as the
-service lets them through.
+"""Measure how well a small model's chat replies and summaries are grounded, before and after filtering.
 
-    python -m bench.grounded --data locomo-dev.json --served-by PYTHON [--questions 24] [--sessions
-    8]
+    python -m bench.grounded --data locomo-dev.json --served-by PYTHON [--questions 24]
+        [--sessions 8]
 
-Not among what `make bench` runs: `make exam-model` makes the PYTHON, whose packages hold the model
-(bench/small_model.py). Each turn is an event of a real store. A reply is grounded when it cites an
-event that it was given and a second look finds nothing wrong with it. The model is far smaller than
-any that somebody would use for this: the figures say what the service makes of one that often errs,
-and how often larger ones err they do not say.
+`make bench` does not run it; `make exam-model` creates the PYTHON, whose packages contain the model
+(bench/small_model.py). Each turn is an event of a real store. A reply is grounded if it cites an
+event that it received and a second look finds no error. The model is far smaller than models in
+real use: the figures show how the service handles a model that often errs, not how often larger
+models err.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""How much of what questions ask for later is kept in the headlines of conversations, at one
-length, beside simpler choices.
+"""Measure how much of the evidence for later questions extractive summaries keep.
 
     python -m bench.headlines --data locomo-dev.json
 
-Each session stands for an L1: its turns are one text. A question counts by the share of the words
-of its evidence turns that stand in the headlines, stop words left out; and by the share of its
-evidence turns of which a sentence of 25 characters or more was taken ("Thanks!" stands in many).
+Each session stands for an L1: its turns are one text. All methods have the same length. The scores
+of a question are the share of the words of its evidence turns that are in the summary, without stop
+words, and the share of its evidence turns of which a sentence of at least 25 characters was taken.
 """
 
 from __future__ import annotations

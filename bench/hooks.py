@@ -1,7 +1,8 @@
-"""What a hook costs an agent: the whole program beside a Python that does nothing, event by event,
-in turns, against a served service.
+"""Measure the cost of a hook: the whole program against a Python that does nothing.
 
-python -m bench.hooks [--rounds 40]
+    python -m bench.hooks [--rounds 40]
+
+Events take turns, against a running service.
 """
 
 from __future__ import annotations

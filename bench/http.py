@@ -1,10 +1,9 @@
-"""Latency, CPU, memory, disk and start-up of the real server over real HTTP.
+"""Measure latency, CPU, memory, disk and start-up of the real server over HTTP.
 
     python -m bench.http --data locomo-dev.json [--sizes 1000 10000 100000] [--users 1000]
 
-Stores are filled as the service fills them (bench/load.py), then a server process is started on
-them and asked one request after another on one connection. CPU is the server's own, from the
-operating system.
+Stores are filled as the service fills them (bench/load.py). Then a server process is started on
+them and receives sequential requests on one connection. CPU time is the server's own.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""How long replies of a megabyte take to be taken apart, whatever is in them:
+"""Measure parsing replies of one megabyte, whatever they contain.
 
-`python -m bench.lines`. The goal is under a second each.
+    python -m bench.lines
+
+The goal is under one second each.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Large stores for timing:
-
-real turns recombined, with the vectors of real turns, written as the service writes them.
-"""
+"""Create large stores: real turns recombined, with the vectors of real turns, written by the service."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""What the Model Context Protocol costs: the same search as a tool at `/mcp` and as `POST
-/api/v7/memory`, turn about, on one server.
+"""Measure the cost of MCP: the same search as a tool at `/mcp` and as `POST /api/v7/memory`.
 
     python -m bench.mcp [--events 2000]
 
-The first call loads the SDK; it is told apart.
+Both alternate on one server. The first call loads the SDK and is reported separately.
 """
 
 from __future__ import annotations

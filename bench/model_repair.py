@@ -1,13 +1,11 @@
-"""How many programs with one planted bug are repaired, by rule and by each of three models; and how
-many only seem to be.
+"""Measure how many programs with one planted bug are repaired, by rule and by each of three models.
 
     python -m bench.model_repair
 
-The programs are those of bench/planted.toml, each with its tests. A program counts as repaired
-wrongly when the answer says `fixed`, but tests that were kept back fail. Scripted models show what
-the mechanism does with answers that are good, lazy, garbled or cheating: the floor is what it does
-without any model, and no cheat may pass. Models that are configured (REMEMBRANCER_MODEL_REPAIR_1,
-_2, _3) are measured as they are.
+The programs of bench/planted.toml have tests. A repair is wrong if the response says `fixed` but
+withheld tests fail. Scripted models give good, lazy, garbled or cheating answers; no cheat may pass.
+The floor is repair without models. Configured models (REMEMBRANCER_MODEL_REPAIR_1, _2, _3) are
+measured too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""What another user's memory does to yours: latency and ranks of 10,000 events before and after
-20,000 foreign ones.
+"""Measure the effect of another user's memory on yours.
 
-python -m bench.neighbours --data locomo-dev.json
+    python -m bench.neighbours --data locomo-dev.json
+
+Compares latency and ranks over 10,000 events before and after adding 20,000 foreign ones.
 """
 
 from __future__ import annotations

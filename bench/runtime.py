@@ -1,14 +1,13 @@
-"""What the agent runtime makes of models that keep to the protocol and of models that do not, next
-to a floor: the same drafts without it.
+"""Measure the agent runtime with models that follow the protocol and models that do not.
 
     python -m bench.runtime
     python -m bench.runtime --served-by PYTHON [--turns 6]
 
-Five drafters that are written down (bench/drafters.py) go through the forty turns of
-examples/forty_turns.jsonl, against the service as it is served. The floor gives each drafter the
-same prompts, with what memory recalled in them, and shows its first draft as it is. With
---served-by, a real small model answers instead (bench/small_model.py, run by a PYTHON that has the
-packages it names): it tries the way through a real endpoint, and says little of larger models.
+Five scripted drafters (bench/drafters.py) answer the forty turns of examples/forty_turns.jsonl
+against a running service. The floor shows each drafter's first draft to the same prompts, without
+the runtime. With --served-by, a small real model answers instead (bench/small_model.py, run by a
+PYTHON with its packages): it tests the way through a real endpoint and says little about larger
+models.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""How fast programs run, what they cost in memory, and whether ordinary ones ever fail.
+"""Measure the speed and memory of sandboxed programs, and whether ordinary ones ever fail.
 
     python -m bench.sandbox [--rounds 100] [--runs 10000]
 
-The floor is a process per run with the same imports, taken in turn with the sandbox in the same
-loop.
+The floor is one process per run with the same imports, alternating with the sandbox.
 """
 
 from __future__ import annotations

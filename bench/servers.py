@@ -1,11 +1,10 @@
-"""Several servers on one PostgreSQL: what they do in a second, and what is lost when servers and
-the database are killed.
+"""Measure several servers on one PostgreSQL: throughput, and losses when processes are killed.
 
     python -m bench.servers [--seconds 15] [--kills 10]
 
-Fifty clients, each with a user of its own, remember turns and search. The floor in the same run is
-one server. Then the same with kills: after each the answered turns are read back, and the steps of
-a session that all share are looked at.
+Fifty clients, each with its own user, remember turns and search. The floor is one server in the same
+run. In a second part servers and the database are killed; after each kill the acknowledged turns are
+read back and the steps of a shared session are checked.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""How many shards each named query touches on a PostgreSQL that Citus spreads by account
-(docs/guides/shards.md).
+"""Count the shards that each named query touches on a PostgreSQL distributed by Citus.
 
     python -m bench.shards --store postgresql://remembrancer@coordinator/memory
     python -m bench.shards --store URL --plan memory/memory.sql:index_rows
     python -m bench.shards --store URL --against URL
 
-Each query is planned as a transaction of one account would run it, and not run. Prints a line a
-query: how many shards it touches, or what Citus says against it; reading a table that every worker
-has counts as one, 0 is the coordinator alone. Exit status 1 when one is refused, or touches several
-and is not among those that are everybody's.
+See docs/guides/shards.md. Each query is planned, not run, in a transaction of one account. Prints
+one line per query: the number of shards, or Citus's error. Reading a reference table counts as one;
+0 is the coordinator alone. Exits with status 1 if a query fails, or touches several shards without
+being one of the queries over all accounts.
 """
 
 from __future__ import annotations

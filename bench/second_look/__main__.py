@@ -1,11 +1,10 @@
-"""How much of what is wrong in drafts second look finds, how much it tells wrongly, and how long it
-takes.
+"""Measure precision, recall and latency of the second look.
 
     python -m bench.second_look
 
-Every draft is looked at as one saved answer; all events of its conversation count as shown. A label
-is met when a failed check of its kind overlaps it; a failed check that meets no label is a false
-alarm. The held-out drafts were written before the code and never tuned on.
+Every draft is reviewed as one stored answer; all events of its conversation count as shown. A label
+is detected if a failed check of its kind overlaps it. A failed check that matches no label is a
+false alarm. The held-out drafts were written before the code and never used for tuning.
 """
 
 from __future__ import annotations
