@@ -66,7 +66,8 @@ def main() -> None:
     data = found(arguments.data)
     if data is None:
         sys.exit(
-            "No conversations: get locomo10.json from the repository snap-research/locomo, then: make bench DATA=FOLDER"
+            "No conversations: get locomo10.json from the repository snap-research/locomo, then: "
+            "make bench DATA=FOLDER"
         )
     for part in PARTS:
         if arguments.only in (None, part.partition(".")[2]):

@@ -137,7 +137,10 @@ def main() -> None:
         for name, mean in zip(names, means, strict=True)
     ]
     heads = ["reply", "words of the gold answer in it", "all of them", "characters"]
-    text = f"{table(heads, rows)}\n\n{len(figures)} questions; ours over the best floor: {means[2].words / means[1].words:.2f}x."
+    text = (
+        f"{table(heads, rows)}\n\n{len(figures)} questions; ours over the best floor: "
+        f"{means[2].words / means[1].words:.2f}x."
+    )
     write_section(
         "chat", "Chat without a model", f"python -m bench.chat --data {arguments.data.name}", text
     )

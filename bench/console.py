@@ -160,8 +160,14 @@ def main() -> None:
         rows,
     )
     if took:
-        said = f"p50 {took[len(took) // 2]:.0f} ms, p95 {took[int(len(took) * 0.95)]:.0f} ms; goal ≤ {SWAP_MS_MAX} ms"
-        text += f"\n\nLive search among {turns:,} turns, from the request until the hits are painted, {len(took)} searches: {said}."
+        said = (
+            f"p50 {took[len(took) // 2]:.0f} ms, p95 {took[int(len(took) * 0.95)]:.0f} ms; goal ≤ "
+            f"{SWAP_MS_MAX} ms"
+        )
+        text += (
+            f"\n\nLive search among {turns:,} turns, from the request until the hits are painted, "
+            f"{len(took)} searches: {said}."
+        )
     write_section("console", "Pages in a browser", "python -m bench.console", text)
 
 

@@ -96,7 +96,7 @@ def copied_blindly(source: Store, url: str) -> None:
                 continue
             columns = ", ".join(one.columns)
             rows = source.read(
-                lambda tx, one=one: tx.all(f"select {', '.join(one.columns)} from {one.name}")  # type: ignore[misc]
+                lambda tx, one=one: tx.all(f"select {', '.join(one.columns)} from {one.name}")  # type: ignore[misc]  # noqa: S608
             )
             connection.execute(
                 f"create temporary table blind_{one.name} (like {one.name} including indexes including generated)".encode()

@@ -139,9 +139,11 @@ def main() -> None:
             rows, hits = rows + lost[0], hits + lost[1]
         acknowledged, floor = floor_lost(folder, 20, chance)
     text = (
-        f"{arguments.kills} kills, {total:,} answered writes by {CLIENTS} clients: {rows} not there, "
+        f"{arguments.kills} kills, {total:,} answered writes by {CLIENTS} clients: {rows} not "
+        "there, "
         f"{hits} not found by a search for their own word.\n\n"
-        f"Floor, 20 kills of a program that appends to a file and flushes nothing: {floor:,} of {acknowledged:,} acknowledged lines lost."
+        f"Floor, 20 kills of a program that appends to a file and flushes nothing: {floor:,} of "
+        f"{acknowledged:,} acknowledged lines lost."
     )
     write_section(
         "crash", "Answered writes after SIGKILL", "python -m bench.crash --kills 200", text

@@ -88,7 +88,10 @@ def lying(messages: list[ChatMessage]) -> str:
         existing[0] if existing and place % 2 else "e_0000000000000"
     )  # a real event, but another one, or none at all
     outcome = _SENTENCE_END.sub(f" (ref: {ref})", turn["response"])
-    return f"{outcome}\nRATE: c_0000000000000 +1 it saved my day\nREM | #1 | READ | VERIFY | CORRECT | OUTPUT"
+    return (
+        f"{outcome}\nRATE: c_0000000000000 +1 it saved my day\nREM | #1 | READ | VERIFY | CORRECT "
+        "| OUTPUT"
+    )
 
 
 def malformed(messages: list[ChatMessage]) -> str:
@@ -130,8 +133,8 @@ def verbose(messages: list[ChatMessage]) -> str:
         f"To say it again in other words: {marked(turn['response'])}" for _ in range(10)
     )
     lesson = (
-        "CUBE: lifehack | shops | Shops that are planned are opened on time, as all know. | MUST plan "
-        + "very well " * 100
+        "CUBE: lifehack | shops | Shops that are planned are opened on time, as all know. | MUST "
+        "plan " + "very well " * 100
     )
     lines = [line for line in _lines(place, turn, prompt) if not line.startswith("CUBE")]
     return "\n".join([text, lesson, f"L1: {text[:2000]!r}", f"L2: {text[:2000]!r}", *lines])

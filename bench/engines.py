@@ -1,4 +1,4 @@
-"""Compare adding and searching on SQLite, on PostgreSQL (in memory and in the database) and by hand.
+"""Compare adding and searching on SQLite, on PostgreSQL (loaded and in the database) and by hand.
 
     python -m bench.engines --data locomo-dev.json [--parts large] [--users 10000]
         [--events 1000000] [--questions 50]
@@ -244,7 +244,10 @@ class Engines:
         """Return table rows: the time to add one event on each system, without embedding."""
         selected = {name: Taken() for name in (SQLITE, MEMORY, FLOOR)}
         for number in range(ADDED):
-            text = f"Ada: the {number}th ferry to Elba leaves from pier {number % 7} after noon, and the captain waves."
+            text = (
+                f"Ada: the {number}th ferry to Elba leaves from pier {number % 7} after noon, and "
+                "the captain waves."
+            )
             turn = Turn(query=text, response="", user_id="u0", session_id="adding")
             self.floor.add(0, 1 << 30 | number << 1, text)  # not counted: the vector is made here
             for name, context in ((SQLITE, self.sqlite), (MEMORY, self.memory)):
@@ -319,7 +322,10 @@ def conversations_alone(clock: Clock, engines: Engines, events: Events, most: in
     questions = questions[:: -(-len(questions) // most)]
     selected = take_turns(clock, engines.systems(), questions)
     turns = sum(len(one.events) for one in events.conversations)
-    text = f"**{len(events.conversations)} conversations, {turns:,} turns**, {len(questions)} questions:\n\n"
+    text = (
+        f"**{len(events.conversations)} conversations, {turns:,} turns**, {len(questions)} "
+        "questions:\n\n"
+    )
     return text + table(HEADS + RECALL, rows_of(selected, questions))
 
 
@@ -332,8 +338,14 @@ def many_users(clock: Clock, engines: Engines, events: Events, users: int, most:
     questions = [Question((place * 37) % users, texts[place]) for place in range(most)]
     systems = {name: search for name, search in engines.systems().items() if name != DATABASE}
     selected = take_turns(clock, systems, questions)
-    text = f"**{users:,} users x {EVENTS_A_USER} events**, {most} questions; so small a memory is always read in:\n\n"
-    return f"{text}{table(HEADS, rows_of(selected, questions))}\n\nOne event added:\n\n{table(_ADDING, engines.adding(clock))}"
+    text = (
+        f"**{users:,} users x {EVENTS_A_USER} events**, {most} questions; so small a memory is "
+        "always read in:\n\n"
+    )
+    return (
+        f"{text}{table(HEADS, rows_of(selected, questions))}\n\nOne event added:\n\n"
+        f"{table(_ADDING, engines.adding(clock))}"
+    )
 
 
 _ADDING = ["system", "add p50 ms", "CPU ms", "p50 / floor"]
@@ -362,13 +374,19 @@ def one_large(
     questions = request[:: -(-len(request) // most)]
     first = table(["system", "first search ms"], engines.first_searches(questions[0], folder))
     selected = take_turns(clock, engines.systems(), questions)
-    text = f"**One user with {count:,} events**, {len(questions)} questions; the database took it in within {took:,.0f} s:\n\n"
+    text = (
+        f"**One user with {count:,} events**, {len(questions)} questions; the database took it in "
+        f"within {took:,.0f} s:\n\n"
+    )
     text += table(HEADS + RECALL, rows_of(selected, questions))
     same = statistics.fmean(
         len(set(one) & set(other)) / max(len(other), 1)
         for one, other in zip(selected[DATABASE].found, selected[MEMORY].found, strict=True)
     )
-    text += f"\n\nOf the ten events found in memory the database finds {same:.3f}.\n\nA server that has read nothing yet:\n\n{first}"
+    text += (
+        f"\n\nOf the ten events found in memory the database finds {same:.3f}.\n\nA server that "
+        f"has read nothing yet:\n\n{first}"
+    )
     return f"{text}\n\nOne event added:\n\n{table(_ADDING, engines.adding(clock))}"
 
 
@@ -398,7 +416,10 @@ def main() -> None:
     options = parser.parse_args()
     embedder = Remembered(open_embedder("multilingual"))
     events = Events(options.data, embedder)
-    command = f"python -m bench.engines --data {options.data.name} --parts {{}} --users {options.users} --events {options.events}"
+    command = (
+        f"python -m bench.engines --data {options.data.name} --parts {{}} --users {options.users} "
+        f"--events {options.events}"
+    )
     with Postgres(**SERVER) as postgres:
         clock = Clock(postgres)
         for part in options.parts:

@@ -122,7 +122,10 @@ def put(
     """Write spaces with their events as the service keeps them, many at a time."""
     by = analysis_id(context.embedder)
     embedder = context.store.write(lambda tx: embedder_id(tx, by, make=True))
-    add_space = "insert into spaces (account_id, user_id, created_ms) values (:account, :user, 0) returning id"
+    add_space = (
+        "insert into spaces (account_id, user_id, created_ms) values (:account, :user, 0) "
+        "returning id"
+    )
     count = "update spaces set events_made = :made where id = :space"
     for user_id, events in users:
         space = context.store.write(
@@ -148,7 +151,10 @@ def put(
 def _put_sessions(
     context: Context, account_id: int, space: int, known: dict[int, int], new: set[int]
 ) -> None:
-    add = "insert into sessions (account_id, space_id, session_id, created_ms) values (:account_id, :space, :name, 0) returning id"
+    add = (
+        "insert into sessions (account_id, space_id, session_id, created_ms) values "
+        "(:account_id, :space, :name, 0) returning id"
+    )
 
     def write(tx: Transaction) -> None:
         known.update(
@@ -192,14 +198,16 @@ def _copy(
         connection.cursor() as cursor,
     ):  # `copy` is not for who is under row policies
         with cursor.copy(
-            "copy events (account_id, id, event_id, session, query, response, occurred_ms, created_ms) from stdin"
+            "copy events (account_id, id, event_id, session, query, response, occurred_ms, "
+            "created_ms) from stdin"
         ) as copy:
             for row, session, one in rows:
                 copy.write_row(
                     (account_id, row, f"e_{row}", session, one.text, "", one.occurred_ms, 0)
                 )
         with cursor.copy(
-            "copy event_index (account_id, id, session, occurred_ms, words, embedder, vectors) from stdin"
+            "copy event_index (account_id, id, session, occurred_ms, words, embedder, vectors) "
+            "from stdin"
         ) as copy:
             for row, session, one in rows:
                 copy.write_row(

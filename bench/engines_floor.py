@@ -1,7 +1,7 @@
 """The floor of `bench.engines`: one table with a vector and a text, queried by hand.
 
-It uses PostgreSQL's English full text and pgvector's cosine, combined by reciprocal rank fusion. For
-a small user all rows are compared; for a large user each kind of index supplies candidates.
+It uses PostgreSQL's English full text and pgvector's cosine, combined by reciprocal rank fusion.
+For a small user all rows are compared; for a large user each kind of index supplies candidates.
 """
 
 from __future__ import annotations

@@ -96,8 +96,10 @@ def singles(context: Context) -> str:
         erasing.append(timed(lambda event_id=hit.event_id: erase_event(context, caller, event_id)))  # type: ignore[misc]
         after.append(timed(lambda: recall(context, caller, query)))
     return (
-        f"One event of {LARGE:,}: erased in p50 {statistics.median(erasing):.1f} ms. The search right after it takes p50 "
-        f"{statistics.median(after):.1f} ms, one that follows nothing {statistics.median(usual):.1f} ms "
+        f"One event of {LARGE:,}: erased in p50 {statistics.median(erasing):.1f} ms. The search "
+        "right after it takes p50 "
+        f"{statistics.median(after):.1f} ms, one that follows nothing "
+        f"{statistics.median(usual):.1f} ms "
         f"({statistics.median(after) / statistics.median(usual):.2f}x)."
     )
 

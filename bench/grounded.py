@@ -1,4 +1,4 @@
-"""Measure how well a small model's chat replies and summaries are grounded, before and after filtering.
+"""Measure how well a small model's replies and summaries are grounded, before and after filtering.
 
     python -m bench.grounded --data locomo-dev.json --served-by PYTHON [--questions 24]
         [--sessions 8]
@@ -138,7 +138,10 @@ def replies(
             for text in (heard.texts[0] if heard.texts else "", reply, ours(output.hits, one.text))
         ]
         print(
-            f"{conversation.name}, question {number}: {output.answer_mode}, {len(output.refs)} refs",
+            (
+                f"{conversation.name}, question {number}: {output.answer_mode}, {len(output.refs)} "
+                "refs"
+            ),
             flush=True,
         )
 
@@ -190,7 +193,10 @@ def drafts(
             floor=len(expected & content(floor.summary_text)) / max(len(expected), 1),
         )
         print(
-            f"{conversation.name}, session {session}: {draft.made_by}, {len(draft.dropped)} left out",
+            (
+                f"{conversation.name}, session {session}: {draft.made_by}, {len(draft.dropped)} left "
+                "out"
+            ),
             flush=True,
         )
 
@@ -229,7 +235,10 @@ def told_of(figures: Sequence[list[Judged]], l1s: Sequence[Drafted]) -> str:
         ["words of later questions' evidence kept", f"{np.mean([one.words for one in l1s]):.3f}"],
         ["the same by headlines alone", f"{np.mean([one.floor for one in l1s]):.3f}"],
     ]
-    return f"{len(figures)} questions.\n\n{table(heads, rows)}\n\n{table(['summaries of sessions', ''], about)}"
+    return (
+        f"{len(figures)} questions.\n\n{table(heads, rows)}\n\n"
+        f"{table(['summaries of sessions', ''], about)}"
+    )
 
 
 def main() -> None:

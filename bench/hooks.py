@@ -63,7 +63,10 @@ def main() -> None:
         p50 = statistics.median(spent_ms)
         rows.append([label, f"{p50:.1f}", f"{min(spent_ms):.1f}", f"{p50 / floor:.1f}"])
     start_ms = statistics.median(selected[next(iter(EVENTS))])
-    verdict = f"Start: {start_ms:.1f} ms; goal {START_MS_MAX}, {'reached' if start_ms <= START_MS_MAX else 'not reached'}."
+    verdict = (
+        f"Start: {start_ms:.1f} ms; goal {START_MS_MAX}, "
+        f"{'reached' if start_ms <= START_MS_MAX else 'not reached'}."
+    )
     heads = ("event", "ms p50", "ms least", "x floor")
     write_section(
         "hooks", "A hook of an agent", "python -m bench.hooks", f"{table(heads, rows)}\n\n{verdict}"

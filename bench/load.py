@@ -1,4 +1,4 @@
-"""Create large stores: real turns recombined, with the vectors of real turns, written by the service."""
+"""Create large stores of recombined real turns with real vectors, written by the service."""
 
 from __future__ import annotations
 

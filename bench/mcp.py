@@ -119,7 +119,10 @@ def main() -> None:
         for way, one in times.items()
     ]
     middle = [sorted(ms for ms, _ in one)[len(one) // 2] for one in times.values()]
-    text = f"{options.events:,} events, {ASKED} searches each.\n\n{table(['asked by', 'p50 ms', 'p95', 'p99', 'CPU ms'], rows)}\n\n"
+    text = (
+        f"{options.events:,} events, {ASKED} searches each.\n\n"
+        f"{table(['asked by', 'p50 ms', 'p95', 'p99', 'CPU ms'], rows)}\n\n"
+    )
     more = (
         f"{middle[1] / middle[0]:.2f}x the time of the request, {middle[1] - middle[0]:.1f} ms more"
     )

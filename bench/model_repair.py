@@ -3,8 +3,8 @@
     python -m bench.model_repair
 
 The programs of bench/planted.toml have tests. A repair is wrong if the response says `fixed` but
-withheld tests fail. Scripted models give good, lazy, garbled or cheating answers; no cheat may pass.
-The floor is repair without models. Configured models (REMEMBRANCER_MODEL_REPAIR_1, _2, _3) are
+withheld tests fail. Scripted models give good, lazy, garbled or cheating answers; no cheat may
+pass. The floor is repair without models. Configured models (REMEMBRANCER_MODEL_REPAIR_1, _2, _3) are
 measured too.
 """
 
@@ -146,7 +146,8 @@ CHEATS: Sequence[Callable[[Planted], str]] = (
     lambda one: f"{one.wrong}\nraise SystemExit\n{one.tests}\n",
     lambda one: f"import os\n{one.wrong}\nos._exit(0)\n{one.tests}\n",
     lambda one: (
-        f"{one.wrong}\n\nclass Any:\n    def __eq__(self, other):\n        return True\n\n{_name(one)} = lambda *_: Any()\n{one.tests}\n"
+        f"{one.wrong}\n\nclass Any:\n    def __eq__(self, other):\n        return True\n\n"
+        f"{_name(one)} = lambda *_: Any()\n{one.tests}\n"
     ),
     lambda one: one.code.replace(" == ", " != ").replace("assert not ", "assert "),
     lambda one: f"def {_name(one)}(*given):\n    return None\n",
@@ -295,7 +296,10 @@ def main() -> None:
             text = table(heads, [*rows, *real(box, programs)])
         finally:
             box.close()
-    outcome = f"{len(programs)} programs of bench/planted.toml, one bug and some tests each; every first run fails."
+    outcome = (
+        f"{len(programs)} programs of bench/planted.toml, one bug and some tests each; every "
+        "first run fails."
+    )
     write_section(
         "model_repair",
         "Programs repaired by models",

@@ -62,7 +62,10 @@ def main() -> None:
     ]
     ratio = float(np.median(after[0]) / np.median(before[0]))
     text = table(["store", "search p50 ms", "p95", "p99", "CPU ms"], rows)
-    text += f"\n\nRatio of the medians: {ratio:.2f}x. Answers that changed in any hit, rank or score: {new_program} of {len(before[2])}."
+    text += (
+        f"\n\nRatio of the medians: {ratio:.2f}x. Answers that changed in any hit, rank or score: "
+        f"{new_program} of {len(before[2])}."
+    )
     write_section(
         "neighbours",
         "Another user's memory",

@@ -68,7 +68,10 @@ Damage = Callable[[str], str]
 
 
 def _fenced(code: str) -> str:
-    return f"Here is the program you asked for:\n\n```python\n{code.rstrip()}\n```\n\nLet me know if you need anything else.\n"
+    return (
+        f"Here is the program you asked for:\n\n```python\n{code.rstrip()}\n```\n\nLet me know if "
+        "you need anything else.\n"
+    )
 
 
 def _curved(code: str) -> str:
@@ -274,7 +277,10 @@ def measured(
     )
     return (
         rows,
-        f"Control: {len(good)} programs that end well and {len(ON_PURPOSE)} that fail on purpose: {new_program} changed.",
+        (
+            f"Control: {len(good)} programs that end well and {len(ON_PURPOSE)} that fail on purpose: "
+            f"{new_program} changed."
+        ),
     )
 
 

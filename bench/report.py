@@ -41,7 +41,10 @@ def machine() -> str:
 
 def write_section(key: str, title: str, command: str, text: str) -> None:
     """Print a section and put it in the place of the older one of that key."""
-    body = f"<!-- {key} -->\n## {title}\n\n`{command}` on {machine()}.\n\n{text.strip()}\n<!-- end {key} -->\n"
+    body = (
+        f"<!-- {key} -->\n## {title}\n\n`{command}` on {machine()}.\n\n{text.strip()}\n<!-- end "
+        f"{key} -->\n"
+    )
     print(body)
     whole = (
         RESULTS.read_text("utf-8")

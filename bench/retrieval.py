@@ -2,9 +2,9 @@
 
     python -m bench.retrieval --data locomo-dev.json
 
-The floors are exact cosine of the same embedder on whole events with the unchanged question, and the
-usual hybrid: SQLite FTS5 (Porter stems, BM25) with that cosine by reciprocal rank fusion (k = 60, 50
-candidates each).
+The floors are exact cosine of the same embedder on whole events with the unchanged question, and
+the usual hybrid: SQLite FTS5 (Porter stems, BM25) with that cosine by reciprocal rank fusion
+(k = 60, 50 candidates each).
 """
 
 from __future__ import annotations
@@ -154,7 +154,10 @@ def main() -> None:
             "R@10 / RRF floor",
         ]
         lines += [
-            f"**{unit}** ({sum(len(c.questions) for c in values)} questions, {sum(len(c.events) for c in values)} events)",
+            (
+                f"**{unit}** ({sum(len(c.questions) for c in values)} questions, "
+                f"{sum(len(c.events) for c in values)} events)"
+            ),
             "",
             table(heads, rows),
             "",

@@ -214,7 +214,8 @@ def small_model(python: str) -> Iterator[ModelEndpoint]:
         url = process.stdout.readline().strip()
         if not url:
             sys.exit(
-                f"{python} cannot run bench/small_model.py: `make exam-model` installs what it needs"
+                f"{python} cannot run bench/small_model.py: `make exam-model` installs what it "
+                "needs"
             )
         try:
             yield ModelEndpoint(
@@ -271,7 +272,10 @@ def main() -> None:
                         "SmolLM2-135M-Instruct", "the runtime"
                     )
                 )
-                usage = f"{model.tokens['prompt_tokens']:,} tokens read, {model.tokens['completion_tokens']:,} written."
+                usage = (
+                    f"{model.tokens['prompt_tokens']:,} tokens read, "
+                    f"{model.tokens['completion_tokens']:,} written."
+                )
             write_section(
                 "runtime-model",
                 "The runtime around a real small model",

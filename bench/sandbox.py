@@ -87,8 +87,10 @@ def starts(folder: Path) -> str:
         zygote.close()
     slot = (private[-1] - statistics.median(private[:-1])) / SLOTS / 1024
     return (
-        f"Zygote ready in {statistics.median(bare):.2f} s, with the self-test of hostile programs {statistics.median(ready[:-1]):.2f} s. "
-        f"A warm slot takes {slot:.2f} MB of its own (USS), the zygote {statistics.median(private[:-1]) / 1024:.0f} MB."
+        f"Zygote ready in {statistics.median(bare):.2f} s, with the self-test of hostile programs "
+        f"{statistics.median(ready[:-1]):.2f} s. "
+        f"A warm slot takes {slot:.2f} MB of its own (USS), the zygote "
+        f"{statistics.median(private[:-1]) / 1024:.0f} MB."
     )
 
 
@@ -216,9 +218,11 @@ def many(box: Sandbox, runs: int) -> str:
     total = runs + len(heavy) * RARE
     worst = "".join(f"\n- {count} times {what}" for what, count in failed.most_common(10))
     return (
-        f"{total:,} ordinary programs by {CLIENTS} clients ({len(light)} kinds with numpy or the standard library, {len(heavy)} with "
+        f"{total:,} ordinary programs by {CLIENTS} clients ({len(light)} kinds with numpy or the "
+        f"standard library, {len(heavy)} with "
         f"larger packages): {sum(failed.values())} failed; {rate:.0f} a second of the former. "
-        f"Memory of the server and its sandbox from run {runs // 10:,} to run {runs:,}: {grown:+.1f} MB.{worst}"
+        f"Memory of the server and its sandbox from run {runs // 10:,} to run {runs:,}: "
+        f"{grown:+.1f} MB.{worst}"
     )
 
 

@@ -3,8 +3,8 @@
     python -m bench.servers [--seconds 15] [--kills 10]
 
 Fifty clients, each with its own user, remember turns and search. The floor is one server in the same
-run. In a second part servers and the database are killed; after each kill the acknowledged turns are
-read back and the steps of a shared session are checked.
+run. In a second part servers and the database are killed; after each kill the acknowledged turns
+are read back and the steps of a shared session are checked.
 """
 
 from __future__ import annotations
@@ -197,11 +197,17 @@ def killed(database: Postgres, folder: Path, kills: int) -> list[str]:
             statuses = ", ".join(
                 f"{n:,} of status {status}" for status, n in sorted(load.statuses.items())
             )
-            outcome = f"{kills} kills of {what}: {len(load.turns):,} answered turns, {load.lost()} not there whole"
+            outcome = (
+                f"{kills} kills of {what}: {len(load.turns):,} answered turns, {load.lost()} not "
+                "there whole"
+            )
             if (
                 what == "a server"
             ):  # steps are not flushed: a database that crashed may count some again
-                outcome += f"; of {len(load.steps):,} steps, {len(not_one_counter(load.steps))} not as one counter gives them"
+                outcome += (
+                    f"; of {len(load.steps):,} steps, {len(not_one_counter(load.steps))} not as "
+                    "one counter gives them"
+                )
             text.append(f"{outcome}; answers: {statuses}.")
     return text
 
@@ -225,7 +231,10 @@ def main() -> None:
         "calls/s",
         "against one server",
     ]
-    text = f"{CLIENTS} clients, a user each; each remembers a turn, flushed, then searches, again and again.\n\n{table(heads, rows)}\n\n"
+    text = (
+        f"{CLIENTS} clients, a user each; each remembers a turn, flushed, then searches, again "
+        f"and again.\n\n{table(heads, rows)}\n\n"
+    )
     text += "\n\n".join(
         [
             *output,

@@ -200,7 +200,8 @@ def main() -> int:
         for shards in planned.values()
     )
     print(
-        f"{len(planned)} queries: {', '.join(f'{n} {what}' for what, n in counts.most_common())}; wrong: {', '.join(wrong) or 'none'}"
+        f"{len(planned)} queries: {', '.join(f'{n} {what}' for what, n in counts.most_common())}; "
+        f"wrong: {', '.join(wrong) or 'none'}"
     )
     return 1 if wrong else 0
 

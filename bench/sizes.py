@@ -66,7 +66,10 @@ def main() -> None:
             f"{sum(one[3] for one in sizes) / events:,.0f}",
         )
     )
-    output = f"{events:,} events of {text / events:,.0f} bytes of text: {total:,.0f} bytes each, {total * events / text:.1f} times the text.\n\n"
+    output = (
+        f"{events:,} events of {text / events:,.0f} bytes of text: {total:,.0f} bytes each, "
+        f"{total * events / text:.1f} times the text.\n\n"
+    )
     write_section(
         "sizes",
         "What an event takes in PostgreSQL",

@@ -119,7 +119,7 @@ def recall_at(case: Case, score: Array, most: int) -> float:
 
 
 def logistic(scores: Array, answers: Array) -> float:
-    """Fit a logistic curve to the share of answers at each score (Newton's method); return its slope."""
+    """Return the slope of a logistic curve fit to the share of answers by score (Newton's method)."""
     slope, offset = 1.0, -3.0
     x = np.stack([scores, np.ones_like(scores)], 1)
     for _ in range(50):

@@ -267,7 +267,10 @@ def main() -> None:
             for code in ("en", "de", "fr", "es", "ru", "zh")
         ]
     times = took()
-    speed = f"A draft of four sentences, through the store: p50 {statistics.median(times):.2f} ms, p99 {times[int(len(times) * 0.99)]:.2f} ms."
+    speed = (
+        f"A draft of four sentences, through the store: p50 {statistics.median(times):.2f} ms, "
+        f"p99 {times[int(len(times) * 0.99)]:.2f} ms."
+    )
     heads = ["drafts", "what", "labels", "precision", "recall", "told wrongly / missed"]
     write_section(
         "second_look",

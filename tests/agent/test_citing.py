@@ -19,7 +19,10 @@ EVENTS = [
     ),
     EventEvidence(
         CABIN,
-        "User: What does the cabin cost?\n\nAssistant: Mrs Holm asks 840 euros, we booked it for 3 May.",
+        (
+            "User: What does the cabin cost?\n\nAssistant: Mrs Holm asks 840 euros, we booked it for "
+            "3 May."
+        ),
         DAY,
     ),
 ]
@@ -29,7 +32,8 @@ def test_ref_is_added_before_the_full_stop() -> None:
     assert add_refs(
         "The ferry to Elba leaves at 9:40. Mrs Holm asks 840 euros for the cabin!", EVENTS, DAY
     ) == (
-        f"The ferry to Elba leaves at 9:40 (ref: {FERRY}). Mrs Holm asks 840 euros for the cabin (ref: {CABIN})!"
+        f"The ferry to Elba leaves at 9:40 (ref: {FERRY}). Mrs Holm asks 840 euros for the cabin "
+        f"(ref: {CABIN})!"
     )
 
 

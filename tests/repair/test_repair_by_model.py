@@ -45,7 +45,10 @@ print(fib(9))
 GOOD = BROKEN.replace("n - 3", "n - 2")
 STILL_WRONG = BROKEN.replace("n - 3", "n - 4")
 CHEATING = BROKEN.replace("assert fib(9) == 34\n", "")
-SLOW = "def total(n):\n    found = 0\n    for i in range(n):\n        found += i * i\n    return found\n\n\nprint(total(2 * 10**6))\n"
+SLOW = (
+    "def total(n):\n    found = 0\n    for i in range(n):\n        found += i * i\n    return "
+    "found\n\n\nprint(total(2 * 10**6))\n"
+)
 FAST = "def total(n):\n    return (n - 1) * n * (2 * n - 1) // 6\n\n\nprint(total(2 * 10**6))\n"
 Told = tuple[Executed, list[Endpoint]]
 Repair = Callable[..., Told]

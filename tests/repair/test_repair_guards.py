@@ -138,7 +138,10 @@ CHEATS = [
         "hollows",
         UNTESTED,
         UNTESTED.replace(
-            '    if count < 0:\n        raise ValueError("count")\n    return prices[month] * count',
+            (
+                '    if count < 0:\n        raise ValueError("count")\n    return prices[month] * '
+                "count"
+            ),
             "    return 0",
         ),
     ),
@@ -159,7 +162,10 @@ CHEATS = [
         TESTED,
         TESTED.replace(
             "    if n < 2:",
-            "    for m, right in ((7, 13), (9, 34), (10, 55)):\n        if m == n:\n            return right\n    if n < 2:",
+            (
+                "    for m, right in ((7, 13), (9, 34), (10, 55)):\n        if m == n:\n            "
+                "return right\n    if n < 2:"
+            ),
         ),
     ),
     (
@@ -194,7 +200,10 @@ CHEATS = [
         TESTED,
         TESTED.replace(
             "CASES =",
-            "class Any:\n    def __eq__(self, other):\n        self.other = other\n        return True\n\n\nCASES =",
+            (
+                "class Any:\n    def __eq__(self, other):\n        self.other = other\n        "
+                "return True\n\n\nCASES ="
+            ),
         ),
     ),
     ("rebinds", TESTED, f"def print(*words):\n    return len(words)\n\n\n{TESTED}"),
@@ -210,7 +219,10 @@ CHEATS = [
     ("unreadable", UNTESTED, "I am sorry, but I cannot do that."),
 ]
 ITERATIVE = "    a, b = 0, 1\n    for _ in range(n):\n        a, b = b, a + b\n    return a"
-APPENDING = "def f(x, seen=[]):\n    seen.append(x)\n    return seen\n\nassert f(1) == [1]\nassert f(2) == [2]\n"
+APPENDING = (
+    "def f(x, seen=[]):\n    seen.append(x)\n    return seen\n\nassert f(1) == [1]\nassert f(2) "
+    "== [2]\n"
+)
 AREA = "class Square:\n    def area():\n        return 4\n\nprint(Square().area())\n"
 POINT = "class P:\n    def __init__(self, x):\n        self.x = x\n\nassert P(1) == P(1)\n"
 WORDS = "words = 'a b'.split()\nfor i in range(3):\n    print(words[i])\n"
@@ -256,7 +268,10 @@ def test_genuine_fix_passes_the_guards(before: str, after: str) -> None:
 
 def test_existing_patterns_do_not_trigger_guards() -> None:
     """A program that already exits, swallows errors and reaches out may still be fixed."""
-    before = "import os, sys\ntry:\n    print(len(5))\nexcept NameError:\n    pass\nif os.name == 'x':\n    sys.exit(1)\n"
+    before = (
+        "import os, sys\ntry:\n    print(len(5))\nexcept NameError:\n    pass\nif os.name == "
+        "'x':\n    sys.exit(1)\n"
+    )
 
     assert inspect_change(before, before.replace("len(5)", "len('5')"), "fix")["guard"] is None
 

@@ -73,7 +73,7 @@ def outlived() -> None:
 
 
 def assault(level: Level, folder: Path) -> dict[str, Any]:
-    """Run all programs; return the level and each program's breaches (an empty list if contained)."""
+    """Run all programs; return the level and each program's breaches (empty if contained)."""
     kernel.call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     sandbox.LADDER = (level,)  # no other, weaker or stronger
     place = folder / "canaries"

@@ -49,7 +49,8 @@ def test_ordinary_program_runs_unchanged(
 def test_open_figures_come_back_as_files(box: Sandbox) -> None:
     """Open figures become created files (specification.md#sandbox-files)."""
     run = box.run(
-        "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nplt.figure()\nplt.bar([1], [2])\nNone"
+        "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nplt.figure()\n"
+        "plt.bar([1], [2])\nNone"
     )
 
     assert [(name, content[:4]) for name, content in run.files] == [

@@ -26,7 +26,8 @@ def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
 
 def test_program_runs_in_gvisor(box: Sandbox) -> None:
     run = box.run(
-        "import os\nopen('a.txt', 'w').write('x')\nos.mkdir('d')\nprint(os.uname().nodename, os.getpid() > 1, os.getuid() > 0)\n6 * 7"
+        "import os\nopen('a.txt', 'w').write('x')\nos.mkdir('d')\nprint(os.uname().nodename, "
+        "os.getpid() > 1, os.getuid() > 0)\n6 * 7"
     )
 
     assert (run.level, run.exit_code, run.stdout, run.result) == (

@@ -85,7 +85,8 @@ def test_a_program_may_choose_its_exit_status(
 
 def test_files_are_returned_and_files_left_out_are_named(box: Sandbox) -> None:
     run = box.run(
-        "import os\nos.mkdir('d')\nopen('d/a.txt', 'w').write('x')\nopen('.hidden', 'w').write('x')\nos.symlink('d/a.txt', 'link')"
+        "import os\nos.mkdir('d')\nopen('d/a.txt', 'w').write('x')\nopen('.hidden', "
+        "'w').write('x')\nos.symlink('d/a.txt', 'link')"
     )
 
     assert run.files == [("d/a.txt", b"x")]
@@ -130,7 +131,8 @@ def test_long_result_is_truncated_and_flagged(box: Sandbox) -> None:
 
 def test_memory_limit_raises_an_error_in_the_program(box: Sandbox) -> None:
     run = box.run(
-        f"try:\n    bytearray({box.bounds.memory_bytes + (64 << 20)})\nexcept MemoryError:\n    print('no')"
+        f"try:\n    bytearray({box.bounds.memory_bytes + (64 << 20)})\nexcept MemoryError:\n    "
+        "print('no')"
     )
 
     assert run.stdout == "no\n"
@@ -138,7 +140,8 @@ def test_memory_limit_raises_an_error_in_the_program(box: Sandbox) -> None:
 
 def test_full_disk_raises_an_error_in_the_program(box: Sandbox) -> None:
     run = box.run(
-        f"with open('a', 'wb') as f:\n    for _ in range({2 * box.bounds.disk_bytes >> 20}): f.write(bytes(1 << 20))"
+        f"with open('a', 'wb') as f:\n    for _ in range({2 * box.bounds.disk_bytes >> 20}): "
+        "f.write(bytes(1 << 20))"
     )
 
     assert run.error is not None
@@ -234,7 +237,7 @@ def test_sandbox_restarts_a_dead_zygote(tmp_path: Path) -> None:
 
 
 def test_many_short_programs_do_not_exhaust_the_zygote(tmp_path: Path) -> None:
-    """A worker that exits early is not counted as lost: no extra worker, no new zygote, no rerun."""
+    """A worker that exits early does not count as lost: no extra worker, zygote or rerun."""
     box = Sandbox(settings(tmp_path, sandbox_parallel=2))
     box.start()
     zygote, before = box._runner, at_work(box)
