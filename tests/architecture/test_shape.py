@@ -20,9 +20,9 @@ LONGER: dict[str, str] = {}
 WALLS = {
     "remembrancer/cli/app.py::main": "people get a line, not a traceback",
     "remembrancer/http/middleware.py::Edge.__call__": "a caller gets a problem with an id, the log gets the traceback under that id",
-    "remembrancer/sandbox/program.py::run": "whatever a program raises is its answer",
-    "remembrancer/sandbox/program.py::_told": "an error whose text raises another is still told",
-    "remembrancer/sandbox/program.py::_traceback": "the same of the errors it came from",
+    "remembrancer/sandbox/program.py::run": "a program may raise anything",
+    "remembrancer/sandbox/program.py::_describe_error": "the `__str__` of an error may raise",
+    "remembrancer/sandbox/program.py::_format_traceback": "a chained error may raise while it is formatted",
     "remembrancer/sandbox/program.py::_flush": "a program may have closed or replaced its streams",
     "remembrancer/store/sqlite/store.py::SqliteWriter._work": "what goes wrong is the answer of those who wait, never the thread's end",
     "remembrancer/store/sqlite/store.py::SqliteWriter._run": "what an action raises is raised again in the thread that asked",
