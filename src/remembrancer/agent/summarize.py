@@ -53,7 +53,7 @@ from .event_blocks import event_blocks
 _RULES = resources.files(__package__).joinpath("summary.md").read_text("utf-8").strip()
 _L1 = (
     "Summarize this session: what was done, what was decided, how it ended. "
-    "At most {characters:,} characters, about {words} words, and at least {least} characters. "
+    "At most {characters:,} characters, about {words} words, and at least {characters_min} characters. "
     "Write only the sentences."
 )
 _MAP = (
