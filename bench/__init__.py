@@ -1,3 +1,1 @@
-"""What the service costs and how well it finds; `python -m bench` runs all of it, results.md keeps
-the figures.
-"""
+"""Benchmarks of cost and retrieval quality: `python -m bench` runs all and writes results.md."""

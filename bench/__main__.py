@@ -1,7 +1,8 @@
-"""Run every benchmark:
+"""Run every benchmark.
 
-`python -m bench --data FOLDER` with LoCoMo's conversations in FOLDER (bench/locomo.py says where to
-get them).
+    python -m bench --data FOLDER
+
+FOLDER has the LoCoMo conversations; bench/locomo.py says where to get them.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ PARTS = (
 
 
 def found(folder: Path | None) -> Path | None:
-    """The conversations in `folder`, in REMEMBRANCER_BENCH_DATA, or beside the project."""
+    """Return the conversations in `folder`, REMEMBRANCER_BENCH_DATA or the default folder."""
     named = os.environ.get("REMEMBRANCER_BENCH_DATA")
     for place in (
         folder,
@@ -65,7 +66,8 @@ def main() -> None:
     data = found(arguments.data)
     if data is None:
         sys.exit(
-            "No conversations: get locomo10.json from the repository snap-research/locomo, then: make bench DATA=FOLDER"
+            "No conversations: get locomo10.json from the repository snap-research/locomo, then: "
+            "make bench DATA=FOLDER"
         )
     for part in PARTS:
         if arguments.only in (None, part.partition(".")[2]):

@@ -1,11 +1,10 @@
-"""How much of the gold answers stands in a chat reply that quotes memory, next to simpler replies
-from the same memory.
+"""Measure how many words of the gold answers are in chat replies that quote memory.
 
     python -m bench.chat --data locomo-dev.json
 
-Each turn is an event of a real store. A question counts by the share of the words of its gold
-answer that stand in the reply, stop words left out; the dates that a reply tells beside its quotes
-count with it. Questions that the conversation does not answer (category 5) are left out.
+Each turn is an event of a real store. The score of a question is the share of the words of its gold
+answer that are in the reply, without stop words; the dates beside the quotes count too. Simpler
+replies from the same memory are the floors. Questions without an answer (category 5) are left out.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ Reply = Callable[[Sequence[Hit], str], str]
 
 
 class Covered(NamedTuple):
-    """Means over questions."""
+    """Means over all questions."""
 
     words: float  # of the gold answer that stand in the reply
     whole: float  # all of them do
@@ -48,17 +47,17 @@ class Covered(NamedTuple):
 
 
 def ours(hits: Sequence[Hit], question: str) -> str:
-    """What the chat quotes."""
+    """Return the quotes of the chat."""
     return "\n".join(map(str, quotes(hits, question)))
 
 
 def first(hits: Sequence[Hit], _: str) -> str:
-    """The best hit as it is."""
+    """Return the best hit unchanged."""
     return _shown(hits[:1])
 
 
 def first_whole(hits: Sequence[Hit], _: str) -> str:
-    """As many hits as the chat quotes, as they are: what quoting can reach at most."""
+    """Return as many full hits as the chat quotes: an upper bound."""
     return _shown(hits[: limits.CHAT_QUOTES_MAX])
 
 
@@ -67,7 +66,7 @@ def _shown(hits: Sequence[Hit]) -> str:
 
 
 def any_turns(conversation: Conversation, chance: random.Random) -> str:
-    """A floor: as many turns as the chat quotes, taken blindly."""
+    """Return as many random turns as the chat quotes: a floor."""
     return "\n".join(
         event.query + event.response
         for event in chance.sample(conversation.events, limits.CHAT_QUOTES_MAX)
@@ -75,7 +74,7 @@ def any_turns(conversation: Conversation, chance: random.Random) -> str:
 
 
 def remembered(conversation: Conversation, context: Context) -> None:
-    """Keep the conversation, each turn an event."""
+    """Store the conversation, one event per turn."""
     caller = caller_for(context)
     for event in conversation.events:
         when = datetime.fromtimestamp(event.occurred_ms / 1000, UTC)
@@ -90,24 +89,24 @@ def remembered(conversation: Conversation, context: Context) -> None:
 def measured(
     conversation: Conversation, context: Context, replies: Sequence[Reply]
 ) -> Iterator[list[Covered]]:
-    """For each question one figure a way to reply, the blind floor first."""
+    """Return one score per question and way to reply, the random floor first."""
     caller, chance = caller_for(context), random.Random(SEED)
-    for asked in conversation.questions:
-        wanted = content(asked.answer)
-        if asked.category == UNANSWERED or not wanted:
+    for request in conversation.questions:
+        expected = content(request.answer)
+        if request.category == UNANSWERED or not expected:
             continue
         query = MemoryQuery(
-            query_text=asked.text,
+            query_text=request.text,
             user_id=conversation.name,
             top_k=limits.CHAT_HITS_MAX,
             interact=False,
         )
         hits = recall(context, caller, query).hits
-        texts = [any_turns(conversation, chance), *(reply(hits, asked.text) for reply in replies)]
-        found = [len(wanted & content(text)) / len(wanted) for text in texts]
+        texts = [any_turns(conversation, chance), *(reply(hits, request.text) for reply in replies)]
+        matches = [len(expected & content(text)) / len(expected) for text in texts]
         yield [
             Covered(share, float(share == 1), len(text))
-            for share, text in zip(found, texts, strict=True)
+            for share, text in zip(matches, texts, strict=True)
         ]
 
 
@@ -138,7 +137,10 @@ def main() -> None:
         for name, mean in zip(names, means, strict=True)
     ]
     heads = ["reply", "words of the gold answer in it", "all of them", "characters"]
-    text = f"{table(heads, rows)}\n\n{len(figures)} questions; ours over the best floor: {means[2].words / means[1].words:.2f}x."
+    text = (
+        f"{table(heads, rows)}\n\n{len(figures)} questions; ours over the best floor: "
+        f"{means[2].words / means[1].words:.2f}x."
+    )
     write_section(
         "chat", "Chat without a model", f"python -m bench.chat --data {arguments.data.name}", text
     )

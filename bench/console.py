@@ -1,10 +1,9 @@
-"""What the pages cost in a real browser: bytes of the first load, time to the first paint, and time
-for live search to put in its hits.
+"""Measure the console in a real browser: bytes and first paint of each page, and live search.
 
     python -m bench.console --data locomo10.json
 
-The browser is Debian's Chromium, each first load in a fresh window, with nothing kept of an earlier
-one. Figures stand beside their goals.
+The browser is Debian's Chromium. Each first load uses a new window with an empty cache. Figures are
+shown beside their goals.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def fill(folder: Path, data: Path) -> tuple[str, str, int]:
 
 
 def first_load(browser: Browser, server: Server, token: str, path: str) -> dict[str, Any]:
-    """Bytes and milliseconds of a page in a window that has nothing of it."""
+    """Return the bytes and milliseconds of a page with an empty cache."""
     with window(browser, server, token) as fresh:
         page = fresh.new_page()
         page.goto(path, wait_until="load")
@@ -85,7 +84,7 @@ def first_load(browser: Browser, server: Server, token: str, path: str) -> dict[
 
 
 def window(browser: Browser, server: Server, token: str) -> BrowserContext:
-    """A fresh one, signed in as the owner."""
+    """Open a new browser window, signed in as the owner."""
     origin = f"http://127.0.0.1:{server.port}"
     made = browser.new_context(base_url=origin, viewport={"width": 1280, "height": 800})
     made.add_cookies(
@@ -105,7 +104,7 @@ def swaps(browser: Browser, server: Server, token: str) -> list[float]:
 
 
 def launch(playwright: Any) -> Browser:
-    """Chromium, as the machine has it."""
+    """Start the installed Chromium."""
     as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
     browser: Browser = playwright.chromium.launch(
         executable_path=shutil.which("chromium"), args=["--disable-dev-shm-usage", *as_root]
@@ -114,7 +113,7 @@ def launch(playwright: Any) -> Browser:
 
 
 def rows_of(browser: Browser, server: Server, token: str) -> list[list[str]]:
-    """One row a page."""
+    """Return one row per page."""
     rows = []
     first_load(browser, server, token, "/console")  # Chromium's own start is nobody's first paint
     for path, page in PAGES.items():
@@ -161,8 +160,14 @@ def main() -> None:
         rows,
     )
     if took:
-        said = f"p50 {took[len(took) // 2]:.0f} ms, p95 {took[int(len(took) * 0.95)]:.0f} ms; goal ≤ {SWAP_MS_MAX} ms"
-        text += f"\n\nLive search among {turns:,} turns, from the request until the hits are painted, {len(took)} searches: {said}."
+        said = (
+            f"p50 {took[len(took) // 2]:.0f} ms, p95 {took[int(len(took) * 0.95)]:.0f} ms; goal ≤ "
+            f"{SWAP_MS_MAX} ms"
+        )
+        text += (
+            f"\n\nLive search among {turns:,} turns, from the request until the hits are painted, "
+            f"{len(took)} searches: {said}."
+        )
     write_section("console", "Pages in a browser", "python -m bench.console", text)
 
 

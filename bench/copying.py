@@ -1,10 +1,9 @@
-"""How long a store takes to be copied from SQLite to PostgreSQL, against PostgreSQL's own COPY of
-the same two tables.
+"""Measure copying a store from SQLite to PostgreSQL, against PostgreSQL's COPY of two tables.
 
     python -m bench.copying --data locomo-dev.json [--events 10000]
 
-The floor reads the rows with one query and gives them to COPY: it checks nothing, and cannot be
-gone on with.
+The floor reads the rows with one query and passes them to COPY: it checks nothing and cannot be
+resumed.
 """
 
 from __future__ import annotations
@@ -30,51 +29,51 @@ from remembrancer.testing.postgres import Postgres
 
 
 def main() -> None:
-    """Fill, copy, and write the section."""
+    """Fill a store, copy it, and write the section."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--events", type=int, default=10_000)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, Postgres() as server:
         context = assemble(Settings(data=Path(folder), durability="normal"))
         with closing(context), closing(open_store(server.database())) as target:
             caller = caller_for(context, None)
-            fill(context, caller.account_id, "owner", Turns(given.data, context), given.events)
+            fill(context, caller.account_id, "owner", Turns(options.data, context), options.events)
             first, again = (
                 timed(lambda: copy(context.store, target, place="here", progress=silent))
                 for _ in range(2)
             )
-            looked = timed(lambda: store_digest(context.store))
+            report = timed(lambda: store_digest(context.store))
             floor = timed(lambda: copied_blindly(context.store, server.database()))
     rows = [
         (
             "a first copy, compared",
             f"{first / 1_000:.1f}",
-            f"{given.events * 1_000 / first:,.0f}",
+            f"{options.events * 1_000 / first:,.0f}",
             f"{first / floor:.1f}",
         ),
         (
             "a second, nothing to do",
             f"{again / 1_000:.1f}",
-            f"{given.events * 1_000 / again:,.0f}",
+            f"{options.events * 1_000 / again:,.0f}",
             f"{again / floor:.1f}",
         ),
         (
             "counts and hashes of the source",
-            f"{looked / 1_000:.1f}",
-            f"{given.events * 1_000 / looked:,.0f}",
-            f"{looked / floor:.1f}",
+            f"{report / 1_000:.1f}",
+            f"{options.events * 1_000 / report:,.0f}",
+            f"{report / floor:.1f}",
         ),
         (
             "COPY, of `events` and `event_index`",
             f"{floor / 1_000:.1f}",
-            f"{given.events * 1_000 / floor:,.0f}",
+            f"{options.events * 1_000 / floor:,.0f}",
             "1.0",
         ),
     ]
-    command = f"python -m bench.copying --data {given.data.name} --events {given.events}"
+    command = f"python -m bench.copying --data {options.data.name} --events {options.events}"
     write_section(
         "copying",
         "A store copied to PostgreSQL",
@@ -84,12 +83,12 @@ def main() -> None:
 
 
 def silent(_what: str, _rows: int) -> AbstractContextManager[Callable[[int], None]]:
-    """No progress."""
+    """Ignore progress."""
     return nullcontext(lambda _: None)
 
 
 def copied_blindly(source: Store, url: str) -> None:
-    """Both tables by COPY, into a store without references or policies in the way."""
+    """Copy both tables with COPY, into a store without constraints or policies."""
     open_store(url).close()
     with psycopg.connect(url) as connection:
         for one in source.read(tables):
@@ -97,8 +96,8 @@ def copied_blindly(source: Store, url: str) -> None:
                 continue
             columns = ", ".join(one.columns)
             rows = source.read(
-                lambda tx, one=one: tx.all(f"select {', '.join(one.columns)} from {one.name}")  # type: ignore[misc]
-            )  # noqa: S608  names of the catalogue
+                lambda tx, one=one: tx.all(f"select {', '.join(one.columns)} from {one.name}")  # type: ignore[misc]  # noqa: S608
+            )
             connection.execute(
                 f"create temporary table blind_{one.name} (like {one.name} including indexes including generated)".encode()
             )

@@ -1,11 +1,9 @@
-"""Kill the server with SIGKILL while clients write, many times over, and look for every answered
-write afterwards.
+"""Kill the server with SIGKILL during writes, and look for every acknowledged write afterwards.
 
     python -m bench.crash [--kills 200]
 
-After each kill the server is started again and each turn it had answered is read back whole and
-searched for by a word of its own. The floor in the same run: the same with a plain file that is
-appended to and flushed by nobody.
+After each kill the server is restarted. Each acknowledged turn is read back in full and searched
+for by a word of its own. The floor is a program that appends to a file without flushing.
 """
 
 from __future__ import annotations
@@ -44,7 +42,7 @@ def answered_writes(server: Server, kill: int, seconds: float) -> dict[str, str]
     """Write with several clients until the server is killed; event_id -> the turn's own word, of
     those it answered.
     """
-    answered: dict[str, str] = {}
+    reply: dict[str, str] = {}
 
     def write(client: int) -> None:
         connection = server.connection()
@@ -63,7 +61,7 @@ def answered_writes(server: Server, kill: int, seconds: float) -> dict[str, str]
                 print(f"client {client}: {error!r}", file=sys.stderr)
                 return
             if status == 200:
-                answered[json.loads(answer)["event_id"]] = word
+                reply[json.loads(answer)["event_id"]] = word
 
     clients = [threading.Thread(target=write, args=(client,)) for client in range(CLIENTS)]
     for client in clients:
@@ -73,7 +71,7 @@ def answered_writes(server: Server, kill: int, seconds: float) -> dict[str, str]
     server.process.wait()
     for client in clients:
         client.join()
-    return answered
+    return reply
 
 
 def missing(server: Server, answered: dict[str, str]) -> tuple[int, int]:
@@ -85,9 +83,11 @@ def missing(server: Server, answered: dict[str, str]) -> tuple[int, int]:
     for event_id, word in answered.items():
         status, detail = server.request("GET", f"/api/v7/event/{event_id}", via=connection)
         rows += status != 200 or json.loads(detail)["query"] != f"note {word}"
-        asked = {"query_text": word, "user_id": "bench", "interact": False, "top_k": 1}
-        found = json.loads(server.request("POST", "/api/v7/memory", asked, connection)[1])["hits"]
-        hits += [hit["event_id"] for hit in found] != [event_id]
+        request = {"query_text": word, "user_id": "bench", "interact": False, "top_k": 1}
+        matches = json.loads(server.request("POST", "/api/v7/memory", request, connection)[1])[
+            "hits"
+        ]
+        hits += [hit["event_id"] for hit in matches] != [event_id]
     return rows, hits
 
 
@@ -104,15 +104,15 @@ def floor_lost(folder: Path, kills: int, chance: random.Random) -> tuple[int, in
         )
         time.sleep(0.05 + chance.random() * 0.1)
         process.kill()
-        said = (process.communicate()[0] or "").splitlines()
-        kept = path.read_text().splitlines() if path.exists() else []
-        acknowledged += len(said)
-        lost += len(set(said) - set(kept))
+        text = (process.communicate()[0] or "").splitlines()
+        stored = path.read_text().splitlines() if path.exists() else []
+        acknowledged += len(text)
+        lost += len(set(text) - set(stored))
     return acknowledged, lost
 
 
 def main() -> None:
-    """Kill, start, look; print what was lost and keep it in bench/results.md."""
+    """Kill and restart the server, count losses, and write them to bench/results.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, help="not used; every benchmark takes it")
     parser.add_argument("--kills", type=int, default=200)
@@ -127,21 +127,23 @@ def main() -> None:
         records = open_records(read(data=folder))
         key = keys.create(records, account="bench").key.reveal()
         records.close()
-        answered: dict[str, str] = {}
+        answer: dict[str, str] = {}
         for kill in range(arguments.kills):
             with Server(folder, key) as server:
-                lost = missing(server, answered)
+                lost = missing(server, answer)
                 rows, hits = rows + lost[0], hits + lost[1]
-                answered = answered_writes(server, kill, 0.03 + chance.random() * 0.2)
-                total += len(answered)
+                answer = answered_writes(server, kill, 0.03 + chance.random() * 0.2)
+                total += len(answer)
         with Server(folder, key) as server:
-            lost = missing(server, answered)
+            lost = missing(server, answer)
             rows, hits = rows + lost[0], hits + lost[1]
         acknowledged, floor = floor_lost(folder, 20, chance)
     text = (
-        f"{arguments.kills} kills, {total:,} answered writes by {CLIENTS} clients: {rows} not there, "
+        f"{arguments.kills} kills, {total:,} answered writes by {CLIENTS} clients: {rows} not "
+        "there, "
         f"{hits} not found by a search for their own word.\n\n"
-        f"Floor, 20 kills of a program that appends to a file and flushes nothing: {floor:,} of {acknowledged:,} acknowledged lines lost."
+        f"Floor, 20 kills of a program that appends to a file and flushes nothing: {floor:,} of "
+        f"{acknowledged:,} acknowledged lines lost."
     )
     write_section(
         "crash", "Answered writes after SIGKILL", "python -m bench.crash --kills 200", text

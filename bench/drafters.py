@@ -1,7 +1,4 @@
-"""Five models that are written down, for bench/runtime.py:
-
-each answers the forty turns in its own way, from the prompt alone.
-"""
+"""Five scripted models for bench/runtime.py: each answers the forty turns from the prompt alone."""
 
 from __future__ import annotations
 
@@ -27,16 +24,16 @@ Drafter = Callable[[list[ChatMessage]], str]
 
 
 def _asked(messages: list[ChatMessage]) -> tuple[int, dict[str, Any], str, bool]:
-    """Place and text of the turn, the prompt of it, and whether it is to be mended."""
+    """Return index and text of the turn, its prompt, and True if it is a revision."""
     prompt = next(
-        said["content"] for said in reversed(messages) if "The user says:\n" in said["content"]
+        text["content"] for text in reversed(messages) if "The user says:\n" in text["content"]
     )
     place, turn = _BY_QUERY[prompt.rpartition("The user says:\n")[2]]
     return place, turn, prompt, messages[-1]["content"].startswith(_MEND)
 
 
 def marked(text: str) -> str:
-    """Each sentence with a marker."""
+    """Return the text with a marker after each sentence."""
     return " ".join(
         f"{sentence.strip().rstrip('.')} [unverified]."
         for sentence in _SENTENCE_END.split(text)
@@ -45,35 +42,35 @@ def marked(text: str) -> str:
 
 
 def _lines(place: int, turn: dict[str, Any], prompt: str) -> list[str]:
-    """The service lines that a turn asks for, each as it should be."""
-    found = [f"CRITICAL: {turn['critical']}"] if "critical" in turn else []
+    """Return the correct service lines of a turn."""
+    matches = [f"CRITICAL: {turn['critical']}"] if "critical" in turn else []
     if "cube_topic" in turn:
         rule = turn["cube_rules"].splitlines()[0].removeprefix("- ")
-        found.append(
+        matches.append(
             f"CUBE: {turn['cube_type']} | {turn['cube_topic']} | {turn['cube_essence']} | {rule}"
         )
     else:
-        found.append("CUBE_NOTHING: nothing that would change an answer")
+        matches.append("CUBE_NOTHING: nothing that would change an answer")
     if rate := re.search(r"^- a RATE line for each of these cubes: (.+)$", prompt, re.MULTILINE):
-        found += [f"RATE: {cube_id} 0 not needed here" for cube_id in rate[1].split(", ")]
+        matches += [f"RATE: {cube_id} 0 not needed here" for cube_id in rate[1].split(", ")]
     if bounds := re.search(r"^- an L1 line: .+ in (\d+) to (\d+) characters", prompt, re.MULTILINE):
-        said = "The shop at Canal Street was planned: " + "; ".join(
-            said["response"] for said in TURNS[max(0, place - 15) : place]
+        text = "The shop at Canal Street was planned: " + "; ".join(
+            text["response"] for text in TURNS[max(0, place - 15) : place]
         )
-        found.append(f"L1: {said[: int(bounds[2]) - 1]}")
+        matches.append(f"L1: {text[: int(bounds[2]) - 1]}")
     if "- an L2 line:" in prompt:
-        found.append("L2: The opening of a bicycle shop, planned from lease to first services.")
-    return [*found, *re.findall(r"^- the seal as its last line: (.+)$", prompt, re.MULTILINE)]
+        matches.append("L2: The opening of a bicycle shop, planned from lease to first services.")
+    return [*matches, *re.findall(r"^- the seal as its last line: (.+)$", prompt, re.MULTILINE)]
 
 
 def good(messages: list[ChatMessage]) -> str:
-    """Marks what it says, and writes every line."""
+    """Return a compliant draft: marked claims and all service lines."""
     place, turn, prompt, _ = _asked(messages)
     return "\n".join([marked(turn["response"]), *_lines(place, turn, prompt)])
 
 
 def forgetful(messages: list[ChatMessage]) -> str:
-    """Marks and lines are forgotten; told of it, it marks, and forgets the lines again."""
+    """Return a draft without marks and lines; a revision adds only the marks."""
     _, turn, _, is_mending = _asked(messages)
     return marked(turn["response"]) if is_mending else str(turn["response"])
 
@@ -86,12 +83,15 @@ def lying(messages: list[ChatMessage]) -> str:
     place, turn, prompt, is_mending = _asked(messages)
     if is_mending and place % 3:
         return good(messages)
-    known = re.findall(r"^\[event (\S+)\]", prompt, re.MULTILINE)
+    existing = re.findall(r"^\[event (\S+)\]", prompt, re.MULTILINE)
     ref = (
-        known[0] if known and place % 2 else "e_0000000000000"
+        existing[0] if existing and place % 2 else "e_0000000000000"
     )  # a real event, but another one, or none at all
-    told = _SENTENCE_END.sub(f" (ref: {ref})", turn["response"])
-    return f"{told}\nRATE: c_0000000000000 +1 it saved my day\nREM | #1 | READ | VERIFY | CORRECT | OUTPUT"
+    outcome = _SENTENCE_END.sub(f" (ref: {ref})", turn["response"])
+    return (
+        f"{outcome}\nRATE: c_0000000000000 +1 it saved my day\nREM | #1 | READ | VERIFY | CORRECT "
+        "| OUTPUT"
+    )
 
 
 def malformed(messages: list[ChatMessage]) -> str:
@@ -127,14 +127,14 @@ def malformed(messages: list[ChatMessage]) -> str:
 
 
 def verbose(messages: list[ChatMessage]) -> str:
-    """All of it, ten times over, with summaries and lessons that nobody asked for."""
+    """Return the draft ten times, with unrequested summaries and lessons."""
     place, turn, prompt, _ = _asked(messages)
     text = "\n\n".join(
         f"To say it again in other words: {marked(turn['response'])}" for _ in range(10)
     )
     lesson = (
-        "CUBE: lifehack | shops | Shops that are planned are opened on time, as all know. | MUST plan "
-        + "very well " * 100
+        "CUBE: lifehack | shops | Shops that are planned are opened on time, as all know. | MUST "
+        "plan " + "very well " * 100
     )
     lines = [line for line in _lines(place, turn, prompt) if not line.startswith("CUBE")]
     return "\n".join([text, lesson, f"L1: {text[:2000]!r}", f"L2: {text[:2000]!r}", *lines])

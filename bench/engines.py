@@ -1,12 +1,11 @@
-"""The same adding and searching on SQLite, on PostgreSQL in memory and by the database, and by hand
-in pgvector and full text.
+"""Compare adding and searching on SQLite, on PostgreSQL (loaded and in the database) and by hand.
 
-    python -m bench.engines --data locomo-dev.json [--parts large] [--users 10000] [--events
-    1000000] [--questions 50]
+    python -m bench.engines --data locomo-dev.json [--parts large] [--users 10000]
+        [--events 1000000] [--questions 50]
 
-All systems take turns at each question, so that a busy machine is busy for all of them. Vectors of
-questions are made before. CPU is of this process and of all processes of the database server. The
-floor is in `bench/engines_floor.py`.
+The systems take turns at each question, so that load on the machine affects all of them. Vectors of
+questions are computed before. CPU time includes this process and all processes of the database
+server. The floor, pgvector and full text by hand, is in `bench/engines_floor.py`.
 """
 
 from __future__ import annotations
@@ -72,14 +71,16 @@ class Question:
     turns: Sequence[tuple[str, ...]] = ()
 
     def recall(self, found: Sequence[int]) -> float:
-        """The share of the evidence among these events."""
-        told = {turn for number in found if number < len(self.turns) for turn in self.turns[number]}
-        return len(self.evidence & told) / len(self.evidence)
+        """Return the share of the evidence among these events."""
+        outcome = {
+            turn for number in found if number < len(self.turns) for turn in self.turns[number]
+        }
+        return len(self.evidence & outcome) / len(self.evidence)
 
 
 @dataclass(slots=True)
 class Taken:
-    """What a system took and found."""
+    """The times and results of one system."""
 
     ms: list[float] = field(default_factory=list)
     cpu_ms: float = 0.0
@@ -87,13 +88,13 @@ class Taken:
 
 
 class Clock:
-    """Wall and processor time, the database server's included."""
+    """Wall and CPU time, including that of the database server."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._server = postgres.pid
 
     def cpu_ms(self) -> float:
-        """Of this process and of the server's, so far."""
+        """Return the CPU time of this process and the server so far."""
         served = (
             Path(f"/proc/{self._server}/task/{self._server}/children").read_text("ascii").split()
         )
@@ -107,12 +108,12 @@ class Clock:
             return 0.0
 
     def take(self, taken: Taken, act: Callable[[], T]) -> T:
-        """Do it, and note what it took."""
-        cpu, began = self.cpu_ms(), time.perf_counter()
-        done = act()
-        taken.ms.append((time.perf_counter() - began) * 1000)
+        """Run it and record its time."""
+        cpu, start = self.cpu_ms(), time.perf_counter()
+        finished = act()
+        taken.ms.append((time.perf_counter() - start) * 1000)
         taken.cpu_ms += self.cpu_ms() - cpu
-        return done
+        return finished
 
 
 def take_turns(
@@ -121,7 +122,7 @@ def take_turns(
     """Each question asked of each system, one after another, when vectors are made and what is read
     into memory is.
     """
-    taken = {name: Taken() for name in systems}
+    selected = {name: Taken() for name in systems}
     for question in questions:
         systems[SQLITE](
             question.user, question.text
@@ -132,18 +133,18 @@ def take_turns(
             search(user, text)
     for question in questions:
         for name, search in systems.items():
-            one = taken[name]
+            one = selected[name]
             one.found.append(
                 clock.take(
                     one,
                     lambda search=search, question=question: search(question.user, question.text),  # type: ignore[misc]
                 )
             )
-    return taken
+    return selected
 
 
 def rows_of(taken: dict[str, Taken], questions: Sequence[Question]) -> list[list[str]]:
-    """A row a system, with its ratios to the floor."""
+    """Return one row per system, with ratios to the floor."""
     rows = []
     floor = taken[FLOOR]
     for name, one in taken.items():
@@ -154,7 +155,7 @@ def rows_of(taken: dict[str, Taken], questions: Sequence[Question]) -> list[list
         )
         ordered = sorted(one.ms)
         p50, p99 = statistics.median(ordered), ordered[int(len(ordered) * 0.99)]
-        told = [
+        outcome = [
             f"{p50:.2f}",
             f"{p99:.1f}",
             f"{one.cpu_ms / len(one.ms):.2f}",
@@ -163,7 +164,7 @@ def rows_of(taken: dict[str, Taken], questions: Sequence[Question]) -> list[list
         rows.append(
             [
                 name,
-                *told,
+                *outcome,
                 *([f"{recalls[0]:.3f}", f"{recalls[0] / recalls[1]:.2f}x"] if recalls else []),
             ]
         )
@@ -171,14 +172,14 @@ def rows_of(taken: dict[str, Taken], questions: Sequence[Question]) -> list[list
 
 
 def share_found(questions: Sequence[Question], found: Sequence[Sequence[int]]) -> float:
-    """The share of the evidence that was found, on the mean over the questions."""
+    """Return the mean share of the evidence that was found."""
     return statistics.fmean(
         question.recall(events) for question, events in zip(questions, found, strict=True)
     )
 
 
 class Engines:
-    """The systems over stores of their own, filled alike."""
+    """The systems, with identically filled stores."""
 
     def __init__(self, folder: Path, postgres: Postgres, embedder: Remembered) -> None:
         self.url, self.floor = postgres.schema(), Floor(postgres.schema(), embedder)
@@ -225,66 +226,69 @@ class Engines:
         yield from events.strange(strange, first)
 
     def take_in(self) -> float:
-        """Let the database take in what it searches by; the seconds it took."""
-        began = time.perf_counter()
+        """Let the database build its indexes; return the seconds it took."""
+        start = time.perf_counter()
         while advance_index(self.database):
             pass
         self.memory.store.run_outside_transaction("vacuum analyze")
-        return time.perf_counter() - began
+        return time.perf_counter() - start
 
     def systems(self) -> dict[str, Search]:
-        """All of them, warm ones and the floor."""
+        """Return all systems, with warm indexes, and the floor."""
         ours = {SQLITE: self.sqlite, MEMORY: self.memory, DATABASE: self.database}
         return {name: search_of(context) for name, context in ours.items()} | {
             FLOOR: self.floor.search
         }
 
     def adding(self, clock: Clock) -> list[list[str]]:
-        """Rows of a table: what one more event takes on each system, its vector made before."""
-        taken = {name: Taken() for name in (SQLITE, MEMORY, FLOOR)}
+        """Return table rows: the time to add one event on each system, without embedding."""
+        selected = {name: Taken() for name in (SQLITE, MEMORY, FLOOR)}
         for number in range(ADDED):
-            text = f"Ada: the {number}th ferry to Elba leaves from pier {number % 7} after noon, and the captain waves."
+            text = (
+                f"Ada: the {number}th ferry to Elba leaves from pier {number % 7} after noon, and "
+                "the captain waves."
+            )
             turn = Turn(query=text, response="", user_id="u0", session_id="adding")
             self.floor.add(0, 1 << 30 | number << 1, text)  # not counted: the vector is made here
             for name, context in ((SQLITE, self.sqlite), (MEMORY, self.memory)):
                 clock.take(
-                    taken[name],
+                    selected[name],
                     lambda context=context, turn=turn: remember(context, caller_for(context), turn),  # type: ignore[misc]
                 )
             clock.take(
-                taken[FLOOR],
+                selected[FLOOR],
                 lambda number=number, text=text: self.floor.add(0, 1 << 30 | number << 1 | 1, text),  # type: ignore[misc]
             )
-        floor = statistics.median(taken[FLOOR].ms)
-        told = {
-            name: (statistics.median(one.ms), one.cpu_ms / ADDED) for name, one in taken.items()
+        floor = statistics.median(selected[FLOOR].ms)
+        outcome = {
+            name: (statistics.median(one.ms), one.cpu_ms / ADDED) for name, one in selected.items()
         }
         return [
             [name, f"{ms:.2f}", f"{cpu:.2f}", f"{ms / floor:.2f}x"]
-            for name, (ms, cpu) in told.items()
+            for name, (ms, cpu) in outcome.items()
         ]
 
     def first_searches(self, question: Question, folder: Path) -> list[list[str]]:
-        """Rows of a table: what the first search of a server that has read nothing yet takes."""
+        """Return table rows: the time of a server's first search."""
         rows = []
         for name, context in ((MEMORY, self.memory), (DATABASE, self.database)):
             with closing(
                 testing.context(folder, settings=context.settings, embedder=context.embedder)
             ) as cold:
-                began = time.perf_counter()
+                start = time.perf_counter()
                 search_of(cold)(question.user, question.text)
-                rows.append([name, f"{(time.perf_counter() - began) * 1000:,.0f}"])
+                rows.append([name, f"{(time.perf_counter() - start) * 1000:,.0f}"])
         return rows
 
     def close(self) -> None:
-        """Let go of the stores."""
+        """Close the stores."""
         self.floor.close()
         for context in (self.sqlite, self.memory, self.database):
             context.close()
 
 
 def search_of(context: Context) -> Search:
-    """The service's own search."""
+    """Search with the service."""
     caller = caller_for(context)
 
     def search(user: int, text: str) -> list[int]:
@@ -305,32 +309,43 @@ RECALL = ["recall@10", "recall / floor"]
 
 
 def conversations_alone(clock: Clock, engines: Engines, events: Events, most: int) -> str:
-    """Each conversation a user's memory; of all questions so many, evenly chosen."""
+    """Measure with one conversation per user and evenly chosen questions."""
     engines.put(events, len(events.conversations), told=events.conversations, strange=0)
     engines.take_in()
     questions = [
-        Question(user, asked.text, asked.evidence, [event.turns for event in conversation.events])
+        Question(
+            user, request.text, request.evidence, [event.turns for event in conversation.events]
+        )
         for user, conversation in enumerate(events.conversations)
-        for asked in conversation.questions
+        for request in conversation.questions
     ]
     questions = questions[:: -(-len(questions) // most)]
-    taken = take_turns(clock, engines.systems(), questions)
+    selected = take_turns(clock, engines.systems(), questions)
     turns = sum(len(one.events) for one in events.conversations)
-    text = f"**{len(events.conversations)} conversations, {turns:,} turns**, {len(questions)} questions:\n\n"
-    return text + table(HEADS + RECALL, rows_of(taken, questions))
+    text = (
+        f"**{len(events.conversations)} conversations, {turns:,} turns**, {len(questions)} "
+        "questions:\n\n"
+    )
+    return text + table(HEADS + RECALL, rows_of(selected, questions))
 
 
 def many_users(clock: Clock, engines: Engines, events: Events, users: int, most: int) -> str:
-    """Many small memories."""
+    """Measure many small memories."""
     engines.put(events, users, told=(), strange=EVENTS_A_USER)
     texts = [
-        asked.text for conversation in events.conversations for asked in conversation.questions
+        request.text for conversation in events.conversations for request in conversation.questions
     ]
     questions = [Question((place * 37) % users, texts[place]) for place in range(most)]
     systems = {name: search for name, search in engines.systems().items() if name != DATABASE}
-    taken = take_turns(clock, systems, questions)
-    text = f"**{users:,} users x {EVENTS_A_USER} events**, {most} questions; so small a memory is always read in:\n\n"
-    return f"{text}{table(HEADS, rows_of(taken, questions))}\n\nOne event added:\n\n{table(_ADDING, engines.adding(clock))}"
+    selected = take_turns(clock, systems, questions)
+    text = (
+        f"**{users:,} users x {EVENTS_A_USER} events**, {most} questions; so small a memory is "
+        "always read in:\n\n"
+    )
+    return (
+        f"{text}{table(HEADS, rows_of(selected, questions))}\n\nOne event added:\n\n"
+        f"{table(_ADDING, engines.adding(clock))}"
+    )
 
 
 _ADDING = ["system", "add p50 ms", "CPU ms", "p50 / floor"]
@@ -339,7 +354,7 @@ _ADDING = ["system", "add p50 ms", "CPU ms", "p50 / floor"]
 def one_large(
     clock: Clock, engines: Engines, events: Events, count: int, most: int, folder: Path
 ) -> str:
-    """One user with very many events, all conversations among them."""
+    """Measure one user with very many events, including all conversations."""
     turns = [event.turns for conversation in events.conversations for event in conversation.events]
     named = [
         tuple(f"{c.name} {turn}" for turn in e.turns)
@@ -349,29 +364,35 @@ def one_large(
     engines.put(events, 1, told=events.conversations, strange=count - len(turns))
     took = engines.take_in()
     engines.floor.link(count * INDEX_BYTES)
-    asked = [
+    request = [
         Question(
             0, one.text, frozenset(f"{conversation.name} {turn}" for turn in one.evidence), named
         )
         for conversation in events.conversations
         for one in conversation.questions
     ]
-    questions = asked[:: -(-len(asked) // most)]
+    questions = request[:: -(-len(request) // most)]
     first = table(["system", "first search ms"], engines.first_searches(questions[0], folder))
-    taken = take_turns(clock, engines.systems(), questions)
-    text = f"**One user with {count:,} events**, {len(questions)} questions; the database took it in within {took:,.0f} s:\n\n"
-    text += table(HEADS + RECALL, rows_of(taken, questions))
+    selected = take_turns(clock, engines.systems(), questions)
+    text = (
+        f"**One user with {count:,} events**, {len(questions)} questions; the database took it in "
+        f"within {took:,.0f} s:\n\n"
+    )
+    text += table(HEADS + RECALL, rows_of(selected, questions))
     same = statistics.fmean(
         len(set(one) & set(other)) / max(len(other), 1)
-        for one, other in zip(taken[DATABASE].found, taken[MEMORY].found, strict=True)
+        for one, other in zip(selected[DATABASE].found, selected[MEMORY].found, strict=True)
     )
-    text += f"\n\nOf the ten events found in memory the database finds {same:.3f}.\n\nA server that has read nothing yet:\n\n{first}"
+    text += (
+        f"\n\nOf the ten events found in memory the database finds {same:.3f}.\n\nA server that "
+        f"has read nothing yet:\n\n{first}"
+    )
     return f"{text}\n\nOne event added:\n\n{table(_ADDING, engines.adding(clock))}"
 
 
 @contextmanager
 def opened(postgres: Postgres, embedder: Remembered) -> Iterator[tuple[Engines, Path]]:
-    """Empty systems; their disk is given back."""
+    """Create empty systems and delete their files at the end."""
     with (
         tempfile.TemporaryDirectory() as name,
         closing(Engines(Path(name), postgres, embedder)) as engines,
@@ -392,24 +413,29 @@ def main() -> None:
     parser.add_argument("--users", type=int, default=1_000)
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--questions", type=int, default=150, help="asked in each part")
-    given = parser.parse_args()
+    options = parser.parse_args()
     embedder = Remembered(open_embedder("multilingual"))
-    events = Events(given.data, embedder)
-    command = f"python -m bench.engines --data {given.data.name} --parts {{}} --users {given.users} --events {given.events}"
+    events = Events(options.data, embedder)
+    command = (
+        f"python -m bench.engines --data {options.data.name} --parts {{}} --users {options.users} "
+        f"--events {options.events}"
+    )
     with Postgres(**SERVER) as postgres:
         clock = Clock(postgres)
-        for part in given.parts:
+        for part in options.parts:
             with opened(postgres, embedder) as (engines, folder):
                 if part == "conversations":
-                    told = conversations_alone(clock, engines, events, given.questions)
+                    outcome = conversations_alone(clock, engines, events, options.questions)
                 elif part == "users":
-                    told = many_users(clock, engines, events, given.users, given.questions)
+                    outcome = many_users(clock, engines, events, options.users, options.questions)
                 else:
-                    told = one_large(clock, engines, events, given.events, given.questions, folder)
-            asked = f"{command.format(part)} --questions {given.questions}"
-            section = f"engines-{part}" + (f"-{given.events}" if part == "large" else "")
-            title = f"Engines: {NAMED[part].format(events=given.events)}"
-            write_section(section, title, asked, told)  # at once: the next part may take long
+                    outcome = one_large(
+                        clock, engines, events, options.events, options.questions, folder
+                    )
+            request = f"{command.format(part)} --questions {options.questions}"
+            section = f"engines-{part}" + (f"-{options.events}" if part == "large" else "")
+            title = f"Engines: {NAMED[part].format(events=options.events)}"
+            write_section(section, title, request, outcome)  # at once: the next part may take long
 
 
 if __name__ == "__main__":

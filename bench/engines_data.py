@@ -1,7 +1,4 @@
-"""Stores for `bench.engines`:
-
-the same rows in every engine, and in the tables that the floor asks by hand.
-"""
+"""Fill stores for `bench.engines`: the same rows in every engine and in the tables of the floor."""
 
 from __future__ import annotations
 
@@ -31,21 +28,21 @@ Array = np.ndarray[Any, Any]
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """Items by so many; the last ones may be fewer."""
+    """Yield items in batches; the last one may be smaller."""
     rest = iter(items)
     while some := list(islice(rest, size)):
         yield some
 
 
 class Remembered:
-    """An embedder that embeds a text once: what is measured is search."""
+    """An embedder that caches vectors, so that only search is measured."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.name, self.dimensions = embedder.name, embedder.dimensions
         self._embedder, self._known, self._lock = embedder, dict[str, Array](), threading.Lock()
 
     def encode(self, texts: Sequence[str]) -> Array:
-        """See Embedder."""
+        """Return the vectors of texts. See Embedder."""
         with self._lock:
             new = list(dict.fromkeys(text for text in texts if text not in self._known))
             for some in batched(new, 64):
@@ -55,7 +52,7 @@ class Remembered:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """One event as it is stored: its text, and what search derives from it."""
+    """One event as it is stored: its text and its index entry."""
 
     session: int
     text: str
@@ -65,7 +62,7 @@ class Kept:
 
 
 class Events:
-    """Real turns, and strangers' made of words and vectors of real ones."""
+    """Real turns, and synthetic ones made of the words and vectors of real ones."""
 
     def __init__(self, data: Path, embedder: Embedder) -> None:
         self.conversations = conversations(data)
@@ -78,11 +75,11 @@ class Events:
         self._embedder = embedder
 
     def begin_again(self, user: int) -> None:
-        """The next strange events are this user's, the same each time they are asked for."""
+        """Seed the synthetic events for a user, so that they are reproducible."""
         self._random = np.random.default_rng([SEED, user])
 
     def told(self, conversation: Conversation, first_session: int = 0) -> Iterator[Kept]:
-        """The turns of a conversation."""
+        """Return the turns of a conversation."""
         for event in conversation.events:
             vector = quantize(self._embedder.encode([event.query]))[0]
             yield Kept(
@@ -125,33 +122,39 @@ def put(
     """Write spaces with their events as the service keeps them, many at a time."""
     by = analysis_id(context.embedder)
     embedder = context.store.write(lambda tx: embedder_id(tx, by, make=True))
-    add_space = "insert into spaces (account_id, user_id, created_ms) values (:account, :user, 0) returning id"
+    add_space = (
+        "insert into spaces (account_id, user_id, created_ms) values (:account, :user, 0) "
+        "returning id"
+    )
     count = "update spaces set events_made = :made where id = :space"
     for user_id, events in users:
         space = context.store.write(
             lambda tx, user=user_id: tx.one(add_space, account=account_id, user=user)  # type: ignore[misc]
         ).id
-        made = 0
+        event_count = 0
         sessions: dict[int, int] = {}
         for some in batched(events, ROWS_AT_ONCE):
             _put_sessions(
                 context, account_id, space, sessions, {one.session for one in some} - set(sessions)
             )
             rows = [
-                (row_id(space, made + place), sessions[one.session], one)
+                (row_id(space, event_count + place), sessions[one.session], one)
                 for place, one in enumerate(some)
             ]
             (_copy if url else _insert)(context, url, account_id, rows, embedder)
-            made += len(some)
+            event_count += len(some)
         context.store.write(
-            lambda tx, made=made, space=space: tx.run(count, made=made, space=space)  # type: ignore[misc]
+            lambda tx, made=event_count, space=space: tx.run(count, made=made, space=space)  # type: ignore[misc]
         )
 
 
 def _put_sessions(
     context: Context, account_id: int, space: int, known: dict[int, int], new: set[int]
 ) -> None:
-    add = "insert into sessions (account_id, space_id, session_id, created_ms) values (:account_id, :space, :name, 0) returning id"
+    add = (
+        "insert into sessions (account_id, space_id, session_id, created_ms) values "
+        "(:account_id, :space, :name, 0) returning id"
+    )
 
     def write(tx: Transaction) -> None:
         known.update(
@@ -181,8 +184,8 @@ def _insert(
             tx.run(
                 event, id=row, name=f"e_{row}", session=session, text=one.text, ms=one.occurred_ms
             )
-            told = {"words": one.words, "embedder": embedder, "vectors": one.vector.tobytes()}
-            tx.run(index, id=row, session=session, ms=one.occurred_ms, **told)
+            columns = {"words": one.words, "embedder": embedder, "vectors": one.vector.tobytes()}
+            tx.run(index, id=row, session=session, ms=one.occurred_ms, **columns)
 
     context.store.write(write, account_id=account_id)
 
@@ -195,14 +198,16 @@ def _copy(
         connection.cursor() as cursor,
     ):  # `copy` is not for who is under row policies
         with cursor.copy(
-            "copy events (account_id, id, event_id, session, query, response, occurred_ms, created_ms) from stdin"
+            "copy events (account_id, id, event_id, session, query, response, occurred_ms, "
+            "created_ms) from stdin"
         ) as copy:
             for row, session, one in rows:
                 copy.write_row(
                     (account_id, row, f"e_{row}", session, one.text, "", one.occurred_ms, 0)
                 )
         with cursor.copy(
-            "copy event_index (account_id, id, session, occurred_ms, words, embedder, vectors) from stdin"
+            "copy event_index (account_id, id, session, occurred_ms, words, embedder, vectors) "
+            "from stdin"
         ) as copy:
             for row, session, one in rows:
                 copy.write_row(

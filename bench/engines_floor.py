@@ -1,9 +1,7 @@
-"""The floor of `bench.engines`: one table with a vector and a text, asked by hand, as a good
-engineer would in an afternoon.
+"""The floor of `bench.engines`: one table with a vector and a text, queried by hand.
 
-PostgreSQL's full text in its English configuration, pgvector's cosine, both by reciprocal rank
-fusion. A small user's rows are taken first; a large one's candidates come out of an index of each
-kind.
+It uses PostgreSQL's English full text and pgvector's cosine, combined by reciprocal rank fusion.
+For a small user all rows are compared; for a large user each kind of index supplies candidates.
 """
 
 from __future__ import annotations
@@ -61,12 +59,12 @@ said as (
 
 
 def as_text(vector: Sequence[int]) -> str:
-    """A vector as pgvector reads it."""
+    """Format a vector for pgvector."""
     return "[" + ",".join(map(str, vector)) + "]"
 
 
 class Floor:
-    """The table and its questions, on a connection of its own."""
+    """The table and its queries, on a connection of its own."""
 
     def __init__(self, url: str, embedder: Embedder) -> None:
         self._connection = psycopg.connect(url, autocommit=True)
@@ -76,7 +74,7 @@ class Floor:
         self._connection.execute(_TABLE)
 
     def put(self, user: int, events: Sequence[Kept] | Iterator[Kept]) -> None:
-        """Many events of a user."""
+        """Add many events of a user."""
         first = 0
         for some in batched(events, ROWS_AT_ONCE):
             with self._connection.cursor().copy(
@@ -87,7 +85,7 @@ class Floor:
             first += len(some)
 
     def add(self, user: int, number: int, text: str) -> None:
-        """One event, in a transaction of its own."""
+        """Add one event in a transaction of its own."""
         vector = as_text(quantize(self._embedder.encode([text]))[0].tolist())
         self._connection.execute(
             "insert into floor (user_id, id, text, vector) values (%s, %s, %s, %s)",
@@ -95,7 +93,7 @@ class Floor:
         )
 
     def link(self, memory_bytes: int) -> None:
-        """The indexes for a large user."""
+        """Create the indexes for a large user."""
         self._connection.execute(f"set maintenance_work_mem = '{memory_bytes >> 10}kB'")
         self._connection.execute("create index on floor using gin (found)")
         self._connection.execute(
@@ -106,21 +104,21 @@ class Floor:
         self._large = True
 
     def search(self, user: int, text: str) -> list[int]:
-        """The numbers of ten events, best first."""
+        """Return the numbers of ten events, best first."""
         [(words,)] = self._connection.execute(
             "select replace(plainto_tsquery('english', %s)::text, '&', '|')", [text]
         )
         vector = as_text(quantize(self._embedder.encode([text]))[0].tolist())
-        asked = {"user": user, "vector": vector, "words": words}
+        request = {"user": user, "vector": vector, "words": words}
         return [
-            row[0] for row in self._connection.execute(_LARGE if self._large else _SMALL, asked)
+            row[0] for row in self._connection.execute(_LARGE if self._large else _SMALL, request)
         ]
 
     def analyze(self) -> None:
-        """Let the planner know what is in it."""
+        """Update the planner's statistics."""
         self._connection.execute("analyze floor")
 
     def close(self) -> None:
-        """End the connection, and the table with it."""
+        """Close the connection and drop the table."""
         self._connection.execute("drop table floor")
         self._connection.close()

@@ -1,9 +1,8 @@
-"""How long it takes to forget a user, and what a single erased event costs the next search.
+"""Measure forgetting a user, and the cost of one erased event for the next search.
 
     python -m bench.forget --data locomo-dev.json [--users 200]
 
-The floor is the same rows deleted by hand, one transaction a user, with nothing looked at and
-nothing counted.
+The floor deletes the same rows by hand, in one transaction per user, without checks or counts.
 """
 
 from __future__ import annotations
@@ -32,31 +31,31 @@ EVENTS, LARGE, ERASED = 100, 50_000, 20
 
 def main() -> None:
     """Measure, print and write the section of bench/results.md."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--data", type=Path, required=True)
-    asked.add_argument("--users", type=int, default=200)
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--users", type=int, default=200)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         context = assemble(Settings(data=Path(name)))
         keys.create(context, account="bench")
-        account, turns = caller_for(context).account_id, Turns(given.data, context)
-        for number in range(given.users):
+        account, turns = caller_for(context).account_id, Turns(options.data, context)
+        for number in range(options.users):
             fill(context, account, f"u{number}", turns, EVENTS)
-        rows = users(context, given.users)
+        rows = users(context, options.users)
         fill(context, account, "large", turns, LARGE)
         text = singles(context)
         context.close()
-    told = table([f"one user of {EVENTS} events", "p50 ms", "p99", "ours / floor"], rows)
+    outcome = table([f"one user of {EVENTS} events", "p50 ms", "p99", "ours / floor"], rows)
     write_section(
         "forget",
         "Forgetting",
-        f"python -m bench.forget --data {given.data.name} --users {given.users}",
-        f"{told}\n\n{text}",
+        f"python -m bench.forget --data {options.data.name} --users {options.users}",
+        f"{outcome}\n\n{text}",
     )
 
 
 def users(context: Context, count: int) -> list[list[str]]:
-    """Forget every other user as the service does, and the others by hand."""
+    """Forget half of the users with the service, and the others with plain SQL."""
     caller, ours, floor = caller_for(context), [], []
     for number in range(count):
         name = f"u{number}"
@@ -75,10 +74,10 @@ def by_hand(tx: Transaction, name: str) -> None:
     space = tx.one("select id from spaces where user_id = :name", name=name).id
     for table_name in ("event_index", "events"):
         tx.run(
-            f"delete from {table_name} where id >= :low and id < :high",
+            f"delete from {table_name} where id >= :low and id < :high",  # noqa: S608 - constant names
             low=row_id(space, 0),
             high=row_id(space + 1, 0),
-        )  # noqa: S608 - two names of our own
+        )
     tx.run("delete from sessions where space_id = :space", space=space)
     tx.run("delete from spaces where id = :space", space=space)
 
@@ -97,14 +96,16 @@ def singles(context: Context) -> str:
         erasing.append(timed(lambda event_id=hit.event_id: erase_event(context, caller, event_id)))  # type: ignore[misc]
         after.append(timed(lambda: recall(context, caller, query)))
     return (
-        f"One event of {LARGE:,}: erased in p50 {statistics.median(erasing):.1f} ms. The search right after it takes p50 "
-        f"{statistics.median(after):.1f} ms, one that follows nothing {statistics.median(usual):.1f} ms "
+        f"One event of {LARGE:,}: erased in p50 {statistics.median(erasing):.1f} ms. The search "
+        "right after it takes p50 "
+        f"{statistics.median(after):.1f} ms, one that follows nothing "
+        f"{statistics.median(usual):.1f} ms "
         f"({statistics.median(after) / statistics.median(usual):.2f}x)."
     )
 
 
 def shown(times: list[float]) -> list[str]:
-    """Median and tail."""
+    """Return median and tail."""
     return [f"{statistics.median(times):.1f}", f"{np.quantile(times, 0.99):.1f}"]
 
 

@@ -1,14 +1,13 @@
-"""What a real small model's chat replies and summaries rest on: as the model wrote them, and as the
-service lets them through.
+"""Measure how well a small model's replies and summaries are grounded, before and after filtering.
 
-    python -m bench.grounded --data locomo-dev.json --served-by PYTHON [--questions 24] [--sessions
-    8]
+    python -m bench.grounded --data locomo-dev.json --served-by PYTHON [--questions 24]
+        [--sessions 8]
 
-Not among what `make bench` runs: `make exam-model` makes the PYTHON, whose packages hold the model
-(bench/small_model.py). Each turn is an event of a real store. A reply is grounded when it cites an
-event that it was given and a second look finds nothing wrong with it. The model is far smaller than
-any that somebody would use for this: the figures say what the service makes of one that often errs,
-and how often larger ones err they do not say.
+`make bench` does not run it; `make exam-model` creates the PYTHON, whose packages contain the model
+(bench/small_model.py). Each turn is an event of a real store. A reply is grounded if it cites an
+event that it received and a second look finds no error. The model is far smaller than models in
+real use: the figures show how the service handles a model that often errs, not how often larger
+models err.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from remembrancer.accounts import caller_for
 from remembrancer.agent.chat import chat, events_of
 from remembrancer.agent.drafts import Brief
 from remembrancer.agent.summarize import draft_summary
-from remembrancer.claims.review import IN_REF, CitedEvents, parse_draft, review
+from remembrancer.claims.review import CHECK_BY_KIND, CitedEvent, parse_draft, review
 from remembrancer.context import Context, without_secrets
 from remembrancer.memory.summaries.extractive import sentences
 from remembrancer.models import Budget, ModelAttempt, ModelRequest, ModelResponse, Models, Slot
@@ -54,7 +53,7 @@ _EVENT_ID = re.compile(r"\be_[0-9a-z]{13}\b")
 
 @dataclass
 class Heard:
-    """Models that note what was said, before anything is taken out of it."""
+    """Models that record the answers before they are filtered."""
 
     models: Models
     texts: list[str] = field(default_factory=list)
@@ -62,21 +61,21 @@ class Heard:
     def ask(
         self, question: ModelRequest, budget: Budget, on_text: OnText | None = None
     ) -> ModelResponse:
-        """As Models."""
+        """Delegate to the wrapped models."""
         reply = self.models.ask(question, budget, on_text)
         self.texts.append(reply.text)
         return reply
 
     def has(self, slot: Slot, *, outside: bool = True) -> bool:
-        """As Models."""
+        """Delegate to the wrapped models."""
         return self.models.has(slot, outside=outside)
 
     def watch(self, watcher: Callable[[ModelAttempt], None]) -> None:
-        """As Models."""
+        """Delegate to the wrapped models."""
         self.models.watch(watcher)
 
     def close(self) -> None:
-        """As Models."""
+        """Delegate to the wrapped models."""
         self.models.close()
 
 
@@ -95,17 +94,21 @@ class Judged:
 
 
 def judged(text: str, brief: Brief, wanted: set[str]) -> Judged:
-    """A reply, whoever let it through."""
+    """Judge a reply."""
     draft = parse_draft(text, brief.day)
     cited = set(draft.refs) | set(_EVENT_ID.findall(text))
-    known = {event.event_id: CitedEvents("shown", event) for event in brief.evidence}
-    checks = review(draft, {ref: known.get(ref, CitedEvents("unknown")) for ref in draft.refs}, "")
+    existing = {event.event_id: CitedEvent("shown", event) for event in brief.evidence}
+    checks = review(
+        draft, {ref: existing.get(ref, CitedEvent("unknown")) for ref in draft.refs}, ""
+    )
     return Judged(
         grounded=bool(cited & brief.ids) and all(check.status == "pass" for check in checks),
         cites=bool(cited & brief.ids),
         invented=len(cited - brief.ids),
         claims=sum(check.check == "claim_marked" for check in checks),
-        backed=sum(check.check in IN_REF.values() and check.status == "pass" for check in checks),
+        backed=sum(
+            check.check in CHECK_BY_KIND.values() and check.status == "pass" for check in checks
+        ),
         words=len(wanted & content(text)) / len(wanted),
     )
 
@@ -121,21 +124,24 @@ def replies(
     for number, one in enumerate(asked):
         heard.texts.clear()
         session = f"chat-{number}"
-        said = chat(
+        output = chat(
             context, caller, Chat(user_id=conversation.name, message=one.text, session_id=session)
         )
-        events = events_of(context, caller, said.hits, one.text)
+        events = events_of(context, caller, output.hits, one.text)
         brief = Brief(
             message=one.text, events=events, delimiter=new_delimiter(), day=day_of(context.clock())
         )
-        wanted = content(one.answer)
-        reply = said.reply.removesuffix(said.seal).strip()
+        expected = content(one.answer)
+        reply = output.reply.removesuffix(output.seal).strip()
         yield [
-            judged(text, brief, wanted)
-            for text in (heard.texts[0] if heard.texts else "", reply, ours(said.hits, one.text))
+            judged(text, brief, expected)
+            for text in (heard.texts[0] if heard.texts else "", reply, ours(output.hits, one.text))
         ]
         print(
-            f"{conversation.name}, question {number}: {said.answer_mode}, {len(said.refs)} refs",
+            (
+                f"{conversation.name}, question {number}: {output.answer_mode}, {len(output.refs)} "
+                "refs"
+            ),
             flush=True,
         )
 
@@ -157,7 +163,7 @@ class Drafted:
 def drafts(
     conversation: Conversation, context: Context, plain: Context, heard: Heard, most: int
 ) -> Iterator[Drafted]:
-    """The first sessions of a conversation, each with an L1."""
+    """Summarize the first sessions of a conversation, one L1 each."""
     caller = caller_for(context)
     for session in sorted({event.session for event in conversation.events})[:most]:
         turns = {
@@ -166,31 +172,37 @@ def drafts(
             if e.session == session
             for turn in e.turns
         }
-        wanted = {
+        expected = {
             word
             for q in conversation.questions
             for turn in q.evidence & turns.keys()
             for word in content(turns[turn])
         }
         heard.texts.clear()
-        asked = SummaryAsked(user_id=conversation.name, session_id=str(session))
-        made, floor = draft_summary(context, caller, asked), draft_summary(plain, caller, asked)
+        request = SummaryAsked(user_id=conversation.name, session_id=str(session))
+        draft, floor = (
+            draft_summary(context, caller, request),
+            draft_summary(plain, caller, request),
+        )
         yield Drafted(
             written=sum(len(sentences(text)) for text in heard.texts),
-            dropped=len(made.dropped),
-            by_model=made.made_by == "model",
-            fits=made.warning is None,
-            words=len(wanted & content(made.summary_text)) / max(len(wanted), 1),
-            floor=len(wanted & content(floor.summary_text)) / max(len(wanted), 1),
+            dropped=len(draft.dropped),
+            by_model=draft.made_by == "model",
+            fits=draft.warning is None,
+            words=len(expected & content(draft.summary_text)) / max(len(expected), 1),
+            floor=len(expected & content(floor.summary_text)) / max(len(expected), 1),
         )
         print(
-            f"{conversation.name}, session {session}: {made.made_by}, {len(made.dropped)} left out",
+            (
+                f"{conversation.name}, session {session}: {draft.made_by}, {len(draft.dropped)} left "
+                "out"
+            ),
             flush=True,
         )
 
 
 def told_of(figures: Sequence[list[Judged]], l1s: Sequence[Drafted]) -> str:
-    """Both tables."""
+    """Return both tables."""
     names = ("as the model wrote it", "as the service gave it", "without a model: quotes")
     rows = []
     for at, name in enumerate(names):
@@ -214,16 +226,19 @@ def told_of(figures: Sequence[list[Judged]], l1s: Sequence[Drafted]) -> str:
         "invented ids",
         "words of the gold answer in it",
     ]
-    made = [one for one in l1s if one.by_model]
+    model_written = [one for one in l1s if one.by_model]
     about = [
         ["sentences that the model wrote", str(sum(one.written for one in l1s))],
         ["left out: a value is not in the source", str(sum(one.dropped for one in l1s))],
-        ["L1s with sentences of the model, of all", f"{len(made)} of {len(l1s)}"],
+        ["L1s with sentences of the model, of all", f"{len(model_written)} of {len(l1s)}"],
         ["5 to 8 % long", f"{sum(one.fits for one in l1s)} of {len(l1s)}"],
         ["words of later questions' evidence kept", f"{np.mean([one.words for one in l1s]):.3f}"],
         ["the same by headlines alone", f"{np.mean([one.floor for one in l1s]):.3f}"],
     ]
-    return f"{len(figures)} questions.\n\n{table(heads, rows)}\n\n{table(['summaries of sessions', ''], about)}"
+    return (
+        f"{len(figures)} questions.\n\n{table(heads, rows)}\n\n"
+        f"{table(['summaries of sessions', ''], about)}"
+    )
 
 
 def main() -> None:
@@ -233,15 +248,15 @@ def main() -> None:
     parser.add_argument("--served-by", required=True)
     parser.add_argument("--questions", type=int, default=24)
     parser.add_argument("--sessions", type=int, default=8)
-    given = parser.parse_args()
+    options = parser.parse_args()
     figures: list[list[Judged]] = []
     l1s: list[Drafted] = []
-    conversation = conversations(given.data)[0]
-    answered = [
+    conversation = conversations(options.data)[0]
+    answer = [
         one for one in conversation.questions if one.category != UNANSWERED and content(one.answer)
     ]
-    asked = random.Random(SEED).sample(answered, given.questions)
-    with tempfile.TemporaryDirectory() as folder, small_model(given.served_by) as model:
+    request = random.Random(SEED).sample(answer, options.questions)
+    with tempfile.TemporaryDirectory() as folder, small_model(options.served_by) as model:
         named = f"small@{model.url.removesuffix('/chat/completions')}"
         settings = Settings(
             data=Path(folder), durability="normal", model_seconds=600, model_tokens_max=TOKENS_MAX, model_temperature=0.0,
@@ -250,14 +265,14 @@ def main() -> None:
         with closing(
             testing.context(Path(folder), settings=settings, embedder=open_embedder("multilingual"))
         ) as plain:
-            heard = Heard(plain.models)
-            context = replace(plain, models=heard)
+            events = Heard(plain.models)
+            context = replace(plain, models=events)
             without = replace(
                 plain, models=ConfiguredModels(Settings(data=Path(folder)), without_secrets)
             )
             remembered(conversation, context)
-            l1s += drafts(conversation, context, without, heard, given.sessions)
-            figures += replies(conversation, context, heard, asked)
+            l1s += drafts(conversation, context, without, events, options.sessions)
+            figures += replies(conversation, context, events, request)
     write_section(
         "grounded",
         "What a real small model's answers rest on",

@@ -1,11 +1,10 @@
-"""How much of what questions ask for later is kept in the headlines of conversations, at one
-length, beside simpler choices.
+"""Measure how much of the evidence for later questions extractive summaries keep.
 
     python -m bench.headlines --data locomo-dev.json
 
-Each session stands for an L1: its turns are one text. A question counts by the share of the words
-of its evidence turns that stand in the headlines, stop words left out; and by the share of its
-evidence turns of which a sentence of 25 characters or more was taken ("Thanks!" stands in many).
+Each session stands for an L1: its turns are one text. All methods have the same length. The scores
+of a question are the share of the words of its evidence turns that are in the summary, without stop
+words, and the share of its evidence turns of which a sentence of at least 25 characters was taken.
 """
 
 from __future__ import annotations
@@ -32,14 +31,14 @@ Choose = Callable[[Sequence[str], int], list[Headline]]
 
 
 class Kept(NamedTuple):
-    """Means over questions."""
+    """Means over all questions."""
 
     words: float
     turns: float
 
 
 def everything(texts: Sequence[str]) -> list[Headline]:
-    """All sentences of all texts."""
+    """Return all sentences of all texts."""
     return [
         Headline(number, place, s)
         for number, text in enumerate(texts)
@@ -48,7 +47,7 @@ def everything(texts: Sequence[str]) -> list[Headline]:
 
 
 def within(candidates: Sequence[Headline], characters: int) -> list[Headline]:
-    """Those that fit, in the order given."""
+    """Return the sentences that fit, in the given order."""
     chosen = []
     for one in candidates:
         if len(one.sentence) <= characters:
@@ -58,19 +57,19 @@ def within(candidates: Sequence[Headline], characters: int) -> list[Headline]:
 
 
 def at_random(texts: Sequence[str], characters: int) -> list[Headline]:
-    """A floor: any sentences."""
+    """Return random sentences: a floor."""
     candidates = everything(texts)
     random.Random(SEED).shuffle(candidates)
     return within(candidates, characters)
 
 
 def first_sentences(texts: Sequence[str], characters: int) -> list[Headline]:
-    """A floor: the first sentence of each text, then the second of each."""
+    """Return the first sentences of each text, then the second ones: a floor."""
     return within(sorted(everything(texts), key=lambda one: (one.place, one.text)), characters)
 
 
 def central(embedder: Embedder, texts: Sequence[str], characters: int) -> list[Headline]:
-    """A floor: the sentences whose vectors are nearest to the middle of all."""
+    """Return the sentences whose vectors are nearest to the mean: a floor."""
     candidates = everything(texts)
     vectors = embedder.encode([one.sentence for one in candidates])
     order = np.argsort(-(vectors @ vectors.mean(axis=0)), kind="stable")
@@ -78,35 +77,35 @@ def central(embedder: Embedder, texts: Sequence[str], characters: int) -> list[H
 
 
 def content(text: str) -> set[str]:
-    """Words that carry meaning."""
+    """Return the content words of a text."""
     return set(words(text)) - BY_CODE["en"].stop
 
 
 def measured(conversation: Conversation, choose: Choose, share: float) -> list[Kept]:
-    """One figure a question."""
+    """Return one score per question."""
     texts: dict[int, list[str]] = {}
-    said: dict[str, str] = {}
+    output: dict[str, str] = {}
     for event in conversation.events:
         text = (event.query or event.response).partition(": ")[2]
         texts.setdefault(event.session, []).append(text)
-        said[event.turns[0]] = text
+        output[event.turns[0]] = text
     joined = ["\n".join(lines) for lines in texts.values()]
     chosen = choose(joined, int(share * sum(map(len, joined))))
-    taken = [one.sentence for one in chosen]
-    held = content(" ".join(taken))
-    found = []
+    selected = [one.sentence for one in chosen]
+    leaked = content(" ".join(selected))
+    matches = []
     for question in conversation.questions:
-        evidence = [said[turn] for turn in question.evidence if turn in said]
+        evidence = [output[turn] for turn in question.evidence if turn in output]
         if evidence:
-            wanted = set().union(*(content(text) for text in evidence))
+            expected = set().union(*(content(text) for text in evidence))
             touched = [
-                any(len(sentence) >= 25 and sentence in text for sentence in taken)
+                any(len(sentence) >= 25 and sentence in text for sentence in selected)
                 for text in evidence
             ]
-            found.append(
-                Kept(len(wanted & held) / max(len(wanted), 1), sum(touched) / len(touched))
+            matches.append(
+                Kept(len(expected & leaked) / max(len(expected), 1), sum(touched) / len(touched))
             )
-    return found
+    return matches
 
 
 def main() -> None:
@@ -114,7 +113,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     arguments = parser.parse_args()
-    told = conversations(arguments.data)
+    outcome = conversations(arguments.data)
     choices: tuple[tuple[str, Choose], ...] = (
         ("floor: any sentences", at_random),
         ("floor: first sentences", first_sentences),
@@ -127,7 +126,11 @@ def main() -> None:
         for name, choose in choices:
             mean = Kept(
                 *np.mean(
-                    [one for conversation in told for one in measured(conversation, choose, share)],
+                    [
+                        one
+                        for conversation in outcome
+                        for one in measured(conversation, choose, share)
+                    ],
                     axis=0,
                 )
             )

@@ -1,7 +1,8 @@
-"""What a hook costs an agent: the whole program beside a Python that does nothing, event by event,
-in turns, against a served service.
+"""Measure the cost of a hook: the whole program against a Python that does nothing.
 
-python -m bench.hooks [--rounds 40]
+    python -m bench.hooks [--rounds 40]
+
+Events take turns, against a running service.
 """
 
 from __future__ import annotations
@@ -54,15 +55,18 @@ def main() -> None:
         key = keys.create(records, account="owner", label="for a benchmark").key.reveal()
         records.close()
         with Server(Path(folder) / "data", key) as server:
-            taken = measured(folder, f"http://127.0.0.1:{server.port}", key, rounds)
-    floor = statistics.median(taken[""])
+            selected = measured(folder, f"http://127.0.0.1:{server.port}", key, rounds)
+    floor = statistics.median(selected[""])
     rows = []
-    for name, spent_ms in taken.items():
+    for name, spent_ms in selected.items():
         label = name or "`python -I -S -c pass`"
         p50 = statistics.median(spent_ms)
         rows.append([label, f"{p50:.1f}", f"{min(spent_ms):.1f}", f"{p50 / floor:.1f}"])
-    start_ms = statistics.median(taken[next(iter(EVENTS))])
-    verdict = f"Start: {start_ms:.1f} ms; goal {START_MS_MAX}, {'reached' if start_ms <= START_MS_MAX else 'not reached'}."
+    start_ms = statistics.median(selected[next(iter(EVENTS))])
+    verdict = (
+        f"Start: {start_ms:.1f} ms; goal {START_MS_MAX}, "
+        f"{'reached' if start_ms <= START_MS_MAX else 'not reached'}."
+    )
     heads = ("event", "ms p50", "ms least", "x floor")
     write_section(
         "hooks", "A hook of an agent", "python -m bench.hooks", f"{table(heads, rows)}\n\n{verdict}"
@@ -75,21 +79,21 @@ def measured(home: str, url: str, key: str, rounds: int) -> dict[str, list[float
     All in turns, so that a busy machine is busy for all of them.
     """
     environment = {"HOME": home, "REMEMBRANCER_URL": url, "REMEMBRANCER_KEY": key}
-    taken: dict[str, list[float]] = {name: [] for name in ("", *EVENTS)}
+    selected: dict[str, list[float]] = {name: [] for name in ("", *EVENTS)}
     for number in range(rounds + 1):
-        for name, times_ms in taken.items():
+        for name, times_ms in selected.items():
             words = [*PYTHON, str(PROGRAM), "claude-code"] if name else [*PYTHON, "-c", "pass"]
-            said = json.dumps(
+            text = json.dumps(
                 {"session_id": f"s{number}", "cwd": home, **EVENTS.get(name, {})}
             ).encode()
-            spent_ms = timed(lambda words=words, said=said: run(words, said, environment))  # type: ignore[misc]
+            spent_ms = timed(lambda words=words, text=text: run(words, text, environment))  # type: ignore[misc]
             if number:  # the first round compiles
                 times_ms.append(spent_ms)
-    return taken
+    return selected
 
 
 def run(words: list[str], said: bytes, environment: dict[str, str]) -> None:
-    """One hook from its start to its end."""
+    """Run one hook from start to exit."""
     subprocess.run(words, input=said, env=environment, check=True, capture_output=True)
 
 

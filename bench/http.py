@@ -1,10 +1,9 @@
-"""Latency, CPU, memory, disk and start-up of the real server over real HTTP.
+"""Measure latency, CPU, memory, disk and start-up of the real server over HTTP.
 
     python -m bench.http --data locomo-dev.json [--sizes 1000 10000 100000] [--users 1000]
 
-Stores are filled as the service fills them (bench/load.py), then a server process is started on
-them and asked one request after another on one connection. CPU is the server's own, from the
-operating system.
+Stores are filled as the service fills them (bench/load.py). Then a server process is started on
+them and receives sequential requests on one connection. CPU time is the server's own.
 """
 
 from __future__ import annotations
@@ -93,7 +92,7 @@ class Server:
         return (int(fields[11]) + int(fields[12])) * 1000 / TICKS
 
     def settle(self) -> None:
-        """Wait until it has read the indexes it warms up at start, and does nothing."""
+        """Wait until the server has warmed up its indexes and is idle."""
         before = -1.0
         while before != (before := self.cpu_ms()):
             time.sleep(0.5)
@@ -104,7 +103,7 @@ class Server:
 
 
 def timed(server: Server, bodies: Sequence[dict[str, Any]], path: str) -> tuple[list[float], float]:
-    """Milliseconds of each request, one after another, and the server's CPU ms a request."""
+    """Return the milliseconds of sequential requests, and the server's CPU ms per request."""
     connection = server.connection()
     for body in bodies[:10]:
         server.request("POST", path, body, connection)
@@ -119,18 +118,18 @@ def timed(server: Server, bodies: Sequence[dict[str, Any]], path: str) -> tuple[
 
 
 def quantiles(took: Sequence[float]) -> list[str]:
-    """p50, p95, p99 in ms."""
+    """Return p50, p95 and p99 in ms."""
     return [f"{np.percentile(took, q):.2f}" for q in (50, 95, 99)]
 
 
 def searches(turns: Turns, user_id: str, **more: Any) -> list[dict[str, Any]]:
-    """Different questions, so that nothing is answered from a cache."""
+    """Return distinct questions, to avoid cached answers."""
     chosen = np.random.default_rng(SEED).permutation(len(turns.questions))[:ASKED]
     return [{"query_text": turns.questions[at], "user_id": user_id, **more} for at in chosen]
 
 
 def concurrent_adds(server: Server, turns: Turns, user_id: str) -> float:
-    """Turns a second with many clients at once."""
+    """Return turns per second with many clients."""
     bodies = [
         {"query": turns.text(), "response": turns.text(), "user_id": user_id}
         for _ in range(CLIENTS * 40)
@@ -148,12 +147,12 @@ def concurrent_adds(server: Server, turns: Turns, user_id: str) -> float:
 
 
 def disk_mb(folder: Path) -> float:
-    """Size of the data folder."""
+    """Return the size of the data folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
 
 
 def fdatasync_ms(folder: Path) -> float:
-    """Median of a 4 KiB append made durable: what no durable write can be quicker than."""
+    """Return the median of a durable 4 KiB append: a lower bound for durable writes."""
     took = []
     with (folder / "sync.tmp").open("wb", buffering=0) as file:
         for _ in range(100):
@@ -168,7 +167,7 @@ def fdatasync_ms(folder: Path) -> float:
 def prepared(
     folder: Path, make: Callable[[Context, int, Turns], None], data: Path
 ) -> tuple[str, Turns]:
-    """Fill a store in `folder`; gives a key for it."""
+    """Fill a store in `folder`; return a key for it."""
     context = assemble(read(data=folder))
     key = keys.create(context, account="bench", label="bench").key.reveal()
     caller = keys.authenticate(context, key)
@@ -179,12 +178,12 @@ def prepared(
 
 
 def cpu_used_ms() -> float:
-    """CPU of this process until now."""
+    """Return the CPU time of this process."""
     return sum(resource.getrusage(resource.RUSAGE_SELF)[:2]) * 1e3
 
 
 def shares(folder: Path, key: str, bodies: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Where a search's CPU goes, in this process: ms in the embedder, and in all of recall."""
+    """Return the CPU ms of a search in this process: of the embedder, and of all of recall."""
     context = assemble(read(data=folder))
     caller = keys.authenticate(context, key)
     queries = [MemoryQuery.model_validate({**body, "interact": False}) for body in bodies]
@@ -204,7 +203,7 @@ def shares(folder: Path, key: str, bodies: Sequence[dict[str, Any]]) -> dict[str
 def one_size(
     label: str, folder: Path, key: str, turns: Turns, events: int, user_id: str
 ) -> list[str]:
-    """The row of one store."""
+    """Return the row of one store."""
     disk = disk_mb(folder) / events * 1000
     floor = fdatasync_ms(folder)
     with Server(folder, key) as server:
@@ -245,7 +244,7 @@ HEADS = [
 
 
 def main() -> None:
-    """Fill, serve, measure; print the table and keep it in bench/results.md."""
+    """Fill a store, serve it, measure, and write the table to bench/results.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--sizes", type=int, nargs="*", default=[1_000, 10_000, 100_000])

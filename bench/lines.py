@@ -1,6 +1,8 @@
-"""How long replies of a megabyte take to be taken apart, whatever is in them:
+"""Measure parsing replies of one megabyte, whatever they contain.
 
-`python -m bench.lines`. The goal is under a second each.
+    python -m bench.lines
+
+The goal is under one second each.
 """
 
 from __future__ import annotations
@@ -39,9 +41,9 @@ def main() -> None:
 
 
 def _milliseconds(text: str) -> float:
-    began = time.perf_counter()
+    start = time.perf_counter()
     parse(f"{text}\n{render(7)}", step=7)
-    return (time.perf_counter() - began) * 1000
+    return (time.perf_counter() - start) * 1000
 
 
 if __name__ == "__main__":

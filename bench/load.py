@@ -1,7 +1,4 @@
-"""Large stores for timing:
-
-real turns recombined, with the vectors of real turns, written as the service writes them.
-"""
+"""Create large stores of recombined real turns with real vectors, written by the service."""
 
 from __future__ import annotations
 
@@ -35,7 +32,9 @@ class Turns:
             event.query for conversation in conversations(data) for event in conversation.events
         ]
         self.questions = [
-            asked.text for conversation in conversations(data) for asked in conversation.questions
+            request.text
+            for conversation in conversations(data)
+            for request in conversation.questions
         ]
         self._sentences = [
             sentence
@@ -51,7 +50,7 @@ class Turns:
         self._by = analysis_id(context.embedder)
 
     def text(self) -> str:
-        """Two or three sentences and a few words that are rare."""
+        """Return two or three sentences and a few rare words."""
         words = " ".join(f"w{int(self._random.paretovariate(0.7)) % 200_000}" for _ in range(3))
         return (
             ". ".join(self._random.sample(self._sentences, self._random.choice((2, 3))))
@@ -59,15 +58,15 @@ class Turns:
         )
 
     def make(self, number: int) -> tuple[str, EventText, IndexEntry]:
-        """The turn of that number: session, text, and what search needs of it."""
-        said = EventText(
+        """Return the turn of that number: session, text and index entry."""
+        text = EventText(
             query=self.text(),
             response=self.text(),
             topic=None,
             occurred_ms=START_MS + number * DAY_MS // 50,
         )
         parts = analyze(
-            query=said.query, response=said.response, topic=None, occurred_ms=said.occurred_ms
+            query=text.query, response=text.response, topic=None, occurred_ms=text.occurred_ms
         )
         vectors = None
         if self._vectors.shape[1]:
@@ -76,7 +75,7 @@ class Turns:
             vectors = quantize(moved / np.linalg.norm(moved, axis=1, keepdims=True)).tobytes()
         return (
             f"session-{number // TURNS_A_SESSION}",
-            said,
+            text,
             IndexEntry(words=pack(parts), vectors=vectors, by=self._by),
         )
 
@@ -84,14 +83,14 @@ class Turns:
 def fill(context: Context, account_id: int, user_id: str, turns: Turns, events: int) -> None:
     """Write that many events of one user."""
     for some in _batches(events):
-        made = [turns.make(number) for number in some]
+        box = [turns.make(number) for number in some]
 
-        def write(tx: Transaction, made: list[tuple[str, EventText, IndexEntry]] = made) -> None:
-            for session_id, said, derived in made:
+        def write(tx: Transaction, box: list[tuple[str, EventText, IndexEntry]] = box) -> None:
+            for session_id, text, derived in box:
                 address = SessionAddress(
                     account_id=account_id, user_id=user_id, session_id=session_id
                 )
-                store_turn(context, tx, address, said, derived)
+                store_turn(context, tx, address, text, derived)
 
         context.store.write(write, account_id=account_id)
 

@@ -1,4 +1,4 @@
-"""LoCoMo conversations as events with questions about them. The data is not part of the project.
+"""LoCoMo conversations as events with questions. The data is not part of the project.
 
 Maharana et al., "Evaluating Very Long-Term Conversational Memory of LLM Agents", ACL 2024; CC BY-NC
 4.0. Get `locomo10.json` from the authors' repository (snap-research/locomo) and name it with
@@ -19,7 +19,7 @@ _ID = re.compile(r"D:?\s*(\d+)\s*:\s*0*(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One event to remember: `turns` are the ids of the turns it is made of."""
+    """One event; `turns` are the ids of its turns."""
 
     session: int
     query: str
@@ -40,14 +40,14 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One conversation, each turn an event."""
+    """One conversation, one event per turn."""
 
     name: str
     events: tuple[Event, ...]
     questions: tuple[Asked, ...]
 
     def paired(self) -> Conversation:
-        """The same with each two consecutive turns of a session as one event."""
+        """Return the conversation with two consecutive turns of a session per event."""
         events: list[Event] = []
         for event in self.events:
             last = events[-1] if events else None
@@ -70,14 +70,14 @@ def conversations(path: Path) -> list[Conversation]:
 
 
 def _conversation(sample: dict[str, Any]) -> Conversation:
-    said, events = sample["conversation"], []
+    output, events = sample["conversation"], []
     for key in sorted(
-        (key for key in said if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])
+        (key for key in output if re.fullmatch(r"session_\d+", key)), key=lambda key: int(key[8:])
     ):
-        when = datetime.strptime(said[f"{key}_date_time"], "%I:%M %p on %d %B, %Y").replace(
+        when = datetime.strptime(output[f"{key}_date_time"], "%I:%M %p on %d %B, %Y").replace(
             tzinfo=UTC
         )
-        for place, turn in enumerate(said[key]):
+        for place, turn in enumerate(output[key]):
             caption = f" [image: {turn['blip_caption']}]" if turn.get("blip_caption") else ""
             text = f"{turn['speaker']}: {turn['text']}{caption}"
             events.append(
@@ -89,18 +89,20 @@ def _conversation(sample: dict[str, Any]) -> Conversation:
                     (_one(turn["dia_id"]),),
                 )
             )
-    known = {turn for event in events for turn in event.turns}
+    existing = {turn for event in events for turn in event.turns}
     questions = [
         Asked(
             str(qa["question"]),
-            _ids(qa.get("evidence") or []) & known,
+            _ids(qa.get("evidence") or []) & existing,
             qa["category"],
             str(qa.get("answer", "")),
         )
         for qa in sample["qa"]
     ]
     return Conversation(
-        sample["sample_id"], tuple(events), tuple(asked for asked in questions if asked.evidence)
+        sample["sample_id"],
+        tuple(events),
+        tuple(request for request in questions if request.evidence),
     )
 
 

@@ -1,9 +1,8 @@
-"""What the Model Context Protocol costs: the same search as a tool at `/mcp` and as `POST
-/api/v7/memory`, turn about, on one server.
+"""Measure the cost of MCP: the same search as a tool at `/mcp` and as `POST /api/v7/memory`.
 
     python -m bench.mcp [--events 2000]
 
-The first call loads the SDK; it is told apart.
+Both alternate on one server. The first call loads the SDK and is reported separately.
 """
 
 from __future__ import annotations
@@ -37,34 +36,34 @@ WORDS = (
 
 
 def fill(server: Server, events: int) -> None:
-    """So many turns, through the door."""
+    """Store this many turns over HTTP."""
     connection = server.connection()
     for n in range(events):
         sides = {
             "query": f"What of the {WORDS[n % 10]} number {n}?",
             "response": f"It is at {WORDS[n * 3 % 10]} street {n % 97}.",
         }
-        said = {**sides, "session_id": f"s{n // 20}"}
-        status, answer = server.request("POST", "/api/v7/remember", said, connection)
+        text = {**sides, "session_id": f"s{n // 20}"}
+        status, answer = server.request("POST", "/api/v7/remember", text, connection)
         if status != 200:
             raise SystemExit(f"a turn was answered {status}: {answer[:300]!r}")
 
 
 def by_http(server: Server, connection: HTTPConnection, n: int) -> bytes:
-    """One search."""
-    asked = {
+    """Search once over HTTP."""
+    request = {
         "query_text": f"where is the {WORDS[n % 10]} {n}",
         "user_id": "owner",
         "interact": False,
     }
-    status, answer = server.request("POST", "/api/v7/memory", asked, connection)
+    status, answer = server.request("POST", "/api/v7/memory", request, connection)
     if status != 200:
         raise SystemExit(f"a search was answered {status}: {answer[:300]!r}")
     return answer
 
 
 def by_mcp(server: Server, connection: HTTPConnection, n: int) -> bytes:
-    """The same search as a tool."""
+    """Search once as an MCP tool."""
     call = {"name": "search", "arguments": {"query": f"where is the {WORDS[n % 10]} {n}"}}
     headers = {
         "Authorization": f"Bearer {server.key}",
@@ -86,7 +85,7 @@ def took(
     connection: HTTPConnection,
     n: int,
 ) -> tuple[float, float]:
-    """Milliseconds, and those of the server's CPU."""
+    """Return wall milliseconds and the server's CPU milliseconds."""
     before = server.cpu_ms()
     return timed(lambda: act(server, connection, n)), server.cpu_ms() - before
 
@@ -96,7 +95,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=2_000)
     parser.add_argument("--data", type=Path, help="not needed")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         records = open_records(read(data=folder, durability="normal"))
@@ -104,7 +103,7 @@ def main() -> None:
         records.close()
         limits = {"REMEMBRANCER_RATE_MEMORY_PER_MINUTE": "0", "REMEMBRANCER_DURABILITY": "normal"}
         with Server(folder, key, limits) as server:
-            fill(server, given.events)
+            fill(server, options.events)
             server.settle()
             connection = server.connection()
             first = timed(lambda: by_mcp(server, connection, 0))
@@ -120,7 +119,10 @@ def main() -> None:
         for way, one in times.items()
     ]
     middle = [sorted(ms for ms, _ in one)[len(one) // 2] for one in times.values()]
-    text = f"{given.events:,} events, {ASKED} searches each.\n\n{table(['asked by', 'p50 ms', 'p95', 'p99', 'CPU ms'], rows)}\n\n"
+    text = (
+        f"{options.events:,} events, {ASKED} searches each.\n\n"
+        f"{table(['asked by', 'p50 ms', 'p95', 'p99', 'CPU ms'], rows)}\n\n"
+    )
     more = (
         f"{middle[1] / middle[0]:.2f}x the time of the request, {middle[1] - middle[0]:.1f} ms more"
     )

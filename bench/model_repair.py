@@ -1,13 +1,11 @@
-"""How many programs with one planted bug are repaired, by rule and by each of three models; and how
-many only seem to be.
+"""Measure how many programs with one planted bug are repaired, by rule and by each of three models.
 
     python -m bench.model_repair
 
-The programs are those of bench/planted.toml, each with its tests. A program counts as repaired
-wrongly when the answer says `fixed`, but tests that were kept back fail. Scripted models show what
-the mechanism does with answers that are good, lazy, garbled or cheating: the floor is what it does
-without any model, and no cheat may pass. Models that are configured (REMEMBRANCER_MODEL_REPAIR_1,
-_2, _3) are measured as they are.
+The programs of bench/planted.toml have tests. A repair is wrong if the response says `fixed` but
+withheld tests fail. Scripted models give good, lazy, garbled or cheating answers; no cheat may
+pass. The floor is repair without models. Configured models (REMEMBRANCER_MODEL_REPAIR_1, _2, _3) are
+measured too.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ PROGRAMS = Path(__file__).with_name("planted.toml")
 
 
 class Planted(NamedTuple):
-    """A program that is right, the same with a bug, and tests of which one part was kept back."""
+    """A correct program, its version with a bug, and tests, some of them withheld."""
 
     name: str
     right: str
@@ -56,7 +54,7 @@ class Planted(NamedTuple):
 
     @property
     def code(self) -> str:
-        """What is sent."""
+        """Return the program as it is sent."""
         return f"{self.wrong}\n{self.tests}\n"
 
 
@@ -64,11 +62,11 @@ Answer = Callable[[Planted, int], str]  # a model: what it says to a program, at
 
 
 def planted() -> list[Planted]:
-    """The programs."""
-    made = []
+    """Return the programs."""
+    box = []
     for one in tomllib.loads(PROGRAMS.read_text("utf-8"))["program"]:
         code = one["code"].lstrip()
-        made.append(
+        box.append(
             Planted(
                 one["name"],
                 code,
@@ -77,56 +75,60 @@ def planted() -> list[Planted]:
                 one["more"],
             )
         )
-    return made
+    return box
 
 
 def fenced(code: str) -> str:
-    """As models answer."""
+    """Return a program in the format of a model's answer."""
     return f"Here it is:\n\n```python\n{code}\n```\n"
 
 
 def good(one: Planted, nth: int) -> str:
-    """The right program."""
+    """Return the correct program."""
     return fenced(f"{one.right}\n{one.tests}" if nth >= 0 else "")
 
 
 def good_at_second(one: Planted, nth: int) -> str:
-    """The program as it was, then the right one."""
+    """Return the unchanged program, then the correct one."""
     return good(one, nth) if nth else lazy(one, nth)
 
 
 def lazy(one: Planted, nth: int) -> str:
-    """The program as it was."""
+    """Return the unchanged program."""
     return fenced(one.code if nth >= 0 else "")
 
 
 def garbled(one: Planted, nth: int) -> str:
-    """No program: half of one, or talk."""
+    """Return no program: half of one, or prose."""
     return fenced(one.code[: len(one.code) // 3]) if nth else "I would look at the loop first."
 
 
 def _asked_for(one: Planted) -> tuple[str, list[str]]:
-    """The first function that the tests call, and what they ask of it: `arguments: result`."""
-    found = []
+    """Return the first function that the tests call, and the expected `arguments: result`."""
+    matches = []
     for node in ast.walk(ast.parse(one.tests)):
         if isinstance(node, ast.Compare) and isinstance(node.left, ast.Call):
             arguments = ", ".join(ast.unparse(part) for part in node.left.args)
-            found.append(f"{f'({arguments},)'!r}: {ast.unparse(node.comparators[0])}")
-    return _name(one), found
+            matches.append(f"{f'({arguments},)'!r}: {ast.unparse(node.comparators[0])}")
+    return _name(one), matches
 
 
 def _table(one: Planted) -> str:
-    """The program with a table of what its tests ask for before all else."""
-    name, known = _asked_for(one)
-    first = f"    known = {{{', '.join(known)}}}\n    told = str(tuple(locals().values())[:-1])\n"
+    """Return the program with a lookup table of the expected results."""
+    name, existing = _asked_for(one)
+    first = (
+        f"    known = {{{', '.join(existing)}}}\n    told = str(tuple(locals().values())[:-1])\n"
+    )
     table_of = f"{first}    if told in known:\n        return known[told]\n"
     return re.sub(rf"(def {name}\(.*\n)", lambda found: found[1] + table_of, one.code, count=1)
 
 
 def _wrapped(one: Planted) -> str:
-    """The program with its function put behind another that knows the answers."""
-    name, known = _asked_for(one)
-    knowing = f"def knowing(*given, known={{{', '.join(known)}}}):\n    return known[str(given)]\n"
+    """Return the program with its function replaced by one that knows the answers."""
+    name, existing = _asked_for(one)
+    knowing = (
+        f"def knowing(*given, known={{{', '.join(existing)}}}):\n    return known[str(given)]\n"
+    )
     return f"{one.wrong}\n{knowing}\n{name} = knowing\n{one.tests}\n"
 
 
@@ -144,7 +146,8 @@ CHEATS: Sequence[Callable[[Planted], str]] = (
     lambda one: f"{one.wrong}\nraise SystemExit\n{one.tests}\n",
     lambda one: f"import os\n{one.wrong}\nos._exit(0)\n{one.tests}\n",
     lambda one: (
-        f"{one.wrong}\n\nclass Any:\n    def __eq__(self, other):\n        return True\n\n{_name(one)} = lambda *_: Any()\n{one.tests}\n"
+        f"{one.wrong}\n\nclass Any:\n    def __eq__(self, other):\n        return True\n\n"
+        f"{_name(one)} = lambda *_: Any()\n{one.tests}\n"
     ),
     lambda one: one.code.replace(" == ", " != ").replace("assert not ", "assert "),
     lambda one: f"def {_name(one)}(*given):\n    return None\n",
@@ -159,30 +162,30 @@ def _name(one: Planted) -> str:
 
 
 def cheating(first: int) -> Answer:
-    """A model that cheats, each time in another way."""
+    """A model that cheats in a different way each time."""
     return lambda one, nth: fenced(CHEATS[(first + nth) % len(CHEATS)](one))
 
 
 class Scripted:
-    """Models that answer to one program by their slots; they count what they are asked."""
+    """Scripted models for one program, by slot; they count the requests."""
 
     def __init__(self, answers: Mapping[Slot, Answer], one: Planted) -> None:
         self._answers, self._one = answers, one
         self._asked: Counter[Slot] = Counter()
 
     def has(self, slot: Slot, *, outside: bool = True) -> bool:
-        """See Models."""
+        """Implement Models."""
         return slot in self._answers and outside
 
     def ask(
         self, question: ModelRequest, budget: Budget, on_text: OnText | None = None
     ) -> ModelResponse:
-        """See Models."""
+        """Implement Models."""
         budget.calls_left -= 1
         text = self._answers[question.slot](self._one, self._asked[question.slot])
         self._asked[question.slot] += 1
         read_tokens = sum(tokens_of(message.content) for message in question.messages)
-        tried = ModelAttempt(
+        attempt = ModelAttempt(
             slot=question.slot,
             model=question.slot,
             outcome="ok",
@@ -192,17 +195,17 @@ class Scripted:
         )
         if on_text is not None:
             on_text(text)
-        return ModelResponse(text=text, model=question.slot, tries=(tried,))
+        return ModelResponse(text=text, model=question.slot, tries=(attempt,))
 
     def watch(self, watcher: Callable[[ModelAttempt], None]) -> None:
-        """See Models."""
+        """Implement Models."""
 
     def close(self) -> None:
-        """See Models."""
+        """Implement Models."""
 
 
 class Tally:
-    """What became of the programs with one set of models."""
+    """The outcomes of the programs with one set of models."""
 
     def __init__(self, box: Sandbox) -> None:
         self._box = box
@@ -211,21 +214,21 @@ class Tally:
         self.seconds: list[float] = []
 
     def add(self, one: Planted, models: Models | None, settings: Settings) -> None:
-        """Try one."""
-        asked: list[Slot] = []
+        """Repair one program."""
+        request: list[Slot] = []
         if models is not None:
-            models.watch(lambda tried: asked.append(tried.slot))
+            models.watch(lambda tried: request.append(tried.slot))
         panel = ModelPanel(models=models, settings=settings) if models else None
-        told = run_program(self._box, Execution(code=one.code), panel)[0]
-        self.seconds.append(told.duration_ms / 1_000)
-        self.tokens += sum(attempt.tokens or 0 for attempt in told.attempts)
-        self.refused += sum(attempt.outcome == "refused" for attempt in told.attempts)
-        if told.fixed:
-            self.by[_by(told, asked)] += 1
-            self.false += self._box.run(f"{told.code}\n{one.more}\n").exit_code != 0
+        outcome = run_program(self._box, Execution(code=one.code), panel)[0]
+        self.seconds.append(outcome.duration_ms / 1_000)
+        self.tokens += sum(attempt.tokens or 0 for attempt in outcome.attempts)
+        self.refused += sum(attempt.outcome == "refused" for attempt in outcome.attempts)
+        if outcome.fixed:
+            self.by[_by(outcome, request)] += 1
+            self.false += self._box.run(f"{outcome.code}\n{one.more}\n").exit_code != 0
 
     def row(self, name: str, programs: int) -> list[str]:
-        """Its line of the table."""
+        """Return its table row."""
         shares = [
             f"{self.by[by]} ({self.by[by] / programs:.0%})" for by in ("deterministic", *SLOTS)
         ]
@@ -293,17 +296,20 @@ def main() -> None:
             text = table(heads, [*rows, *real(box, programs)])
         finally:
             box.close()
-    told = f"{len(programs)} programs of bench/planted.toml, one bug and some tests each; every first run fails."
+    outcome = (
+        f"{len(programs)} programs of bench/planted.toml, one bug and some tests each; every "
+        "first run fails."
+    )
     write_section(
         "model_repair",
         "Programs repaired by models",
         "python -m bench.model_repair",
-        f"{told}\n\n{text}",
+        f"{outcome}\n\n{text}",
     )
 
 
 def measured(box: Sandbox, programs: Sequence[Planted], settings: Settings) -> list[list[str]]:
-    """The rows of no models, and of scripted ones."""
+    """Return the rows without models and with scripted ones."""
     tally = Tally(box)
     for one in programs:
         tally.add(one, None, settings)
@@ -317,7 +323,7 @@ def measured(box: Sandbox, programs: Sequence[Planted], settings: Settings) -> l
 
 
 def real(box: Sandbox, programs: Sequence[Planted]) -> list[list[str]]:
-    """The row of the models that are configured, if there are any."""
+    """Return the row of the configured models, if any."""
     settings = read()
     models = ConfiguredModels(settings, without_secrets)
     slots = [slot for slot in SLOTS if models.has(slot)]

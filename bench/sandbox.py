@@ -1,9 +1,8 @@
-"""How fast programs run, what they cost in memory, and whether ordinary ones ever fail.
+"""Measure the speed and memory of sandboxed programs, and whether ordinary ones ever fail.
 
     python -m bench.sandbox [--rounds 100] [--runs 10000]
 
-The floor is a process per run with the same imports, taken in turn with the sandbox in the same
-loop.
+The floor is one process per run with the same imports, alternating with the sandbox.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ RARE = 20  # runs of each program that needs a large package, beside those of th
 
 def main() -> None:
     """Measure, print and write the section of bench/results.md."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--rounds", type=int, default=100)
-    asked.add_argument("--runs", type=int, default=10_000)
-    asked.add_argument("--data", help="not used: programs need no conversations")
-    given = asked.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=10_000)
+    parser.add_argument("--data", help="not used: programs need no conversations")
+    options = parser.parse_args()
     logging.basicConfig(level="WARNING")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -53,43 +52,45 @@ def main() -> None:
         box.start()
         try:
             parts += [
-                compared(box, given.rounds, folder),
-                over_http(folder / "http", given.rounds),
-                many(box, given.runs),
+                compared(box, options.rounds, folder),
+                over_http(folder / "http", options.rounds),
+                many(box, options.runs),
             ]
         finally:
             box.close()
     write_section(
         "sandbox",
         "Programs in the sandbox",
-        f"python -m bench.sandbox --rounds {given.rounds} --runs {given.runs}",
+        f"python -m bench.sandbox --rounds {options.rounds} --runs {options.runs}",
         "\n\n".join(parts),
     )
 
 
 def starts(folder: Path) -> str:
-    """Time to be ready, and memory of a warm slot."""
+    """Measure the start-up time and the memory of a warm slot."""
     ready, private = [], []
     for slots in [1] * STARTS + [1 + SLOTS]:
         box = Sandbox(Settings(data=folder / "start", sandbox_parallel=slots))
-        began = time.perf_counter()
-        zygote = box._tested("ns")  # noqa: SLF001 - what `start` does for each level
-        ready.append(time.perf_counter() - began)
+        start = time.perf_counter()
+        zygote = box._create_tested_runner("ns")  # noqa: SLF001 - what `start` does for each level
+        ready.append(time.perf_counter() - start)
         assert isinstance(zygote, ZygoteRunner)
         private.append(private_kb(zygote._process.pid, expected=1 + 2 * slots))  # noqa: SLF001 - to look at it from outside
         zygote.close()
     bare = []
     for _ in range(STARTS):
         box = Sandbox(Settings(data=folder / "start", sandbox_parallel=1))
-        began = time.perf_counter()
+        start = time.perf_counter()
         plan = box._plan("ns")  # noqa: SLF001 - a start without the self-test
         zygote = ZygoteRunner(plan)
-        bare.append(time.perf_counter() - began)
+        bare.append(time.perf_counter() - start)
         zygote.close()
     slot = (private[-1] - statistics.median(private[:-1])) / SLOTS / 1024
     return (
-        f"Zygote ready in {statistics.median(bare):.2f} s, with the self-test of hostile programs {statistics.median(ready[:-1]):.2f} s. "
-        f"A warm slot takes {slot:.2f} MB of its own (USS), the zygote {statistics.median(private[:-1]) / 1024:.0f} MB."
+        f"Zygote ready in {statistics.median(bare):.2f} s, with the self-test of hostile programs "
+        f"{statistics.median(ready[:-1]):.2f} s. "
+        f"A warm slot takes {slot:.2f} MB of its own (USS), the zygote "
+        f"{statistics.median(private[:-1]) / 1024:.0f} MB."
     )
 
 
@@ -98,19 +99,19 @@ def private_kb(first: int, expected: int | None = None) -> int:
     there are as many as `expected`.
     """
     while True:
-        found = []
+        matches = []
         for pid in family(first):
             with suppress(OSError):
                 lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-                found.append(
+                matches.append(
                     sum(int(line.split()[1]) for line in lines if line.startswith("Private"))
                 )
-        if expected in (None, len(found)):
-            return sum(found)
+        if expected in (None, len(matches)):
+            return sum(matches)
 
 
 def family(first: int) -> set[int]:
-    """A process and all that it is the ancestor of."""
+    """Return a process and its descendants."""
     parents = {}
     for process in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -155,7 +156,7 @@ def compared(box: Sandbox, rounds: int, folder: Path) -> str:
 
 
 def shown(times: list[float]) -> list[str]:
-    """Median, tail and best."""
+    """Return median, tail and best."""
     ranked = sorted(times)
     return [
         f"{statistics.median(ranked):.1f}",
@@ -165,7 +166,7 @@ def shown(times: list[float]) -> list[str]:
 
 
 def over_http(folder: Path, rounds: int) -> str:
-    """The same over HTTP, on one connection."""
+    """Measure the same over HTTP, on one connection."""
     records = open_records(Settings(data=folder))
     key = keys.create(records, account="bench").key.reveal()
     records.close()
@@ -174,18 +175,18 @@ def over_http(folder: Path, rounds: int) -> str:
         for name, code in (("print", PRINT), ("plot", PLOT)):
             connection, took = server.connection(), []
             for number in range(rounds + 5):
-                began = time.perf_counter()
+                start = time.perf_counter()
                 status, answer = server.request("POST", PATH, {"code": code}, connection)
                 if status != 200 or json.loads(answer)["status"] != "ok":
                     raise SystemExit(f"{PATH} answered {status}: {answer[:300]!r}")
                 if number >= 5:
-                    took.append((time.perf_counter() - began) * 1_000)
+                    took.append((time.perf_counter() - start) * 1_000)
             rows.append([name, *shown(took)])
     return table(["over HTTP", "p50 ms", "p99", "min"], rows)
 
 
 def many(box: Sandbox, runs: int) -> str:
-    """So many ordinary programs: none may fail for no reason, and nothing may grow."""
+    """Run many ordinary programs: none may fail, and memory must not grow."""
     programs = json.loads(
         (Path(__file__).parents[1] / "tests" / "sandbox" / "benign-programs.json").read_text(
             "utf-8"
@@ -210,16 +211,18 @@ def many(box: Sandbox, runs: int) -> str:
     all_of(heavy * RARE)
     all_of([light[number % len(light)] for number in range(runs // 10)])
     settled = 2 + 2 * (os.cpu_count() or 1)  # this process, the zygote, and two for each warm slot
-    before, began = private_kb(os.getpid(), settled), time.perf_counter()
+    before, start = private_kb(os.getpid(), settled), time.perf_counter()
     all_of([light[number % len(light)] for number in range(runs - runs // 10)])
-    rate = (runs - runs // 10) / (time.perf_counter() - began)
+    rate = (runs - runs // 10) / (time.perf_counter() - start)
     grown = (private_kb(os.getpid(), settled) - before) / 1024
     total = runs + len(heavy) * RARE
     worst = "".join(f"\n- {count} times {what}" for what, count in failed.most_common(10))
     return (
-        f"{total:,} ordinary programs by {CLIENTS} clients ({len(light)} kinds with numpy or the standard library, {len(heavy)} with "
+        f"{total:,} ordinary programs by {CLIENTS} clients ({len(light)} kinds with numpy or the "
+        f"standard library, {len(heavy)} with "
         f"larger packages): {sum(failed.values())} failed; {rate:.0f} a second of the former. "
-        f"Memory of the server and its sandbox from run {runs // 10:,} to run {runs:,}: {grown:+.1f} MB.{worst}"
+        f"Memory of the server and its sandbox from run {runs // 10:,} to run {runs:,}: "
+        f"{grown:+.1f} MB.{worst}"
     )
 
 

@@ -1,10 +1,9 @@
-"""How many injection turns are marked as instruction-like, and how many turns of ordinary talk are
-marked wrongly.
+"""Measure how many injection turns are flagged as instruction-like, and the false positives.
 
     python -m bench.screening --data locomo-dev.json
 
-The injections are the corpus of tests/memory/injections.toml; the fence holds all of them, marked
-or not. A floor in the same run: the one pattern that most guides give.
+The injections are those of tests/memory/injections.toml; the fence contains all of them, flagged or
+not. The floor is the one pattern that most guides recommend.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ def main() -> None:
         begin = time.process_time()
         wrong = sum(bool(marks(text)) for text in talk)
         took = (time.process_time() - begin) / len(talk) * 1e6
-        found = sum(bool(marks(text)) for text in injections)
+        matches = sum(bool(marks(text)) for text in injections)
         rows.append(
-            [name, f"{found} of {len(injections)}", f"{wrong} of {len(talk):,}", f"{took:.0f}"]
+            [name, f"{matches} of {len(injections)}", f"{wrong} of {len(talk):,}", f"{took:.0f}"]
         )
     heads = [
         "",

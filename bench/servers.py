@@ -1,11 +1,10 @@
-"""Several servers on one PostgreSQL: what they do in a second, and what is lost when servers and
-the database are killed.
+"""Measure several servers on one PostgreSQL: throughput, and losses when processes are killed.
 
     python -m bench.servers [--seconds 15] [--kills 10]
 
-Fifty clients, each with a user of its own, remember turns and search. The floor in the same run is
-one server. Then the same with kills: after each the answered turns are read back, and the steps of
-a session that all share are looked at.
+Fifty clients, each with its own user, remember turns and search. The floor is one server in the same
+run. In a second part servers and the database are killed; after each kill the acknowledged turns
+are read back and the steps of a shared session are checked.
 """
 
 from __future__ import annotations
@@ -62,16 +61,16 @@ class Load:
     done: threading.Event = field(default_factory=threading.Event)
 
     def run(self, seconds: float) -> float:
-        """All clients for so long; calls answered with 200 in a second."""
+        """Run all clients for this long; return successful calls per second."""
         self.done.clear()
-        before, began = self.statuses[200], time.perf_counter()
+        before, start = self.statuses[200], time.perf_counter()
         with ThreadPoolExecutor(CLIENTS) as clients:
             running = [clients.submit(self._go, client) for client in range(CLIENTS)]
             time.sleep(seconds)
             self.done.set()
         for one in running:
             one.result()
-        return (self.statuses[200] - before) / (time.perf_counter() - began)
+        return (self.statuses[200] - before) / (time.perf_counter() - start)
 
     def _go(self, client: int) -> None:
         for number in itertools.count(client):
@@ -105,7 +104,7 @@ class Load:
             self.statuses.update((turn.status, step.status))
 
     def lost(self) -> int:
-        """How many answered turns are not there whole."""
+        """Return the number of acknowledged turns that are missing or incomplete."""
         answers = {
             event_id: self.servers[0].get(f"/api/v7/event/{event_id}", key=self.key)
             for event_id in self.turns
@@ -120,13 +119,13 @@ def _is_whole(answer: Answer, word: str) -> bool:
 
 
 def new_key(url: str, folder: Path) -> str:
-    """A key of a new store's owner."""
+    """Return an owner's key of a new store."""
     with closing(open_records(Settings(data=folder, store=url))) as records:
         return keys.create(records, account="bench").key.reveal()
 
 
 def started(opened: ExitStack, url: str, folder: Path, count: int) -> list[Server]:
-    """So many servers, ready."""
+    """Start servers and wait until they are ready."""
     servers = [
         opened.enter_context(
             Server(folder / f"{time.monotonic_ns()}", REMEMBRANCER_STORE=url, **SETTINGS)
@@ -140,7 +139,7 @@ def started(opened: ExitStack, url: str, folder: Path, count: int) -> list[Serve
 
 
 def throughput(database: Postgres, folder: Path, seconds: float) -> list[list[str]]:
-    """Calls a second of one server and of several, as rows of the table; the store is new for each."""
+    """Return calls per second of one and of several servers, each on a new store."""
     rows, floor = [], 0.0
     for count in (1, SERVERS):
         url = database.database()
@@ -165,7 +164,7 @@ def throughput(database: Postgres, folder: Path, seconds: float) -> list[list[st
 
 
 def rolled_back(url: str) -> int:
-    """How many transactions of a database did not end with a commit: those that met others."""
+    """Return the number of transactions that were rolled back."""
     with psycopg.connect(url) as connection:
         [(count,)] = connection.execute(
             "select xact_rollback from pg_stat_database where datname = current_database()"
@@ -174,9 +173,9 @@ def rolled_back(url: str) -> int:
 
 
 def killed(database: Postgres, folder: Path, kills: int) -> list[str]:
-    """What is lost by so many kills of a server, and as many of the database, under load."""
+    """Return the losses after kills of a server and of the database under load."""
     url, chance = database.database(), random.Random(SEED)
-    key, said = new_key(url, folder / "within"), []
+    key, text = new_key(url, folder / "within"), []
     with ExitStack() as opened:
         servers = started(opened, url, folder, SERVERS)
         for what in ("a server", "the database"):
@@ -198,13 +197,19 @@ def killed(database: Postgres, folder: Path, kills: int) -> list[str]:
             statuses = ", ".join(
                 f"{n:,} of status {status}" for status, n in sorted(load.statuses.items())
             )
-            told = f"{kills} kills of {what}: {len(load.turns):,} answered turns, {load.lost()} not there whole"
+            outcome = (
+                f"{kills} kills of {what}: {len(load.turns):,} answered turns, {load.lost()} not "
+                "there whole"
+            )
             if (
                 what == "a server"
             ):  # steps are not flushed: a database that crashed may count some again
-                told += f"; of {len(load.steps):,} steps, {len(not_one_counter(load.steps))} not as one counter gives them"
-            said.append(f"{told}; answers: {statuses}.")
-    return said
+                outcome += (
+                    f"; of {len(load.steps):,} steps, {len(not_one_counter(load.steps))} not as "
+                    "one counter gives them"
+                )
+            text.append(f"{outcome}; answers: {statuses}.")
+    return text
 
 
 def main() -> None:
@@ -217,7 +222,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name, Postgres(**SURVIVING) as database:
         folder = Path(name)
         rows = throughput(database, folder, arguments.seconds)
-        said = killed(database, folder, arguments.kills)
+        output = killed(database, folder, arguments.kills)
     heads = [
         "servers",
         "calls answered",
@@ -226,10 +231,13 @@ def main() -> None:
         "calls/s",
         "against one server",
     ]
-    text = f"{CLIENTS} clients, a user each; each remembers a turn, flushed, then searches, again and again.\n\n{table(heads, rows)}\n\n"
+    text = (
+        f"{CLIENTS} clients, a user each; each remembers a turn, flushed, then searches, again "
+        f"and again.\n\n{table(heads, rows)}\n\n"
+    )
     text += "\n\n".join(
         [
-            *said,
+            *output,
             "Status 0: the connection was cut. Servers, database and clients share the processors:",
         ]
     )

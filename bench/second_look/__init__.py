@@ -1,4 +1,4 @@
-"""A labelled benchmark of second look:
+"""A labelled benchmark of the second look.
 
-drafts in six languages over conversations made for it (held_out.toml, tuned.toml).
+Drafts in six languages over conversations written for it (held_out.toml, tuned.toml).
 """

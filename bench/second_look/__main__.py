@@ -1,11 +1,10 @@
-"""How much of what is wrong in drafts second look finds, how much it tells wrongly, and how long it
-takes.
+"""Measure precision, recall and latency of the second look.
 
     python -m bench.second_look
 
-Every draft is looked at as one saved answer; all events of its conversation count as shown. A label
-is met when a failed check of its kind overlaps it; a failed check that meets no label is a false
-alarm. The held-out drafts were written before the code and never tuned on.
+Every draft is reviewed as one stored answer; all events of its conversation count as shown. A label
+is detected if a failed check of its kind overlaps it. A failed check that matches no label is a
+false alarm. The held-out drafts were written before the code and never used for tuning.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from remembrancer import testing
 from remembrancer.accounts import caller_for
 from remembrancer.agent.second_look import second_look
 from remembrancer.claims.evidence import EventEvidence
-from remembrancer.claims.review import CitedEvents, parse_draft, review
+from remembrancer.claims.review import CitedEvent, parse_draft, review
 from remembrancer.memory.recall.recall import recall
 from remembrancer.memory.write.remember import remember
 from remembrancer.protocol.memory import MemoryQuery, Turn
@@ -44,7 +43,7 @@ ROUNDS = 20
 
 
 class Label(NamedTuple):
-    """Words of a draft that are wrong, and how."""
+    """A wrong part of a draft and the kind of error."""
 
     sort: str
     start: int
@@ -59,14 +58,14 @@ class Case:
     kind: str
     text: str
     labels: tuple[Label, ...]
-    cited: dict[str, CitedEvents]
+    cited: dict[str, CitedEvent]
 
 
 def cases(file: str) -> Iterator[Case]:
-    """The drafts of a file."""
+    """Return the drafts of a file."""
     for talk in tomllib.loads((FOLDER / file).read_text("utf-8"))["talk"]:
         cited = {
-            one["id"]: CitedEvents(
+            one["id"]: CitedEvent(
                 "shown",
                 EventEvidence(
                     one["id"],
@@ -82,7 +81,7 @@ def cases(file: str) -> Iterator[Case]:
 
 
 def unlabelled(labelled: str) -> tuple[str, tuple[Label, ...]]:
-    """A draft as an agent would send it, and where its labels stand in it."""
+    """Return a draft as an agent sends it, and the positions of its labels."""
     text, at, labels = "", 0, []
     for match in _LABEL.finditer(labelled):
         text += labelled[at : match.start()]
@@ -94,7 +93,7 @@ def unlabelled(labelled: str) -> tuple[str, tuple[Label, ...]]:
 
 @dataclass(slots=True)
 class Score:
-    """Labels met and missed, and false alarms, by sort of label and by check."""
+    """Detected and missed labels, and false alarms, by kind of label and by check."""
 
     met: Counter[str]
     missed: Counter[str]
@@ -102,25 +101,25 @@ class Score:
     told: Counter[str]
 
     def row(self, name: str, keys: list[str]) -> list[str]:
-        """Precision and recall over some keys."""
-        met, missed, alarms, told = (
+        """Return precision and recall over some keys."""
+        met, missed, alarms, outcome = (
             sum(counter[key] for key in keys)
             for counter in (self.met, self.missed, self.alarms, self.told)
         )
-        precision = f"{told / (told + alarms):.3f}" if told + alarms else "-"
+        precision = f"{outcome / (outcome + alarms):.3f}" if outcome + alarms else "-"
         recall = f"{met / (met + missed):.3f}" if met + missed else "-"
         return [name, str(met + missed), precision, recall, f"{alarms} / {missed}"]
 
 
 def scored(given: list[Case], *, show: bool = False) -> Score:
-    """Look at all drafts."""
+    """Review all drafts."""
     score = Score(Counter(), Counter(), Counter(), Counter())
     for case in given:
         draft = parse_draft(case.text, WRITTEN)
         failed = [
             check
             for check in review(
-                draft, {ref: case.cited.get(ref, CitedEvents("unknown")) for ref in draft.refs}, ""
+                draft, {ref: case.cited.get(ref, CitedEvent("unknown")) for ref in draft.refs}, ""
             )
             if check.status == "fail"
         ]
@@ -182,7 +181,7 @@ def scored(given: list[Case], *, show: bool = False) -> Score:
 
 
 def kind_of(words: str, sort: str) -> str:
-    """The check that should have told a label."""
+    """Return the check that should detect a label."""
     if sort != "!":
         return {"?": "claim_marked", "#": "ref_exists"}[sort]
     if "://" in words:
@@ -202,7 +201,7 @@ def took() -> list[float]:
         caller = caller_for(context)
         ids = {}
         for one in talk["events"]:
-            kept = remember(
+            stored = remember(
                 context,
                 caller,
                 Turn(
@@ -211,7 +210,7 @@ def took() -> list[float]:
                     occurred_at=datetime.fromisoformat(one["at"]),
                 ),
             )
-            ids[one["id"]] = kept.event_id or ""
+            ids[one["id"]] = stored.event_id or ""
             recall(context, caller, MemoryQuery(query_text=one["query"], user_id="owner"))
         lines = [
             unlabelled(line.partition(": ")[2])[0] for line in talk["drafts"].strip().splitlines()
@@ -253,11 +252,11 @@ def main() -> None:
         return
     rows = []
     for name, file in SETS.items():
-        given = list(cases(file))
-        score = scored(given)
+        values = list(cases(file))
+        score = scored(values)
         rows += [
-            [f"{name}, {len(given)} drafts", *score.row(told, [sort])]
-            for sort, told in SORTS.items()
+            [f"{name}, {len(values)} drafts", *score.row(outcome, [sort])]
+            for sort, outcome in SORTS.items()
         ]
         rows += [
             [name, *score.row(f"`{check}`", [check])]
@@ -268,7 +267,10 @@ def main() -> None:
             for code in ("en", "de", "fr", "es", "ru", "zh")
         ]
     times = took()
-    speed = f"A draft of four sentences, through the store: p50 {statistics.median(times):.2f} ms, p99 {times[int(len(times) * 0.99)]:.2f} ms."
+    speed = (
+        f"A draft of four sentences, through the store: p50 {statistics.median(times):.2f} ms, "
+        f"p99 {times[int(len(times) * 0.99)]:.2f} ms."
+    )
     heads = ["drafts", "what", "labels", "precision", "recall", "told wrongly / missed"]
     write_section(
         "second_look",

@@ -1,4 +1,4 @@
-"""Refs that a model left out, put where one event says all that the sentence says."""
+"""Adding refs that a model left out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from remembrancer.agent.citations import with_refs
+from remembrancer.agent.citations import add_refs
 from remembrancer.claims.evidence import EventEvidence
 
 DAY = date(2026, 3, 2)
@@ -19,17 +19,21 @@ EVENTS = [
     ),
     EventEvidence(
         CABIN,
-        "User: What does the cabin cost?\n\nAssistant: Mrs Holm asks 840 euros, we booked it for 3 May.",
+        (
+            "User: What does the cabin cost?\n\nAssistant: Mrs Holm asks 840 euros, we booked it for "
+            "3 May."
+        ),
         DAY,
     ),
 ]
 
 
-def test_a_sentence_gets_the_ref_of_the_event_that_says_it_before_its_full_stop() -> None:
-    assert with_refs(
+def test_ref_is_added_before_the_full_stop() -> None:
+    assert add_refs(
         "The ferry to Elba leaves at 9:40. Mrs Holm asks 840 euros for the cabin!", EVENTS, DAY
     ) == (
-        f"The ferry to Elba leaves at 9:40 (ref: {FERRY}). Mrs Holm asks 840 euros for the cabin (ref: {CABIN})!"
+        f"The ferry to Elba leaves at 9:40 (ref: {FERRY}). Mrs Holm asks 840 euros for the cabin "
+        f"(ref: {CABIN})!"
     )
 
 
@@ -50,19 +54,19 @@ def test_a_sentence_gets_the_ref_of_the_event_that_says_it_before_its_full_stop(
         "",
     ],
 )
-def test_what_no_event_says_whole_what_is_tagged_and_what_claims_nothing_stays_as_it_is(
+def test_unsupported_tagged_and_claimless_sentences_stay_unchanged(
     said: str,
 ) -> None:
-    assert with_refs(said, EVENTS, DAY) == said
+    assert add_refs(said, EVENTS, DAY) == said
 
 
-def test_of_several_events_that_say_it_the_one_with_most_of_its_words_is_named() -> None:
+def test_event_that_shares_most_words_is_cited() -> None:
     other = EventEvidence(
         "e_0000000000003",
         "User: Is the ferry late?\n\nAssistant: It leaves Piombino at 9:40, as ever.",
         DAY,
     )
 
-    assert with_refs(
-        "The ferry leaves Piombino at 9:40 as ever.", [EVENTS[0], other], DAY
-    ).endswith(f"as ever (ref: {other.event_id}).")
+    assert add_refs("The ferry leaves Piombino at 9:40 as ever.", [EVENTS[0], other], DAY).endswith(
+        f"as ever (ref: {other.event_id})."
+    )

@@ -1,4 +1,4 @@
-"""What is a claim, and what it says: numbers, dates, names and addresses of many writings."""
+"""Claims and their values: numbers, dates, names and addresses in many notations."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import text
 
-from remembrancer.claims.extract import claims_in, language_of, plain
-from remembrancer.claims.values import Claim, Clock, Dates, Name, Quantity, Verbatim, When
+from remembrancer.claims.extract import claims_in, language_of, unify_characters
+from remembrancer.claims.values import Claim, Clock, Dates, Name, PartialDate, Quantity, Verbatim
 
 DAY = date(2026, 3, 11)  # a Wednesday
 
 
 def found(said: str, language: str | None = None) -> list[Claim]:
-    """The claims of a text."""
-    return claims_in(plain(said), DAY, language or language_of(said))
+    """Return the claims of a text."""
+    return claims_in(unify_characters(said), DAY, language or language_of(said))
 
 
 def only(said: str, language: str | None = None) -> Claim:
-    """The one claim of a text."""
+    """Return the only claim of a text."""
     [claim] = found(said, language)
     return claim
 
 
 def amount(said: str, language: str | None = None) -> tuple[str | None, set[Fraction]]:
-    """The dimension of the one number of a text, and what it may be in its base unit."""
+    """Return the dimension of the only number of a text, and its possible amounts in base units."""
     value = only(said, language).value
     assert isinstance(value, Quantity)
     return value.dimension, set(value.amounts)
 
 
 def days(said: str) -> list[str]:
-    """The whole days that the one date of a text may be."""
+    """Return the possible days of the only date of a text."""
     value = only(said).value
     assert isinstance(value, Dates)
     return [str(option.exact) for option in value.options if option.exact]
@@ -97,7 +97,7 @@ def days(said: str) -> list[str]:
         ("3½ hours", "en", "time", {"12600"}),
     ],
 )
-def test_a_number_is_its_value_and_its_unit(
+def test_number_has_value_and_unit(
     said: str, language: str, dimension: str | None, wanted: set[str]
 ) -> None:
     if not wanted:
@@ -123,7 +123,7 @@ def test_a_number_is_its_value_and_its_unit(
         "14-05-2026",
     ],
 )
-def test_a_date_is_the_same_day_however_it_is_written(said: str) -> None:
+def test_date_notations_are_equivalent(said: str) -> None:
     assert days(said) == ["2026-05-14"]
 
 
@@ -144,14 +144,14 @@ def test_a_date_is_the_same_day_however_it_is_written(said: str) -> None:
         ("上周五", ["2026-03-06"]),
     ],
 )
-def test_a_word_of_time_is_counted_from_the_day_it_is_said(said: str, wanted: list[str]) -> None:
+def test_relative_date_is_resolved_from_the_day_of_the_text(said: str, wanted: list[str]) -> None:
     assert days(said) == wanted
 
 
 def test_days_from_now_are_a_number_and_a_date() -> None:
-    counted = {
-        said: only(said).also
-        for said in (
+    counts = {
+        output: only(output).also
+        for output in (
             "in 3 days",
             "vor zwei Wochen",
             "il y a 3 jours",
@@ -160,15 +160,15 @@ def test_days_from_now_are_a_number_and_a_date() -> None:
             "2 months ago",
         )
     }
-    on = {said: also.options[0] for said, also in counted.items() if also}
+    on = {output: also.options[0] for output, also in counts.items() if also}
 
     assert on == {
-        "in 3 days": When(2026, 3, 14),
-        "vor zwei Wochen": When(2026, 2, 25),
-        "il y a 3 jours": When(2026, 3, 8),
-        "через 3 дня": When(2026, 3, 14),
-        "3天后": When(2026, 3, 14),
-        "2 months ago": When(2026, 1, 11),
+        "in 3 days": PartialDate(2026, 3, 14),
+        "vor zwei Wochen": PartialDate(2026, 2, 25),
+        "il y a 3 jours": PartialDate(2026, 3, 8),
+        "через 3 дня": PartialDate(2026, 3, 14),
+        "3天后": PartialDate(2026, 3, 14),
+        "2 months ago": PartialDate(2026, 1, 11),
     }
 
 
@@ -200,7 +200,7 @@ def test_both_ends_of_a_range_are_claims() -> None:
         ("12 am", {0}),
     ],
 )
-def test_a_time_of_day_is_its_minutes(said: str, minutes: set[int]) -> None:
+def test_time_of_day_is_parsed_to_minutes(said: str, minutes: set[int]) -> None:
     value = only(said).value
 
     assert isinstance(value, Clock)
@@ -221,7 +221,7 @@ def test_a_time_of_day_is_its_minutes(said: str, minutes: set[int]) -> None:
         ("9" * 50, "9" * 50),
     ],
 )
-def test_what_is_compared_by_its_letters(said: str, wanted: str) -> None:
+def test_verbatim_values(said: str, wanted: str) -> None:
     assert only(said).value == Verbatim(wanted)
 
 
@@ -245,7 +245,7 @@ def test_names(said: str, wanted: list[tuple[str, ...]]) -> None:
     assert [claim.value.words for claim in needed if isinstance(claim.value, Name)] == wanted
 
 
-def test_small_counts_in_words_and_near_days_need_no_mark() -> None:
+def test_small_counts_and_near_days_are_weak_claims() -> None:
     assert [claim.weak for claim in found("There are two ways to do it today.")] == [True, True]
     assert [claim.weak for claim in found("It takes two hours.")] == [False]
 
@@ -253,13 +253,13 @@ def test_small_counts_in_words_and_near_days_need_no_mark() -> None:
 @pytest.mark.parametrize(
     "said", ["one", "a week", "half of it", "March on", "I may go", "once upon a time", "un homme"]
 )
-def test_what_is_no_claim(said: str) -> None:
+def test_texts_without_claims(said: str) -> None:
     assert found(said) == []
 
 
 @given(text())
-def test_any_text_is_read(said: str) -> None:
-    """Places are within the text, in order, whatever it is."""
+def test_any_text_is_parsed(said: str) -> None:
+    """Offsets are within the text and in order."""
     claims = found(said)
 
     assert all(0 <= claim.start < claim.end <= len(said) for claim in claims)
@@ -267,8 +267,8 @@ def test_any_text_is_read(said: str) -> None:
 
 
 @given(text(alphabet="0123456789.,:-/ €%ſσςkmhапмM月日年点百万一半½Uhr14mayFri", max_size=60))
-def test_any_mixture_of_what_numbers_and_dates_are_made_of_is_read(said: str) -> None:
+def test_any_mixture_of_number_and_date_parts_is_parsed(said: str) -> None:
     assert all(
         said[claim.start : claim.end].strip()
-        for claim in claims_in(plain(said), DAY, "de", generous=True)
+        for claim in claims_in(unify_characters(said), DAY, "de", generous=True)
     )

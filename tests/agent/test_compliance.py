@@ -1,6 +1,4 @@
-"""The figures of compliance are read by indexes, and a look that cannot be counted is a look all
-the same.
-"""
+"""Compliance metrics use indexes, and a second look that cannot be counted still succeeds."""
 
 from __future__ import annotations
 
@@ -20,17 +18,17 @@ from remembrancer.protocol.second_look import SecondLook
 
 @pytest.fixture
 def memory(context: Context) -> Memory:
-    """Ada's memory, empty."""
+    """Return Ada's empty memory."""
     return memory_in(context)
 
 
 @pytest.fixture
 def agent(context: Context) -> Caller:
-    """An agent with a key of its own."""
+    """Return an agent with a key of its own."""
     return authenticate(context, new_key(context))
 
 
-def test_no_list_of_rows_is_gone_through_for_what_an_index_knows(context: Context) -> None:
+def test_metrics_queries_use_indexes(context: Context) -> None:
     plans = {name: plan(context, sql) for name, sql in vars(compliance.SQL).items()}
 
     assert "steps USING INDEX steps_asked (asked_ms>?)" in plans["steps_since"]
@@ -40,12 +38,12 @@ def test_no_list_of_rows_is_gone_through_for_what_an_index_knows(context: Contex
     assert [
         name for name in ("steps_since", "cubes_since", "looks_since") if "SCAN" in plans[name]
     ] == []
-    assert {line for line in plans["of_session"].split("\n") if "SCAN" in line} <= {
+    assert {line for line in plans["session_counts"].split("\n") if "SCAN" in line} <= {
         f"SCAN {one}" for one in ("found", "cubes", "seen")
     }
 
 
-def test_people_who_look_leave_no_trace(memory: Memory, context: Context) -> None:
+def test_second_looks_in_the_browser_are_not_counted(memory: Memory, context: Context) -> None:
     memory.tell("q", "r")
 
     second_look(context, memory.caller, SecondLook(draft="r"))  # as the console does: no key
@@ -53,7 +51,7 @@ def test_people_who_look_leave_no_trace(memory: Memory, context: Context) -> Non
     assert compliance.compliance(context, memory.caller, ComplianceQuery()).total.looks == 0
 
 
-def test_a_look_at_a_draft_that_is_gone_is_counted_no_more(
+def test_second_look_at_a_deleted_turn_is_not_counted(
     memory: Memory, context: Context, agent: Caller
 ) -> None:
     event_id = memory.tell("q", "r")
@@ -65,16 +63,16 @@ def test_a_look_at_a_draft_that_is_gone_is_counted_no_more(
     assert (before, compliance.compliance(context, agent, ComplianceQuery()).total.looks) == (1, 0)
 
 
-def test_one_session_is_counted_from_its_beginning(memory: Memory, context: Context) -> None:
+def test_session_metrics_cover_the_whole_session(memory: Memory, context: Context) -> None:
     for session_id in ("s", "t"):
         memory.ask("one", interact=True, session_id=session_id)
         memory.tell("q", "r", session_id=session_id)
 
-    found = compliance.session_compliance(context, memory.caller, "ada", "s")
+    matches = compliance.session_compliance(context, memory.caller, "ada", "s")
 
     assert (
-        found.searches,
-        found.turns,
-        found.remembered.done,
-        found.searched and found.searched.done,
+        matches.searches,
+        matches.turns,
+        matches.remembered.done,
+        matches.searched and matches.searched.done,
     ) == (1, 1, 1, 1)

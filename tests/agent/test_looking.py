@@ -1,4 +1,4 @@
-"""A draft against its events: which tag a claim rests on, and what is told. Pure."""
+"""Reviews of drafts against their events."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis.strategies import lists, sampled_from, text
 
 from remembrancer.claims.evidence import EventEvidence
-from remembrancer.claims.review import CitedEvents, parse_draft, review
+from remembrancer.claims.review import CitedEvent, parse_draft, review
 
 DAY = date(2026, 3, 11)
 EVENTS = {
@@ -20,16 +20,18 @@ EVENTS = {
 
 
 def failed(draft: str) -> list[tuple[str, str | None]]:
-    """The failed checks of a draft over EVENTS: which, and about what words."""
-    taken = parse_draft(draft, date(2026, 11, 20))
+    """Return the failed checks of a draft over EVENTS: names and excerpts."""
+    selected = parse_draft(draft, date(2026, 11, 20))
     cited = {
-        ref: CitedEvents("shown", EventEvidence(ref, EVENTS[ref], DAY))
+        ref: CitedEvent("shown", EventEvidence(ref, EVENTS[ref], DAY))
         if ref in EVENTS
-        else CitedEvents("unknown")
-        for ref in taken.refs
+        else CitedEvent("unknown")
+        for ref in selected.refs
     }
     return [
-        (check.check, check.claim) for check in review(taken, cited, "") if check.status == "fail"
+        (check.check, check.claim)
+        for check in review(selected, cited, "")
+        if check.status == "fail"
     ]
 
 
@@ -56,7 +58,7 @@ def failed(draft: str) -> list[tuple[str, str | None]]:
         "Anna pays 1,300 EUR (ref: a) [unverified].",
     ],
 )
-def test_what_passes(draft: str) -> None:
+def test_drafts_that_pass(draft: str) -> None:
     assert failed(draft) == []
 
 
@@ -86,7 +88,7 @@ def test_what_passes(draft: str) -> None:
         ),
     ],
 )
-def test_what_fails(draft: str, wanted: list[tuple[str, str]]) -> None:
+def test_drafts_that_fail(draft: str, wanted: list[tuple[str, str]]) -> None:
     assert failed(draft) == wanted
 
 
@@ -104,23 +106,23 @@ def test_what_fails(draft: str, wanted: list[tuple[str, str]]) -> None:
         ("https://bad.example/x", False),
     ],
 )
-def test_an_address_is_the_whole_of_it(url: str, holds: bool) -> None:
+def test_url_must_match_completely(url: str, holds: bool) -> None:
     event = EventEvidence(
         "e",
         "Pay at venue.example/pay, see https://other.example/a. Not https://go.example/?to=bad.example/x",
         DAY,
     )
-    taken = parse_draft(f"Look at {url} (ref: e).", DAY)
+    selected = parse_draft(f"Look at {url} (ref: e).", DAY)
 
     checks = [
         check.status
-        for check in review(taken, {"e": CitedEvents("shown", event)}, "")
+        for check in review(selected, {"e": CitedEvent("shown", event)}, "")
         if check.check == "url_in_ref"
     ]
     assert checks == ([] if "://" not in url else ["pass" if holds else "fail"])
 
 
-def test_a_date_may_tell_less_than_the_event_never_more() -> None:
+def test_date_may_be_less_specific_than_the_event_but_not_more() -> None:
     event = EventEvidence("e", "We met in May 2026.", DAY)
     drafts = {
         draft: parse_draft(draft, DAY)
@@ -128,8 +130,8 @@ def test_a_date_may_tell_less_than_the_event_never_more() -> None:
     }
     fails = [
         draft
-        for draft, taken in drafts.items()
-        if any(c.status == "fail" for c in review(taken, {"e": CitedEvents("shown", event)}, ""))
+        for draft, selected in drafts.items()
+        if any(c.status == "fail" for c in review(selected, {"e": CitedEvent("shown", event)}, ""))
     ]
 
     assert fails == ["on 14 May 2026 (ref: e)"]
@@ -153,24 +155,24 @@ def test_a_date_may_tell_less_than_the_event_never_more() -> None:
         max_size=12,
     )
 )
-def test_a_text_that_is_cited_for_itself_has_every_value(parts: list[str]) -> None:
-    """Whatever is found in a draft is found in an event that says the same."""
-    said = " ".join(parts)
-    taken = parse_draft(" ".join(f"{part} (ref: e)" for part in parts if part != "\n"), DAY)
-    cited = {ref: CitedEvents("shown", EventEvidence(ref, said, DAY)) for ref in taken.refs}
+def test_text_supports_all_of_its_own_claims(parts: list[str]) -> None:
+    """Every claim of a draft is supported by an event with the same text."""
+    output = " ".join(parts)
+    selected = parse_draft(" ".join(f"{part} (ref: e)" for part in parts if part != "\n"), DAY)
+    cited = {ref: CitedEvent("shown", EventEvidence(ref, output, DAY)) for ref in selected.refs}
 
     assert [
         check
-        for check in review(taken, cited, "")
+        for check in review(selected, cited, "")
         if check.check.endswith("_in_ref") and check.status == "fail"
     ] == []
 
 
 @given(text())
-def test_any_draft_gets_an_answer(said: str) -> None:
-    taken = parse_draft(said, DAY)
+def test_any_draft_is_reviewed(said: str) -> None:
+    selected = parse_draft(said, DAY)
 
-    assert review(taken, {ref: CitedEvents("unknown") for ref in taken.refs}, "")
+    assert review(selected, {ref: CitedEvent("unknown") for ref in selected.refs}, "")
 
 
 LONG = 120_000  # characters: what grows with the square of this would not end within a test's time
@@ -215,28 +217,30 @@ LONG = 120_000  # characters: what grows with the square of this would not end w
         ),
     ],
 )
-def test_a_long_draft_takes_time_that_grows_with_it(seed: str) -> None:
+def test_review_takes_linear_time(seed: str) -> None:
     draft = (seed * LONG)[:LONG]
-    taken = parse_draft(draft, DAY)
+    selected = parse_draft(draft, DAY)
 
     checks = review(
-        taken, {ref: CitedEvents("shown", EventEvidence(ref, "x", DAY)) for ref in taken.refs}, ""
+        selected,
+        {ref: CitedEvent("shown", EventEvidence(ref, "x", DAY)) for ref in selected.refs},
+        "",
     )
 
     assert len(checks) <= 4 * LONG + 10
 
 
-def test_an_event_full_of_dates_is_read_once() -> None:
-    """As many dates asked for as said: each is one look, not one for each that is said."""
+def test_event_with_many_dates_is_indexed_once() -> None:
+    """Checking many dates against an event with many dates takes one lookup each."""
     many = [
         f"{year:04}-{month:02}-{day:02}"
         for year in range(1000, 1020)
         for month in range(1, 13)
         for day in range(1, 29)
     ]
-    taken = parse_draft(" ".join(f"{one} (ref: e)." for one in many), DAY)
+    selected = parse_draft(" ".join(f"{one} (ref: e)." for one in many), DAY)
     checks = review(
-        taken, {"e": CitedEvents("shown", EventEvidence("e", " and ".join(many), DAY))}, ""
+        selected, {"e": CitedEvent("shown", EventEvidence("e", " and ".join(many), DAY))}, ""
     )
 
     assert sum(check.check == "date_in_ref" and check.status == "pass" for check in checks) == len(

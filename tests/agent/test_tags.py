@@ -1,10 +1,10 @@
-"""Which refs of an answer are let through."""
+"""Filtering the refs of an answer."""
 
 from __future__ import annotations
 
 import pytest
 
-from remembrancer.claims.tags import only_refs
+from remembrancer.claims.tags import keep_refs
 
 GOOD, BAD = "e_0000000000001", "e_0000000000002"
 
@@ -26,5 +26,5 @@ GOOD, BAD = "e_0000000000001", "e_0000000000002"
         ("[unverified]", "[unverified]"),
     ],
 )
-def test_only_ids_that_were_given_stay(text: str, kept: str) -> None:
-    assert only_refs(text, {GOOD}) == kept
+def test_only_allowed_ids_remain(text: str, kept: str) -> None:
+    assert keep_refs(text, {GOOD}) == kept

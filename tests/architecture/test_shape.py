@@ -22,9 +22,9 @@ BROAD_EXCEPTS = {
     "remembrancer/http/middleware.py::RequestMiddleware.__call__": (
         "the client gets a problem with an id, the log gets the traceback under that id"
     ),
-    "remembrancer/sandbox/program.py::run": "whatever a program raises is its result",
-    "remembrancer/sandbox/program.py::_told": "an error whose text raises another is reported too",
-    "remembrancer/sandbox/program.py::_traceback": "the same for the errors that caused it",
+    "remembrancer/sandbox/program.py::run": "a program may raise anything",
+    "remembrancer/sandbox/program.py::_describe_error": "the `__str__` of an error may raise",
+    "remembrancer/sandbox/program.py::_format_traceback": "a chained error may raise while it is formatted",
     "remembrancer/sandbox/program.py::_flush": "a program may have closed or replaced its streams",
     "remembrancer/store/sqlite/store.py::SqliteWriter._work": (
         "an error is the result of those who wait, never the end of the thread"

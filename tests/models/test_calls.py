@@ -1,7 +1,4 @@
-"""Asking a real endpoint, and every fault it can have:
-
-each becomes one error with a word for it, within the time of the request.
-"""
+"""Calls of a real endpoint, and all of its failures."""
 
 from __future__ import annotations
 
@@ -48,17 +45,17 @@ QUESTION = ModelRequest(
 
 @pytest.fixture
 def models() -> Iterator[Callable[..., ConfiguredModels]]:
-    """Makes models of settings; all are closed at the end."""
-    made: list[ConfiguredModels] = []
+    """Create models from settings; close all at the end."""
+    box: list[ConfiguredModels] = []
 
     def make(chat: str, key: str = "", **more: object) -> ConfiguredModels:
-        made.append(
+        box.append(
             ConfiguredModels(Settings(model_chat=chat, model_chat_key=key, **more), without_secrets)  # type: ignore[arg-type]
         )
-        return made[-1]
+        return box[-1]
 
     yield make
-    for one in made:
+    for one in box:
         one.close()
 
 
@@ -69,7 +66,7 @@ def ask(
     calls: int = 6,
     streamed: list[str | None] | None = None,
 ) -> ModelResponse:
-    """Ask the question."""
+    """Call the models."""
     return models.ask(
         QUESTION,
         Budget(seconds=seconds, calls=calls),
@@ -77,7 +74,7 @@ def ask(
     )
 
 
-def test_an_answer_comes_with_what_it_took(models: Callable[..., ConfiguredModels]) -> None:
+def test_answer_includes_its_usage(models: Callable[..., ConfiguredModels]) -> None:
     with endpoint(says("At 9:40.")) as tiny:
         reply = ask(models(tiny.named(), "sesame"))
 
@@ -95,7 +92,7 @@ def test_an_answer_comes_with_what_it_took(models: Callable[..., ConfiguredModel
     assert headers["Authorization"] == "Bearer sesame"
 
 
-def test_a_streamed_answer_comes_in_pieces_and_whole(
+def test_streamed_answer_arrives_in_pieces_and_complete(
     models: Callable[..., ConfiguredModels],
 ) -> None:
     pieces: list[str | None] = []
@@ -116,22 +113,22 @@ def test_a_streamed_answer_comes_in_pieces_and_whole(
         ["<think>" + "Hm. " * 50_000, *["and "] * 20_000, "</thinking> At 9:40."],
     ],
 )
-def test_only_the_answer_is_passed_on_however_it_is_cut(
+def test_only_the_answer_is_passed_on_however_it_is_split(
     models: Callable[..., ConfiguredModels], pieces: list[str]
 ) -> None:
-    told: list[str | None] = []
+    outcome: list[str | None] = []
     with endpoint(streams(pieces, done=True)) as tiny:
-        reply = ask(models(tiny.named()), streamed=told)
+        reply = ask(models(tiny.named()), streamed=outcome)
 
     assert (
-        "".join(piece or "" for piece in told)
+        "".join(piece or "" for piece in outcome)
         == reply.text
         == ("<b>" if pieces[0] == "<" else "At 9:40.")
     )
 
 
 @pytest.mark.parametrize("streamed", [False, True])
-def test_what_a_model_thinks_aloud_is_not_its_answer(
+def test_thinking_is_removed_from_the_answer(
     models: Callable[..., ConfiguredModels], streamed: bool
 ) -> None:
     pieces: list[str | None] = []
@@ -142,7 +139,7 @@ def test_what_a_model_thinks_aloud_is_not_its_answer(
     assert "".join(piece or "" for piece in pieces) in ("", "At 9:40.")
 
 
-def test_a_secret_does_not_leave_the_house(models: Callable[..., ConfiguredModels]) -> None:
+def test_secret_is_masked_before_sending(models: Callable[..., ConfiguredModels]) -> None:
     token = "ghp_" + "1B4Fq7Zs0Xk2Lm9Np8Rt3Vw6Yd5Hc7Jg0aEe"
     question = ModelRequest(
         slot="chat", messages=(ModelMessage("user", f"My token is {token}, keep it."),)
@@ -154,7 +151,7 @@ def test_a_secret_does_not_leave_the_house(models: Callable[..., ConfiguredModel
     assert "[masked: " in tiny.prompts[0]
 
 
-def test_503_then_200_is_an_answer(models: Callable[..., ConfiguredModels]) -> None:
+def test_503_is_retried(models: Callable[..., ConfiguredModels]) -> None:
     with endpoint(fails(503), says("At 9:40.")) as tiny:
         reply = ask(models(tiny.named()))
 
@@ -187,7 +184,7 @@ def test_503_then_200_is_an_answer(models: Callable[..., ConfiguredModels]) -> N
         (sends(b" " * (ANSWER_BYTES_MAX + 1)), "too_large", 1),
     ],
 )
-def test_every_fault_is_one_error_with_a_word(
+def test_every_failure_has_one_reason(
     models: Callable[..., ConfiguredModels], play: Play, reason: str, calls: int
 ) -> None:
     with endpoint(play) as tiny, pytest.raises(ModelFailed) as failed:
@@ -212,7 +209,7 @@ def test_every_fault_is_one_error_with_a_word(
         (sends(b"<html></html>", kind="text/html"), "garbled"),
     ],
 )
-def test_faults_of_a_stream_make_what_it_said_void(
+def test_failed_stream_discards_its_text(
     models: Callable[..., ConfiguredModels], play: Play, reason: str
 ) -> None:
     pieces: list[str | None] = []
@@ -224,7 +221,7 @@ def test_faults_of_a_stream_make_what_it_said_void(
 
 
 @pytest.mark.parametrize("play", [hangs, drips])
-def test_no_endpoint_takes_longer_than_the_request_has(
+def test_endpoint_cannot_exceed_the_deadline(
     models: Callable[..., ConfiguredModels], play: Play
 ) -> None:
     with endpoint(play) as tiny, pytest.raises(ModelFailed) as failed:
@@ -234,7 +231,7 @@ def test_no_endpoint_takes_longer_than_the_request_has(
     assert [t.outcome for t in failed.value.tries] == ["timeout"]
 
 
-def test_the_next_model_of_a_slot_answers_when_one_is_dead_and_one_hangs(
+def test_next_model_answers_when_others_are_down_or_hang(
     models: Callable[..., ConfiguredModels],
 ) -> None:
     with endpoint(hangs) as slow, endpoint(says("At 9:40.")) as good:
@@ -252,7 +249,7 @@ def test_the_next_model_of_a_slot_answers_when_one_is_dead_and_one_hangs(
     ]
 
 
-def test_the_calls_of_a_request_are_bounded(models: Callable[..., ConfiguredModels]) -> None:
+def test_calls_per_request_are_limited(models: Callable[..., ConfiguredModels]) -> None:
     with endpoint(fails(500)) as tiny, pytest.raises(ModelFailed):
         ask(models(f"{tiny.named('a')},{tiny.named('b')},{tiny.named('c')}"), calls=3)
 
@@ -262,7 +259,7 @@ def test_the_calls_of_a_request_are_bounded(models: Callable[..., ConfiguredMode
     assert failed.value.reason == "budget"
 
 
-def test_an_endpoint_that_knows_only_newer_or_older_words_is_asked_in_them(
+def test_unsupported_parameters_are_replaced(
     models: Callable[..., ConfiguredModels],
 ) -> None:
     """As OpenAI's newer models refuse `max_tokens` and a temperature, and older servers
@@ -273,8 +270,8 @@ def test_an_endpoint_that_knows_only_newer_or_older_words_is_asked_in_them(
         fails(400, "Unsupported value: 'temperature' does not support 0.2 with this model."),
     ]
     with endpoint(*refusals, says("At 9:40.")) as tiny:
-        asked = models(tiny.named())
-        replies = [ask(asked), ask(asked)]
+        request = models(tiny.named())
+        replies = [ask(request), ask(request)]
 
     assert [reply.text for reply in replies] == ["At 9:40."] * 2
     assert len(tiny.asked) == 4
@@ -282,53 +279,53 @@ def test_an_endpoint_that_knows_only_newer_or_older_words_is_asked_in_them(
     assert not {"max_tokens", "temperature"} & set(tiny.asked[-1])
 
 
-def test_every_try_is_told_to_who_watches(models: Callable[..., ConfiguredModels]) -> None:
-    seen: list[ModelAttempt] = []
+def test_watchers_receive_every_attempt(models: Callable[..., ConfiguredModels]) -> None:
+    records: list[ModelAttempt] = []
     with endpoint(fails(500), says("At 9:40.")) as tiny:
-        asked = models(tiny.named())
-        asked.watch(seen.append)
-        ask(asked)
+        request = models(tiny.named())
+        request.watch(records.append)
+        ask(request)
 
-    assert [(t.slot, t.model, t.outcome) for t in seen] == [
+    assert [(t.slot, t.model, t.outcome) for t in records] == [
         ("chat", "tiny", "broken"),
         ("chat", "tiny", "ok"),
     ]
 
 
-def test_closing_breaks_off_what_is_under_way(models: Callable[..., ConfiguredModels]) -> None:
+def test_close_cancels_running_calls(models: Callable[..., ConfiguredModels]) -> None:
     failed: list[ModelFailed] = []
-    begun = threading.Event()
+    state = threading.Event()
 
     def begins(handler: object) -> None:
-        begun.set()
+        state.set()
         hangs(handler)  # type: ignore[arg-type]
 
     with endpoint(begins) as tiny:
-        asked = models(tiny.named())
+        request = models(tiny.named())
 
         def run() -> None:
             try:
-                ask(asked, seconds=60)
+                ask(request, seconds=60)
             except ModelFailed as error:
                 failed.append(error)
 
         thread = threading.Thread(target=run)
         thread.start()
-        assert begun.wait(20)
-        asked.close()
+        assert state.wait(20)
+        request.close()
         thread.join(20)
 
     assert [error.reason for error in failed] == ["stopped"]
 
 
-def test_without_outside_models_only_this_machine_is_asked(
+def test_without_outside_models_only_local_models_are_called(
     models: Callable[..., ConfiguredModels],
 ) -> None:
     with endpoint(says("At 9:40.")) as tiny:
-        asked = models(f"cloud@https://models.example/v1, {tiny.named()}")
+        request = models(f"cloud@https://models.example/v1, {tiny.named()}")
         question = ModelRequest(slot="chat", messages=QUESTION.messages, outside=False)
 
-        assert asked.ask(question, Budget(seconds=20, calls=6)).model == "tiny"
+        assert request.ask(question, Budget(seconds=20, calls=6)).model == "tiny"
     only = models("cloud@https://models.example/v1")
     assert (only.has("chat"), only.has("chat", outside=False), only.has("judge")) == (
         True,
@@ -355,7 +352,7 @@ def test_without_outside_models_only_this_machine_is_asked(
         ("a@http://127.0.0.1/v1", "hunter22\nX: y"),
     ],
 )
-def test_a_setting_that_names_no_model_stops_the_start_and_shows_no_key(
+def test_invalid_model_setting_fails_without_revealing_the_key(
     models: Callable[..., ConfiguredModels], chat: str, key: str
 ) -> None:
     with pytest.raises(SettingInvalid) as invalid:

@@ -1,8 +1,4 @@
-"""The guards:
-
-what a model may not do to a program so that it seems mended. Each cheat is written out, with the
-guard that refuses it.
-"""
+"""The guards: each way of cheating, with the guard that rejects it."""
 
 from __future__ import annotations
 
@@ -13,8 +9,8 @@ import pytest
 from architecture.tree import ROOT
 
 from remembrancer.protocol.execution import Guard
-from remembrancer.repair.models.guards import CHECKS, look, tell
-from remembrancer.repair.models.prompts import WHY
+from remembrancer.repair.models.guards import CHECKS, inspect_change, print_report
+from remembrancer.repair.models.prompts import GUARD_REASONS
 
 TESTED = """\
 def fib(n):
@@ -51,7 +47,7 @@ UNREADABLE = "def area(r)\n    return 3 * r * r\n\nprint(area(2)\nassert area(2)
 
 
 def wrapped(code: str, handler: str) -> str:
-    """The program within a `try`."""
+    """Return the program within a `try`."""
     return "try:\n" + "".join(f"    {line}\n" for line in code.splitlines()) + handler
 
 
@@ -142,7 +138,10 @@ CHEATS = [
         "hollows",
         UNTESTED,
         UNTESTED.replace(
-            '    if count < 0:\n        raise ValueError("count")\n    return prices[month] * count',
+            (
+                '    if count < 0:\n        raise ValueError("count")\n    return prices[month] * '
+                "count"
+            ),
             "    return 0",
         ),
     ),
@@ -163,7 +162,10 @@ CHEATS = [
         TESTED,
         TESTED.replace(
             "    if n < 2:",
-            "    for m, right in ((7, 13), (9, 34), (10, 55)):\n        if m == n:\n            return right\n    if n < 2:",
+            (
+                "    for m, right in ((7, 13), (9, 34), (10, 55)):\n        if m == n:\n            "
+                "return right\n    if n < 2:"
+            ),
         ),
     ),
     (
@@ -198,7 +200,10 @@ CHEATS = [
         TESTED,
         TESTED.replace(
             "CASES =",
-            "class Any:\n    def __eq__(self, other):\n        self.other = other\n        return True\n\n\nCASES =",
+            (
+                "class Any:\n    def __eq__(self, other):\n        self.other = other\n        "
+                "return True\n\n\nCASES ="
+            ),
         ),
     ),
     ("rebinds", TESTED, f"def print(*words):\n    return len(words)\n\n\n{TESTED}"),
@@ -214,7 +219,10 @@ CHEATS = [
     ("unreadable", UNTESTED, "I am sorry, but I cannot do that."),
 ]
 ITERATIVE = "    a, b = 0, 1\n    for _ in range(n):\n        a, b = b, a + b\n    return a"
-APPENDING = "def f(x, seen=[]):\n    seen.append(x)\n    return seen\n\nassert f(1) == [1]\nassert f(2) == [2]\n"
+APPENDING = (
+    "def f(x, seen=[]):\n    seen.append(x)\n    return seen\n\nassert f(1) == [1]\nassert f(2) "
+    "== [2]\n"
+)
 AREA = "class Square:\n    def area():\n        return 4\n\nprint(Square().area())\n"
 POINT = "class P:\n    def __init__(self, x):\n        self.x = x\n\nassert P(1) == P(1)\n"
 WORDS = "words = 'a b'.split()\nfor i in range(3):\n    print(words[i])\n"
@@ -249,44 +257,45 @@ HONEST = [
 
 
 @pytest.mark.parametrize(("guard", "before", "after"), CHEATS)
-def test_a_change_that_only_seems_to_mend_is_refused_by_its_guard(
-    guard: str, before: str, after: str
-) -> None:
-    assert look(before, after, "fix")["guard"] == guard
+def test_cheating_change_is_rejected_by_its_guard(guard: str, before: str, after: str) -> None:
+    assert inspect_change(before, after, "fix")["guard"] == guard
 
 
 @pytest.mark.parametrize(("before", "after"), HONEST)
-def test_a_change_of_what_is_wrong_is_let_through(before: str, after: str) -> None:
-    assert look(before, after, "fix")["guard"] is None
+def test_genuine_fix_passes_the_guards(before: str, after: str) -> None:
+    assert inspect_change(before, after, "fix")["guard"] is None
 
 
-def test_what_was_there_before_is_no_fault_of_the_change() -> None:
-    """A program that exits, swallows and reaches out by itself may still be mended."""
-    before = "import os, sys\ntry:\n    print(len(5))\nexcept NameError:\n    pass\nif os.name == 'x':\n    sys.exit(1)\n"
+def test_existing_patterns_do_not_trigger_guards() -> None:
+    """A program that already exits, swallows errors and reaches out may still be fixed."""
+    before = (
+        "import os, sys\ntry:\n    print(len(5))\nexcept NameError:\n    pass\nif os.name == "
+        "'x':\n    sys.exit(1)\n"
+    )
 
-    assert look(before, before.replace("len(5)", "len('5')"), "fix")["guard"] is None
-
-
-def test_layout_and_comments_do_not_make_another_program() -> None:
-    told = look(TESTED, TESTED.replace("\n", "  # so\n"), "fix")
-
-    assert told["digest"] == told["was"]
+    assert inspect_change(before, before.replace("len(5)", "len('5')"), "fix")["guard"] is None
 
 
-def test_what_is_seen_is_told_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    tell(TESTED, TESTED.replace("n - 3", "n - 2"), "fix")
+def test_digest_ignores_layout_and_comments() -> None:
+    report = inspect_change(TESTED, TESTED.replace("\n", "  # so\n"), "fix")
 
-    told = json.loads(capsys.readouterr().out)
-    assert (told["guard"], told["tested"], told["given"]) == (None, True, [])
+    assert report["digest"] == report["old_digest"]
 
 
-def test_every_guard_has_a_cheat_that_it_refuses() -> None:
+def test_report_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    print_report(TESTED, TESTED.replace("n - 3", "n - 2"), "fix")
+
+    report = json.loads(capsys.readouterr().out)
+    assert (report["guard"], report["has_tests"], report["constants"]) == (None, True, [])
+
+
+def test_every_guard_rejects_some_cheat() -> None:
     assert {name for name, _ in CHECKS} | {"unreadable"} == {guard for guard, _, _ in CHEATS}
 
 
 def test_every_guard_is_explained() -> None:
-    """In words for a model, and for people in the ideas."""
+    """In words for models, and for people in the documentation."""
     page = (ROOT / "docs" / "explanation" / "repair.md").read_text("utf-8")
 
-    assert set(WHY) == set(get_args(Guard))
-    assert [guard for guard in WHY if f"| `{guard}` |" not in page] == []
+    assert set(GUARD_REASONS) == set(get_args(Guard))
+    assert [guard for guard in GUARD_REASONS if f"| `{guard}` |" not in page] == []

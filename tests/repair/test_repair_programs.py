@@ -1,7 +1,4 @@
-"""Programs as they are really sent:
-
-broken by where they came from. Each is run, mended, and run again in the sandbox.
-"""
+"""Broken programs as users send them, repaired by rule in the real sandbox."""
 
 from __future__ import annotations
 
@@ -19,20 +16,30 @@ BROKEN = json.loads((Path(__file__).parent / "broken-programs.json").read_text("
 
 
 @pytest.mark.parametrize("one", BROKEN, ids=lambda one: one["what"])
-def test_a_broken_program_is_mended_and_prints_what_it_was_to_print(
+def test_broken_program_is_repaired_and_prints_the_expected_output(
     box: Sandbox, one: dict[str, str]
 ) -> None:
-    told = run_program(box, Execution(code=one["code"]))[0]
+    outcome = run_program(box, Execution(code=one["code"]))[0]
 
-    assert (told.status, told.fixed, told.stdout) == ("fixed", True, one["prints"]), told.error
+    assert (outcome.status, outcome.fixed, outcome.stdout) == ("fixed", True, one["prints"]), (
+        outcome.error
+    )
     assert {
-        part for attempt in told.attempts if attempt.repair for part in [attempt.repair]
+        part for attempt in outcome.attempts if attempt.repair for part in [attempt.repair]
     } >= set(one["repairs"].split(", "))
-    assert told.diff
-    assert told.attempts[-1].outcome == "ok"
+    assert outcome.diff
+    assert outcome.attempts[-1].outcome == "ok"
 
 
-def test_every_family_mends_some_program() -> None:
-    families = {name for name, _ in (*mend.PASTED, *mend.INDENTED, *mend.WRITTEN, *mend.NAMED)}
+def test_every_rule_repairs_some_program() -> None:
+    families = {
+        name
+        for name, _ in (
+            *mend.COPIED_TEXT_RULES,
+            *mend.INDENTATION_RULES,
+            *mend.SYNTAX_RULES,
+            *mend.NAME_RULES,
+        )
+    }
 
     assert families - {part for one in BROKEN for part in one["repairs"].split(", ")} == set()

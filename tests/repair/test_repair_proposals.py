@@ -1,4 +1,4 @@
-"""What is proposed for a program that failed: pure text, whatever the text is."""
+"""Proposals of the repair rules for failing programs and for arbitrary text."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ FAILURES = st.builds(
 
 
 def failing(code: str) -> Failure | None:
-    """How reading the program fails."""
+    """Return the failure of parsing the program."""
     try:
         compile(code, "main.py", "exec", dont_inherit=True)
     except SyntaxError as error:
@@ -92,12 +92,10 @@ def failing(code: str) -> Failure | None:
 
 
 @given(PROGRAMS, FAILURES)
-def test_any_text_gets_proposals_that_differ_from_it_and_from_each_other(
-    code: str, failure: Failure
-) -> None:
-    found = [one.code for one in mend.proposals(code, failure)]
+def test_proposals_for_any_text_are_distinct(code: str, failure: Failure) -> None:
+    matches = [one.code for one in mend.proposals(code, failure)]
 
-    assert len({code, *found}) == 1 + len(found)
+    assert len({code, *matches}) == 1 + len(matches)
 
 
 @given(PROGRAMS, FAILURES)
@@ -106,7 +104,7 @@ def test_no_line_of_code_is_lost(code: str, failure: Failure) -> None:
 
     See specification.md#repair-no-deletion.
     """
-    kept = {
+    stored = {
         "fences": FENCE_WORDS,
         "python 2": PYTHON2_WORDS,
         "web page": ENTITIES,
@@ -120,9 +118,9 @@ def test_no_line_of_code_is_lost(code: str, failure: Failure) -> None:
     }
 
     assert {
-        name: set(gone) - kept.get(name, set())
-        for name, gone in lost.items()
-        if set(gone) - kept.get(name, set())
+        name: set(removed) - stored.get(name, set())
+        for name, removed in lost.items()
+        if set(removed) - stored.get(name, set())
     } == {}
 
 
@@ -140,15 +138,12 @@ SHY = re.compile(
 
 
 def words(code: str) -> Counter[str]:
-    """The words of all lines, those of comments too:
-
-    what no repair may lose. Numbers of lines and marks of prompts are none.
-    """
+    """Return the words of all lines, comments included."""
     return Counter(word for word in re.findall(r"[^\W\d_]{2,}", code))
 
 
 @pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.name)
-def test_nothing_is_proposed_for_what_a_program_raises_that_no_rule_can_mend(path: Path) -> None:
+def test_nothing_is_proposed_for_unfixable_errors(path: Path) -> None:
     code = path.read_text("utf-8")
     for kind in (
         "ValueError",
@@ -164,7 +159,7 @@ def test_nothing_is_proposed_for_what_a_program_raises_that_no_rule_can_mend(pat
 
 
 @pytest.mark.parametrize("path", LIBRARY, ids=lambda path: path.name)
-def test_what_reads_as_a_program_has_nothing_that_a_family_of_faults_would_change(
+def test_rules_do_not_change_valid_programs(
     path: Path,
 ) -> None:
     """Every rule sees the standard library and changes nothing.
@@ -180,14 +175,14 @@ def test_what_reads_as_a_program_has_nothing_that_a_family_of_faults_would_chang
 
 
 @pytest.mark.parametrize("path", LIBRARY[:12], ids=lambda path: path.name)
-def test_no_word_is_lost_when_a_program_is_taken_out_of_a_conversation(path: Path) -> None:
+def test_no_word_is_lost_when_chat_text_is_commented_out(path: Path) -> None:
     code = path.read_text("utf-8")
-    told = f"Here is the program:\n\n```python\n{code}```\n\nI hope that this helps you.\n"
+    outcome = f"Here is the program:\n\n```python\n{code}```\n\nI hope that this helps you.\n"
 
-    proposed = next(mend.proposals(told, Failure("SyntaxError", "invalid syntax", 1, "")))
+    proposed = next(mend.proposals(outcome, Failure("SyntaxError", "invalid syntax", 1, "")))
 
     assert proposed.name == "fences"
-    assert words(proposed.code) == words(told) - Counter(["python"])
+    assert words(proposed.code) == words(outcome) - Counter(["python"])
     assert code in proposed.code
 
 
@@ -195,11 +190,11 @@ def test_no_word_is_lost_when_a_program_is_taken_out_of_a_conversation(path: Pat
     st.lists(st.sampled_from(["a\n", "b\n", "c\n", "d", "\n", "e \r\n"])).map("".join),
     st.lists(st.sampled_from(["a\n", "b\n", "x\n", "d"])).map("".join),
 )
-def test_a_diff_says_how_many_lines_went_and_came(before: str, after: str) -> None:
-    told = mend.diff(before, after)
-    lines = [line[:1] for line in told.split("\n")[2:]]
+def test_diff_has_correct_line_counts(before: str, after: str) -> None:
+    outcome = mend.diff(before, after)
+    lines = [line[:1] for line in outcome.split("\n")[2:]]
 
-    assert (told == "") == (before == after)
+    assert (outcome == "") == (before == after)
     assert lines.count("+") - lines.count("-") == len(mend._LINE.findall(after)) - len(
         mend._LINE.findall(before)
     )
@@ -220,7 +215,7 @@ def test_a_diff_says_how_many_lines_went_and_came(before: str, after: str) -> No
         ),
     ],
 )
-def test_a_diff_can_be_applied(tmp_path: Path, before: str, after: str) -> None:
+def test_diff_can_be_applied(tmp_path: Path, before: str, after: str) -> None:
     """Every repair has a diff (specification.md#repair-diff)."""
     (tmp_path / "main.py").write_text(before, "utf-8")
 
@@ -235,12 +230,14 @@ def test_a_diff_can_be_applied(tmp_path: Path, before: str, after: str) -> None:
     assert (tmp_path / "main.py").read_text("utf-8") == after
 
 
-def test_no_more_than_eight_runs_are_asked_for_and_none_twice() -> None:
-    asked: list[str] = []
+def test_at_most_eight_distinct_proposals_run() -> None:
+    request: list[str] = []
 
     def attempt(proposal: Proposal) -> Trial:
-        asked.append(proposal.code)
-        return Trial(good=False, failure=Failure("SyntaxError", f"other {len(asked)}", 99, ""))
+        request.append(proposal.code)
+        return Trial(
+            is_success=False, failure=Failure("SyntaxError", f"other {len(request)}", 99, "")
+        )
 
     mended = mend.repair(
         "```python\nprint “a”\nif x = 1\n\tprint 'b', 0777\n```\n",
@@ -249,17 +246,19 @@ def test_no_more_than_eight_runs_are_asked_for_and_none_twice() -> None:
     )
 
     assert mended is None
-    assert 1 < len(asked) == len(set(asked)) <= 8
+    assert 1 < len(request) == len(set(request)) <= 8
 
 
-def test_who_says_that_no_more_may_be_run_is_not_asked_again() -> None:
-    asked: list[Proposal] = []
+def test_repair_stops_when_no_more_runs_are_allowed() -> None:
+    request: list[Proposal] = []
 
     assert (
-        mend.repair("```\nx\n```\n“", Failure("SyntaxError", "invalid syntax", 1, ""), asked.append)
+        mend.repair(
+            "```\nx\n```\n“", Failure("SyntaxError", "invalid syntax", 1, ""), request.append
+        )
         is None
     )
-    assert len(asked) == 1
+    assert len(request) == 1
 
 
 @pytest.mark.parametrize(
@@ -330,7 +329,7 @@ def test_who_says_that_no_more_may_be_run_is_not_asked_again() -> None:
         ),
     ],
 )
-def test_nothing_is_proposed_where_what_was_meant_is_not_plain(code: str, failure: Failure) -> None:
+def test_nothing_is_proposed_for_ambiguous_programs(code: str, failure: Failure) -> None:
     assert list(mend.proposals(code, failure)) == []
 
 
@@ -358,10 +357,8 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_a_text_made_to_be_slow_is_looked_through_a_bounded_number_of_times(piece: str) -> None:
-    """What takes the square of a hundred thousand steps does not end within the time that a test
-    may take.
-    """
+def test_adversarial_text_is_processed_in_linear_time(piece: str) -> None:
+    """Quadratic time on a hundred thousand characters would exceed the test's time limit."""
     code = (piece * 100_000)[:100_000]
 
     assert all(

@@ -1,4 +1,4 @@
-"""A sandbox that works, started once for all tests of a process."""
+"""A working sandbox, started once per test process."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from remembrancer.settings import Settings
 
 @pytest.fixture(scope="session")
 def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """The sandbox at its default level. Tests that would harm it make their own."""
-    made = Sandbox(settings(tmp_path_factory.mktemp("sandbox")))
-    yield made
-    made.close()
+    """Return the sandbox at its default level. Destructive tests create their own."""
+    instance = Sandbox(settings(tmp_path_factory.mktemp("sandbox")))
+    yield instance
+    instance.close()
 
 
 def settings(folder: Path, **more: object) -> Settings:
-    """The defaults, over a folder of the test's own."""
+    """Return default settings for a folder of the test."""
     return Settings(data=folder, **more)  # type: ignore[arg-type]

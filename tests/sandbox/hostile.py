@@ -43,24 +43,22 @@ HARMLESS = (
 
 
 def open_up() -> None:
-    """Let every user reach this interpreter, though it may lie in a folder that is closed to all
-    but root: in a namespace of our own.
-    """
+    """Make this interpreter reachable for every user, in a mount namespace of its own."""
     kernel.unshare(kernel.NEWNS)
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
     prefix = Path(sys.base_prefix)
     closed = [folder for folder in reversed(prefix.parents) if not folder.stat().st_mode & 0o001]
     if closed:
-        held = tempfile.mkdtemp()
-        kernel.mount(str(prefix), held, None, kernel.MS_BIND | kernel.MS_REC)
+        content = tempfile.mkdtemp()
+        kernel.mount(str(prefix), content, None, kernel.MS_BIND | kernel.MS_REC)
         kernel.mount("tmpfs", str(closed[0]), "tmpfs", 0, "size=64k,mode=755")
         prefix.mkdir(parents=True)
-        kernel.mount(held, str(prefix), None, _MS_MOVE)
-        Path(held).rmdir()
+        kernel.mount(content, str(prefix), None, _MS_MOVE)
+        Path(content).rmdir()
 
 
 def become(uid: int) -> None:
-    """Be an unprivileged user."""
+    """Switch to an unprivileged user."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
@@ -68,20 +66,14 @@ def become(uid: int) -> None:
 
 
 def outlived() -> None:
-    """Wait until nothing is left of what this process and its children started, also of those whose
-    parent ended before them.
-    """
+    """Wait for all descendants of this process, orphans included."""
     with contextlib.suppress(ChildProcessError):
         while True:
             os.waitpid(-1, 0)
 
 
 def assault(level: Level, folder: Path) -> dict[str, Any]:
-    """Each program's name to what was wrong (an empty list: contained); and the level that was
-    reached.
-
-    Nothing outlives it: what a program had left running would be waited for, for ever.
-    """
+    """Run all programs; return the level and each program's breaches (empty if contained)."""
     kernel.call("prctl", _PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     sandbox.LADDER = (level,)  # no other, weaker or stronger
     place = folder / "canaries"
@@ -94,7 +86,7 @@ def assault(level: Level, folder: Path) -> dict[str, Any]:
             sandbox_memory_bytes=256 << 20,
         )
     )
-    found: dict[str, Any] = {"level": box.start(), "programs": {}}
+    matches: dict[str, Any] = {"level": box.start(), "programs": {}}
     plotting = importlib.util.find_spec("matplotlib") is not None
     try:
         with surroundings(place) as around:
@@ -119,11 +111,11 @@ def assault(level: Level, folder: Path) -> dict[str, Any]:
                         if box.run("print('alive')").stdout == "alive\n"
                         else ["the sandbox is gone"]
                     )
-                found["programs"][name] = wrong
+                matches["programs"][name] = wrong
     finally:
         box.close()
     outlived()
-    return found
+    return matches
 
 
 if __name__ == "__main__":

@@ -168,10 +168,10 @@ def programs(*, plotting: bool) -> list[tuple[str, str, bool]]:
 
     `plotting`: also those that need matplotlib.
     """
-    told = json.loads((Path(__file__).parent / "hostile-programs.json").read_text("utf-8"))[
+    outcome = json.loads((Path(__file__).parent / "hostile-programs.json").read_text("utf-8"))[
         "snippets"
     ]
-    theirs = [(one["name"], one["code"], one["name"] in SLOW) for one in told]
+    theirs = [(one["name"], one["code"], one["name"] in SLOW) for one in outcome]
     poison = next(place for place, (name, *_) in enumerate(theirs) if "2: check" in name)
     ours = [
         (name, f"{_FIRST}{code}\nend()\n", False)

@@ -1,7 +1,4 @@
-"""What hostile programs are after:
-
-a server's files, sockets and processes, watched for the least sign that one was reached.
-"""
+"""Targets for hostile programs: files, sockets and processes, watched for any access."""
 
 from __future__ import annotations
 
@@ -22,10 +19,7 @@ _WATCHED = ("/tmp", "/dev/shm", "/var/tmp")  # noqa: S108 - looked at, not writt
 
 
 class Surroundings:
-    """Canaries in `folder`, a victim process, and listeners.
-
-    `reached()` says what has happened to them.
-    """
+    """Canaries in `folder`, a victim process, and listeners. `reached()` reports accesses."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -58,7 +52,7 @@ class Surroundings:
         return one
 
     def aimed(self, code: str) -> str:
-        """The program with its targets named."""
+        """Insert the names of the targets into a program."""
         tcp, udp = (one.getsockname()[1] for one in self._listeners[:2])
         names = {
             "C": self.folder,
@@ -73,11 +67,11 @@ class Surroundings:
         return code
 
     def reached(self) -> list[str]:
-        """Everything that is not as it was."""
+        """Return everything that has changed."""
         after = self._state()
-        found = [name for name, was in self._before.items() if after[name] != was]
+        matches = [name for name, was in self._before.items() if after[name] != was]
         ready, _, _ = select.select(self._listeners, [], [], 0)
-        return found + [f"connection {one.getsockname()!r}" for one in ready]
+        return matches + [f"connection {one.getsockname()!r}" for one in ready]
 
     def _state(self) -> dict[str, object]:
         return {
@@ -91,17 +85,17 @@ class Surroundings:
         }
 
     def close(self) -> None:
-        """Take it all away."""
+        """Stop the victim and close the listeners."""
         self.victim.communicate()
         for one in self._listeners:
             one.close()
 
 
 def _looked_at(path: Path) -> object:
-    """Content, mode and times other than the last reading; None when it is gone."""
+    """Return content, mode and times except atime, or None if the file is gone."""
     try:
-        found = path.stat()
-        return path.read_text("ascii"), found.st_mode, found.st_mtime_ns, found.st_ctime_ns
+        matches = path.stat()
+        return path.read_text("ascii"), matches.st_mode, matches.st_mtime_ns, matches.st_ctime_ns
     except OSError:
         return None
 
@@ -115,7 +109,7 @@ def _commands() -> Iterator[str]:
 
 
 def processes(first: int) -> set[int]:
-    """Ids of the process `first` and of all that it is the ancestor of."""
+    """Return the ids of the process `first` and its descendants."""
     parents = {}
     for process in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -130,17 +124,15 @@ def processes(first: int) -> set[int]:
 
 
 def left_on_the_host() -> set[str]:
-    """What lies in the folders that everybody may write to and has a name that the programs or the
-    sandbox give.
-    """
+    """Return files in world-writable folders with names that the programs or the sandbox use."""
     return {str(path) for folder in _WATCHED for name in _NAMES for path in Path(folder).glob(name)}
 
 
 @contextmanager
 def surroundings(folder: Path) -> Iterator[Surroundings]:
-    """Canaries in an empty folder, taken away at the end."""
-    made = Surroundings(folder)
+    """Set up targets in an empty folder and remove them at the end."""
+    box = Surroundings(folder)
     try:
-        yield made
+        yield box
     finally:
-        made.close()
+        box.close()

@@ -1,4 +1,4 @@
-"""The seccomp filter for both kinds of processor, decided by running it as the kernel would."""
+"""The seccomp filter for both processors, evaluated as the kernel does."""
 
 from __future__ import annotations
 
@@ -40,27 +40,29 @@ REFUSED = {  # calls that nobody may make: x86_64, aarch64
 def decide(
     machine: str, number: int, *arguments: int, alone: bool = True, audit: int | None = None
 ) -> int:
-    """What the filter answers to a call."""
+    """Return the filter's decision on a call."""
     data = struct.pack("<IIQ", number, syscalls.AUDIT[machine] if audit is None else audit, 0)
     data += struct.pack("<6Q", *arguments, *([0] * (6 - len(arguments))))
-    rows = list(struct.iter_unpack("HBBI", seccomp.program(machine, alone=alone, own_pid=77)))
-    place = held = 0
+    rows = list(struct.iter_unpack("HBBI", seccomp.program(machine, isolated=alone, own_pid=77)))
+    place = content = 0
     while True:
         code, yes, no, value = rows[place]
         place += 1
         if code == 0x20:
-            (held,) = struct.unpack_from("<I", data, value)
+            (content,) = struct.unpack_from("<I", data, value)
         elif code == 0x54:
-            held &= value
+            content &= value
         elif code == 0x06:
             return int(value)
         else:
-            true = {0x15: held == value, 0x35: held >= value, 0x45: bool(held & value)}[code]
+            true = {0x15: content == value, 0x35: content >= value, 0x45: bool(content & value)}[
+                code
+            ]
             place += yes if true else no
 
 
 @pytest.mark.parametrize("machine", syscalls.MACHINES)
-def test_the_numbers_are_the_kernels(machine: str) -> None:
+def test_syscall_numbers_match_the_kernel(machine: str) -> None:
     numbers = syscalls.numbers(machine)
 
     assert {name: numbers[name] for name in KNOWN[machine]} == KNOWN[machine]
@@ -68,7 +70,7 @@ def test_the_numbers_are_the_kernels(machine: str) -> None:
 
 
 @pytest.mark.parametrize("machine", syscalls.MACHINES)
-def test_what_is_not_named_is_not_permitted(machine: str) -> None:
+def test_unlisted_calls_are_not_permitted(machine: str) -> None:
     column = syscalls.MACHINES[machine]
 
     assert {
@@ -106,14 +108,14 @@ def test_what_is_not_named_is_not_permitted(machine: str) -> None:
         ("kill", (5,), ALLOW),
     ],
 )
-def test_some_calls_depend_on_what_is_asked(
+def test_some_calls_depend_on_their_arguments(
     machine: str, name: str, arguments: tuple[int, ...], answer: int
 ) -> None:
     assert decide(machine, syscalls.numbers(machine)[name], *arguments) == answer
 
 
 @pytest.mark.parametrize("machine", syscalls.MACHINES)
-def test_without_namespaces_a_program_signals_itself_only_and_marks_nothing(machine: str) -> None:
+def test_without_namespaces_a_program_can_signal_only_itself(machine: str) -> None:
     numbers = syscalls.numbers(machine)
 
     assert decide(machine, numbers["kill"], 77, alone=False) == ALLOW
@@ -122,7 +124,7 @@ def test_without_namespaces_a_program_signals_itself_only_and_marks_nothing(mach
     assert decide(machine, numbers["fchmodat"], alone=False) == NOTHING
 
 
-def test_calls_of_another_kind_end_the_process() -> None:
+def test_calls_of_another_abi_kill_the_process() -> None:
     assert decide("x86_64", 20, audit=0x40000003) == KILL  # 32 bits
     assert decide("x86_64", 0x40000000) == KILL  # x32
     assert decide("aarch64", 20, audit=0x40000028) == KILL

@@ -1,4 +1,4 @@
-"""The level `gvisor`, where runsc is installed. Its start runs the hostile programs there, too."""
+"""The level `gvisor`, if runsc is installed. Its start runs the self-test there, too."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from remembrancer.sandbox.sandbox import Sandbox, SandboxUnavailable, levels_fro
 
 @pytest.fixture(scope="module")
 def box(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sandbox]:
-    """A sandbox of containers."""
+    """Return a sandbox of containers."""
     needed.program("runsc", "runsc")
-    made = Sandbox(settings(tmp_path_factory.mktemp("gvisor"), sandbox_min_level="gvisor"))
-    yield made
-    made.close()
+    instance = Sandbox(settings(tmp_path_factory.mktemp("gvisor"), sandbox_min_level="gvisor"))
+    yield instance
+    instance.close()
 
 
-def test_a_program_runs_in_a_kernel_of_its_own(box: Sandbox) -> None:
+def test_program_runs_in_gvisor(box: Sandbox) -> None:
     run = box.run(
-        "import os\nopen('a.txt', 'w').write('x')\nos.mkdir('d')\nprint(os.uname().nodename, os.getpid() > 1, os.getuid() > 0)\n6 * 7"
+        "import os\nopen('a.txt', 'w').write('x')\nos.mkdir('d')\nprint(os.uname().nodename, "
+        "os.getpid() > 1, os.getuid() > 0)\n6 * 7"
     )
 
     assert (run.level, run.exit_code, run.stdout, run.result) == (
@@ -38,21 +39,19 @@ def test_a_program_runs_in_a_kernel_of_its_own(box: Sandbox) -> None:
     assert run.files == [("a.txt", b"x")]
 
 
-def test_what_it_draws_comes_back(box: Sandbox) -> None:
+def test_figures_are_returned(box: Sandbox) -> None:
     run = box.run("import matplotlib.pyplot as plt\nplt.plot([1, 3, 2])\nNone", seconds=60)
 
     assert [(name, content[:4]) for name, content in run.files] == [("figure-1.png", b"\x89PNG")]
 
 
-def test_a_program_that_never_ends_is_ended(box: Sandbox) -> None:
+def test_endless_program_is_stopped(box: Sandbox) -> None:
     run = box.run("print('begun')\nwhile True: pass", seconds=0.5)
 
     assert (run.stopped, run.stdout) == ("timeout", "begun\n")
 
 
-def test_neither_the_server_nor_the_containers_own_files_are_reached(
-    box: Sandbox, tmp_path: Path
-) -> None:
+def test_server_and_container_files_are_unreachable(box: Sandbox, tmp_path: Path) -> None:
     with surroundings(tmp_path) as around:
         run = box.run(
             around.aimed(
@@ -76,30 +75,30 @@ def test_neither_the_server_nor_the_containers_own_files_are_reached(
     assert (run.exit_code, run.stdout, reached) == (0, "", [])
 
 
-def test_no_container_outlives_its_run(box: Sandbox) -> None:
+def test_container_is_removed_after_its_run(box: Sandbox) -> None:
     box.run("1")
 
     state = box._settings.data_folder / "sandbox" / "root" / "state"
-    listed = subprocess.run(
+    listing = subprocess.run(
         ["runsc", f"--root={state}", "list", "--quiet"], capture_output=True, text=True, check=True
     )
-    assert listed.stdout == ""
+    assert listing.stdout == ""
 
 
-def test_without_runsc_no_program_is_run_and_the_answer_says_how_to_get_it(
+def test_without_runsc_no_program_runs_and_the_error_has_a_remedy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", os.fspath(tmp_path))
-    made = Sandbox(settings(tmp_path, sandbox_min_level="gvisor"))
+    instance = Sandbox(settings(tmp_path, sandbox_min_level="gvisor"))
 
     with pytest.raises(SandboxUnavailable) as refused:
-        made.run("1")
+        instance.run("1")
 
     assert [one["primitive"] for one in refused.value.extra["missing"]] == ["runsc"]
     assert "apt-get install -y runsc" in refused.value.detail
 
 
-def test_nobody_gets_it_who_did_not_ask() -> None:
+def test_gvisor_is_used_only_if_requested() -> None:
     assert [levels_from(name) for name in ("gvisor", "ns", "landlock", "unsafe")] == [
         ("gvisor",), ("ns",), ("ns", "landlock"), ("ns", "landlock", "unsafe")
     ]  # fmt: skip

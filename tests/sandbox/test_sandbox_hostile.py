@@ -19,52 +19,50 @@ _STRANGER = 58461  # a user who owns nothing
 
 
 def assaulted(level: str, uid: int | None) -> dict[str, Any]:
-    """What the programs came to, run by a process of its own in a folder that any user can be
-    given. It ends when all they started has.
-    """
+    """Run the programs in a separate process, in a folder that any user can enter."""
     with tempfile.TemporaryDirectory() as folder:
         words = [sys.executable, str(_SCRIPT), level, folder, *([] if uid is None else [str(uid)])]
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
         }
-        done = subprocess.run(
+        finished = subprocess.run(
             words, capture_output=True, text=True, env=environment, check=False, timeout=110
         )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    assert finished.returncode == 0, finished.stderr
+    matches: dict[str, Any] = json.loads(finished.stdout)
+    return matches
 
 
 def users() -> list[int | None]:
-    """As whom to try: as ourselves, and when that is root, as nobody in particular, too."""
+    """Return the users to test: the current one and, if that is root, an unprivileged one."""
     return [None, _STRANGER] if os.getuid() == 0 else [None]
 
 
 @pytest.mark.parametrize("uid", users())
-def test_no_hostile_program_gets_through_namespaces(uid: int | None) -> None:
+def test_hostile_programs_are_contained_by_namespaces(uid: int | None) -> None:
     files = left_on_the_host()
 
-    found = assaulted("ns", uid)
+    matches = assaulted("ns", uid)
 
-    assert found["level"] == "ns"
-    assert len(found["programs"]) >= 48 + 30
-    assert {name: wrong for name, wrong in found["programs"].items() if wrong} == {}
+    assert matches["level"] == "ns"
+    assert len(matches["programs"]) >= 48 + 30
+    assert {name: wrong for name, wrong in matches["programs"].items() if wrong} == {}
     assert left_on_the_host() - files == set()
 
 
-def test_no_hostile_program_gets_through_landlock_alone() -> None:
+def test_hostile_programs_are_contained_by_landlock_alone() -> None:
     uid = _STRANGER if os.getuid() == 0 else None
 
-    found = assaulted("landlock", uid)
+    matches = assaulted("landlock", uid)
 
-    assert found["level"] == "landlock"
-    assert {name: wrong for name, wrong in found["programs"].items() if wrong} == {}
+    assert matches["level"] == "landlock"
+    assert {name: wrong for name, wrong in matches["programs"].items() if wrong} == {}
 
 
-def test_the_same_programs_get_through_where_nothing_confines_them() -> None:
-    """The positive control: should this fail, the suite has lost its teeth."""
-    found = assaulted("unsafe", None)
+def test_hostile_programs_succeed_without_confinement() -> None:
+    """The positive control: if this fails, the suite no longer detects breaches."""
+    matches = assaulted("unsafe", None)
 
-    assert sorted(found["programs"]) == sorted(HARMLESS)
-    assert [name for name, wrong in found["programs"].items() if not wrong] == []
+    assert sorted(matches["programs"]) == sorted(HARMLESS)
+    assert [name for name, wrong in matches["programs"].items() if not wrong] == []

@@ -23,7 +23,7 @@ from remembrancer.sandbox import kernel, sandbox, syscalls
 
 numbers = {"x86_64": [272, 165, 155, 308], "aarch64": [97, 40, 41, 268]}[syscalls.machine()] + json.loads(sys.argv[3])
 rows = [(0x20, 0, 0, 0)] + [row for n in numbers for row in ((0x15, 0, 1, n), (0x06, 0, 0, 0x50001))] + [(0x06, 0, 0, 0x7FFF0000)]
-kernel.no_new_privileges()
+kernel.set_no_new_privileges()
 kernel.install_filter(b"".join(struct.pack("HBBI", *row) for row in rows))
 settings = Settings(data=Path(sys.argv[1]), sandbox_min_level=sys.argv[2], embedder="none")
 if sys.argv[4:]:
@@ -46,11 +46,11 @@ Container = Callable[..., Told]
 
 @pytest.fixture
 def in_a_container(tmp_path: Path) -> Container:
-    """Runs a program in the sandbox of a server that is in a container; what came of it."""
+    """Run a program in the sandbox of a server in a container; return the outcome."""
 
     def run(min_level: str, refused: list[int], *words: str) -> Told:
         opened = "from sandbox.hostile import open_up; open_up()\n" if os.getuid() == 0 else ""
-        done = subprocess.run(
+        finished = subprocess.run(
             [
                 sys.executable,
                 "-c",
@@ -69,57 +69,59 @@ def in_a_container(tmp_path: Path) -> Container:
             check=False,
             timeout=60,
         )
-        assert done.returncode == 0, done.stderr
-        told: Told = json.loads(done.stdout)
-        return told
+        assert finished.returncode == 0, finished.stderr
+        outcome: Told = json.loads(finished.stdout)
+        return outcome
 
     return run
 
 
-def test_without_namespaces_no_program_is_run(in_a_container: Container) -> None:
-    told = in_a_container("ns", [])
+def test_without_namespaces_no_program_runs(in_a_container: Container) -> None:
+    outcome = in_a_container("ns", [])
 
-    assert "level" not in told
-    assert {one["primitive"] for one in told["missing"]} & {"namespaces", "user namespaces"}
-    assert all(one["why"] and one["remedy"] in told["detail"] for one in told["missing"])
+    assert "level" not in outcome
+    assert {one["primitive"] for one in outcome["missing"]} & {"namespaces", "user namespaces"}
+    assert all(one["why"] and one["remedy"] in outcome["detail"] for one in outcome["missing"])
 
 
-def test_an_operator_may_settle_for_landlock(in_a_container: Container) -> None:
+def test_operator_may_allow_landlock(in_a_container: Container) -> None:
     assert in_a_container("landlock", []) == {"level": "landlock"}
 
 
 def test_without_landlock_every_missing_primitive_is_named(in_a_container: Container) -> None:
-    told = in_a_container("landlock", NO_LANDLOCK)
+    outcome = in_a_container("landlock", NO_LANDLOCK)
 
-    assert "level" not in told
-    assert {"landlock", "landlock scopes"} <= {one["primitive"] for one in told["missing"]}
-    assert "mounts" in {one["primitive"] for one in told["missing"]}
+    assert "level" not in outcome
+    assert {"landlock", "landlock scopes"} <= {one["primitive"] for one in outcome["missing"]}
+    assert "mounts" in {one["primitive"] for one in outcome["missing"]}
 
 
-def test_unconfined_runs_are_had_only_by_name_and_say_so(in_a_container: Container) -> None:
+def test_unconfined_runs_need_the_explicit_setting_and_report_it(in_a_container: Container) -> None:
     assert in_a_container("unsafe", NO_LANDLOCK) == {"level": "unsafe"}
 
 
-def test_the_doctor_says_what_a_container_lacks_and_what_mends_it(
+def test_doctor_reports_missing_primitives_and_remedies(
     in_a_container: Container,
 ) -> None:
     """`remembrancer doctor` shows the confinement (specification.md#sandbox-unavailable)."""
-    found = in_a_container("ns", [], "doctor")
-    lacking = {part: told for part, told in found.items() if part.startswith("sandbox: ")}
+    matches = in_a_container("ns", [], "doctor")
+    lacking = {part: outcome for part, outcome in matches.items() if part.startswith("sandbox: ")}
 
-    assert found["sandbox"][:2] == ["wrong", "no program can be run safely, so none is run"]
+    assert matches["sandbox"][:2] == ["wrong", "no program can be run safely, so none is run"]
     assert "sandbox: mounts" in lacking
-    assert all(state == "wrong" and seen and remedy for state, seen, remedy in lacking.values())
+    assert all(
+        state == "wrong" and records and remedy for state, records, remedy in lacking.values()
+    )
 
 
-def test_the_doctor_names_what_a_stronger_level_lacks(in_a_container: Container) -> None:
-    found = in_a_container("landlock", [], "doctor")
+def test_doctor_reports_what_a_stronger_level_lacks(in_a_container: Container) -> None:
+    matches = in_a_container("landlock", [], "doctor")
 
-    assert found["sandbox"][:2] == ["ok", "level landlock, tried with hostile programs"]
-    assert found["sandbox: mounts"][0] == "notice"
+    assert matches["sandbox"][:2] == ["ok", "level landlock, tried with hostile programs"]
+    assert matches["sandbox: mounts"][0] == "notice"
 
 
-def test_the_doctor_warns_where_programs_are_not_confined(in_a_container: Container) -> None:
-    found = in_a_container("unsafe", NO_LANDLOCK, "doctor")
+def test_doctor_warns_about_unconfined_programs(in_a_container: Container) -> None:
+    matches = in_a_container("unsafe", NO_LANDLOCK, "doctor")
 
-    assert found["sandbox"][:2] == ["notice", "level unsafe: programs are NOT confined"]
+    assert matches["sandbox"][:2] == ["notice", "level unsafe: programs are NOT confined"]

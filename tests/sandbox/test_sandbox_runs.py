@@ -1,4 +1,4 @@
-"""What a run tells, what it may take, and what happens around it."""
+"""Outcomes and limits of runs, and the life cycle of the sandbox."""
 
 from __future__ import annotations
 
@@ -23,24 +23,21 @@ MARKER = "tenant-marker-6f1c"
 
 
 def at_work(made: Sandbox) -> set[int]:
-    """Ids of the sandbox's processes."""
+    """Return the ids of the sandbox's processes."""
     assert isinstance(made._runner, ZygoteRunner)
     return processes(made._runner._process.pid)
 
 
 def followed(made: Sandbox) -> list[int]:
-    """A descriptor of each of the sandbox's processes.
-
-    Those of a run that is over are just ending, and may be gone by now.
-    """
-    found = []
+    """Return a pidfd of each of the sandbox's processes that is still alive."""
+    matches = []
     for pid in at_work(made):
         with suppress(ProcessLookupError):
-            found.append(os.pidfd_open(pid))
-    return found
+            matches.append(os.pidfd_open(pid))
+    return matches
 
 
-def test_a_run_tells_what_was_printed_and_the_last_expression(box: Sandbox) -> None:
+def test_run_returns_output_and_last_expression(box: Sandbox) -> None:
     run = box.run("import sys\nprint('out')\nprint('err', file=sys.stderr)\n[1] * 2")
 
     assert (run.stdout, run.stderr, run.result, run.exit_code, run.error) == (
@@ -53,7 +50,7 @@ def test_a_run_tells_what_was_printed_and_the_last_expression(box: Sandbox) -> N
     assert run.level == "ns"
 
 
-def test_an_error_is_told_with_its_line_and_its_way(box: Sandbox) -> None:
+def test_error_has_line_and_traceback(box: Sandbox) -> None:
     run = box.run("def f():\n    return {}['k']\n\nf()")
 
     assert run.exit_code == 1
@@ -63,7 +60,7 @@ def test_an_error_is_told_with_its_line_and_its_way(box: Sandbox) -> None:
     assert "program.py" not in run.error["traceback"]
 
 
-def test_a_syntax_error_is_told_with_its_line(box: Sandbox) -> None:
+def test_syntax_error_has_its_line(box: Sandbox) -> None:
     run = box.run("x = 1\nif x\n    y = 2")
 
     assert run.error is not None
@@ -86,29 +83,30 @@ def test_a_program_may_choose_its_exit_status(
     assert (run.exit_code, run.stderr) == (status, said)
 
 
-def test_files_come_back_with_their_paths_and_what_was_left_out_is_named(box: Sandbox) -> None:
+def test_files_are_returned_and_files_left_out_are_named(box: Sandbox) -> None:
     run = box.run(
-        "import os\nos.mkdir('d')\nopen('d/a.txt', 'w').write('x')\nopen('.hidden', 'w').write('x')\nos.symlink('d/a.txt', 'link')"
+        "import os\nos.mkdir('d')\nopen('d/a.txt', 'w').write('x')\nopen('.hidden', "
+        "'w').write('x')\nos.symlink('d/a.txt', 'link')"
     )
 
     assert run.files == [("d/a.txt", b"x")]
     assert run.left_out == [("link", "it is not a regular file")]
 
 
-def test_no_more_files_come_back_than_may_and_the_rest_is_counted(box: Sandbox) -> None:
+def test_number_of_files_is_limited_and_the_rest_is_counted(box: Sandbox) -> None:
     run = box.run("for n in range(100): open(f'{n:03}', 'w').close()")
 
     assert len(run.files) == box.bounds.files
     assert len(run.files) + len(run.left_out) + run.not_named == 100
 
 
-def test_a_program_that_never_ends_is_ended_and_keeps_what_it_printed(box: Sandbox) -> None:
+def test_endless_program_is_stopped_and_its_output_is_returned(box: Sandbox) -> None:
     run = box.run("print('begun')\nwhile True: pass", seconds=0.3)
 
     assert (run.stopped, run.stdout) == ("timeout", "begun\n")
 
 
-def test_long_output_is_cut_and_said_to_be(box: Sandbox) -> None:
+def test_long_output_is_truncated_and_flagged(box: Sandbox) -> None:
     run = box.run("print('x' * 1_000_000)")
 
     assert (run.exit_code, len(run.stdout), run.stdout_truncated, run.stderr_truncated) == (
@@ -119,49 +117,51 @@ def test_long_output_is_cut_and_said_to_be(box: Sandbox) -> None:
     )
 
 
-def test_output_without_end_ends_the_program(box: Sandbox) -> None:
+def test_program_with_endless_output_is_stopped(box: Sandbox) -> None:
     run = box.run(f"import sys\nwhile True: sys.stdout.write('x' * {OUTPUT_BYTES_LAST // 8})")
 
     assert run.stopped == "output"
 
 
-def test_a_long_result_is_cut_and_said_to_be(box: Sandbox) -> None:
+def test_long_result_is_truncated_and_flagged(box: Sandbox) -> None:
     run = box.run(f"'x' * {2 * RESULT_CHARACTERS_MAX}")
 
     assert (len(run.result or ""), run.result_truncated) == (RESULT_CHARACTERS_MAX, True)
 
 
-def test_too_much_memory_is_an_error_that_the_program_sees(box: Sandbox) -> None:
+def test_memory_limit_raises_an_error_in_the_program(box: Sandbox) -> None:
     run = box.run(
-        f"try:\n    bytearray({box.bounds.memory_bytes + (64 << 20)})\nexcept MemoryError:\n    print('no')"
+        f"try:\n    bytearray({box.bounds.memory_bytes + (64 << 20)})\nexcept MemoryError:\n    "
+        "print('no')"
     )
 
     assert run.stdout == "no\n"
 
 
-def test_a_full_disk_is_an_error_that_the_program_sees(box: Sandbox) -> None:
+def test_full_disk_raises_an_error_in_the_program(box: Sandbox) -> None:
     run = box.run(
-        f"with open('a', 'wb') as f:\n    for _ in range({2 * box.bounds.disk_bytes >> 20}): f.write(bytes(1 << 20))"
+        f"with open('a', 'wb') as f:\n    for _ in range({2 * box.bounds.disk_bytes >> 20}): "
+        "f.write(bytes(1 << 20))"
     )
 
     assert run.error is not None
     assert run.error["type"] == "OSError"
 
 
-def test_a_crash_is_told_by_its_signal(box: Sandbox) -> None:
+def test_crash_is_reported_by_its_signal(box: Sandbox) -> None:
     run = box.run("import ctypes\nctypes.string_at(0)")
 
     assert (run.signal, run.exit_code) == ("SIGSEGV", None)
 
 
-def test_a_program_cannot_say_that_it_ended_well_when_it_did_not(box: Sandbox) -> None:
+def test_program_cannot_forge_its_exit_code(box: Sandbox) -> None:
     """A program cannot forge its result."""
     run = box.run("""import os\nos.write(3, b'{"result": "42", "exit_code": 0}')\nos._exit(5)""")
 
     assert run.exit_code == 5
 
 
-def test_a_program_sees_nothing_of_the_one_before(box: Sandbox) -> None:
+def test_program_sees_nothing_of_the_previous_one(box: Sandbox) -> None:
     box.run(f"import builtins\nbuiltins.left = {MARKER!r}\nopen('left.txt', 'w').write('x')")
 
     run = box.run("import os\nprint(hasattr(__builtins__, 'left'), os.listdir('.'))")
@@ -169,7 +169,7 @@ def test_a_program_sees_nothing_of_the_one_before(box: Sandbox) -> None:
     assert run.stdout == "False []\n"
 
 
-def test_tenants_that_attack_each_other_at_the_same_time_do_not_meet(box: Sandbox) -> None:
+def test_concurrent_programs_cannot_reach_each_other(box: Sandbox) -> None:
     """Concurrent programs cannot reach each other (specification.md#sandbox-isolation)."""
     code = """
 import os, time
@@ -189,23 +189,23 @@ print(open("mine.txt").read(), found)
     assert [run.stdout for run in runs] == [f"{n} set()\n" for n in range(4)]
 
 
-def test_no_text_of_a_program_is_left_in_what_the_next_is_forked_from(tmp_path: Path) -> None:
-    """research: 'the zygote must never read a payload'."""
-    made = Sandbox(settings(tmp_path))
-    made.start()
-    ours = at_work(made)
+def test_no_text_of_a_program_remains_in_the_zygote_or_workers(tmp_path: Path) -> None:
+    """The zygote never reads a program."""
+    box = Sandbox(settings(tmp_path))
+    box.start()
+    ours = at_work(box)
     for _ in range(3):
-        made.run(f"kept = {MARKER!r} * 100")
+        box.run(f"kept = {MARKER!r} * 100")
 
-    held = [pid for pid in ours if MARKER.encode() * 2 in _memory(pid)]
-    made.close()
+    content = [pid for pid in ours if MARKER.encode() * 2 in _memory(pid)]
+    box.close()
 
-    assert held == []
+    assert content == []
 
 
 def _memory(pid: int) -> bytes:
-    """All that a process can write to, as far as we may look."""
-    found = b""
+    """Return the writable memory of a process, as far as it is readable."""
+    matches = b""
     try:
         with (
             Path(f"/proc/{pid}/maps").open() as maps,
@@ -216,92 +216,89 @@ def _memory(pid: int) -> bytes:
                 if rights.startswith("rw"):
                     start, end = (int(place, 16) for place in span.split("-"))
                     memory.seek(start)
-                    found += memory.read(end - start)
+                    matches += memory.read(end - start)
     except OSError:
         pass
-    return found
+    return matches
 
 
-def test_a_sandbox_whose_zygote_died_starts_anew(tmp_path: Path) -> None:
+def test_sandbox_restarts_a_dead_zygote(tmp_path: Path) -> None:
     """The zygote is restarted when it dies."""
-    made = Sandbox(settings(tmp_path))
-    made.start()
-    for pid in at_work(made):
+    box = Sandbox(settings(tmp_path))
+    box.start()
+    for pid in at_work(box):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
-    run = made.run("print('again')")
-    made.close()
+    run = box.run("print('again')")
+    box.close()
 
     assert run.stdout == "again\n"
 
 
-def test_quick_programs_one_after_another_wear_nothing_out(tmp_path: Path) -> None:
-    """A worker that has ended before anybody heard that it began was not lost:
-
-    no worker too many, no new zygote, no run made twice.
-    """
-    made = Sandbox(settings(tmp_path, sandbox_parallel=2))
-    made.start()
-    zygote, before = made._runner, at_work(made)
+def test_many_short_programs_do_not_exhaust_the_zygote(tmp_path: Path) -> None:
+    """A worker that exits early does not count as lost: no extra worker, zygote or rerun."""
+    box = Sandbox(settings(tmp_path, sandbox_parallel=2))
+    box.start()
+    zygote, before = box._runner, at_work(box)
     with ThreadPoolExecutor(2) as callers:
-        runs = list(callers.map(made.run, ["raise SystemExit"] * 400))
-    while len(at_work(made)) > len(before):  # those that are just ending; one too many would stay
-        made.run("raise SystemExit")
-    same = made._runner is zygote
-    made.close()
+        runs = list(callers.map(box.run, ["raise SystemExit"] * 400))
+    while len(at_work(box)) > len(before):  # those that are just ending; one too many would stay
+        box.run("raise SystemExit")
+    same = box._runner is zygote
+    box.close()
 
     assert {run.exit_code for run in runs} == {0}
     assert same
 
 
-def test_a_zygote_that_has_done_its_share_is_replaced_without_a_run_lost(
+def test_zygote_is_replaced_after_its_maximum_number_of_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sandbox, "_RUNS_MAX", 5)
-    made = Sandbox(settings(tmp_path))
-    first = made.run("import os\nos.getpid()")
-    zygote = made._runner
+    box = Sandbox(settings(tmp_path))
+    first = box.run("import os\nos.getpid()")
+    zygote = box._runner
 
-    outputs = [made.run(f"print({n})").stdout for n in range(20)]
+    outputs = [box.run(f"print({n})").stdout for n in range(20)]
     while any(thread.name == "sandbox" for thread in threading.enumerate()):
-        made.run("1")
-    replaced = made._runner
-    made.close()
+        box.run("1")
+    replaced = box._runner
+    box.close()
 
     assert first.exit_code == 0
     assert outputs == [f"{n}\n" for n in range(20)]
     assert replaced is not zygote
 
 
-def test_a_start_under_way_ends_when_the_sandbox_is_closed(tmp_path: Path) -> None:
-    """Who stops the service in its first second need not wait for a self-test."""
-    made = Sandbox(settings(tmp_path))
+def test_close_aborts_a_start_in_progress(tmp_path: Path) -> None:
+    """Stopping the service during startup does not wait for the self-test."""
+    box = Sandbox(settings(tmp_path))
 
     def start() -> None:
         with suppress(SandboxUnavailable):
-            made.start()
+            box.start()
 
     starting = threading.Thread(target=start)
     starting.start()
 
-    made.close()
+    box.close()
     starting.join(timeout=60)
 
     assert not starting.is_alive()
     with pytest.raises(SandboxUnavailable):
-        made.run("1")
-    assert made._runner is None
+        box.run("1")
+    assert box._runner is None
 
 
-def test_closing_leaves_no_process_and_no_file(tmp_path: Path) -> None:
-    made = Sandbox(settings(tmp_path))
-    made.run("open('a', 'w').write('x')")
+def test_close_leaves_no_process_and_no_file(tmp_path: Path) -> None:
+    box = Sandbox(settings(tmp_path))
+    box.run("open('a', 'w').write('x')")
     watched: list[int] = []
     while len(watched) < 3:  # the zygote, a worker, and the process that it keeps confined
-        watched += followed(made)
+        watched += followed(box)
 
-    made.close()
+    box.close()
 
     ended = []
     for descriptor in watched:
@@ -311,14 +308,14 @@ def test_closing_leaves_no_process_and_no_file(tmp_path: Path) -> None:
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
-def test_who_finds_no_place_is_told_at_once_when_to_come_again(tmp_path: Path) -> None:
+def test_full_queue_is_rejected_with_retry_after(tmp_path: Path) -> None:
     """A full queue is a 429 with `Retry-After` (specification.md#sandbox-queue)."""
-    made = Sandbox(settings(tmp_path, sandbox_parallel=1, sandbox_queue_max=1))
-    made.start()
+    box = Sandbox(settings(tmp_path, sandbox_parallel=1, sandbox_queue_max=1))
+    box.start()
     with ThreadPoolExecutor(6) as callers:
-        waiting = [callers.submit(made.run, "import time\ntime.sleep(0.5)") for _ in range(6)]
+        waiting = [callers.submit(box.run, "import time\ntime.sleep(0.5)") for _ in range(6)]
     refused = [one.exception() for one in waiting if one.exception()]
-    made.close()
+    box.close()
 
     assert 1 <= len(refused) <= 4
     assert all(
@@ -326,13 +323,13 @@ def test_who_finds_no_place_is_told_at_once_when_to_come_again(tmp_path: Path) -
     )
 
 
-def test_a_data_folder_that_programs_could_read_is_refused(
+def test_data_folder_that_programs_could_read_is_rejected(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sandbox, "_SHOWN", (*sandbox._SHOWN, str(tmp_path)))
-    made = Sandbox(settings(tmp_path))
+    monkeypatch.setattr(sandbox, "_VISIBLE_FOLDERS", (*sandbox._VISIBLE_FOLDERS, str(tmp_path)))
+    box = Sandbox(settings(tmp_path))
 
     with pytest.raises(SandboxUnavailable) as refused:
-        made.run("1")
+        box.run("1")
 
     assert "move it" in refused.value.detail

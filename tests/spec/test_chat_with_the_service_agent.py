@@ -16,8 +16,8 @@ from starlette.testclient import TestClient
 
 from remembrancer import testing
 from remembrancer.accounts import allow_outside_models
-from remembrancer.agent.chat import NO_ANSWER, NO_MODEL, NOT_ALLOWED, NOTHING
-from remembrancer.agent.drafts import UNSURE
+from remembrancer.agent.chat import NO_ANSWER, NO_MATCHES, NO_MODEL, OUTSIDE_NOT_ALLOWED
+from remembrancer.agent.drafts import UNVERIFIED_NOTE
 from remembrancer.models import ModelFailed
 from remembrancer.protocol import limits
 from remembrancer.protocol.seal import read_seal
@@ -109,7 +109,7 @@ def test_when_nothing_matches_the_reply_says_so(http: Http) -> None:
     """Nothing found is said, and is no error (specification.md#chat-nothing-found)."""
     said = chat(http, "What is the capital of Mongolia?")
 
-    assert NOTHING in said["reply"]
+    assert NO_MATCHES in said["reply"]
     assert (said["answer_mode"], said["hits"], said["refs"]) == ("extractive", [], [])
 
 
@@ -240,7 +240,7 @@ def test_what_a_revision_does_not_mend_is_said(start: Start) -> None:
     said = chat(http)
 
     assert len(tiny.asked) == 2
-    assert UNSURE in said["reply"]
+    assert UNVERIFIED_NOTE in said["reply"]
     assert [check["check"] for check in said["checks"]] == ["number_in_ref"]
 
 
@@ -371,7 +371,7 @@ def test_an_account_can_forbid_models_on_other_machines(folder: Path) -> None:
         ada = http.as_account("ada")
         allow_outside_models(context, "ada", allowed=False)
 
-        assert chat(ada)["reply"].startswith(NOT_ALLOWED)
+        assert chat(ada)["reply"].startswith(OUTSIDE_NOT_ALLOWED)
         assert models.asked == []
         assert chat(http)["answer_mode"] == "model"
         allow_outside_models(context, "ada", allowed=True)

@@ -218,4 +218,4 @@ class TestUnavailable:
 
         assert (answer.status_code, answer.json()["error"]) == (503, "unavailable")
         assert answer.json()["missing"] == []
-        assert "none is run" in answer.json()["detail"]
+        assert "it runs none" in answer.json()["detail"]

@@ -97,7 +97,7 @@ def test_a_program_that_was_stopped_is_not_repaired(http: Http, code: str, statu
     told = ran(http, code, timeout_s=1)
 
     assert (told["status"], len(told["attempts"])) == (status, 1)
-    assert told["note"] == "A program that was stopped is not repaired."
+    assert told["note"] == "A stopped program is not repaired."
 
 
 def test_a_program_that_ends_well_is_run_once_and_left_as_it_is(http: Http) -> None:
@@ -123,7 +123,7 @@ def test_optimize_runs_the_program_as_it_is_without_a_model(http: Http) -> None:
     told = ran(http, FENCED, mode="optimize")
 
     assert (told["status"], len(told["attempts"])) == ("failed", 1)
-    assert told["note"] == "Nothing was made faster: no model is configured."
+    assert told["note"] == "Not optimized: no model is configured."
 
 
 def test_all_repairs_and_says_that_nothing_was_made_faster(http: Http) -> None:
@@ -131,7 +131,7 @@ def test_all_repairs_and_says_that_nothing_was_made_faster(http: Http) -> None:
     told = ran(http, FENCED, mode="all")
 
     assert told["status"] == "fixed"
-    assert told["note"] == "Nothing was made faster: no model is configured."
+    assert told["note"] == "Not optimized: no model is configured."
 
 
 def test_the_files_are_those_of_the_run_that_counts(http: Http) -> None:

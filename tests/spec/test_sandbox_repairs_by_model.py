@@ -98,7 +98,7 @@ def test_an_account_can_forbid_models_on_other_machines(start: Start) -> None:
     assert [one["stage"] for one in told["attempts"]] == ["run"]
     assert (
         told["note"]
-        == "Only repair by rule was tried: this account lets no language model on another machine read what it sends."
+        == "Only repair by rule was tried: this account does not allow language models on other machines to read its data."
     )
 
 

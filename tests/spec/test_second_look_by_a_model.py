@@ -102,11 +102,11 @@ def test_what_failed_by_rule_is_never_overruled(start: Start) -> None:
 @pytest.mark.parametrize(
     ("play", "why"),
     [
-        (fails(500), "out of order"),
-        (hangs_up, "nobody answered"),
-        (says("I think so."), "not an answer"),
-        (says('{"verdicts": 3}'), "not an answer"),
-        (says("{" * 5000), "not an answer"),
+        (fails(500), "internal error"),
+        (hangs_up, "unreachable"),
+        (says("I think so."), "not a valid answer"),
+        (says('{"verdicts": 3}'), "not a valid answer"),
+        (says("{" * 5000), "not a valid answer"),
     ],
 )
 def test_a_model_that_is_of_no_use_leaves_the_rules_and_is_said_to_be_off(
@@ -161,7 +161,7 @@ def test_an_account_that_forbids_outside_models_is_not_read_by_one(start_with: S
 
     said = looked(http)
 
-    assert said["judge"] == "off: this account lets no outside model read it"
+    assert said["judge"] == "off: this account allows no outside models"
 
 
 def test_the_chat_has_its_draft_judged_and_mends_what_an_event_contradicts(

@@ -1,1 +1,1 @@
-"""What the service does for an agent in its turn: look at a draft a second time."""
+"""The service's own agent: chat, completions, second look, summaries and compliance."""

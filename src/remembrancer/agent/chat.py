@@ -1,7 +1,4 @@
-"""Chat with the service's own agent:
-
-search, answer from what was found, look at the answer again, seal it, and remember the turn.
-"""
+"""Chat with the service's own agent: search, answer, check the answer, seal it, store the turn."""
 
 from __future__ import annotations
 
@@ -11,7 +8,7 @@ from dataclasses import dataclass
 from ..accounts import may_use_outside_models, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..accounts.prompts import prompt_of
-from ..claims.tags import tags_in
+from ..claims.tags import find_tags
 from ..context import Caller, Context
 from ..memory.recall.recall import recall
 from ..memory.spaces import SQL as SPACES
@@ -25,7 +22,7 @@ from ..memory.write.turns import (
 )
 from ..models import Budget, ModelAttempt, ModelFailed
 from ..models.calls import usage_of
-from ..models.port import WHY
+from ..models.port import FAILURE_MESSAGES
 from ..protocol import limits
 from ..protocol.chat import AnswerMode, Chat, ChatAnswer
 from ..protocol.fence import new_delimiter
@@ -35,174 +32,190 @@ from ..protocol.second_look import Check
 from ..protocol.text import day_of
 from ..search import EventText
 from ..store import Transaction
-from .drafts import Brief, RetrievedEvent, Tell, recent_messages, retrieved_event, written
-from .extractive_answer import QUOTED_TOPIC, bears_on, quotes
+from .drafts import Brief, RetrievedEvent, SendEvent, recent_messages, retrieved_event, write_answer
+from .extractive_answer import QUOTED_TOPIC, has_evidence, quotes
 
 MODEL_TOPIC = "chat"
 NO_MODEL = "No language model is configured, so I can only quote what I remember."
-NOT_ALLOWED = "This account lets no language model on another machine read its memory, so I can only quote what I remember."
-NO_ANSWER = "No language model answered ({why}), so I can only quote what I remember."
-BEST = "These stored turns match best:"
-NOTHING = "Nothing that is stored matches."
+OUTSIDE_NOT_ALLOWED = (
+    "This account does not allow language models on other machines to read its memory, "
+    "so I can only quote what I remember."
+)
+NO_ANSWER = "No language model answered ({reason}), so I can only quote what I remember."
+BEST_MATCHES = "These stored turns match best:"
+NO_MATCHES = "No stored turn matches."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatTurn:
-    """A message whose search is done:
-
-    nothing can be wrong with it any more, and it can be answered.
-    """
+    """A valid message and the result of its search, ready to be answered."""
 
     context: Context
     caller: Caller
-    asked: Chat
-    given: IdempotentRequest | None
-    found: MemoryAnswer
+    request: Chat
+    idempotent_request: IdempotentRequest | None
+    search_result: MemoryAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatResult:
-    """What to say, without the seal."""
+    """An answer without its seal."""
 
     text: str
     mode: AnswerMode
-    kept: str  # the response that is remembered
+    stored_text: str  # the response to store
     tries: Sequence[ModelAttempt] = ()
-    failed: Sequence[Check] = ()
+    failures: Sequence[Check] = ()
     history_used: int | None = None
 
 
 def chat(
-    context: Context, caller: Caller, asked: Chat, given: IdempotentRequest | None = None
+    context: Context,
+    caller: Caller,
+    request: Chat,
+    idempotent_request: IdempotentRequest | None = None,
 ) -> ChatAnswer:
-    """Answer one message; the turn is durable and searchable when it returns.
+    """Answer one message. The turn is durable and searchable when this returns.
 
-    Raises as `begin` and `finish`.
+    Raises the errors of `start_chat` and `finish`.
     """
-    begun = start_chat(context, caller, asked, given)
-    return begun if isinstance(begun, ChatAnswer) else finish(begun)
+    turn = start_chat(context, caller, request, idempotent_request)
+    return turn if isinstance(turn, ChatAnswer) else finish(turn)
 
 
 def start_chat(
-    context: Context, caller: Caller, asked: Chat, given: IdempotentRequest | None = None
+    context: Context,
+    caller: Caller,
+    request: Chat,
+    idempotent_request: IdempotentRequest | None = None,
 ) -> ChatTurn | ChatAnswer:
-    """Search for what a message needs, which counts a step; or give the answer it had before, when
-    it was sent again.
+    """Search memory for a message, which counts a step; or return the stored answer of a retry.
 
-    Raises ReadOnly, Pinned, NothingOfItsOwn, Conflict as `once`, StoreUnavailable,
-    EmbedderUnavailable.
+    Raises ReadOnly, Pinned, OnlyEchoedText, Conflict, StoreUnavailable, EmbedderUnavailable.
     """
     require_write(caller)
-    user_id = space_user_id(caller, asked.user_id)
-    if not Intake(settings=context.settings).take(asked.message).strip():
+    user_id = space_user_id(caller, request.user_id)
+    if not Intake(settings=context.settings).take(request.message).strip():
         raise OnlyEchoedText
-    if given is not None and (first := stored_answer(context, given)) is not None:
+    if (
+        idempotent_request is not None
+        and (first := stored_answer(context, idempotent_request)) is not None
+    ):
         return ChatAnswer.model_validate_json(first)
     query = MemoryQuery(
-        query_text=asked.message,
+        query_text=request.message,
         user_id=user_id,
-        session_id=asked.session_id,
+        session_id=request.session_id,
         top_k=limits.CHAT_HITS_MAX,
-        last_seal=asked.last_seal,
+        last_seal=request.last_seal,
     )
     return ChatTurn(
         context=context,
         caller=caller,
-        asked=asked,
-        given=given,
-        found=recall(context, caller, query),
+        request=request,
+        idempotent_request=idempotent_request,
+        search_result=recall(context, caller, query),
     )
 
 
-def finish(begun: ChatTurn, tell: Tell | None = None) -> ChatAnswer:
-    """Answer the message and remember the turn; `tell` is told how it comes along.
+def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
+    """Answer the message and store the turn; send progress events to `send_event`.
 
-    Raises as `keep_once`.
+    Raises the errors of `store_turn_idempotently`.
     """
-    if tell is not None:
-        tell(
+    if send_event is not None:
+        send_event(
             "hits",
-            {"step": begun.found.step, "hits": [hit.model_dump() for hit in begun.found.hits]},
+            {
+                "step": turn.search_result.step,
+                "hits": [hit.model_dump() for hit in turn.search_result.hits],
+            },
         )
-    answered = _answered(begun, tell)
-    seal = render(begun.found.step, begun.context.settings.seal_name)
-    place = EventPlace(user_id=begun.asked.user_id, session_id=begun.asked.session_id)
-    topic = MODEL_TOPIC if answered.mode == "model" else QUOTED_TOPIC
-    turn = EventText(
-        query=begun.asked.message,
-        response=answered.kept,
+    result = _create_answer(turn, send_event)
+    seal = render(turn.search_result.step, turn.context.settings.seal_name)
+    place = EventPlace(user_id=turn.request.user_id, session_id=turn.request.session_id)
+    topic = MODEL_TOPIC if result.mode == "model" else QUOTED_TOPIC
+    event = EventText(
+        query=turn.request.message,
+        response=result.stored_text,
         topic=topic,
-        occurred_ms=begun.context.clock(),
+        occurred_ms=turn.context.clock(),
     )
 
-    def answer(tx: Transaction, kept: StoredTurn, noticed: str | None) -> str:
-        tx.run(SPACES.note_remembered, session=kept.session.id, task_open=1)
-        return _told(begun, answered, seal, kept.event_id, noticed).model_dump_json()
+    def answer(tx: Transaction, stored: StoredTurn, notice: str | None) -> str:
+        tx.run(SPACES.note_remembered, session=stored.session.id, task_open=1)
+        return _chat_answer(turn, result, seal, stored.event_id, notice).model_dump_json()
 
     return ChatAnswer.model_validate_json(
-        store_turn_idempotently(begun.context, begun.caller, place, turn, begun.given, answer)
+        store_turn_idempotently(
+            turn.context, turn.caller, place, event, turn.idempotent_request, answer
+        )
     )
 
 
-def _told(
-    begun: ChatTurn, answered: ChatResult, seal: str, event_id: str, noticed: str | None
+def _chat_answer(
+    turn: ChatTurn, result: ChatResult, seal: str, event_id: str, notice: str | None
 ) -> ChatAnswer:
-    found = begun.found
+    search_result = turn.search_result
     return ChatAnswer(
-        reply=f"{answered.text}\n\n{seal}",
-        answer_mode=answered.mode,
-        step=found.step,
-        hits=found.hits,
-        refs=list(dict.fromkeys(ref for tag in tags_in(answered.text) for ref, _, _ in tag.refs)),
+        reply=f"{result.text}\n\n{seal}",
+        answer_mode=result.mode,
+        step=search_result.step,
+        hits=search_result.hits,
+        refs=list(dict.fromkeys(ref for tag in find_tags(result.text) for ref, _, _ in tag.refs)),
         seal=seal,
-        usage=usage_of(answered.tries),
+        usage=usage_of(result.tries),
         event_id=event_id,
-        history_used=answered.history_used,
-        checks=list(answered.failed[: limits.CHECKS_LISTED_MAX]) or None,
-        shared_cubes=found.shared_cubes or None,
-        duty_error=found.duty_error,
-        reminders=found.reminders,
-        detail=noticed,
+        history_used=result.history_used,
+        checks=list(result.failures[: limits.CHECKS_LISTED_MAX]) or None,
+        shared_cubes=search_result.shared_cubes or None,
+        duty_error=search_result.duty_error,
+        reminders=search_result.reminders,
+        detail=notice,
     )
 
 
-def _answered(begun: ChatTurn, tell: Tell | None) -> ChatResult:
-    context = begun.context
+def _create_answer(turn: ChatTurn, send_event: SendEvent | None) -> ChatResult:
+    context = turn.context
     if not context.models.has("chat"):
-        return _quoted(begun, "extractive", NO_MODEL, (), tell)
-    outside = may_use_outside_models(context, begun.caller)
+        return _quote_answer(turn, "extractive", NO_MODEL, (), send_event)
+    outside = may_use_outside_models(context, turn.caller)
     if not context.models.has("chat", outside=outside):
-        return _quoted(begun, "extractive", NOT_ALLOWED, (), tell)
-    history = recent_messages(begun.asked.chat_history or ())
+        return _quote_answer(turn, "extractive", OUTSIDE_NOT_ALLOWED, (), send_event)
+    history = recent_messages(turn.request.chat_history or ())
     brief = Brief(
-        message=begun.asked.message,
-        events=events_of(context, begun.caller, begun.found.hits, begun.asked.message),
+        message=turn.request.message,
+        events=events_of(context, turn.caller, turn.search_result.hits, turn.request.message),
         history=history,
         lessons=[
             f"{cube.topic}: {cube.essence}\n{cube.rules_markdown}"
-            for cube in begun.found.shared_cubes
+            for cube in turn.search_result.shared_cubes
         ],
-        help=[f"{passage.title}: {passage.text}" for passage in begun.found.help_hits or ()],
-        own_part=prompt_of(context, begun.caller, begun.asked.user_id).user_part,
+        help=[f"{passage.title}: {passage.text}" for passage in turn.search_result.help_hits or ()],
+        own_part=prompt_of(context, turn.caller, turn.request.user_id).user_part,
         delimiter=new_delimiter(),
         day=day_of(context.clock()),
     )
     budget = Budget.of(context.settings)
     try:
-        draft = written(context.models, brief, budget, outside=outside, tell=tell)
+        draft = write_answer(context.models, brief, budget, outside=outside, send_event=send_event)
     except ModelFailed as error:
-        if tell is not None:
-            tell("again", {})
-        return _quoted(
-            begun, "fallback", NO_ANSWER.format(why=WHY[error.reason]), error.tries, tell
+        if send_event is not None:
+            send_event("again", {})
+        return _quote_answer(
+            turn,
+            "fallback",
+            NO_ANSWER.format(reason=FAILURE_MESSAGES[error.reason]),
+            error.tries,
+            send_event,
         )
-    used = len(history) if begun.asked.chat_history else None
+    used = len(history) if turn.request.chat_history else None
     return ChatResult(
         text=draft.text,
         mode="model",
-        kept=draft.text,
+        stored_text=draft.text,
         tries=draft.tries,
-        failed=draft.failed,
+        failures=draft.failed,
         history_used=used,
     )
 
@@ -210,36 +223,47 @@ def _answered(begun: ChatTurn, tell: Tell | None) -> ChatResult:
 def events_of(
     context: Context, caller: Caller, hits: Sequence[Hit], message: str
 ) -> list[RetrievedEvent]:
-    """The whole events behind hits, without those that only ask what is asked now."""
+    """Return the full events of hits, except those that only repeat the question."""
     events = []
     for hit in hits:
-        if not bears_on(hit, message):
+        if not has_evidence(hit, message):
             continue
         try:
             event = event_detail(context, caller, hit.event_id)
-        except EventUnknown:  # erased a moment ago
+        except EventUnknown:  # deleted meanwhile
             continue
         events.append(retrieved_event(event, hit))
     return events
 
 
-def _quoted(
-    begun: ChatTurn, mode: AnswerMode, why: str, tries: Sequence[ModelAttempt], tell: Tell | None
+def _quote_answer(
+    turn: ChatTurn,
+    mode: AnswerMode,
+    reason: str,
+    tries: Sequence[ModelAttempt],
+    send_event: SendEvent | None,
 ) -> ChatResult:
-    """The answer that needs no model.
+    """Return an answer of quotes, without a model.
 
-    Of it only its refs are remembered: what it quotes is there already.
+    Only its refs are stored, because the quoted text is already in memory.
     """
-    found = quotes(begun.found.hits, begun.asked.message)
-    lines = [f"{why} {BEST}", "", *map(str, found)] if found else [f"{why} {NOTHING}"]
-    if begun.found.help_hits:
-        lines += ["", *(f"The help says: {passage.text}" for passage in begun.found.help_hits[:1])]
-    kept = (
-        f"{why} {BEST} (ref: {', '.join(quote.event_id for quote in found)})"
-        if found
-        else f"{why} {NOTHING}"
+    quote_list = quotes(turn.search_result.hits, turn.request.message)
+    lines = (
+        [f"{reason} {BEST_MATCHES}", "", *map(str, quote_list)]
+        if quote_list
+        else [f"{reason} {NO_MATCHES}"]
+    )
+    if turn.search_result.help_hits:
+        lines += [
+            "",
+            *(f"The help says: {passage.text}" for passage in turn.search_result.help_hits[:1]),
+        ]
+    stored_text = (
+        f"{reason} {BEST_MATCHES} (ref: {', '.join(quote.event_id for quote in quote_list)})"
+        if quote_list
+        else f"{reason} {NO_MATCHES}"
     )
     text = "\n".join(lines)
-    if tell is not None:
-        tell("delta", {"text": text})
-    return ChatResult(text=text, mode=mode, kept=kept, tries=tries)
+    if send_event is not None:
+        send_event("delta", {"text": text})
+    return ChatResult(text=text, mode=mode, stored_text=stored_text, tries=tries)

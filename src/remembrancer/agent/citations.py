@@ -1,6 +1,6 @@
-"""Refs that a model left out.
+"""Add refs that a model left out.
 
-A sentence that makes claims and carries no tag gets the ref of an event that says all of it.
+A sentence with claims and without a tag gets the ref of an event that supports all its claims.
 """
 
 from __future__ import annotations
@@ -12,31 +12,38 @@ from ..claims.evidence import EventEvidence
 from ..claims.review import parse_draft
 from ..search.text.analysis import terms
 
-# of a sentence's words, stop words aside, that the event must have too: a name alone is in many
-SHARED_LEAST = 0.5
+# Share of a sentence's terms that the event must contain: a name alone occurs in many events.
+SHARED_RATIO_MIN = 0.5
 _ENDS = ".!?…。！？\"'”’»)*_ \t\n"
 
 
-def with_refs(text: str, events: Sequence[EventEvidence], day: date) -> str:
-    """The text with those refs.
+def add_refs(text: str, events: Sequence[EventEvidence], day: date) -> str:
+    """Return the text with refs added.
 
-    `day` is when it is said; of several events that hold every claim, the one with most of the
-    words.
+    `day` is the day of the text. Of several events that support a sentence, the one that shares
+    most of its terms is cited.
     """
     draft = parse_draft(text, day)
-    kept, at = [], 0
+    parts, at = [], 0
     for sentence in draft.sentences:
         claims = [claim for claim in draft.claims if sentence.start <= claim.start < sentence.end]
-        if sentence.tags or sentence.asks or sentence.heads or all(claim.weak for claim in claims):
+        if (
+            sentence.tags
+            or sentence.is_question
+            or sentence.is_heading
+            or all(claim.weak for claim in claims)
+        ):
             continue
-        said = terms(draft.text[sentence.start : sentence.end])
-        holding = [event for event in events if all(event.holds(claim) for claim in claims)]
-        best = max(holding, key=lambda event: len(said & event.terms), default=None)
-        if best is None or len(said & best.terms) < SHARED_LEAST * len(said):
+        sentence_terms = terms(draft.text[sentence.start : sentence.end])
+        supporting = [event for event in events if all(event.supports(claim) for claim in claims)]
+        best = max(supporting, key=lambda event: len(sentence_terms & event.terms), default=None)
+        if best is None or len(sentence_terms & best.terms) < SHARED_RATIO_MIN * len(
+            sentence_terms
+        ):
             continue
         end = max(
             sentence.start + len(text[sentence.start : sentence.end].rstrip(_ENDS)), claims[-1].end
         )
-        kept.append(f"{text[at:end]} (ref: {best.event_id})")
+        parts.append(f"{text[at:end]} (ref: {best.event_id})")
         at = end
-    return "".join(kept) + text[at:]
+    return "".join(parts) + text[at:]

@@ -1,9 +1,9 @@
-"""How often agents searched, remembered, sealed, rated and passed a second look, of all the times
-that this was due.
+"""Compliance metrics: how often agents fulfilled the duties that were due.
 
-Counted from rows that are there anyway: the searches of a session with what was owed at each, cubes
-shown and rated, turns, and one small row of each turn that was looked at. docs/guides/compliance.md
-says what each figure means, and what it cannot know.
+The duties are to search, remember, seal, rate and pass a second look. The metrics are computed from
+existing rows: the steps of a session with the duties pending at each, the cubes shown and rated,
+the turns, and one row per turn that had a second look. docs/guides/compliance.md explains each
+figure and its limits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SQL = load_queries("remembrancer.agent", "compliance.sql")
 
 @dataclass(slots=True)
 class _Session:
-    """Where a session stands, and what was counted in it."""
+    """One session and its counts."""
 
     user_id: str
     session_id: str
@@ -44,8 +44,8 @@ class _Session:
 
 
 @dataclass(slots=True)
-class _Counted:
-    """What the rows come to, by agent (account and key, None where it is not known) and by session."""
+class _Counts:
+    """Counts in total, by agent (account and key; None if unknown) and by session."""
 
     total: Counter[str] = field(default_factory=Counter)
     agents: defaultdict[tuple[int, int | None], Counter[str]] = field(
@@ -54,7 +54,7 @@ class _Counted:
     sessions: dict[int, _Session] = field(default_factory=dict)
 
     def add(self, row: Row, counts: Mapping[str, int], *, by_key: bool = True) -> None:
-        """So many more. Rows without the names of their session come after one that has them."""
+        """Add counts. The first row of a session must have its names."""
         if row.session not in self.sessions:
             self.sessions[row.session] = _Session(
                 user_id=row.user_id, session_id=row.session_id, account_id=row.account_id
@@ -67,64 +67,68 @@ class _Counted:
             self.agents[row.account_id, row.key_id].update(counts)
 
 
-def compliance(records: Records, caller: Caller, asked: ComplianceQuery) -> Compliance:
-    """The figures of the caller's account; with `all`, for an owner, agents of every account.
+def compliance(records: Records, caller: Caller, query: ComplianceQuery) -> Compliance:
+    """Return the metrics of the caller's account or, with `all` (owners only), of all accounts.
 
     Raises NotOwner, Pinned, StoreUnavailable.
     """
-    if asked.all:
+    if query.all:
         require_owner(caller)
         if caller.pinned_user_id is not None:
             raise PinnedToOtherUser
-    user_id = asked.user_id
+    user_id = query.user_id
     if user_id is not None or caller.pinned_user_id is not None:
         user_id = space_user_id(caller, user_id)
-    since_ms = records.clock() - asked.days * DAY_MS
-    account_id = None if asked.all else caller.account_id
-    whose: dict[str, int | str | None] = {
+    since_ms = records.clock() - query.days * DAY_MS
+    account_id = None if query.all else caller.account_id
+    filters: dict[str, int | str | None] = {
         "account_id": account_id,
         "user_id": user_id,
-        "session_id": asked.session_id,
+        "session_id": query.session_id,
         "since_ms": since_ms,
     }
 
-    def read(tx: Transaction) -> tuple[_Counted, list[Row], list[Row]]:
+    def read(tx: Transaction) -> tuple[_Counts, list[Row], list[Row]]:
         return (
-            _counted(tx, whose),
-            tx.all(SQL.keys_named, account_id=account_id),
-            tx.all(SQL.accounts_named, account_id=account_id),
+            _count(tx, filters),
+            tx.all(SQL.key_labels, account_id=account_id),
+            tx.all(SQL.account_names, account_id=account_id),
         )
 
-    counted, keys, accounts = records.store.read(read, account_id=account_id)
+    counts, keys, accounts = records.store.read(read, account_id=account_id)
     own = sorted(
-        (one for one in counted.sessions.values() if one.account_id == caller.account_id),
-        key=lambda one: -one.last_ms,
+        (
+            session
+            for session in counts.sessions.values()
+            if session.account_id == caller.account_id
+        ),
+        key=lambda session: -session.last_ms,
     )
-    listed = own[: limits.COMPLIANCE_SESSIONS_MAX]
+    listed_sessions = own[: limits.COMPLIANCE_SESSIONS_MAX]
     return Compliance(
         since=rfc3339(since_ms),
-        total=_figures(counted.total),
+        total=_figures(counts.total),
         agents=_agents(
-            counted,
+            counts,
             keys,
             accounts,
             only=caller.key_id if caller.pinned_user_id is not None else None,
         ),
         sessions=[
             SessionFigures(
-                user_id=one.user_id,
-                session_id=one.session_id,
-                last_at=rfc3339(one.last_ms),
-                figures=_figures(one.counts),
+                user_id=session.user_id,
+                session_id=session.session_id,
+                last_at=rfc3339(session.last_ms),
+                figures=_figures(session.counts),
             )
-            for one in listed
+            for session in listed_sessions
         ],
-        sessions_left_out=len(own) - len(listed),
+        sessions_left_out=len(own) - len(listed_sessions),
     )
 
 
 def session_compliance(records: Records, caller: Caller, user_id: str, session_id: str) -> Figures:
-    """The figures of one session from its beginning. Raises Pinned, StoreUnavailable."""
+    """Return the metrics of one session since it began. Raises Pinned, StoreUnavailable."""
     user_id = space_user_id(caller, user_id)
 
     def read(tx: Transaction) -> Counter[str]:
@@ -135,7 +139,7 @@ def session_compliance(records: Records, caller: Caller, user_id: str, session_i
         if session is None:
             return Counter()
         return Counter(
-            tx.one(SQL.of_session, session=session.id, account_id=caller.account_id)._asdict()
+            tx.one(SQL.session_counts, session=session.id, account_id=caller.account_id)._asdict()
         )
 
     counts = records.store.read(read, account_id=caller.account_id)
@@ -144,52 +148,48 @@ def session_compliance(records: Records, caller: Caller, user_id: str, session_i
 
 
 def service_compliance(records: Records) -> Figures:
-    """The figures of the last day, of all accounts together:
-
-    for an operator, never who. Raises StoreUnavailable.
-    """
-    whose: dict[str, int | str | None] = {
+    """Return the metrics of the last day for all accounts together. Raises StoreUnavailable."""
+    filters: dict[str, int | str | None] = {
         "account_id": None,
         "user_id": None,
         "session_id": None,
         "since_ms": records.clock() - DAY_MS,
     }
-    return _figures(records.store.read(lambda tx: _counted(tx, whose)).total)
+    return _figures(records.store.read(lambda tx: _count(tx, filters)).total)
 
 
-def _counted(tx: Transaction, whose: Mapping[str, int | str | None]) -> _Counted:
-    counted = _Counted()
-    for row in tx.all(SQL.steps_since, **whose):
+def _count(tx: Transaction, filters: Mapping[str, int | str | None]) -> _Counts:
+    result = _Counts()
+    for row in tx.all(SQL.steps_since, **filters):
         names = ("searches", "turns_due", "remembered", "seals_due", "sealed")
-        counted.add(row, {name: getattr(row, name) for name in names})
-    for row in tx.all(SQL.cubes_since, **whose):
-        counted.add(row, {"shown": row.shown, "rated": row.rated})
-    for row in tx.all(SQL.looks_since, **whose):
-        counted.add(row, {"looks": row.looks, "turns_looked": row.turns, "passed": row.passed})
-    for row in tx.all(SQL.turns_since, **whose):
-        counted.add(row, {"turns": row.turns, "looked": row.looked}, by_key=False)
-    for session in (
-        counted.sessions.values()
-    ):  # a session at a time: where one searches too often, another's turns without a search show
+        result.add(row, {name: getattr(row, name) for name in names})
+    for row in tx.all(SQL.cubes_since, **filters):
+        result.add(row, {"shown": row.shown, "rated": row.rated})
+    for row in tx.all(SQL.looks_since, **filters):
+        result.add(row, {"looks": row.looks, "turns_looked": row.turns, "passed": row.passed})
+    for row in tx.all(SQL.turns_since, **filters):
+        result.add(row, {"turns": row.turns, "looked": row.looked}, by_key=False)
+    # Per session, so that surplus searches of one do not hide missing searches of another.
+    for session in result.sessions.values():
         session.counts["searched"] = min(session.counts["remembered"], session.counts["turns"])
-        counted.total["searched"] += session.counts["searched"]
-    return counted
+        result.total["searched"] += session.counts["searched"]
+    return result
 
 
 def _agents(
-    counted: _Counted, keys: list[Row], accounts: list[Row], *, only: int | None
+    counts_by_agent: _Counts, keys: list[Row], accounts: list[Row], *, only: int | None
 ) -> list[AgentFigures]:
     by_id = {key.id: key for key in keys}
     names = {account.id: account.name for account in accounts}
-    told = []
+    figures_list = []
     for (account_id, key_id), counts in sorted(
-        counted.agents.items(), key=lambda one: -one[1]["searches"]
+        counts_by_agent.agents.items(), key=lambda item: -item[1]["searches"]
     ):
         if only is not None and key_id != only:
             continue
         key = by_id.get(key_id)
         figures = _figures(counts, of_key=True)
-        told.append(
+        figures_list.append(
             AgentFigures(
                 account=names[account_id],
                 hint=key and key.hint,
@@ -197,7 +197,7 @@ def _agents(
                 figures=figures,
             )
         )
-    return told
+    return figures_list
 
 
 def _figures(counts: Counter[str], *, of_key: bool = False) -> Figures:

@@ -1,4 +1,4 @@
--- steps_since: The searches of sessions by key, how many turns after them are due and were remembered, how many replies were due to be sealed and were
+-- steps_since: Count searches per session and key, turns due and remembered after them, and replies due and sealed
 select spaces.account_id, spaces.user_id, sessions.session_id, steps.session, steps.key_id, max(steps.asked_ms) as last_ms, count(*) as searches,
     sum(case when after.step is not null or sessions.remembered_step >= steps.step then 1 else 0 end) as turns_due,
     sum(case
@@ -10,9 +10,9 @@ left join steps as after on after.account_id = steps.account_id and after.sessio
 where sessions.account_id = steps.account_id and sessions.id = steps.session
     and spaces.account_id = steps.account_id and spaces.id = sessions.space_id and steps.asked_ms >= :since_ms and spaces.account_id = coalesce(:account_id, spaces.account_id)
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
-group by steps.key_id, steps.session, spaces.account_id, spaces.user_id, sessions.session_id;  -- in this order: by their times they are fewer than all of them
+group by steps.key_id, steps.session, spaces.account_id, spaces.user_id, sessions.session_id;  -- join order: filtering steps by time first leaves the fewest rows
 
--- cubes_since: The cubes that those searches showed as new, and how many of them the account rated
+-- cubes_since: Count the cubes that those searches showed for the first time, and how many the account rated
 select steps.session, steps.key_id, spaces.account_id, count(*) as shown, count(ratings.cube) as rated
 from steps cross join sessions cross join spaces cross join shown_cubes
 left join ratings on ratings.cube = shown_cubes.cube and ratings.account_id = spaces.account_id
@@ -21,9 +21,9 @@ where sessions.account_id = steps.account_id and sessions.id = steps.session
     and shown_cubes.account_id = steps.account_id and shown_cubes.session = steps.session and shown_cubes.step = steps.step
     and steps.asked_ms >= :since_ms and spaces.account_id = coalesce(:account_id, spaces.account_id)
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
-group by steps.key_id, steps.session, spaces.account_id;  -- in this order: by their times they are fewer than all of them
+group by steps.key_id, steps.session, spaces.account_id;  -- join order: filtering steps by time first leaves the fewest rows
 
--- looks_since: The second looks in sessions by key, how many turns were looked at, and how many of them passed the last look
+-- looks_since: Count second looks per session and key, the turns reviewed, and those that passed their last review
 select looks.session, looks.key_id, spaces.account_id, spaces.user_id, sessions.session_id, max(looks.looked_ms) as last_ms,
     sum(looks.passed + looks.failed) as looks, count(*) as turns, sum(looks.last_passed) as passed
 from looks cross join sessions cross join spaces
@@ -32,7 +32,7 @@ where sessions.account_id = looks.account_id and sessions.id = looks.session
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
 group by looks.key_id, looks.session, spaces.account_id, spaces.user_id, sessions.session_id;
 
--- turns_since: The turns that sessions kept, and those of them that somebody looked at
+-- turns_since: Count the turns of each session, and those that had a second look
 select events.session, spaces.account_id, spaces.user_id, sessions.session_id, max(events.created_ms) as last_ms, count(*) as turns,
     count(looks.event) as looked
 from spaces cross join sessions cross join events
@@ -43,14 +43,14 @@ where sessions.account_id = spaces.account_id and sessions.space_id = spaces.id
     and spaces.user_id = coalesce(:user_id, spaces.user_id) and sessions.session_id = coalesce(:session_id, sessions.session_id)
 group by events.session, spaces.account_id, spaces.user_id, sessions.session_id;
 
--- keys_named: The keys of an account, or of all, as people tell them apart
+-- key_labels: List the keys of one account, or of all, with their hints and labels
 select keys.id, keys.hint, keys.label, accounts.name as account from keys join accounts on accounts.id = keys.account_id
 where keys.account_id = coalesce(:account_id, keys.account_id);
 
--- accounts_named: The names of an account, or of all
+-- account_names: Return the name of one account, or of all
 select id, name from accounts where id = coalesce(:account_id, id);
 
--- of_session: The same of one session, from its beginning
+-- session_counts: Return the counts above for one session since it began
 select found.*, cubes.*, seen.*, sessions.turns, seen.turns_looked as looked
 from sessions
 cross join (

@@ -1,7 +1,4 @@
-"""An answer by a model:
-
-what it is told, what of its answer is let through, a second look at it, and one revision.
-"""
+"""Write an answer with a model: build the messages, clean the answer, check it, revise it once."""
 
 from __future__ import annotations
 
@@ -13,8 +10,8 @@ from functools import cached_property
 from importlib import resources
 
 from ..claims.evidence import EventEvidence
-from ..claims.review import CitedEvents, parse_draft, review, without_service_lines
-from ..claims.tags import only_refs
+from ..claims.review import CitedEvent, parse_draft, remove_service_lines, review
+from ..claims.tags import keep_refs
 from ..memory.write.events import raw_dialogue
 from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest, Models
 from ..protocol import limits
@@ -23,64 +20,65 @@ from ..protocol.constitution import RULES
 from ..protocol.fence import defused, fenced
 from ..protocol.memory import Event, Hit
 from ..protocol.second_look import Check
-from .citations import with_refs
+from .citations import add_refs
 from .event_blocks import event_blocks, indent
-from .extractive_answer import harmless
+from .extractive_answer import sanitize
 from .judge import judge
 
-RULES_TOLD = (3, 4, 8, 9)  # of the constitution: the others are for agents that call the service
-PASSAGE_CHARACTERS_MAX = 2_000  # of a sentence that is waited for
-CHECKS_TOLD_MAX = 20  # to the model, of those that failed
-UNSURE = "(Not everything in this answer could be checked against memory.)"
+RULE_NUMBERS = (3, 4, 8, 9)  # of the constitution; the others concern agents that call the service
+PASSAGE_CHARACTERS_MAX = 2_000  # of a sentence before it is sent incomplete
+COMPLAINTS_MAX = 20  # failed checks listed for a revision
+UNVERIFIED_NOTE = "(Not everything in this answer could be checked against memory.)"
 _TEXT = resources.files(__package__).joinpath("chat.md").read_text("utf-8")
-_OWN_PART = "What the user wants of you. It adds to the rules above and lifts none of them:"
-_PASSAGE = re.compile(
-    r".*(?:[.!?。！？…][\"”’)\]]*\s+(?=[^\s(\[（【])|\n)", re.DOTALL
-)  # as far as a text is whole, and no ref follows
+_USER_PART_HEADING = (
+    "The user's own instructions. They add to the rules above and change none of them:"
+)
+# Complete sentences, of which the last is not followed by a ref.
+_PASSAGE = re.compile(r".*(?:[.!?。！？…][\"”’)\]]*\s+(?=[^\s(\[（【])|\n)", re.DOTALL)
 _ALL = re.compile(r".*", re.DOTALL)
-Tell = Callable[[str, object], None]  # an event of a stream: its name and its data
+SendEvent = Callable[[str, object], None]  # sends an event of a stream: name and data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievedEvent:
-    """What a model reads of one event."""
+    """The part of an event that a model reads."""
 
     event_id: str
-    day: date  # that it belongs to
+    day: date  # of the event
     text: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Brief:
-    """All that a model is told for one message."""
+    """The input of a model for one message."""
 
     message: str
     events: Sequence[RetrievedEvent]
     history: Sequence[Earlier] = ()
     lessons: Sequence[str] = ()
-    help: Sequence[str] = ()  # of the service itself, where the message asks about it
-    own_part: str = ""  # what the user added to the agent prompt
+    help: Sequence[str] = ()  # passages of the service's help, if the message asks about it
+    own_part: str = ""  # the user's addition to the agent prompt
     delimiter: str
     day: date
 
     @property
     def ids(self) -> set[str]:
-        """The ids that may be cited."""
+        """Return the ids that the answer may cite."""
         return {event.event_id for event in self.events}
 
     @cached_property
     def evidence(self) -> list[EventEvidence]:
-        """The events, made ready to be asked what they say."""
+        """Return the events as evidence for claims."""
         return [EventEvidence(event.event_id, event.text, event.day) for event in self.events]
 
-    def let_through(self, text: str) -> str:
-        """What of a model's answer is let through, with the refs that it left out."""
-        return with_refs(clean(text, self.ids), self.evidence, self.day)
+    def filter_text(self, text: str) -> str:
+        """Clean a model's answer and add missing refs."""
+        return add_refs(clean(text, self.ids), self.evidence, self.day)
 
 
 @dataclass(slots=True, kw_only=True)
 class ModelAnswer:
-    """An answer, what a second look found wrong with it, and what it took."""
+    """An answer, its failed checks, and the model calls it took."""
 
     text: str
     failed: list[Check]
@@ -88,7 +86,7 @@ class ModelAnswer:
 
 
 def retrieved_event(event: Event, hit: Hit) -> RetrievedEvent:
-    """What of an event a model reads: all of it, or of a long one the passage that was found."""
+    """Return the part of an event that a model reads: all, or a matching passage if it is long."""
     text = event.raw_dialogue
     if len(text) > limits.CHAT_EVENT_CHARACTERS_MAX:
         text = raw_dialogue(hit.query, hit.response)
@@ -100,74 +98,70 @@ def retrieved_event(event: Event, hit: Hit) -> RetrievedEvent:
 
 
 def recent_messages(history: Sequence[Earlier]) -> list[Earlier]:
-    """The last messages that there is room for, each whole, oldest first."""
-    room, taken = limits.CHAT_HISTORY_CHARACTERS_MAX, 0
+    """Return the latest messages that fit the limit, oldest first."""
+    room, count = limits.CHAT_HISTORY_CHARACTERS_MAX, 0
     for message in reversed(history):
         room -= len(message.content) + len(message.role)
         if room < 0:
             break
-        taken += 1
-    return list(history[len(history) - taken :])
+        count += 1
+    return list(history[len(history) - count :])
 
 
 def history_messages(brief: Brief) -> tuple[ModelMessage, ...]:
-    """What a model is told:
-
-    the rules by themselves, then all that is data behind a fence, then the message.
-    """
-    rules = "\n".join(f"{number}. {RULES[number - 1]}" for number in RULES_TOLD)
+    """Return the messages for a model: the rules, then fenced data and the user's message."""
+    rules = "\n".join(f"{number}. {RULES[number - 1]}" for number in RULE_NUMBERS)
     system = _TEXT.replace("{rules}", rules).strip()
     if brief.own_part:
-        system += f"\n\n{_OWN_PART}\n\n{defused(brief.own_part)}"
+        system += f"\n\n{_USER_PART_HEADING}\n\n{defused(brief.own_part)}"
     blocks: list[tuple[str, str]] = []
     if brief.lessons:
         blocks.append(
             (
-                "Lessons of this memory that may bear on it",
+                "Lessons of this memory that may be relevant",
                 "\n".join(f"- {indent(lesson).strip()}" for lesson in brief.lessons),
             )
         )
     if brief.help:
         blocks.append(
             (
-                "The help of this service, which needs no ref",
+                "Help texts of this service, which need no ref",
                 "\n".join(f"- {indent(passage).strip()}" for passage in brief.help),
             )
         )
     if brief.history:
-        said = "\n".join(
-            f"{' '.join(one.role.split())}:\n{indent(one.content)}" for one in brief.history
+        conversation = "\n".join(
+            f"{' '.join(earlier.role.split())}:\n{indent(earlier.content)}"
+            for earlier in brief.history
         )
-        blocks.append(("The conversation so far", said))
+        blocks.append(("The conversation so far", conversation))
     data = [
-        data_of(brief.events, brief.delimiter),
+        memory_data(brief.events, brief.delimiter),
         *(f"{head} (data):\n{fenced(text, brief.delimiter)}" for head, text in blocks),
     ]
-    told = (
+    user_message = (
         "\n\n".join(data)
         + f"\n\nToday is {brief.day.isoformat()}. The user's message:\n{defused(brief.message)}"
     )
-    return ModelMessage("system", system), ModelMessage("user", told)
+    return ModelMessage("system", system), ModelMessage("user", user_message)
 
 
-def data_of(events: Sequence[RetrievedEvent], delimiter: str) -> str:
-    """What memory found, behind a fence: each event under its id and date."""
-    return f"What memory found, best first (data):\n{fenced(event_blocks(events) or 'Nothing.', delimiter)}"
+def memory_data(events: Sequence[RetrievedEvent], delimiter: str) -> str:
+    """Return the events in a fence, each with its id and date."""
+    text = event_blocks(events) or "Nothing."
+    return f"What memory found, best first (data):\n{fenced(text, delimiter)}"
 
 
 def clean(text: str, ids: Collection[str]) -> str:
-    """What of a model's answer is let through:
-
-    no refs but `ids`, no service lines, no seal, no secret, no fence, no picture.
-    """
-    return only_refs(without_service_lines(harmless(text)), ids)
+    """Remove refs other than `ids`, service lines, seals, secrets, fences and images."""
+    return keep_refs(remove_service_lines(sanitize(text)), ids)
 
 
-def _failed(checks: Sequence[Check]) -> list[Check]:
+def _failures(checks: Sequence[Check]) -> list[Check]:
     return [check for check in checks if check.status == "fail"]
 
 
-def _looked(
+def _check_answer(
     models: Models,
     text: str,
     brief: Brief,
@@ -176,84 +170,85 @@ def _looked(
     *,
     outside: bool,
 ) -> list[Check]:
-    """What a second look finds wrong with an answer, and a model that judges, where there is one."""
-    known = {event.event_id: CitedEvents("shown", event) for event in brief.evidence}
+    """Return the failed checks of an answer, including those of a judging model, if any."""
+    known = {event.event_id: CitedEvent("shown", event) for event in brief.evidence}
     draft = parse_draft(text, brief.day)
-    cited = {ref: known.get(ref, CitedEvents("unknown")) for ref in draft.refs}
-    failed = _failed(review(draft, cited, ""))
+    cited = {ref: known.get(ref, CitedEvent("unknown")) for ref in draft.refs}
+    failures = _failures(review(draft, cited, ""))
     if models.has("judge", outside=outside):
-        heard = judge(models, draft, cited, budget, outside=outside)
-        tries += heard.tries
-        failed += _failed(heard.checks)
-    return failed
+        judgement = judge(models, draft, cited, budget, outside=outside)
+        tries += judgement.tries
+        failures += _failures(judgement.checks)
+    return failures
 
 
-def written(
-    models: Models, brief: Brief, budget: Budget, *, outside: bool, tell: Tell | None
+def write_answer(
+    models: Models, brief: Brief, budget: Budget, *, outside: bool, send_event: SendEvent | None
 ) -> ModelAnswer:
-    """The answer of a model:
+    """Return a model's answer: its draft, or a revision unless that has more failed checks.
 
-    its draft, or the revision where that has fewer failures. Raises ModelFailed when there is no
-    draft.
+    Raises ModelFailed if there is no draft.
     """
     messages = history_messages(brief)
     tries: list[ModelAttempt] = []
-    text = _said(
+    text = _request_answer(
         models,
         ModelRequest(slot="chat", messages=messages, outside=outside),
         budget,
         brief,
-        tell,
+        send_event,
         tries,
     )
-    failed = _looked(models, text, brief, budget, tries, outside=outside)
-    if tell is not None:
-        tell("look", {"status": "fail" if failed else "pass", "failed": len(failed)})
-    if not failed:
+    failures = _check_answer(models, text, brief, budget, tries, outside=outside)
+    if send_event is not None:
+        send_event("look", {"status": "fail" if failures else "pass", "failed": len(failures)})
+    if not failures:
         return ModelAnswer(text=text, failed=[], tries=tries)
-    mended = (
+    revision_messages = (
         *messages,
         ModelMessage("assistant", text),
-        ModelMessage("user", _complaint(failed, brief.delimiter)),
+        ModelMessage("user", _complaint(failures, brief.delimiter)),
     )
-    if tell is not None:
-        tell("again", {})
+    if send_event is not None:
+        send_event("again", {})
     try:
-        revised = _said(
+        revision = _request_answer(
             models,
-            ModelRequest(slot="chat", messages=mended, outside=outside),
+            ModelRequest(slot="chat", messages=revision_messages, outside=outside),
             budget,
             brief,
-            tell,
+            send_event,
             tries,
         )
     except ModelFailed as error:
         tries[:] = list(error.tries)
     else:
-        still = _looked(models, revised, brief, budget, tries, outside=outside)
-        if len(still) <= len(failed):
-            text, failed = revised, still
-    return ModelAnswer(text=f"{text}\n\n{UNSURE}" if failed else text, failed=failed, tries=tries)
+        remaining_failures = _check_answer(models, revision, brief, budget, tries, outside=outside)
+        if len(remaining_failures) <= len(failures):
+            text, failures = revision, remaining_failures
+    return ModelAnswer(
+        text=f"{text}\n\n{UNVERIFIED_NOTE}" if failures else text, failed=failures, tries=tries
+    )
 
 
-def _said(
+def _request_answer(
     models: Models,
-    question: ModelRequest,
+    request: ModelRequest,
     budget: Budget,
     brief: Brief,
-    tell: Tell | None,
+    send_event: SendEvent | None,
     tries: list[ModelAttempt],
 ) -> str:
-    """One answer, cleaned. Adds to `tries`, and raises ModelFailed with all of them."""
-    gate = None if tell is None else StreamFilter(tell, brief.let_through)
+    """Request one answer and clean it. Appends to `tries`; raises ModelFailed with all of them."""
+    stream_filter = None if send_event is None else StreamFilter(send_event, brief.filter_text)
     try:
-        reply = models.ask(question, budget, gate)
+        reply = models.ask(request, budget, stream_filter)
     except ModelFailed as error:
         raise ModelFailed(error.reason, (*tries, *error.tries)) from error
     tries += reply.tries
-    if gate is not None:
-        gate.end()
-    text = (brief.let_through(reply.text) if gate is None else gate.passed).strip()
+    if stream_filter is not None:
+        stream_filter.end()
+    text = (brief.filter_text(reply.text) if stream_filter is None else stream_filter.text).strip()
     if not text:
         raise ModelFailed("empty", tuple(tries))
     return f"{text} …" if reply.is_cut else text
@@ -262,46 +257,48 @@ def _said(
 def _complaint(failed: Sequence[Check], delimiter: str) -> str:
     lines = [
         f"- {check.claim}: {check.detail}" if check.claim else f"- {check.detail}"
-        for check in failed[:CHECKS_TOLD_MAX]
+        for check in failed[:COMPLAINTS_MAX]
     ]
-    told = fenced("\n".join(lines), delimiter)
-    return f"A check of your answer found this wrong (data):\n{told}\n\nWrite the whole answer again, mended. Write the answer alone."
+    details = fenced("\n".join(lines), delimiter)
+    return (
+        f"A check of your answer found these errors (data):\n{details}\n\n"
+        "Write the whole answer again, corrected. Write only the answer."
+    )
 
 
 class StreamFilter:
-    """Passes an answer on, what of it `let_through` gives, sentence by sentence; `passed` is all of
-    it.
-    """
+    """Filters a streamed answer sentence by sentence and sends it on; `text` is the result."""
 
-    def __init__(self, tell: Tell, let_through: Callable[[str], str]) -> None:
-        self._tell, self._let_through, self._held, self.passed = tell, let_through, "", ""
+    def __init__(self, send_event: SendEvent, filter_text: Callable[[str], str]) -> None:
+        self._send_event, self._filter, self._pending, self.text = send_event, filter_text, "", ""
 
     def __call__(self, piece: str | None) -> None:
-        """The next piece; None: what was said is void."""
+        """Handle the next piece. None discards the text so far."""
         if piece is None:
-            self._held = ""
-            if self.passed:
-                self._tell("again", {})
-                self.passed = ""
+            self._pending = ""
+            if self.text:
+                self._send_event("again", {})
+                self.text = ""
             return
-        self._held += piece
-        whole = (
-            _PASSAGE.match(self._held)
-            if len(self._held) < PASSAGE_CHARACTERS_MAX
-            else _ALL.match(self._held)
+        self._pending += piece
+        passage = (
+            _PASSAGE.match(self._pending)
+            if len(self._pending) < PASSAGE_CHARACTERS_MAX
+            else _ALL.match(self._pending)
         )
-        if whole is not None and (
-            whole[0].count("(") <= whole[0].count(")") or len(whole[0]) >= PASSAGE_CHARACTERS_MAX
+        if passage is not None and (
+            passage[0].count("(") <= passage[0].count(")")
+            or len(passage[0]) >= PASSAGE_CHARACTERS_MAX
         ):
-            self._pass_on(whole[0])
-            self._held = self._held[whole.end() :]
+            self._send(passage[0])
+            self._pending = self._pending[passage.end() :]
 
     def end(self) -> None:
-        """The text is whole."""
-        self._pass_on(self._held)
-        self._held = ""
+        """Send the rest at the end of the text."""
+        self._send(self._pending)
+        self._pending = ""
 
-    def _pass_on(self, text: str) -> None:
-        if shown := self._let_through(text):
-            self._tell("delta", {"text": shown})
-            self.passed += shown
+    def _send(self, text: str) -> None:
+        if filtered := self._filter(text):
+            self._send_event("delta", {"text": filtered})
+            self.text += filtered

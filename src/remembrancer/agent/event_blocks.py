@@ -1,7 +1,4 @@
-"""Events as language models read them:
-
-each under its id and date, in lines that cannot pass for the head of another.
-"""
+"""Format events for language models: id and date, then the text indented."""
 
 from __future__ import annotations
 
@@ -13,31 +10,31 @@ from ..protocol.fence import defused
 
 
 class EventLike(Protocol):
-    """What can be listed."""
+    """An object that can be formatted as an event."""
 
     @property
     def event_id(self) -> str:
-        """Its id."""
+        """The event's id."""
         ...
 
     @property
     def day(self) -> date:
-        """The day that it belongs to."""
+        """The day of the event."""
         ...
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The text of the event."""
         ...
 
 
 def event_blocks(events: Iterable[EventLike]) -> str:
-    """The events, one after another, to stand behind a fence."""
+    """Format events for a fence."""
     return "\n\n".join(
         f"[{event.event_id}] {event.day.isoformat()}\n{indent(event.text)}" for event in events
     )
 
 
 def indent(text: str) -> str:
-    """Stored text so that no line of it can pass for the head of an event."""
+    """Indent stored text, so that no line of it can be mistaken for the header of an event."""
     return "  " + defused(text).strip().replace("\n", "\n  ")

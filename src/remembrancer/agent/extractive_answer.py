@@ -1,8 +1,4 @@
-"""An answer without a model:
-
-the turns that match best, quoted word for word with their refs. Nothing is added, merged or
-reworded.
-"""
+"""Answer without a model: quote the best matching turns verbatim, with their refs."""
 
 from __future__ import annotations
 
@@ -11,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ..claims.tags import only_refs
+from ..claims.tags import keep_refs
 from ..memory.summaries.extractive import sentences
 from ..protocol import limits
 from ..protocol.fence import defused
@@ -19,14 +15,14 @@ from ..protocol.memory import Hit
 from ..search.text.analysis import terms
 from ..search.text.screening import find_secrets, mask_secrets
 
-# of turns that were answered so: their answers are no evidence of anything
+# Topic of turns answered by quotes: their responses are not evidence.
 QUOTED_TOPIC = "chat, quoted from memory"
-_ASKS = re.compile(r"[?？؟]\W*$")
+_QUESTION = re.compile(r"[?？؟]\W*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """What is quoted of one event; a side that is not quoted is empty."""
+    """The quoted parts of one event; a side that is not quoted is empty."""
 
     event_id: str
     date: str
@@ -35,71 +31,67 @@ class Quote:
 
     def __str__(self) -> str:
         sides = [
-            f"{who}: “{text}”"
-            for who, text in (("user", self.query), ("assistant", self.response))
+            f"{speaker}: “{text}”"
+            for speaker, text in (("user", self.query), ("assistant", self.response))
             if text
         ]
         return f"- {self.date}, {'; '.join(sides)} (ref: {self.event_id})"
 
 
 def quotes(hits: Sequence[Hit], question: str) -> list[Quote]:
-    """Quotes of the best hits that say something, best first."""
-    found: list[Quote] = []
-    asked = terms(question)
+    """Return quotes of the hits that have evidence, best first."""
+    result: list[Quote] = []
+    question_terms = terms(question)
     for hit in hits:
         query, response = _quotable(hit, question)
-        sides = (_excerpt(query, asked), _excerpt(response, asked))
+        sides = (_excerpt(query, question_terms), _excerpt(response, question_terms))
         if any(sides):
-            found.append(Quote(hit.event_id, hit.occurred_at[:10], *sides))
-        if len(found) == limits.CHAT_QUOTES_MAX:
+            result.append(Quote(hit.event_id, hit.occurred_at[:10], *sides))
+        if len(result) == limits.CHAT_QUOTES_MAX:
             break
-    return found
+    return result
 
 
-def bears_on(hit: Hit, question: str) -> bool:
-    """Whether an event says anything beside the question itself."""
+def has_evidence(hit: Hit, question: str) -> bool:
+    """Return True if an event contains more than the question itself."""
     return any(_quotable(hit, question))
 
 
 def _quotable(hit: Hit, question: str) -> tuple[str, str]:
-    """Both sides; of a turn that was itself answered with quotes only what the user told, not what
-    the user asked.
+    """Return both sides of a turn.
+
+    Of a turn that was itself answered by quotes, return only the query, unless it is a question.
     """
     if hit.topic != QUOTED_TOPIC:
         return hit.query, hit.response
-    told = (
-        hit.query if not _ASKS.search(hit.query) and hit.query.strip() != question.strip() else ""
+    query = (
+        hit.query
+        if not _QUESTION.search(hit.query) and hit.query.strip() != question.strip()
+        else ""
     )
-    return told, ""
+    return query, ""
 
 
-def _excerpt(text: str, asked: set[int]) -> str:
-    """The sentences side by side that hold most of what was asked, on one line that nothing can be
-    hidden in.
-    """
-    clean = " ".join(
-        only_refs(harmless(text), ()).split()
-    )  # what an earlier answer cited is not what this one cites
-    most = limits.CHAT_QUOTE_CHARACTERS_MAX
-    if len(clean) <= most:
+def _excerpt(text: str, question_terms: set[int]) -> str:
+    """Return the adjacent sentences with most terms of the question, on one line."""
+    # Without refs: those of an earlier answer are not those of this one.
+    clean = " ".join(keep_refs(sanitize(text), ()).split())
+    characters_max = limits.CHAT_QUOTE_CHARACTERS_MAX
+    if len(clean) <= characters_max:
         return clean
     parts = sentences(clean) or [clean]
-    held = [terms(part) & asked for part in parts]
+    matches = [terms(part) & question_terms for part in parts]
     best: tuple[int, int, int] = (-1, 0, 0)
     for start in range(len(parts)):
         lengths = list(accumulate(len(part) + 1 for part in parts[start:]))
-        end = start + max(sum(length <= most + 1 for length in lengths), 1)
-        best = max(best, (len(set().union(*held[start:end])), -start, -end))
+        end = start + max(sum(length <= characters_max + 1 for length in lengths), 1)
+        best = max(best, (len(set().union(*matches[start:end])), -start, -end))
     start, end = -best[1], -best[2]
-    quote = " ".join(parts[start:end])[:most]
+    quote = " ".join(parts[start:end])[:characters_max]
     return ("… " if start else "") + quote + (" …" if end < len(parts) else "")
 
 
-def harmless(text: str) -> str:
-    """Text that can be shown:
-
-    no line of a fence, nothing hidden, no secret, and no picture that would be fetched from
-    somewhere.
-    """
+def sanitize(text: str) -> str:
+    """Remove fences and hidden characters, disable images, and mask secrets."""
     plain = defused(text).replace("![", "[")
     return mask_secrets(plain, find_secrets(plain))

@@ -1,9 +1,8 @@
-"""What a language model says of cited sentences, where one is configured to judge: whether the
-event says so, or the contrary.
+"""Let a language model judge whether cited events support the sentences of a draft.
 
-It sees what comparing values cannot: a denial, a thing called off, who did what to whom. It adds
-checks and takes none away. Its word counts only with a quotation that stands in the cited event,
-word for word, so that it cannot make one up.
+A model sees what comparing values cannot: denials, cancellations, who did what to whom. Its
+judgement adds checks and removes none. A verdict counts only if it quotes the cited event verbatim,
+so that the model cannot invent evidence.
 """
 
 from __future__ import annotations
@@ -15,16 +14,16 @@ from importlib import resources
 from typing import Any
 
 from ..claims.evidence import EventEvidence
-from ..claims.review import SHOWN_CHARACTERS_MAX, CitedEvents, ParsedDraft
+from ..claims.review import EXCERPT_CHARACTERS_MAX, CitedEvent, ParsedDraft
 from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest, Models
-from ..models.port import WHY
+from ..models.port import FAILURE_MESSAGES
 from ..protocol import limits
 from ..protocol.fence import defused, fenced, new_delimiter
 from ..protocol.second_look import Check
 from .event_blocks import event_blocks
 
 _RULES = resources.files(__package__).joinpath("judge.md").read_text("utf-8").strip()
-_QUOTE_CHARACTERS_MIN = 8  # less stands anywhere and decides nothing
+_QUOTE_CHARACTERS_MIN = 8  # shorter quotes occur anywhere and prove nothing
 _VERDICTS = ("supported", "contradicted", "not_stated")
 _SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -49,8 +48,8 @@ _SCHEMA: dict[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Citing:
-    """A sentence of a draft and the events that it cites."""
+class _CitingSentence:
+    """A sentence of a draft with the events that it cites."""
 
     start: int
     end: int
@@ -60,86 +59,86 @@ class _Citing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What came of it:
-
-    checks to add, the calls it took, and why nothing was judged where that is so.
-    """
+    """The result: checks to add, the model calls, and the reason if nothing was judged."""
 
     checks: Sequence[Check] = ()
     tries: Sequence[ModelAttempt] = ()
-    failed: str | None = None
+    failure: str | None = None
 
 
 def judge(
     models: Models,
     draft: ParsedDraft,
-    cited: Mapping[str, CitedEvents],
+    cited: Mapping[str, CitedEvent],
     budget: Budget,
     *,
     outside: bool,
 ) -> Judgement:
-    """Ask the models of the slot `judge` about the sentences that cite events, as many as there is
-    room for.
-    """
-    sentences = list(_citing(draft, cited))
+    """Ask the models of the slot `judge` about the sentences that cite events, up to the limits."""
+    sentences = list(_citing_sentences(draft, cited))
     if not sentences:
         return Judgement()
-    events = {event.event_id: event for one in sentences for event in one.events}
+    events = {event.event_id: event for sentence in sentences for event in sentence.events}
     stored = event_blocks(events.values())
-    asked = "\n".join(
-        f"{n}. {one.text} [{', '.join(event.event_id for event in one.events)}]"
-        for n, one in enumerate(sentences, 1)
+    questions = "\n".join(
+        f"{n}. {sentence.text} [{', '.join(event.event_id for event in sentence.events)}]"
+        for n, sentence in enumerate(sentences, 1)
     )
     delimiter = new_delimiter()
-    told = f"The events (data):\n{fenced(stored, delimiter)}\n\nThe sentences (data):\n{fenced(defused(asked), delimiter)}"
-    question = ModelRequest(
+    data = (
+        f"The events (data):\n{fenced(stored, delimiter)}\n\n"
+        f"The sentences (data):\n{fenced(defused(questions), delimiter)}"
+    )
+    request = ModelRequest(
         slot="judge",
-        messages=(ModelMessage("system", _RULES), ModelMessage("user", told)),
+        messages=(ModelMessage("system", _RULES), ModelMessage("user", data)),
         temperature=0.0,
         schema=_SCHEMA,
         outside=outside,
     )
     try:
-        reply = models.ask(question, budget)
+        reply = models.ask(request, budget)
     except ModelFailed as error:
-        return Judgement(tries=error.tries, failed=WHY[error.reason])
+        return Judgement(tries=error.tries, failure=FAILURE_MESSAGES[error.reason])
     verdicts = _verdicts(reply.text)
     if verdicts is None:
-        return Judgement(tries=reply.tries, failed=WHY["garbled"])
+        return Judgement(tries=reply.tries, failure=FAILURE_MESSAGES["garbled"])
     return Judgement(checks=list(_checks(sentences, verdicts)), tries=reply.tries)
 
 
-def _citing(draft: ParsedDraft, cited: Mapping[str, CitedEvents]) -> Iterator[_Citing]:
-    """The sentences that cite events which may be cited, as many as one question has room for."""
+def _citing_sentences(
+    draft: ParsedDraft, cited: Mapping[str, CitedEvent]
+) -> Iterator[_CitingSentence]:
+    """Yield the sentences with valid citations that fit into one request."""
     room, known, count = limits.JUDGED_CHARACTERS_MAX, set[str](), 0
     for sentence in draft.sentences:
         refs = dict.fromkeys(ref for tag in sentence.tags for ref, _, _ in tag.refs)
         events = [event for ref in refs if (event := cited[ref].evidence) is not None]
         text = " ".join(draft.text[sentence.start : sentence.end].split())
-        needs = len(text) + sum(len(event.text) for event in events if event.event_id not in known)
-        if not events or sentence.asks or sentence.heads or needs > room:
+        length = len(text) + sum(len(event.text) for event in events if event.event_id not in known)
+        if not events or sentence.is_question or sentence.is_heading or length > room:
             continue
         if count == limits.JUDGED_SENTENCES_MAX:
             break
-        room, count = room - needs, count + 1
+        room, count = room - length, count + 1
         known.update(event.event_id for event in events)
-        yield _Citing(sentence.start, sentence.end, text, events)
+        yield _CitingSentence(sentence.start, sentence.end, text, events)
 
 
-def _verdicts(said: str) -> list[tuple[int, str, str]] | None:
-    """Number, verdict and quotation of each; None for what is no such answer."""
+def _verdicts(text: str) -> list[tuple[int, str, str]] | None:
+    """Parse verdicts into number, verdict and quote. Return None if the answer is malformed."""
     try:
-        told = json.loads(said[said.index("{") : said.rindex("}") + 1])["verdicts"]
-        return [(one["i"], one["verdict"], one["quote"]) for one in told]
+        verdicts = json.loads(text[text.index("{") : text.rindex("}") + 1])["verdicts"]
+        return [(verdict["i"], verdict["verdict"], verdict["quote"]) for verdict in verdicts]
     except (ValueError, LookupError, TypeError, RecursionError):
         return None
 
 
 def _checks(
-    sentences: Sequence[_Citing], verdicts: Sequence[tuple[int, str, str]]
+    sentences: Sequence[_CitingSentence], verdicts: Sequence[tuple[int, str, str]]
 ) -> Iterator[Check]:
     for number, verdict, quote in {
-        one[0]: one for one in verdicts if isinstance(one[0], int)
+        item[0]: item for item in verdicts if isinstance(item[0], int)
     }.values():
         if (
             not 1 <= number <= len(sentences)
@@ -148,24 +147,29 @@ def _checks(
         ):
             continue
         sentence = sentences[number - 1]
-        event = next((event for event in sentence.events if _stands_in(quote, event.text)), None)
+        event = next(
+            (event for event in sentence.events if _contains_quote(quote, event.text)), None
+        )
         if event is None:
             continue
-        shown = " ".join(quote.split())[:SHOWN_CHARACTERS_MAX]
-        fails = verdict == "contradicted"
+        excerpt = " ".join(quote.split())[:EXCERPT_CHARACTERS_MAX]
+        is_contradicted = verdict == "contradicted"
         yield Check(
             check="said_by_ref",
-            status="fail" if fails else "pass",
-            detail=f"A model judged that the cited event says otherwise: {shown!r}. Correct the sentence, or cite the event that says it."
-            if fails
-            else f"A model judged that the cited event says so: {shown!r}.",
-            claim=sentence.text[:SHOWN_CHARACTERS_MAX],
+            status="fail" if is_contradicted else "pass",
+            detail=(
+                f"A model judged that the cited event says otherwise: {excerpt!r}. "
+                "Correct the sentence, or cite the event that says it."
+                if is_contradicted
+                else f"A model judged that the cited event says so: {excerpt!r}."
+            ),
+            claim=sentence.text[:EXCERPT_CHARACTERS_MAX],
             start=sentence.start,
             end=sentence.end,
             ref=event.event_id,
         )
 
 
-def _stands_in(quote: str, text: str) -> bool:
+def _contains_quote(quote: str, text: str) -> bool:
     plain = " ".join(quote.split()).casefold()
     return len(plain) >= _QUOTE_CHARACTERS_MIN and plain in " ".join(text.split()).casefold()

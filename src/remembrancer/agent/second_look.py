@@ -1,7 +1,4 @@
-"""Look at a saved answer a second time:
-
-is every specific claim in it marked, and really in the events it cites?
-"""
+"""Second look: check that each specific claim of a stored answer is marked and supported."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import logging
 
 from ..accounts import NO_KEY, may_use_outside_models
 from ..claims.evidence import EventEvidence
-from ..claims.review import CitedEvents, ParsedDraft, in_order, parse_draft, review
+from ..claims.review import CitedEvent, ParsedDraft, parse_draft, review, sort_key
 from ..context import Caller, Context
 from ..memory.write.turns import Intake
 from ..models import Budget
@@ -23,60 +20,59 @@ from .judge import Judgement, judge
 
 SQL = load_queries("remembrancer.agent", "second_look.sql")
 _log = logging.getLogger(__name__)
-_BEGINNING = 40  # characters of a response that its `reply` column holds (migration 4)
+_REPLY_PREFIX_CHARACTERS = 40  # characters of a response in the column `reply` (migration 4)
 
 
 class TurnNotSaved(Conflict):
-    """No saved turn answers with this draft: send it with POST /api/v7/remember first, word for
-    word, then look again.
+    """No stored turn has this draft as its response. Send it verbatim with POST /api/v7/remember,
+    then look again.
     """
 
 
 class CitesTooMuch(InvalidRequest):
-    """The draft cites more events, or longer ones, than are read for a second look."""
+    """The draft cites more events, or longer ones, than a second look reads."""
 
 
-def second_look(context: Context, caller: Caller, ask: SecondLook) -> SecondLooked:
-    """Check a draft that was saved as a turn; that it was is counted, and nothing else is written.
-    An empty draft fails without one.
+def second_look(context: Context, caller: Caller, request: SecondLook) -> SecondLooked:
+    """Check a draft that was stored as a turn. Counts the check and writes nothing else.
 
-    Raises TurnNotSaved, CitesTooMuch, StoreUnavailable.
+    An empty draft needs no turn and fails. Raises TurnNotSaved, CitesTooMuch, StoreUnavailable.
     """
-    if not ask.draft.strip():
+    if not request.draft.strip():
         return _answer(
-            review(parse_draft(ask.draft, day_of(context.clock())), {}, ask.event_id), None
+            review(parse_draft(request.draft, day_of(context.clock())), {}, request.event_id), None
         )
-    kept = Intake(settings=context.settings).take_if(ask.draft)
-    texts = list(dict.fromkeys(text.rstrip() for text in (ask.draft, kept) if text))
-    turn = context.store.read(lambda tx: _turn(tx, caller, texts), account_id=caller.account_id)
+    stored_text = Intake(settings=context.settings).take_if(request.draft)
+    texts = list(dict.fromkeys(text.rstrip() for text in (request.draft, stored_text) if text))
+    turn = context.store.read(
+        lambda tx: _find_turn(tx, caller, texts), account_id=caller.account_id
+    )
     if turn is None:
         raise TurnNotSaved
-    draft = parse_draft(ask.draft, day_of(turn.occurred_ms))
+    draft = parse_draft(request.draft, day_of(turn.occurred_ms))
     if len(draft.refs) > limits.CITED_EVENTS_MAX:
         raise CitesTooMuch(
-            f"The draft cites {len(draft.refs):,} events, and {limits.CITED_EVENTS_MAX} are read at most: cite fewer."
+            f"The draft cites {len(draft.refs):,} events, but at most {limits.CITED_EVENTS_MAX} "
+            "are allowed: cite fewer."
         )
     saved = Check(
-        check="turn_saved", status="pass", detail="The draft is saved.", ref=turn.event_id
+        check="turn_saved", status="pass", detail="The draft is stored.", ref=turn.event_id
     )
     cited = context.store.read(
-        lambda tx: _cited(tx, turn, draft.refs), account_id=caller.account_id
+        lambda tx: _cited_events(tx, turn, draft.refs), account_id=caller.account_id
     )
-    checks = review(
-        draft, cited, ask.event_id
-    )  # after the reading: a long draft keeps no reader waiting
-    heard = _judged(context, caller, draft, cited)
-    if heard is not None:
-        checks = sorted([*checks, *heard.checks], key=in_order)
+    # Outside the transaction: a long draft does not block a database reader.
+    checks = review(draft, cited, request.event_id)
+    judgement = _judge(context, caller, draft, cited)
+    if judgement is not None:
+        checks = sorted([*checks, *judgement.checks], key=sort_key)
     failed = [check for check in checks if check.status == "fail"]
-    _count(context, caller, turn, passed=not failed)
-    return _answer([*failed, saved, *checks[len(failed) :]], turn, heard)
+    _count_look(context, caller, turn, passed=not failed)
+    return _answer([*failed, saved, *checks[len(failed) :]], turn, judgement)
 
 
-def _count(context: Context, caller: Caller, turn: Row, *, passed: bool) -> None:
-    """Count a look by an agent, for compliance.py; people who look, and keys that only read, leave
-    no trace.
-    """
+def _count_look(context: Context, caller: Caller, turn: Row, *, passed: bool) -> None:
+    """Count a second look by an agent, except by browsers and read-only keys."""
     if caller.read_only or caller.key_id == NO_KEY:
         return
     values = {
@@ -86,36 +82,35 @@ def _count(context: Context, caller: Caller, turn: Row, *, passed: bool) -> None
         "now_ms": context.clock(),
     }
     try:
-        # Not flushed: after a power cut a look may be missing from a count, and none waits for the
-        # disk.
+        # Not flushed: a count may lose a look in a power cut, but no look waits for the disk.
         context.store.write(
             lambda tx: tx.run(SQL.count_look, **values), account_id=caller.account_id, flush=False
         )
     except StoreUnavailable as error:
-        _log.warning("a second look is not counted: %s", error)
+        _log.warning("second look not counted: %s", error)
 
 
-def _judged(
-    context: Context, caller: Caller, draft: ParsedDraft, cited: dict[str, CitedEvents]
+def _judge(
+    context: Context, caller: Caller, draft: ParsedDraft, cited: dict[str, CitedEvent]
 ) -> Judgement | None:
-    """What a model says of it; None where none is configured to judge."""
+    """Let a model judge the draft. Return None if no model is configured to judge."""
     if not context.models.has("judge"):
         return None
     outside = may_use_outside_models(context, caller)
     if not context.models.has("judge", outside=outside):
-        return Judgement(failed="this account lets no outside model read it")
+        return Judgement(failure="this account allows no outside models")
     budget = Budget.of(context.settings)
     return judge(context.models, draft, cited, budget, outside=outside)
 
 
-def _turn(tx: Transaction, caller: Caller, texts: list[str]) -> Row | None:
-    """The latest turn that was kept of this answer: as it is, or else as `remember` keeps it."""
-    for said in texts:
-        reply = f"{len(said)} {said[:_BEGINNING]}"
+def _find_turn(tx: Transaction, caller: Caller, texts: list[str]) -> Row | None:
+    """Return the latest turn with this answer, verbatim or else as `remember` stores it."""
+    for text in texts:
+        reply = f"{len(text)} {text[:_REPLY_PREFIX_CHARACTERS]}"
         row = tx.one_or_none(
             SQL.turn_of_reply,
             reply=reply,
-            draft=said,
+            draft=text,
             account_id=caller.account_id,
             user_id=caller.pinned_user_id,
         )
@@ -124,32 +119,37 @@ def _turn(tx: Transaction, caller: Caller, texts: list[str]) -> Row | None:
     return None
 
 
-def _cited(tx: Transaction, turn: Row, refs: list[str]) -> dict[str, CitedEvents]:
-    """What each ref is. Raises CitesTooMuch."""
-    found: dict[str, CitedEvents] = {}
+def _cited_events(tx: Transaction, turn: Row, refs: list[str]) -> dict[str, CitedEvent]:
+    """Return the event of each ref. Raises CitesTooMuch."""
+    events: dict[str, CitedEvent] = {}
     characters = 0
     for ref in refs:
-        row = tx.one_or_none(SQL.cited, event_id=ref, session=turn.session, space_id=turn.space_id)
+        row = tx.one_or_none(
+            SQL.cited_event, event_id=ref, session=turn.session, space_id=turn.space_id
+        )
         if row is None:
-            found[ref] = CitedEvents("unknown")
+            events[ref] = CitedEvent("unknown")
         elif row.id == turn.id:
-            found[ref] = CitedEvents("own")
+            events[ref] = CitedEvent("own")
         elif row.step is None:
-            found[ref] = CitedEvents("not_shown")
+            events[ref] = CitedEvent("not_shown")
         else:
             text = "\n\n".join(part for part in (row.topic, row.query, row.response) if part)
             characters += len(text)
             if characters > limits.CITED_CHARACTERS_MAX:
                 raise CitesTooMuch(
-                    f"The cited events hold more than {limits.CITED_CHARACTERS_MAX:,} characters together: cite fewer."
+                    f"The cited events have more than {limits.CITED_CHARACTERS_MAX:,} characters "
+                    "in total: cite fewer."
                 )
-            found[ref] = CitedEvents(
+            events[ref] = CitedEvent(
                 "shown", EventEvidence(row.event_id, text, day_of(row.occurred_ms))
             )
-    return found
+    return events
 
 
-def _answer(checks: list[Check], turn: Row | None, heard: Judgement | None = None) -> SecondLooked:
+def _answer(
+    checks: list[Check], turn: Row | None, judgement: Judgement | None = None
+) -> SecondLooked:
     failed = sum(check.status == "fail" for check in checks)
     return SecondLooked(
         status="fail" if failed else "pass",
@@ -158,6 +158,10 @@ def _answer(checks: list[Check], turn: Row | None, heard: Judgement | None = Non
         passed=len(checks) - failed,
         event_id=turn and turn.event_id,
         session_id=turn and turn.session_id,
-        judge=None if heard is None else f"off: {heard.failed}" if heard.failed else "on",
-        usage=usage_of(heard.tries) if heard and heard.tries else None,
+        judge=None
+        if judgement is None
+        else f"off: {judgement.failure}"
+        if judgement.failure
+        else "on",
+        usage=usage_of(judgement.tries) if judgement and judgement.tries else None,
     )

@@ -1,4 +1,4 @@
--- turn_of_reply: The latest turn of an account, or of one user of it, that answered so (`cross`: user by user, past the turns of others)
+-- turn_of_reply: Find the latest turn with this response in an account, or of one user (`cross join`: space by space, to skip other users' turns)
 select events.id, events.event_id, events.session, events.occurred_ms, sessions.session_id, sessions.space_id
 from spaces cross join events join sessions on sessions.account_id = :account_id and sessions.id = events.session
 where events.account_id = :account_id and events.reply = :reply and events.id >= spaces.id << 32 and events.id < (spaces.id + 1) << 32
@@ -6,7 +6,7 @@ where events.account_id = :account_id and events.reply = :reply and events.id >=
     and substr(events.response, 1, length(:draft)) = :draft
 order by events.created_ms desc, events.id desc limit 1;
 
--- turn_of_reply [postgresql]: each turn's space by its number, where it would go through all spaces of the account
+-- turn_of_reply [postgresql]: look up each turn's space by id instead of scanning all spaces of the account
 select events.id, events.event_id, events.session, events.occurred_ms, sessions.session_id, sessions.space_id
 from events join sessions on sessions.account_id = :account_id and sessions.id = events.session
 join spaces on spaces.account_id = :account_id and spaces.id = sessions.space_id
@@ -14,12 +14,12 @@ where events.account_id = :account_id and events.reply = :reply and (cast(:user_
     and substr(events.response, 1, length(:draft)) = :draft
 order by events.created_ms desc, events.id desc limit 1;
 
--- cited: An event of a space that a draft cites, and whether a search of the draft's session returned it
+-- cited_event: Return an event that a draft cites, and the step at which the draft's session saw it
 select events.id, events.event_id, events.topic, events.query, events.response, events.occurred_ms, shown_events.step
 from events left join shown_events on shown_events.account_id = :account_id and shown_events.event = events.id and shown_events.session = :session
 where events.account_id = :account_id and events.event_id = :event_id and events.id >= :space_id << 32 and events.id < (:space_id + 1) << 32;
 
--- count_look: Count one more look at a turn, and keep how it went
+-- count_look: Count one second look at a turn and store its result
 insert into looks (account_id, session, event, key_id, passed, failed, last_passed, looked_ms)
 select account_id, session, id, :key_id, :passed, 1 - :passed, :passed, :now_ms from events where events.account_id = :account_id and id = :event
 on conflict (session, event) do update set key_id = excluded.key_id, passed = looks.passed + excluded.passed,

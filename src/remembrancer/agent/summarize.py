@@ -1,9 +1,8 @@
-"""Summaries by a model: the draft of an L1, the lines of a map. What a model writes is checked
-sentence by sentence against its source.
+"""Write summaries with a model: drafts of L1 summaries and the lines of maps.
 
-A sentence stays when each number, date and name of it, each address too, is in the source: the code
-of the second look says so. What a negation or a word such as "cancelled" turns round is not seen.
-The rest is headlines of the source, word for word, as without a model.
+Each sentence of a model is checked against its source with the code of the second look and stays
+only if the source contains all of its numbers, dates, names and addresses. Negations are not
+detected. Sentences of the source fill the remaining space, as they do without a model.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any
 from ..accounts import may_use_outside_models, require_write, space_user_id
 from ..accounts.idempotency import IdempotentRequest, stored_answer
 from ..claims.evidence import EventEvidence
-from ..claims.review import SHOWN_CHARACTERS_MAX, parse_draft
+from ..claims.review import EXCERPT_CHARACTERS_MAX, parse_draft
 from ..context import Caller, Context
 from ..memory.summaries.extractive import headlines, sentences
 from ..memory.summaries.l1 import (
@@ -42,7 +41,7 @@ from ..memory.summaries.maps import (
 from ..memory.write.events import raw_dialogue
 from ..models import Budget, ModelAttempt, ModelFailed, ModelMessage, ModelRequest
 from ..models.calls import usage_of
-from ..models.port import WHY
+from ..models.port import FAILURE_MESSAGES
 from ..protocol import limits
 from ..protocol.fence import fenced, new_delimiter
 from ..protocol.summaries import Dropped, MapRequest, MapUpdated, SummaryAsked, SummaryDraft
@@ -53,122 +52,138 @@ from .event_blocks import event_blocks
 
 _RULES = resources.files(__package__).joinpath("summary.md").read_text("utf-8").strip()
 _L1 = (
-    "Summarise this session: what was done, what was decided, how it ended. At most {characters:,} characters, about {words} words, "
-    "and no fewer than {least}. Write the sentences alone."
+    "Summarize this session: what was done, what was decided, how it ended. "
+    "At most {characters:,} characters, about {words} words, and at least {characters_min} characters. "
+    "Write only the sentences."
 )
 _MAP = (
-    "Write a map of these summaries: one line for each subject, with what lasts of it. Begin each line with a dash and end it with the ids "
-    "of the summaries that it rests on, in round brackets. All lines together at most {characters:,} characters."
+    "Write a map of these summaries: one line for each subject, with its lasting facts. "
+    "Begin each line with a dash and end it with the ids of the summaries that support it, "
+    "in round brackets. All lines together at most {characters:,} characters."
 )
 _NO_MODEL = "No language model is configured for summaries (REMEMBRANCER_MODEL_SUMMARIZE)."
-_NOT_ALLOWED = "This account lets no outside model read it, and none is configured on this machine."
-_NO_ANSWER = "No language model answered: {why}."
-_NOTHING_HELD = "Nothing of what the model wrote could be used."
-_ADDED = "What the model left out was added from the source, word for word."
+_NOT_ALLOWED = "This account allows no outside models, and none is configured on this machine."
+_NO_ANSWER = "No language model answered: {reason}."
+_NOTHING_USABLE = "No sentence of the model could be used."
+_SOURCE_ADDED = "Sentences of the source were added to what the model wrote."
 _LATEST = (
-    "It tells of the latest {told:,} turns; {earlier:,} earlier ones are too much for one draft."
+    "It covers the latest {covered:,} turns; {earlier:,} earlier ones exceed the limit of a draft."
 )
-_ASKS = re.compile(r"[?？؟]\W*$")
-_INTRODUCES = re.compile(r"[:：]\W*$")  # "Here is the summary:"
+_QUESTION = re.compile(r"[?？؟]\W*$")
+_INTRODUCTION = re.compile(r"[:：]\W*$")  # "Here is the summary:"
 _LINE = re.compile(
-    r"^[ \t]*[-*•][ \t]*(?P<said>\S.*?)[ \t]*[(\[](?P<ids>(?:l1_\w+)(?:[ \t]*[,;][ \t]*l1_\w+)*)[)\]][ \t.]*$",
+    r"^[ \t]*[-*•][ \t]*(?P<text>\S.*?)[ \t]*"
+    r"[(\[](?P<ids>(?:l1_\w+)(?:[ \t]*[,;][ \t]*l1_\w+)*)[)\]][ \t.]*$",
     re.MULTILINE,
 )
-_CHARACTERS_PER_WORD = 6  # to say it in words, which models count better
+_CHARACTERS_PER_WORD = 6  # models count words better than characters
 
 
 @dataclass(slots=True)
 class SummaryRun:
-    """What the models of a request were asked, and what came of it."""
+    """The model calls of one request, the sentences dropped, and a note on the result."""
 
     tries: list[ModelAttempt] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     detail: str | None = None
 
     def drop(self, sentence: str, detail: str) -> None:
-        """Note a sentence that is left out."""
+        """Record a sentence that was left out."""
         if len(self.dropped) < limits.SUMMARY_DROPPED_MAX:
-            self.dropped.append(Dropped(sentence=sentence[:SHOWN_CHARACTERS_MAX], detail=detail))
+            self.dropped.append(Dropped(sentence=sentence[:EXCERPT_CHARACTERS_MAX], detail=detail))
 
 
-def draft_summary(context: Context, caller: Caller, asked: SummaryAsked) -> SummaryDraft:
-    """What an L1 of a session's turns since its last one could say; nothing is kept.
+def draft_summary(context: Context, caller: Caller, request: SummaryAsked) -> SummaryDraft:
+    """Draft an L1 of a session's turns since its last one. Stores nothing.
 
     Raises NothingToSummarise, Forbidden.
     """
     source = turns_to_summarise(
-        context, caller, space_user_id(caller, asked.user_id), asked.session_id
+        context, caller, space_user_id(caller, request.user_id), request.session_id
     )
     texts = [
-        _found(row.event_id, row.occurred_ms, row.topic, raw_dialogue(row.query, row.response))
+        _source_text(
+            row.event_id, row.occurred_ms, row.topic, raw_dialogue(row.query, row.response)
+        )
         for row in source.turns
     ]
-    least, most = _room(source)
-    spent = SummaryRun()
-    kept: list[str] = []
-    task = _L1.format(characters=most, words=max(most // _CHARACTERS_PER_WORD, 1), least=least)
-    if said := _said(context, caller, texts, task, spent, budget=Budget.of(context.settings)):
-        kept = _fitting(_held(said, texts, spent), most)
-        if not kept:
-            spent.detail = _NOTHING_HELD
-    made_by = MODEL if kept else HEADLINES
-    if len(" ".join(kept)) < least:
-        added = _added(source, kept, least, most)
-        if kept and added:
-            spent.detail = _ADDED
-        kept += added
-    text = " ".join(kept)
+    characters_min, characters_max = _length_range(source)
+    run = SummaryRun()
+    chosen: list[str] = []
+    task = _L1.format(
+        characters=characters_max,
+        words=max(characters_max // _CHARACTERS_PER_WORD, 1),
+        characters_min=characters_min,
+    )
+    if model_text := _request_text(
+        context, caller, texts, task, run, budget=Budget.of(context.settings)
+    ):
+        chosen = _select_sentences(_supported_sentences(model_text, texts, run), characters_max)
+        if not chosen:
+            run.detail = _NOTHING_USABLE
+    made_by = MODEL if chosen else HEADLINES
+    if len(" ".join(chosen)) < characters_min:
+        additions = _fill_from_source(source, chosen, characters_min, characters_max)
+        if chosen and additions:
+            run.detail = _SOURCE_ADDED
+        chosen += additions
+    text = " ".join(chosen)
     ratio = round(len(text) / max(source.characters, 1), 4)
     off = off_length(ratio)
     earlier = source.count - len(source.turns)
     notes = [
-        spent.detail,
-        _LATEST.format(told=len(source.turns), earlier=earlier) if earlier else None,
+        run.detail,
+        _LATEST.format(covered=len(source.turns), earlier=earlier) if earlier else None,
     ]
     return SummaryDraft(
         summary_text=text,
         made_by=made_by,
         ratio=ratio,
         turns=source.count,
-        dropped=spent.dropped,
-        usage=usage_of(spent.tries),
+        dropped=run.dropped,
+        usage=usage_of(run.tries),
         warning=off and f"It is {off}",
         detail=" ".join(note for note in notes if note) or None,
     )
 
 
 def make_map(
-    context: Context, caller: Caller, asked: MapRequest, given: IdempotentRequest | None = None
+    context: Context,
+    caller: Caller,
+    request: MapRequest,
+    idempotent_request: IdempotentRequest | None = None,
 ) -> MapUpdated:
-    """Make the map anew, with a model where one is configured that may read the L1s.
+    """Rebuild the map, with a model if one is configured and allowed to read the L1s.
 
-    Raises as `update_map`.
+    Raises the errors of `update_map`.
     """
     if not context.models.has("summarize"):
-        return update_map(context, caller, asked, given)
+        return update_map(context, caller, request, idempotent_request)
     require_write(caller)
-    if (first := stored_answer(context, given)) is not None:
+    if (first := stored_answer(context, idempotent_request)) is not None:
         return MapUpdated.model_validate_json(first)
-    budget = Budget.of(
-        context.settings
-    )  # of all that is asked for this map, however often it is made anew
+    budget = Budget.of(context.settings)  # shared by all attempts to update this map
     return update_map(
-        context, caller, asked, given, lambda l1s: _told(context, caller, l1s, budget)
+        context,
+        caller,
+        request,
+        idempotent_request,
+        lambda l1s: _model_map(context, caller, l1s, budget),
     )
 
 
-def _told(context: Context, caller: Caller, l1s: Sequence[Row], budget: Budget) -> MapLines:
-    """Lines by a model, and headlines of the L1s that it told nothing of."""
-    spent = SummaryRun()
+def _model_map(context: Context, caller: Caller, l1s: Sequence[Row], budget: Budget) -> MapLines:
+    """Return the lines of a model, and sentences of the L1s that no line covers."""
+    run = SummaryRun()
     room = map_budget(l1s)
-    texts = {row.l1_id: _found(row.l1_id, row.created_ms, row.topic, row.text) for row in l1s}
-    said = (
-        _said(
+    texts = {row.l1_id: _source_text(row.l1_id, row.created_ms, row.topic, row.text) for row in l1s}
+    model_text = (
+        _request_text(
             context,
             caller,
             list(texts.values()),
             _MAP.format(characters=room),
-            spent,
+            run,
             budget=budget,
         )
         if l1s
@@ -176,175 +191,186 @@ def _told(context: Context, caller: Caller, l1s: Sequence[Row], budget: Budget) 
     )
     by_id = {row.l1_id: row for row in l1s}
     lines: list[str] = []
-    named: set[str] = set()
-    for match in _LINE.finditer(said or ""):
-        ids = [one for one in dict.fromkeys(re.findall(r"l1_\w+", match["ids"])) if one in texts]
-        held = _held(match["said"], [texts[one] for one in ids], spent) if ids else []
-        line = line_of(" ".join(held), [by_id[one] for one in ids]) if held else ""
+    covered_ids: set[str] = set()
+    for match in _LINE.finditer(model_text or ""):
+        ids = [
+            l1_id for l1_id in dict.fromkeys(re.findall(r"l1_\w+", match["ids"])) if l1_id in texts
+        ]
+        supported = (
+            _supported_sentences(match["text"], [texts[l1_id] for l1_id in ids], run) if ids else []
+        )
+        line = line_of(" ".join(supported), [by_id[l1_id] for l1_id in ids]) if supported else ""
         if not ids:
-            spent.drop(match["said"], "It rests on no summary that is there.")
+            run.drop(match["text"], "It cites no existing summary.")
         elif line and len(line) > room:
-            spent.drop(match["said"], "There was no room for it.")
+            run.drop(match["text"], "It exceeds the length limit.")
         elif line:
             room -= len(line) + 1
             lines.append(line)
-            named.update(ids)
-    if said and not lines:
-        spent.detail = _NOTHING_HELD
-    made = (
+            covered_ids.update(ids)
+    if model_text and not lines:
+        run.detail = _NOTHING_USABLE
+    map_lines = (
         MapLines(
-            lines=[*lines, *_rest([row for row in l1s if row.l1_id not in named], room)],
+            lines=[
+                *lines,
+                *_missing_headlines([row for row in l1s if row.l1_id not in covered_ids], room),
+            ],
             made_by=MODEL,
         )
         if lines
         else extractive_map(l1s)
     )
-    return MapLines(lines=made.lines, made_by=made.made_by, answer_fields=_beside(made, spent))
+    return MapLines(
+        lines=map_lines.lines,
+        made_by=map_lines.made_by,
+        answer_fields=_extra_fields(map_lines, run),
+    )
 
 
-def _beside(made: MapLines, spent: SummaryRun) -> Mapping[str, Any]:
+def _extra_fields(map_lines: MapLines, run: SummaryRun) -> Mapping[str, Any]:
     return {
-        "made_by": made.made_by,
-        "dropped": spent.dropped,
-        "usage": usage_of(spent.tries),
-        "detail": spent.detail,
+        "made_by": map_lines.made_by,
+        "dropped": run.dropped,
+        "usage": usage_of(run.tries),
+        "detail": run.detail,
     }
 
 
-def _rest(l1s: Sequence[Row], room: int) -> list[str]:
-    """Headlines of what no line of the model tells of, as far as there is room."""
+def _missing_headlines(l1s: Sequence[Row], room: int) -> list[str]:
+    """Return sentences of the L1s that no line of the model covers, up to the limit."""
     lines = headlines_of(l1s, room) if l1s else []
     ends = accumulate(len(line) + 1 for line in lines)
     return [line for line, end in zip(lines, ends, strict=True) if end <= room + 1]
 
 
-def _found(name: str, ms: int, topic: str | None, text: str) -> RetrievedEvent:
+def _source_text(name: str, ms: int, topic: str | None, text: str) -> RetrievedEvent:
     return RetrievedEvent(event_id=name, day=day_of(ms), text=f"{topic}\n{text}" if topic else text)
 
 
-def _room(source: SummarySource) -> tuple[int, int]:
-    """The least and the most characters that an L1 of these turns should have."""
-    most = min(int(RATIO_MOST * source.characters), limits.L1_CHARACTERS_MAX)
-    return min(ceil(RATIO_LEAST * source.characters), most), most
+def _length_range(source: SummarySource) -> tuple[int, int]:
+    """Return the minimum and maximum length of an L1 of these turns, in characters."""
+    characters_max = min(int(RATIO_MOST * source.characters), limits.L1_CHARACTERS_MAX)
+    return min(ceil(RATIO_LEAST * source.characters), characters_max), characters_max
 
 
-def _said(
+def _request_text(
     context: Context,
     caller: Caller,
     texts: Sequence[RetrievedEvent],
     task: str,
-    spent: SummaryRun,
+    run: SummaryRun,
     *,
     budget: Budget,
 ) -> str | None:
-    """What a model says of these texts, cleaned; None when there is no answer, see `spent.detail`."""
+    """Return a model's cleaned answer about these texts, or None; `run.detail` says why."""
     if not context.models.has("summarize"):
-        spent.detail = _NO_MODEL
+        run.detail = _NO_MODEL
         return None
     outside = may_use_outside_models(context, caller)
     if not context.models.has("summarize", outside=outside):
-        spent.detail = _NOT_ALLOWED
+        run.detail = _NOT_ALLOWED
         return None
-    told = fenced(event_blocks(_readable(texts)), new_delimiter())
+    data = fenced(event_blocks(_fit_source(texts)), new_delimiter())
     messages = (
         ModelMessage("system", _RULES),
-        ModelMessage("user", f"The source (data):\n{told}\n\n{task}"),
+        ModelMessage("user", f"The source (data):\n{data}\n\n{task}"),
     )
     try:
         reply = context.models.ask(
             ModelRequest(slot="summarize", messages=messages, outside=outside), budget
         )
     except ModelFailed as error:
-        spent.tries += error.tries
-        spent.detail = _NO_ANSWER.format(why=WHY[error.reason])
+        run.tries += error.tries
+        run.detail = _NO_ANSWER.format(reason=FAILURE_MESSAGES[error.reason])
         return None
-    spent.tries += reply.tries
-    said = clean(reply.text, ()).strip()
-    if not said:
-        spent.detail = _NOTHING_HELD
-    return said or None
+    run.tries += reply.tries
+    text = clean(reply.text, ()).strip()
+    if not text:
+        run.detail = _NOTHING_USABLE
+    return text or None
 
 
-def _readable(texts: Sequence[RetrievedEvent]) -> Sequence[RetrievedEvent]:
-    """The texts as a model reads them:
-
-    whole where there is room, else the sentences that say most.
-    """
-    if sum(len(one.text) for one in texts) <= limits.SUMMARY_MODEL_CHARACTERS_MAX:
+def _fit_source(texts: Sequence[RetrievedEvent]) -> Sequence[RetrievedEvent]:
+    """Return the texts if they fit the limit, else their most important sentences."""
+    if sum(len(text.text) for text in texts) <= limits.SUMMARY_MODEL_CHARACTERS_MAX:
         return texts
     chosen: dict[int, list[str]] = {}
-    for one in headlines([one.text for one in texts], limits.SUMMARY_MODEL_CHARACTERS_MAX):
-        chosen.setdefault(one.text, []).append(one.sentence)
+    for headline in headlines([text.text for text in texts], limits.SUMMARY_MODEL_CHARACTERS_MAX):
+        chosen.setdefault(headline.text, []).append(headline.sentence)
     return [
-        RetrievedEvent(event_id=texts[at].event_id, day=texts[at].day, text=" ".join(said))
-        for at, said in chosen.items()
+        RetrievedEvent(event_id=texts[at].event_id, day=texts[at].day, text=" ".join(sentences_))
+        for at, sentences_ in chosen.items()
     ]
 
 
-def _held(said: str, texts: Sequence[RetrievedEvent], spent: SummaryRun) -> list[str]:
-    """The sentences whose claims are all in the texts; the others are noted."""
-    draft = parse_draft(said, texts[-1].day)
-    evidence = [EventEvidence(one.event_id, one.text, one.day) for one in texts]
-    kept: list[str] = []
+def _supported_sentences(text: str, texts: Sequence[RetrievedEvent], run: SummaryRun) -> list[str]:
+    """Return the sentences whose claims are all in the texts; record the others in `run`."""
+    draft = parse_draft(text, texts[-1].day)
+    evidence = [EventEvidence(event.event_id, event.text, event.day) for event in texts]
+    supported: list[str] = []
     for sentence in draft.sentences:
         text = " ".join(draft.text[sentence.start : sentence.end].split()).lstrip("-*•# ")
         if (
             not any(character.isalnum() for character in text)
-            or sentence.heads
-            or _INTRODUCES.search(text)
+            or sentence.is_heading
+            or _INTRODUCTION.search(text)
         ):
             continue
         claims = [claim for claim in draft.claims if sentence.start <= claim.start < sentence.end]
         missing = next(
-            (claim for claim in claims if not any(one.holds(claim) for one in evidence)), None
+            (claim for claim in claims if not any(event.supports(claim) for event in evidence)),
+            None,
         )
         if missing is not None:
-            spent.drop(
-                text,
-                f"The source does not say {draft.text[missing.start : missing.end][:SHOWN_CHARACTERS_MAX]!r}.",
-            )
-        elif text not in kept:
-            kept.append(text)
-    return kept
+            excerpt = draft.text[missing.start : missing.end][:EXCERPT_CHARACTERS_MAX]
+            run.drop(text, f"The source does not say {excerpt!r}.")
+        elif text not in supported:
+            supported.append(text)
+    return supported
 
 
-def _fitting(sentences: Sequence[str], most: int) -> list[str]:
-    """As many of the sentences, in their order, as there is room for:
-
-    those that say most; at least one.
-    """
-    if len(" ".join(sentences)) <= most:
+def _select_sentences(sentences: Sequence[str], characters_max: int) -> list[str]:
+    """Return the most important sentences that fit the limit, in order; at least one."""
+    if len(" ".join(sentences)) <= characters_max:
         return list(sentences)
-    chosen = {one.text for one in headlines(sentences, most, each=1)}
-    kept = [sentence for at, sentence in enumerate(sentences) if at in chosen]
-    return kept if len(" ".join(kept)) <= most else [min(sentences, key=len)]
+    chosen = {headline.text for headline in headlines(sentences, characters_max, each=1)}
+    selection = [sentence for at, sentence in enumerate(sentences) if at in chosen]
+    return selection if len(" ".join(selection)) <= characters_max else [min(sentences, key=len)]
 
 
-def _added(source: SummarySource, kept: Sequence[str], least: int, most: int) -> list[str]:
-    """Sentences of the turns that fill the room that is left; where nothing is kept, at least one.
+def _fill_from_source(
+    source: SummarySource, existing: Sequence[str], characters_min: int, characters_max: int
+) -> list[str]:
+    """Return sentences of the turns that fill the remaining space.
 
-    Questions only where all are.
+    At least one if `existing` is empty. Questions are used only if there is nothing else.
     """
-    said = [
+    candidates = [
         sentence
         for row in source.turns
         for side in (row.query, row.response)
         for sentence in sentences(side)
     ]
-    said = [sentence for sentence in said if not _ASKS.search(sentence)] or said
-    taken = len(" ".join(kept)) if kept else -1  # no blank stands before the first
-    chosen = {one.text for one in headlines(said, most - taken, each=1, shown=kept)}
+    candidates = [
+        sentence for sentence in candidates if not _QUESTION.search(sentence)
+    ] or candidates
+    length = len(" ".join(existing)) if existing else -1  # no blank before the first sentence
+    chosen = {
+        headline.text
+        for headline in headlines(candidates, characters_max - length, each=1, shown=existing)
+    }
     if (
-        kept and taken + sum(len(said[at]) + 1 for at in chosen) > most
+        existing and length + sum(len(candidates[at]) + 1 for at in chosen) > characters_max
     ):  # one that is longer than the room
         chosen = set()
-    taken += sum(len(said[at]) + 1 for at in chosen)
+    length += sum(len(candidates[at]) + 1 for at in chosen)
     for at in sorted(
-        set(range(len(said))) - chosen, key=lambda at: -len(said[at])
+        set(range(len(candidates))) - chosen, key=lambda at: -len(candidates[at])
     ):  # short ones are no headlines, but they fill
-        if taken >= least:
+        if length >= characters_min:
             break
-        if taken + len(said[at]) + 1 <= most:
+        if length + len(candidates[at]) + 1 <= characters_max:
             chosen.add(at)
-            taken += len(said[at]) + 1
-    return [said[at] for at in sorted(chosen)]
+            length += len(candidates[at]) + 1
+    return [candidates[at] for at in sorted(chosen)]

@@ -1,4 +1,4 @@
-"""Specific claims of a text (numbers, dates, names, URLs) and the events that support them.
+"""Find the claims of a text (numbers, dates, names, URLs) and the events that support them.
 
-Pure: no store, no clock, no users. Imports only `protocol` and `search`.
+Pure functions: no store, no clock, no users.
 """

@@ -1,8 +1,7 @@
-"""The specific claims of a text: numbers with units, dates, names, URLs.
+"""Extract the specific claims of a text: numbers with units, dates, names, URLs.
 
-Each finder takes its share out of the text before the next one looks, so that nothing is found
-twice: URLs, then addresses and versions, dates, times of day, words of letters and digits, numbers,
-names. Time grows with the text and no faster.
+Each finder blanks out its claims before the next one runs, so that no claim is found twice: URLs,
+addresses and versions, dates, times of day, codes, numbers, names. Takes linear time.
 """
 
 from __future__ import annotations
@@ -17,13 +16,13 @@ from .dates import dates
 from .names import names
 from .numbers import numbers
 from .relative_dates import relative_dates, resolve
-from .tags import without
+from .tags import blank_out
 from .times_of_day import clocks
 from .values import Claim
 
-_SAMPLE_CHARACTERS = 4_000  # of a text that its language is told by
-# One character each, so that places stay: blanks, minus signs, full-width forms.
-_PLAIN = str.maketrans(
+_SAMPLE_CHARACTERS = 4_000  # of a text that determine its language
+# Each replacement is one character, so that offsets stay: blanks, minus signs, full-width forms.
+_UNIFIED_CHARACTERS = str.maketrans(
     dict.fromkeys("\xa0\u2007\u2009\u202f\u3000\t", " ")
     | dict.fromkeys("‐‑−", "-")
     | {
@@ -35,59 +34,57 @@ _PLAIN = str.maketrans(
 )
 
 
-def plain(text: str) -> str:
-    """The text with look-alike characters unified, place by place."""
-    return text.translate(_PLAIN)
+def unify_characters(text: str) -> str:
+    """Replace look-alike characters. Offsets stay the same."""
+    return text.translate(_UNIFIED_CHARACTERS)
 
 
 def language_of(text: str) -> str:
-    """The code of the language a text is in, told by its beginning."""
+    """Return the language code of a text, detected from its beginning."""
     sample = text[:_SAMPLE_CHARACTERS]
     return detect(words(sample), sample).code
 
 
 def claims_in(text: str, day: date, language: str, *, generous: bool = False) -> list[Claim]:
-    """The claims of a text that was made `plain`, in order.
+    """Return the claims of a text in order. Its characters must be unified.
 
-    `day` is when it was said. `generous` is for texts in which a value is looked for: what may be a
-    number is taken for one.
+    `day` is the day of the text. `generous` also accepts ambiguous numbers; use it for texts that
+    are searched for a value.
     """
-    found: list[Claim] = []
+    result: list[Claim] = []
 
     def take(claims: Iterable[Claim]) -> None:
         nonlocal text
         new: list[Claim] = []
-        for claim in sorted(claims, key=lambda one: (one.start, -one.end)):
-            same = bool(new) and (claim.start, claim.end) == (
-                new[-1].start,
-                new[-1].end,
-            )  # both ends of a range
-            if same or not new or claim.start >= new[-1].end:
+        for claim in sorted(claims, key=lambda claim: (claim.start, -claim.end)):
+            # The two ends of a range have the same span.
+            is_same_span = bool(new) and (claim.start, claim.end) == (new[-1].start, new[-1].end)
+            if is_same_span or not new or claim.start >= new[-1].end:
                 new.append(claim)
-        found.extend(new)
-        text = without(text, [(claim.start, claim.end) for claim in new])
+        result.extend(new)
+        text = blank_out(text, [(claim.start, claim.end) for claim in new])
 
     take(urls(text))
     take(document_numbers(text))
-    by_pattern: list[Claim] = []
-    _first_wins(by_pattern, dates(text, day))
-    take(by_pattern)
+    calendar_dates: list[Claim] = []
+    _add_without_overlap(calendar_dates, dates(text, day))
+    take(calendar_dates)
     take(clocks(text))
     take(codes(text))
     take(relative_dates(text, day))
     before = text
     take(numbers(text, language, generous=generous))
-    at_numbers = [resolve(before, claim, day) for claim in found if claim.kind == "number"]
-    found = [claim for claim in found if claim.kind != "number"] + at_numbers
+    number_claims = [resolve(before, claim, day) for claim in result if claim.kind == "number"]
+    result = [claim for claim in result if claim.kind != "number"] + number_claims
     take(names(text, language))
-    return sorted(found, key=lambda one: (one.start, one.end))
+    return sorted(result, key=lambda claim: (claim.start, claim.end))
 
 
-def _first_wins(kept: list[Claim], claims: Iterable[Claim]) -> None:
-    """Keep claims that overlap none kept before them: what was given first is the better one."""
-    taken: dict[int, tuple[int, int]] = {}
+def _add_without_overlap(result: list[Claim], claims: Iterable[Claim]) -> None:
+    """Append the claims that do not overlap an earlier one."""
+    span_at: dict[int, tuple[int, int]] = {}
     for claim in claims:
         span = (claim.start, claim.end)
-        if all(taken.get(place, span) == span for place in range(*span)):
-            taken |= dict.fromkeys(range(*span), span)
-            kept.append(claim)
+        if all(span_at.get(offset, span) == span for offset in range(*span)):
+            span_at |= dict.fromkeys(range(*span), span)
+            result.append(claim)

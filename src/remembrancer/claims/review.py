@@ -1,7 +1,4 @@
-"""Look at a draft:
-
-what it claims, what it cites, and whether the one is in the other. Pure: no store, no clock.
-"""
+"""Review a draft: check its claims against the events that it cites. Pure: no store, no clock."""
 
 from __future__ import annotations
 
@@ -15,17 +12,26 @@ from ..protocol.seal import read_seal
 from ..protocol.second_look import Check, CheckName
 from ..search.text.screening import DetectedSecret, find_secrets
 from .evidence import EventEvidence
-from .extract import claims_in, language_of, plain
-from .tags import Sentence, Tag, bullets, fenced_code, sentences, tag_of, tags_in, without
+from .extract import claims_in, language_of, unify_characters
+from .tags import (
+    Sentence,
+    Tag,
+    blank_out,
+    code_blocks,
+    find_tags,
+    list_markers,
+    sentences,
+    tags_for,
+)
 from .values import Claim, Kind
 
-IN_REF: dict[Kind, CheckName] = {
+CHECK_BY_KIND: dict[Kind, CheckName] = {
     "number": "number_in_ref",
     "date": "date_in_ref",
     "name": "name_in_ref",
     "url": "url_in_ref",
 }
-SHOWN_CHARACTERS_MAX = 200  # of a claim or an id that an answer repeats
+EXCERPT_CHARACTERS_MAX = 200  # of a claim or an id in a response
 _SERVICE_LINE = re.compile(
     r"^[ \t]*(?:(?:L1|L2|CRITICAL|CUBE_NOTHING):[ \t]*\S|CUBE:[^|\n]*\|[^|\n]*\|"
     r"|RATE:[ \t]*\S+[ \t]+[+-]?[01]\b|(?:TASK_DONE|PUBLISH)[ \t]*$|memory: not used\b)[^\n]*",
@@ -37,9 +43,9 @@ _MARKERS = "[general], [unverified] or [assumption]"
 
 @dataclass(frozen=True, slots=True)
 class ParsedDraft:
-    """A draft taken apart."""
+    """A draft with its secrets, tags, sentences and claims."""
 
-    text: str  # a secret in it is blacked out, so that no check repeats it
+    text: str  # secrets are blacked out, so that no check repeats them
     secrets: tuple[DetectedSecret, ...]
     tags: tuple[Tag, ...]
     sentences: tuple[Sentence, ...]
@@ -47,40 +53,43 @@ class ParsedDraft:
 
     @property
     def refs(self) -> list[str]:
-        """The ids it cites, each once, in order."""
+        """Return the cited ids in order, without duplicates."""
         return list(dict.fromkeys(ref for tag in self.tags for ref, _, _ in tag.refs))
 
 
 @dataclass(frozen=True, slots=True)
-class CitedEvents:
-    """What a ref turned out to be. `evidence` is there where it may be cited."""
+class CitedEvent:
+    """The event of a ref: its status, and its evidence if it may be cited."""
 
-    standing: Literal["unknown", "own", "not_shown", "shown"]
+    status: Literal["unknown", "own", "not_shown", "shown"]
     evidence: EventEvidence | None = None
 
 
 def parse_draft(text: str, day: date) -> ParsedDraft:
-    """The draft's claims, tags and sentences; blocks of code are passed over."""
+    """Parse a draft into claims, tags and sentences. Code blocks are ignored."""
     secrets = find_secrets(text)
-    hidden = [(secret.start, secret.end) for secret in secrets]
-    shown = without(text, hidden).replace("\x00", "\u2588") if hidden else text
-    clear = plain(without(text, fenced_code(text) + hidden))
-    tags = tags_in(clear)
-    bare = without(clear, [(tag.start, tag.end) for tag in tags] + bullets(clear))
-    claims = claims_in(bare, day, language_of(text))
-    closed = sorted(
-        [(c.start, c.end) for c in claims if c.kind != "name"]
-        + [(tag.start, tag.end) for tag in tags]
+    secret_spans = [(secret.start, secret.end) for secret in secrets]
+    masked = blank_out(text, secret_spans).replace("\x00", "\u2588") if secret_spans else text
+    prose = unify_characters(blank_out(text, code_blocks(text) + secret_spans))
+    tags = find_tags(prose)
+    tag_spans = [(tag.start, tag.end) for tag in tags]
+    claims = claims_in(blank_out(prose, tag_spans + list_markers(prose)), day, language_of(text))
+    unbreakable = sorted(
+        [(claim.start, claim.end) for claim in claims if claim.kind != "name"] + tag_spans
     )
     return ParsedDraft(
-        shown, tuple(secrets), tuple(tags), tuple(sentences(clear, tags, closed)), tuple(claims)
+        text=masked,
+        secrets=tuple(secrets),
+        tags=tuple(tags),
+        sentences=tuple(sentences(prose, tags, unbreakable)),
+        claims=tuple(claims),
     )
 
 
-def review(draft: ParsedDraft, cited: Mapping[str, CitedEvents], event_id: str) -> list[Check]:
-    """Every check of a draft, failures first, each in the order of the draft.
+def review(draft: ParsedDraft, cited: Mapping[str, CitedEvent], event_id: str) -> list[Check]:
+    """Return the checks of a draft: failures first, then in the order of the draft.
 
-    `cited` has an entry for each of its refs.
+    `cited` has an entry for each ref of the draft.
     """
     if not draft.text.strip():
         return [
@@ -91,100 +100,114 @@ def review(draft: ParsedDraft, cited: Mapping[str, CitedEvents], event_id: str) 
             )
         ]
     checks = [
-        Check(check="draft_not_empty", status="pass", detail="The draft says something."),
-        *_service_lines(draft.text),
-        *_secrets(draft.secrets),
-        *_center(draft, event_id),
-        *_refs(draft, cited),
-        *_claims(draft, cited),
+        Check(check="draft_not_empty", status="pass", detail="The draft is not empty."),
+        *_service_line_checks(draft.text),
+        *_secret_checks(draft.secrets),
+        *_event_id_check(draft, event_id),
+        *_ref_checks(draft, cited),
+        *_claim_checks(draft, cited),
     ]
-    return sorted(checks, key=in_order)
+    return sorted(checks, key=sort_key)
 
 
-def in_order(check: Check) -> tuple[bool, int]:
-    """Where a check stands among others: failures first, each in the order of the draft."""
+def sort_key(check: Check) -> tuple[bool, int]:
+    """Return the sort key of a check: failures first, then in the order of the draft."""
     return check.status != "fail", check.start or 0
 
 
-def without_service_lines(text: str) -> str:
-    """The text without its hidden service lines and seals; blocks of code stay as they are."""
-    kept, at = [], 0
+def remove_service_lines(text: str) -> str:
+    """Return the text without hidden service lines and seals. Code blocks stay unchanged."""
+    parts, at = [], 0
     for start, end in _service_spans(text):
-        kept.append(text[at : max(start, at)])
+        parts.append(text[at : max(start, at)])
         at = max(at, end + (text[end : end + 1] == "\n"))
-    return "".join(kept) + text[at:]
+    return "".join(parts) + text[at:]
 
 
 def _service_spans(text: str) -> list[tuple[int, int]]:
-    clear = without(text, fenced_code(text))
-    found = [match.span() for match in _SERVICE_LINE.finditer(clear)]
-    found += [match.span() for match in _SEAL_LINE.finditer(clear) if read_seal(match[0])]
-    return sorted(found)
+    prose = blank_out(text, code_blocks(text))
+    spans = [match.span() for match in _SERVICE_LINE.finditer(prose)]
+    spans += [match.span() for match in _SEAL_LINE.finditer(prose) if read_seal(match[0])]
+    return sorted(spans)
 
 
-def _service_lines(text: str) -> Iterator[Check]:
-    found = _service_spans(text)
-    for start, end in found:
-        detail = "This is a hidden service line: take it out of the answer and send what it says with remember."
-        yield _about(text, start, end, check="no_service_line", status="fail", detail=detail)
-    if not found:
+def _service_line_checks(text: str) -> Iterator[Check]:
+    spans = _service_spans(text)
+    for start, end in spans:
+        detail = (
+            "This is a hidden service line: "
+            "remove it from the answer and send its content with remember."
+        )
+        yield _check_at(text, start, end, check="no_service_line", status="fail", detail=detail)
+    if not spans:
         yield Check(
-            check="no_service_line", status="pass", detail="No hidden service line is in it."
+            check="no_service_line", status="pass", detail="The draft has no hidden service line."
         )
 
 
-def _secrets(found: Sequence[DetectedSecret]) -> Iterator[Check]:
-    for secret in found:  # told by its place alone: a secret is not repeated
-        detail = f"This is a secret ({secret.kind}): take it out. Tell the user to revoke it and to keep the new one in an environment variable."
+def _secret_checks(secrets: Sequence[DetectedSecret]) -> Iterator[Check]:
+    for secret in secrets:  # identified by its offsets only, so that the check does not repeat it
+        detail = (
+            f"This is a secret ({secret.kind}): remove it. "
+            "Tell the user to revoke it and to keep the new one in an environment variable."
+        )
         yield Check(
             check="no_secret", status="fail", detail=detail, start=secret.start, end=secret.end
         )
-    if not found:
+    if not secrets:
         yield Check(
-            check="no_secret", status="pass", detail="No key, token or password was found in it."
+            check="no_secret", status="pass", detail="The draft has no key, token or password."
         )
 
 
-def _center(draft: ParsedDraft, event_id: str) -> Iterator[Check]:
+def _event_id_check(draft: ParsedDraft, event_id: str) -> Iterator[Check]:
     if not event_id:
         return
     if event_id in draft.refs:
         yield Check(
             check="event_id_cited",
             status="pass",
-            detail="The event named in event_id is cited.",
-            ref=event_id[:SHOWN_CHARACTERS_MAX],
+            detail="The draft cites the event of event_id.",
+            ref=event_id[:EXCERPT_CHARACTERS_MAX],
         )
     else:
-        detail = "The draft does not cite the event named in event_id: put (ref: …) with it behind what rests on it, or send an empty event_id."
+        detail = (
+            "The draft does not cite the event of event_id: "
+            "put (ref: …) with its id after what it supports, or send an empty event_id."
+        )
         yield Check(
             check="event_id_cited",
             status="fail",
             detail=detail,
-            ref=event_id[:SHOWN_CHARACTERS_MAX],
+            ref=event_id[:EXCERPT_CHARACTERS_MAX],
         )
 
 
-def _refs(draft: ParsedDraft, cited: Mapping[str, CitedEvents]) -> Iterator[Check]:
+def _ref_checks(draft: ParsedDraft, cited: Mapping[str, CitedEvent]) -> Iterator[Check]:
     for tag in draft.tags:
         for ref, start, end in tag.refs:
-            yield _ref(draft, ref, start, end, cited[ref])
-        if not tag.refs and not tag.marked:
-            detail = "This ref names no event: put the id of an event that a search returned behind `ref:`."
-            yield _about(
+            yield _ref_check(draft, ref, start, end, cited[ref])
+        if not tag.refs and not tag.has_marker:
+            detail = (
+                "This ref has no id: put the id of an event that a search returned after `ref:`."
+            )
+            yield _check_at(
                 draft.text, tag.start, tag.end, check="ref_exists", status="fail", detail=detail
             )
 
 
-def _ref(draft: ParsedDraft, ref: str, start: int, end: int, found: CitedEvents) -> Check:
-    said: dict[str, tuple[CheckName, str]] = {
+def _ref_check(draft: ParsedDraft, ref: str, start: int, end: int, event: CitedEvent) -> Check:
+    results: dict[str, tuple[CheckName, str]] = {
         "unknown": (
             "ref_exists",
-            "There is no such event in this memory: cite an event_id that a search of this session returned.",
+            "This event does not exist: cite an event_id that a search of this session returned.",
         ),
         "own": (
             "ref_shown",
-            "This is the turn that is looked at: an answer cannot prove itself. Cite the event it rests on, or mark the claim.",
+            (
+                "This is the turn under review: an answer cannot prove itself. "
+                "Cite the event that supports it, or mark the claim."
+            ),
         ),
         "not_shown": (
             "ref_shown",
@@ -192,71 +215,80 @@ def _ref(draft: ParsedDraft, ref: str, start: int, end: int, found: CitedEvents)
         ),
         "shown": ("ref_shown", "A search of this session returned it."),
     }
-    check, detail = said[found.standing]
-    status: Literal["pass", "fail"] = "pass" if found.standing == "shown" else "fail"
-    return _about(draft.text, start, end, check=check, status=status, detail=detail, ref=ref)
+    check, detail = results[event.status]
+    status: Literal["pass", "fail"] = "pass" if event.status == "shown" else "fail"
+    return _check_at(draft.text, start, end, check=check, status=status, detail=detail, ref=ref)
 
 
-def _claims(draft: ParsedDraft, cited: Mapping[str, CitedEvents]) -> Iterator[Check]:
+def _claim_checks(draft: ParsedDraft, cited: Mapping[str, CitedEvent]) -> Iterator[Check]:
     claims = iter(draft.claims)
     claim = next(claims, None)
     for sentence in draft.sentences:
-        own: list[Claim] = []
+        own_claims: list[Claim] = []
         while claim is not None and claim.start < sentence.end:
-            own.append(claim)
+            own_claims.append(claim)
             claim = next(claims, None)
-        for one in own:
-            tags = [
-                tag for tag in tag_of(sentence, one.end, own[0].start) if tag.refs or tag.marked
-            ]
+        for own in own_claims:
+            tags = tags_for(sentence, own.end, own_claims[0].start)
+            tags = tuple(tag for tag in tags if tag.refs or tag.has_marker)
             if tags:
-                yield from _supported(draft, one, tags, cited)
-            elif not (one.weak or sentence.asks or sentence.heads):
-                yield _about(
-                    draft.text, one.start, one.end, check="claim_marked", status="fail",
-                    detail=f"Put (ref: <event_id>) behind it if memory says so, else {_MARKERS}.",
-                )  # fmt: skip
+                yield from _support_checks(draft, own, tags, cited)
+            elif not (own.weak or sentence.is_question or sentence.is_heading):
+                detail = f"Put (ref: <event_id>) after it if memory says so, else {_MARKERS}."
+                yield _check_at(
+                    draft.text,
+                    own.start,
+                    own.end,
+                    check="claim_marked",
+                    status="fail",
+                    detail=detail,
+                )
 
 
-def _supported(
-    draft: ParsedDraft, claim: Claim, tags: Sequence[Tag], cited: Mapping[str, CitedEvents]
+def _support_checks(
+    draft: ParsedDraft, claim: Claim, tags: Sequence[Tag], cited: Mapping[str, CitedEvent]
 ) -> Iterator[Check]:
     if not claim.weak:
-        yield _about(
+        yield _check_at(
             draft.text,
             claim.start,
             claim.end,
             check="claim_marked",
             status="pass",
-            detail="It carries a ref or a marker.",
+            detail="The claim has a ref or a marker.",
         )
     refs = list(dict.fromkeys(ref for tag in tags for ref, _, _ in tag.refs))
-    evidence = [known for ref in refs if (known := cited[ref].evidence) is not None]
-    if any(tag.marked for tag in tags) or not evidence:
-        return  # where no ref holds, that is what is told
-    check = IN_REF[claim.kind]
-    holding = next((event for event in evidence if event.holds(claim)), None)
-    if holding is not None:
-        yield _about(
+    evidence = [event for ref in refs if (event := cited[ref].evidence) is not None]
+    if any(tag.has_marker for tag in tags) or not evidence:
+        return  # the checks of the refs report why there is no evidence
+    check = CHECK_BY_KIND[claim.kind]
+    supporting = next((event for event in evidence if event.supports(claim)), None)
+    if supporting is not None:
+        yield _check_at(
             draft.text,
             claim.start,
             claim.end,
             check=check,
             status="pass",
             detail="The event says so.",
-            ref=holding.event_id,
+            ref=supporting.event_id,
         )
         return
-    instead = list(dict.fromkeys(said for event in evidence for said in event.says_instead(claim)))
-    told = f"What is there instead: {'; '.join(instead[:3])}. " if instead else ""
-    detail = f"The cited event does not say this. {told}Correct it, cite the event that says it, or mark it {_MARKERS}."
-    where = ", ".join(event.event_id for event in evidence)[:SHOWN_CHARACTERS_MAX]
-    yield _about(
-        draft.text, claim.start, claim.end, check=check, status="fail", detail=detail, ref=where
+    alternatives = list(
+        dict.fromkeys(text for event in evidence for text in event.alternatives(claim))
+    )
+    hint = f"It says instead: {'; '.join(alternatives[:3])}. " if alternatives else ""
+    detail = (
+        f"The cited event does not say this. {hint}"
+        f"Correct it, cite the event that says it, or mark it {_MARKERS}."
+    )
+    ref = ", ".join(event.event_id for event in evidence)[:EXCERPT_CHARACTERS_MAX]
+    yield _check_at(
+        draft.text, claim.start, claim.end, check=check, status="fail", detail=detail, ref=ref
     )
 
 
-def _about(
+def _check_at(
     text: str,
     start: int,
     end: int,
@@ -270,7 +302,7 @@ def _about(
         check=check,
         status=status,
         detail=detail,
-        claim=text[start:end][:SHOWN_CHARACTERS_MAX],
+        claim=text[start:end][:EXCERPT_CHARACTERS_MAX],
         start=start,
         end=end,
         ref=ref,

@@ -1,9 +1,7 @@
-"""What a draft says about its claims: `(ref: id)`, `[general]`, `[unverified]`, `[assumption]`, and
-how far each reaches.
+"""Find the tags of a draft: `(ref: id)`, `[general]`, `[unverified]`, `[assumption]`.
 
-A claim belongs to the next tag behind it in its sentence; where there is none, to the last one
-before it. Tags side by side are one. A tag that follows the full stop belongs to the sentence
-before it.
+A claim belongs to the next tag in its sentence or, if there is none, to the last one before it.
+Adjacent tags count as one. A tag after the full stop belongs to the sentence before it.
 """
 
 from __future__ import annotations
@@ -15,26 +13,29 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 _REF = re.compile(
-    r"[(\uff08\[][ ]{0,3}refs?[ ]{0,3}[:\uff1a][ ]{0,3}(?P<ids>[^()\uff08\uff09\[\]\n]{1,2000})[)\uff09\]]",
+    r"[(\uff08\[][ ]{0,3}refs?[ ]{0,3}[:\uff1a][ ]{0,3}"
+    r"(?P<ids>[^()\uff08\uff09\[\]\n]{1,2000})[)\uff09\]]",
     re.IGNORECASE,
 )
 _MARK = re.compile(
     r"[\[\u3010](?P<mark>general|unverified|assumption)[\]\u3011](?!\()", re.IGNORECASE
 )
 _ID = re.compile(r"[^\s,;\uff0c、\uff1b`<>]{1,256}")
-_EVENT_ID = re.compile(
-    r"[ ]?(?<![0-9A-Za-z_])e_[0-9a-z]{13}(?![0-9A-Za-z_])"
-)  # as the service gives them out
+_EVENT_ID = re.compile(r"[ ]?(?<![0-9A-Za-z_])e_[0-9a-z]{13}(?![0-9A-Za-z_])")
 _BRACKETED = re.compile(
-    r"[(\[\uff08\u3010][ ]{0,3}(?P<ids>e_[0-9a-z]{13}(?:[ ]{0,3}[,;][ ]{0,3}e_[0-9a-z]{13}){0,20})[ ]{0,3}[)\]\uff09\u3011]"
+    r"[(\[\uff08\u3010][ ]{0,3}"
+    r"(?P<ids>e_[0-9a-z]{13}(?:[ ]{0,3}[,;][ ]{0,3}e_[0-9a-z]{13}){0,20})"
+    r"[ ]{0,3}[)\]\uff09\u3011]"
 )
-_BESIDE = re.compile(r"[\s,;.*_]*")
-_ENDS = re.compile(
-    r"(?P<stop>[.!?\u2026]+)[\"'”’»)*_]*(?=\s+[^\s\da-z\u0430-\u044f]|\s+[\d][^\n]{0,3}|\s*$)|(?P<han>[。！？；])[”’」』）]*|(?P<line>\n)",
+_TAG_GAP = re.compile(r"[\s,;.*_]*")
+_SENTENCE_END = re.compile(
+    r"(?P<stop>[.!?\u2026]+)[\"'”’»)*_]*(?=\s+[^\s\da-z\u0430-\u044f]|\s+[\d][^\n]{0,3}|\s*$)"
+    r"|(?P<han>[。！？；])[”’」』）]*|(?P<line>\n)",
     re.MULTILINE,
 )
-_ABBREVIATED = re.compile(
-    r"(?:^|[\s(])(?:[^\W\d_]|mr|mrs|ms|dr|prof|st|no|nr|ca|vs|etc|e\.g|i\.e|z\.\s?b|d\.\s?h|bzw|inkl|evtl|usw|approx|inc|ltd|sr|sra|mme|av|tel|str|руб|тыс|г|ул|т\.\s?е|им)$",
+_ABBREVIATION = re.compile(
+    r"(?:^|[\s(])(?:[^\W\d_]|mr|mrs|ms|dr|prof|st|no|nr|ca|vs|etc|e\.g|i\.e|z\.\s?b|d\.\s?h|bzw"
+    r"|inkl|evtl|usw|approx|inc|ltd|sr|sra|mme|av|tel|str|руб|тыс|г|ул|т\.\s?е|им)$",
     re.IGNORECASE,
 )
 _SPACE = re.compile(r"[\s]*")
@@ -46,12 +47,12 @@ _HEADING = re.compile(
 
 
 class Tag(NamedTuple):
-    """Refs and markers that stand side by side: `text[start:end]`."""
+    """Adjacent refs and markers: `text[start:end]`."""
 
     start: int
     end: int
-    refs: tuple[tuple[str, int, int], ...]  # id, and where it stands
-    marked: bool
+    refs: tuple[tuple[str, int, int], ...]  # id, start and end
+    has_marker: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,43 +62,40 @@ class Sentence:
     start: int
     end: int
     tags: tuple[Tag, ...]
-    asks: bool  # it is a question
-    heads: bool  # it is a heading, which claims nothing by itself
+    is_question: bool
+    is_heading: bool  # a heading makes no claims
 
 
-def without(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    """The text with these spans, in any order, taken out and as long as before:
-
-    NUL stands in their places, line breaks stay.
-    """
-    kept, at = [], 0
+def blank_out(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Replace the characters of the spans by NUL, except line breaks, so that offsets stay."""
+    parts, at = [], 0
     for start, end in sorted(spans):
         if end > at:
-            kept += [text[at:start], re.sub(r"[^\n]", "\x00", text[max(start, at) : end])]
+            parts += [text[at:start], re.sub(r"[^\n]", "\x00", text[max(start, at) : end])]
             at = end
-    return "".join(kept) + text[at:]
+    return "".join(parts) + text[at:]
 
 
-def fenced_code(text: str) -> list[tuple[int, int]]:
-    """Where blocks of code stand; one that is not closed goes to the end."""
+def code_blocks(text: str) -> list[tuple[int, int]]:
+    """Return the spans of fenced code blocks. An unclosed block extends to the end."""
     spans: list[tuple[int, int]] = []
-    opened: re.Match[str] | None = None
+    opening: re.Match[str] | None = None
     for match in _FENCE.finditer(text):
-        if opened is None:
-            opened = match
-        elif match["fence"].startswith(opened["fence"]):
-            spans.append((opened.start(), match.end()))
-            opened = None
-    return [*spans, (opened.start(), len(text))] if opened else spans
+        if opening is None:
+            opening = match
+        elif match["fence"].startswith(opening["fence"]):
+            spans.append((opening.start(), match.end()))
+            opening = None
+    return [*spans, (opening.start(), len(text))] if opening else spans
 
 
-def bullets(text: str) -> list[tuple[int, int]]:
-    """Where lines begin with a dash, a dot or a number."""
+def list_markers(text: str) -> list[tuple[int, int]]:
+    """Return the spans of list markers: a dash, a bullet or a number at the start of a line."""
     return [match.span() for match in _BULLET.finditer(text)]
 
 
-def tags_in(text: str) -> list[Tag]:
-    """The tags of a text, each run of them as one."""
+def find_tags(text: str) -> list[Tag]:
+    """Return the tags of a text; adjacent ones are combined."""
     single = [
         Tag(
             m.start(),
@@ -112,7 +110,7 @@ def tags_in(text: str) -> list[Tag]:
     for tag in sorted(single):
         if (
             runs
-            and _BESIDE.fullmatch(text, end := runs[-1][-1].end, tag.start)
+            and _TAG_GAP.fullmatch(text, end := runs[-1][-1].end, tag.start)
             and "\n" not in text[end : tag.start]
         ):
             runs[-1].append(tag)
@@ -123,61 +121,70 @@ def tags_in(text: str) -> list[Tag]:
             run[0].start,
             run[-1].end,
             tuple(ref for tag in run for ref in tag.refs),
-            any(tag.marked for tag in run),
+            any(tag.has_marker for tag in run),
         )
         for run in runs
     ]
 
 
-def sentences(text: str, tags: Sequence[Tag], closed: Sequence[tuple[int, int]]) -> list[Sentence]:
-    """The sentences of a text, in order.
+def sentences(
+    text: str, tags: Sequence[Tag], unbreakable: Sequence[tuple[int, int]]
+) -> list[Sentence]:
+    """Return the sentences of a text, in order.
 
-    `closed` are spans (sorted) in which none ends, such as dates and the tags themselves.
+    `unbreakable` are sorted spans in which no sentence ends, such as dates and tags.
     """
     tag_starts = {tag.start: tag for tag in tags}
-    closed_starts = [start for start, _ in closed]
-    heads = [match.span() for match in _HEADING.finditer(text)]
-    found: list[Sentence] = []
+    unbreakable_starts = [start for start, _ in unbreakable]
+    headings = [match.span() for match in _HEADING.finditer(text)]
+    result: list[Sentence] = []
     begin = 0
-    next_tag = next_head = 0
-    for match in _ENDS.finditer(text):
+    next_tag = next_heading = 0
+    for match in _SENTENCE_END.finditer(text):
         if (
             match.start() < begin
-            or _within(match.start(), closed, closed_starts)
+            or _is_within(match.start(), unbreakable, unbreakable_starts)
             or _is_abbreviation(text, match)
         ):
             continue
         end = match.end()
         if not match["line"]:
-            behind = _SPACE.match(text, end)
-            following = tag_starts.get(behind.end()) if behind else None
-            while (
-                following is not None and "\n" not in text[end : following.start]
-            ):  # a tag behind the full stop
+            gap = _SPACE.match(text, end)
+            following = tag_starts.get(gap.end()) if gap else None
+            # Include tags after the full stop.
+            while following is not None and "\n" not in text[end : following.start]:
                 end = following.end
                 end += text[end : end + 1] in {".", "。"}
-                behind = _SPACE.match(text, end)
-                following = tag_starts.get(behind.end()) if behind else None
+                gap = _SPACE.match(text, end)
+                following = tag_starts.get(gap.end()) if gap else None
         own: list[Tag] = []
         while next_tag < len(tags) and tags[next_tag].start < end:
             own.append(tags[next_tag])
             next_tag += 1
-        while next_head < len(heads) and heads[next_head][1] <= begin:
-            next_head += 1
-        heading = (
-            next_head < len(heads) and heads[next_head][0] < end and begin < heads[next_head][1]
+        while next_heading < len(headings) and headings[next_heading][1] <= begin:
+            next_heading += 1
+        is_heading = (
+            next_heading < len(headings)
+            and headings[next_heading][0] < end
+            and begin < headings[next_heading][1]
         )
-        found.append(
+        result.append(
             Sentence(
-                begin, end, tuple(own), asks=match[0][:1] in "?？" or "?" in match[0], heads=heading
+                begin,
+                end,
+                tuple(own),
+                is_question=match[0][:1] in "?？" or "?" in match[0],
+                is_heading=is_heading,
             )
         )
         begin = end
-    found.append(Sentence(begin, len(text), tuple(tags[next_tag:]), asks=False, heads=False))
-    return found
+    result.append(
+        Sentence(begin, len(text), tuple(tags[next_tag:]), is_question=False, is_heading=False)
+    )
+    return result
 
 
-def _within(place: int, spans: Sequence[tuple[int, int]], starts: Sequence[int]) -> bool:
+def _is_within(place: int, spans: Sequence[tuple[int, int]], starts: Sequence[int]) -> bool:
     at = bisect_right(starts, place) - 1
     return at >= 0 and place < spans[at][1]
 
@@ -185,32 +192,29 @@ def _within(place: int, spans: Sequence[tuple[int, int]], starts: Sequence[int])
 def _is_abbreviation(text: str, match: re.Match[str]) -> bool:
     return (
         match["stop"] == "."
-        and _ABBREVIATED.search(text[max(0, match.start() - 8) : match.start()]) is not None
+        and _ABBREVIATION.search(text[max(0, match.start() - 8) : match.start()]) is not None
     )
 
 
-def tag_of(sentence: Sentence, place: int, first_claim: int) -> tuple[Tag, ...]:
-    """The tags that a claim ending at `place` may rest on:
-
-    the next one, and one that stands before all claims of the sentence.
-    """
-    behind = next((tag for tag in sentence.tags if tag.start >= place), None)
+def tags_for(sentence: Sentence, end: int, first_claim: int) -> tuple[Tag, ...]:
+    """Return the tags of a claim that ends at `end`: the next one, and those before all claims."""
+    following = next((tag for tag in sentence.tags if tag.start >= end), None)
     leading = tuple(tag for tag in sentence.tags if tag.end <= first_claim)
-    if behind is not None:
-        return (*leading, behind)
+    if following is not None:
+        return (*leading, following)
     return leading or sentence.tags[-1:]
 
 
-def only_refs(text: str, allowed: Collection[str]) -> str:
-    """The text with no ref but these:
+def keep_refs(text: str, allowed: Collection[str]) -> str:
+    """Remove all refs except the allowed ones.
 
-    an id in brackets becomes a ref, and every other id is taken out, a bare one too.
+    Allowed ids in brackets become refs. Other ids are removed, also those without brackets.
     """
 
-    def kept(match: re.Match[str]) -> str:
+    def filter_ids(match: re.Match[str]) -> str:
         ids = [ref for ref in dict.fromkeys(_ID.findall(match["ids"])) if ref in allowed]
         return f"{match['space']}(ref: {', '.join(ids)})" if ids else ""
 
     refs = re.compile(rf"(?P<space>[ ]?){_REF.pattern}", re.IGNORECASE)
-    text = refs.sub(kept, _BRACKETED.sub(r"(ref: \g<ids>)", text))
+    text = refs.sub(filter_ids, _BRACKETED.sub(r"(ref: \g<ids>)", text))
     return _EVENT_ID.sub(lambda match: match[0] if match[0].strip() in allowed else "", text)

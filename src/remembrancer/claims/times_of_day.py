@@ -1,22 +1,27 @@
-"""Times of day: 14:30, 2:30 pm, 8 Uhr, 14h15, 9 утра, 下午2点半."""
+"""Find times of day: 14:30, 2:30 pm, 8 Uhr, 14h15, 9 утра, 下午2点半."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from .number_words import CHINESE, chinese
+from .number_words import CHINESE, parse_chinese
 from .values import Claim, Clock
 
-_HALF_DAYS = {"am": 0, "pm": 12, "утра": 0, "ночи": 0, "дня": 12, "вечера": 12, "mañana": 0, "madrugada": 0, "tarde": 12, "noche": 12,
-              "matin": 0, "soir": 12, "après-midi": 12, "morgens": 0, "vormittags": 0, "nachmittags": 12, "abends": 12}  # fmt: skip
+_HALF_DAYS = {"am": 0, "pm": 12, "утра": 0, "ночи": 0, "дня": 12, "вечера": 12, "mañana": 0,
+    "madrugada": 0, "tarde": 12, "noche": 12,
+              "matin": 0, "soir": 12, "après-midi": 12, "morgens": 0, "vormittags": 0,
+              "nachmittags": 12, "abends": 12}  # fmt: skip
 _PART = (
-    r"(?:[ ]?(?P<half>[ap]\.?[ ]?m\b\.?)|[ ](?P<part>утра|ночи|дня|вечера|morgens|vormittags|nachmittags|abends|"
-    r"(?:in the )?(?:morning|afternoon|evening)|(?:de|por) la (?:mañana|madrugada|tarde|noche)|du (?:matin|soir)|de l['’]après-midi))"
+    r"(?:[ ]?(?P<half>[ap]\.?[ ]?m\b\.?)"
+    r"|[ ](?P<part>утра|ночи|дня|вечера|morgens|vormittags|nachmittags|abends"
+    r"|(?:in the )?(?:morning|afternoon|evening)|(?:de|por) la (?:mañana|madrugada|tarde|noche)"
+    r"|du (?:matin|soir)|de l['’]après-midi))"
 )
 _PART_2 = _PART.replace("?P<half>", "?P<half_2>").replace("?P<part>", "?P<part_2>")
 _COLON = re.compile(
-    rf"(?<![\w:.,/-])(?P<h>[01]?\d|2[0-4])(?P<mark>[:\uff1a]|[ ]?[hH][ ]?|\.(?=\d\d[ ]?(?:Uhr|[ap]\.?m)))"
+    rf"(?<![\w:.,/-])(?P<h>[01]?\d|2[0-4])"
+    rf"(?P<mark>[:\uff1a]|[ ]?[hH][ ]?|\.(?=\d\d[ ]?(?:Uhr|[ap]\.?m)))"
     rf"(?P<m>[0-5]\d)(?::[0-5]\d)?(?![\d:]|[.,]\d|[ ]?(?:min|мин))"
     rf"(?:[ ]?(?:Uhr|ч(?![^\W\d_])))?{_PART}?",
     re.ASCII,
@@ -27,16 +32,17 @@ _HOUR = re.compile(
     re.ASCII,
 )
 _HAN = re.compile(
-    rf"(?P<part>凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里)?(?P<h>\d{{1,2}}|{CHINESE})[点點时](?!间|候|代|刻|常)"
+    rf"(?P<part>凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里)?"
+    rf"(?P<h>\d{{1,2}}|{CHINESE})[点點时](?!间|候|代|刻|常)"
     rf"(?:(?P<quarter>[一三])刻|(?P<m>\d{{1,2}}|{CHINESE})分?|(?P<half>半)|整|钟)?"
 )
-_AT = ("в ", "к ", "до ", "с ", "около ")
-_LATE = frozenset({"下午", "傍晚", "晚上", "夜里", "中午"})
+_RUSSIAN_PREPOSITIONS = ("в ", "к ", "до ", "с ", "около ")
+_AFTERNOON = frozenset({"下午", "傍晚", "晚上", "夜里", "中午"})
 _PART_WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 
 
 def clocks(text: str) -> Iterator[Claim]:
-    """The times of day of a text, in order of how they are written."""
+    """Yield the times of day of a text, grouped by notation."""
     for match in _COLON.finditer(text):
         minute = int(match["h"]) * 60 + int(match["m"])
         duration = minute * 60 if "h" in match["mark"].lower() and not match["half"] else None
@@ -47,26 +53,26 @@ def clocks(text: str) -> Iterator[Claim]:
         minute = int(match["h"]) * 60 + int(match["m"] or 0)
         if match["part_2"] == "дня" and not text[
             max(0, match.start() - 6) : match.start()
-        ].endswith(_AT):
-            continue  # three days
+        ].endswith(_RUSSIAN_PREPOSITIONS):
+            continue  # "3 дня" is a duration of three days
         half = _half_day(match["half"] or match["half_2"], match["part"] or match["part_2"])
         yield _clock(match.start(), match.end(), minute, half, None)
     for match in _HAN.finditer(text):
         hour = _number(match["h"])
-        more = (
+        minutes = (
             30
             if match["half"]
-            else 15 * int(chinese(match["quarter"]))
+            else 15 * int(parse_chinese(match["quarter"]))
             if match["quarter"]
             else _number(match["m"] or "0")
         )
-        if hour <= 24 and more < 60 and not (match["part"] is None and "点" in match["h"]):
-            half = None if match["part"] is None else 12 if match["part"] in _LATE else 0
-            yield _clock(match.start(), match.end(), hour * 60 + more, half, None)
+        if hour <= 24 and minutes < 60 and not (match["part"] is None and "点" in match["h"]):
+            half = None if match["part"] is None else 12 if match["part"] in _AFTERNOON else 0
+            yield _clock(match.start(), match.end(), hour * 60 + minutes, half, None)
 
 
-def _number(written: str) -> int:
-    return int(written) if written.isascii() else int(chinese(written))
+def _number(numerals: str) -> int:
+    return int(numerals) if numerals.isascii() else int(parse_chinese(numerals))
 
 
 def _half_day(half: str | None, part: str | None) -> int | None:

@@ -1,7 +1,4 @@
-"""Units of measure and money:
-
-what is written behind a number, and how many of its dimension's base unit that is (units.toml).
-"""
+"""Find units and currencies after a number, with their base units (units.toml)."""
 
 from __future__ import annotations
 
@@ -11,17 +8,18 @@ from fractions import Fraction
 from importlib import resources
 from typing import NamedTuple
 
-ENDING_CHARACTERS_MAX = 3  # what a star of the table stands for
+ENDING_CHARACTERS_MAX = 3  # characters that a star in the table matches
 _UNSPACED_CHARACTERS_MAX = 4  # of the longest unit of a language without spaces
 _WORD = re.compile(
-    r"(?:°\s?[CFcf]?(?![^\W\d_])|[%‰℃℉€$£¥₽₹]|[^\W\d_\u3400-\u9fff]+(?:[²³23](?![\d.]))?(?:/[^\W\d_\u3400-\u9fff]+)?)"
+    r"(?:°\s?[CFcf]?(?![^\W\d_])|[%‰℃℉€$£¥₽₹]"
+    r"|[^\W\d_\u3400-\u9fff]+(?:[²³23](?![\d.]))?(?:/[^\W\d_\u3400-\u9fff]+)?)"
 )
 _NEXT_WORD = re.compile(r"[ ]([^\W\d_\u3400-\u9fff]+)")
 _HAN = re.compile(r"[\u3400-\u9fff]")
 
 
 class Unit(NamedTuple):
-    """How many base units of a dimension one is."""
+    """A unit: its dimension, and its size in base units of the dimension."""
 
     dimension: str
     factor: Fraction
@@ -38,7 +36,7 @@ def _load() -> dict[str, Unit]:
 
 
 UNITS = _load()
-SIGNS = "|".join(
+CURRENCY_SIGNS = "|".join(
     re.escape(sign)
     for sign in (
         "US$",
@@ -61,43 +59,47 @@ SIGNS = "|".join(
 
 
 def unit_word(word: str) -> Unit | None:
-    """The unit that a word or a sign is, whatever its number and case."""
+    """Return the unit of a word or a sign in any grammatical form, or None."""
     lower = word.lower()
-    if len(word) == 1:  # W is a watt, w is none; 5G weighs nothing
+    if len(word) == 1:  # case matters: W is a watt, w is not; G is not a gram
         return UNITS.get(word)
-    found = UNITS.get(word) or UNITS.get(lower)
+    unit = UNITS.get(word) or UNITS.get(lower)
     for cut in range(ENDING_CHARACTERS_MAX + 1):
-        found = found or UNITS.get(f"{lower[: len(lower) - cut]}*")
-    return found
+        unit = unit or UNITS.get(f"{lower[: len(lower) - cut]}*")
+    return unit
 
 
-def unit_at(text: str, place: int) -> tuple[Unit, int] | None:
-    """The unit that is written at a place of a text, and where it ends; one blank or hyphen may
-    stand before it.
+def unit_at(text: str, start: int) -> tuple[Unit, int] | None:
+    """Return the unit at a position of a text and its end, or None.
+
+    One blank or hyphen may precede it.
     """
-    if text[place : place + 1] in {" ", "-", "\u2011"}:
-        place += 1
-    if _HAN.match(text, place):
-        return _unspaced(text, place)
-    word = _WORD.match(text, place)
-    if word is None or text[word.end() : word.end() + 1] in {"'", "’"}:  # d'euros: no day
+    if text[start : start + 1] in {" ", "-", "\u2011"}:
+        start += 1
+    if _HAN.match(text, start):
+        return _unit_without_spaces(text, start)
+    word = _WORD.match(text, start)
+    if word is None or text[word.end() : word.end() + 1] in {
+        "'",
+        "’",
+    }:  # the d of d'euros is not a day
         return None
     second = _NEXT_WORD.match(text, word.end())
-    if second and (found := _two_words(word[0].lower(), second[1].lower())):
-        return found, second.end()
+    if second and (unit := _two_word_unit(word[0].lower(), second[1].lower())):
+        return unit, second.end()
     single = unit_word(word[0].replace(" ", ""))
     return (single, word.end()) if single else None
 
 
-def _unspaced(text: str, place: int) -> tuple[Unit, int] | None:
-    place += text[place] == "个" and text[place : place + 2] != "个月"
+def _unit_without_spaces(text: str, start: int) -> tuple[Unit, int] | None:
+    start += text[start] == "个" and text[start : start + 2] != "个月"
     for length in range(_UNSPACED_CHARACTERS_MAX, 0, -1):
-        if found := UNITS.get(text[place : place + length]):
-            return found, place + length
+        if unit := UNITS.get(text[start : start + length]):
+            return unit, start + length
     return None
 
 
-def _two_words(first: str, second: str) -> Unit | None:
+def _two_word_unit(first: str, second: str) -> Unit | None:
     firsts = [first, *(f"{first[: len(first) - cut]}*" for cut in range(ENDING_CHARACTERS_MAX + 1))]
     seconds = [
         second,

@@ -1,7 +1,4 @@
-"""What a claim can say, as values that compare:
-
-a number with its unit, a time of day, a date, a text.
-"""
+"""The values of claims, which can be compared: quantities, times of day, dates, names, texts."""
 
 from __future__ import annotations
 
@@ -17,8 +14,7 @@ Kind = Literal["number", "date", "name", "url"]
 class Quantity:
     """A number and its unit.
 
-    More than one reading where the writing leaves it open: 1,250 may be 1.25 where commas are
-    decimal.
+    An ambiguous notation has several readings: 1,250 may be 1.25 in a language with decimal commas.
     """
 
     readings: frozenset[Fraction]  # as written, before the unit
@@ -27,67 +23,63 @@ class Quantity:
 
     @property
     def amounts(self) -> frozenset[Fraction]:
-        """The readings in the dimension's base unit."""
+        """Return the readings in the dimension's base unit."""
         return frozenset(reading * self.factor for reading in self.readings)
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A time of day:
+    """A time of day in minutes since midnight; two values if it may be a.m. or p.m.
 
-    minutes since midnight, two where nothing tells morning from evening. Written as 1h30 it may be
-    a duration.
+    The notation 1h30 may also be a duration.
     """
 
     minutes: frozenset[int]
     seconds: int | None = None  # as a duration
 
 
-class When(NamedTuple):
-    """A day, or what is known of it; or a stretch of days, first and last included."""
+class PartialDate(NamedTuple):
+    """A date of which some parts may be unknown, or a period of days (both ends included)."""
 
     year: int | None = None
     month: int | None = None
     day: int | None = None
     weekday: int | None = None  # Monday is 0
-    stretch: tuple[date, date] | None = None
+    period: tuple[date, date] | None = None
 
     @property
     def exact(self) -> date | None:
-        """The day, where it is one and exists."""
+        """Return the calendar day, or None if it is incomplete or does not exist."""
         if self.year is None or self.month is None or self.day is None:
             return None
-        return day_of(self.year, self.month, self.day)
+        return calendar_date(self.year, self.month, self.day)
 
 
 @dataclass(frozen=True, slots=True)
 class Dates:
-    """A date: all it may mean. `next Friday` said on a Wednesday may be either of two."""
+    """A date with all its possible meanings: `next Friday` on a Wednesday may be either of two."""
 
-    options: tuple[When, ...]
-    year_said: int | None = (
-        None  # of the moment it was said: what has no year is of this one or a neighbour
-    )
+    options: tuple[PartialDate, ...]
+    # Year of the text. A date without a year is within one year of it.
+    year_said: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Verbatim:
-    """A text that is the same or is not:
-
-    an address, a version, a number of a document; normalised.
-    """
+    """A normalized text that is compared for equality: an address, a version, a code."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name: the words that must be there, normalised; those at the beginning of a sentence are
-    left out.
+    """A name: the normalized words that an event must contain.
+
+    A word at the beginning of a sentence is left out, since its capital may not mean a name.
     """
 
     words: tuple[str, ...]
-    unspaced: bool = False  # in a writing without spaces: found anywhere in the text
+    unspaced: bool = False  # in a script without spaces: matches anywhere in the text
 
 
 Value: TypeAlias = Quantity | Clock | Dates | Verbatim | Name
@@ -95,33 +87,33 @@ Value: TypeAlias = Quantity | Clock | Dates | Verbatim | Name
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Something specific that a text says: `text[start:end]`."""
+    """A specific statement of a text: `text[start:end]`."""
 
     kind: Kind
     start: int
     end: int
     value: Value
-    also: Dates | None = None  # what "in three days" says besides
+    also: Dates | None = None  # the date that "in three days" implies
     weak: bool = (
-        False  # is compared where a ref stands, but needs none: two options, today, 1. in a list
+        False  # needs no ref, but is checked if it has one: two options, today, 1. in a list
     )
 
 
-def day_of(year: int, month: int, day: int) -> date | None:
-    """A day of the calendar, or None where there is none."""
+def calendar_date(year: int, month: int, day: int) -> date | None:
+    """Return a calendar day, or None if it does not exist."""
     try:
         return date(year, month, day)
     except ValueError:
         return None
 
 
-def date_claim(day: date) -> When:
-    """Exactly that day."""
-    return When(day.year, day.month, day.day)
+def exact_date(day: date) -> PartialDate:
+    """Return a complete partial date for a day."""
+    return PartialDate(day.year, day.month, day.day)
 
 
 def shift(day: date, days: int) -> date:
-    """So many days later; the calendar's end is not passed."""
+    """Return the day this many days later, or the same day if that exceeds the calendar."""
     try:
         return day + timedelta(days)
     except OverflowError:

@@ -12,7 +12,7 @@ from typing import Any
 from ..context import without_secrets
 from ..models import SLOTS, ModelMessage, ModelRequest, ModelTarget, Slot
 from ..models.calls import ConfiguredModels
-from ..models.port import WHY
+from ..models.port import FAILURE_MESSAGES
 from ..settings import Settings
 
 _TOKENS_MAX = 300  # one that thinks aloud needs more than one word
@@ -58,7 +58,7 @@ def _examined(
     question = replace(_ASKED, slot=slot)
     said, tried = models.check(target, question, seconds)
     if said is None:
-        why = WHY.get(tried.outcome, tried.outcome)
+        why = FAILURE_MESSAGES.get(tried.outcome, tried.outcome)
         return ModelCheck(
             slot=slot, target=target, is_good=False, seen=f"{tried.outcome}: {why} ({tried.detail})"
         )

@@ -1,7 +1,4 @@
-"""Language models behind one port:
-
-any endpoint that speaks OpenAI's chat completions, named by settings; or none at all.
-"""
+"""Language models behind one port: any OpenAI-compatible endpoint of the settings, or none."""
 
 from .port import (
     Budget,
@@ -20,15 +17,15 @@ from .slots import SLOTS, ModelTarget, targets_of
 __all__ = [
     "SLOTS",
     "Budget",
-    "ModelMessage",
+    "ModelAttempt",
     "ModelFailed",
-    "Models",
+    "ModelMessage",
+    "ModelOutput",
     "ModelRequest",
     "ModelResponse",
-    "ModelOutput",
-    "Slot",
     "ModelTarget",
-    "ModelAttempt",
+    "Models",
+    "Slot",
     "targets_of",
     "tokens_of",
 ]  # fmt: skip

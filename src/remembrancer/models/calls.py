@@ -1,8 +1,7 @@
-"""Asking models: one after another, each tried again where that may help, within the budget of the
-request; every try counted.
+"""Call models one after another, with retries, within the budget of a request.
 
-All calls of the process share an event loop in a thread of its own: only there can a deadline end
-anything, a slow name server and an endpoint that sends a byte a second included.
+All calls of the process share an event loop in a thread of its own. Only an event loop can enforce
+a deadline on everything, including slow DNS servers and endpoints that send one byte per second.
 """
 
 from __future__ import annotations
@@ -38,92 +37,93 @@ from .slots import SLOTS, ModelTarget, targets_of
 if TYPE_CHECKING:
     import httpx2
 
-TRIES = 2  # of one model
-PAUSE_SECONDS = 0.25  # before the same model is tried again
-RETRY_AFTER_MAX = 5.0  # seconds; who asks for more is passed over
+TRIES = 2  # per model
+PAUSE_SECONDS = 0.25  # before a retry of the same model
+RETRY_AFTER_MAX = 5.0  # seconds; a model that asks for more is skipped
 CONNECTIONS_MAX = 64
 _log = logging.getLogger(__name__)
 
 
 class ConfiguredModels:
-    """The models that the settings name. Safe to use from many threads."""
+    """The models of the settings. Safe to use from many threads."""
 
     def __init__(self, settings: Settings, mask: Callable[[str], str]) -> None:
-        """`mask` takes the secrets out of a text. Raises SettingInvalid."""
+        """Create the models; `mask` removes secrets from a text. Raises SettingInvalid."""
         self._settings, self._mask = settings, mask
         self.targets: dict[Slot, tuple[ModelTarget, ...]] = {
             slot: targets_of(settings, slot) for slot in SLOTS
         }
-        self._manners: dict[tuple[str, str], EndpointOptions] = {}
+        self._options: dict[tuple[str, str], EndpointOptions] = {}
         self._watchers: list[Callable[[ModelAttempt], None]] = []
         self._lock = threading.Lock()
-        self._loop: _Loop | None = None
+        self._loop: _EventLoopThread | None = None
 
     def has(self, slot: Slot, *, outside: bool = True) -> bool:
-        """See Models."""
-        return bool(self._open_to(slot, outside=outside))
+        """Return True if the slot has an allowed model. See Models.has."""
+        return bool(self._allowed_targets(slot, outside=outside))
 
     def watch(self, watcher: Callable[[ModelAttempt], None]) -> None:
-        """See Models."""
+        """Report every call to `watcher`. See Models.watch."""
         self._watchers.append(watcher)
 
     def close(self) -> None:
-        """See Models."""
+        """Cancel all calls. Idempotent."""
         with self._lock:
             loop, self._loop = self._loop, None
         if loop is not None:
             loop.close()
 
     def ask(
-        self, question: ModelRequest, budget: Budget, on_text: OnText | None = None
+        self, request: ModelRequest, budget: Budget, on_text: OnText | None = None
     ) -> ModelResponse:
-        """See Models."""
-        targets = self._open_to(question.slot, outside=question.outside)
+        """Return the answer of the first model that responds. See Models.ask."""
+        targets = self._allowed_targets(request.slot, outside=request.outside)
         if not targets:
             raise ModelFailed("none")
-        question = replace(
-            question,
-            messages=tuple(ModelMessage(m.role, self._mask(m.content)) for m in question.messages),
-            tokens_max=question.tokens_max or self._settings.model_tokens_max,
+        request = replace(
+            request,
+            messages=tuple(ModelMessage(m.role, self._mask(m.content)) for m in request.messages),
+            tokens_max=request.tokens_max or self._settings.model_tokens_max,
             temperature=self._settings.model_temperature
-            if question.temperature is None
-            else question.temperature,
+            if request.temperature is None
+            else request.temperature,
         )
         tries: list[ModelAttempt] = []
-        for place, target in enumerate(targets):
-            share = budget.seconds_left / (
-                len(targets) - place
-            )  # a model that hangs leaves time for the next
-            reply = self._ask_one(
-                target, question, Budget(seconds=share, calls=TRIES), budget, tries, on_text
+        for position, target in enumerate(targets):
+            # An equal share of the time each, so that a model that hangs leaves time for the next.
+            share = budget.seconds_left / (len(targets) - position)
+            response = self._ask_one(
+                target, request, Budget(seconds=share, calls=TRIES), budget, tries, on_text
             )
-            if reply is not None:
-                return reply
-        spent: Reason = "budget" if budget.seconds_left else "timeout"
-        raise ModelFailed(cast(Reason, tries[-1].outcome) if tries else spent, tuple(tries))
+            if response is not None:
+                return response
+        exhausted_limit: Reason = "budget" if budget.seconds_left else "timeout"
+        raise ModelFailed(
+            cast(Reason, tries[-1].outcome) if tries else exhausted_limit, tuple(tries)
+        )
 
     def check(
         self,
         target: ModelTarget,
-        question: ModelRequest,
+        request: ModelRequest,
         seconds: float,
         on_text: OnText | None = None,
     ) -> tuple[ModelOutput | None, ModelAttempt]:
-        """Call one model once: its answer, if any, and how it went. For trying out."""
-        asked = replace(
-            question,
-            messages=tuple(ModelMessage(m.role, self._mask(m.content)) for m in question.messages),
+        """Call one model once, as a test. Return its answer, or None, and the attempt."""
+        masked_request = replace(
+            request,
+            messages=tuple(ModelMessage(m.role, self._mask(m.content)) for m in request.messages),
         )
-        said, tried, _ = self._try(target, asked, seconds, on_text)
-        return said, tried
+        output, attempt, _ = self._try(target, masked_request, seconds, on_text)
+        return output, attempt
 
-    def _open_to(self, slot: Slot, *, outside: bool) -> tuple[ModelTarget, ...]:
+    def _allowed_targets(self, slot: Slot, *, outside: bool) -> tuple[ModelTarget, ...]:
         return tuple(target for target in self.targets[slot] if outside or not target.is_outside)
 
     def _ask_one(
         self,
         target: ModelTarget,
-        question: ModelRequest,
+        request: ModelRequest,
         own: Budget,
         budget: Budget,
         tries: list[ModelAttempt],
@@ -136,15 +136,15 @@ class ConfiguredModels:
         while own.calls_left and budget.calls_left and own.seconds_left:
             own.calls_left -= 1
             budget.calls_left -= 1
-            said, tried, retry_s = self._try(target, question, own.seconds_left, on_text)
-            tries.append(tried)
-            if said is not None:
+            output, attempt, retry_s = self._try(target, request, own.seconds_left, on_text)
+            tries.append(attempt)
+            if output is not None:
                 return ModelResponse(
-                    text=said.text, model=target.model, tries=tuple(tries), is_cut=said.is_cut
+                    text=output.text, model=target.model, tries=tuple(tries), is_cut=output.is_cut
                 )
             if on_text is not None:
                 on_text(None)
-            if tried.outcome == "stopped":
+            if attempt.outcome == "stopped":
                 raise ModelFailed("stopped", tuple(tries))
             if (
                 retry_s is None
@@ -157,63 +157,59 @@ class ConfiguredModels:
         return None
 
     def _try(
-        self, target: ModelTarget, question: ModelRequest, seconds: float, on_text: OnText | None
+        self, target: ModelTarget, request: ModelRequest, seconds: float, on_text: OnText | None
     ) -> tuple[ModelOutput | None, ModelAttempt, float | None]:
-        started = time.perf_counter()
-        said, outcome, detail, retry_s = None, "ok", "", None
-        manners = self._manners.setdefault((target.model, target.base_url), EndpointOptions())
+        start = time.perf_counter()
+        output, outcome, detail, retry_s = None, "ok", "", None
+        options = self._options.setdefault((target.model, target.base_url), EndpointOptions())
         try:
-            said = self._in_loop(
-                lambda client, tell: _bounded(
-                    seconds, call(client, target, question, manners, tell)
+            output = self._in_loop(
+                lambda client, tell: _with_timeout(
+                    seconds, call(client, target, request, options, tell)
                 ),
                 on_text,
             )
-        except EndpointError as fault:
-            outcome, detail, retry_s = fault.reason, self._mask(fault.detail), fault.retry_s
+        except EndpointError as error:
+            outcome, detail, retry_s = error.reason, self._mask(error.detail), error.retry_s
         except CancelledError:
             outcome, detail = "stopped", "the service is stopping"
-        spent = (
-            {"prompt_tokens": said.prompt_tokens, "completion_tokens": said.completion_tokens}
-            if said
+        usage = (
+            {"prompt_tokens": output.prompt_tokens, "completion_tokens": output.completion_tokens}
+            if output
             else {}
         )
-        if said is None and outcome in (
-            "empty",
-            "cut_off",
-            "too_large",
-            "garbled",
-        ):  # it was read all the same
-            spent = {"prompt_tokens": sum(tokens_of(m.content) for m in question.messages)}
-        ms = (time.perf_counter() - started) * 1000
-        tried = ModelAttempt(
-            slot=question.slot,
+        # In these cases the model has read the request, so its tokens count.
+        if output is None and outcome in ("empty", "cut_off", "too_large", "garbled"):
+            usage = {"prompt_tokens": sum(tokens_of(m.content) for m in request.messages)}
+        ms = (time.perf_counter() - start) * 1000
+        attempt = ModelAttempt(
+            slot=request.slot,
             model=target.model,
             outcome=outcome,
             ms=round(ms, 1),
             detail=detail,
-            **spent,
+            **usage,
         )
-        if said is None:
+        if output is None:
             _log.warning(
                 "model %s of slot %s gave no answer: %s (%s)",
                 target.model,
-                question.slot,
+                request.slot,
                 outcome,
                 detail,
             )
         for watcher in self._watchers:
-            watcher(tried)
-        return said, tried, retry_s
+            watcher(attempt)
+        return output, attempt, retry_s
 
     def _in_loop(
         self,
         work: Callable[[Any, OnText | None], Coroutine[Any, Any, ModelOutput]],
         on_text: OnText | None,
     ) -> ModelOutput:
-        """Do it in the loop, and tell the pieces here, in the caller's thread."""
+        """Run a coroutine in the event loop, and call `on_text` in the caller's thread."""
         with self._lock:
-            self._loop = self._loop or _Loop()
+            self._loop = self._loop or _EventLoopThread()
             loop = self._loop
         if on_text is None:
             return loop.start(lambda client: work(client, None)).result()
@@ -228,7 +224,7 @@ class ConfiguredModels:
             future.cancel()
 
 
-async def _bounded(seconds: float, work: Coroutine[Any, Any, ModelOutput]) -> ModelOutput:
+async def _with_timeout(seconds: float, work: Coroutine[Any, Any, ModelOutput]) -> ModelOutput:
     try:
         async with asyncio.timeout(seconds):
             return await work
@@ -236,8 +232,8 @@ async def _bounded(seconds: float, work: Coroutine[Any, Any, ModelOutput]) -> Mo
         raise EndpointError("timeout", f"no answer within {seconds:.1f} seconds") from None
 
 
-class _Loop:
-    """The event loop, its thread and the connections."""
+class _EventLoopThread:
+    """An event loop in its own thread, with its HTTP client."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -252,7 +248,7 @@ class _Loop:
         async def run() -> ModelOutput:
             return await work(self._open())
 
-        with self._lock:  # what is begun before the end is there to be cancelled
+        with self._lock:  # so that close() cancels everything that was started before it
             if self._closed:
                 raise CancelledError
             return asyncio.run_coroutine_threadsafe(run(), self._loop)
@@ -268,8 +264,7 @@ class _Loop:
 
         if self._client is None:
             limits = httpx2.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=8)
-            # No proxies and passwords from the environment: what an address says is where the text
-            # goes.
+            # Ignore proxies and passwords in the environment: the text goes only to the address.
             self._client = httpx2.AsyncClient(
                 timeout=None, limits=limits, trust_env=False, follow_redirects=False
             )
@@ -292,20 +287,20 @@ class _Loop:
 
 
 def usage_of(tries: Sequence[ModelAttempt]) -> ModelUsage:
-    """Return what these attempts took together."""
+    """Return the total usage of these attempts."""
     return ModelUsage(
         calls=len(tries),
-        prompt_tokens=sum(one.prompt_tokens for one in tries),
-        completion_tokens=sum(one.completion_tokens for one in tries),
-        ms=round(sum(one.ms for one in tries), 1),
+        prompt_tokens=sum(attempt.prompt_tokens for attempt in tries),
+        completion_tokens=sum(attempt.completion_tokens for attempt in tries),
+        ms=round(sum(attempt.ms for attempt in tries), 1),
         tries=[
             ModelTry(
-                model=one.model,
-                outcome=one.outcome,
-                ms=one.ms,
-                prompt_tokens=one.prompt_tokens,
-                completion_tokens=one.completion_tokens,
+                model=attempt.model,
+                outcome=attempt.outcome,
+                ms=attempt.ms,
+                prompt_tokens=attempt.prompt_tokens,
+                completion_tokens=attempt.completion_tokens,
             )
-            for one in tries
+            for attempt in tries
         ],
     )

@@ -1,7 +1,4 @@
-"""One call of one endpoint that speaks OpenAI's chat completions:
-
-sent, bounded, read, and every fault told by a word.
-"""
+"""Call an endpoint of OpenAI's chat completions API once, and classify its failures."""
 
 from __future__ import annotations
 
@@ -18,17 +15,21 @@ if TYPE_CHECKING:
 
     from .port import OnText
 
-ANSWER_BYTES_MAX = 4 << 20  # no answer within any budget of tokens is as large
-FAULT_BYTES_MAX = 64 << 10  # of an error's body
+ANSWER_BYTES_MAX = 4 << 20  # larger than any answer within a token budget
+ERROR_BYTES_MAX = 64 << 10  # of the body of an error response
 DETAIL_CHARACTERS_MAX = 300
-_THINKING = re.compile(r"\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)\s*", re.DOTALL)
-_THINKS, _THOUGHT, _THOUGHT_CHARACTERS = "<think", re.compile(r"</think(?:ing)?>"), 11
-# What some endpoints do not know, and how the same request is made without it.
+_THINKING_BLOCK = re.compile(r"\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)\s*", re.DOTALL)
+_THINKING_START, _THINKING_END, _THINKING_END_CHARACTERS = (
+    "<think",
+    re.compile(r"</think(?:ing)?>"),
+    11,
+)
+# Parameters that some endpoints do not support, and that a request can do without.
 _OPTIONAL = ("max_tokens", "temperature", "stream_options", "response_format")
 
 
 class EndpointError(Exception):
-    """A call that gave no answer. `retry_s`: when to try the same endpoint again, None for never."""
+    """A failed call. `retry_s` is the delay before a retry, in seconds; None means no retry."""
 
     def __init__(self, reason: Reason, detail: str, retry_s: float | None = None) -> None:
         self.reason: Reason = reason
@@ -37,28 +38,28 @@ class EndpointError(Exception):
 
 
 class EndpointOptions(set[str]):
-    """What an endpoint does not take, learned from its refusals; one a target."""
+    """The parameters that one endpoint does not support, learned from its errors."""
 
 
-def body_of(
-    target: ModelTarget, question: ModelRequest, manners: EndpointOptions, *, streamed: bool
+def request_body(
+    target: ModelTarget, request: ModelRequest, options: EndpointOptions, *, stream: bool
 ) -> dict[str, Any]:
-    """The request's body, without what the endpoint does not take."""
+    """Return the body of a request, without the parameters that the endpoint does not support."""
     body: dict[str, Any] = {
         "model": target.model,
-        "messages": [{"role": m.role, "content": m.content} for m in question.messages],
+        "messages": [{"role": m.role, "content": m.content} for m in request.messages],
     }
-    body["max_completion_tokens" if "max_tokens" in manners else "max_tokens"] = question.tokens_max
-    if "temperature" not in manners:
-        body["temperature"] = question.temperature
-    if question.schema is not None and "response_format" not in manners:
+    body["max_completion_tokens" if "max_tokens" in options else "max_tokens"] = request.tokens_max
+    if "temperature" not in options:
+        body["temperature"] = request.temperature
+    if request.schema is not None and "response_format" not in options:
         body["response_format"] = {
             "type": "json_schema",
-            "json_schema": {"name": "answer", "strict": True, "schema": question.schema},
+            "json_schema": {"name": "answer", "strict": True, "schema": request.schema},
         }
-    if streamed:
+    if stream:
         body["stream"] = True
-        if "stream_options" not in manners:
+        if "stream_options" not in options:
             body["stream_options"] = {"include_usage": True}
     return body
 
@@ -66,11 +67,11 @@ def body_of(
 async def call(
     client: httpx2.AsyncClient,
     target: ModelTarget,
-    question: ModelRequest,
-    manners: EndpointOptions,
+    request: ModelRequest,
+    options: EndpointOptions,
     on_text: OnText | None,
 ) -> ModelOutput:
-    """One answer. Raises Fault; the caller bounds the time."""
+    """Return one answer. Raises EndpointError. The caller sets the deadline."""
     import httpx2
 
     while True:
@@ -80,34 +81,32 @@ async def call(
         }
         if target.key:
             headers["Authorization"] = f"Bearer {target.key}"
-        body = body_of(target, question, manners, streamed=on_text is not None)
+        body = request_body(target, request, options, stream=on_text is not None)
         try:
             async with client.stream(
                 "POST", f"{target.base_url}/chat/completions", json=body, headers=headers
             ) as response:
                 if response.status_code == 200:
-                    return await _read(response, question, on_text)
-                told = _told(await _start(response))
-                unknown = next(
+                    return await _read(response, request, on_text)
+                error_text = _error_text(await _read_error(response))
+                unsupported = next(
                     (
                         name
                         for name in _OPTIONAL
-                        if name in told and name not in manners and name in body
+                        if name in error_text and name not in options and name in body
                     ),
                     None,
                 )
-                if response.status_code not in (400, 422) or unknown is None:
-                    raise _fault(response, told)
-                manners.add(unknown)
-        except (
-            httpx2.RequestError
-        ) as error:  # what httpx2 says of it names the address, never the key
+                if response.status_code not in (400, 422) or unsupported is None:
+                    raise _http_error(response, error_text)
+                options.add(unsupported)
+        except httpx2.RequestError as error:  # its message has the address, but never the key
             raise EndpointError("unreachable", f"{type(error).__name__}: {error}", 0.0) from error
 
 
-def _fault(response: httpx2.Response, told: str) -> EndpointError:
+def _http_error(response: httpx2.Response, error_text: str) -> EndpointError:
     status = response.status_code
-    detail = f"HTTP {status}" + (f": {told}" if told else "")
+    detail = f"HTTP {status}" + (f": {error_text}" if error_text else "")
     if status in (401, 403):
         return EndpointError("refused", detail)
     if status == 429:
@@ -120,45 +119,45 @@ def _fault(response: httpx2.Response, told: str) -> EndpointError:
 
 
 def _retry_after(response: httpx2.Response) -> float:
-    said = response.headers.get("retry-after", "")
-    return float(said) if re.fullmatch(r"[0-9]{1,6}", said) else 0.0
+    retry_after = response.headers.get("retry-after", "")
+    return float(retry_after) if re.fullmatch(r"[0-9]{1,6}", retry_after) else 0.0
 
 
-async def _start(response: httpx2.Response) -> str:
-    taken = b""
+async def _read_error(response: httpx2.Response) -> str:
+    body = b""
     async for chunk in response.aiter_raw():
-        taken += chunk
-        if len(taken) > FAULT_BYTES_MAX:
+        body += chunk
+        if len(body) > ERROR_BYTES_MAX:
             break
-    return taken[:FAULT_BYTES_MAX].decode("utf-8", "replace")
+    return body[:ERROR_BYTES_MAX].decode("utf-8", "replace")
 
 
-def _told(text: str) -> str:
-    """What an endpoint says of its error, in a line."""
-    said: Any = text
+def _error_text(text: str) -> str:
+    """Return the message of an error response on one line."""
+    message: Any = text
     try:
         error = json.loads(text)["error"]
-        said = (
+        message = (
             " ".join(str(error.get(part) or "") for part in ("message", "param"))
             if isinstance(error, dict)
             else error
         )
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
-    line = " ".join("".join(c if c.isprintable() else " " for c in str(said)).split())
+    line = " ".join("".join(c if c.isprintable() else " " for c in str(message)).split())
     return line if len(line) <= DETAIL_CHARACTERS_MAX else line[:DETAIL_CHARACTERS_MAX] + "…"
 
 
 async def _read(
-    response: httpx2.Response, question: ModelRequest, on_text: OnText | None
+    response: httpx2.Response, request: ModelRequest, on_text: OnText | None
 ) -> ModelOutput:
     if on_text is None or "text/event-stream" not in response.headers.get("content-type", ""):
         raw = b"".join([chunk async for chunk in _bounded(response)])
-        said = _whole(raw, question)
+        output = _parse_response(raw, request)
         if on_text is not None:
-            on_text(said.text)
-        return said
-    return await _streamed(response, question, on_text)
+            on_text(output.text)
+        return output
+    return await _read_stream(response, request, on_text)
 
 
 async def _bounded(response: httpx2.Response) -> AsyncIterator[bytes]:
@@ -172,20 +171,20 @@ async def _bounded(response: httpx2.Response) -> AsyncIterator[bytes]:
 
 def _json(raw: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(raw)
+        data = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise EndpointError(
             "garbled", "200, but not JSON: is this the address of an API?"
         ) from error
-    if not isinstance(found, dict):
+    if not isinstance(data, dict):
         raise EndpointError("garbled", "200, but not a JSON object")
-    if found.get("error"):
-        raise EndpointError("broken", f"200 with an error: {_told(json.dumps(found))}", 0.0)
-    return found
+    if data.get("error"):
+        raise EndpointError("broken", f"200 with an error: {_error_text(json.dumps(data))}", 0.0)
+    return data
 
 
-def _choice(found: dict[str, Any]) -> dict[str, Any] | None:
-    choices = found.get("choices")
+def _choice(data: dict[str, Any]) -> dict[str, Any] | None:
+    choices = data.get("choices")
     if choices is None or not isinstance(choices, list):
         raise EndpointError("garbled", "200, but without `choices`")
     if choices and not isinstance(choices[0], dict):
@@ -200,37 +199,42 @@ def _content(message: Any) -> str:
     if isinstance(content, list):  # some endpoints answer in parts
         content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     if content is not None and not isinstance(content, str):
-        raise EndpointError("garbled", "200, but its content is no text")
-    return (
-        (content or "").encode("utf-8", "replace").decode().replace("\x00", "")
-    )  # a lone surrogate is no text
+        raise EndpointError("garbled", "200, but its content is not text")
+    # JSON may contain lone surrogates, which UTF-8 cannot encode.
+    return (content or "").encode("utf-8", "replace").decode().replace("\x00", "")
 
 
-def _whole(raw: bytes, question: ModelRequest) -> ModelOutput:
-    found = _json(raw)
-    choice = _choice(found)
+def _parse_response(raw: bytes, request: ModelRequest) -> ModelOutput:
+    data = _json(raw)
+    choice = _choice(data)
     if choice is None:
         raise EndpointError("empty", "200, but no choices")
-    return _said(
-        _content(choice.get("message")), found.get("usage"), question, choice.get("finish_reason")
+    return _model_output(
+        _content(choice.get("message")), data.get("usage"), request, choice.get("finish_reason")
     )
 
 
-def _said(text: str, usage: Any, question: ModelRequest, finish: Any) -> ModelOutput:
+def _model_output(text: str, usage: Any, request: ModelRequest, finish: Any) -> ModelOutput:
     counts = usage if isinstance(usage, dict) else {}
-    asked = sum(tokens_of(message.content) for message in question.messages)
-    spent = {"prompt_tokens": asked, "completion_tokens": tokens_of(text)}
-    spent |= {
-        name: n for name in spent if type(n := counts.get(name)) is int and 0 <= n <= 100_000_000
+    prompt_tokens = sum(tokens_of(message.content) for message in request.messages)
+    counted_tokens = {"prompt_tokens": prompt_tokens, "completion_tokens": tokens_of(text)}
+    counted_tokens |= {
+        name: n
+        for name in counted_tokens
+        if type(n := counts.get(name)) is int and 0 <= n <= 100_000_000
     }
-    clean = _THINKING.sub("", text, count=1) if text.lstrip().startswith(_THINKS) else text
+    clean = (
+        _THINKING_BLOCK.sub("", text, count=1)
+        if text.lstrip().startswith(_THINKING_START)
+        else text
+    )
     if not clean.strip():
         raise EndpointError(
             "empty",
             "200, but no text"
             + (": all of its tokens went into thinking" if finish == "length" else ""),
         )
-    return ModelOutput(text=clean.strip(), is_cut=finish == "length", **spent)
+    return ModelOutput(text=clean.strip(), is_cut=finish == "length", **counted_tokens)
 
 
 async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
@@ -243,59 +247,58 @@ async def _lines(response: httpx2.Response) -> AsyncIterator[bytes]:
         yield rest.strip()
 
 
-async def _streamed(
-    response: httpx2.Response, question: ModelRequest, on_text: OnText
+async def _read_stream(
+    response: httpx2.Response, request: ModelRequest, on_text: OnText
 ) -> ModelOutput:
-    """An answer in server-sent events; what a model thinks aloud is not passed on."""
+    """Read an answer in server-sent events. Its thinking is not passed on."""
     pieces: list[str] = []
     usage = finish = None
-    done, aloud = False, _Aloud(on_text)
+    has_end_marker, forward = False, _ThinkingFilter(on_text)
     async for line in _lines(response):
         if not line.startswith(b"data:"):
             continue
-        data = line[5:].strip()
-        if data == b"[DONE]":
-            done = True
+        raw = line[5:].strip()
+        if raw == b"[DONE]":
+            has_end_marker = True
             break
-        found = _json(data)
-        usage = found.get("usage") or usage
-        choice = _choice(found) if "choices" in found else None
+        data = _json(raw)
+        usage = data.get("usage") or usage
+        choice = _choice(data) if "choices" in data else None
         if choice is None:
             continue
         finish = choice.get("finish_reason") or finish
         if piece := _content(choice.get("delta") or {}):
             pieces.append(piece)
-            aloud(piece)
-    if not done and finish is None:
-        raise EndpointError("cut_off", "the stream ended without its end", 0.0)
-    return _said("".join(pieces), usage, question, finish)
+            forward(piece)
+    if not has_end_marker and finish is None:
+        raise EndpointError("cut_off", "the stream ended without an end marker", 0.0)
+    return _model_output("".join(pieces), usage, request, finish)
 
 
-class _Aloud:
-    """Passes a text on in pieces, without what a model thinks aloud before it.
-
-    Each character is looked at a few times, however long.
-    """
+class _ThinkingFilter:
+    """Passes on the pieces of a text, except a block of thinking before it. Takes linear time."""
 
     def __init__(self, on_text: OnText) -> None:
-        self._on_text, self._held = on_text, ""
+        self._on_text, self._pending = on_text, ""
         self._state: Literal["unknown", "thinking", "answering"] = "unknown"
 
     def __call__(self, piece: str) -> None:
-        """The next piece."""
+        """Handle the next piece."""
         if self._state == "answering":
             self._on_text(piece)
             return
-        self._held += piece
+        self._pending += piece
         if self._state == "unknown":
-            text = self._held.lstrip()
-            if text.startswith(_THINKS):
+            text = self._pending.lstrip()
+            if text.startswith(_THINKING_START):
                 self._state = "thinking"
-            elif text and not _THINKS.startswith(text):
-                self._answer(self._held)
+            elif text and not _THINKING_START.startswith(text):
+                self._answer(self._pending)
         if self._state == "thinking":
-            end = _THOUGHT.search(self._held)
-            self._held = self._held[end.end() :] if end else self._held[-_THOUGHT_CHARACTERS:]
+            end = _THINKING_END.search(self._pending)
+            self._pending = (
+                self._pending[end.end() :] if end else self._pending[-_THINKING_END_CHARACTERS:]
+            )
             if end:
                 self._state = "unknown"
                 self("")

@@ -1,6 +1,4 @@
-"""The port: what is asked of a model, what it answers, what it may cost, and the one way in which
-it fails.
-"""
+"""The port for language models: requests, responses, budgets and one error type."""
 
 from __future__ import annotations
 
@@ -13,38 +11,37 @@ from ..settings import Settings
 
 Slot: TypeAlias = Literal["chat", "repair_1", "repair_2", "repair_3", "summarize", "judge"]
 Reason: TypeAlias = Literal[
-    "none",  # no model is configured that may be asked
-    "timeout",  # the time of the request is used up
-    "unreachable",  # nobody listens there, or hung up
-    "refused",  # 401, 403: the key is not good
+    "none",  # no allowed model is configured
+    "timeout",  # the time limit of the request is reached
+    "unreachable",  # the connection failed or was closed
+    "refused",  # 401, 403: the key is invalid
     "busy",  # 429
     "broken",  # 5xx
-    "rejected",  # any other status: the endpoint does not take what we send
-    "garbled",  # 200, but not what an endpoint of this kind answers
-    "empty",  # it said nothing
+    "rejected",  # any other status: the endpoint does not accept the request
+    "garbled",  # 200, but not a chat completion
+    "empty",  # the answer has no text
     "cut_off",  # the stream ended in the middle
-    "too_large",  # more than we read
-    "budget",  # the calls of the request are used up
-    "stopped",  # the service is going down
+    "too_large",  # the answer exceeds the size limit
+    "budget",  # the call limit of the request is reached
+    "stopped",  # the service is stopping
 ]
-WHY: Mapping[str, str] = {
+FAILURE_MESSAGES: Mapping[str, str] = {
     "none": "no model is configured",
     "timeout": "it took too long",
-    "unreachable": "nobody answered there",
-    "refused": "the key was refused",
-    "busy": "it takes no more requests now",
-    "broken": "it is out of order",
-    "rejected": "it does not take such requests",
-    "garbled": "what it sent is not an answer",
-    "empty": "it said nothing",
-    "cut_off": "its answer broke off",
-    "too_large": "its answer was too large",
-    "budget": "no more calls were allowed",
+    "unreachable": "the endpoint is unreachable",
+    "refused": "the endpoint rejected the key",
+    "busy": "the endpoint is busy",
+    "broken": "the endpoint had an internal error",
+    "rejected": "the endpoint rejected the request",
+    "garbled": "the response was not a valid answer",
+    "empty": "the answer was empty",
+    "cut_off": "the answer broke off",
+    "too_large": "the answer was too large",
+    "budget": "the limit of calls is reached",
     "stopped": "the service is stopping",
 }
-OnText: TypeAlias = Callable[
-    [str | None], None
-]  # the next piece of a text; None: what was said so far is void, it begins anew
+# Receives the next piece of a text. None discards the pieces so far: the text starts again.
+OnText: TypeAlias = Callable[[str | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +54,16 @@ class ModelMessage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequest:
-    """What is asked of the models of a slot. What is None is as the settings have it."""
+    """A request to the models of a slot. None means the value of the settings."""
 
     slot: Slot
     messages: tuple[ModelMessage, ...]
     tokens_max: int | None = None
     temperature: float | None = None
     schema: Mapping[str, Any] | None = (
-        None  # JSON schema that the answer is to fit, where the endpoint can do that
+        None  # JSON schema of the answer, if the endpoint supports it
     )
-    outside: bool = True  # False: only models on this machine may read it
+    outside: bool = True  # False: only models on this machine
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,20 +84,20 @@ class ModelAttempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelOutput:
-    """What one model answered.
+    """The answer of one model.
 
-    Tokens are the endpoint's count, else about a quarter of the characters.
+    Tokens are the endpoint's counts, or else about a quarter of the characters.
     """
 
     text: str
     prompt_tokens: int
     completion_tokens: int
-    is_cut: bool = False  # it had no more tokens
+    is_cut: bool = False  # it reached the token limit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelResponse:
-    """The answer of the first model that gave one, and every try it took."""
+    """The answer of the first model that responded, and all attempts."""
 
     text: str
     model: str
@@ -112,57 +109,56 @@ class ModelFailed(Exception):
     """No model answered."""
 
     def __init__(self, reason: Reason, tries: tuple[ModelAttempt, ...] = ()) -> None:
-        """`reason` is why the last one did not; `tries` are all that were made."""
+        """Create the error; `reason` is that of the last attempt, `tries` are all attempts."""
         self.reason, self.tries = reason, tries
-        super().__init__(f"No model answered: {WHY[reason]}.")
+        super().__init__(f"No model answered: {FAILURE_MESSAGES[reason]}.")
 
 
 class Budget:
-    """What one request may spend on models, over all its questions. Used by one thread."""
+    """The budget of one request for all its model calls. Not thread-safe."""
 
     def __init__(
         self, *, seconds: float, calls: int, now: Callable[[], float] = time.monotonic
     ) -> None:
         self._now = now
-        self.ends, self.calls_left = now() + seconds, calls
+        self.deadline, self.calls_left = now() + seconds, calls
 
     @classmethod
     def of(cls, settings: Settings) -> Budget:
-        """What the settings let one request spend."""
+        """Return the budget that the settings allow for one request."""
         return cls(seconds=settings.model_seconds, calls=settings.model_calls_max)
 
     @property
     def seconds_left(self) -> float:
-        """Until its end; 0 after it."""
-        return max(self.ends - self._now(), 0.0)
+        """Return the seconds until the deadline; 0 after it."""
+        return max(self.deadline - self._now(), 0.0)
 
 
 class Models(Protocol):
-    """Every slot with its models."""
+    """The models of all slots."""
 
     def has(self, slot: Slot, *, outside: bool = True) -> bool:
-        """Whether a model may be asked; `outside` False: one on this machine."""
+        """Return True if the slot has a model; `outside=False` excludes those on other machines."""
         ...
 
     def ask(
-        self, question: ModelRequest, budget: Budget, on_text: OnText | None = None
+        self, request: ModelRequest, budget: Budget, on_text: OnText | None = None
     ) -> ModelResponse:
-        """Ask the models of the slot, one after another, until one answers; `on_text` is told the
-        answer piece by piece.
+        """Call the models of the slot one after another until one answers.
 
-        Raises ModelFailed.
+        `on_text` receives the answer piece by piece. Raises ModelFailed.
         """
         ...
 
     def watch(self, watcher: Callable[[ModelAttempt], None]) -> None:
-        """Have every try told to `watcher`, from any thread."""
+        """Call `watcher` after every attempt, from any thread."""
         ...
 
     def close(self) -> None:
-        """Break off what is under way. Idempotent."""
+        """Cancel all calls. Idempotent."""
         ...
 
 
 def tokens_of(text: str) -> int:
-    """About how many tokens a text takes."""
+    """Return the approximate number of tokens of a text."""
     return -(-len(text) // 4)

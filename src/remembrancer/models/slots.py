@@ -1,4 +1,4 @@
-"""Which models a slot has: read from the settings, checked once."""
+"""Read the models of each slot from the settings."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from ..settings import PREFIX, SettingInvalid, Settings
 from .port import Slot
 
 SLOTS: tuple[Slot, ...] = get_args(Slot)
-_NAMED = re.compile(
-    r"(?P<model>[^\s,]+)@(?P<url>https?://[^\s,]+)"
-)  # greedy: a model's name may hold an @
+# Greedy, since the name of a model may contain an @.
+_TARGET = re.compile(r"(?P<model>[^\s,]+)@(?P<url>https?://[^\s,]+)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,12 +21,12 @@ class ModelTarget:
     """One model at one endpoint."""
 
     model: str
-    base_url: str  # without a slash at its end
+    base_url: str  # without a trailing slash
     key: str = field(default="", repr=False)
 
     @property
     def is_outside(self) -> bool:
-        """Whether it is on another machine: anything but a loopback address or `localhost`."""
+        """Return True if its host is neither a loopback address nor `localhost`."""
         host = urlsplit(self.base_url).hostname or ""
         try:
             return not ip_address(host).is_loopback
@@ -39,37 +38,39 @@ class ModelTarget:
 
 
 def targets_of(settings: Settings, slot: Slot) -> tuple[ModelTarget, ...]:
-    """The models of a slot, in the order in which they are tried; none is an empty tuple.
+    """Return the models of a slot, in the order in which they are tried.
 
-    Raises SettingInvalid; what is wrong is told without what was written, which may hold a key.
+    Raises SettingInvalid. Its message does not repeat the value, which may contain a key.
     """
     name = f"{PREFIX}MODEL_{slot.upper()}"
-    said, keys = (str(getattr(settings, f"model_{slot}{end}")).strip() for end in ("", "_key"))
-    if not said:
+    value, keys = (str(getattr(settings, f"model_{slot}{end}")).strip() for end in ("", "_key"))
+    if not value:
         if keys:
             raise SettingInvalid(f"`{name}_KEY` is set, but `{name}` is not.")
         return ()
-    named = [_NAMED.fullmatch(part.strip()) for part in said.split(",")]
+    matches = [_TARGET.fullmatch(part.strip()) for part in value.split(",")]
     urls = []
-    for place, match in enumerate(named, 1):
+    for position, match in enumerate(matches, 1):
         if match is None or not _is_usable(match["url"]):
             raise SettingInvalid(
-                f"`{name}`, model {place}: write MODEL@BASE_URL, such as llama3.2@http://127.0.0.1:11434/v1, without a key."
+                f"`{name}`, model {position}: write MODEL@BASE_URL, "
+                "such as llama3.2@http://127.0.0.1:11434/v1, without a key."
             )
         urls.append(match["url"].rstrip("/"))
-    given = [key.strip() for key in keys.split(",")] if keys else [""] * len(urls)
-    if len(given) == 1 and len({_origin(url) for url in urls}) == 1:
-        given *= len(urls)
-    if len(given) != len(urls):
+    key_list = [key.strip() for key in keys.split(",")] if keys else [""] * len(urls)
+    if len(key_list) == 1 and len({_origin(url) for url in urls}) == 1:
+        key_list *= len(urls)
+    if len(key_list) != len(urls):
         raise SettingInvalid(
-            f"`{name}_KEY` must hold as many keys as `{name}` has models, with commas between; one of them may be empty."
+            f"`{name}_KEY` must have as many keys as `{name}` has models, separated by commas; "
+            "a key may be empty."
         )
-    if any(not key.isascii() or not (key or "-").isprintable() or " " in key for key in given):
-        raise SettingInvalid(f"`{name}_KEY` holds something that is no key.")
-    models = [match["model"] for match in named if match]
+    if any(not key.isascii() or not (key or "-").isprintable() or " " in key for key in key_list):
+        raise SettingInvalid(f"`{name}_KEY` contains an invalid key.")
+    models = [match["model"] for match in matches if match]
     return tuple(
         ModelTarget(model=model, base_url=url, key=key)
-        for model, url, key in zip(models, urls, given, strict=True)
+        for model, url, key in zip(models, urls, key_list, strict=True)
     )
 
 

@@ -1,5 +1,4 @@
-"""Repair of failing programs, by rule (`rules/`) and by language model (`models/`), each proposal
-proven by a run.
+"""Repair failing programs by rule (`rules/`) and by language model (`models/`).
 
-Imports `sandbox`; `memory` imports it to run programs.
+A proposal counts only after it has run successfully in the sandbox.
 """

@@ -1,4 +1,4 @@
-"""How a run ended, in the words of an answer."""
+"""Convert the outcome of a run to the types of the API."""
 
 from __future__ import annotations
 
@@ -7,31 +7,31 @@ from ..sandbox.plan import OUTPUT_BYTES_LAST
 from ..sandbox.sandbox import SandboxRun
 from .rules.proposal import Failure
 
-_STOPPED = {
-    "timeout": "The program took longer than it may.",
+_STOP_MESSAGES = {
+    "timeout": "The program reached its time limit.",
     "output": f"The program printed more than {OUTPUT_BYTES_LAST} bytes.",
-    "disk": "The program wrote more than it may.",
+    "disk": "The program reached its disk limit.",
 }
 
 
 def outcome_of(run: SandboxRun) -> tuple[Status, ExecutionError | None]:
-    """How a run ended, and why it did not end well.
+    """Return the status of a run, and the error if it failed.
 
-    What the program says of itself counts only where the kernel says it failed.
+    The program's own error report counts only if its exit status says that it failed.
     """
     if run.stopped:
         status: Status = "timeout" if run.stopped == "timeout" else "killed"
         kind = "Timeout" if run.stopped == "timeout" else "Killed"
         return status, ExecutionError(
             type=kind,
-            message=_STOPPED.get(run.stopped, "The program was stopped."),
+            message=_STOP_MESSAGES.get(run.stopped, "The program was stopped."),
             line=None,
             traceback="",
         )
     if run.signal:
         return "killed", ExecutionError(
             type="Killed",
-            message=f"The program was ended by {run.signal}.",
+            message=f"The program was killed by {run.signal}.",
             line=None,
             traceback="",
         )
@@ -41,17 +41,17 @@ def outcome_of(run: SandboxRun) -> tuple[Status, ExecutionError | None]:
         return "failed", ExecutionError.model_validate(run.error)
     return "failed", ExecutionError(
         type="SystemExit",
-        message=f"The program ended with exit status {run.exit_code}.",
+        message=f"The program exited with status {run.exit_code}.",
         line=None,
         traceback="",
     )
 
 
 def failure_of(error: ExecutionError) -> Failure:
-    """The error as repairs take it."""
+    """Return the error in the form that the repair rules use."""
     return Failure(error.type, error.message, error.line, error.traceback)
 
 
 def ms(value: float) -> float:
-    """Milliseconds as answers have them."""
+    """Round milliseconds for a response."""
     return round(value, 2)

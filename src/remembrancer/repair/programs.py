@@ -1,4 +1,4 @@
-"""Run a program in the sandbox, mend it by rule where it fails, and say how it went."""
+"""Run a program in the sandbox and repair or improve it as requested."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..protocol.execution import (
 from ..sandbox.sandbox import Sandbox, SandboxBusy, SandboxRun, SandboxUnavailable
 from .models.budget import ModelPanel
 from .models.fix import fix
-from .models.improve import faster, tidier, why_unproven
+from .models.improve import faster, tidier, why_incomparable
 from .models.job import RepairJob
 from .outcomes import failure_of, ms, outcome_of
 from .rules.proposal import Proposal, Trial
@@ -29,208 +29,200 @@ _NO_MODEL = "no model is configured"
 
 
 def run_program(
-    sandbox: Sandbox, asked: Execution, panel: ModelPanel | None = None, *, as_is: bool = False
+    sandbox: Sandbox, request: Execution, panel: ModelPanel | None = None, *, as_is: bool = False
 ) -> tuple[Executed, list[tuple[str, bytes]]]:
-    """The outcome of the program as it was sent; or, where a rule or a model of `panel` mended or
-    improved it, of the changed one.
+    """Run the program and return its outcome and its files.
 
-    And the files it left. `as_is`: nothing is mended or improved, whatever the mode says. Raises
-    SandboxBusy, SandboxUnavailable.
+    If a rule or a model of `panel` repaired or improved the program, the outcome is that of the
+    changed one. `as_is` disables both, whatever the mode. Raises SandboxBusy, SandboxUnavailable.
     """
-    began = time.monotonic()
-    run = sandbox.run(asked.code, seconds=asked.timeout_s)
+    start = time.monotonic()
+    run = sandbox.run(request.code, seconds=request.timeout_s)
     status, error = outcome_of(run)
-    course = _Course(sandbox=sandbox, asked=asked, panel=panel, code=asked.code, run=run)
-    course.attempts.append(
+    state = _ProgramState(sandbox=sandbox, request=request, panel=panel, code=request.code, run=run)
+    state.attempts.append(
         Attempt(
             stage="run", outcome=status, error=error.type if error else None, ms=ms(run.wall_ms)
         )
     )
     try:
         if not as_is:
-            course.change()
+            state.repair_and_improve()
     finally:
-        course.close()
-    told = _executed(course.run, asked, sandbox)
-    more: dict[str, object] = {
-        **course.told,
-        "attempts": course.attempts,
-        "duration_ms": ms((time.monotonic() - began) * 1_000),
+        state.close()
+    fields: dict[str, object] = {
+        **state.extra_fields,
+        "attempts": state.attempts,
+        "duration_ms": ms((time.monotonic() - start) * 1_000),
+        "note": " ".join(state.notes) or None,
     }
-    more["note"] = " ".join(course.notes) or None
-    if course.code != asked.code:
-        more |= {"code": course.code, "diff": diff(asked.code, course.code)}
-    return told.model_copy(update=more), course.run.files
+    if state.code != request.code:
+        fields |= {"code": state.code, "diff": diff(request.code, state.code)}
+    return _executed(state.run, request, sandbox).model_copy(update=fields), state.run.files
 
 
 @dataclass(slots=True, kw_only=True)
-class _Course:
-    """What has become of a program so far.
+class _ProgramState:
+    """The current version of a program, its run, and the attempts that led to it.
 
-    `told` are the members of the answer that only some programs have.
+    `extra_fields` are fields of the response that only some programs have.
     """
 
     sandbox: Sandbox
-    asked: Execution
+    request: Execution
     panel: ModelPanel | None
     code: str
     run: SandboxRun
     attempts: list[Attempt] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    told: dict[str, object] = field(default_factory=dict)
-    _work: RepairJob | None = None
+    extra_fields: dict[str, object] = field(default_factory=dict)
+    _job: RepairJob | None = None
 
     @property
-    def _why_silent(self) -> str:
-        """Why no model may be asked."""
+    def _no_model_reason(self) -> str:
+        """Return why no model is available."""
         if self.panel is not None and self.panel.slots:
-            return f"{limits.REPAIRS_MAX} programs wait for models already"
-        return _NO_MODEL if self.panel is None else self.panel.why_silent
+            return f"{limits.REPAIRS_MAX} programs are already waiting for models"
+        return _NO_MODEL if self.panel is None else self.panel.unavailable_reason
 
     def close(self) -> None:
-        """Let another program go to the models."""
-        if self._work is not None:
+        """Release the place among the programs that wait for models."""
+        if self._job is not None:
             self.sandbox.repairs.release()
 
-    def _asking(self) -> RepairJob | None:
-        """What asks the models; None when there are none that may be asked now."""
+    def _start_job(self) -> RepairJob | None:
+        """Return the job for the models, or None if no model is available now."""
         if (
-            self._work is None
+            self._job is None
             and self.panel
             and self.panel.slots
             and self.sandbox.repairs.acquire(blocking=False)
         ):
-            seconds = self.asked.timeout_s or self.sandbox.bounds.seconds
-            self._work = RepairJob(
-                self.sandbox, self.panel, self.attempts, seconds, self.asked.code
+            seconds = self.request.timeout_s or self.sandbox.bounds.seconds
+            self._job = RepairJob(
+                self.sandbox, self.panel, self.attempts, seconds, self.request.code
             )
-        return self._work
+        return self._job
 
-    def change(self) -> None:
-        """Mend and improve it, as far as was asked and can be."""
+    def repair_and_improve(self) -> None:
+        """Repair and improve the program as far as the mode asks for it."""
         status, error = outcome_of(self.run)
-        mode = self.asked.mode
+        mode = self.request.mode
         if status in ("timeout", "killed"):
-            self.notes.append("A program that was stopped is not repaired.")
+            self.notes.append("A stopped program is not repaired.")
             return
         if (status == "failed" or mode != "fix") and len(self.code) > limits.REPAIR_CHARACTERS_MAX:
-            what = "repaired" if status == "failed" else "improved"
+            action = "repaired" if status == "failed" else "improved"
             self.notes.append(
-                f"A program of more than {limits.REPAIR_CHARACTERS_MAX} characters is not {what}."
+                f"A program of more than {limits.REPAIR_CHARACTERS_MAX} characters is not {action}."
             )
             return
         if status == "failed" and error and mode != "optimize":
-            self._mend(error)
+            self._repair(error)
         if mode != "fix":
             self._improve()
 
-    def _mend(self, error: ExecutionError) -> None:
-        repairs = _Repairs(self.sandbox, self.asked, self.attempts)
-        changed = repair(self.code, failure_of(error), repairs.attempt)
-        if changed and repairs.last:
-            self._fixed(changed.code, repairs.last)
+    def _repair(self, error: ExecutionError) -> None:
+        trials = _RuleTrials(self.sandbox, self.request, self.attempts)
+        proposal = repair(self.code, failure_of(error), trials.attempt)
+        if proposal and trials.last_run:
+            self._accept_fix(proposal.code, trials.last_run)
             return
-        if repairs.ended:
-            self.notes.append(repairs.ended)
+        if trials.stop_reason:
+            self.notes.append(trials.stop_reason)
             return
-        work = self._asking()
-        if work is None:
-            self.notes.append(f"Only repair by rule was tried: {self._why_silent}.")
+        job = self._start_job()
+        if job is None:
+            self.notes.append(f"Only repair by rule was tried: {self._no_model_reason}.")
             return
-        fixed = fix(work, self.run, error, self.asked.strategy)
-        if fixed:
-            self._fixed(fixed.code, fixed.run)
-            self.told["verified"] = "tests" if fixed.tested else "runs"
-        elif work.ended:
-            self.notes.append(f"Repair by model ended: {work.ended.rstrip('.')}.")
+        result = fix(job, self.run, error, self.request.strategy)
+        if result:
+            self._accept_fix(result.code, result.run)
+            self.extra_fields["verified"] = "tests" if result.has_tests else "runs"
+        elif job.stop_reason:
+            self.notes.append(f"Repair by model stopped: {job.stop_reason.rstrip('.')}.")
 
-    def _fixed(self, code: str, run: SandboxRun) -> None:
+    def _accept_fix(self, code: str, run: SandboxRun) -> None:
         self.code, self.run = code, run
-        self.told |= {"status": "fixed", "fixed": True}
+        self.extra_fields |= {"status": "fixed", "fixed": True}
 
     def _improve(self) -> None:
-        """Make it faster; for `all` also easier to read."""
-        work = self._asking()
-        if work is None:
-            self.notes += (
-                []
-                if self._is_failed and self.asked.mode == "all"
-                else [f"Nothing was made faster: {self._why_silent}."]
-            )
+        """Make the program faster and, in mode `all`, easier to read."""
+        job = self._start_job()
+        if job is None:
+            if not (self._is_failed and self.request.mode == "all"):
+                self.notes.append(f"Not optimized: {self._no_model_reason}.")
             return
-        why = (
+        reason = (
             "the program fails"
             if self._is_failed
-            else work.ended or why_unproven(work, self.code, self.run)
+            else job.stop_reason or why_incomparable(job, self.code, self.run)
         )
-        if why:
-            self.notes.append(f"Nothing was made faster: {why.rstrip('.')}.")
+        if reason:
+            self.notes.append(f"Not optimized: {reason.rstrip('.')}.")
             return
-        better = faster(work, self.code, self.run)
-        if isinstance(better, str):
-            self.notes.append(f"Nothing was made faster: {better.rstrip('.')}.")
+        optimized = faster(job, self.code, self.run)
+        if isinstance(optimized, str):
+            self.notes.append(f"Not optimized: {optimized.rstrip('.')}.")
         else:
-            self.code, self.run = better.code, better.run
-            self.told["optimized"] = better.optimized
-        if self.asked.mode == "all":
-            tidied = tidier(work, self.code, self.run)
+            self.code, self.run = optimized.code, optimized.run
+            self.extra_fields["optimized"] = optimized.optimized
+        if self.request.mode == "all":
+            tidied = tidier(job, self.code, self.run)
             if isinstance(tidied, str):
-                self.notes.append(f"Nothing was tidied: {tidied.rstrip('.')}.")
+                self.notes.append(f"Not tidied: {tidied.rstrip('.')}.")
             else:
                 self.code, self.run = tidied.code, tidied.run
-                self.told["tidied"] = True
+                self.extra_fields["tidied"] = True
 
     @property
     def _is_failed(self) -> bool:
         return outcome_of(self.run)[0] != "ok"
 
 
-class _Repairs:
-    """Runs of what the program was changed to, within the time that they have together."""
+class _RuleTrials:
+    """Runs of the proposals of rules, within a common time limit."""
 
-    def __init__(self, sandbox: Sandbox, asked: Execution, attempts: list[Attempt]) -> None:
-        self._sandbox, self._asked, self._attempts = sandbox, asked, attempts
-        self._until = time.monotonic() + limits.REPAIR_SECONDS_MAX
-        self.last: SandboxRun | None = None
-        self.ended: str | None = None  # why no more could be tried
+    def __init__(self, sandbox: Sandbox, request: Execution, attempts: list[Attempt]) -> None:
+        self._sandbox, self._request, self._attempts = sandbox, request, attempts
+        self._deadline = time.monotonic() + limits.REPAIR_SECONDS_MAX
+        self.last_run: SandboxRun | None = None
+        self.stop_reason: str | None = None  # why no more proposals can run
 
     def attempt(self, proposal: Proposal) -> Trial | None:
-        left = self._until - time.monotonic()
-        if left <= 0:
-            self.ended = f"Repair ended after {limits.REPAIR_SECONDS_MAX} seconds."
+        remaining = self._deadline - time.monotonic()
+        if remaining <= 0:
+            self.stop_reason = f"Repair stopped after {limits.REPAIR_SECONDS_MAX} seconds."
             return None
+        seconds = min(remaining, self._request.timeout_s or self._sandbox.bounds.seconds)
         try:
-            run = self._sandbox.run(
-                proposal.code,
-                seconds=min(left, self._asked.timeout_s or self._sandbox.bounds.seconds),
-            )
-        except (
-            SandboxBusy,
-            SandboxUnavailable,
-        ) as refused:  # the program was run, and how it went is the answer
-            self.ended = f"Repair ended: {refused.detail}"
+            run = self._sandbox.run(proposal.code, seconds=seconds)
+        except (SandboxBusy, SandboxUnavailable) as unavailable:
+            # Not raised: the request is answered with the outcome of the original program.
+            self.stop_reason = f"Repair stopped: {unavailable.detail}"
             return None
-        self.last = run
-        status, error = outcome_of(run)
+        self.last_run = run
+        status, failure = outcome_of(run)
         self._attempts.append(
             Attempt(
                 stage="deterministic",
                 repair=proposal.name,
                 outcome=status,
-                error=error.type if error else None,
+                error=failure.type if failure else None,
                 ms=ms(run.wall_ms),
             )
         )
         return Trial(
-            good=status == "ok", failure=failure_of(error) if status == "failed" and error else None
+            is_success=status == "ok",
+            failure=failure_of(failure) if failure and status == "failed" else None,
         )
 
 
-def _executed(run: SandboxRun, asked: Execution, sandbox: Sandbox) -> Executed:
+def _executed(run: SandboxRun, request: Execution, sandbox: Sandbox) -> Executed:
     status, error = outcome_of(run)
     bounds = sandbox.bounds
-    limits_of_run = ExecutionLimits(
-        seconds=asked.timeout_s or bounds.seconds,
+    run_limits = ExecutionLimits(
+        seconds=request.timeout_s or bounds.seconds,
         memory_bytes=bounds.memory_bytes,
         disk_bytes=bounds.disk_bytes,
         files=bounds.files,
@@ -246,17 +238,17 @@ def _executed(run: SandboxRun, asked: Execution, sandbox: Sandbox) -> Executed:
         result=run.result if status == "ok" else None,
         result_truncated=run.result_truncated and status == "ok",
         error=error,
-        code=asked.code,
-        mode=asked.mode,
+        code=request.code,
+        mode=request.mode,
         fixed=False,
         diff=None,
         attempts=[],
-        files=[],  # until they are kept
+        files=[],  # set when they are stored
         files_left_out=[FileLeftOut(name=name, why=why) for name, why in run.left_out],
         files_not_named=run.not_named,
         exit_code=run.exit_code,
         signal=run.signal,
         usage=RunUsage(wall_ms=ms(run.wall_ms), cpu_ms=ms(run.cpu_ms), max_rss_kb=run.max_rss_kb),
-        sandbox=Confinement.model_validate({"level": run.level, "limits": limits_of_run}),
+        sandbox=Confinement.model_validate({"level": run.level, "limits": run_limits}),
         duration_ms=0,
     )

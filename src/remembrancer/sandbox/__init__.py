@@ -1,6 +1,6 @@
-"""Run untrusted Python: confined by the kernel, ahead of demand, once a process.
+"""Run untrusted Python programs in processes that the kernel confines.
 
-`sandbox.py` is the server's side. Everything else runs in another process, the zygote, which is
-started with an empty environment and imports the standard library alone until it is confined; so
-nothing may be imported here.
+Each program runs in a process of its own, forked ahead of demand. `sandbox.py` is the server's
+side. The other modules also run in the zygote, a process that starts with an empty environment and
+imports only the standard library until it is confined. This file must therefore import nothing.
 """

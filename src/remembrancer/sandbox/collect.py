@@ -1,6 +1,7 @@
-"""Take the files that a program left.
+"""Collect the files that a program created.
 
-It is dead by now; what it left may be anything: links, pipes, sparse terabytes, odd names.
+The program is dead by then, but its files may be anything: links, pipes, sparse files of many
+terabytes, unprintable names.
 """
 
 from __future__ import annotations
@@ -12,100 +13,109 @@ from dataclasses import dataclass, field
 
 from .plan import (
     DEPTH_MAX,
+    FOLDER_ENTRIES_MAX,
     INODES_MAX,
     LEFT_OUT_MAX,
     NAME_BYTES_MAX,
-    NAMES_LOOKED_AT_MAX,
     RunLimits,
 )
 
-_PIECE = 1 << 20
+_CHUNK_BYTES = 1 << 20
 
 
 @dataclass(slots=True)
 class CollectedFiles:
-    """What was found.
+    """The files of one run.
 
-    `taken` are path from the working folder and content; `left_out` path and why.
+    `files` holds pairs of path (from the working folder) and content, `left_out` pairs of path and
+    reason.
     """
 
-    taken: list[tuple[str, bytes]] = field(default_factory=list)
+    files: list[tuple[str, bytes]] = field(default_factory=list)
     left_out: list[tuple[str, str]] = field(default_factory=list)
-    not_named: int = 0  # left out beyond those that are named
-    size: int = 0
+    not_named: int = 0  # files left out beyond those that `left_out` names
+    size: int = 0  # bytes of content
 
-    def leave(self, name: str, why: str) -> None:
-        """Say that a file was not taken."""
+    def leave_out(self, name: str, reason: str) -> None:
+        """Record that a file was left out."""
         if len(self.left_out) < LEFT_OUT_MAX:
-            self.left_out.append((name, why))
+            self.left_out.append((name, reason))
         else:
             self.not_named += 1
 
 
 def collect(folder: int, bounds: RunLimits) -> CollectedFiles:
-    """Take regular files below the open `folder`, by name within open folders only: no link is
-    followed, nothing is waited for.
+    """Return the regular files below the folder open as descriptor `folder`.
 
-    Hidden files and folders (a leading dot) are the program's own business and not taken.
+    Files are opened by name relative to open folders. Links are not followed and no call blocks.
+    Hidden files and folders (a leading dot) are skipped.
     """
-    left = CollectedFiles()
-    _walk(folder, bounds, left, "", 0)
-    return left
+    collected = CollectedFiles()
+    _walk(folder, bounds, collected, "", 0)
+    return collected
 
 
-def _walk(folder: int, bounds: RunLimits, left: CollectedFiles, above: str, depth: int) -> None:
+def _walk(
+    folder: int, bounds: RunLimits, collected: CollectedFiles, prefix: str, depth: int
+) -> None:
     names = sorted(name for name in os.listdir(folder) if not name.startswith("."))
-    for name in names[:NAMES_LOOKED_AT_MAX]:
-        shown = above + name.encode("utf-8", "replace").decode()
-        if not shown.isprintable() or len(shown.encode()) > NAME_BYTES_MAX:
-            left.leave(
-                _printable(shown), "its name has characters that cannot be shown, or is too long"
+    for name in names[:FOLDER_ENTRIES_MAX]:
+        path = prefix + name.encode("utf-8", "replace").decode()
+        if not path.isprintable() or len(path.encode()) > NAME_BYTES_MAX:
+            collected.leave_out(
+                _printable(path), "its name has unprintable characters or is too long"
             )
             continue
         try:
-            kind = os.stat(name, dir_fd=folder, follow_symlinks=False)
-            if stat.S_ISDIR(kind.st_mode):
+            status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+            if stat.S_ISDIR(status.st_mode):
                 if depth == DEPTH_MAX:
-                    left.leave(shown, f"folders are looked into {DEPTH_MAX} deep")
+                    collected.leave_out(
+                        path, f"it lies in folders nested more than {DEPTH_MAX} deep"
+                    )
                     continue
-                inner = _opened(name, folder, os.O_RDONLY | os.O_DIRECTORY, 0o700)
+                inner = _open(name, folder, os.O_RDONLY | os.O_DIRECTORY, 0o700)
                 try:
-                    _walk(inner, bounds, left, f"{shown}/", depth + 1)
+                    _walk(inner, bounds, collected, f"{path}/", depth + 1)
                 finally:
                     os.close(inner)
-            elif stat.S_ISREG(kind.st_mode):
-                _take(name, folder, bounds, left, shown)
+            elif stat.S_ISREG(status.st_mode):
+                _collect_file(name, folder, bounds, collected, path)
             else:
-                left.leave(shown, "it is not a regular file")
+                collected.leave_out(path, "it is not a regular file")
         except OSError as error:
-            left.leave(shown, f"it could not be read: {error.strerror}")
-    if len(names) > NAMES_LOOKED_AT_MAX:
-        left.not_named += len(names) - NAMES_LOOKED_AT_MAX
+            collected.leave_out(path, f"it could not be read: {error.strerror}")
+    if len(names) > FOLDER_ENTRIES_MAX:
+        collected.not_named += len(names) - FOLDER_ENTRIES_MAX
 
 
-def _take(name: str, folder: int, bounds: RunLimits, left: CollectedFiles, shown: str) -> None:
-    if len(left.taken) >= bounds.files:
-        left.leave(shown, f"a run gives back {bounds.files} files at most")
+def _collect_file(
+    name: str, folder: int, bounds: RunLimits, collected: CollectedFiles, path: str
+) -> None:
+    if len(collected.files) >= bounds.files:
+        collected.leave_out(path, f"a run returns at most {bounds.files} files")
         return
-    file = _opened(name, folder, os.O_RDONLY | os.O_NONBLOCK, 0o600)
+    file = _open(name, folder, os.O_RDONLY | os.O_NONBLOCK, 0o600)
     try:
-        found = os.fstat(file)
-        if not stat.S_ISREG(found.st_mode):
-            left.leave(shown, "it is not a regular file")
-        elif (
-            left.size + found.st_size > bounds.disk_bytes
-        ):  # also for holes: a sparse file is as long as it says
-            left.leave(shown, f"a run gives back {bounds.disk_bytes} bytes at most")
+        status = os.fstat(file)
+        if not stat.S_ISREG(status.st_mode):
+            collected.leave_out(path, "it is not a regular file")
+        # The apparent size, holes included: reading a sparse file returns all its zeros.
+        elif collected.size + status.st_size > bounds.disk_bytes:
+            collected.leave_out(path, f"a run returns at most {bounds.disk_bytes} bytes")
         else:
-            content = b"".join(_pieces(file, found.st_size))
-            left.taken.append((shown, content))
-            left.size += len(content)
+            content = b"".join(_read_chunks(file, status.st_size))
+            collected.files.append((path, content))
+            collected.size += len(content)
     finally:
         os.close(file)
 
 
-def _opened(name: str, folder: int, flags: int, mode: int) -> int:
-    """Open it, also when the program took its rights away. Never a link."""
+def _open(name: str, folder: int, flags: int, mode: int) -> int:
+    """Open a file or folder, restoring permissions that the program removed.
+
+    Raises OSError for a link.
+    """
     flags |= os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         return os.open(name, flags, dir_fd=folder)
@@ -114,24 +124,24 @@ def _opened(name: str, folder: int, flags: int, mode: int) -> int:
         return os.open(name, flags, dir_fd=folder)
 
 
-def _pieces(file: int, most: int) -> Iterator[bytes]:
-    while most and (piece := os.read(file, min(most, _PIECE))):
-        most -= len(piece)
-        yield piece
+def _read_chunks(file: int, size: int) -> Iterator[bytes]:
+    while size and (chunk := os.read(file, min(size, _CHUNK_BYTES))):
+        size -= len(chunk)
+        yield chunk
 
 
 def _printable(name: str) -> str:
-    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in name)[
-        :200
-    ]
+    characters = (
+        character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in name
+    )
+    return "".join(characters)[:200]
 
 
-def used(folder: int, depth: int = 0) -> tuple[int, int]:
-    """Bytes on the disk and number of things below `folder`, while a program may be at work in it:
-    what vanishes is not counted.
+def disk_usage(folder: int, depth: int = 0) -> tuple[int, int]:
+    """Return the bytes on disk and the number of entries below `folder`.
 
-    Folders deeper than anybody needs count as too many things: counting them would be the server's
-    work.
+    A program may be changing the folder meanwhile: entries that vanish are not counted. Very deep
+    nesting counts as too many entries, so that a program cannot make the server walk it.
     """
     if depth > 4 * DEPTH_MAX:
         return 0, INODES_MAX + 1
@@ -139,14 +149,14 @@ def used(folder: int, depth: int = 0) -> tuple[int, int]:
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
-                more = _used_by(entry, folder, depth)
-                size, count = size + more[0], count + more[1] + 1
+                entry_size, entry_count = _entry_usage(entry, folder, depth)
+                size, count = size + entry_size, count + entry_count + 1
     except OSError:
         pass
     return size, count
 
 
-def _used_by(entry: os.DirEntry[str], folder: int, depth: int) -> tuple[int, int]:
+def _entry_usage(entry: os.DirEntry[str], folder: int, depth: int) -> tuple[int, int]:
     try:
         size = entry.stat(follow_symlinks=False).st_blocks * 512
         if not entry.is_dir(follow_symlinks=False):
@@ -157,7 +167,7 @@ def _used_by(entry: os.DirEntry[str], folder: int, depth: int) -> tuple[int, int
     except OSError:
         return 0, 0
     try:
-        below, count = used(inner, depth + 1)
-        return size + below, count
+        inner_size, count = disk_usage(inner, depth + 1)
+        return size + inner_size, count
     finally:
         os.close(inner)

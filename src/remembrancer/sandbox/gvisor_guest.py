@@ -1,6 +1,7 @@
-"""In a container:
+"""Run one job in a gVisor container.
 
-read one job, run it as a user who owns nothing, tell the outcome. The container ends with it.
+The guest reads the job, runs it as an unprivileged user, sends the outcome and exits, which ends
+the container.
 """
 
 from __future__ import annotations
@@ -16,19 +17,21 @@ from . import kernel
 from . import messages as wire
 from .gvisor_runner import PLAN_SIZE
 from .plan import WORK, from_json
-from .worker import RunWatch, get_ready
+from .worker import RunWatch, fork_ready_process
 
 _SERVER, _OUT = 0, 1
 _HIDDEN = ("/proc", "/sys")
 
 
 def main() -> NoReturn:
-    """Serve the server at the other ends of standard input and output, once."""
+    """Run one job from standard input and write its outcome to standard output."""
 
-    def read(most: int) -> bytes:
-        return os.read(_SERVER, most)
+    def read(size: int) -> bytes:
+        return os.read(_SERVER, size)
 
-    plan = from_json(wire.exactly(read, PLAN_SIZE.unpack(wire.exactly(read, PLAN_SIZE.size))[0]))
+    plan = from_json(
+        wire.read_exactly(read, PLAN_SIZE.unpack(wire.read_exactly(read, PLAN_SIZE.size))[0])
+    )
     seconds, code = wire.read_job(read)
     memory_bytes_now = (
         int(Path("/proc/self/statm").read_text("ascii").split()[0]) * resource.getpagesize()
@@ -38,20 +41,23 @@ def main() -> NoReturn:
             "none", folder, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV, "size=4k,mode=755"
         )
     os.chown(WORK, plan.uid, plan.uid)
-    ended, wake = os.pipe()  # its kernel has no pidfd
+    exit_pipe, wake = os.pipe()  # gVisor has no pidfd
     os.set_blocking(wake, False)
-    os.set_blocking(ended, False)
+    os.set_blocking(exit_pipe, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     sys.path[:] = [
         path
         for path in sys.path
-        if any(path == seen or path.startswith(f"{seen}/") for seen in plan.visible)
+        if any(path == folder or path.startswith(f"{folder}/") for folder in plan.visible)
     ]
-    watch = RunWatch(
-        plan=plan, server=_SERVER, ready=get_ready(plan, WORK, memory_bytes_now), ended=ended
+    run = RunWatch(
+        plan=plan,
+        server=_SERVER,
+        ready=fork_ready_process(plan, WORK, memory_bytes_now),
+        exit_descriptor=exit_pipe,
     )
-    watch.begin(code, seconds)
-    head, left = watch.watch()
-    wire.send_outcome(_OUT, head, [content for _, content in left.taken])
+    run.start(code, seconds)
+    head, collected = run.wait()
+    wire.send_outcome(_OUT, head, [content for _, content in collected.files])
     os._exit(0)

@@ -1,7 +1,7 @@
-"""Programs in gVisor: each in a container of its own, whose kernel is a program too (runsc), so
-that a hole in ours is out of reach.
+"""Run each program in a gVisor container of its own.
 
-For who asks for it: a container takes a second where a fork takes milliseconds.
+gVisor (runsc) is a kernel in user space: a program cannot reach a vulnerability of the host's
+kernel. It is opt-in, because a container takes a second to start where a fork takes milliseconds.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from .runner import Runner, WorkerLost
 
 _START_SECONDS_MAX = 60  # for a container to start, and to import what a program imports
 PLAN_SIZE = struct.Struct("<I")
+# Of the guest, never of the program.
 _CAPABILITIES = [
     "CAP_CHOWN",
     "CAP_DAC_OVERRIDE",
@@ -32,28 +33,30 @@ _CAPABILITIES = [
     "CAP_SETGID",
     "CAP_SETUID",
     "CAP_SYS_ADMIN",
-]  # the guest's, never the program's
+]
 _NAMESPACES = ("pid", "network", "ipc", "uts", "mount")
-_FIRST = "import sys; sys.path[:0] = {0!r}; from remembrancer.sandbox import gvisor_guest; gvisor_guest.main()"
+_BOOTSTRAP = (
+    "import sys; sys.path[:0] = {0!r}; "
+    "from remembrancer.sandbox import gvisor_guest; gvisor_guest.main()"
+)
 
 
 class GvisorRunner(Runner):
-    """Programs in containers.
+    """Runs programs in gVisor containers.
 
-    `plan.root` holds their bundle and runsc's own state. Raises Lost where runsc is not on the
-    path.
+    `plan.root` holds the bundle and runsc's state. Raises WorkerLost if runsc is not on the path.
     """
 
     def __init__(self, plan: SandboxPlan) -> None:
         super().__init__()
-        found = shutil.which(RUNSC)
-        if found is None:
+        runsc = shutil.which(RUNSC)
+        if runsc is None:
             raise WorkerLost("runsc is not on the path")
         self._plan = plan
         state = Path(plan.root) / "state"
         state.mkdir(mode=0o700, exist_ok=True)
         self._runsc = [
-            found,
+            runsc,
             f"--root={state}",
             "--network=none",
             "--ignore-cgroups",
@@ -68,20 +71,22 @@ class GvisorRunner(Runner):
     def run(
         self, code: str, seconds: float, content_bytes_max: int
     ) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
-        """See Runner."""
+        """Run one program in a new container. See Runner.run."""
         name = f"remembrancer-{secrets.token_hex(8)}"
-        words = [*self._runsc, "run", f"--bundle={self._bundle}", name]
+        command = [*self._runsc, "run", f"--bundle={self._bundle}", name]
         plan = self._plan.to_json()
-        process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )  # noqa: S603 - our own words
+        process = subprocess.Popen(  # noqa: S603 - no word of it comes from outside
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         assert process.stdin
         assert process.stdout
         timer = threading.Timer(seconds + _START_SECONDS_MAX, process.kill)
         timer.start()
         try:
             with process.stdin, process.stdout:
-                process.stdin.write(PLAN_SIZE.pack(len(plan)) + plan + wire.job(code, seconds))
+                process.stdin.write(
+                    PLAN_SIZE.pack(len(plan)) + plan + wire.encode_job(code, seconds)
+                )
                 process.stdin.flush()
                 return wire.read_outcome(process.stdout.read, content_bytes_max)
         except (OSError, EOFError, ValueError) as error:
@@ -93,26 +98,21 @@ class GvisorRunner(Runner):
             self._remove(name)
 
     def close(self) -> None:
-        """See Runner."""
+        """Delete the bundle."""
         shutil.rmtree(self._bundle, ignore_errors=True)
 
     def _remove(self, name: str) -> None:
-        words = [*self._runsc, "delete", "--force", name]
-        subprocess.run(
-            words,
+        subprocess.run(  # noqa: S603 - no word of it comes from outside
+            [*self._runsc, "delete", "--force", name],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             check=False,
-        )  # noqa: S603 - our own words
+        )
 
 
 def _make_bundle(bundle: Path, plan: SandboxPlan) -> None:
-    """What runsc wants:
-
-    a root with a place for everything that is shown in it, and a description (OCI runtime
-    specification 1.0).
-    """
+    """Create an OCI bundle (runtime specification 1.0): a root with mount points, and a config."""
     root = bundle / "rootfs"
     shutil.rmtree(bundle, ignore_errors=True)
     interpreter = os.path.realpath(sys.executable)
@@ -124,31 +124,31 @@ def _make_bundle(bundle: Path, plan: SandboxPlan) -> None:
         interpreter,
         str(Path(PACKAGE_FOLDER) / __name__.partition(".")[0]),
     }:
-        place = root / path[1:]
-        place.parent.mkdir(parents=True, exist_ok=True)
+        mount_point = root / path[1:]
+        mount_point.parent.mkdir(parents=True, exist_ok=True)
         if Path(path).is_symlink():  # /lib and /lib64 of a merged /usr
-            place.symlink_to(Path(path).readlink())
+            mount_point.symlink_to(Path(path).readlink())
             continue
         if Path(path).is_dir():
-            place.mkdir(exist_ok=True)
+            mount_point.mkdir(exist_ok=True)
         else:
-            place.touch()
+            mount_point.touch()
         mounts.append(_mount(path, "bind", "ro", "nosuid", "nodev", source=path))
-    for path in ("/proc", "/sys", "/dev", "/tmp", WORK):  # noqa: S108 - a place in the bundle
+    for path in ("/proc", "/sys", "/dev", "/tmp", WORK):  # noqa: S108 - mount points in the bundle
         (root / path[1:]).mkdir(exist_ok=True)
-    imported = [
+    import_paths = [
         PACKAGE_FOLDER,
         *(
             path
             for path in sys.path
-            if any(path == seen or path.startswith(f"{seen}/") for seen in plan.visible)
+            if any(path == folder or path.startswith(f"{folder}/") for folder in plan.visible)
         ),
     ]
-    described = {
+    config = {
         "ociVersion": "1.0.0",
         "process": {
             "user": {"uid": 0, "gid": 0},
-            "args": [interpreter, *OPTIONS, "-c", _FIRST.format(imported)],
+            "args": [interpreter, *OPTIONS, "-c", _BOOTSTRAP.format(import_paths)],
             "env": [f"{name}={value}" for name, value in environment(WORK).items()],
             "cwd": WORK,
             "capabilities": dict.fromkeys(("bounding", "effective", "permitted"), _CAPABILITIES),
@@ -159,14 +159,14 @@ def _make_bundle(bundle: Path, plan: SandboxPlan) -> None:
         "mounts": mounts,
         "linux": {"namespaces": [{"type": name} for name in _NAMESPACES]},
     }
-    (bundle / "config.json").write_text(json.dumps(described), "utf-8")
+    (bundle / "config.json").write_text(json.dumps(config), "utf-8")
 
 
-def _mount(place: str, kind: str, *options: str, source: str | None = None) -> dict[str, Any]:
-    bound = ["bind"] if kind == "bind" else []
+def _mount(destination: str, kind: str, *options: str, source: str | None = None) -> dict[str, Any]:
+    bind_option = ["bind"] if kind == "bind" else []
     return {
-        "destination": place,
+        "destination": destination,
         "type": kind,
         "source": source or kind,
-        "options": [*bound, *options],
+        "options": [*bind_option, *options],
     }

@@ -1,7 +1,4 @@
-"""Start a process of ours that shares nothing with the server:
-
-not its memory, not its environment, not its open files.
-"""
+"""Start a Python process that shares no memory, environment or open files with the server."""
 
 from __future__ import annotations
 
@@ -12,17 +9,16 @@ from pathlib import Path
 from .plan import NS, WORK
 
 PACKAGE_FOLDER = str(Path(__file__).parents[2])
-_FIRST = "import sys; sys.path.insert(0, sys.argv[1]); from remembrancer.sandbox import {0}; {0}.main({1})"
-OPTIONS = (
-    "-I",
-    "-B",
-    "-X",
-    "utf8",
-)  # of the interpreter: nothing of the environment, no caches written
+_BOOTSTRAP = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from remembrancer.sandbox import {0}; {0}.main({1})"
+)
+# Interpreter options: ignore the environment and the user's packages, write no bytecode caches.
+OPTIONS = ("-I", "-B", "-X", "utf8")
 
 
 def environment(home: str) -> dict[str, str]:
-    """What programs see as their environment; `home` is their folder."""
+    """Return the environment variables of programs; `home` is their working folder."""
     return {
         "PATH": "/usr/bin",
         "HOME": home,
@@ -38,12 +34,13 @@ def environment(home: str) -> dict[str, str]:
 def start(
     module: str, arguments: str, *, level: str, descriptors: tuple[int, ...] = ()
 ) -> subprocess.Popen[bytes]:
-    """Run `main` of a module of this package in a new interpreter, with the environment that
-    programs see. Its output can be read.
+    """Run `main` of a module of this package in a new interpreter.
+
+    The process has the environment of programs; its standard output is a pipe.
     """
-    words = [sys.executable, *OPTIONS, "-c", _FIRST.format(module, arguments), PACKAGE_FOLDER]
-    return subprocess.Popen(  # noqa: S603 - this interpreter and our own words
-        words,
+    command = [sys.executable, *OPTIONS, "-c", _BOOTSTRAP.format(module, arguments), PACKAGE_FOLDER]
+    return subprocess.Popen(  # noqa: S603 - no word of it comes from outside
+        command,
         env=environment(WORK if level == NS else "."),
         pass_fds=descriptors,
         cwd="/",

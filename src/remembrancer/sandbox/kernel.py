@@ -1,6 +1,6 @@
-"""What the standard library has no words for:
+"""System calls that the standard library does not offer: namespaces, mounts, capabilities, prctl.
 
-namespaces, mounts, capabilities, prctl. Each raises OSError naming its step.
+Each function raises KernelError, which names the step that failed.
 """
 
 from __future__ import annotations
@@ -45,105 +45,103 @@ class KernelError(OSError):
         self.step = step
 
 
-def _checked(outcome: int, step: str) -> int:
-    if outcome < 0:
+def _check(result: int, step: str) -> int:
+    if result < 0:
         raise KernelError(step, ctypes.get_errno())
-    return outcome
+    return result
 
 
 def call(name: str, *arguments: int | bytes | None) -> int:
-    """Make a call that the C library has no function for; its outcome. Raises Refused."""
+    """Make a system call by name and return its result."""
     if name not in _numbers:
         raise KernelError(name, 38)  # ENOSYS
-    given: list[Any] = [ctypes.c_long(one) if isinstance(one, int) else one for one in arguments]
-    return _checked(_libc.syscall(ctypes.c_long(_numbers[name]), *given), name)
+    values: list[Any] = [
+        ctypes.c_long(argument) if isinstance(argument, int) else argument for argument in arguments
+    ]
+    return _check(_libc.syscall(ctypes.c_long(_numbers[name]), *values), name)
 
 
 def unshare(flags: int) -> None:
-    """Leave the namespaces that `flags` (NEW...) name, for new ones.
-
-    NEWPID takes effect for children.
-    """
-    named = [
+    """Move this process into new namespaces (`flags`: NEW…). NEWPID applies to its children."""
+    names = [
         name
         for name in ("NEWUSER", "NEWNS", "NEWPID", "NEWNET", "NEWIPC", "NEWUTS", "NEWCGROUP")
         if flags & globals()[name]
     ]
-    _checked(_libc.unshare(flags), f"unshare {' '.join(named)}")
+    _check(_libc.unshare(flags), f"unshare {' '.join(names)}")
 
 
 def mount(
     source: str, target: str, kind: str | None = None, flags: int = 0, data: str | None = None
 ) -> None:
-    """mount(2)."""
-    words = [None if word is None else word.encode() for word in (source, target, kind, data)]
-    _checked(
-        _libc.mount(words[0], words[1], words[2], ctypes.c_ulong(flags), words[3]),
+    """Mount a file system: mount(2)."""
+    raw_source, raw_target, raw_kind, raw_data = (
+        None if text is None else text.encode() for text in (source, target, kind, data)
+    )
+    _check(
+        _libc.mount(raw_source, raw_target, raw_kind, ctypes.c_ulong(flags), raw_data),
         f"mount {kind or 'bind'}",
     )
 
 
 def bind_read_only(source: str, target: str) -> None:
-    """Show `source`, with what is mounted below it, at `target`:
-
-    nobody can write there, no bit or device there has power.
-    """
+    """Bind-mount `source` and all mounts below it at `target`: read-only, nosuid and nodev."""
     mount(source, target, None, MS_BIND | MS_REC)
     attributes = struct.pack("QQQQ", _MOUNT_ATTR_RDONLY_NOSUID_NODEV, 0, 0, 0)
     call("mount_setattr", _AT_FDCWD, target.encode(), _AT_RECURSIVE, attributes, len(attributes))
 
 
 def pivot_root(folder: str, old: str) -> None:
-    """Make the mounted `folder` the root, and let go of all that was mounted before; `old` is an
-    empty folder in it.
+    """Make the mounted `folder` the root and detach the old root.
+
+    `old` is an empty folder in it.
     """
     os.chdir(folder)
     call("pivot_root", b".", old.encode())
     os.chdir("/")
-    _checked(_libc.umount2(f"/{old}".encode(), _MNT_DETACH), "umount of the old root")
+    _check(_libc.umount2(f"/{old}".encode(), _MNT_DETACH), "umount of the old root")
     Path(f"/{old}").rmdir()
 
 
 def set_host_name(name: bytes) -> None:
-    """Name the machine as programs see it; needs an own UTS namespace."""
-    _checked(_libc.sethostname(name, len(name)), "sethostname")
+    """Set the host name that programs see; needs a UTS namespace of its own."""
+    _check(_libc.sethostname(name, len(name)), "sethostname")
 
 
 def die_with_parent() -> None:
-    """Be killed when the parent's thread ends.
+    """Ask the kernel to kill this process when the parent's thread ends.
 
-    A change of user, capabilities or user namespace takes it away again.
+    A change of user, capabilities or user namespace resets this.
     """
-    _checked(_libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0), "prctl PDEATHSIG")
+    _check(_libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0), "prctl PDEATHSIG")
 
 
 def set_dumpable(*, yes: bool) -> None:
-    """Whether a process of the same user may look into this one, and whether its files in /proc are
-    its own.
+    """Set whether this process is dumpable.
+
+    If it is, processes of the same user may trace it, and it owns its files in /proc.
     """
-    _checked(_libc.prctl(_PR_SET_DUMPABLE, int(yes), 0, 0, 0), "prctl DUMPABLE")
+    _check(_libc.prctl(_PR_SET_DUMPABLE, int(yes), 0, 0, 0), "prctl DUMPABLE")
 
 
-def become(uid: int) -> None:
-    """Be another user, with the group of the same number and no other, for good."""
+def become_user(uid: int) -> None:
+    """Switch to user `uid` irrevocably, with the group of the same number and no other."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
 
 
 def drop_capabilities() -> None:
-    """Give up all capabilities, also those a file could give back."""
-    for capability in range(
-        64
-    ):  # more than there are; those beyond the last are refused, which is as good
+    """Drop all capabilities, including those that executing a file could restore."""
+    for capability in range(64):  # more than exist; the kernel refuses the rest, which is harmless
         _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)
     _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
     call("capset", struct.pack("II", _CAP_VERSION_3, 0), b"\0" * 24)
 
 
-def no_new_privileges() -> None:
-    """No program started from here gains anything. Landlock and seccomp ask for it."""
-    _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl NO_NEW_PRIVS")
+def set_no_new_privileges() -> None:
+    """Forbid gaining privileges through execve. Landlock and seccomp require it."""
+    _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl NO_NEW_PRIVS")
 
 
 class _Program(ctypes.Structure):
@@ -151,11 +149,12 @@ class _Program(ctypes.Structure):
 
 
 def install_filter(program: bytes) -> None:
-    """Put a seccomp filter (classic BPF, 8 bytes an instruction) on this thread and all that come
-    of it.
+    """Install a seccomp filter (classic BPF, 8 bytes per instruction) on this thread.
+
+    Threads and processes that it starts inherit the filter.
     """
-    held = _Program(len(program) // 8, program)
-    _checked(
-        _libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(held), 0, 0),
+    bpf_program = _Program(len(program) // 8, program)
+    _check(
+        _libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(bpf_program), 0, 0),
         "prctl SECCOMP",
     )

@@ -1,7 +1,4 @@
-"""Which files a process may touch, by the kernel's Landlock:
-
-nothing but what is named here, no network, no signal to the outside.
-"""
+"""Restrict a process's access with Landlock: files by path, no network, no outgoing signals."""
 
 from __future__ import annotations
 
@@ -12,30 +9,24 @@ from collections.abc import Sequence
 
 from . import kernel
 
-ALONE_ABI_MIN = (
-    6  # without namespaces: from here on it also keeps signals and abstract sockets in (Linux 6.12)
-)
+# Required without namespaces: from this version (Linux 6.12) Landlock also restricts signals and
+# abstract sockets.
+SCOPES_ABI_MIN = 6
 _VERSION = 1
 _RULE_PATH = 1
 _EXECUTE, _WRITE, _READ, _LIST, _TRUNCATE = 1, 1 << 1, 1 << 2, 1 << 3, 1 << 14
-_MAKE = (
-    1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 12
-)  # remove folders and files, make folders, files and symlinks
+# Remove folders and files; create folders, files and symlinks.
+_CREATE_REMOVE = 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 12
 _REFER = 1 << 13
-_OF_FILES = _EXECUTE | _WRITE | _READ | _TRUNCATE
-_RIGHTS = {
-    1: (1 << 13) - 1,
-    2: (1 << 14) - 1,
-    3: (1 << 15) - 1,
-    4: (1 << 15) - 1,
-}  # by ABI; from 5 on also device ioctls
-_RIGHTS_5 = (1 << 16) - 1
-_TCP = 3  # bind and connect, from ABI 4 on
-_SCOPES = 3  # abstract sockets and signals, from ABI 6 on
+_FILE_RIGHTS = _EXECUTE | _WRITE | _READ | _TRUNCATE
+_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 4: (1 << 15) - 1}  # by ABI version
+_RIGHTS_5 = (1 << 16) - 1  # from ABI 5: also device ioctls
+_TCP = 3  # bind and connect, from ABI 4
+_SCOPES = 3  # abstract sockets and signals, from ABI 6
 
 
 def abi() -> int:
-    """The kernel's version of Landlock; 0 when it has none or it is switched off."""
+    """Return the kernel's Landlock version; 0 if it has none or it is disabled."""
     try:
         return kernel.call("landlock_create_ruleset", None, 0, _VERSION)
     except OSError:
@@ -43,23 +34,22 @@ def abi() -> int:
 
 
 def restrict(*, readable: Sequence[str], writable: Sequence[str], devices: Sequence[str]) -> None:
-    """Let this process read what is below `readable`, change what is below `writable`, use
-    `devices`, and nothing else, for good.
+    """Allow this process to read below `readable`, change below `writable` and use `devices`.
 
-    Paths that do not exist are passed over. Raises Refused.
+    All other access is denied irrevocably. Paths that do not exist are skipped. Raises KernelError.
     """
     version = abi()
     rights = _RIGHTS.get(version, _RIGHTS_5)
-    asked = struct.pack("QQQ", rights, _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0)
+    attributes = struct.pack(
+        "QQQ", rights, _TCP if version >= 4 else 0, _SCOPES if version >= 6 else 0
+    )
     size = 24 if version >= 6 else 16 if version >= 4 else 8
-    rules = kernel.call("landlock_create_ruleset", asked, size, 0)
+    rules = kernel.call("landlock_create_ruleset", attributes, size, 0)
     try:
         for paths, access in (
-            (
-                readable,
-                _EXECUTE | _READ | _LIST,
-            ),  # execute is for the loader's sake: seccomp refuses execve
-            (writable, _WRITE | _READ | _LIST | _TRUNCATE | _MAKE | _REFER),
+            # The dynamic loader maps libraries as executable; seccomp refuses execve.
+            (readable, _EXECUTE | _READ | _LIST),
+            (writable, _WRITE | _READ | _LIST | _TRUNCATE | _CREATE_REMOVE | _REFER),
             (devices, _WRITE | _READ),
         ):
             for path in paths:
@@ -71,12 +61,14 @@ def restrict(*, readable: Sequence[str], writable: Sequence[str], devices: Seque
 
 def _allow(rules: int, path: str, access: int) -> None:
     try:
-        found = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
         return
     try:
-        if not stat.S_ISDIR(os.fstat(found).st_mode):
-            access &= _OF_FILES
-        kernel.call("landlock_add_rule", rules, _RULE_PATH, struct.pack("=Qi", access, found), 0)
+        if not stat.S_ISDIR(os.fstat(descriptor).st_mode):
+            access &= _FILE_RIGHTS
+        kernel.call(
+            "landlock_add_rule", rules, _RULE_PATH, struct.pack("=Qi", access, descriptor), 0
+        )
     finally:
-        os.close(found)
+        os.close(descriptor)

@@ -1,6 +1,6 @@
-"""What the server tells the zygote, once:
+"""The plan that the server sends to the zygote once.
 
-how to confine, what may be seen, and how much of everything a run may use.
+It says how to confine programs, which files they may read and how many resources one run may use.
 """
 
 from __future__ import annotations
@@ -13,25 +13,26 @@ GVISOR: Final = "gvisor"  # the levels, strongest first
 NS: Final = "ns"
 LANDLOCK: Final = "landlock"
 UNSAFE: Final = "unsafe"
-ALONE = (GVISOR, NS)  # where a program has a file system and a process table of its own
+# Levels at which a program has a file system and a process table of its own.
+ISOLATED_LEVELS = (GVISOR, NS)
 INODES_MAX = 2_000  # files and folders in the working folder
 DESCRIPTORS_MAX = 64  # open files of a program
 OUTPUT_BYTES_LAST = 8 << 20  # a program that prints more than this is stopped
 RESULT_CHARACTERS_MAX = 65_536
 MESSAGE_CHARACTERS_MAX = 8_192
 TRACEBACK_CHARACTERS_MAX = 32_768
-REPORT_BYTES_MAX = 1 << 20  # what a program's end may say about itself
+REPORT_BYTES_MAX = 1 << 20  # the program's report: result and error
 NAME_BYTES_MAX = 1_000  # the path of a created file, from the working folder
-DEPTH_MAX = 4  # folders within folders that files are taken from
-NAMES_LOOKED_AT_MAX = 1_000  # in one folder
-LEFT_OUT_MAX = 32  # files named that were not taken
-RUNSC = "runsc"  # gVisor's program
+DEPTH_MAX = 4  # nesting of folders from which files are collected
+FOLDER_ENTRIES_MAX = 1_000  # entries examined in one folder
+LEFT_OUT_MAX = 32  # files left out that are listed by name
+RUNSC = "runsc"  # gVisor's executable
 WORK = "/sandbox"  # the working folder as programs see it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLimits:
-    """What one run may use. Bytes and seconds."""
+    """The resources that one run may use, in bytes and seconds."""
 
     seconds: int
     seconds_max: int
@@ -44,10 +45,10 @@ class RunLimits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxPlan:
-    """One zygote's orders.
+    """The configuration of one zygote.
 
-    `visible` are folders and files shown read-only; `root` an empty folder; `uid` what root
-    becomes.
+    `visible` lists folders and files that programs may read, `root` is an empty folder, and `uid`
+    is the user that a zygote started by root switches to.
     """
 
     level: str
@@ -59,16 +60,16 @@ class SandboxPlan:
     bounds: RunLimits
 
     def to_json(self) -> bytes:
-        """For the wire."""
+        """Return the plan in wire format."""
         return json.dumps(asdict(self)).encode()
 
 
 def from_json(text: bytes) -> SandboxPlan:
-    """A plan from the wire."""
-    told: dict[str, Any] = json.loads(text)
-    told |= {
-        "bounds": RunLimits(**told["bounds"]),
-        "visible": tuple(told["visible"]),
-        "preload": tuple(told["preload"]),
+    """Return the plan that `to_json` encoded."""
+    fields: dict[str, Any] = json.loads(text)
+    fields |= {
+        "bounds": RunLimits(**fields["bounds"]),
+        "visible": tuple(fields["visible"]),
+        "preload": tuple(fields["preload"]),
     }
-    return SandboxPlan(**told)
+    return SandboxPlan(**fields)

@@ -1,6 +1,4 @@
-"""Run one program in this process, which is confined and has nothing to lose, and report how it
-ended.
-"""
+"""Run one program in this process, which is confined and single-use, and report how it ended."""
 
 from __future__ import annotations
 
@@ -22,39 +20,38 @@ from .plan import MESSAGE_CHARACTERS_MAX, RESULT_CHARACTERS_MAX, TRACEBACK_CHARA
 
 NAME = "main.py"
 _FIGURE_DPI = 100
-_OURS = __name__.partition(".")[0]
+_PACKAGE = __name__.partition(".")[0]
 
 
 def run(code: str, report: int) -> None:
-    """Run `code` as `__main__`, write what it came to (JSON) to the descriptor `report`, and end
-    the process with its exit status.
+    """Run `code` as `__main__`, write a JSON report and exit with the program's exit status.
 
-    The report has `result` (repr of the last expression) and `error`; both are the program's word,
-    not to be trusted.
+    The report, written to the descriptor `report`, has `result` (repr of the last expression) and
+    `error`. The program can forge both, so readers must not trust them.
     """
-    said: dict[str, Any] = {}
+    outcome: dict[str, Any] = {}
     _prepare()
     main = types.ModuleType("__main__")
     main.__file__ = NAME
     sys.modules["__main__"] = main
-    keep_figures = _figure_keeper()
+    save_figures = _figure_saver()
     status = 0
     try:
-        _execute(code, main.__dict__, said)
+        _execute(code, main.__dict__, outcome)
         threading._shutdown()  # type: ignore[attr-defined]  # noqa: SLF001 - as the interpreter does before it ends
-        keep_figures()
+        save_figures()
         atexit._run_exitfuncs()  # noqa: SLF001 - the same
     except SystemExit as end:
         status = _exit_status(end)
-    except BaseException as error:  # noqa: BLE001 - whatever a program raises is its answer
+    except BaseException as error:  # noqa: BLE001 - a program may raise anything
         status = 1
-        said["error"] = _told(error)
+        outcome["error"] = _describe_error(error)
     _flush()
-    os.write(report, json.dumps(said).encode())
+    os.write(report, json.dumps(outcome).encode())
     os._exit(status)
 
 
-def _execute(code: str, names: dict[str, Any], said: dict[str, Any]) -> None:
+def _execute(code: str, names: dict[str, Any], outcome: dict[str, Any]) -> None:
     linecache.cache[NAME] = (len(code), None, code.splitlines(keepends=True), NAME)
     tree = ast.parse(code, NAME)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
@@ -63,52 +60,52 @@ def _execute(code: str, names: dict[str, Any], said: dict[str, Any]) -> None:
         return
     value = eval(compile(ast.Expression(last.value), NAME, "eval", dont_inherit=True), names)  # noqa: S307 - the same
     if value is not None:
-        shown = repr(value)
-        said["result"] = shown[:RESULT_CHARACTERS_MAX]
-        said["result_truncated"] = len(shown) > RESULT_CHARACTERS_MAX
+        result = repr(value)
+        outcome["result"] = result[:RESULT_CHARACTERS_MAX]
+        outcome["result_truncated"] = len(result) > RESULT_CHARACTERS_MAX
 
 
 def _prepare() -> None:
-    """What a process that began as a copy must do to be one of its own."""
+    """Reset the state inherited from the zygote: random seeds, modules, arguments and streams."""
     random.seed()
     if numpy := sys.modules.get("numpy"):
         numpy.random.seed()
-    for name in [name for name in sys.modules if name.partition(".")[0] == _OURS]:
+    for name in [name for name in sys.modules if name.partition(".")[0] == _PACKAGE]:
         del sys.modules[name]
     sys.argv = [NAME]
-    sys.path.insert(0, os.getcwd())  # noqa: PTH109 - a text, as everything in sys.path
-    sys.stdin = io.TextIOWrapper(open(0, "rb", buffering=0, closefd=False), "utf-8")  # noqa: SIM115 - open as long as the program runs
+    sys.path.insert(0, os.getcwd())  # noqa: PTH109 - sys.path holds strings
+    sys.stdin = io.TextIOWrapper(open(0, "rb", buffering=0, closefd=False), "utf-8")  # noqa: SIM115 - open for the life of the process
     sys.stdout, sys.stderr = _stream(1), _stream(2)
     sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr  # type: ignore[misc]
 
 
 def _stream(descriptor: int) -> io.TextIOWrapper:
+    # Line-buffered, so that the output before a kill is not lost.
     raw = io.BufferedWriter(io.FileIO(descriptor, "w", closefd=False))
-    return io.TextIOWrapper(
-        raw, "utf-8", "backslashreplace", line_buffering=True
-    )  # what was printed before a kill is seen
+    return io.TextIOWrapper(raw, "utf-8", "backslashreplace", line_buffering=True)
 
 
-def _figure_keeper() -> Callable[..., None]:
-    """What saves the open figures as figure-1.png, figure-2.png and so on; `plt.show()` does it at
-    once.
+def _figure_saver() -> Callable[..., None]:
+    """Return a function that saves the open figures as figure-1.png, figure-2.png and so on.
+
+    It also replaces `plt.show()`.
     """
-    kept = 0
+    count = 0
 
-    def keep(*_: object, **__: object) -> None:
-        nonlocal kept
+    def save(*_: object, **__: object) -> None:
+        nonlocal count
         plt: Any = sys.modules.get("matplotlib.pyplot")
         if plt is None:
             return
         for number in plt.get_fignums():
-            kept += 1
-            plt.figure(number).savefig(f"figure-{kept}.png", dpi=_FIGURE_DPI, bbox_inches="tight")
+            count += 1
+            plt.figure(number).savefig(f"figure-{count}.png", dpi=_FIGURE_DPI, bbox_inches="tight")
         plt.close("all")
 
     plotting: Any = sys.modules.get("matplotlib.pyplot")
     if plotting is not None:
-        plotting.show = keep
-    return keep
+        plotting.show = save
+    return save
 
 
 def _exit_status(end: SystemExit) -> int:
@@ -120,34 +117,43 @@ def _exit_status(end: SystemExit) -> int:
     return 1
 
 
-def _told(error: BaseException) -> dict[str, Any]:
-    """The error as data. Its own words may fail, or be huge."""
+def _describe_error(error: BaseException) -> dict[str, Any]:
+    """Return the error as data. Its `__str__` may raise, or return a huge text."""
     try:
         message = str(error)
     except BaseException:  # noqa: BLE001 - an error whose text raises another
         message = "(the error cannot be shown)"
-    shown = error.__traceback__
-    while shown and shown.tb_frame.f_code.co_filename != NAME:
-        shown = shown.tb_next  # our own frames are of no interest
-    lines = [line for frame, line in traceback.walk_tb(shown) if frame.f_code.co_filename == NAME]
+    program_traceback = error.__traceback__
+    while program_traceback and program_traceback.tb_frame.f_code.co_filename != NAME:
+        program_traceback = program_traceback.tb_next  # skip the frames of this module
+    lines = [
+        line
+        for frame, line in traceback.walk_tb(program_traceback)
+        if frame.f_code.co_filename == NAME
+    ]
     if isinstance(error, SyntaxError) and error.filename == NAME and error.lineno:
         lines = [error.lineno]
     return {
         "type": type(error).__name__[:200],
         "message": message[:MESSAGE_CHARACTERS_MAX],
         "line": lines[-1] if lines else None,
-        "traceback": _traceback(error, shown, message)[-TRACEBACK_CHARACTERS_MAX:],
+        "traceback": _format_traceback(error, program_traceback, message)[
+            -TRACEBACK_CHARACTERS_MAX:
+        ],
     }
 
 
-def _traceback(error: BaseException, shown: types.TracebackType | None, message: str) -> str:
+def _format_traceback(
+    error: BaseException, program_traceback: types.TracebackType | None, message: str
+) -> str:
     if len(message) <= MESSAGE_CHARACTERS_MAX:
         try:
-            return "".join(traceback.format_exception(type(error), error, shown))
-        except BaseException:  # noqa: BLE001 - the errors it came from may be as odd as any
+            return "".join(traceback.format_exception(type(error), error, program_traceback))
+        except BaseException:  # noqa: BLE001 - a chained error may raise while it is formatted
             message = "(the error cannot be shown)"
-    frames = "".join(traceback.format_tb(shown, limit=-50))
-    return f"Traceback (most recent call last):\n{frames}{type(error).__name__}: {message[:MESSAGE_CHARACTERS_MAX]}\n"
+    frames = "".join(traceback.format_tb(program_traceback, limit=-50))
+    last_line = f"{type(error).__name__}: {message[:MESSAGE_CHARACTERS_MAX]}"
+    return f"Traceback (most recent call last):\n{frames}{last_line}\n"
 
 
 def _flush() -> None:

@@ -1,6 +1,7 @@
-"""The file system that programs see:
+"""The root file system of programs.
 
-libraries, fonts and time zones read-only, five devices, an empty working folder. No /proc.
+It has libraries, fonts and time zones (read-only), five devices and an empty working folder. It has
+no /proc.
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ _FILES = {
     "etc/group": "nogroup:x:65534:\n",
     "etc/hosts": "127.0.0.1 localhost\n",
 }
-_SCRATCH = (
-    "size=8m,nr_inodes=200,mode=1777"  # where libraries write their caches while they are loaded
-)
+# Libraries write their caches here while the zygote loads them.
+_SCRATCH = "size=8m,nr_inodes=200,mode=1777"
 
 
 def build(plan: SandboxPlan) -> None:
-    """Build it in `plan.root` and make it this process's root.
+    """Build the root file system in `plan.root` and make it this process's root.
 
-    Needs an own mount namespace. Raises OSError.
+    Needs a mount namespace of its own. Raises OSError.
     """
     root = Path(plan.root)
     kernel.mount("none", "/", None, kernel.MS_REC | kernel.MS_PRIVATE)
@@ -36,13 +36,13 @@ def build(plan: SandboxPlan) -> None:
         "size=1m,nr_inodes=4k,mode=755",
     )
     for source in plan.visible:
-        _show(root, source)
+        _bind_into(root, source)
     for folder in ("dev", WORK[1:], "tmp", "etc", "old"):
         (root / folder).mkdir(exist_ok=True)
     for device in DEVICES:
-        place = root / device[1:]
-        place.touch()
-        kernel.mount(device, str(place), None, kernel.MS_BIND)
+        mount_point = root / device[1:]
+        mount_point.touch()
+        kernel.mount(device, str(mount_point), None, kernel.MS_BIND)
     for name, text in _FILES.items():
         (root / name).write_text(text, "utf-8")
     inert = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
@@ -56,32 +56,30 @@ def build(plan: SandboxPlan) -> None:
     )
 
 
-def _show(root: Path, source: str) -> None:
-    here, there = Path(source), root / source[1:]
-    if not here.exists():
+def _bind_into(root: Path, source: str) -> None:
+    path, mount_point = Path(source), root / source[1:]
+    if not path.exists():
         return
-    there.parent.mkdir(parents=True, exist_ok=True)
-    if here.is_symlink():  # /lib and /lib64 of a merged /usr
-        there.symlink_to(here.readlink())
+    mount_point.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_symlink():  # /lib and /lib64 of a merged /usr
+        mount_point.symlink_to(path.readlink())
         return
-    if here.is_dir():
-        there.mkdir(exist_ok=True)
+    if path.is_dir():
+        mount_point.mkdir(exist_ok=True)
     else:
-        there.touch()
-    kernel.bind_read_only(source, str(there))
+        mount_point.touch()
+    kernel.bind_read_only(source, str(mount_point))
 
 
-def give_working_folder(plan: SandboxPlan) -> None:
-    """Lay a fresh, bounded, private folder over the working folder, and over /tmp where nothing
-    else is shown there.
-    """
+def mount_working_folder(plan: SandboxPlan) -> None:
+    """Mount a new, size-limited, private working folder, and bind it to /tmp if that is free."""
     inert = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC
     data = f"size={plan.bounds.disk_bytes},nr_inodes={INODES_MAX},mode=700"
     kernel.mount("tmpfs", WORK, "tmpfs", inert, data)
     if tmp_is_free(plan):
-        kernel.mount(WORK, "/tmp", None, kernel.MS_BIND)  # noqa: S108 - the program's own /tmp, which is its working folder
+        kernel.mount(WORK, "/tmp", None, kernel.MS_BIND)  # noqa: S108 - the program's private /tmp
 
 
 def tmp_is_free(plan: SandboxPlan) -> bool:
-    """Whether /tmp can be the working folder: nothing that must be seen lies there."""
-    return not any(path.startswith("/tmp/") for path in plan.visible)  # noqa: S108 - compared, not used
+    """Return True if no visible file lies in /tmp, so that it can be the working folder."""
+    return not any(path.startswith("/tmp/") for path in plan.visible)  # noqa: S108 - only compared

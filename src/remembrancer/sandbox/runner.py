@@ -1,4 +1,4 @@
-"""What runs programs at one level, as the server sees it."""
+"""The interface of the runners, one for each way of confining programs."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ from typing import Any
 
 
 class WorkerLost(Exception):
-    """The processes that were to run a program, or ran it, went away; the message says what they
-    said.
-    """
+    """The process that runs programs failed or went away; the message has its error."""
 
 
 class Runner(ABC):
-    """Runs programs, each in a process of its own, until it is closed. Safe to use from many
-    threads.
+    """Runs each program in a process of its own. Safe to use from many threads.
 
-    What follows is the sandbox's, which counts: `runs` so far, `in_use` now, and `retired` once
-    another has taken its place.
+    The sandbox maintains the attributes: `runs` counts programs so far, `in_use` programs now, and
+    `retired` is True once another runner has replaced this one.
     """
 
     def __init__(self) -> None:
@@ -29,8 +26,8 @@ class Runner(ABC):
     def run(
         self, code: str, seconds: float, content_bytes_max: int
     ) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
-        """The outcome of one program: what `worker` tells of it, and its files. Raises Lost."""
+        """Run one program and return the worker's report and the files. Raises WorkerLost."""
 
     @abstractmethod
     def close(self) -> None:
-        """End all that runs. Idempotent."""
+        """Stop all programs. Idempotent."""

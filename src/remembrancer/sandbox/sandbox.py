@@ -1,6 +1,7 @@
-"""The sandbox as the server knows it:
+"""The sandbox on the server's side: choose a confinement level, run programs, replace runners.
 
-starts when first needed, climbs down the ladder of levels no further than allowed, runs programs.
+It starts at first use and takes the strongest level that works on this machine, but none below the
+configured minimum.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import sys
 import sysconfig
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from ..protocol.errors import TooManyRequests, Unavailable
 from ..protocol.execution import Level
 from ..protocol.status import SandboxState
 from ..settings import Settings
-from . import self_test as selftest
+from . import self_test
 from .gvisor_runner import GvisorRunner
 from .plan import GVISOR, LANDLOCK, NS, UNSAFE, WORK, RunLimits, SandboxPlan
 from .probe import missing
@@ -36,13 +37,10 @@ log = logging.getLogger("remembrancer.sandbox")
 
 LADDER: tuple[Level, ...] = (GVISOR, NS, LANDLOCK, UNSAFE)  # strongest first
 PRELOAD = ("numpy", "numpy.random", "numpy.linalg", "numpy.fft", "matplotlib.pyplot")
-# of one zygote: all forks share one layout of memory, which is not to be learned from thousands of
-# runs
+# Runs per zygote. All its forks share one memory layout, which programs could learn over many runs.
 _RUNS_MAX = 2_000
-_START_SECONDS_MAX = 30
-_GRACE_SECONDS = 10  # for a worker to end a program, take its files and answer
-_RETRY_SECONDS = 60  # a machine that could not confine a minute ago can not now
-_SHOWN = (
+_RETRY_SECONDS = 60  # after a failed start
+_VISIBLE_FOLDERS = (
     "/usr/lib",
     "/usr/lib64",
     "/usr/local/lib",
@@ -51,28 +49,28 @@ _SHOWN = (
     "/usr/share/fonts",
     "/usr/share/zoneinfo",
 )
-_SHOWN_FILES = ("/etc/ld.so.cache", "/etc/fonts", "/etc/localtime")
+_VISIBLE_FILES = ("/etc/ld.so.cache", "/etc/fonts", "/etc/localtime")
 
 
 class SandboxUnavailable(Unavailable):
-    """Programs cannot be run safely on this machine, so none is run. `missing` says what it lacks
-    and how to mend it.
+    """The sandbox cannot confine programs on this machine, so it runs none.
+
+    `missing` lists what the machine lacks and how to enable it.
     """
 
 
 class SandboxBusy(TooManyRequests):
-    """All places of the sandbox are taken, and so is its queue. Wait as many seconds as the header
-    `Retry-After` says.
-    """
+    """The sandbox and its queue are full. Retry after the seconds in the `Retry-After` header."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxRun:
-    """How a program ended. Times in milliseconds.
+    """The outcome of a program. Times in milliseconds.
 
-    `stopped`: why it was stopped (`timeout`, `output`, `disk`), None when it ended itself. `error`
-    has type, message, line and traceback, as the program itself told it. `files` are name and
-    content; `left_out` name and why; `not_named` how many more were left out.
+    `stopped` is the reason for stopping it (`timeout`, `output`, `disk`), None if it exited.
+    `error` has type, message, line and traceback as the program reported them. `files` holds pairs
+    of name and content, `left_out` pairs of name and reason, and `not_named` counts further files
+    that were left out.
     """
 
     level: Level
@@ -95,26 +93,23 @@ class SandboxRun:
 
 
 class Sandbox:
-    """Where programs run.
-
-    One a server; safe to use from many threads. Costs nothing until it is started.
-    """
+    """Runs programs. One per server; safe to use from many threads; no processes until started."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._parallel = settings.sandbox_parallel or os.cpu_count() or 1
-        self._places = threading.Semaphore(self._parallel)
-        self.repairs = threading.BoundedSemaphore(
-            limits.REPAIRS_MAX
-        )  # programs that wait for models, each in a thread of the server
-        self._changing = threading.Lock()  # of what follows
-        self._starting = threading.Lock()
-        self._inside = 0  # runs at work or waiting
+        self._slots = threading.Semaphore(self._parallel)
+        # Repairs that wait for models, each in a thread of the server.
+        self.repairs = threading.BoundedSemaphore(limits.REPAIRS_MAX)
+        self._state_lock = threading.Lock()  # guards the fields below
+        self._start_lock = threading.Lock()
+        self._active = 0  # runs in progress or queued
         self._closed = False
-        self._candidate: Runner | None = None  # that is being tested
+        self._candidate: Runner | None = None  # the runner under test
         self._runner: Runner | None = None
         self._level: Level | None = None
-        self._refused: tuple[float, SandboxUnavailable] | None = None  # when, and why
+        # Monotonic time of the last failed start, and its error.
+        self._start_failure: tuple[float, SandboxUnavailable] | None = None
         self.bounds = RunLimits(
             seconds=settings.sandbox_seconds,
             seconds_max=limits.RUN_SECONDS_MAX,
@@ -127,174 +122,174 @@ class Sandbox:
 
     @property
     def state(self) -> SandboxState:
-        """The level it works at, or that it was not started, or could not be."""
+        """The confinement level, `not started`, or `unavailable`."""
         if self._level is not None:
             return self._level
-        return "unavailable" if self._refused else "not started"
+        return "unavailable" if self._start_failure else "not started"
 
     def start(self) -> Level:
-        """Be ready for programs; the level they are confined at.
+        """Start the sandbox and return its confinement level.
 
         Idempotent. Raises SandboxUnavailable.
         """
-        with self._starting:
+        with self._start_lock:
             if self._runner is None or self._level is None:
-                if self._refused and time.monotonic() - self._refused[0] < _RETRY_SECONDS:
-                    raise self._refused[1]
-                self._runner, self._level = self._climb_down()
-                said = log.warning if self._level == UNSAFE else log.info
-                said(
-                    "sandbox: level %s%s",
-                    self._level,
-                    ": programs are NOT confined" if self._level == UNSAFE else "",
-                )
+                if (
+                    self._start_failure
+                    and time.monotonic() - self._start_failure[0] < _RETRY_SECONDS
+                ):
+                    raise self._start_failure[1]
+                self._runner, self._level = self._start_strongest_level()
+                if self._level == UNSAFE:
+                    log.warning("sandbox: level %s: programs are NOT confined", self._level)
+                else:
+                    log.info("sandbox: level %s", self._level)
             return self._level
 
     def run(self, code: str, *, seconds: float | None = None) -> SandboxRun:
-        """Run a program for at most so many seconds. Raises SandboxUnavailable, SandboxBusy."""
+        """Run a program for at most `seconds`. Raises SandboxUnavailable, SandboxBusy."""
         seconds = min(seconds or self.bounds.seconds, self.bounds.seconds_max)
-        with self._changing:
-            if self._inside >= self._parallel + self._settings.sandbox_queue_max:
+        with self._state_lock:
+            if self._active >= self._parallel + self._settings.sandbox_queue_max:
                 raise SandboxBusy(retry_after=max(1, math.ceil(self.bounds.seconds / 2)))
-            self._inside += 1
+            self._active += 1
         try:
-            with self._places:
+            with self._slots:
                 return self._run(code, seconds)
         finally:
-            with self._changing:
-                self._inside -= 1
+            with self._state_lock:
+                self._active -= 1
 
     def close(self) -> None:
-        """End what runs, and let go; also of a start that is under way.
+        """Stop all programs and release resources; abort a start in progress.
 
-        Idempotent. No program is run afterwards.
+        Idempotent. Later runs fail.
         """
         self._closed = True
         if candidate := self._candidate:
-            # its self-test ends at once, and with it the start that holds the lock
+            # This ends the self-test, and with it the start that holds the lock.
             candidate.close()
-        with self._starting:
+        with self._start_lock:
             runner, self._runner, self._level = self._runner, None, None
         if runner:
             runner.close()
-            self._tidy()
+            self._remove_leftovers()
 
     def _run(self, code: str, seconds: float) -> SandboxRun:
-        for attempt in (
-            1,
-            2,
-        ):  # a program changes nothing outside, so it can be run again when the runner went away under it
-            runner, level = self._hold()
+        # A program has no effect outside, so one whose runner went away can run again.
+        for attempt in (1, 2):
+            runner, level = self._acquire_runner()
             try:
                 head, files = runner.run(code, seconds, self.bounds.disk_bytes)
-                return _run_of(head, files, level)
+                return _parse_run(head, files, level)
             except WorkerLost as error:
-                log.warning(
-                    "sandbox: run lost (%s)%s", error, ", starting anew" if attempt == 1 else ""
-                )
-                self._drop(runner)
+                log.warning("sandbox: run lost (%s)%s", error, ", retrying" if attempt == 1 else "")
+                self._discard_runner(runner)
             finally:
-                self._let_go(runner)
+                self._release_runner(runner)
         raise SandboxUnavailable(
-            "The sandbox lost this program twice. The machine may be out of memory; the server's log has more.",
+            "The sandbox process died twice while it ran this program. "
+            "The machine may be out of memory; see the server's log.",
             missing=[],
         )
 
-    def _hold(self) -> tuple[Runner, Level]:
+    def _acquire_runner(self) -> tuple[Runner, Level]:
         while True:
             level = self.start()
-            with self._changing:
+            with self._state_lock:
                 runner = self._runner
-                if runner is None:  # somebody else lost it just now
+                if runner is None:  # another thread has just discarded it
                     continue
                 runner.in_use += 1
                 runner.runs += 1
                 if runner.runs == _RUNS_MAX:
-                    threading.Thread(target=self._renew, args=(runner,), name="sandbox").start()
+                    threading.Thread(
+                        target=self._replace_runner, args=(runner,), name="sandbox"
+                    ).start()
                 return runner, level
 
-    def _let_go(self, runner: Runner) -> None:
-        with self._changing:
+    def _release_runner(self, runner: Runner) -> None:
+        with self._state_lock:
             runner.in_use -= 1
-            done = runner.retired and runner.in_use == 0
-        if done:
+            is_idle = runner.retired and runner.in_use == 0
+        if is_idle:
             runner.close()
 
-    def _drop(self, runner: Runner) -> None:
-        with self._starting, self._changing:
+    def _discard_runner(self, runner: Runner) -> None:
+        with self._start_lock, self._state_lock:
             if self._runner is runner:
                 self._runner = None
             runner.retired = True
 
-    def _renew(self, old: Runner) -> None:
-        """Put a new runner in the place of one that has done its share; what runs there ends in
-        peace.
-        """
-        with self._starting:
+    def _replace_runner(self, old: Runner) -> None:
+        """Replace a runner that has reached its maximum number of runs; let its programs finish."""
+        with self._start_lock:
             if self._runner is not old or self._level is None:
                 return
             try:
-                fresh = self._made(self._level)
+                new = self._create_runner(self._level)
             except WorkerLost as error:
-                log.warning("sandbox: no new runner (%s), the old one stays", error)
+                log.warning("sandbox: new runner failed (%s), keeping the old one", error)
                 return
-            with self._changing:
-                self._runner, old.retired = fresh, True
-                done = old.in_use == 0
-        if done:
+            with self._state_lock:
+                self._runner, old.retired = new, True
+                is_idle = old.in_use == 0
+        if is_idle:
             old.close()
 
-    def _tidy(self) -> None:
-        """Take away what runs of a server that was killed left behind."""
-        for left in (self._folder() / "root", _shared_folder(self._settings)):
-            if left.exists():
-                shutil.rmtree(left, ignore_errors=True)
+    def _remove_leftovers(self) -> None:
+        """Delete the files that a killed server left behind."""
+        for folder in (self._folder() / "root", _shared_folder(self._settings)):
+            if folder.exists():
+                shutil.rmtree(folder, ignore_errors=True)
 
-    def _climb_down(self) -> tuple[Runner, Level]:
-        self._tidy()
+    def _start_strongest_level(self) -> tuple[Runner, Level]:
+        self._remove_leftovers()
         levels = levels_from(self._settings.sandbox_min_level)
-        why: list[str] = []
+        failures: list[str] = []
         for level in levels:
             if self._closed:
                 raise SandboxUnavailable("The service is stopping.", missing=[])
             try:
-                return self._tested(level), level
-            except (WorkerLost, selftest.SelfTestFailed) as error:
-                why.append(f"{level}: {error}")
-                log.warning("sandbox: level %s cannot be had: %s", level, error)
+                return self._create_tested_runner(level), level
+            except (WorkerLost, self_test.SelfTestFailed) as error:
+                failures.append(f"{level}: {error}")
+                log.warning("sandbox: level %s is not available: %s", level, error)
         if self._closed:
             raise SandboxUnavailable("The service is stopping.", missing=[])
-        found = {
-            one.primitive: one for level in levels if level != UNSAFE for one in missing(level)
-        }
-        told = [
-            {"primitive": one.primitive, "why": one.why, "remedy": one.remedy}
-            for one in found.values()
+        primitives = {
+            primitive.primitive: primitive
+            for level in levels
+            if level != UNSAFE
+            for primitive in missing(level)
+        }.values()
+        reasons = [
+            f"Missing: {primitive.primitive} ({primitive.why}); to fix: {primitive.remedy}."
+            for primitive in primitives
         ]
-        mend = " ".join(
-            f"Missing: {one.primitive} ({one.why}); mend it: {one.remedy}."
-            for one in found.values()
+        unavailable = SandboxUnavailable(
+            "The sandbox cannot confine programs on this machine, so it runs none. "
+            + (" ".join(reasons) or "; ".join(failures)),
+            missing=[asdict(primitive) for primitive in primitives],
         )
-        said = f"Programs cannot be run safely on this machine, so none is run. {mend or '; '.join(why)}"
-        refused = SandboxUnavailable(said, missing=told)
-        self._refused = (time.monotonic(), refused)
-        raise refused
+        self._start_failure = (time.monotonic(), unavailable)
+        raise unavailable
 
-    def _made(self, level: Level) -> Runner:
+    def _create_runner(self, level: Level) -> Runner:
         plan = self._plan(level)
         return GvisorRunner(plan) if level == GVISOR else ZygoteRunner(plan)
 
-    def _tested(self, level: Level) -> Runner:
-        runner = self._candidate = self._made(level)
+    def _create_tested_runner(self, level: Level) -> Runner:
+        runner = self._candidate = self._create_runner(level)
 
         def run(code: str, seconds: float) -> dict[str, Any]:
             return runner.run(code, seconds, self.bounds.disk_bytes)[0]
 
-        if self._closed:  # before it could be seen that there is something to close
+        if self._closed:  # close() may have run before the candidate was set
             runner.close()
             raise WorkerLost("the service is stopping")
         try:
-            selftest.check(run, self.bounds, level, self._folder())
+            self_test.check(run, self.bounds, level, self._folder())
         except BaseException:
             runner.close()
             raise
@@ -310,25 +305,25 @@ class Sandbox:
     def _plan(self, level: str) -> SandboxPlan:
         root = self._folder() / "root"
         root.mkdir(mode=0o700, exist_ok=True)
-        shown = visible()
+        visible_paths = visible()
         data = self._settings.data_folder.resolve()
-        for path in shown:
+        for path in visible_paths:
             if data.is_relative_to(path):
                 raise WorkerLost(
                     f"the data folder lies in {path}, which programs may read: move it"
                 )
             if level == NS and Path(path).is_relative_to(WORK):
-                raise WorkerLost(f"{path} lies where the programs' own folder is to be: move it")
+                raise WorkerLost(f"{path} lies in {WORK}, the working folder of programs: move it")
         if level == LANDLOCK and os.getuid() == 0:
             root = _shared_folder(self._settings)
             try:
-                _give(root, self._settings.sandbox_uid)
+                _create_owned_folder(root, self._settings.sandbox_uid)
             except OSError as error:
                 raise WorkerLost(str(error)) from error
         return SandboxPlan(
             level=level,
             root=str(root),
-            visible=shown,
+            visible=visible_paths,
             preload=PRELOAD,
             uid=self._settings.sandbox_uid,
             spares=self._parallel,
@@ -337,9 +332,9 @@ class Sandbox:
 
 
 def levels_from(lowest: str) -> tuple[Level, ...]:
-    """The levels to try, strongest first, where `lowest` is the weakest that will do.
+    """Return the levels to try, strongest first; `lowest` is the weakest allowed.
 
-    gVisor only for who asks: its runs take a second.
+    gVisor is tried only if it is the minimum, because its runs take a second.
     """
     return tuple(
         level for level in LADDER[: LADDER.index(lowest) + 1] if level != GVISOR or lowest == GVISOR
@@ -347,42 +342,44 @@ def levels_from(lowest: str) -> tuple[Level, ...]:
 
 
 def visible() -> tuple[str, ...]:
-    """What programs may read:
+    """Return the paths that programs may read: libraries, fonts and time zones.
 
-    the system's and this interpreter's libraries, fonts, time zones. No program files, no home, no
-    data.
+    The libraries are those of the system and of this interpreter. Executables, home folders and the
+    data folder are not visible.
     """
-    ours = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    ours += [path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))]
-    ours.append(str(Path(sys.base_prefix) / "lib"))
-    there = sorted(
-        {path for path in (*_SHOWN, *_SHOWN_FILES, *ours) if path and Path(path).exists()}
-    )
-    return tuple(path for path in there if not any(path.startswith(f"{other}/") for other in there))
+    libraries = [
+        sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")
+    ]
+    libraries += [path for path in sys.path if path.endswith(("/site-packages", "/dist-packages"))]
+    libraries.append(str(Path(sys.base_prefix) / "lib"))
+    candidates = (*_VISIBLE_FOLDERS, *_VISIBLE_FILES, *libraries)
+    paths = sorted({path for path in candidates if path and Path(path).exists()})
+    return tuple(path for path in paths if not any(path.startswith(f"{other}/") for other in paths))
 
 
 def _shared_folder(settings: Settings) -> Path:
-    """Where the programs' folders are when the user that root becomes must reach them:
+    """Return the folder for working folders when a root server runs programs as another user.
 
-    the server's own folders are closed to it.
+    That user cannot enter the data folder.
     """
-    named = hashlib.sha256(str(settings.data_folder.resolve()).encode()).hexdigest()[:16]
-    return Path("/dev/shm") / f"remembrancer-sandbox-{named}"  # noqa: S108 - `_give` makes sure whose it is
+    digest = hashlib.sha256(str(settings.data_folder.resolve()).encode()).hexdigest()[:16]
+    # `_create_owned_folder` checks the owner.
+    return Path("/dev/shm") / f"remembrancer-sandbox-{digest}"  # noqa: S108
 
 
-def _give(folder: Path, uid: int) -> None:
-    """Make `folder` and give it to `uid`.
+def _create_owned_folder(folder: Path, uid: int) -> None:
+    """Create `folder` with owner `uid`.
 
-    Raises OSError when somebody else made it, or a link in its place.
+    Raises OSError if it exists with another owner, or as a link.
     """
     if not folder.exists():
         folder.mkdir(mode=0o700)
         os.chown(folder, uid, uid, follow_symlinks=False)
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != uid:
-        raise OSError(errno.EEXIST, f"{folder} is somebody else's")
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != uid:
+        raise OSError(errno.EEXIST, f"{folder} belongs to another user")
 
 
-def _run_of(head: dict[str, Any], files: list[tuple[str, bytes]], level: Level) -> SandboxRun:
-    left_out = [(str(name), str(why)) for name, why in head.pop("left_out")]
+def _parse_run(head: dict[str, Any], files: list[tuple[str, bytes]], level: Level) -> SandboxRun:
+    left_out = [(str(name), str(reason)) for name, reason in head.pop("left_out")]
     return SandboxRun(level=level, files=files, left_out=left_out, **head)

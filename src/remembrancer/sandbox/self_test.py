@@ -1,7 +1,4 @@
-"""Hostile programs against a sandbox that has just been started:
-
-no level is believed without it.
-"""
+"""Run hostile programs in a newly started sandbox. No level is used before it passes this test."""
 
 from __future__ import annotations
 
@@ -22,65 +19,65 @@ Run = Callable[[str, float], dict[str, Any]]  # code and seconds to the outcome
 _HOSTILE = """
 import ctypes, json, os, socket, sys
 libc = ctypes.CDLL(None, use_errno=True)
-through = []
+breaches = []
 
 def attempt(name, act):
     try:
         if act() is not False:
-            through.append(name)
+            breaches.append(name)
     except (OSError, MemoryError, ValueError):
         pass
 
 def connect(family, address):
-    with socket.socket(family) as one:
-        one.settimeout(1)
-        one.connect(address)
+    with socket.socket(family) as connection:
+        connection.settimeout(1)
+        connection.connect(address)
 
-def call(function, *arguments):
+def succeeds(function, *arguments):
     return function(*arguments) >= 0
 
-def size():
-    held = bytearray({memory})
-    held[::4096] = held[::4096]
+def take_memory():
+    block = bytearray({memory})
+    block[::4096] = block[::4096]
 
 attempt("read a secret", lambda: open({secret!r}).read())
 attempt("list a folder", lambda: os.listdir({folder!r}))
 attempt("write a file", lambda: open({secret!r} + ".new", "w"))
-attempt("write beside the libraries", lambda: open(os.path.dirname(os.__file__) + "/sandbox-was-here", "w"))
+attempt("write to the libraries", lambda: open(os.path.dirname(os.__file__) + "/written", "w"))
 attempt("read the server's environment", lambda: open("/proc/{server}/environ", "rb").read())
 attempt("reach a TCP port", lambda: connect(socket.AF_INET, ("127.0.0.1", {port})))
 attempt("reach an abstract socket", lambda: connect(socket.AF_UNIX, {abstract!r}))
 attempt("signal the server", lambda: os.kill({server}, 0))
-attempt("trace the server", lambda: call(libc.ptrace, 16, {server}, 0, 0))
+attempt("trace the server", lambda: succeeds(libc.ptrace, 16, {server}, 0, 0))
 attempt("start a process", lambda: os.fork() or os._exit(0))
 attempt("run a binary", lambda: os.execv("/bin/true", ["true"]))
-attempt("mount", lambda: call(libc.mount, b"tmpfs", b"/tmp", b"tmpfs", 0, None))
-attempt("unshare", lambda: call(libc.unshare, 0x10000000))
-attempt("io_uring", lambda: call(libc.syscall, 425, 4, ctypes.create_string_buffer(120)))
+attempt("mount", lambda: succeeds(libc.mount, b"tmpfs", b"/tmp", b"tmpfs", 0, None))
+attempt("unshare", lambda: succeeds(libc.unshare, 0x10000000))
+attempt("io_uring", lambda: succeeds(libc.syscall, 425, 4, ctypes.create_string_buffer(120)))
 attempt("see open files", lambda: os.fstat(6))
-attempt("take all memory", size)
-print(json.dumps(through))
+attempt("take all memory", take_memory)
+print(json.dumps(breaches))
 """
 
 
 class SelfTestFailed(Exception):
-    """The sandbox let something through, or does not run what it should; the message says what."""
+    """The sandbox allowed a forbidden action, or failed to run a harmless program."""
 
 
 def check(run: Run, bounds: RunLimits, level: str, folder: Path) -> None:
-    """Run them. Raises Believed with what went wrong.
+    """Run a harmless and several hostile programs. Raises SelfTestFailed.
 
-    `folder` is one of the server's, where nothing may reach.
+    `folder` belongs to the server; programs must not be able to access it.
     """
-    honest = run("import numpy\nprint(numpy.arange(7).sum() * 2)", 20)
-    if honest["stdout"] != "42\n":
-        error = honest["error"]
-        why = (
+    harmless = run("import numpy\nprint(numpy.arange(7).sum() * 2)", 20)
+    if harmless["stdout"] != "42\n":
+        error = harmless["error"]
+        reason = (
             f"{error['type']}: {error['message'].partition(chr(10))[0]}"
             if error
-            else honest["signal"] or honest["stopped"]
+            else harmless["signal"] or harmless["stopped"]
         )
-        raise SelfTestFailed(f"a harmless program that imports numpy did not run ({why})")
+        raise SelfTestFailed(f"a harmless program that imports numpy did not run ({reason})")
     if level == UNSAFE:
         return
     with ExitStack() as stack:
@@ -102,12 +99,11 @@ def check(run: Run, bounds: RunLimits, level: str, folder: Path) -> None:
         )
         hostile = run(code, 10)
     try:
-        through = json.loads(hostile["stdout"])
+        breaches = json.loads(hostile["stdout"])
     except ValueError:
-        raise SelfTestFailed(
-            f"the self-test ended early: {hostile['error'] or hostile['signal'] or hostile['stopped']}"
-        ) from None
-    if through:
-        raise SelfTestFailed(f"a program could {', '.join(through)}")
+        reason = hostile["error"] or hostile["signal"] or hostile["stopped"]
+        raise SelfTestFailed(f"the self-test ended early: {reason}") from None
+    if breaches:
+        raise SelfTestFailed(f"a program could {', '.join(breaches)}")
     if run("while True: pass", 0.1)["stopped"] != "timeout":
-        raise SelfTestFailed("a program that never ends was not ended")
+        raise SelfTestFailed("a program that ran past its time limit was not stopped")

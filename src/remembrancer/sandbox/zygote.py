@@ -1,7 +1,7 @@
-"""The zygote: a fresh process with an empty environment that loads the libraries once, locks itself
-in, and forks workers ahead of demand.
+"""The zygote: load the libraries once, confine this process, and fork workers ahead of demand.
 
-It never reads a program, so no byte of one can be in what the next is forked from.
+The zygote starts with an empty environment and never reads a program, so a forked worker cannot
+contain any data of an earlier program.
 """
 
 from __future__ import annotations
@@ -23,53 +23,53 @@ from . import confine, kernel
 from . import plan as plans
 from . import root_filesystem as root
 from .plan import NS, UNSAFE, WORK, SandboxPlan
-from .worker import FAILED, NOTE, READY, TAKEN, work
+from .worker import ACCEPTED, FAILED, NOTE, READY, work
 
 _PLAN_BYTES_MAX = 1 << 17
 _HOST_NAME = b"sandbox"
-# workers that may end before their job in the zygote's life; more mean that something is very wrong
+# Workers that may die before they accept a job. More mean that every worker fails: give up.
 _LOST_MAX = 20
 
 
 def main(descriptor: int) -> NoReturn:
-    """Serve the server at the other end of the socket `descriptor` until it goes away."""
+    """Supply the server at the other end of the socket `descriptor` with workers until it exits."""
     control = socket.socket(fileno=descriptor)
     plan = plans.from_json(control.recv(_PLAN_BYTES_MAX))
     try:
         os.setsid()
-        _give_way()
+        _prefer_oom_kill()
         statm = os.open("/proc/self/statm", os.O_RDONLY)
-        _lock_in(plan)
-        _load(plan)
+        _confine(plan)
+        _preload(plan)
         pages = int(os.pread(statm, 100, 0).split()[0])
         os.close(statm)
-        _Nursery(plan, control, pages * resource.getpagesize()).keep()
+        _WorkerPool(plan, control, pages * resource.getpagesize()).serve()
     except OSError as error:
-        told = {"step": getattr(error, "step", "zygote"), "why": str(error)}
-        control.send(FAILED + json.dumps(told).encode())
+        failure = {"step": getattr(error, "step", "zygote"), "why": str(error)}
+        control.send(FAILED + json.dumps(failure).encode())
     os._exit(1)
 
 
-def _give_way() -> None:
-    """When the machine runs out of memory, the kernel is to end a sandbox before anything else."""
+def _prefer_oom_kill() -> None:
+    """Ask the kernel to kill sandbox processes first when the machine runs out of memory."""
     with contextlib.suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text("1000", "ascii")
 
 
-def _lock_in(plan: SandboxPlan) -> None:
+def _confine(plan: SandboxPlan) -> None:
     if plan.level == NS:
-        _leave(plan)
+        _enter_namespaces(plan)
     elif os.getuid() == 0 and plan.level != UNSAFE:
-        kernel.become(plan.uid)
+        kernel.become_user(plan.uid)
     os.chdir(WORK if plan.level == NS else plan.root)
     if plan.level != UNSAFE:
         kernel.set_dumpable(yes=False)
 
 
-def _leave(plan: SandboxPlan) -> None:
-    """Get namespaces and a root of our own.
+def _enter_namespaces(plan: SandboxPlan) -> None:
+    """Enter new namespaces and build a root file system.
 
-    Root builds it as root, so that nothing in it is the programs' to change.
+    If the server runs as root, root owns these files, so that programs cannot change them.
     """
     others = kernel.NEWNS | kernel.NEWNET | kernel.NEWIPC | kernel.NEWUTS | kernel.NEWCGROUP
     user, group = os.getuid(), os.getgid()
@@ -78,9 +78,9 @@ def _leave(plan: SandboxPlan) -> None:
         kernel.unshare(others)
         kernel.set_host_name(_HOST_NAME)
         root.build(plan)
-        kernel.become(plan.uid)
+        kernel.become_user(plan.uid)
         user = group = plan.uid
-        kernel.set_dumpable(yes=True)  # for the maps below, which belong to root otherwise
+        kernel.set_dumpable(yes=True)  # otherwise root owns the map files below
         kernel.unshare(kernel.NEWUSER | kernel.NEWNS)
         _map_user(process, user, group)
     else:
@@ -109,20 +109,21 @@ def _map_user(process: int, user: int, group: int) -> None:
             os.close(file)
 
 
-def _load(plan: SandboxPlan) -> None:
-    """Import what programs will want, draw one figure so that fonts and image writers are warm, and
-    keep it from being copied.
+def _preload(plan: SandboxPlan) -> None:
+    """Import the libraries of `plan.preload` and draw a figure, to load fonts and image writers.
+
+    Freeze the garbage collector afterwards, so that forks keep sharing the memory.
     """
     sys.path[:] = [
         path
         for path in sys.path
-        if any(path == seen or path.startswith(f"{seen}/") for seen in plan.visible)
+        if any(path == folder or path.startswith(f"{folder}/") for folder in plan.visible)
     ]
     for name in plan.preload:
         try:
             module: Any = importlib.import_module(name)
         except ImportError:
-            continue  # a package that is not installed, or not for this machine
+            continue  # not installed, or not available for this machine
         if name == "matplotlib.pyplot":
             module.plot([0, 1], label="warm")
             module.legend()
@@ -134,55 +135,55 @@ def _load(plan: SandboxPlan) -> None:
     gc.freeze()
 
 
-class _Nursery:
-    """The workers that wait for a job, always `plan.spares` of them."""
+class _WorkerPool:
+    """The workers that wait for a job: always `plan.spares` of them."""
 
     def __init__(self, plan: SandboxPlan, control: socket.socket, memory_bytes_now: int) -> None:
         self._plan, self._control, self._memory_bytes_now = plan, control, memory_bytes_now
         self._notes, self._notes_out = os.pipe()
-        self._woken, self._wake = os.pipe()
-        for descriptor in (self._notes, self._wake):
+        self._wake_reader, self._wake_writer = os.pipe()
+        for descriptor in (self._notes, self._wake_writer):
             os.set_blocking(descriptor, False)
-        os.set_blocking(self._woken, False)
+        os.set_blocking(self._wake_reader, False)
         self._waiting: set[int] = set()
         self._lost = 0
-        self._told_ready = False
+        self._ready_sent = False
 
-    def keep(self) -> None:
-        """Keep them until the server goes away."""
+    def serve(self) -> None:
+        """Fork workers as they are needed, until the server goes away."""
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
+        signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
         for _ in range(self._plan.spares):
             self._fork()
         poll = select.poll()
         poll.register(self._notes, select.POLLIN)
-        poll.register(self._woken, select.POLLIN)
-        poll.register(self._control, 0)  # POLLHUP comes unasked
+        poll.register(self._wake_reader, select.POLLIN)
+        poll.register(self._control, 0)  # POLLHUP is always reported
         while True:
             for descriptor, _ in poll.poll():
                 if descriptor == self._control.fileno():
                     os._exit(0)
-                if descriptor == self._woken:
-                    os.read(self._woken, 4_096)
+                if descriptor == self._wake_reader:
+                    os.read(self._wake_reader, 4_096)
                     self._reap()
                 else:
-                    self._hear_all()
+                    self._read_notes()
 
-    def _hear_all(self) -> None:
-        """Read all notes there are: each was written whole."""
+    def _read_notes(self) -> None:
+        """Handle all notes in the pipe. Each was written atomically."""
         with contextlib.suppress(BlockingIOError):
             while True:
-                self._hear(*NOTE.unpack(os.read(self._notes, NOTE.size)))
+                self._handle_note(*NOTE.unpack(os.read(self._notes, NOTE.size)))
 
-    def _hear(self, what: bytes, pid: int) -> None:
-        if what == READY and not self._told_ready:
-            self._told_ready = True
+    def _handle_note(self, event: bytes, pid: int) -> None:
+        if event == READY and not self._ready_sent:
+            self._ready_sent = True
             self._control.send(READY)
-        elif what == TAKEN:
+        elif event == ACCEPTED:
             self._waiting.discard(pid)
             self._fork()
-        elif what == FAILED:
-            os._exit(1)  # the worker has told the server why
+        elif event == FAILED:
+            os._exit(1)  # the worker has sent the reason to the server
 
     def _reap(self) -> None:
         while True:
@@ -192,7 +193,7 @@ class _Nursery:
                 return
             if pid == 0:
                 return
-            self._hear_all()  # what it told before it ended: most of the dead had taken a job
+            self._read_notes()  # most workers that exit had accepted a job
             if pid in self._waiting:
                 self._waiting.discard(pid)
                 self._lost += 1
@@ -207,6 +208,6 @@ class _Nursery:
             return
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for descriptor in (self._notes, self._woken, self._wake):
+        for descriptor in (self._notes, self._wake_reader, self._wake_writer):
             os.close(descriptor)
         work(self._plan, self._control, self._notes_out, self._memory_bytes_now)

@@ -1,4 +1,4 @@
-"""The zygote from the server's side: started once, it forks a process for each program."""
+"""The server's side of the zygote, which forks a process for each program."""
 
 from __future__ import annotations
 
@@ -16,52 +16,52 @@ from .runner import Runner, WorkerLost
 from .worker import READY
 
 _START_SECONDS_MAX = 30
-GRACE_SECONDS = 10  # for a worker to end a program, take its files and answer
+GRACE_SECONDS = 10  # for a worker to kill a program, collect its files and reply
 
 
 class ZygoteRunner(Runner):
-    """Programs in forks of one zygote. Raises Lost with what it said when it does not start."""
+    """Runs programs in forks of one zygote. Raises WorkerLost if the zygote does not start."""
 
     def __init__(self, plan: SandboxPlan) -> None:
         super().__init__()
-        self._sending = threading.Lock()
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._send_lock = threading.Lock()
+        self._control, remote = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         try:
             self._process = start(
-                "zygote", str(theirs.fileno()), level=plan.level, descriptors=(theirs.fileno(),)
+                "zygote", str(remote.fileno()), level=plan.level, descriptors=(remote.fileno(),)
             )
         finally:
-            theirs.close()
+            remote.close()
         self._control.settimeout(_START_SECONDS_MAX)
         try:
             self._control.send(plan.to_json())
-            said = self._control.recv(1 << 16)
+            reply = self._control.recv(1 << 16)
         except OSError as error:
-            said = str(error).encode()
-        if said != READY:
+            reply = str(error).encode()
+        if reply != READY:
             self.close()
-            raise WorkerLost(_refusal(said))
+            raise WorkerLost(_parse_refusal(reply))
 
     def run(
         self, code: str, seconds: float, content_bytes_max: int
     ) -> tuple[dict[str, Any], list[tuple[str, bytes]]]:
-        """The outcome of one program. Raises Lost."""
-        ours, theirs = socket.socketpair()
-        with ours:
-            ours.settimeout(seconds + GRACE_SECONDS)
+        """Run one program in a fork. See Runner.run."""
+        local, remote = socket.socketpair()
+        with local:
+            local.settimeout(seconds + GRACE_SECONDS)
             try:
-                with theirs, self._sending:
-                    descriptor = array.array("i", [theirs.fileno()])
+                with remote, self._send_lock:
+                    descriptor = array.array("i", [remote.fileno()])
                     self._control.sendmsg(
                         [b"J"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptor)]
                     )
-                ours.sendall(wire.job(code, seconds))
-                return wire.read_outcome(ours.recv, content_bytes_max)
+                local.sendall(wire.encode_job(code, seconds))
+                return wire.read_outcome(local.recv, content_bytes_max)
             except (OSError, EOFError) as error:
                 raise WorkerLost(str(error)) from error
 
     def close(self) -> None:
-        """End it and all its workers. Idempotent."""
+        """Stop the zygote and all its workers. Idempotent."""
         self._control.close()
         try:
             self._process.wait(5)
@@ -72,8 +72,8 @@ class ZygoteRunner(Runner):
             self._process.stdout.close()
 
 
-def _refusal(said: bytes) -> str:
+def _parse_refusal(reply: bytes) -> str:
     try:
-        return str(json.loads(said[1:])["why"])
+        return str(json.loads(reply[1:])["why"])
     except (ValueError, KeyError, TypeError):
-        return said.decode("utf-8", "replace") or "the sandbox's process ended before it was ready"
+        return reply.decode("utf-8", "replace") or "the sandbox process ended before it was ready"

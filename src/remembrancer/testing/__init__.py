@@ -111,21 +111,21 @@ class ScriptedModels:
         self._watchers.append(watcher)
 
     def ask(
-        self, question: ModelRequest, budget: Budget, on_text: OnText | None = None
+        self, request: ModelRequest, budget: Budget, on_text: OnText | None = None
     ) -> ModelResponse:
         """See Models."""
-        if not self.has(question.slot, outside=question.outside):
+        if not self.has(request.slot, outside=request.outside):
             raise ModelFailed("none")
         if not budget.calls_left:
             raise ModelFailed("budget")
         budget.calls_left -= 1
-        self.asked.append(question)
-        script = self._scripts[question.slot]
+        self.asked.append(request)
+        script = self._scripts[request.slot]
         said = script.pop(0) if script else ModelFailed("empty")
         outcome, text = ("ok", said) if isinstance(said, str) else (said.reason, "")
-        read = sum(tokens_of(message.content) for message in question.messages)
+        read = sum(tokens_of(message.content) for message in request.messages)
         tried = ModelAttempt(
-            slot=question.slot,
+            slot=request.slot,
             model="scripted",
             outcome=outcome,
             ms=0.0,

@@ -1,3 +1,4 @@
-"""Programs that rules do not mend, changed by language models; nothing of theirs counts before it
-was looked at and run.
+"""Repair and improve programs with language models.
+
+Guards inspect every change, and the sandbox runs it, before it is accepted.
 """

@@ -1,4 +1,4 @@
-"""What models may cost for one program: calls, tokens that they write, and time."""
+"""The budget of one repair request: model calls, completion tokens and time."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ...protocol import limits
 from ...settings import Settings
 
 SLOTS: tuple[Slot, ...] = ("repair_1", "repair_2", "repair_3")
-_TOKENS_LEAST = 64  # no program is shorter
-_TOKENS_BESIDE = 256  # for the words around a program
+_TOKENS_MIN = 64  # below this no call can return a program
+_TOKENS_OVERHEAD = 256  # for the text around a program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelPanel:
-    """The models that may be asked for a program, and the settings that bound what they cost.
+    """The models that may repair a program, and the settings that limit their cost.
 
-    `outside`: those on other machines, too.
+    `outside` also allows models on other machines.
     """
 
     models: Models
@@ -28,20 +28,20 @@ class ModelPanel:
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        """The slots that have a model that may be asked."""
+        """Return the slots that have an allowed model."""
         return tuple(slot for slot in SLOTS if self.models.has(slot, outside=self.outside))
 
     @property
-    def why_silent(self) -> str:
-        """Why no slot may be asked."""
+    def unavailable_reason(self) -> str:
+        """Return why no slot has an allowed model."""
         if any(self.models.has(slot) for slot in SLOTS):
-            return "this account lets no language model on another machine read what it sends"
+            return "this account does not allow language models on other machines to read its data"
         return "no model is configured"
 
 
 @dataclass(slots=True)
 class SlotBudget:
-    """What one question may cost, taken from the whole."""
+    """The share of the budget for one model request."""
 
     budget: Budget
     tokens: int
@@ -49,47 +49,50 @@ class SlotBudget:
 
 
 class RepairBudget:
-    """What is left for one request. Safe to use from many threads."""
+    """The remaining budget of one repair request. Safe to use from many threads."""
 
     def __init__(self, settings: Settings) -> None:
         self.calls_left, self.tokens_left = settings.repair_calls_max, settings.repair_tokens_max
-        self._least, self._ends = (
-            settings.model_tokens_max,
-            time.monotonic() + settings.repair_seconds,
-        )
+        self._share_tokens_min = settings.model_tokens_max
+        self._deadline = time.monotonic() + settings.repair_seconds
         self._lock = threading.Lock()
 
     @property
     def seconds_left(self) -> float:
-        """Until its end; 0 after it."""
-        return max(self._ends - time.monotonic(), 0.0)
+        """Return the seconds until the deadline; 0 after it."""
+        return max(self._deadline - time.monotonic(), 0.0)
 
     @property
     def exhausted(self) -> str | None:
-        """What is used up, as people call it; None while there is some of everything."""
+        """Return the limit that is reached, in words for a note, or None."""
         with self._lock:
             if self.calls_left <= 0:
-                return "calls of models"
-            if self.tokens_left < _TOKENS_LEAST:
-                return "tokens of models"
-        return None if self.seconds_left else "time for repair"
+                return "limit of model calls"
+            if self.tokens_left < _TOKENS_MIN:
+                return "limit of model tokens"
+        return None if self.seconds_left else "time limit for repair"
 
     def take(self, code: str, *, among: int, calls: int) -> SlotBudget | None:
-        """What one of `among` questions may cost, with at most so many calls; None when something
-        is used up.
+        """Reserve a share for one of `among` requests, with at most `calls` calls.
+
+        Return None if a limit is reached.
         """
         if self.exhausted:
             return None
         with self._lock:
-            taken = min(calls, self.calls_left)
-            tokens = min(self.tokens_left, max(self._least, 2 * tokens_of(code) + _TOKENS_BESIDE))
-            self.calls_left -= taken
+            calls = min(calls, self.calls_left)
+            tokens = min(
+                self.tokens_left,
+                max(self._share_tokens_min, 2 * tokens_of(code) + _TOKENS_OVERHEAD),
+            )
+            self.calls_left -= calls
             self.tokens_left -= tokens
         seconds = min(limits.REPAIR_CALL_SECONDS_MAX, self.seconds_left / max(among, 1))
-        return SlotBudget(budget=Budget(seconds=seconds, calls=taken), tokens=tokens, calls=taken)
+        return SlotBudget(budget=Budget(seconds=seconds, calls=calls), tokens=tokens, calls=calls)
 
-    def give_back(self, share: SlotBudget, tries: tuple[ModelAttempt, ...]) -> None:
-        """What a question did not cost."""
+    def release(self, share: SlotBudget, attempts: tuple[ModelAttempt, ...]) -> None:
+        """Return the unused part of a share."""
+        completion_tokens = sum(attempt.completion_tokens for attempt in attempts)
         with self._lock:
             self.calls_left += share.budget.calls_left
-            self.tokens_left += max(share.tokens - sum(one.completion_tokens for one in tries), 0)
+            self.tokens_left += max(share.tokens - completion_tokens, 0)

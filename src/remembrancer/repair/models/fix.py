@@ -1,6 +1,6 @@
-"""Mend a program that failed:
+"""Fix a failing program with up to three models, one after another or in parallel.
 
-up to three models in a row, or all at once, each answer guarded and run.
+Guards inspect each proposal and the sandbox runs it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from ...protocol.execution import ExecutionError, Guard, Strategy
 from ...sandbox.sandbox import SandboxRun
 from ..outcomes import outcome_of
 from .budget import SLOTS
-from .job import GuardReport, ModelProposal, RepairJob, summary_of
-from .prompts import WHY, RejectedProgram, failure_text
+from .job import GuardReport, ModelProposal, RepairJob, prints_constant
+from .prompts import GUARD_REASONS, RejectedProgram, failure_text
 
-# Failures that are no fault of the program's text: what it lacks here, what it may not do, and ends
-# that it chose.
-OWN_AFFAIR = frozenset(
+# Errors that changing the program cannot fix: modules, rights or a network that the sandbox lacks,
+# and exits that the program chose.
+UNFIXABLE_ERRORS = frozenset(
     {
         "ModuleNotFoundError",
         "PermissionError",
@@ -28,8 +28,6 @@ OWN_AFFAIR = frozenset(
         "SystemExit",
         "KeyboardInterrupt",
         "EOFError",
-    }
-    | {
         "ConnectionError",
         "ConnectionRefusedError",
         "ConnectionResetError",
@@ -39,158 +37,163 @@ OWN_AFFAIR = frozenset(
         "BlockingIOError",
     }
 )
-TEMPERATURES = (0.0, 0.5)  # of the first try and of the next
-_CALLS_IN_A_RACE = 2  # that one answer may cost: the port asks again where that may help
+TEMPERATURES = (0.0, 0.5)  # of the first and of later requests to a slot
+_CALLS_PER_RACER = 2  # calls of one request in a race, retries included
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixResult:
-    """A program of a model that ends well, its run, and whether it has tests of its own."""
+    """A fixed program that ran successfully, its run, and whether it contains tests."""
 
     code: str
     run: SandboxRun
-    tested: bool
+    has_tests: bool
 
 
 @dataclass(slots=True, kw_only=True)
 class _Fix:
-    """The failure that is to be mended, and what was said to it so far."""
+    """The failure to fix, and the proposals so far."""
 
-    work: RepairJob
-    failed: SandboxRun
+    job: RepairJob
+    failed_run: SandboxRun
     error: ExecutionError
-    rejected: dict[Slot, list[RejectedProgram]] = field(default_factory=dict)
-    silent: set[Slot] = field(default_factory=set)  # slots that gave no answer are not asked again
-    _steady: bool | None = None
+    rejections: dict[Slot, list[RejectedProgram]] = field(default_factory=dict)
+    failed_slots: set[Slot] = field(default_factory=set)  # not requested again
+    _has_stable_output: bool | None = None
 
-    def take(self, proposed: ModelProposal) -> FixResult | None:
-        """What a model proposed, if it holds."""
-        if proposed.failed:
-            self.silent.add(proposed.slot)
-            self.work.note("model", proposed)
+    def evaluate(self, proposal: ModelProposal) -> FixResult | None:
+        """Inspect and run a proposal. Return None if it is rejected."""
+        if proposal.failure:
+            self.failed_slots.add(proposal.slot)
+            self.job.record("model", proposal)
             return None
-        if proposed.code is None:
-            self._refuse(proposed, "no_program", "")
+        if proposal.code is None:
+            self._reject(proposal, "no_program", "")
             return None
-        look = self.work.look(self.work.code, proposed.code, "fix")
-        if look is None:
+        report = self.job.inspect(self.job.code, proposal.code, "fix")
+        if report is None:
             return None
-        if look.guard:
-            self._refuse(proposed, look.guard, proposed.code)
+        if report.guard:
+            self._reject(proposal, report.guard, proposal.code)
             return None
-        self.work.seen.add(look.digest)
-        run = self.work.run(proposed.code)
-        return None if run is None else self._judged(proposed, proposed.code, look, run)
+        self.job.digests.add(report.digest)
+        run = self.job.run(proposal.code)
+        return None if run is None else self._evaluate_run(proposal, proposal.code, report, run)
 
-    def _judged(
-        self, proposed: ModelProposal, code: str, look: GuardReport, run: SandboxRun
+    def _evaluate_run(
+        self, proposal: ModelProposal, code: str, report: GuardReport, run: SandboxRun
     ) -> FixResult | None:
         status, error = outcome_of(run)
         if status != "ok":
-            told = (
+            reason = (
                 failure_text(error.type, error.message, error.traceback)
                 if error
                 else f"It ended: {status}."
             )
-            self.rejected.setdefault(proposed.slot, []).append(RejectedProgram(code=code, why=told))
-            self.work.note("model", proposed, run=run)
+            self.rejections.setdefault(proposal.slot, []).append(
+                RejectedProgram(code=code, reason=reason)
+            )
+            self.job.record("model", proposal, run=run)
             return None
         guard: Guard | None = None if self._keeps_output(run) else "drops_output"
-        guard = guard or ("hard_codes" if summary_of(run, look.given) else None)
+        guard = guard or ("hard_codes" if prints_constant(run, report.constants) else None)
         if guard:
-            self._refuse(proposed, guard, code, run)
+            self._reject(proposal, guard, code, run)
             return None
-        self.work.note("model", proposed, run=run)
-        return FixResult(code=code, run=run, tested=look.tested)
+        self.job.record("model", proposal, run=run)
+        return FixResult(code=code, run=run, has_tests=report.has_tests)
 
-    def _refuse(
-        self, proposed: ModelProposal, guard: Guard, code: str, run: SandboxRun | None = None
+    def _reject(
+        self, proposal: ModelProposal, guard: Guard, code: str, run: SandboxRun | None = None
     ) -> None:
-        self.rejected.setdefault(proposed.slot, []).append(
-            RejectedProgram(code=code, why=WHY[guard])
+        self.rejections.setdefault(proposal.slot, []).append(
+            RejectedProgram(code=code, reason=GUARD_REASONS[guard])
         )
-        self.work.note("model", proposed, run=run, guard=guard)
+        self.job.record("model", proposal, run=run, guard=guard)
 
     def _keeps_output(self, run: SandboxRun) -> bool:
-        """Whether it prints all that was printed before the failure; of a program that prints
-        something else each time nobody knows.
+        """Return True if the run printed everything that the failed run printed, and its files.
+
+        If the output differs between runs of the original program, any output is accepted.
         """
-        if run.stdout.startswith(self.failed.stdout) and {
-            name for name, _ in self.failed.files
-        } <= {name for name, _ in run.files}:
+        old_files = {name for name, _ in self.failed_run.files}
+        new_files = {name for name, _ in run.files}
+        if run.stdout.startswith(self.failed_run.stdout) and old_files <= new_files:
             return True
-        if self._steady is None:
-            again = self.work.run(self.work.code)
-            self._steady = again is None or again.stdout == self.failed.stdout
-        return not self._steady and bool(run.stdout)
+        if self._has_stable_output is None:
+            rerun = self.job.run(self.job.code)
+            self._has_stable_output = rerun is None or rerun.stdout == self.failed_run.stdout
+        return not self._has_stable_output and bool(run.stdout)
 
 
 def fix(
-    work: RepairJob, failed: SandboxRun, error: ExecutionError, strategy: Strategy
+    job: RepairJob, failed_run: SandboxRun, error: ExecutionError, strategy: Strategy
 ) -> FixResult | None:
-    """The program mended by a model; None when none of them could.
+    """Return the program fixed by a model, or None if no model could fix it.
 
-    What was tried is among the work's attempts.
+    The job records the attempts.
     """
-    if error.type in OWN_AFFAIR:
-        work.ended = f"{error.type} is not for a model to mend"
+    if error.type in UNFIXABLE_ERRORS:
+        job.stop_reason = f"a model cannot fix {error.type}"
         return None
-    one = _Fix(work=work, failed=failed, error=error)
-    for proposed in _raced(one) if strategy == "race" else _one_by_one(one):
-        fixed = one.take(proposed)
-        if fixed is not None:
-            return fixed
-        if work.ended:
+    state = _Fix(job=job, failed_run=failed_run, error=error)
+    for proposal in _race(state) if strategy == "race" else _cascade(state):
+        result = state.evaluate(proposal)
+        if result is not None:
+            return result
+        if job.stop_reason:
             return None
     return None
 
 
-def _one_by_one(one: _Fix) -> Iterator[ModelProposal]:
-    slots = one.work.panel.slots
-    for place, slot in enumerate(slots):
+def _cascade(state: _Fix) -> Iterator[ModelProposal]:
+    """Yield the proposals of one slot after another."""
+    slots = state.job.panel.slots
+    for position, slot in enumerate(slots):
         for number in range(limits.REPAIR_MODEL_TRIES):
-            if slot in one.silent:
+            if slot in state.failed_slots:
                 break
-            left = (len(slots) - place) * limits.REPAIR_MODEL_TRIES - number
-            proposed = one.work.ask(
-                slot, _messages(one, slot), among=left, temperature=TEMPERATURES[min(number, 1)]
+            remaining = (len(slots) - position) * limits.REPAIR_MODEL_TRIES - number
+            proposal = state.job.request_proposal(
+                slot,
+                _messages(state, slot),
+                among=remaining,
+                temperature=TEMPERATURES[min(number, 1)],
             )
-            if proposed is None:
+            if proposal is None:
                 return
-            yield proposed
+            yield proposal
 
 
-def _raced(one: _Fix) -> Iterator[ModelProposal]:
-    """All slots at once, as they answer; then all once more.
+def _race(state: _Fix) -> Iterator[ModelProposal]:
+    """Yield the proposals of all slots in parallel as they arrive, then those of a second round.
 
-    Who answers after the first that holds is not waited for.
+    Requests still in flight when the caller stops are not awaited.
     """
-    work = one.work
+    job = state.job
     threads = ThreadPoolExecutor(len(SLOTS), "repair")
     try:
         for temperature in TEMPERATURES[: limits.REPAIR_MODEL_TRIES]:
-            slots = [slot for slot in work.panel.slots if slot not in one.silent]
-            asked = []
+            slots = [slot for slot in job.panel.slots if slot not in state.failed_slots]
+            futures = []
             for slot in slots:
                 share = (
                     None
-                    if work.over
-                    else work.spending.take(work.code, among=1, calls=_CALLS_IN_A_RACE)
+                    if job.is_over
+                    else job.budget.take(job.code, among=1, calls=_CALLS_PER_RACER)
                 )
                 if share is not None:
-                    asked.append(
-                        threads.submit(work.answer, slot, _messages(one, slot), share, temperature)
-                    )
-            for answer in as_completed(asked):
-                yield answer.result()
-            if work.over:
+                    messages = _messages(state, slot)
+                    futures.append(threads.submit(job.propose, slot, messages, share, temperature))
+            for future in as_completed(futures):
+                yield future.result()
+            if job.is_over:
                 return
     finally:
         threads.shutdown(wait=False, cancel_futures=True)
 
 
-def _messages(one: _Fix, slot: Slot) -> tuple[ModelMessage, ...]:
-    told = failure_text(one.error.type, one.error.message, one.error.traceback)
-    return one.work.messages(
-        "fix", one.work.code, told, [each for each in one.rejected.get(slot, []) if each.code][-1:]
-    )
+def _messages(state: _Fix, slot: Slot) -> tuple[ModelMessage, ...]:
+    error = failure_text(state.error.type, state.error.message, state.error.traceback)
+    rejections = [rejection for rejection in state.rejections.get(slot, []) if rejection.code]
+    return state.job.messages("fix", state.job.code, error, rejections[-1:])

@@ -1,9 +1,8 @@
-"""What a model changed, told from the two programs' trees, and the name of the guard that refuses
-it.
+"""Guards: reject a model's change by comparing the syntax trees of the two programs.
 
-This file and `trees.py` are read as texts and run in the sandbox, beside the two programs as
-strings: parsing what others wrote can use up a stack, and there it harms nobody. So they import
-nothing of ours but each other.
+This file, `syntax_trees.py` and `assertions.py` run in the sandbox as one program, with the two
+programs as strings: parsing untrusted code can exhaust the stack, which is harmless there. They may
+therefore import only the standard library and each other.
 """
 
 from __future__ import annotations
@@ -17,25 +16,26 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from .assertions import tests_changed
 from .syntax_trees import (
     WORD,
     Function,
     Pair,
-    assigned_names,
     definitions,
-    doctests,
     has_tests,
     is_constant,
     is_hollow,
     is_test,
     name_of,
+    new_constants,
     parameters,
     parse_program,
 )
 
-LEAST = {"fix": 0.6, "optimize": 0.25, "tidy": 0.6}  # of what the program was
-# Modules that reach out of a program, end it, know its text, or hold what is equal to everything.
-REACHING = {
+# Minimum size of the changed program, relative to the original.
+SIZE_RATIO_MIN = {"fix": 0.6, "optimize": 0.25, "tidy": 0.6}
+# Modules that reach outside a program, stop it, read its source, or have objects that equal all.
+FORBIDDEN_MODULES = {
     "os",
     "subprocess",
     "socket",
@@ -49,7 +49,7 @@ REACHING = {
     "shutil",
     "pty",
 }
-REACHING |= {
+FORBIDDEN_MODULES |= {
     "unittest",
     "mock",
     "linecache",
@@ -60,7 +60,8 @@ REACHING |= {
     "_thread",
     "faulthandler",
 }
-HIDING = {
+# Names that hide what a program does.
+OBSCURING_NAMES = {
     "exec",
     "eval",
     "compile",
@@ -73,7 +74,7 @@ HIDING = {
     "__file__",
     "__builtins__",
 }
-HIDING |= {
+OBSCURING_NAMES |= {
     "_getframe",
     "f_locals",
     "f_globals",
@@ -85,35 +86,43 @@ HIDING |= {
     "setprofile",
     "modules",
 }
-ENDING = {"exit", "quit", "_exit", "abort", "kill", "SystemExit", "KeyboardInterrupt"}
-BROAD = {"Exception", "BaseException", "AssertionError"}
-ANSWERING = {"__eq__", "__ne__", "__bool__", "__contains__", "__lt__", "__le__", "__gt__", "__ge__"}
+EXITING_NAMES = {"exit", "quit", "_exit", "abort", "kill", "SystemExit", "KeyboardInterrupt"}
+BROAD_ERRORS = {"Exception", "BaseException", "AssertionError"}
+COMPARISON_METHODS = {
+    "__eq__",
+    "__ne__",
+    "__bool__",
+    "__contains__",
+    "__lt__",
+    "__le__",
+    "__gt__",
+    "__ge__",
+}
 
 
 def drops_definitions(pair: Pair) -> bool:
-    """A function, class or parameter is gone."""
+    """Return True if a function, class or parameter was removed."""
     new = dict(definitions(pair.new))
     if pair.old is None:
-        names = re.findall(
+        old_names = re.findall(
             r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", pair.before, re.MULTILINE
         )
-        every = {
+        new_names = {
             node.name for node in ast.walk(pair.new) if isinstance(node, (*Function, ast.ClassDef))
         }
-        return not set(names) <= every
+        return not set(old_names) <= new_names
     for name, node in definitions(pair.old):
         if name not in new or isinstance(node, ast.ClassDef) != isinstance(new[name], ast.ClassDef):
             return True
-        has = iter(parameters(new[name]))
-        if not all(
-            parameter in has for parameter in parameters(node)
-        ):  # those it had, in their order; more may have come
+        # The old parameters must remain in their order; new ones may be added anywhere.
+        new_parameters = iter(parameters(new[name]))
+        if not all(parameter in new_parameters for parameter in parameters(node)):
             return True
     return False
 
 
 def hollows(pair: Pair) -> bool:
-    """A function that did something does nothing any more."""
+    """Return True if a function no longer does anything."""
     old = dict(definitions(pair.old)) if pair.old else {}
     return any(
         isinstance(node, Function)
@@ -125,28 +134,26 @@ def hollows(pair: Pair) -> bool:
 
 
 def swallows(pair: Pair) -> bool:
-    """What goes wrong is hidden:
+    """Return True if errors are hidden.
 
-    a new handler that does nothing or takes anything, or a `try` around most of the program.
+    Either a new handler does nothing or catches everything, or a new `try` contains most of the
+    program.
     """
 
-    def handler(node: ast.AST) -> int:
+    def count_swallowing(node: ast.AST) -> int:
         if isinstance(node, ast.ExceptHandler):
-            kinds = {
-                name_of(kind)
-                for kind in (node.type.elts if isinstance(node.type, ast.Tuple) else [node.type])
-            }
+            types = node.type.elts if isinstance(node.type, ast.Tuple) else [node.type]
+            is_broad = node.type is None or not BROAD_ERRORS.isdisjoint(map(name_of, types))
             raises = any(isinstance(inner, ast.Raise) for inner in ast.walk(node))
-            return int(
-                not raises and (node.type is None or bool(kinds & BROAD) or is_hollow(node.body))
-            )
+            return int(not raises and (is_broad or is_hollow(node.body)))
         if isinstance(node, ast.Try):
             return sum(
-                isinstance(one, ast.Return | ast.Break | ast.Continue) for one in node.finalbody
+                isinstance(statement, ast.Return | ast.Break | ast.Continue)
+                for statement in node.finalbody
             )
         return int(name_of(node) == "suppress" and isinstance(node, ast.Call))
 
-    def is_around(tree: ast.Module) -> int:
+    def count_enclosing(tree: ast.Module) -> int:
         size = sum(isinstance(node, ast.stmt) for node in ast.walk(tree))
         tries = [node for node in tree.body if isinstance(node, ast.Try)]
         return sum(
@@ -154,34 +161,39 @@ def swallows(pair: Pair) -> bool:
             for node in tries
         )
 
-    broad = r"\bexcept(?:[ \t]*:|[ \t]+\(?(?:\w+[ \t]*,[ \t]*)*(?:Exception|BaseException)\b)|\bsuppress\("
-    around = is_around(pair.new) > (
-        is_around(pair.old) if pair.old else len(re.findall(r"^try\b", pair.before, re.MULTILINE))
+    pattern = (
+        r"\bexcept(?:[ \t]*:|[ \t]+\(?(?:\w+[ \t]*,[ \t]*)*(?:Exception|BaseException)\b)"
+        r"|\bsuppress\("
     )
-    return pair.more(handler, broad) or around
+    old_enclosing = (
+        count_enclosing(pair.old)
+        if pair.old
+        else len(re.findall(r"^try\b", pair.before, re.MULTILINE))
+    )
+    return pair.has_more(count_swallowing, pattern) or count_enclosing(pair.new) > old_enclosing
 
 
 def exits(pair: Pair) -> bool:
-    """It ends itself where it did not."""
+    """Return True if the program exits in a new place."""
 
     def count(node: ast.AST) -> int:
         if isinstance(node, ast.ImportFrom):
-            return sum(alias.name in ENDING for alias in node.names)
-        return int(isinstance(node, ast.Name | ast.Attribute) and name_of(node) in ENDING)
+            return sum(alias.name in EXITING_NAMES for alias in node.names)
+        return int(isinstance(node, ast.Name | ast.Attribute) and name_of(node) in EXITING_NAMES)
 
-    return pair.more(count, rf"\b(?:{'|'.join(sorted(ENDING))})\b")
+    return pair.has_more(count, rf"\b(?:{'|'.join(sorted(EXITING_NAMES))})\b")
 
 
 def drops_raise(pair: Pair) -> bool:
-    """It refuses less than it did."""
-    return pair.less(lambda node: isinstance(node, ast.Raise), r"^[ \t]*raise\b")
+    """Return True if the program has fewer `raise` statements."""
+    return pair.has_fewer(lambda node: isinstance(node, ast.Raise), r"^[ \t]*raise\b")
 
 
 def drops_output(pair: Pair) -> bool:
-    """It has fewer places that print."""
-    if pair.purpose != "fix":  # there what is printed is compared
+    """Return True if the program has fewer statements that print."""
+    if pair.purpose != "fix":  # for other purposes the outputs are compared
         return False
-    return pair.less(
+    return pair.has_fewer(
         lambda node: (
             isinstance(node, ast.Call)
             and name_of(node) in ("print", "write", "writelines", "show", "savefig")
@@ -191,95 +203,98 @@ def drops_output(pair: Pair) -> bool:
 
 
 def reaches_out(pair: Pair) -> bool:
-    """It imports what reaches out of the program, or hides what it does."""
+    """Return True if the program imports a forbidden module, or hides what it does."""
 
-    def roots(tree: ast.Module) -> set[str]:
-        found = {
+    def imported_packages(tree: ast.Module) -> set[str]:
+        names = {
             alias.name.split(".")[0]
             for node in ast.walk(tree)
             if isinstance(node, ast.Import)
             for alias in node.names
         }
-        return found | {
+        return names | {
             (node.module or "").split(".")[0]
             for node in ast.walk(tree)
             if isinstance(node, ast.ImportFrom)
         }
 
-    def hides(tree: ast.Module) -> set[str]:
+    def obscuring_names(tree: ast.Module) -> set[str]:
         return {
             name_of(node) for node in ast.walk(tree) if isinstance(node, ast.Name | ast.Attribute)
-        } & HIDING
+        } & OBSCURING_NAMES
 
-    old = set(WORD.findall(pair.before)) if pair.old is None else roots(pair.old) | hides(pair.old)
-    return bool(((roots(pair.new) & REACHING) | hides(pair.new)) - old)
+    old = (
+        set(WORD.findall(pair.before))
+        if pair.old is None
+        else imported_packages(pair.old) | obscuring_names(pair.old)
+    )
+    new = (imported_packages(pair.new) & FORBIDDEN_MODULES) | obscuring_names(pair.new)
+    return bool(new - old)
 
 
 def rebinds(pair: Pair) -> bool:
-    """It gives a built-in name, a function it has, a part of `sys` or an equality another meaning."""
-
+    """Return True if a built-in name, a function, a part of `sys` or a comparison is redefined."""
     classes = {
         node.name for node in ast.walk(pair.old or pair.new) if isinstance(node, ast.ClassDef)
     }
-
-    def bound(tree: ast.Module) -> set[str]:
-        found = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-                found |= {node.id} & set(dir(builtins))
-            elif (
-                isinstance(node, ast.Attribute)
-                and not isinstance(node.ctx, ast.Load)
-                and name_of(node.value) in ("sys", "builtins")
-            ):
-                found.add(f"sys.{node.attr}")
-            elif isinstance(
-                node, ast.ClassDef
-            ):  # an equality that a class of the program lacked may be what was wrong
-                methods = [
-                    inner
-                    for inner in node.body
-                    if isinstance(inner, Function) and inner.name in ANSWERING
-                ]
-                found |= {
-                    inner.name
-                    for inner in methods
-                    if is_hollow(inner.body) or node.name not in classes
-                }
-        for node in tree.body:
-            if isinstance(node, (*Function, ast.ClassDef)):
-                found |= {node.name} & set(dir(builtins))
-            elif isinstance(node, ast.Import | ast.ImportFrom):
-                found |= {alias.asname or alias.name for alias in node.names} & set(dir(builtins))
-        return found
-
-    old = {*WORD.findall(pair.before)} if pair.old is None else bound(pair.old)
-    return bool(bound(pair.new) - old) or bool(
-        _defined_anew(pair.new) - (_defined_anew(pair.old) if pair.old else set())
+    old = {*WORD.findall(pair.before)} if pair.old is None else _rebound_names(pair.old, classes)
+    return bool(_rebound_names(pair.new, classes) - old) or bool(
+        _redefinitions(pair.new) - (_redefinitions(pair.old) if pair.old else set())
     )
 
 
-def _defined_anew(tree: ast.Module) -> set[str]:
-    """Functions and classes of the module whose names it binds more than once."""
-    times: Counter[str] = Counter(
+def _rebound_names(tree: ast.Module, classes: set[str]) -> set[str]:
+    """Return built-ins, parts of `sys` and comparisons that the program defines.
+
+    A comparison counts if it does nothing, or if its class is not in `classes`: adding one to an
+    existing class may be the fix.
+    """
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            names |= {node.id} & set(dir(builtins))
+        elif (
+            isinstance(node, ast.Attribute)
+            and not isinstance(node.ctx, ast.Load)
+            and name_of(node.value) in ("sys", "builtins")
+        ):
+            names.add(f"sys.{node.attr}")
+        elif isinstance(node, ast.ClassDef):
+            names |= {
+                inner.name
+                for inner in node.body
+                if isinstance(inner, Function)
+                and inner.name in COMPARISON_METHODS
+                and (is_hollow(inner.body) or node.name not in classes)
+            }
+    for node in tree.body:
+        if isinstance(node, (*Function, ast.ClassDef)):
+            names |= {node.name} & set(dir(builtins))
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {alias.asname or alias.name for alias in node.names} & set(dir(builtins))
+    return names
+
+
+def _redefinitions(tree: ast.Module) -> set[str]:
+    """Return the functions and classes of the module whose names it binds more than once."""
+    bindings: Counter[str] = Counter(
         node.name for node in tree.body if isinstance(node, (*Function, ast.ClassDef))
     )
-    defined = set(times)
-    times.update(
+    names = set(bindings)
+    bindings.update(
         node.id
         for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in defined
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id in names
     )
-    return {name for name in defined if times[name] > 1}
+    return {name for name in names if bindings[name] > 1}
 
 
 def shrinks(pair: Pair) -> bool:
-    """Little of it is left."""
+    """Return True if most of the program was removed."""
     if pair.old is None:
-        return (
-            len(WORD.findall(pair.after))
-            < LEAST[pair.purpose] * len(WORD.findall(pair.before)) * 0.8
-        )  # talk around it may go
+        # 0.8: text around the program may be removed.
+        words_min = SIZE_RATIO_MIN[pair.purpose] * len(WORD.findall(pair.before)) * 0.8
+        return len(WORD.findall(pair.after)) < words_min
     old, new = (
         sum(
             not isinstance(node, ast.Pass | ast.Load | ast.Store | ast.Constant)
@@ -287,12 +302,12 @@ def shrinks(pair: Pair) -> bool:
         )
         for tree in (pair.old, pair.new)
     )
-    return new < LEAST[pair.purpose] * old
+    return new < SIZE_RATIO_MIN[pair.purpose] * old
 
 
 def statements(tree: ast.Module) -> Counter[str]:
-    """Every statement, of those with a block only the head; without imports and what does nothing."""
-    found: Counter[str] = Counter()
+    """Count the statements: without their blocks, and without imports and no-ops."""
+    counts: Counter[str] = Counter()
     for node in ast.walk(tree):
         if not isinstance(node, ast.stmt) or isinstance(
             node, ast.Pass | ast.Import | ast.ImportFrom
@@ -305,213 +320,65 @@ def statements(tree: ast.Module) -> Counter[str]:
             for field, value in ast.iter_fields(node)
             if field not in ("body", "orelse", "finalbody", "handlers", "cases")
         ]
-        shown = [
-            ast.dump(one) if isinstance(one, ast.AST) else str(one)
+        texts = [
+            ast.dump(item) if isinstance(item, ast.AST) else str(item)
             for part in parts
-            for one in (part if isinstance(part, list) else [part])
+            for item in (part if isinstance(part, list) else [part])
         ]
-        found[f"{type(node).__name__} {' '.join(shown)}"] += 1
-    return found
+        counts[f"{type(node).__name__} {' '.join(texts)}"] += 1
+    return counts
 
 
 def deletes(pair: Pair) -> bool:
-    """What failed was taken out and nothing put in its place.
+    """Return True if the failing code was removed or disabled without a replacement.
 
-    Where a program has tests, they say whether it may.
+    A program with tests is exempt: its tests decide.
     """
     if pair.purpose != "fix" or pair.old is None or has_tests(pair.old):
         return False
     old, new = statements(pair.old), statements(pair.new)
-    gone, come = old - new, new - old
-    never = any(
-        isinstance(node, ast.If | ast.While) and is_constant(node.test) and not _value(node.test)
+    removed, added = old - new, new - old
+    has_dead_branch = any(
+        isinstance(node, ast.If | ast.While) and is_constant(node.test) and not _is_true(node.test)
         for node in ast.walk(pair.new)
     )
-    constant = sum(
-        come[text]
-        for text in come
+    constant_count = sum(
+        added[text]
+        for text in added
         if "Name(" not in text.partition("value=")[2] and "Call(" not in text
     )
-    return never or (bool(gone) and (gone.total() > come.total()) and constant == come.total())
+    return has_dead_branch or (removed.total() > added.total() and constant_count == added.total())
 
 
-def _value(node: ast.AST) -> bool:
+def _is_true(node: ast.AST) -> bool:
     return bool(node.value) if isinstance(node, ast.Constant) else True
 
 
-def asserts(node: ast.AST, path: str = "") -> Iterator[tuple[str, ast.Assert]]:
-    """Every assertion with what it stands in."""
-    for field, value in ast.iter_fields(node):
-        for child in value if isinstance(value, list) else [value]:
-            if isinstance(child, ast.Assert):
-                yield path, child
-            elif isinstance(child, (*Function, ast.ClassDef)):
-                yield from asserts(child, f"{path}/{child.name}")
-            elif isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
-                head = [
-                    ast.dump(part)
-                    for name in ("test", "target", "iter", "type")
-                    if isinstance(part := getattr(child, name, None), ast.AST)
-                ]
-                yield from asserts(child, f"{path}/{field}{type(child).__name__}{head}")
-
-
-def tests_changed(pair: Pair) -> bool:
-    """An assertion, a test, its data or its call is gone or other than it was."""
-    if pair.old is None:
-        return pair.less(lambda node: isinstance(node, ast.Assert), r"^[ \t]*assert\b")
-    old, new = (
-        Counter(path + ast.dump(node) for path, node in asserts(tree))
-        for tree in (pair.old, pair.new)
-    )
-    whole_old, whole_new = (
-        {ast.dump(node) for node in ast.walk(tree) if is_test(node)}
-        for tree in (pair.old, pair.new)
-    )
-    if old - new or whole_old - whole_new or doctests(pair.old) - doctests(pair.new):
-        return True
-    if not has_tests(pair.old):
-        return False
-    return _tests_idle(pair.old, pair.new) or _data_changed(pair.old, pair.new)
-
-
-def _read(tree: ast.Module) -> set[str]:
-    """Names that assertions read, and what loops around them go through."""
-    tests = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
-    loops = [
-        node.iter
-        for node in ast.walk(tree)
-        if isinstance(node, ast.For)
-        and any(isinstance(part, ast.Assert) for part in ast.walk(node))
-    ]
-    return {
-        part.id
-        for node in (*tests, *loops)
-        for part in ast.walk(node)
-        if isinstance(part, ast.Name)
-    }
-
-
-def _tests_idle(old: ast.Module, new: ast.Module) -> bool:
-    """Whether what holds assertions leaves them out, sets what they read where it did not, or is
-    called less often.
-    """
-    read = _read(old)
-
-    def stops(node: ast.AST) -> bool:
-        leaves = isinstance(
-            node,
-            ast.Return
-            | ast.Raise
-            | ast.Yield
-            | ast.YieldFrom
-            | ast.Break
-            | ast.Continue
-            | ast.Global,
-        )
-        return (
-            leaves
-            or isinstance(node, ast.AsyncFunctionDef)
-            or (isinstance(node, ast.Name | ast.arg) and _is_set(node) in read)
-        )
-
-    def holding(tree: ast.Module) -> Counter[str]:
-        found: Counter[str] = Counter()
-        for node in ast.walk(tree):
-            if isinstance(node, (*Function, ast.For, ast.While)) and any(
-                isinstance(inner, ast.Assert) for inner in ast.walk(node)
-            ):
-                found[getattr(node, "name", "")] += sum(map(stops, ast.walk(node)))
-        return found
-
-    calls_old, calls_new = (
-        Counter(name_of(node) for node in ast.walk(tree) if isinstance(node, ast.Call))
-        for tree in (old, new)
-    )
-    tests = {
-        node.name
-        for node in ast.walk(old)
-        if isinstance(node, (*Function, ast.ClassDef)) and is_test(node)
-    } | {"main", "testmod"}
-    return bool(holding(new) - holding(old)) or any(
-        calls_new[name] < calls_old[name] for name in {*holding(old), *tests} if name
-    )
-
-
-def _is_set(node: ast.Name | ast.arg) -> str | None:
-    """The name that is given a value here."""
-    if isinstance(node, ast.arg):
-        return node.arg
-    return None if isinstance(node.ctx, ast.Load) else node.id
-
-
-def _data_changed(old: ast.Module, new: ast.Module) -> bool:
-    """Whether a name that the tests read is a constant where it was none, or no longer the one that
-    it was.
-    """
-    read = _read(old)
-
-    def assigned(tree: ast.Module) -> dict[str, list[ast.expr]]:
-        found: dict[str, list[ast.expr]] = {}
-        for node in tree.body:
-            targets = (
-                node.targets
-                if isinstance(node, ast.Assign)
-                else [node.target]
-                if isinstance(node, ast.AnnAssign)
-                else []
-            )
-            for target in targets:
-                if (
-                    isinstance(target, ast.Name)
-                    and target.id in read
-                    and isinstance(node, ast.Assign | ast.AnnAssign)
-                    and node.value
-                ):
-                    found.setdefault(target.id, []).append(node.value)
-        return found
-
-    before, after = assigned(old), assigned(new)
-    for name, values in before.items():
-        was, has = (
-            [ast.dump(value) for value in values],
-            [ast.dump(value) for value in after.get(name, [])],
-        )
-        if not has or (all(map(is_constant, values)) and was != has):
-            return True
-        if any(is_constant(value) and ast.dump(value) not in was for value in after[name]):
-            return True
-    globals_old, globals_new = (
-        sum(isinstance(node, ast.Global) for node in ast.walk(tree)) for tree in (old, new)
-    )
-    return globals_new > globals_old
-
-
 def hard_codes(pair: Pair) -> bool:
-    """It gives what its tests ask for, or a constant in the place of what was computed."""
+    """Return True if a value that its tests expect, or that it computed, is now a constant."""
     if pair.old is None:
         lines = "\n".join(
             line for line in pair.before.splitlines() if line.lstrip().startswith("assert")
         )
         return any(
-            re.search(rf"(?<!\w){re.escape(text)}(?!\w)", lines) for text in assigned_names(pair)
+            re.search(rf"(?<!\w){re.escape(text)}(?!\w)", lines) for text in new_constants(pair)
         )
-    tested = {
+    expected = {
         str(node.value)
         for part in ast.walk(pair.old)
         if isinstance(part, ast.Assert) or is_test(part)
         for node in ast.walk(part)
         if isinstance(node, ast.Constant)
     }
-    if tested & set(assigned_names(pair)):
+    if expected & set(new_constants(pair)):
         return True
     if pair.purpose == "fix" and has_tests(pair.old):
         return False
-    return bool(_computed(pair.old) & _plain(pair.new, pair.old))
+    return bool(_computed_targets(pair.old) & _newly_constant_targets(pair.new, pair.old))
 
 
-def _told_at(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
-    """Where a statement gives a value to: a name, or what it prints; and the value."""
+def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Yield the targets and values of a statement that assigns or prints."""
     if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
         for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             yield ast.dump(target), node.value
@@ -523,28 +390,28 @@ def _told_at(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         yield name_of(node.value), ast.Tuple(elts=node.value.args, ctx=ast.Load())
 
 
-def _computed(tree: ast.AST) -> set[str]:
+def _computed_targets(tree: ast.AST) -> set[str]:
     return {
-        place
+        target
         for node in ast.walk(tree)
-        for place, value in _told_at(node)
+        for target, value in _assignments(node)
         if not is_constant(value)
     }
 
 
-def _plain(new: ast.AST, old: ast.AST) -> set[str]:
-    """Places that are given more constants than before, and fewer values that are computed."""
+def _newly_constant_targets(new: ast.AST, old: ast.AST) -> set[str]:
+    """Return the targets with more constant and fewer computed values than before."""
 
-    def counts(tree: ast.AST, *, plain: bool) -> Counter[str]:
+    def counts(tree: ast.AST, *, constant: bool) -> Counter[str]:
         return Counter(
-            place
+            target
             for node in ast.walk(tree)
-            for place, value in _told_at(node)
-            if is_constant(value) is plain
+            for target, value in _assignments(node)
+            if is_constant(value) is constant
         )
 
-    return set(counts(new, plain=True) - counts(old, plain=True)) & set(
-        counts(old, plain=False) - counts(new, plain=False)
+    return set(counts(new, constant=True) - counts(old, constant=True)) & set(
+        counts(old, constant=False) - counts(new, constant=False)
     )
 
 
@@ -565,33 +432,36 @@ CHECKS: tuple[tuple[str, Callable[[Pair], bool]], ...] = (
 
 
 def digest(text: str) -> str:
-    """What tells one text from another."""
+    """Return the SHA-256 digest of a text."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
-def look(before: str, after: str, purpose: str) -> dict[str, object]:
-    """`guard` that refuses, or None; `digest` of the changed tree, and what it `was`; `given`, see
-    there; `tested`: it has tests.
+def inspect_change(before: str, after: str, purpose: str) -> dict[str, object]:
+    """Return a report on a change.
+
+    `guard` rejects the change, or is None. `digest` and `old_digest` identify the new and the old
+    syntax tree. `constants` are the new constants (see `new_constants`). `has_tests` says whether
+    the new program contains tests.
     """
     old, new = parse_program(before), parse_program(after)
     if new is None:
         return {
             "guard": "unreadable",
             "digest": digest(after),
-            "was": "",
-            "given": [],
-            "tested": False,
+            "old_digest": "",
+            "constants": [],
+            "has_tests": False,
         }
     pair = Pair(before, after, old, new, purpose)
     return {
-        "guard": next((name for name, refuses in CHECKS if refuses(pair)), None),
+        "guard": next((name for name, rejects in CHECKS if rejects(pair)), None),
         "digest": digest(ast.dump(new)),
-        "was": digest(ast.dump(old) if old else before),
-        "given": assigned_names(pair),
-        "tested": has_tests(new),
+        "old_digest": digest(ast.dump(old) if old else before),
+        "constants": new_constants(pair),
+        "has_tests": has_tests(new),
     }
 
 
-def tell(before: str, after: str, purpose: str) -> None:
-    """Write what `look` gives as JSON, for the server to read."""
-    sys.stdout.write(json.dumps(look(before, after, purpose)))
+def print_report(before: str, after: str, purpose: str) -> None:
+    """Write the report of `inspect_change` as JSON to standard output."""
+    sys.stdout.write(json.dumps(inspect_change(before, after, purpose)))

@@ -1,5 +1,6 @@
-"""Make a program that works faster, or easier to read; each only when what it does is seen to be
-the same.
+"""Make a working program faster or easier to read with a model.
+
+A change is accepted only if its output, result and files are identical.
 """
 
 from __future__ import annotations
@@ -11,33 +12,33 @@ from ...protocol import limits
 from ...protocol.execution import Guard, Optimized
 from ...sandbox.sandbox import SandboxRun
 from ..outcomes import ms, outcome_of
-from .job import GuardReport, ModelProposal, RepairJob, summary_of
+from .job import GuardReport, ModelProposal, RepairJob, prints_constant
 
-GAIN = 0.9  # of the work of the processor that it took
+CPU_RATIO_MAX = 0.9  # CPU time of a faster program, relative to the original
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImproveResult:
-    """A changed program that does the same, and its run."""
+    """A changed program with identical output, and its run."""
 
     code: str
     run: SandboxRun
     optimized: Optimized | None = None
 
 
-def same(one: SandboxRun, other: SandboxRun) -> bool:
-    """Whether two runs cannot be told from each other by what came of them."""
-    return outcome_of(one)[0] == outcome_of(other)[0] == "ok" and _outcome(one) == _outcome(other)
+def is_same(one: SandboxRun, other: SandboxRun) -> bool:
+    """Return True if both runs succeeded with the same output, result and files."""
+    return outcome_of(one)[0] == outcome_of(other)[0] == "ok" and _effects(one) == _effects(other)
 
 
-def _outcome(run: SandboxRun) -> tuple[object, ...]:
+def _effects(run: SandboxRun) -> tuple[object, ...]:
     return run.stdout, run.stderr, run.result, sorted(run.files)
 
 
-def why_unproven(work: RepairJob, code: str, run: SandboxRun) -> str | None:
-    """Why equal output could not be shown of this program at all; None when it could.
+def why_incomparable(job: RepairJob, code: str, run: SandboxRun) -> str | None:
+    """Return why no change of this program can be proven equal, or None if one can.
 
-    Runs it once more.
+    Runs the program once more.
     """
     if (
         run.stdout_truncated
@@ -46,124 +47,126 @@ def why_unproven(work: RepairJob, code: str, run: SandboxRun) -> str | None:
         or run.left_out
         or run.not_named
     ):
-        return "more came of it than is kept, so that nobody could compare it"
-    again = work.run(code)
-    if again is None:
-        return work.ended
-    return None if same(run, again) else "what it prints differs from run to run"
+        return "its output or files exceed a limit and cannot be compared"
+    rerun = job.run(code)
+    if rerun is None:
+        return job.stop_reason
+    return None if is_same(run, rerun) else "its output differs from run to run"
 
 
-def faster(work: RepairJob, code: str, run: SandboxRun) -> ImproveResult | str:
-    """The program with at least a tenth less work of the processor and the same outcome; or why it
-    stays as it is.
-    """
+def faster(job: RepairJob, code: str, run: SandboxRun) -> ImproveResult | str:
+    """Return the program with at least 10 % less CPU time, or the reason why it stays unchanged."""
     if run.cpu_ms < limits.OPTIMIZE_CPU_MS_MIN:
-        return f"it takes less than {limits.OPTIMIZE_CPU_MS_MIN} ms of the processor, which is too short to measure"
-    told = f"It takes {run.cpu_ms:.0f} ms of the processor. Make it take less."
-    return _tried(work, code, run, "optimize", told)
-
-
-def tidier(work: RepairJob, code: str, run: SandboxRun) -> ImproveResult | str:
-    """The program made easier to read, with the same outcome; or why it stays as it is."""
-    return _tried(work, code, run, "tidy", "It works. Make it easy to read.")
-
-
-def _tried(
-    work: RepairJob, code: str, run: SandboxRun, purpose: str, told: str
-) -> ImproveResult | str:
-    """Each slot once, until one proposes what holds."""
-    slots = work.panel.slots
-    for place, slot in enumerate(slots):
-        proposed = work.ask(
-            slot, work.messages(purpose, code, told), among=len(slots) - place, temperature=0.0
+        return (
+            f"it takes less than {limits.OPTIMIZE_CPU_MS_MIN} ms of CPU time, "
+            "which is too short to measure"
         )
-        if proposed is None:
-            break
-        taken = _taken(work, code, run, proposed, purpose)
-        if taken is not None:
-            return taken
-        if work.ended:
-            break
-    return work.ended or "no model proposed one that holds"
+    instruction = f"It takes {run.cpu_ms:.0f} ms of CPU time. Make it take less."
+    return _improve(job, code, run, "optimize", instruction)
 
 
-def _taken(
-    work: RepairJob, code: str, run: SandboxRun, proposed: ModelProposal, purpose: str
+def tidier(job: RepairJob, code: str, run: SandboxRun) -> ImproveResult | str:
+    """Return the program made easier to read, or the reason why it stays unchanged."""
+    return _improve(job, code, run, "tidy", "It works. Make it easy to read.")
+
+
+def _improve(
+    job: RepairJob, code: str, run: SandboxRun, purpose: str, instruction: str
+) -> ImproveResult | str:
+    """Request a proposal from each slot until one is accepted."""
+    slots = job.panel.slots
+    for position, slot in enumerate(slots):
+        proposal = job.request_proposal(
+            slot,
+            job.messages(purpose, code, instruction),
+            among=len(slots) - position,
+            temperature=0.0,
+        )
+        if proposal is None:
+            break
+        result = _evaluate(job, code, run, proposal, purpose)
+        if result is not None:
+            return result
+        if job.stop_reason:
+            break
+    return job.stop_reason or "no proposal of a model was accepted"
+
+
+def _evaluate(
+    job: RepairJob, code: str, run: SandboxRun, proposal: ModelProposal, purpose: str
 ) -> ImproveResult | None:
-    if proposed.failed or proposed.code is None:
-        work.note(purpose, proposed, guard=None if proposed.failed else "no_program")
+    if proposal.failure or proposal.code is None:
+        job.record(purpose, proposal, guard=None if proposal.failure else "no_program")
         return None
-    look = work.look(code, proposed.code, purpose)
-    if look is not None and look.guard:
-        work.note(purpose, proposed, guard=look.guard)
+    report = job.inspect(code, proposal.code, purpose)
+    if report is not None and report.guard:
+        job.record(purpose, proposal, guard=report.guard)
         return None
-    changed = None if look is None else work.run(proposed.code)
-    if look is None or changed is None:
+    new_run = None if report is None else job.run(proposal.code)
+    if report is None or new_run is None:
         return None
-    work.seen.add(look.digest)
-    if outcome_of(changed)[0] != "ok":
-        work.note(purpose, proposed, run=changed)
+    job.digests.add(report.digest)
+    if outcome_of(new_run)[0] != "ok":
+        job.record(purpose, proposal, run=new_run)
         return None
-    optimized, refused = _proven(
-        work, code, run, _Candidate(code=proposed.code, run=changed, look=look), purpose
-    )
-    if (
-        work.ended and not refused and purpose == "optimize" and optimized is None
-    ):  # no time to measure
+    candidate = _Candidate(code=proposal.code, run=new_run, report=report)
+    optimized, guard = _prove(job, code, run, candidate, purpose)
+    lacks_measurement = purpose == "optimize" and optimized is None and not guard
+    if job.stop_reason and lacks_measurement:
         return None
-    work.note(purpose, proposed, run=changed, guard=refused)
-    return None if refused else ImproveResult(code=proposed.code, run=changed, optimized=optimized)
+    job.record(purpose, proposal, run=new_run, guard=guard)
+    return None if guard else ImproveResult(code=proposal.code, run=new_run, optimized=optimized)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Candidate:
-    """A program that no guard refused so far, and its run, which ended well."""
+    """A program that passed the guards so far, and its successful run."""
 
     code: str
     run: SandboxRun
-    look: GuardReport
+    report: GuardReport
 
 
-def _proven(
-    work: RepairJob, code: str, run: SandboxRun, changed: _Candidate, purpose: str
+def _prove(
+    job: RepairJob, code: str, run: SandboxRun, candidate: _Candidate, purpose: str
 ) -> tuple[Optimized | None, Guard | None]:
-    if not same(run, changed.run):
+    if not is_same(run, candidate.run):
         return None, "unequal"
-    if summary_of(changed.run, changed.look.given):
+    if prints_constant(candidate.run, candidate.report.constants):
         return None, "hard_codes"
-    return _measured(work, code, changed.code, run) if purpose == "optimize" else (None, None)
+    return _measure(job, code, candidate.code, run) if purpose == "optimize" else (None, None)
 
 
-def _measured(
-    work: RepairJob, code: str, changed: str, expected: SandboxRun
+def _measure(
+    job: RepairJob, code: str, new_code: str, expected: SandboxRun
 ) -> tuple[Optimized | None, Guard | None]:
-    """Run both in turn until it is plain which is faster; the figures, or the guard that refuses.
+    """Run both programs alternately until it is clear which is faster.
 
-    Neither when there is no time.
+    Return the figures, or the guard that rejects the change, or neither if the time is up.
     """
     before: list[float] = []
     after: list[float] = []
-    won = 0
+    wins = 0
     for _ in range(limits.OPTIMIZE_PAIRS):
-        old = work.run(code)
-        new = None if old is None else work.run(changed)
+        old = job.run(code)
+        new = None if old is None else job.run(new_code)
         if old is None or new is None:
             return None, None
-        if not same(old, expected) or not same(new, expected):
+        if not is_same(old, expected) or not is_same(new, expected):
             return None, "unequal"
         before.append(old.cpu_ms)
         after.append(new.cpu_ms)
-        won += new.cpu_ms <= GAIN * old.cpu_ms
+        wins += new.cpu_ms <= CPU_RATIO_MAX * old.cpu_ms
         if (
-            won >= limits.OPTIMIZE_PAIRS_WON_MIN
-            or len(before) - won > limits.OPTIMIZE_PAIRS - limits.OPTIMIZE_PAIRS_WON_MIN
+            wins >= limits.OPTIMIZE_PAIRS_WON_MIN
+            or len(before) - wins > limits.OPTIMIZE_PAIRS - limits.OPTIMIZE_PAIRS_WON_MIN
         ):
             break
-    if won < limits.OPTIMIZE_PAIRS_WON_MIN:
+    if wins < limits.OPTIMIZE_PAIRS_WON_MIN:
         return None, "not_faster"
     return Optimized(
         cpu_ms_before=ms(median(before)),
         cpu_ms_after=ms(median(after)),
         pairs=len(before),
-        pairs_won=won,
+        pairs_won=wins,
     ), None

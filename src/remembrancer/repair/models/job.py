@@ -1,7 +1,4 @@
-"""One program that models may change:
-
-what was asked, looked at and run for it, and what is left to spend.
-"""
+"""One program under repair by models: requests, inspections, runs and the remaining budget."""
 
 from __future__ import annotations
 
@@ -18,49 +15,48 @@ from ...protocol.execution import Attempt, Guard
 from ...sandbox.sandbox import Sandbox, SandboxBusy, SandboxRun, SandboxUnavailable
 from ..outcomes import ms, outcome_of
 from .budget import ModelPanel, RepairBudget, SlotBudget
-from .prompts import RejectedProgram, SecretMask, program_in, question
+from .prompts import RejectedProgram, SecretMask, build_messages, extract_program
 
-_OURS = re.compile(r"^from (?:__future__|\.\w+) import (?:\([^)]*\)|.*)\n", re.MULTILINE)
-_LOOKED_AT = "".join(  # the guards as one program
-    _OURS.sub("", resources.files(__package__).joinpath(name).read_text("utf-8"))
-    for name in ("syntax_trees.py", "guards.py")
+_LOCAL_IMPORT = re.compile(r"^from (?:__future__|\.\w+) import (?:\([^)]*\)|.*)\n", re.MULTILINE)
+# The guards as one program, for the sandbox.
+_GUARD_PROGRAM = "".join(
+    _LOCAL_IMPORT.sub("", resources.files(__package__).joinpath(name).read_text("utf-8"))
+    for name in ("syntax_trees.py", "assertions.py", "guards.py")
 )
-_LOOK_SECONDS = 5
-_GROWN = 4  # times as long as it was, and
-_GROWN_CHARACTERS = 2_000  # more than that
+_INSPECT_SECONDS = 5
+# A proposal may grow to the larger of this factor and this many more characters.
+_GROWTH_FACTOR_MAX = 4
+_GROWTH_CHARACTERS_MAX = 2_000
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuardReport:
-    """What was seen of a changed program:
+    """The result of inspecting a change.
 
-    the guard that refuses it, its digest, constants it gives, whether it has tests.
+    `guard` rejects it, or is None. `constants` lists new constants of the program. See guards.py.
     """
 
     guard: Guard | None
     digest: str
-    given: Sequence[str]
-    tested: bool
+    constants: Sequence[str]
+    has_tests: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelProposal:
-    """A slot's answer:
-
-    its program, None where there is none; the model's name, and what it took.
-    """
+    """The answer of a slot: its program, or None; the model's name; the tokens and time it took."""
 
     slot: Slot
     code: str | None
     model: str
     tokens: int
     ms: float
-    failed: str | None = None  # why no model answered
+    failure: str | None = None  # why no model answered
 
 
 class RepairJob:
-    """The program of one request. Used by one thread; only `answer` may be called from others."""
+    """The program of one request. Not thread-safe, except `propose`."""
 
     def __init__(
         self,
@@ -70,164 +66,170 @@ class RepairJob:
         seconds: float,
         code: str,
     ) -> None:
-        """`seconds` are those of one run; `code` the program as it was sent.
+        """Create the job for `code`, the program as it was sent.
 
-        What happens is added to `attempts`.
+        `seconds` is the time limit of one run. The job appends to `attempts`.
         """
-        self.sandbox, self.panel, self.attempts, self.seconds, self.code = (
-            sandbox,
-            panel,
-            attempts,
-            seconds,
-            code,
-        )
-        self.spending = RepairBudget(panel.settings)
-        self.veil = SecretMask(code)
-        self.ended: str | None = None  # why nothing more can be tried
-        self.seen: set[str] = set()  # digests
+        self.sandbox = sandbox
+        self.panel = panel
+        self.attempts = attempts
+        self.seconds = seconds
+        self.code = code
+        self.budget = RepairBudget(panel.settings)
+        self.mask = SecretMask(code)
+        self.stop_reason: str | None = None  # why no more proposals can be tried
+        self.digests: set[str] = set()  # of the programs that ran
 
     @property
-    def over(self) -> bool:
-        """Whether nothing more can be asked; `ended` says why."""
-        if self.ended is None and (spent := self.spending.exhausted):
-            self.ended = f"the {spent} that one request may take {'are' if spent[-1] == 's' else 'is'} used up"
-        return self.ended is not None
+    def is_over(self) -> bool:
+        """Return True if no more requests are possible; `stop_reason` says why."""
+        if self.stop_reason is None and (limit := self.budget.exhausted):
+            self.stop_reason = f"the {limit} per request is reached"
+        return self.stop_reason is not None
 
-    def ask(
+    def request_proposal(
         self, slot: Slot, messages: tuple[ModelMessage, ...], *, among: int, temperature: float
     ) -> ModelProposal | None:
-        """What the models of a slot say; None when there is nothing left to spend, see `ended`."""
+        """Request a proposal from a slot, with one of `among` equal shares of the remaining time.
+
+        Return None if a limit is reached; `stop_reason` says which.
+        """
         share = (
             None
-            if self.over
-            else self.spending.take(
+            if self.is_over
+            else self.budget.take(
                 self.code, among=among, calls=self.panel.settings.repair_calls_max
             )
         )
         if share is None:
-            self.ended = self.ended or "what models may take for one request is used up"
+            self.stop_reason = self.stop_reason or "the model budget per request is used up"
             return None
-        return self.answer(slot, messages, share, temperature)
+        return self.propose(slot, messages, share, temperature)
 
-    def answer(
+    def propose(
         self, slot: Slot, messages: tuple[ModelMessage, ...], share: SlotBudget, temperature: float
     ) -> ModelProposal:
-        """What the models of a slot say, within a share. From any thread."""
-        began = time.monotonic()
-        asked = ModelRequest(
+        """Request a proposal from a slot within a share of the budget. Thread-safe."""
+        start = time.monotonic()
+        request = ModelRequest(
             slot=slot,
             messages=messages,
             tokens_max=share.tokens,
             temperature=temperature,
             outside=self.panel.outside,
         )
-        reply: ModelResponse | None = None
-        failed: str | None = None
-        tries: tuple[ModelAttempt, ...]
+        response: ModelResponse | None = None
+        failure: str | None = None
+        attempts: tuple[ModelAttempt, ...]
         try:
-            reply = self.panel.models.ask(asked, share.budget)
-            tries = reply.tries
+            response = self.panel.models.ask(request, share.budget)
+            attempts = response.tries
         except ModelFailed as error:
-            tries, failed = error.tries, error.reason
-        self.spending.give_back(share, tries)
-        code = program_in(reply.text, is_cut=reply.is_cut) if reply else None
+            attempts, failure = error.tries, error.reason
+        self.budget.release(share, attempts)
+        code = extract_program(response.text, is_cut=response.is_cut) if response else None
         return ModelProposal(
             slot=slot,
-            code=None if code is None else self.veil.lifted(code),
-            model=reply.model if reply else slot,
-            tokens=sum(one.prompt_tokens + one.completion_tokens for one in tries),
-            ms=(time.monotonic() - began) * 1_000,
-            failed=failed,
+            code=None if code is None else self.mask.restore(code),
+            model=response.model if response else slot,
+            tokens=sum(attempt.prompt_tokens + attempt.completion_tokens for attempt in attempts),
+            ms=(time.monotonic() - start) * 1_000,
+            failure=failure,
         )
 
     def messages(
-        self, task: str, code: str, told: str, rejected: Sequence[RejectedProgram] = ()
+        self, task: str, code: str, details: str, rejections: Sequence[RejectedProgram] = ()
     ) -> tuple[ModelMessage, ...]:
-        """What to ask, without secrets."""
-        shown = [
-            RejectedProgram(code=self.veil.over(one.code), why=self.veil.over(one.why))
-            for one in rejected
+        """Return the messages for a model, with secrets masked."""
+        mask = self.mask.apply
+        rejections = [
+            RejectedProgram(code=mask(rejection.code), reason=mask(rejection.reason))
+            for rejection in rejections
         ]
-        return question(task, self.veil.over(code), self.veil.over(told), shown)
+        return build_messages(task, mask(code), mask(details), rejections)
 
     def run(self, code: str) -> SandboxRun | None:
-        """Run a program within the time that is left; None when it cannot be run, see `ended`."""
-        return self._run(code, min(self.spending.seconds_left, self.seconds))
+        """Run a program within the remaining time.
+
+        Return None if it cannot run; `stop_reason` says why.
+        """
+        return self._run(code, min(self.budget.seconds_left, self.seconds))
 
     def _run(self, code: str, seconds: float) -> SandboxRun | None:
-        if self.spending.seconds_left <= 0:
-            self.ended = f"the {self.panel.settings.repair_seconds} seconds that one request may take are over"
+        if self.budget.seconds_left <= 0:
+            self.stop_reason = (
+                f"the limit of {self.panel.settings.repair_seconds} seconds per request is reached"
+            )
             return None
         try:
             return self.sandbox.run(code, seconds=seconds)
-        except (
-            SandboxBusy,
-            SandboxUnavailable,
-        ) as refused:  # how the program went is the answer all the same
-            self.ended = refused.detail
+        except (SandboxBusy, SandboxUnavailable) as error:
+            # Not raised: the request is answered with the outcome of the original program.
+            self.stop_reason = error.detail
             return None
 
-    def look(self, before: str, after: str, purpose: str) -> GuardReport | None:
-        """What guards say of a change; None when nothing more can be run.
+    def inspect(self, before: str, after: str, purpose: str) -> GuardReport | None:
+        """Check a change with the guards. Return None if nothing more can run.
 
-        Both programs are parsed in the sandbox, and not run.
+        Both programs are parsed in the sandbox, but not run.
         """
-        if len(after) > min(
-            limits.REPAIR_CHARACTERS_MAX, max(_GROWN * len(before), len(before) + _GROWN_CHARACTERS)
-        ):
-            return GuardReport(guard="grows", digest="", given=(), tested=False)
-        if self.veil.lost(after):
-            return GuardReport(guard="loses_secrets", digest="", given=(), tested=False)
-        looking = f"from __future__ import annotations\n{_LOOKED_AT}\n\ntell({before!r}, {after!r}, {purpose!r})\n"
-        run = self._run(looking, _LOOK_SECONDS)
+        characters_max = max(_GROWTH_FACTOR_MAX * len(before), len(before) + _GROWTH_CHARACTERS_MAX)
+        if len(after) > min(limits.REPAIR_CHARACTERS_MAX, characters_max):
+            return GuardReport(guard="grows", digest="", constants=(), has_tests=False)
+        if self.mask.is_secret_missing(after):
+            return GuardReport(guard="loses_secrets", digest="", constants=(), has_tests=False)
+        program = (
+            f"from __future__ import annotations\n{_GUARD_PROGRAM}\n\n"
+            f"print_report({before!r}, {after!r}, {purpose!r})\n"
+        )
+        run = self._run(program, _INSPECT_SECONDS)
         if run is None:
             return None
-        if outcome_of(run)[0] != "ok" or run.stdout_truncated:  # a tree too deep, say
-            return GuardReport(guard="unreadable", digest="", given=(), tested=False)
-        told = json.loads(run.stdout)
-        is_same = (
+        # Inspection fails, for example, if a tree is nested too deeply.
+        if outcome_of(run)[0] != "ok" or run.stdout_truncated:
+            return GuardReport(guard="unreadable", digest="", constants=(), has_tests=False)
+        report = json.loads(run.stdout)
+        is_repeated = (
             before.split() == after.split()
             if purpose == "tidy"
-            else told["digest"] in {told["was"], *self.seen}
+            else report["digest"] in {report["old_digest"], *self.digests}
         )
         return GuardReport(
-            guard="repeated" if is_same else told["guard"],
-            digest=told["digest"],
-            given=told["given"],
-            tested=told["tested"],
+            guard="repeated" if is_repeated else report["guard"],
+            digest=report["digest"],
+            constants=report["constants"],
+            has_tests=report["has_tests"],
         )
 
-    def note(
+    def record(
         self,
         stage: str,
-        proposed: ModelProposal,
+        proposal: ModelProposal,
         *,
         run: SandboxRun | None = None,
         guard: Guard | None = None,
     ) -> None:
-        """Put what became of a proposal among the attempts."""
+        """Append the outcome of a proposal to the attempts."""
         status, error = (
-            outcome_of(run) if run else ("unanswered" if proposed.failed else "refused", None)
+            outcome_of(run) if run else ("unanswered" if proposal.failure else "refused", None)
         )
         attempt = {
             "stage": stage,
-            "model": proposed.model,
+            "model": proposal.model,
             "outcome": "refused" if guard else status,
-            "error": error.type if error and not guard else proposed.failed,
+            "error": error.type if error and not guard else proposal.failure,
             "guard": guard,
-            "tokens": proposed.tokens,
-            "ms": ms(proposed.ms + (run.wall_ms if run else 0)),
+            "tokens": proposal.tokens,
+            "ms": ms(proposal.ms + (run.wall_ms if run else 0)),
         }
         self.attempts.append(Attempt.model_validate(attempt))
 
 
-def summary_of(run: SandboxRun, given: Sequence[str]) -> bool:
-    """Whether a run's output holds a constant that the program gives as it stands; single digits
-    and letters aside.
-    """
+def prints_constant(run: SandboxRun, constants: Sequence[str]) -> bool:
+    """Return True if the output contains one of the constants, ignoring very short ones."""
     output = f"{run.stdout}\n{run.result or ''}"
     numbers = set(_NUMBER.findall(output))
-    for text in given:
+    for text in constants:
         if _NUMBER.fullmatch(text):
             if len(text) > 1 and text in numbers:
                 return True

@@ -1,7 +1,4 @@
-"""Python programs as trees:
-
-what guards ask of them. Read as a text and run in the sandbox with `looked_at.py`, which says why.
-"""
+"""Queries on the syntax trees of programs. Runs in the sandbox as a part of `guards.py`."""
 
 from __future__ import annotations
 
@@ -11,16 +8,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-TRIVIAL = {
-    "0",
-    "1",
-    "-1",
-    "True",
-    "False",
-    "None",
-    "",
-}  # constants that a program may give without having been asked for them
-GIVEN_MAX = 200  # constants that are told
+# Constants that any change may introduce.
+TRIVIAL_CONSTANTS = {"0", "1", "-1", "True", "False", "None", ""}
+CONSTANTS_MAX = 200  # new constants in a report
 Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 WORD = re.compile(r"[^\W\d]\w*|\d[\w.]*")
 _CONVERTERS = {
@@ -43,10 +33,7 @@ _CONVERTERS = {
 
 
 class Pair(NamedTuple):
-    """Two programs:
-
-    as it was, and as it is to be. `old` is None where the first cannot be parsed.
-    """
+    """The old and the new program. `old` is None if the old program cannot be parsed."""
 
     before: str
     after: str
@@ -54,18 +41,19 @@ class Pair(NamedTuple):
     new: ast.Module
     purpose: str
 
-    def more(self, count: Callable[[ast.AST], int], pattern: str) -> bool:
-        """Whether there is more of something than before; where there is no tree `pattern` counts
-        it in the text.
+    def has_more(self, count: Callable[[ast.AST], int], pattern: str) -> bool:
+        """Return True if `count` totals more over the nodes of the new program than of the old.
+
+        In an old program that cannot be parsed, matches of `pattern` are counted instead.
         """
-        return sum(map(count, ast.walk(self.new))) > self.had(count, pattern)
+        return sum(map(count, ast.walk(self.new))) > self.old_count(count, pattern)
 
-    def less(self, count: Callable[[ast.AST], int], pattern: str) -> bool:
-        """Whether there is less of it."""
-        return sum(map(count, ast.walk(self.new))) < self.had(count, pattern)
+    def has_fewer(self, count: Callable[[ast.AST], int], pattern: str) -> bool:
+        """Return True if `count` totals less than in the old program. See has_more."""
+        return sum(map(count, ast.walk(self.new))) < self.old_count(count, pattern)
 
-    def had(self, count: Callable[[ast.AST], int], pattern: str) -> int:
-        """How much of it there was."""
+    def old_count(self, count: Callable[[ast.AST], int], pattern: str) -> int:
+        """Return the total of `count` over the old program. See has_more."""
         return (
             len(re.findall(pattern, self.before, re.MULTILINE))
             if self.old is None
@@ -74,7 +62,7 @@ class Pair(NamedTuple):
 
 
 def parse_program(text: str) -> ast.Module | None:
-    """Its tree; None when it has none."""
+    """Return the syntax tree of a program, or None if it cannot be parsed."""
     try:
         return ast.parse(text)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
@@ -82,7 +70,7 @@ def parse_program(text: str) -> ast.Module | None:
 
 
 def name_of(node: ast.AST | None) -> str:
-    """The last name of `a`, `a.b` or `a.b()`."""
+    """Return the last name of `a`, `a.b` or `a.b()`; empty for other expressions."""
     if isinstance(node, ast.Call):
         node = node.func
     return (
@@ -95,38 +83,35 @@ def name_of(node: ast.AST | None) -> str:
 
 
 def is_constant(node: ast.AST | None) -> bool:
-    """Whether it is the same whatever the program does:
-
-    no name but of a converter, nothing called but that.
-    """
+    """Return True if an expression has no names and calls other than of built-in converters."""
     if node is None:
         return True
-    called = {
+    converters = {
         id(part.func)
         for part in ast.walk(node)
         if isinstance(part, ast.Call) and name_of(part) in _CONVERTERS
     }
     return not any(
-        (isinstance(part, ast.Name) and id(part) not in called)
+        (isinstance(part, ast.Name) and id(part) not in converters)
         or isinstance(part, ast.Lambda | ast.Await | ast.Yield)
         for part in ast.walk(node)
     )
 
 
 def is_hollow(body: list[ast.stmt]) -> bool:
-    """Whether a body does nothing: `pass`, a text, a constant that it returns."""
+    """Return True if a body does nothing but `pass`, a docstring or returning a constant."""
     return all(
-        isinstance(one, ast.Pass | ast.Continue | ast.Break)
-        or (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
-        or (isinstance(one, ast.Return) and is_constant(one.value))
-        for one in body
+        isinstance(statement, ast.Pass | ast.Continue | ast.Break)
+        or (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        or (isinstance(statement, ast.Return) and is_constant(statement.value))
+        for statement in body
     )
 
 
 def definitions(
     tree: ast.Module,
 ) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]]:
-    """Functions and classes of a module and the methods of the latter, by their whole names."""
+    """Yield the functions, classes and methods of a module with their qualified names."""
     for node in tree.body:
         if isinstance(node, (*Function, ast.ClassDef)):
             yield node.name, node
@@ -139,21 +124,21 @@ def definitions(
 
 
 def parameters(node: ast.AST) -> list[str]:
-    """Their names, in order."""
+    """Return the names of a function's parameters, in order."""
     if not isinstance(node, Function):
         return []
-    found = [
+    arguments = [
         *node.args.posonlyargs,
         *node.args.args,
         *node.args.kwonlyargs,
         node.args.vararg,
         node.args.kwarg,
     ]
-    return [one.arg for one in found if one]
+    return [argument.arg for argument in arguments if argument]
 
 
 def is_test(node: ast.AST) -> bool:
-    """Whether it is a function or class that only tests."""
+    """Return True for a function or class that contains tests."""
     if isinstance(node, ast.ClassDef):
         return any(name_of(kind) == "TestCase" for kind in node.bases) or node.name.startswith(
             "Test"
@@ -162,14 +147,14 @@ def is_test(node: ast.AST) -> bool:
 
 
 def has_tests(tree: ast.AST) -> bool:
-    """Whether the program says itself what is right."""
+    """Return True if a program contains assertions, tests or doctests."""
     return any(isinstance(node, ast.Assert) or is_test(node) for node in ast.walk(tree)) or bool(
         doctests(tree)
     )
 
 
 def doctests(tree: ast.AST) -> Counter[str]:
-    """Texts that hold examples."""
+    """Count the strings that contain doctests."""
     return Counter(
         node.value
         for node in ast.walk(tree)
@@ -177,19 +162,19 @@ def doctests(tree: ast.AST) -> Counter[str]:
     )
 
 
-def reached(node: ast.AST | None) -> Iterator[object]:
-    """Constants that an expression gives as they stand, not what it computes with."""
+def constant_values(node: ast.AST | None) -> Iterator[object]:
+    """Yield the constants that may be an expression's value, not those it computes with."""
     if node is None:
         return
     if is_constant(node):
         yield from (part.value for part in ast.walk(node) if isinstance(part, ast.Constant))
         return
     for part in _parts(node):
-        yield from reached(part)
+        yield from constant_values(part)
 
 
 def _parts(node: ast.AST) -> Sequence[ast.AST | None]:
-    """What of an expression may be its value."""
+    """Return the parts of an expression that may be its value."""
     parts: Sequence[ast.AST | None] = ()
     if isinstance(node, ast.IfExp):
         parts = node.body, node.orelse
@@ -213,18 +198,19 @@ def _parts(node: ast.AST) -> Sequence[ast.AST | None]:
 
 
 def outside_tests(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every node that is in no assertion and no test."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
+    """Yield the nodes that are not in assertions or tests."""
+    pending = [tree]
+    while pending:
+        node = pending.pop()
         if not isinstance(node, ast.Assert) and not is_test(node):
             yield node
-            waiting += ast.iter_child_nodes(node)
+            pending += ast.iter_child_nodes(node)
 
 
-def _told_by(node: ast.AST) -> Iterator[object]:
-    """Constants that a statement gives as they stand, and those of a list, a table or a default,
-    whatever is done with it.
+def _statement_constants(node: ast.AST) -> Iterator[object]:
+    """Yield the constants that a statement assigns, returns or passes on.
+
+    Those of lists, dictionaries and defaults count whatever their use.
     """
     value = getattr(node, "value", None)
     if isinstance(node, ast.Expr) and isinstance(value, ast.Constant):
@@ -232,21 +218,22 @@ def _told_by(node: ast.AST) -> Iterator[object]:
     if isinstance(
         node, ast.Return | ast.Assign | ast.AnnAssign | ast.AugAssign | ast.Expr | ast.Yield
     ) and isinstance(value, ast.AST):
-        yield from reached(value)
+        yield from constant_values(value)
     elif isinstance(node, ast.Dict | ast.List | ast.Set | ast.Tuple):
         for part in _parts(node):
-            yield from reached(part)
+            yield from constant_values(part)
     elif isinstance(node, ast.arguments):
         for default in (*node.defaults, *node.kw_defaults):
-            yield from reached(default)
+            yield from constant_values(default)
 
 
-def assigned_names(pair: Pair) -> list[str]:
-    """Constants that the changed program gives as they stand, and that the program did not have,
-    but in its tests.
+def new_constants(pair: Pair) -> list[str]:
+    """Return the constants that the new program uses as values and the old one lacks.
+
+    Constants in tests of the old program do not count as its own.
     """
     if pair.old is None:
-        had = {
+        old_constants = {
             text
             for line in pair.before.splitlines()
             if not line.lstrip().startswith("assert")
@@ -257,16 +244,16 @@ def assigned_names(pair: Pair) -> list[str]:
         constants = [
             node.value for node in outside_tests(pair.old) if isinstance(node, ast.Constant)
         ]
-        had = {str(value) for value in constants}
+        old_constants = {str(value) for value in constants}
         texts = "\n".join(str(value) for value in constants)
-    found: dict[str, None] = {}
+    new: dict[str, None] = {}
     for node in outside_tests(pair.new):
-        for constant in _told_by(node):
+        for constant in _statement_constants(node):
             text = str(constant)
             if not (
-                text in TRIVIAL
-                or text in had
+                text in TRIVIAL_CONSTANTS
+                or text in old_constants
                 or (isinstance(constant, str) and text.strip() in texts)
             ):
-                found[text] = None
-    return list(found)[:GIVEN_MAX]
+                new[text] = None
+    return list(new)[:CONSTANTS_MAX]

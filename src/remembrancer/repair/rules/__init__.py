@@ -1,6 +1,6 @@
-"""Repair programs by rule: pure proposals, each of which only a re-run in the sandbox makes true.
+"""Repair programs by rule: pure functions propose changes, and runs in the sandbox confirm them.
 
-`mend.py` is the loop. A module per family of faults; all of them read tokens (`source.py`), none
-parses: a program is parsed in the sandbox alone, where a parser that gives in to hostile text harms
-nobody.
+`repair.py` has the loop; the other modules each handle one family of faults. All of them read
+tokens (`source.py`) and none parses the program: hostile text can crash a parser, so programs are
+parsed only in the sandbox.
 """

@@ -1,6 +1,6 @@
-"""Characters that word processors, web pages and input methods put in the place of the language's.
+"""Replace characters that word processors, web pages and input methods substitute for Python's.
 
-In strings and comments they stay.
+Characters in strings and comments stay.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from .proposal import Failure
 from .source import Edit, ProgramSource, Token
 
-# Characters that nobody sees: byte order mark, zero-width spaces and joiners, marks of direction,
-# soft hyphen.
+# Invisible characters: byte order mark, zero-width characters, direction marks, soft hyphen.
 _INVISIBLE = re.compile(
-    "[\\u00ad\\u034f\\u061c\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u2069\\ufe00-\\ufe0f\\ufeff]"
+    "[\\u00ad\\u034f\\u061c\\u180e\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u2064\\u2066-\\u2069"
+    "\\ufe00-\\ufe0f\\ufeff]"
 )
-# Control characters, line separators of other systems and all spaces but the one of the language.
+# Control characters and all spaces that Python does not accept.
 _SPACES = re.compile(
     "[\\x00-\\x08\\x0b\\x0e-\\x1f\\x7f\\x85\\u00a0\\u1680\\u2000-\\u200a\\u202f\\u205f\\u3000]"
 )
 _BREAKS = re.compile("[\\u2028\\u2029]")
-_SIGNS = {
+_LOOKALIKES = {
     **{
         chr(code): chr(code - 0xFEE0)
         for code in range(0xFF01, 0xFF5F)
@@ -55,51 +55,46 @@ _ENTITIES = {
 _ENTITY = re.compile(f"&({'|'.join(_ENTITIES)});")
 
 
-def visible(source: ProgramSource) -> str:
-    """Without the characters that nobody sees, and with spaces and line breaks that the language
-    knows.
-    """
+def remove_invisible(source: ProgramSource) -> str:
+    """Remove invisible characters; replace spaces and line breaks that Python does not accept."""
     code = source.code.removeprefix("\ufeff")
     if not (_INVISIBLE.search(code) or _SPACES.search(code) or _BREAKS.search(code)):
         return code
     tokens = ProgramSource(code)
-    return tokens.edited(
-        Edit(token.start, token.end, _seen(token.text))
+    return tokens.apply(
+        Edit(token.start, token.end, _clean(token.text))
         for token in tokens.tokens
         if _is_outside(token)
     )
 
 
-def _seen(text: str) -> str:
+def _clean(text: str) -> str:
     return _BREAKS.sub("\n", _SPACES.sub(" ", _INVISIBLE.sub("", text)))
 
 
 def _is_outside(token: Token) -> bool:
-    """Whether it is neither a string nor a comment."""
+    """Return True if the token is neither a string nor a comment."""
     return token.kind not in ("string", "comment")
 
 
-def signs(source: ProgramSource) -> str:
-    """With the signs of the language for those that only look like them:
-
-    full-width ones, long dashes, the signs of mathematics.
-    """
+def replace_lookalikes(source: ProgramSource) -> str:
+    """Replace look-alikes of Python's operators: full-width characters, dashes, math symbols."""
     edits = (
-        Edit(token.start, token.end, "".join(_SIGNS.get(c, c) for c in token.text))
+        Edit(token.start, token.end, "".join(_LOOKALIKES.get(c, c) for c in token.text))
         for token in source.tokens
         if _is_outside(token) and not token.text.isascii()
     )
-    return source.edited(edits)
+    return source.apply(edits)
 
 
-def entities(source: ProgramSource) -> str:
-    """With the characters that a web page writes as `&lt;` and the like."""
+def unescape_entities(source: ProgramSource) -> str:
+    """Replace the character references of web pages, such as `&lt;`."""
     if not _ENTITY.search(source.code):
         return source.code
     spans = [
         (token.start, token.end)
         for token in source.tokens
-        if not _is_outside(token) and (token.kind == "comment" or token.ends)
+        if not _is_outside(token) and (token.kind == "comment" or token.is_closed)
     ]
     edits, span = [], 0
     for match in _ENTITY.finditer(source.code):
@@ -107,31 +102,32 @@ def entities(source: ProgramSource) -> str:
             span += 1
         if span == len(spans) or spans[span][0] > match.start():
             edits.append(Edit(match.start(), match.end(), _ENTITIES[match[1]]))
-    return source.edited(edits)
+    return source.apply(edits)
 
 
-def entity_names(source: ProgramSource, failure: Failure) -> str:
-    """The same where they read as names: `a &lt; b` is `a & lt`, and another statement."""
+def unescape_entity_names(source: ProgramSource, failure: Failure) -> str:
+    """Replace character references that Python reads as names: `a &lt; b` parses as `a & lt`."""
     return (
-        entities(source)
+        unescape_entities(source)
         if any(f"'{name}'" in failure.message for name in ("lt", "gt", "amp", "quot"))
         else source.code
     )
 
 
-def quotes(source: ProgramSource) -> str:
-    """With straight quotes where a curved one begins or ends a string.
+def straighten_quotes(source: ProgramSource) -> str:
+    """Replace curved quotes that begin or end a string.
 
-    Curved ones inside a string stay, and so does an apostrophe.
+    Curved quotes inside a string stay, and so do apostrophes.
     """
     if not _QUOTE.search(source.code):
         return source.code
-    return "".join(_straightened(source.code))
+    return "".join(_straighten(source.code))
 
 
 _PLAIN = re.compile(rf"[^\"'#{_DOUBLE}{_SINGLE}]++|#[^\r\n]*+")
 _TRIPLE = re.compile(
-    r"\"{3}(?:[^\"\\]|\\.|\"(?!\"\"))*+(?:\"{3}|\Z|\\\Z)|'{3}(?:[^'\\]|\\.|'(?!''))*+(?:'{3}|\Z|\\\Z)"
+    r"\"{3}(?:[^\"\\]|\\.|\"(?!\"\"))*+(?:\"{3}|\Z|\\\Z)"
+    r"|'{3}(?:[^'\\]|\\.|'(?!''))*+(?:'{3}|\Z|\\\Z)"
     rf"|[{_DOUBLE}]{{3}}(?P<double>(?:(?![\"{_DOUBLE}]{{3}}).)*+)(?:[\"{_DOUBLE}]{{3}}|\Z)"
     rf"|[{_SINGLE}]{{3}}(?P<single>(?:(?!['{_SINGLE}]{{3}}).)*+)(?:['{_SINGLE}]{{3}}|\Z)",
     re.DOTALL,
@@ -151,60 +147,56 @@ _ENDS = {
 }
 
 
-def _straightened(code: str) -> Iterator[str]:
-    """The text in pieces:
-
-    code, comments and whole strings as they are, strings with a curved quote at an end with
-    straight ones.
-    """
-    at, endless = (
-        0,
-        {'"': -1, "'": -1},
-    )  # up to where no straight quote ends a string: it need not be looked for again
+def _straighten(code: str) -> Iterator[str]:
+    """Yield the text in pieces, with straight quotes around strings that had a curved one."""
+    at = 0
+    # By quote: no string that begins before this position is closed by it, so do not search again.
+    unclosed_until = {'"': -1, "'": -1}
     while at < len(code):
-        if found := _PLAIN.match(code, at):
-            at = found.end()
-            yield found[0]
+        if match := _PLAIN.match(code, at):
+            at = match.end()
+            yield match[0]
             continue
-        if found := _TRIPLE.match(code, at):
-            at = found.end()
-            yield _tripled(found)
+        if match := _TRIPLE.match(code, at):
+            at = match.end()
+            yield _straighten_triple(match)
             continue
         straight = _STRAIGHT.get(code[at], code[at])
         if (
             code[at] == straight
-            and at >= endless[straight]
-            and (found := _STRAIGHT_STRING[straight].match(code, at))
+            and at >= unclosed_until[straight]
+            and (match := _STRAIGHT_STRING[straight].match(code, at))
         ):
-            if found[1]:
-                at = found.end()
-                yield found[0]
+            if match[1]:
+                at = match.end()
+                yield match[0]
                 continue
-            endless[straight] = found.end()
-        at, text = _one(code, at, straight)
+            unclosed_until[straight] = match.end()
+        at, text = _straighten_string(code, at, straight)
         yield text
 
 
-def _tripled(found: re.Match[str]) -> str:
+def _straighten_triple(match: re.Match[str]) -> str:
     for name, quotes in (("double", '"""'), ("single", "'''")):
-        if (held := found[name]) is not None:
-            return f"{quotes}{held}{quotes}"
-    return found[0]
+        if (body := match[name]) is not None:
+            return f"{quotes}{body}{quotes}"
+    return match[0]
 
 
-def _one(code: str, at: int, straight: str) -> tuple[int, str]:
-    """The string that begins at `at` and has a curved quote, with straight ones; where it ends."""
+def _straighten_string(code: str, at: int, straight: str) -> tuple[int, str]:
+    """Return the end of the string that begins at `at`, and the string with straight quotes."""
     if pair := _PAIRED.match(code, at):
-        return pair.end(), _quoted(pair[1] or pair[2] or "", straight)
-    found = _ENDS[straight].match(code, at + 1)
-    if found is None or not found[2]:  # one quote alone: what it begins or ends is not known
-        return (found.end() if found else at + 1), code[at : found.end() if found else at + 1]
-    return found.end(), _quoted(found[1], straight)
+        return pair.end(), _quote(pair[1] or pair[2] or "", straight)
+    match = _ENDS[straight].match(code, at + 1)
+    if match is None or not match[2]:  # a single quote: unknown whether it opens or closes
+        end = match.end() if match else at + 1
+        return end, code[at:end]
+    return match.end(), _quote(match[1], straight)
 
 
-def _quoted(inner: str, quote: str) -> str:
-    """Within these quotes; the same ones inside are escaped, where they are not."""
+def _quote(inner: str, quote: str) -> str:
+    """Return the text within quotes, with unescaped quotes in it escaped."""
     escaped = re.sub(
-        rf"(\\.)|{quote}", lambda found: found[1] or f"\\{quote}", inner, flags=re.DOTALL
+        rf"(\\.)|{quote}", lambda match: match[1] or f"\\{quote}", inner, flags=re.DOTALL
     )
     return f"{quote}{escaped}{quote}"

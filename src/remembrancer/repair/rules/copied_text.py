@@ -1,6 +1,6 @@
-"""What comes along with a program copied out of a conversation, a prompt or a listing.
+"""Remove what is copied along with a program from a conversation, a prompt or a listing.
 
-What is no code becomes a comment.
+Lines that are not code become comments.
 """
 
 from __future__ import annotations
@@ -9,19 +9,20 @@ import itertools
 import re
 
 from .proposal import Failure
-from .source import Edit, ProgramSource, common, indent_of
+from .source import Edit, ProgramSource, common_prefix_length, indent_of
 
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*([^\s`{]*)[^`\r\n]*[\r\n]*\Z")
 _PYTHON = frozenset(
     {"python", "py", "python3", "py3", "python2", "ipython", "pycon", "ipython3", "pyth", "gyp"}
 )
 _PROMPT = re.compile(r"[ \t]*(?:>>>|In \[\d*\]:)(?: |(?=[\r\n]|\Z))")
-_MORE = re.compile(r"[ \t]*(?:\.\.\.:?)(?: |(?=[\r\n]|\Z))")
+_CONTINUATION = re.compile(r"[ \t]*(?:\.\.\.:?)(?: |(?=[\r\n]|\Z))")
 _NUMBER = re.compile(r"([ \t]*(?:\[?\d+\]?))([ \t]*[:.|)][ \t]?|[ \t]+|(?=[\r\n]|\Z))")
 _CODE = re.compile(
-    r"[=\[\]{}\\@#\"]|\w\(|^(?:def|class|import|from|for|while|if|elif|return|print|try|with|raise|assert|pass|del|global)\b"
+    r"[=\[\]{}\\@#\"]|\w\("
+    r"|^(?:def|class|import|from|for|while|if|elif|return|print|try|with|raise|assert|pass|del|global)\b"
 )
-_QUOTED = re.compile(r"(?<!\w)'|'(?!\w)")  # a quote that is no apostrophe
+_QUOTED = re.compile(r"(?<!\w)'|'(?!\w)")  # a quote other than an apostrophe
 _BUTTONS = frozenset(
     {
         "python",
@@ -38,142 +39,149 @@ _BUTTONS = frozenset(
         "code",
     }
 )
-# What is code without a doubt: a statement that begins with a keyword, an assignment, a call that
-# is all of its line.
+# Unambiguous code: a statement that begins with a keyword, an assignment, a call that is the whole
+# line.
 _LIKE_CODE = re.compile(
-    r"[ \t]*+(?:(?:def|class|async|with|while|elif|if)\b[^\r\n]*:\s*$|for [^\r\n]*? in\b|from [\w.]++ import\b"
-    r"|import [\w.]++(?: as \w+)?\s*(?:$|[,#;])|@\w|(?:return|raise|assert|del|global|yield)\b *+[\w(\"'\[{-]|print\b *+[\w(\"'>]"
-    r"|(?:else|try|finally) *+:|[\w.]++(?:\[[^\]\r\n]*+\])?+ *+[-+*/%]?=[^=]|[\w.]++\([^\r\n]*\)\s*$)"
+    r"[ \t]*+(?:(?:def|class|async|with|while|elif|if)\b[^\r\n]*:\s*$"
+    r"|for [^\r\n]*? in\b|from [\w.]++ import\b"
+    r"|import [\w.]++(?: as \w+)?\s*(?:$|[,#;])|@\w"
+    r"|(?:return|raise|assert|del|global|yield)\b *+[\w(\"'\[{-]|print\b *+[\w(\"'>]"
+    r"|(?:else|try|finally) *+:|[\w.]++(?:\[[^\]\r\n]*+\])?+ *+[-+*/%]?=[^=]"
+    r"|[\w.]++\([^\r\n]*\)\s*$)"
 )
-_DEFINES = re.compile(
-    r"[ \t]*+(?:(?:def|class|async|with|while)\b[^\r\n]*:\s*$|from [\w.]++ import\b|import [\w.]++\s*$|@\w+\s*$)"
+_DEFINITION = re.compile(
+    r"[ \t]*+(?:(?:def|class|async|with|while)\b[^\r\n]*:\s*$"
+    r"|from [\w.]++ import\b|import [\w.]++\s*$|@\w+\s*$)"
 )
 _MAGIC = re.compile(
-    r"%%?(?:matplotlib|time|load_ext|autoreload|reload_ext|config|pip|conda|pylab|capture|writefile)\b|!(?:pip|conda|apt)"
+    r"%%?(?:matplotlib|time|load_ext|autoreload|reload_ext|config|pip|conda|pylab|capture|writefile)\b"
+    r"|!(?:pip|conda|apt)"
 )
-_CHAT_LINES_MAX = 40  # of talk before, and of talk after
+_PROSE_LINES_MAX = 40  # of prose before the program, and of prose after it
 
 
-def fences(source: ProgramSource) -> str:
-    """What stands between lines of three backticks or tildes. Blocks of another language, and the
-    talk around, become comments.
+def strip_fences(source: ProgramSource) -> str:
+    """Keep the fenced blocks of Python; blocks of other languages and prose become comments.
 
-    Where some block says that it is Python, those that do not are of another language.
+    If any block is marked as Python, unmarked blocks count as other languages.
     """
-    kinds = [_FENCE.match(line) for line in source.lines]
-    if not any(kinds):
+    fences = [_FENCE.match(line) for line in source.lines]
+    if not any(fences):
         return source.code
-    blocks = _blocks(kinds)
-    named = any(word.lower() in _PYTHON for _, _, word in blocks)
+    blocks = _blocks(fences)
+    is_marked = any(word.lower() in _PYTHON for _, _, word in blocks)
     inside = {
         number
         for first, last, word in blocks
-        if word.lower() in _PYTHON or (not named and not word)
+        if word.lower() in _PYTHON or (not is_marked and not word)
         for number in range(first, last)
     } or {number for first, last, _ in blocks for number in range(first, last)}
-    if not blocks:  # one fence alone: what is before it may be the program
-        return "".join("" if kind else line for kind, line in zip(kinds, source.lines, strict=True))
+    if not blocks:  # a single fence: the program may be before it
+        return "".join(
+            "" if fence else line for fence, line in zip(fences, source.lines, strict=True)
+        )
     if any(
-        number not in inside and not kind and _LIKE_CODE.match(line)
-        for number, (kind, line) in enumerate(zip(kinds, source.lines, strict=True))
+        number not in inside and not fence and _LIKE_CODE.match(line)
+        for number, (fence, line) in enumerate(zip(fences, source.lines, strict=True))
     ):
-        return source.code  # the fences stand within a program: in a text of it, or in a comment
-    kept = []
-    for number, (kind, line) in enumerate(zip(kinds, source.lines, strict=True)):
+        return source.code  # the fences belong to a string or a comment of the program
+    result = []
+    for number, (fence, line) in enumerate(zip(fences, source.lines, strict=True)):
         if number in inside:
-            kept.append(line)
-        elif not kind:
-            kept.append(_comment(line))
-    return "".join(kept)
+            result.append(line)
+        elif not fence:
+            result.append(_comment(line))
+    return "".join(result)
 
 
-def _blocks(kinds: list[re.Match[str] | None]) -> list[tuple[int, int, str]]:
-    """First line, line after the last, and word of each block.
+def _blocks(fences: list[re.Match[str] | None]) -> list[tuple[int, int, str]]:
+    """Return the first line, the line after the last, and the language of each block.
 
-    One that is not closed goes on to the end; a lone last fence opens none.
+    An unclosed block extends to the end; a lone last fence opens none.
     """
     blocks: list[tuple[int, int, str]] = []
-    begun: tuple[int, str, str] | None = None
-    for number, kind in enumerate(kinds):
-        if kind is None:
+    open_block: tuple[int, str, str] | None = None
+    for number, fence in enumerate(fences):
+        if fence is None:
             continue
-        if begun is None:
-            begun = (number + 1, kind[1], kind[2])
-        elif kind[1][0] == begun[1][0] and len(kind[1]) >= len(begun[1]) and not kind[2]:
-            blocks.append((begun[0], number, begun[2]))
-            begun = None
+        if open_block is None:
+            open_block = (number + 1, fence[1], fence[2])
+        elif (
+            fence[1][0] == open_block[1][0] and len(fence[1]) >= len(open_block[1]) and not fence[2]
+        ):
+            blocks.append((open_block[0], number, open_block[2]))
+            open_block = None
     if (
-        begun
-        and begun[1][0] == "`"
-        and begun[0] < len(kinds)
-        and (begun[2] or begun[0] * 2 < len(kinds))
+        open_block
+        and open_block[1][0] == "`"
+        and open_block[0] < len(fences)
+        and (open_block[2] or open_block[0] * 2 < len(fences))
     ):
-        blocks.append((begun[0], len(kinds), begun[2]))
+        blocks.append((open_block[0], len(fences), open_block[2]))
     return blocks
 
 
-def prompts(source: ProgramSource) -> str:
-    """What was typed at the prompts of an interpreter (`>>>`, `In [1]:`); what the interpreter
-    answered becomes a comment.
+def strip_prompts(source: ProgramSource) -> str:
+    """Remove the prompts of an interpreter (`>>>`, `In [1]:`); its output becomes comments.
 
-    Only where the first line that is not empty, comments aside, has a prompt: elsewhere it may be
-    the text of a docstring.
+    Applies only if the first line other than blank lines and comments has a prompt: prompts further
+    down may be the text of a docstring.
     """
     first = next(
         (line for line in source.lines if line.strip() and not line.lstrip().startswith("#")), ""
     )
     if not _PROMPT.match(first):
         return source.code
-    kept, typed, answering = [], False, False
+    result, is_input, in_output = [], False, False
     for line in source.lines:
-        found = _PROMPT.match(line) or (_MORE.match(line) if typed else None)
-        typed = found is not None
-        answering = bool(line.strip()) and (typed or answering)
-        if not typed and (_DEFINES if answering else _LIKE_CODE).match(line):
-            return source.code  # part of it has no prompts
-        kept.append(line[found.end() :] if found else _comment(line))
-    return "".join(kept)
+        match = _PROMPT.match(line) or (_CONTINUATION.match(line) if is_input else None)
+        is_input = match is not None
+        in_output = bool(line.strip()) and (is_input or in_output)
+        if not is_input and (_DEFINITION if in_output else _LIKE_CODE).match(line):
+            return source.code  # a part of the program has no prompts
+        result.append(line[match.end() :] if match else _comment(line))
+    return "".join(result)
 
 
-def numbers(source: ProgramSource) -> str:
-    """Without line numbers, where every line that is not empty has one and each is one more than
-    the last; a single line has the 1.
+def strip_line_numbers(source: ProgramSource) -> str:
+    """Remove line numbers if every non-blank line has one and they are consecutive.
+
+    A single line must have the number 1.
     """
-    found = [_NUMBER.match(line) if line.strip() else None for line in source.lines]
-    given = [
+    matches = [_NUMBER.match(line) if line.strip() else None for line in source.lines]
+    line_numbers = [
         int(match[1].strip(" \t[]"))
-        for match, line in zip(found, source.lines, strict=True)
+        for match, line in zip(matches, source.lines, strict=True)
         if match and line.strip()
     ]
-    if (len(given) < 2 and given != [1]) or len(given) != sum(
+    if (len(line_numbers) < 2 and line_numbers != [1]) or len(line_numbers) != sum(
         bool(line.strip()) for line in source.lines
     ):
         return source.code
-    if any(after - before != 1 for before, after in itertools.pairwise(given)):
+    if any(after - before != 1 for before, after in itertools.pairwise(line_numbers)):
         return source.code
     rests = [
         line[len(match[1]) :] if match else line
-        for match, line in zip(found, source.lines, strict=True)
+        for match, line in zip(matches, source.lines, strict=True)
     ]
     for mark in (r"[ \t]*[:.|)] ?", r"[ \t]"):
         pattern = re.compile(mark)
-        cut = [pattern.match(rest) for rest in rests]
-        if all(one or not rest.strip() for one, rest in zip(cut, rests, strict=True)):
-            rests = [
-                rest[one.end() :] if one else rest for one, rest in zip(cut, rests, strict=True)
-            ]
+        separators = [pattern.match(rest) for rest in rests]
+        pairs = list(zip(separators, rests, strict=True))
+        if all(separator or not rest.strip() for separator, rest in pairs):
+            rests = [rest[separator.end() :] if separator else rest for separator, rest in pairs]
             break
-    return _dedented(rests)
+    return _dedent_lines(rests)
 
 
-def talk(source: ProgramSource) -> str:
-    """With sentences before the program and after it as comments.
+def comment_out_prose(source: ProgramSource) -> str:
+    """Turn sentences before and after the program into comments.
 
-    The first line that may be code ends the search.
+    The search stops at the first line that may be code.
     """
     lines = source.lines
-    first = _talk_until(lines)
-    last = len(lines) - _talk_until(lines[first:][::-1])
+    first = _prose_line_count(lines)
+    last = len(lines) - _prose_line_count(lines[first:][::-1])
     if first == 0 and last == len(lines):
         return source.code
     return "".join(
@@ -181,9 +189,10 @@ def talk(source: ProgramSource) -> str:
     )
 
 
-def buttons(source: ProgramSource, failure: Failure) -> str:
-    """With the word of a button above the program (`python`, `Copy`), which reads as a name, as a
-    comment.
+def comment_out_button(source: ProgramSource, failure: Failure) -> str:
+    """Turn the label of a button above the program (`python`, `Copy`) into a comment.
+
+    Python reads it as an undefined name.
     """
     at = next((at for at, line in enumerate(source.lines) if line.strip()), 0)
     if (
@@ -197,58 +206,52 @@ def buttons(source: ProgramSource, failure: Failure) -> str:
     )
 
 
-def _talk_until(lines: list[str]) -> int:
-    """How many of the first lines are talk: up to the last of them that is not empty."""
-    found = 0
-    for number, line in enumerate(lines[:_CHAT_LINES_MAX]):
+def _prose_line_count(lines: list[str]) -> int:
+    """Return the number of lines up to the last one of the leading prose."""
+    count = 0
+    for number, line in enumerate(lines[:_PROSE_LINES_MAX]):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        if not _is_talk(line):
+        if not _is_prose(line):
             break
-        found = number + 1
-    return found
+        count = number + 1
+    return count
 
 
-def _is_talk(line: str) -> bool:
-    said = line.strip()
-    if said.lower() in _BUTTONS:
+def _is_prose(line: str) -> bool:
+    text = line.strip()
+    if text.lower() in _BUTTONS:
         return True
-    words = re.findall(r"[^\W\d_][\w'\u2019-]*", said.lstrip("-*0123456789. "))
+    words = re.findall(r"[^\W\d_][\w'\u2019-]*", text.lstrip("-*0123456789. "))
     if (
-        min(len(words), len(said.split())) < 3
-        or _CODE.search(said.replace("`", "").replace("()", ""))
-        or _QUOTED.search(said)
+        min(len(words), len(text.split())) < 3
+        or _CODE.search(text.replace("`", "").replace("()", ""))
+        or _QUOTED.search(text)
     ):
         return False
-    return said[-1] in ".:!?" and not any(sign in said for sign in ("==", "+=", "->", ";"))
+    return text[-1] in ".:!?" and not any(symbol in text for symbol in ("==", "+=", "->", ";"))
 
 
 def dedent(source: ProgramSource) -> str:
-    """Without the white space that all lines begin with.
-
-    Lines within strings and brackets stay where nothing can be taken from them.
-    """
-    return _dedented(source.lines)
+    """Remove the common leading whitespace of all lines."""
+    return _dedent_lines(source.lines)
 
 
-def _dedented(lines: list[str]) -> str:
+def _dedent_lines(lines: list[str]) -> str:
     margins = [indent_of(line) for line in lines if line.strip()]
-    least, most = min(margins, default=""), max(margins, default="")
-    margin = least[: common(least, most)]
+    first, last = min(margins, default=""), max(margins, default="")
+    margin = first[: common_prefix_length(first, last)]
     return "".join(line.removeprefix(margin) for line in lines)
 
 
-def magics(source: ProgramSource) -> str:
-    """With a notebook's words to itself as comments:
-
-    what installs, times or sets up, and does nothing that a program could need.
-    """
-    begun = {statement.tokens[0].start for statement in source.statements}
-    edits = (Edit(place, place, "# ") for place in begun if _MAGIC.match(source.code, place))
-    return source.edited(edits)
+def comment_out_magics(source: ProgramSource) -> str:
+    """Turn notebook commands that install, time or configure into comments."""
+    starts = {statement.tokens[0].start for statement in source.statements}
+    edits = (Edit(start, start, "# ") for start in starts if _MAGIC.match(source.code, start))
+    return source.apply(edits)
 
 
 def _comment(line: str) -> str:
-    """The line as a comment; empty ones and comments stay as they are."""
-    said = line.lstrip(" \t")
-    return line if not said.strip() or said.startswith("#") else f"# {said}"
+    """Return the line as a comment; blank lines and comments stay unchanged."""
+    text = line.lstrip(" \t")
+    return line if not text.strip() or text.startswith("#") else f"# {text}"

@@ -1,56 +1,54 @@
-"""White space at the beginning of lines, where only one reading of it is possible."""
+"""Fix indentation where only one interpretation is possible."""
 
 from __future__ import annotations
 
 from .proposal import Failure
 from .source import Edit, ProgramSource, SourceStatement, indent_of
 
-_TAB_WIDTHS = (8, 4)  # what the language once took a tab for, and what editors show
+_TAB_WIDTHS = (8, 4)  # of Python 2, and of editors
 
 
-def tabs(source: ProgramSource, _: Failure) -> str:
-    """With spaces for tabs, where both usual widths of a tab give the same program, or only one of
-    them gives any.
-    """
+def expand_tabs(source: ProgramSource, _: Failure) -> str:
+    """Replace tabs by spaces if the usual tab widths agree or only one gives a valid program."""
     if not any("\t" in statement.indent for statement in source.statements):
         return source.code
-    shapes = {
-        width: _shape(
+    depths_by_width = {
+        width: _depths(
             [len(statement.indent.expandtabs(width)) for statement in source.statements], source
         )
         for width in _TAB_WIDTHS
     }
-    possible = [width for width, shape in shapes.items() if shape is not None]
-    if not possible or len({str(shapes[width]) for width in possible}) > 1:
+    possible = [width for width, depths in depths_by_width.items() if depths is not None]
+    if not possible or len({str(depths_by_width[width]) for width in possible}) > 1:
         return source.code
-    inside = _lines_within(source)
+    string_lines = _string_lines(source)
     return "".join(
         line
-        if number in inside
+        if number in string_lines
         else indent_of(line).expandtabs(possible[-1]) + line[len(indent_of(line)) :]
         for number, line in enumerate(source.lines, 1)
     )
 
 
-def _shape(widths: list[int], source: ProgramSource) -> list[int] | None:
-    """The depth of each statement; None where the widths are no program's."""
-    levels, depths, opened = [0], [], False
+def _depths(widths: list[int], source: ProgramSource) -> list[int] | None:
+    """Return the depth of each statement, or None if the widths are inconsistent."""
+    levels, depths, is_block_start = [0], [], False
     for width, statement in zip(widths, source.statements, strict=True):
-        if opened != (width > levels[-1]):
+        if is_block_start != (width > levels[-1]):
             return None
-        if opened:
+        if is_block_start:
             levels.append(width)
         while width < levels[-1]:
             levels.pop()
         if width != levels[-1]:
             return None
         depths.append(len(levels))
-        opened = statement.is_header
+        is_block_start = statement.is_header
     return depths
 
 
-def _lines_within(source: ProgramSource) -> set[int]:
-    """Lines that begin inside a string: their white space is a value."""
+def _string_lines(source: ProgramSource) -> set[int]:
+    """Return the lines that begin inside a string, where whitespace is significant."""
     return {
         line
         for token in source.tokens
@@ -59,83 +57,91 @@ def _lines_within(source: ProgramSource) -> set[int]:
     }
 
 
-def empty_block(source: ProgramSource, failure: Failure) -> str:
-    """A block that is only comments gets a `pass`; the only line left to be a block becomes it."""
-    header, after = _around(source, failure)
+def fill_empty_block(source: ProgramSource, failure: Failure) -> str:
+    """Add `pass` to a block of comments, or indent the only line that can be the block."""
+    header, next_statement = _around(source, failure)
     if (
         header is None
         or not header.is_header
         or "expected an indented block" not in failure.message
     ):
         return source.code
-    last = header.tokens[-1]
-    until = after.tokens[0].start if after else len(source.code)
+    header_end = header.tokens[-1]
+    block_end = next_statement.tokens[0].start if next_statement else len(source.code)
     comments = [
         token
         for token in source.tokens
-        if token.kind == "comment" and last.end <= token.start < until and token.line > last.line
+        if token.kind == "comment"
+        and header_end.end <= token.start < block_end
+        and token.line > header_end.line
     ]
-    deeper = [_indent_at(source, token.line) for token in comments]
-    deeper = [
+    indents = [_indent_at(source, token.line) for token in comments]
+    indents = [
         indent
-        for indent in deeper
+        for indent in indents
         if len(indent) > len(header.indent) and indent.startswith(header.indent)
     ]
-    if deeper:
-        indent = deeper[0]
-        at = source.code.find("\n", last.end) + 1 or len(source.code)
+    if indents:
+        indent = indents[0]
+        at = source.code.find("\n", header_end.end) + 1 or len(source.code)
         lead = "" if source.code[:at].endswith("\n") else "\n"
-        return source.edited([Edit(at, at, f"{lead}{indent}pass\n")])
+        return source.apply([Edit(at, at, f"{lead}{indent}pass\n")])
     if (
-        after is not None
-        and after is source.statements[-1]
-        and after.indent == header.indent
-        and not after.is_header
+        next_statement is not None
+        and next_statement is source.statements[-1]
+        and next_statement.indent == header.indent
+        and not next_statement.is_header
     ):
-        at = after.tokens[0].start
-        return source.edited([Edit(at, at, "    ")])
+        at = next_statement.tokens[0].start
+        return source.apply([Edit(at, at, "    ")])
     return source.code
 
 
-def stray(source: ProgramSource, failure: Failure) -> str:
-    """Lines that are indented although nothing opened a block go where the line before them is; one
-    that is a space off, to its block.
-    """
-    before, at = _around(source, failure)
-    if at is None or at.tokens[0].line != failure.line or at.tokens[0].kind != "name":
+def fix_stray_indent(source: ProgramSource, failure: Failure) -> str:
+    """Dedent lines that are indented without a block; align a line that is one space off."""
+    previous, statement_at_failure = _around(source, failure)
+    if (
+        statement_at_failure is None
+        or statement_at_failure.tokens[0].line != failure.line
+        or statement_at_failure.tokens[0].kind != "name"
+    ):
         return source.code
-    index = source.statements.index(at)
-    if "unexpected indent" in failure.message and before is not None and not before.is_header:
+    index = source.statements.index(statement_at_failure)
+    if "unexpected indent" in failure.message and previous is not None and not previous.is_header:
         edits = []
         for statement in source.statements[index:]:
-            if not statement.indent.startswith(at.indent):
+            if not statement.indent.startswith(statement_at_failure.indent):
                 break
             start = statement.tokens[0].start - len(statement.indent)
-            edits.append(Edit(start, start + len(at.indent), before.indent))
-        return source.edited(edits)
+            edits.append(Edit(start, start + len(statement_at_failure.indent), previous.indent))
+        return source.apply(edits)
     if "unindent does not match" in failure.message:
         levels = {statement.indent for statement in source.statements[:index]}
-        near = [level for level in levels if abs(len(level) - len(at.indent)) == 1]
-        if len(near) == 1:
-            start = at.tokens[0].start - len(at.indent)
-            return source.edited([Edit(start, start + len(at.indent), near[0])])
+        candidates = [
+            level for level in levels if abs(len(level) - len(statement_at_failure.indent)) == 1
+        ]
+        if len(candidates) == 1:
+            start = statement_at_failure.tokens[0].start - len(statement_at_failure.indent)
+            return source.apply(
+                [Edit(start, start + len(statement_at_failure.indent), candidates[0])]
+            )
     return source.code
 
 
 def _around(
     source: ProgramSource, failure: Failure
 ) -> tuple[SourceStatement | None, SourceStatement | None]:
-    """The statement before the failing line, and the one at it or after."""
-    before = None
+    """Return the statement before the failing line, and the one at or after it."""
+    previous = None
     for statement in source.statements:
         if (
             failure.line is not None
             and statement.line >= failure.line
             and not (statement.is_header and statement.line == failure.line)
         ):
-            return before, statement
-        before = statement
-    return before, None
+            return previous, statement
+        previous = statement
+    return previous, None
 
 
 def _indent_at(source: ProgramSource, line: int) -> str:

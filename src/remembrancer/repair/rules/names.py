@@ -1,7 +1,4 @@
-"""Names that are used and never made:
-
-well-known ones are imported, JSON's words become Python's, a slip of one letter is put right.
-"""
+"""Fix undefined names: add imports, translate JSON constants, correct typos of one letter."""
 
 from __future__ import annotations
 
@@ -16,17 +13,19 @@ from functools import cache
 from pathlib import Path
 
 from .proposal import Failure
-from .python2_semantics import bound, with_imports
+from .python2_semantics import add_import_lines, bound_names
 from .source import Edit, ProgramSource
 
 _UNKNOWN = re.compile(
-    r"name '(\w+)' is not defined|local variable '(\w+)' referenced|cannot access free variable '(\w+)'"
+    r"name '(\w+)' is not defined|local variable '(\w+)' referenced"
+    r"|cannot access free variable '(\w+)'"
 )
 _NO_ATTRIBUTE = re.compile(
-    r"'(\w+)' object has no attribute '(\w+)'|module '([\w.]+)' has no attribute '(\w+)'|type object '(\w+)' has no attribute '(\w+)'"
+    r"'(\w+)' object has no attribute '(\w+)'|module '([\w.]+)' has no attribute '(\w+)'"
+    r"|type object '(\w+)' has no attribute '(\w+)'"
 )
 _NO_IMPORT = re.compile(r"cannot import name '(\w+)' from '([\w.]+)'")
-_WORDS = {
+_FOREIGN_CONSTANTS = {
     "true": "True",
     "false": "False",
     "null": "None",
@@ -53,46 +52,51 @@ _TYPES = {
         range,
     )
 }
-_LETTERS_MIN = 4  # of a name that a slip can be told of: `i` is not a slip for `j`
+_LETTERS_MIN = 4  # shorter names have no recognizable typos: `i` is not a typo of `j`
 _LETTERS_MAX = 60
 
 
 @cache
-def _known() -> dict[str, str]:
-    """From a well-known name to the line that imports it."""
+def _known_imports() -> dict[str, str]:
+    """Return the import lines of well-known names."""
     table = tomllib.loads((Path(__file__).parent / "names.toml").read_text("utf-8"))
-    known = {name: f"import {name}" for name in table["modules"]}
-    known |= {
+    lines = {name: f"import {name}" for name in table["modules"]}
+    lines |= {
         name: f"import {module}" if name == module else f"import {module} as {name}"
         for name, module in table["aliases"].items()
     }
-    return known | {
+    return lines | {
         name: f"from {module} import {name}"
         for module, names in table["members"].items()
         for name in names
     }
 
 
-def imports(source: ProgramSource, failure: Failure) -> str:
-    """With imports of the well-known names that it uses and makes nowhere, where the one that
-    failed is one of them.
+def add_imports(source: ProgramSource, failure: Failure) -> str:
+    """Import the well-known names that the program uses and does not define.
+
+    Applies only if the undefined name of the failure is one of them.
     """
-    missing = _missing(failure)
-    if missing is None or missing not in _known() or missing in (made := bound(source)):
+    missing = _missing_name(failure)
+    bindings = bound_names(source)
+    if missing is None or missing not in _known_imports() or missing in bindings:
         return source.code
-    lines = {line for name in _used(source) - made if (line := _line(name, source))}
-    wanted = _line(missing, source)
-    return with_imports(source, sorted({f"{line}\n" for line in lines})) if wanted else source.code
+    if _import_line(missing, source) is None:
+        return source.code
+    names = _used_names(source) - bindings
+    lines = {line for name in names if (line := _import_line(name, source))}
+    return add_import_lines(source, sorted({f"{line}\n" for line in lines}))
 
 
-def _line(name: str, source: ProgramSource) -> str | None:
-    """What imports this name; None when it is not well known, not used as what it is, or not to be
-    had here.
+def _import_line(name: str, source: ProgramSource) -> str | None:
+    """Return the line that imports this name.
+
+    Return None if the name is not well known, is not used like a module, or is not installed.
     """
-    line = _known().get(name)
+    line = _known_imports().get(name)
     if line is None:
         return None
-    word, module = line.split()[:2]
+    keyword_, module = line.split()[:2]
     if name == "datetime":
         line = (
             "import datetime"
@@ -101,19 +105,19 @@ def _line(name: str, source: ProgramSource) -> str | None:
             )
             else "from datetime import datetime"
         )
-    elif word == "import" and f"{name}." not in source.code:
+    elif keyword_ == "import" and f"{name}." not in source.code:
         return None
-    return line if _is_there(module) else None
+    return line if _is_importable(module) else None
 
 
-def _is_there(module: str) -> bool:
-    """Whether the module can be imported here. Nothing is: a program's imports are its own."""
+def _is_importable(module: str) -> bool:
+    """Return True if the module can be imported here. Does not import it."""
     top = module.partition(".")[0]
     return top in sys.stdlib_module_names or importlib.util.find_spec(top) is not None
 
 
-def _used(source: ProgramSource) -> set[str]:
-    """Names in it that are no attributes."""
+def _used_names(source: ProgramSource) -> set[str]:
+    """Return the names in the program other than attributes."""
     return {
         token.text
         for statement in source.statements
@@ -122,15 +126,19 @@ def _used(source: ProgramSource) -> set[str]:
     }
 
 
-def words(source: ProgramSource, failure: Failure) -> str:
-    """With `True`, `False` and `None` for what JSON and other languages call them."""
-    missing = _missing(failure)
-    if missing not in _WORDS or missing in (made := bound(source)):
+def replace_foreign_constants(source: ProgramSource, failure: Failure) -> str:
+    """Replace the constants of JSON and other languages by `True`, `False` and `None`."""
+    missing = _missing_name(failure)
+    bindings = bound_names(source)
+    if missing not in _FOREIGN_CONSTANTS or missing in bindings:
         return source.code
-    return _replaced(source, {word: right for word, right in _WORDS.items() if word not in made})
+    replacements = {
+        name: constant for name, constant in _FOREIGN_CONSTANTS.items() if name not in bindings
+    }
+    return _replace_names(source, replacements)
 
 
-def _replaced(source: ProgramSource, changes: dict[str, str]) -> str:
+def _replace_names(source: ProgramSource, changes: dict[str, str]) -> str:
     edits = []
     for statement in source.statements:
         for before, token in zip([None, *statement.tokens], statement.tokens, strict=False):
@@ -140,90 +148,85 @@ def _replaced(source: ProgramSource, changes: dict[str, str]) -> str:
                 and not (before and before.text == ".")
             ):
                 edits.append(Edit(token.start, token.end, changes[token.text]))
-    return source.edited(edits)
+    return source.apply(edits)
 
 
-def slip(source: ProgramSource, failure: Failure) -> str:
-    """With the one name that was meant for one that is nowhere made, where they differ by one slip
-    of the hand in the line that failed.
+def fix_typo(source: ProgramSource, failure: Failure) -> str:
+    """Replace an undefined name by the only similar name, if the undefined name occurs once.
 
-    A slip is one letter more, less, other, or two exchanged; not a digit, and not the `s` of a
-    plural, which often make another name.
+    Similar names differ by one letter added, removed or changed, or by two exchanged. A digit or a
+    plural `s` does not count as a typo, since it often makes another valid name.
     """
     if source.statement_at(failure.line or 0) is None:
         return source.code
-    found = _slip_of_name(source, failure) or _slip_of_attribute(failure)
-    if found is None:
+    typo = _name_typo(source, failure) or _attribute_typo(failure)
+    if typo is None:
         return source.code
-    wrong, right, attribute = found
+    wrong, right, is_attribute = typo
     edits = [
         Edit(token.start, token.end, right)
         for statement in source.statements
         for before, token in zip([None, *statement.tokens], statement.tokens, strict=False)
         if token.text == wrong
         and token.kind == "name"
-        and bool(before and before.text == ".") == attribute
+        and bool(before and before.text == ".") == is_attribute
     ]
-    return source.edited(edits) if len(edits) == 1 else source.code
+    return source.apply(edits) if len(edits) == 1 else source.code
 
 
-def _slip_of_name(source: ProgramSource, failure: Failure) -> tuple[str, str, bool] | None:
-    missing = _missing(failure)
-    if missing is None or missing in bound(source):
+def _name_typo(source: ProgramSource, failure: Failure) -> tuple[str, str, bool] | None:
+    missing = _missing_name(failure)
+    if missing is None or missing in bound_names(source):
         return None
-    meant = _meant(missing, {*bound(source), *dir(builtins)} - {missing})
-    return (missing, meant, False) if meant else None
+    right = _closest_name(missing, {*bound_names(source), *dir(builtins)} - {missing})
+    return (missing, right, False) if right else None
 
 
-def _slip_of_attribute(failure: Failure) -> tuple[str, str, bool] | None:
-    if failure.type in ("ImportError", "AttributeError") and (
-        found := _NO_IMPORT.search(failure.message) or _NO_ATTRIBUTE.search(failure.message)
-    ):
-        given = [one for one in found.groups() if one]
-        owner, wrong = (given[1], given[0]) if found.re is _NO_IMPORT else (given[0], given[1])
-        names: Iterable[str] = (
-            dir(_TYPES[owner]) if owner in _TYPES and "module" not in found[0] else _members(owner)
-        )
-        if meant := _meant(wrong, {name for name in names if not name.startswith("_")}):
-            return wrong, meant, found.re is not _NO_IMPORT
-    return None
+def _attribute_typo(failure: Failure) -> tuple[str, str, bool] | None:
+    if failure.type not in ("ImportError", "AttributeError"):
+        return None
+    match = _NO_IMPORT.search(failure.message) or _NO_ATTRIBUTE.search(failure.message)
+    if match is None:
+        return None
+    is_attribute = match.re is _NO_ATTRIBUTE
+    first, second = (group for group in match.groups() if group)
+    owner, wrong = (first, second) if is_attribute else (second, first)
+    names: Iterable[str] = (
+        dir(_TYPES[owner]) if owner in _TYPES and "module" not in match[0] else _members(owner)
+    )
+    right = _closest_name(wrong, {name for name in names if not name.startswith("_")})
+    return (wrong, right, is_attribute) if right else None
 
 
 def _members(module: str) -> Iterable[str]:
-    """Names of a module of the standard library, or of numpy, that is loaded already:
-
-    nothing is loaded for a program's sake.
-    """
-    loaded = (
-        sys.modules.get(module)
-        if module.partition(".")[0] in {*sys.stdlib_module_names, "numpy"}
-        else None
-    )
-    return dir(loaded) if loaded else ()
+    """Return the names of a module of the standard library or numpy that is already imported."""
+    package = module.partition(".")[0]
+    imported = sys.modules.get(module) if package in {*sys.stdlib_module_names, "numpy"} else None
+    return dir(imported) if imported else ()
 
 
-def _missing(failure: Failure) -> str | None:
-    found = _UNKNOWN.search(failure.message) if failure.type == "NameError" else None
-    return next((name for name in found.groups() if name), None) if found else None
+def _missing_name(failure: Failure) -> str | None:
+    match = _UNKNOWN.search(failure.message) if failure.type == "NameError" else None
+    return next((name for name in match.groups() if name), None) if match else None
 
 
-def _meant(wrong: str, names: Iterable[str]) -> str | None:
-    """The only name that is one slip away."""
+def _closest_name(wrong: str, names: Iterable[str]) -> str | None:
+    """Return the only name that differs by one typo, or None."""
     if not _LETTERS_MIN <= len(wrong) <= _LETTERS_MAX:
         return (
             next((name for name in names if name.lower() == wrong.lower() and name != wrong), None)
             if len(wrong) <= _LETTERS_MAX
             else None
         )
-    near = [
+    candidates = [
         name
         for name in names
-        if name != wrong and not keyword.iskeyword(name) and _is_slip(wrong, name)
+        if name != wrong and not keyword.iskeyword(name) and _is_typo(wrong, name)
     ]
-    return near[0] if len(near) == 1 else None
+    return candidates[0] if len(candidates) == 1 else None
 
 
-def _is_slip(wrong: str, right: str) -> bool:
+def _is_typo(wrong: str, right: str) -> bool:
     if wrong.lower() == right.lower():
         return True
     if abs(len(wrong) - len(right)) > 1 or len(right) < _LETTERS_MIN - 1:
@@ -233,7 +236,7 @@ def _is_slip(wrong: str, right: str) -> bool:
         min(len(wrong), len(right)),
     )
     a, b = wrong[at:], right[at:]
-    if any(sign.isdigit() for sign in a[:1] + b[:1]) or {a, b} == {"", "s"} or {a, b} == {"", "_"}:
+    if any(c.isdigit() for c in a[:1] + b[:1]) or {a, b} == {"", "s"} or {a, b} == {"", "_"}:
         return False
     return (
         a[1:] == b[1:]

@@ -1,4 +1,4 @@
-"""What a family of repairs is given, and what it gives."""
+"""The input and output of repair rules."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from typing import NamedTuple
 
 
 class Failure(NamedTuple):
-    """How a program failed:
-
-    the error's type and message, the line of the source (from 1), and the traceback.
-    """
+    """The error of a program; `line` counts the program's lines from 1."""
 
     type: str
     message: str
@@ -17,29 +14,24 @@ class Failure(NamedTuple):
     traceback: str
 
     @property
-    def is_of_syntax(self) -> bool:
-        """Whether the program itself could not be read; an error of syntax that it met in some
-        other text is its own affair.
-        """
-        return self.type in (
-            "SyntaxError",
-            "IndentationError",
-            "TabError",
-        ) and not self.traceback.startswith("Traceback")
+    def is_syntax_error(self) -> bool:
+        """Return True if the program itself has a syntax error, not some text that it compiled."""
+        is_syntax_type = self.type in ("SyntaxError", "IndentationError", "TabError")
+        return is_syntax_type and not self.traceback.startswith("Traceback")
 
 
 class Proposal(NamedTuple):
-    """A program that may do what was meant. `name` says in a word or two what was changed."""
+    """A changed program. `name` describes the change in a word or two."""
 
     name: str
     code: str
 
 
 class Trial(NamedTuple):
-    """How a proposal ended.
+    """The outcome of running a proposal.
 
-    `failure` is None where it ended well, and where it was ended from outside: that leads nowhere.
+    `failure` is None if the program succeeded, or if it was stopped: then no rule can help.
     """
 
-    good: bool
+    is_success: bool
     failure: Failure | None

@@ -1,6 +1,6 @@
-"""Statements, literals and operators of Python 2 as Python 3 writes them.
+"""Convert statements, literals and operators of Python 2 to Python 3.
 
-What would mean something else is refused.
+Programs whose meaning would change are left alone.
 """
 
 from __future__ import annotations
@@ -9,73 +9,69 @@ import re
 from collections.abc import Iterator
 
 from .proposal import Failure
-from .python2_semantics import as_meant
-from .source import CLOSERS, OPENERS, Edit, ProgramSource, SourceStatement, Token, matching
+from .python2_semantics import translate
+from .source import CLOSERS, OPENERS, Edit, ProgramSource, SourceStatement, Token, matching_bracket
 
 _OCTAL = re.compile(r"0[0-7]+[lL]?\Z")
 _LONG = re.compile(r"(?:0[xX][0-9a-fA-F]+|0[oO][0-7]+|0[bB][01]+|\d+)[lL]\Z")
-_NEWER = frozenset({"nonlocal", "async", "await"})  # words that no program for Python 2 has
+_PYTHON3_KEYWORDS = frozenset({"nonlocal", "async", "await"})  # keywords that Python 2 lacks
 
 
-def python2(source: ProgramSource) -> str:
-    """The program for Python 3, where it is one for Python 2; else as it is."""
+def convert(source: ProgramSource) -> str:
+    """Convert a Python 2 program to Python 3; return other programs unchanged."""
     if not _is_python2(source):
         return source.code
-    if _has_python3(
-        source
-    ):  # a slip into the older language: nothing else in it means something else
-        return source.edited(_edits(source))
-    meant = as_meant(ProgramSource(source.edited(_edits(source))))
-    return source.code if meant is None else meant
+    if _has_python3(source):  # Python 3 with some old syntax: the semantics are those of Python 3
+        return source.apply(_edits(source))
+    code = translate(ProgramSource(source.apply(_edits(source))))
+    return source.code if code is None else code
 
 
-def names(source: ProgramSource) -> str:
-    """The same of a program that Python 3 can read, but that uses names and modules of Python 2
-    alone.
-    """
-    meant = source.code if _has_python3(source) else as_meant(source)
-    return source.code if meant is None else meant
+def convert_names(source: ProgramSource) -> str:
+    """Convert a program that Python 3 can parse, but that uses names and modules of Python 2."""
+    code = source.code if _has_python3(source) else translate(source)
+    return source.code if code is None else code
 
 
-def streams(source: ProgramSource, failure: Failure) -> str:
-    """The same of a program that fails at `print >>stream, ...`, which Python 3 reads as a shift."""
+def convert_print_streams(source: ProgramSource, failure: Failure) -> str:
+    """Convert a program that fails at `print >>stream, ...`, which Python 3 parses as a shift."""
     if (
         failure.type != "TypeError"
         or "unsupported operand type(s) for >>" not in failure.message
         or _has_python3(source)
     ):
         return source.code
-    meant = as_meant(ProgramSource(source.edited(_edits(source))))
-    return source.code if meant is None else meant
+    code = translate(ProgramSource(source.apply(_edits(source))))
+    return source.code if code is None else code
 
 
 def _is_python2(source: ProgramSource) -> bool:
-    """Whether something in it can be nothing but Python 2.
+    """Return True if the program has syntax that only Python 2 accepts.
 
-    `print (a, b)` may be either, and 010 a ten with a zero too many.
+    `print (a, b)` is valid in both, and 010 may be a ten with a superfluous zero.
     """
     for statement in source.statements:
         tokens = statement.tokens
-        if any(edit.text[:2] != "0o" or len(edit.text) == 3 for edit in _words(tokens)) or (
-            tokens[0].text == "except" and any(True for _ in _except(tokens))
-        ):
+        if any(
+            edit.text[:2] != "0o" or len(edit.text) == 3 for edit in _convert_tokens(tokens)
+        ) or (tokens[0].text == "except" and any(True for _ in _convert_except(tokens))):
             return True
-        for simple in _simple(statement):
-            given = simple[1].text if len(simple) > 1 else ""
+        for simple in _simple_statements(statement):
+            second = simple[1].text if len(simple) > 1 else ""
             if (
                 simple[0].text == "print"
-                and (given not in _AFTER_A_NAME)
-                and any(True for _ in _print(simple))
+                and second not in _AFTER_NAME
+                and any(True for _ in _convert_print(simple))
             ):
                 return True
             if simple[0].text in ("exec", "raise") and any(
-                True for _ in _statement(simple, printing=False)
+                True for _ in _convert_statement(simple, convert_print=False)
             ):
                 return True
     return False
 
 
-_AFTER_A_NAME = frozenset(
+_AFTER_NAME = frozenset(
     {
         "",
         "(",
@@ -101,7 +97,7 @@ _AFTER_A_NAME = frozenset(
 
 
 def _has_python3(source: ProgramSource) -> bool:
-    if source.names & _NEWER:
+    if source.names & _PYTHON3_KEYWORDS:
         return True
     for token in source.tokens:
         if (
@@ -115,16 +111,16 @@ def _has_python3(source: ProgramSource) -> bool:
 
 
 def _prints_with_keywords(tokens: list[Token]) -> bool:
-    """Whether some `print(...)` has `end=` or the like, which is Python 3."""
-    printing: list[bool] = []
+    """Return True if a `print(...)` has a keyword such as `end=`, which only Python 3 accepts."""
+    is_print: list[bool] = []  # for each open bracket
     for at, token in enumerate(tokens):
         if token.text in OPENERS:
-            printing.append(at > 0 and tokens[at - 1].text == "print" and token.text == "(")
-        elif token.text in CLOSERS and printing:
-            printing.pop()
+            is_print.append(at > 0 and tokens[at - 1].text == "print" and token.text == "(")
+        elif token.text in CLOSERS and is_print:
+            is_print.pop()
         elif (
             token.text == "="
-            and any(printing[-1:])
+            and any(is_print[-1:])
             and tokens[at - 1].text in ("end", "sep", "file", "flush")
         ):
             return True
@@ -133,20 +129,19 @@ def _prints_with_keywords(tokens: list[Token]) -> bool:
 
 def _edits(source: ProgramSource) -> Iterator[Edit]:
     for statement in source.statements:
-        for simple in _simple(statement):
-            yield from _statement(simple, printing="print_function" not in source.names)
+        for simple in _simple_statements(statement):
+            yield from _convert_statement(
+                simple, convert_print="print_function" not in source.names
+            )
         if statement.tokens[0].text == "except":
-            yield from _except(statement.tokens)
-        yield from _words(statement.tokens)
+            yield from _convert_except(statement.tokens)
+        yield from _convert_tokens(statement.tokens)
 
 
-def _simple(statement: SourceStatement) -> Iterator[list[Token]]:
-    """The simple statements in a logical line:
-
-    what stands between semicolons, after the colon of a header.
-    """
+def _simple_statements(statement: SourceStatement) -> Iterator[list[Token]]:
+    """Yield the simple statements of a logical line, after the colon of a header if it has one."""
     part: list[Token] = []
-    depth, header = 0, statement.tokens[0].text in _BLOCKS
+    depth, header = 0, statement.tokens[0].text in _BLOCK_KEYWORDS
     lambdas = 0
     for token in statement.tokens:
         depth += (token.text in OPENERS) - (token.text in CLOSERS)
@@ -164,85 +159,87 @@ def _simple(statement: SourceStatement) -> Iterator[list[Token]]:
         yield part
 
 
-_BLOCKS = frozenset(
+_BLOCK_KEYWORDS = frozenset(
     {"if", "elif", "else", "for", "while", "def", "class", "try", "except", "finally", "with"}
 )
 
 
-def _statement(tokens: list[Token], *, printing: bool) -> Iterator[Edit]:
+def _convert_statement(tokens: list[Token], *, convert_print: bool) -> Iterator[Edit]:
     word = tokens[0].text
-    if word == "print" and printing:
-        yield from _print(tokens)
+    if word == "print" and convert_print:
+        yield from _convert_print(tokens)
     elif word == "exec" and len(tokens) > 1 and tokens[1].text not in ("(", "=", ".", ","):
-        places = [Edit(tokens[at].start, tokens[at].end, ",") for at in _at_depth_0(tokens, "in")]
+        commas = [Edit(tokens[at].start, tokens[at].end, ",") for at in _at_depth_0(tokens, "in")]
         yield Edit(tokens[0].end, tokens[1].start, "(")
-        yield from places
+        yield from commas
         yield Edit(tokens[-1].end, tokens[-1].end, ")")
     elif word == "raise":
-        yield from _raise(tokens)
+        yield from _convert_raise(tokens)
 
 
-def _print(tokens: list[Token]) -> Iterator[Edit]:
-    """A print statement as a call.
+def _convert_print(tokens: list[Token]) -> Iterator[Edit]:
+    """Yield the edits that turn a print statement into a call.
 
-    One pair of parentheses around all of it stays the call's, unless it is a tuple.
+    Parentheses around the whole argument become those of the call, unless they make a tuple.
     """
     first, rest = tokens[0], tokens[1:]
     if not rest:
         yield Edit(first.end, first.end, "()")
         return
     if rest[0].text in ("=", ".", "is", "in", "==", "!=") or rest[0].text in CLOSERS:
-        return  # the name of something
+        return  # `print` is a name here
     end = tokens[-1]
     if sum((token.text in OPENERS) - (token.text in CLOSERS) for token in rest):
-        return  # a bracket is missing; that is another fault
-    if rest[0].text == "(" and matching(rest, 0) == len(rest) - 1:
+        return  # a bracket is missing, which another rule handles
+    if rest[0].text == "(" and matching_bracket(rest, 0) == len(rest) - 1:
         if len(rest) == 2 or _at_depth_0(rest[1:-1], ","):
             yield Edit(first.end, rest[0].start, "(")
             yield Edit(end.end, end.end, ")")
         return
-    more = ""
-    begin = rest[0].start
+    extra = ""
+    start = rest[0].start
     if rest[0].text == ">>":
         commas = _at_depth_0(rest, ",")
-        until = rest[commas[0]].start if commas else end.end
+        stop = rest[commas[0]].start if commas else end.end
         target = rest[1 : commas[0] if commas else None]
         if not target:
             return
-        more = "".join(token.text for token in target)
+        extra = "".join(token.text for token in target)
         if not commas:
-            yield Edit(first.end, end.end, f"(file={more})")
+            yield Edit(first.end, end.end, f"(file={extra})")
             return
-        begin, more = (
-            rest[commas[0] + 1].start if commas[0] + 1 < len(rest) else until,
-            f", file={more}",
+        start, extra = (
+            rest[commas[0] + 1].start if commas[0] + 1 < len(rest) else stop,
+            f", file={extra}",
         )
-    yield Edit(first.end, begin, "(")
+    yield Edit(first.end, start, "(")
     if end.text == ",":
-        yield Edit(end.start, end.end, f', end=" "{more})')
+        yield Edit(end.start, end.end, f', end=" "{extra})')
     else:
-        yield Edit(end.end, end.end, f"{more})")
+        yield Edit(end.end, end.end, f"{extra})")
 
 
-def _raise(tokens: list[Token]) -> Iterator[Edit]:
+def _convert_raise(tokens: list[Token]) -> Iterator[Edit]:
     commas = _at_depth_0(tokens, ",")
     if not commas or len(commas) > 2 or commas[0] < 2 or commas[-1] == len(tokens) - 1:
         return
     value = tokens[commas[0] + 1 : commas[1] if len(commas) == 2 else None]
     if not value:
         return
-    bare = value[0].text == "(" and matching(value, 0) == len(value) - 1
-    yield Edit(tokens[commas[0]].start, value[0].start, "" if bare else "(")
+    is_parenthesized = value[0].text == "(" and matching_bracket(value, 0) == len(value) - 1
+    yield Edit(tokens[commas[0]].start, value[0].start, "" if is_parenthesized else "(")
     if len(commas) == 2:
         yield Edit(
-            value[-1].end, tokens[commas[1] + 1].start, ("" if bare else ")") + ".with_traceback("
+            value[-1].end,
+            tokens[commas[1] + 1].start,
+            ("" if is_parenthesized else ")") + ".with_traceback(",
         )
         yield Edit(tokens[-1].end, tokens[-1].end, ")")
-    elif not bare:
+    elif not is_parenthesized:
         yield Edit(value[-1].end, value[-1].end, ")")
 
 
-def _except(tokens: list[Token]) -> Iterator[Edit]:
+def _convert_except(tokens: list[Token]) -> Iterator[Edit]:
     colons = _at_depth_0(tokens, ":")
     commas = [at for at in _at_depth_0(tokens, ",") if not colons or at < colons[0]]
     if (
@@ -256,8 +253,8 @@ def _except(tokens: list[Token]) -> Iterator[Edit]:
         yield Edit(comma.start, tokens[commas[0] + 1].start, " as ")
 
 
-def _words(tokens: list[Token]) -> Iterator[Edit]:
-    """Operators and literals, wherever they stand."""
+def _convert_tokens(tokens: list[Token]) -> Iterator[Edit]:
+    """Yield the edits of operators and literals."""
     ticks = [token for token in tokens if token.text == "`"]
     if len(ticks) % 2 == 0:
         for number, tick in enumerate(ticks):
@@ -286,10 +283,10 @@ def _words(tokens: list[Token]) -> Iterator[Edit]:
 
 
 def _at_depth_0(tokens: list[Token], text: str) -> list[int]:
-    """The indices at which this stands outside of all brackets."""
-    depth, found = 0, []
+    """Return the indices of tokens with this text outside all brackets."""
+    depth, indices = 0, []
     for index, token in enumerate(tokens):
         depth += (token.text in OPENERS) - (token.text in CLOSERS)
         if token.text == text and depth == 0:
-            found.append(index)
-    return found
+            indices.append(index)
+    return indices

@@ -1,8 +1,7 @@
-"""What reads the same in Python 2 and 3 and means something else: lists that became views,
-division, names and modules that moved.
+"""Convert Python 2 code that Python 3 interprets differently: views, division, moved names.
 
-Where the meaning cannot be told from the text (`a / b` of two whole numbers was a whole number),
-nothing is proposed: a program that still fails says so, one that computes something else does not.
+If the meaning is ambiguous (`a / b` of two integers was an integer), nothing is proposed: a program
+that still fails is better than one that computes a wrong result.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from .source import CLOSERS, OPENERS, Edit, ProgramSource, Token, Tokens, matching
+from .source import CLOSERS, OPENERS, Edit, ProgramSource, Token, Tokens, matching_bracket
 
-# Names whose meaning changed, or went away, without an error.
-_REFUSED = frozenset(
+# Names that changed or lost their meaning without an error.
+_UNTRANSLATABLE = frozenset(
     {
         "__cmp__",
         "__metaclass__",
@@ -37,7 +36,7 @@ _OLDER_VIEWS = {
     **{f"iter{name}": name for name in _VIEWS},
     **{f"view{name}": name for name in _VIEWS},
 }
-# What takes any iterable, so that no list need be made for it.
+# Functions that accept any iterable, so that their arguments need not become lists.
 _CONSUMERS = frozenset(
     {
         "list",
@@ -59,41 +58,47 @@ _CONSUMERS = frozenset(
     }
     | {"deque", "Counter", "zip", "map", "filter", "izip", "imap"}
 )
-_WHOLE = frozenset({"len", "int", "ord"})
-_WORDS = frozenset(keyword.kwlist) | {"print", "exec"}
+_INT_FUNCTIONS = frozenset({"len", "int", "ord"})
+_KEYWORDS = frozenset(keyword.kwlist) | {"print", "exec"}
 _NESTED_MAX = 4  # has_key within has_key
-# of a chain a.b().c[...]; one that is longer is no program's, and is not followed to its end
+# Links of a chain a.b().c[...]. Longer chains are not followed, so that parsing stays linear.
 _LINKS_MAX = 100
 
 
 @cache
-def moved() -> dict[str, dict[str, str]]:
-    """names.toml: `builtins`, `modules`, `members` and the like."""
+def replacements() -> dict[str, dict[str, str]]:
+    """Return the tables of python2.toml: `builtins`, `modules` and `members`."""
     return tomllib.loads((Path(__file__).parent / "python2.toml").read_text("utf-8"))
 
 
-def as_meant(source: ProgramSource) -> str | None:
-    """The program for Python 3; None when its meaning cannot be told."""
-    if source.names & _REFUSED:
+def translate(source: ProgramSource) -> str | None:
+    """Return the program for Python 3, or None if its meaning is ambiguous."""
+    if source.names & _UNTRANSLATABLE:
         return None
     code = source.code
-    for step in (_imports, _renamed, _methods, _membership, _lists):
+    for step in (
+        _convert_imports,
+        _rename_names,
+        _convert_methods,
+        _convert_has_key,
+        _wrap_in_lists,
+    ):
         code = step(ProgramSource(code))
-    return _divided(
+    return _convert_divisions(
         ProgramSource(code),
         true_division="division" in source.names and "__future__" in source.names,
     )
 
 
-def _flat(source: ProgramSource) -> Iterator[Tokens]:
+def _token_lists(source: ProgramSource) -> Iterator[Tokens]:
     for statement in source.statements:
         yield statement.tokens
 
 
-def _imports(source: ProgramSource) -> str:
-    modules, members = moved()["modules"], moved()["members"]
+def _convert_imports(source: ProgramSource) -> str:
+    modules, members = replacements()["modules"], replacements()["members"]
     edits = []
-    for tokens in _flat(source):
+    for tokens in _token_lists(source):
         words = [token.text for token in tokens]
         if words[0] == "import" and len(words) == 2 and words[1] in modules:
             edits.append(Edit(tokens[1].start, tokens[1].end, f"{modules[words[1]]} as {words[1]}"))
@@ -111,48 +116,50 @@ def _imports(source: ProgramSource) -> str:
                         f"{module or 'builtins'} import {name} as {words[3]}",
                     )
                 )
-    return source.edited(edits)
+    return source.apply(edits)
 
 
-def _renamed(source: ProgramSource) -> str:
-    """Names of Python 2 alone, unless the program makes them itself."""
-    builtins, members = moved()["builtins"], moved()["members"]
-    made = bound(source)
-    edits, needed = [], set()
-    for tokens in _flat(source):
+def _rename_names(source: ProgramSource) -> str:
+    """Replace names that exist only in Python 2, unless the program defines them."""
+    builtins, members = replacements()["builtins"], replacements()["members"]
+    bindings = bound_names(source)
+    edits, import_lines = [], set()
+    for tokens in _token_lists(source):
         for at, token in enumerate(tokens):
             before = tokens[at - 1].text if at else ""
-            dotted = f"{tokens[at - 2].text}.{token.text}" if before == "." and at > 1 else ""
-            if dotted in members and (at < 3 or tokens[at - 3].text != "."):
-                edits.append(Edit(tokens[at - 2].start, token.end, members[dotted]))
+            qualified_name = (
+                f"{tokens[at - 2].text}.{token.text}" if before == "." and at > 1 else ""
+            )
+            if qualified_name in members and (at < 3 or tokens[at - 3].text != "."):
+                edits.append(Edit(tokens[at - 2].start, token.end, members[qualified_name]))
             elif (
                 token.text in builtins
                 and before != "."
-                and token.text not in made
+                and token.text not in bindings
                 and tokens[0].text not in ("import", "from")
             ):
                 if tokens[min(at + 1, len(tokens) - 1)].text == "=" and at:
-                    continue  # the name of an argument
+                    continue  # a keyword argument
                 edits.append(Edit(token.start, token.end, builtins[token.text]))
-            elif token.text == "reduce" and before != "." and "reduce" not in made:
-                needed.add("from functools import reduce\n")
-    code = source.edited(edits)
-    return with_imports(ProgramSource(code), sorted(needed)) if needed else code
+            elif token.text == "reduce" and before != "." and "reduce" not in bindings:
+                import_lines.add("from functools import reduce\n")
+    code = source.apply(edits)
+    return add_import_lines(ProgramSource(code), sorted(import_lines)) if import_lines else code
 
 
-def _methods(source: ProgramSource) -> str:
+def _convert_methods(source: ProgramSource) -> str:
     edits = []
-    for tokens in _flat(source):
+    for tokens in _token_lists(source):
         for at, token in enumerate(tokens):
             before = tokens[at - 1].text if at else ""
-            called = [one.text for one in tokens[at + 1 : at + 3]] == ["(", ")"]
-            if before == "." and called and token.text in _OLDER_VIEWS:
+            is_call = [following.text for following in tokens[at + 1 : at + 3]] == ["(", ")"]
+            if before == "." and is_call and token.text in _OLDER_VIEWS:
                 edits.append(Edit(token.start, token.end, _OLDER_VIEWS[token.text]))
             elif (
                 before == "."
-                and called
+                and is_call
                 and token.text == "next"
-                and (start := receiver(tokens, at - 1)) is not None
+                and (start := receiver_start(tokens, at - 1)) is not None
             ):
                 edits.append(Edit(tokens[start].start, tokens[start].start, "next("))
                 edits.append(Edit(tokens[at - 1].start, tokens[at + 2].end, ")"))
@@ -165,66 +172,66 @@ def _methods(source: ProgramSource) -> str:
                 edits.append(
                     Edit(token.start, token.end, "__bool__" if token.text != "next" else "__next__")
                 )
-    return source.edited(edits)
+    return source.apply(edits)
 
 
-def _membership(source: ProgramSource) -> str:
-    """`d.has_key(k)` as `(k in d)`, the inner ones first where they nest."""
+def _convert_has_key(source: ProgramSource) -> str:
+    """Replace `d.has_key(k)` by `(k in d)`, innermost first."""
     for _ in range(_NESTED_MAX):
         edits, until = [], -1
-        for tokens in _flat(source):
+        for tokens in _token_lists(source):
             for at in [
                 at
                 for at, token in enumerate(tokens)
                 if token.text == "has_key" and at > 1 and tokens[at - 1].text == "."
             ][::-1]:
                 closing = (
-                    matching(tokens, at + 1)
+                    matching_bracket(tokens, at + 1)
                     if at + 1 < len(tokens) and tokens[at + 1].text == "("
                     else None
                 )
-                start = receiver(tokens, at - 1) if closing else None
+                start = receiver_start(tokens, at - 1) if closing else None
                 if (
                     closing is None
                     or start is None
                     or tokens[closing].end > until > tokens[start].start
                 ):
                     continue
-                held = source.code[tokens[start].start : tokens[at - 1].start]
+                container = source.code[tokens[start].start : tokens[at - 1].start]
                 key = source.code[tokens[at + 1].end : tokens[closing].start]
-                edits.append(Edit(tokens[start].start, tokens[closing].end, f"({key} in {held})"))
+                edits.append(
+                    Edit(tokens[start].start, tokens[closing].end, f"({key} in {container})")
+                )
                 until = tokens[start].start
             until = -1
         if not edits:
             break
-        source = ProgramSource(source.edited(edits))
+        source = ProgramSource(source.apply(edits))
     return source.code
 
 
-def _lists(source: ProgramSource) -> str:
-    """`map(...)`, `d.keys()` and so on as lists, as they were, unless what takes them takes
-    anything to go through.
-    """
+def _wrap_in_lists(source: ProgramSource) -> str:
+    """Wrap `map(...)`, `d.keys()` and so on in `list()` unless used as a mere iterable."""
     edits = []
-    made = bound(source)
-    for tokens in _flat(source):
+    bindings = bound_names(source)
+    for tokens in _token_lists(source):
         for at, token in enumerate(tokens[:-1]):
             if tokens[at + 1].text != "(":
                 continue
             before = tokens[at - 1].text if at else ""
             start: int | None = at
             if before == "." and token.text in _VIEWS and tokens[at + 2].text == ")":
-                start = receiver(tokens, at - 1)
-            elif before in (".", "def") or token.text not in _LISTS or token.text in made:
+                start = receiver_start(tokens, at - 1)
+            elif before in (".", "def") or token.text not in _LISTS or token.text in bindings:
                 continue
-            end = matching(tokens, at + 1)
+            end = matching_bracket(tokens, at + 1)
             if start is None or end is None or _is_consumed(tokens, start, end):
                 continue
             edits += [
                 Edit(tokens[start].start, tokens[start].start, "list("),
                 Edit(tokens[end].end, tokens[end].end, ")"),
             ]
-    return source.edited(edits)
+    return source.apply(edits)
 
 
 def _is_consumed(tokens: list[Token], start: int, end: int) -> bool:
@@ -237,13 +244,11 @@ def _is_consumed(tokens: list[Token], start: int, end: int) -> bool:
     )
 
 
-def _divided(source: ProgramSource, *, true_division: bool) -> str | None:
-    """With `//` where both sides are whole numbers; None where that cannot be told of some
-    division, or of some rounding.
-    """
+def _convert_divisions(source: ProgramSource, *, true_division: bool) -> str | None:
+    """Replace `/` by `//` between integers. Return None if a division or rounding is ambiguous."""
     edits = []
-    kinds = _kinds(source)
-    for tokens in _flat(source):
+    types = _name_types(source)
+    for tokens in _token_lists(source):
         for at, token in enumerate(tokens):
             if (
                 token.text == "round"
@@ -254,27 +259,25 @@ def _divided(source: ProgramSource, *, true_division: bool) -> str | None:
                 return None
             if token.text not in ("/", "/=") or true_division or not 0 < at < len(tokens) - 1:
                 continue
-            left, right = _left(tokens, at - 1, kinds), _right(tokens, at + 1, kinds)
+            left, right = _left_type(tokens, at - 1, types), _right_type(tokens, at + 1, types)
             if "float" in (left, right) or "text" in (left, right):
                 continue
-            if left != "whole" or right != "whole":
+            if left != "int" or right != "int":
                 return None
             edits.append(Edit(token.start, token.end, token.text.replace("/", "//")))
-    return source.edited(edits)
+    return source.apply(edits)
 
 
-def _kinds(source: ProgramSource) -> dict[str, str | None]:
-    """Names that are whole or floating numbers wherever they are given a value that can be seen;
-    None for others.
-    """
-    kinds: dict[str, str | None] = {}
-    for tokens in _flat(source):
+def _name_types(source: ProgramSource) -> dict[str, str | None]:
+    """Return the type of each assigned name: `int` or `float`, or None if it is ambiguous."""
+    types: dict[str, str | None] = {}
+    for tokens in _token_lists(source):
         words = [token.text for token in tokens]
         simple = len(words) > 2 and words[1] == "=" and words.count("=") == 1
-        given = tokens[0].text if simple else None
-        if given:
-            kind = _kind_of(tokens[2:])
-            kinds[given] = kind if kinds.get(given, kind) == kind else None
+        name = tokens[0].text if simple else None
+        if name:
+            type_ = _type_of(tokens[2:])
+            types[name] = type_ if types.get(name, type_) == type_ else None
         elif (
             words[0] == "for"
             and len(words) > 4
@@ -282,20 +285,20 @@ def _kinds(source: ProgramSource) -> dict[str, str | None]:
             and words[3] in ("range", "xrange")
             and words[4] == "("
         ):
-            kinds[words[1]] = "whole" if kinds.get(words[1], "whole") == "whole" else None
+            types[words[1]] = "int" if types.get(words[1], "int") == "int" else None
         elif (
             len(words) > 2
             and words[1] in ("+=", "-=", "*=", "//=", "%=")
-            and _kind_of(tokens[2:]) == kinds.get(words[0], "")
+            and _type_of(tokens[2:]) == types.get(words[0], "")
         ):
             continue
         else:
-            kinds |= dict.fromkeys((token.text for token in _targets(tokens)), None)
-    return kinds
+            types |= dict.fromkeys((token.text for token in _targets(tokens)), None)
+    return types
 
 
 def _targets(tokens: list[Token]) -> Iterator[Token]:
-    """Names to which this statement may give a value in some other way."""
+    """Yield the names that a statement may bind in another way than by a simple assignment."""
     first = tokens[0].text
     until = max(
         (at for at, token in enumerate(tokens) if token.text.endswith("=") and token.kind == "op"),
@@ -311,85 +314,88 @@ def _targets(tokens: list[Token]) -> Iterator[Token]:
             yield token
 
 
-def _kind_of(tokens: list[Token]) -> str | None:
+def _type_of(tokens: list[Token]) -> str | None:
     if len(tokens) == 2 and tokens[0].text in "+-":
         tokens = tokens[1:]
     if len(tokens) == 1 and tokens[0].kind == "number":
-        return _number(tokens[0].text)
-    called = len(tokens) > 2 and tokens[1].text == "(" and matching(tokens, 1) == len(tokens) - 1
-    if called and tokens[0].text in _WHOLE:
-        return "whole"
-    return "float" if called and tokens[0].text == "float" else None
+        return _number_type(tokens[0].text)
+    is_call = (
+        len(tokens) > 2 and tokens[1].text == "(" and matching_bracket(tokens, 1) == len(tokens) - 1
+    )
+    if is_call and tokens[0].text in _INT_FUNCTIONS:
+        return "int"
+    return "float" if is_call and tokens[0].text == "float" else None
 
 
-def _number(text: str) -> str:
+def _number_type(text: str) -> str:
     if text[:2].lower() in ("0x", "0b", "0o"):
-        return "whole"
-    return "float" if re.search(r"[.eEjJ]", text) else "whole"
+        return "int"
+    return "float" if re.search(r"[.eEjJ]", text) else "int"
 
 
-def _left(tokens: list[Token], at: int, kinds: dict[str, str | None]) -> str | None:
-    """What stands to the left of a division:
-
-    of a chain of factors it is floating when one of them is.
-    """
-    found: list[str | None] = []
+def _left_type(tokens: list[Token], at: int, types: dict[str, str | None]) -> str | None:
+    """Return the type of the left operand of a division: `float` if any factor of it is."""
+    factor_types: list[str | None] = []
     while True:
-        start = receiver(tokens, at + 1)
-        if start is None or len(found) == _LINKS_MAX or at - start > _LINKS_MAX:
+        start = receiver_start(tokens, at + 1)
+        if start is None or len(factor_types) == _LINKS_MAX or at - start > _LINKS_MAX:
             return None
-        found.append(_operand(tokens[start : at + 1], kinds))
+        factor_types.append(_operand_type(tokens[start : at + 1], types))
         if start > 1 and tokens[start - 1].text in ("*", "/", "%", "//"):
             at = start - 2
             continue
         if start > 0 and tokens[start - 1].text == "**":
             return None
         break
-    if "float" in found:
+    if "float" in factor_types:
         return "float"
-    return "whole" if found == ["whole"] * len(found) else None
+    return "int" if factor_types == ["int"] * len(factor_types) else None
 
 
-def _right(tokens: list[Token], at: int, kinds: dict[str, str | None]) -> str | None:
+def _right_type(tokens: list[Token], at: int, types: dict[str, str | None]) -> str | None:
     if tokens[at].text in ("-", "+") and at + 1 < len(tokens):
         at += 1
     end = at
     if tokens[at].text in OPENERS:
-        end = matching(tokens, at) or at
+        end = matching_bracket(tokens, at) or at
     while (
         end + 1 < len(tokens) and end - at <= _LINKS_MAX and tokens[end + 1].text in (".", "(", "[")
     ):
-        end = end + 2 if tokens[end + 1].text == "." else (matching(tokens, end + 1) or len(tokens))
+        end = (
+            end + 2
+            if tokens[end + 1].text == "."
+            else (matching_bracket(tokens, end + 1) or len(tokens))
+        )
     if end - at > _LINKS_MAX or (end + 1 < len(tokens) and tokens[end + 1].text == "**"):
         return None
-    return _operand(tokens[at : end + 1], kinds)
+    return _operand_type(tokens[at : end + 1], types)
 
 
-def _operand(tokens: list[Token], kinds: dict[str, str | None]) -> str | None:
+def _operand_type(tokens: list[Token], types: dict[str, str | None]) -> str | None:
     if len(tokens) == 1 and tokens[0].kind == "name":
-        return kinds.get(tokens[0].text)
-    if tokens and tokens[0].text == "(" and matching(tokens, 0) == len(tokens) - 1:
+        return types.get(tokens[0].text)
+    if tokens and tokens[0].text == "(" and matching_bracket(tokens, 0) == len(tokens) - 1:
         inner = [
             token
             for token in tokens[1:-1]
             if token.kind in ("number", "name") or token.text not in ("+", "-", "*")
         ]
         parts = [
-            _operand([token], kinds) if token.kind == "name" else _kind_of([token])
+            _operand_type([token], types) if token.kind == "name" else _type_of([token])
             for token in inner
         ]
         if parts and "float" in parts and len(parts) * 2 - 1 == len(tokens) - 2:
             return "float"
-        return "whole" if parts and all(part == "whole" for part in parts) else None
+        return "int" if parts and all(part == "int" for part in parts) else None
     if [token.text for token in tokens[:2]] == ["math", "."] and len(tokens) > 2:
         return "float" if tokens[2].text not in ("factorial", "floor", "ceil", "trunc") else None
-    return _kind_of(tokens)
+    return _type_of(tokens)
 
 
-def receiver(tokens: list[Token], at: int) -> int | None:
-    """Where the expression begins that ends before `at`:
+def receiver_start(tokens: list[Token], at: int) -> int | None:
+    """Return the index at which the expression that ends before `at` begins, or None.
 
-    names, attributes, calls, subscripts. None when there is none.
+    The expression consists of names, attributes, calls and subscripts.
     """
     index = at - 1
     for _ in range(_LINKS_MAX):
@@ -397,7 +403,7 @@ def receiver(tokens: list[Token], at: int) -> int | None:
             break
         token = tokens[index]
         if token.text in CLOSERS:
-            opening = matching(tokens, index)
+            opening = matching_bracket(tokens, index)
             if opening is None:
                 return None
             index = opening
@@ -406,11 +412,11 @@ def receiver(tokens: list[Token], at: int) -> int | None:
                 before
                 and token.text in ")]"
                 and (before.kind in ("name", "string") or before.text in CLOSERS)
-                and before.text not in _WORDS
+                and before.text not in _KEYWORDS
             ):
                 index -= 1
                 continue
-        elif token.kind not in ("name", "string", "number") or token.text in _WORDS:
+        elif token.kind not in ("name", "string", "number") or token.text in _KEYWORDS:
             return None
         if index and tokens[index - 1].text == ".":
             index -= 2
@@ -419,10 +425,10 @@ def receiver(tokens: list[Token], at: int) -> int | None:
     return None
 
 
-def bound(source: ProgramSource) -> set[str]:
-    """Names that the program gives a value to in any way that can be seen."""
-    made: set[str] = set()
-    for tokens in _flat(source):
+def bound_names(source: ProgramSource) -> set[str]:
+    """Return the names that the program binds."""
+    bindings: set[str] = set()
+    for tokens in _token_lists(source):
         first = tokens[0].text
         for at, token in enumerate(tokens):
             if token.kind != "name":
@@ -431,42 +437,39 @@ def bound(source: ProgramSource) -> set[str]:
                 tokens[at - 1].text if at else "",
                 tokens[at + 1].text if at + 1 < len(tokens) else "",
             )
-            given = after in ("=", ":=", ":") or (
+            is_assigned = after in ("=", ":=", ":") or (
                 after.endswith("=") and after not in ("==", "!=", "<=", ">=")
             )
-            listed = first in ("import", "from", "for", "def", "async") and before in (
+            is_listed = first in ("import", "from", "for", "def", "async") and before in (
                 "import",
                 ",",
                 "(",
                 "for",
                 "lambda",
             )
-            if listed or (
+            if is_listed or (
                 before != "."
                 and (
-                    given
+                    is_assigned
                     or before in ("def", "class", "as", "for", "global", "nonlocal", "*", "**")
                 )
             ):
-                made.add(token.text)
-        made.update(_targets_of_many(tokens))
-    return made
+                bindings.add(token.text)
+        bindings.update(_targets_of_many(tokens))
+    return bindings
 
 
 def _targets_of_many(tokens: Tokens) -> Iterator[str]:
-    """Each of several names to be given values at once:
-
-    `a, b = ...`, `for a, b in ...`, `lambda a, b: ...`.
-    """
-    given = False
+    """Yield the names of `a, b = ...`, `for a, b in ...` and `lambda a, b: ...`."""
+    in_targets = False
     for at in range(len(tokens) - 1, -1, -1):
         token = tokens[at]
         if token.text in ("=", "in", ":"):
-            given = True
+            in_targets = True
         elif token.kind != "name" and token.text not in (",", ")", "(", "*"):
-            given = False
+            in_targets = False
         elif (
-            given
+            in_targets
             and token.kind == "name"
             and (
                 tokens[at + 1].text in (",", ")") or (at and tokens[at - 1].text in (",", "lambda"))
@@ -475,19 +478,20 @@ def _targets_of_many(tokens: Tokens) -> Iterator[str]:
             yield token.text
 
 
-def with_imports(source: ProgramSource, lines: list[str]) -> str:
-    """With these lines after the docstring, the first comments and what must come from
-    `__future__`.
-    """
+def add_import_lines(source: ProgramSource, lines: list[str]) -> str:
+    """Insert lines after the first comments, the docstring and the imports from `__future__`."""
     at = 0
-    for token in source.tokens:  # a first line for the shell, a coding, a licence
+    for token in source.tokens:  # shebang, encoding, licence
         if token.kind not in ("comment", "newline", "space"):
             break
         at = token.end if token.kind == "newline" else at
     for index, statement in enumerate(source.statements):
-        is_text = index == 0 and all(token.kind == "string" for token in statement.tokens)
-        if not is_text and [token.text for token in statement.tokens[:2]] != ["from", "__future__"]:
+        is_docstring = index == 0 and all(token.kind == "string" for token in statement.tokens)
+        if not is_docstring and [token.text for token in statement.tokens[:2]] != [
+            "from",
+            "__future__",
+        ]:
             break
         at = source.code.find("\n", statement.tokens[-1].end) + 1 or len(source.code)
     lead = "\n" if at and source.code[at - 1] != "\n" else ""
-    return source.edited([Edit(at, at, lead + "".join(lines))])
+    return source.apply([Edit(at, at, lead + "".join(lines))])

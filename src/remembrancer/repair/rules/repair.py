@@ -1,4 +1,4 @@
-"""Try proposals one after another until a program ends well; what does not is as it was."""
+"""Try proposals one after another until one runs successfully."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ import re
 from collections.abc import Callable, Iterator
 
 from ...protocol import limits
-from . import characters, indentation, names, python2, syntax
-from . import copied_text as pasted
+from . import characters, copied_text, indentation, names, python2, syntax
 from .proposal import Failure, Proposal, Trial
-from .source import ProgramSource, common, split_lines
+from .source import ProgramSource, common_prefix_length, split_lines
 
-# What a program may end with that a rule can mend. All else is its own affair.
-_MENDABLE = frozenset(
+# Errors that a rule can fix.
+_FIXABLE_ERRORS = frozenset(
     {
         "SyntaxError",
         "IndentationError",
@@ -25,146 +24,148 @@ _MENDABLE = frozenset(
         "TypeError",
     }
 )
-# of changed lines; more are shown as one change, as finding the least one takes their number
-# squared
-_COMPARED_LINES_MAX = 2_000
+# Changed lines to compare. More are shown as one change, because comparing takes quadratic time.
+_DIFF_LINES_MAX = 2_000
 _LINE = re.compile(r"[^\n]*+\n|[^\n]++\Z")
-_PLACE = re.compile(
-    r" \([^()]*, line \d+\)\Z"
-)  # what the interpreter adds to the message of a SyntaxError
+# The interpreter appends the location to the message of a SyntaxError.
+_LOCATION = re.compile(r" \([^()]*, line \d+\)\Z")
 _CONTEXT = 3
 
-Family = tuple[str, Callable[[ProgramSource, Failure], str]]
+Rule = tuple[str, Callable[[ProgramSource, Failure], str]]
 
 
-def _of_text(family: Callable[[ProgramSource], str]) -> Callable[[ProgramSource, Failure], str]:
-    return lambda source, _: family(source)
+def _ignore_failure(
+    rule: Callable[[ProgramSource], str],
+) -> Callable[[ProgramSource, Failure], str]:
+    return lambda source, _: rule(source)
 
 
-PASTED: tuple[Family, ...] = (
-    ("fences", _of_text(pasted.fences)),
-    ("prompts", _of_text(pasted.prompts)),
-    ("line numbers", _of_text(pasted.numbers)),
-    ("invisible characters", _of_text(characters.visible)),
-    ("quotes", _of_text(characters.quotes)),
-    ("look-alike signs", _of_text(characters.signs)),
-    ("web page", _of_text(characters.entities)),
-    ("notebook", _of_text(pasted.magics)),
-    ("chat text", _of_text(pasted.talk)),
+COPIED_TEXT_RULES: tuple[Rule, ...] = (
+    ("fences", _ignore_failure(copied_text.strip_fences)),
+    ("prompts", _ignore_failure(copied_text.strip_prompts)),
+    ("line numbers", _ignore_failure(copied_text.strip_line_numbers)),
+    ("invisible characters", _ignore_failure(characters.remove_invisible)),
+    ("quotes", _ignore_failure(characters.straighten_quotes)),
+    ("look-alike signs", _ignore_failure(characters.replace_lookalikes)),
+    ("web page", _ignore_failure(characters.unescape_entities)),
+    ("notebook", _ignore_failure(copied_text.comment_out_magics)),
+    ("chat text", _ignore_failure(copied_text.comment_out_prose)),
 )
-INDENTED: tuple[Family, ...] = (
-    ("dedent", _of_text(pasted.dedent)),
-    ("tabs", indentation.tabs),
-    ("indentation", indentation.stray),
-    ("empty block", indentation.empty_block),
+INDENTATION_RULES: tuple[Rule, ...] = (
+    ("dedent", _ignore_failure(copied_text.dedent)),
+    ("tabs", indentation.expand_tabs),
+    ("indentation", indentation.fix_stray_indent),
+    ("empty block", indentation.fill_empty_block),
 )
-WRITTEN: tuple[Family, ...] = (
-    ("python 2", _of_text(python2.python2)),
-    ("colon", syntax.colons),
-    ("comparison", syntax.equals),
-    ("brackets", syntax.brackets),
-    ("f-string", syntax.fstring_quotes),
+SYNTAX_RULES: tuple[Rule, ...] = (
+    ("python 2", _ignore_failure(python2.convert)),
+    ("colon", syntax.add_colons),
+    ("comparison", syntax.fix_comparison),
+    ("brackets", syntax.close_brackets),
+    ("f-string", syntax.fix_fstring_quotes),
 )
-NAMED: tuple[Family, ...] = (
-    ("JSON words", names.words),
-    ("imports", names.imports),
-    ("python 2", _of_text(python2.names)),
-    ("python 2", python2.streams),
-    ("name", names.slip),
-    ("self", syntax.missing_self),
+NAME_RULES: tuple[Rule, ...] = (
+    ("JSON words", names.replace_foreign_constants),
+    ("imports", names.add_imports),
+    ("python 2", _ignore_failure(python2.convert_names)),
+    ("python 2", python2.convert_print_streams),
+    ("name", names.fix_typo),
+    ("self", syntax.add_self),
 )
 
 
 def proposals(code: str, failure: Failure) -> Iterator[Proposal]:
-    """What the program may have been meant to be, surest first; none for a failure that no rule
-    mends, or that the program wanted.
+    """Yield the proposals of the rules that apply to a failure, most certain first.
+
+    Yields none for an error that no rule fixes, or that the program raises deliberately.
     """
-    if failure.type not in _MENDABLE:
+    if failure.type not in _FIXABLE_ERRORS:
         return
     source = ProgramSource(code)
-    if failure.is_of_syntax:
-        families = (
-            (*PASTED, *INDENTED, *WRITTEN)
+    if failure.is_syntax_error:
+        rules = (
+            (*COPIED_TEXT_RULES, *INDENTATION_RULES, *SYNTAX_RULES)
             if failure.type == "SyntaxError"
-            else (*PASTED, *INDENTED)
+            else (*COPIED_TEXT_RULES, *INDENTATION_RULES)
         )
-    elif not _is_wanted(source, failure):
-        web = (("chat text", pasted.buttons), ("web page", characters.entity_names))
-        families = (*web, *NAMED)
+    elif not _is_deliberate(source, failure):
+        text_rules = (
+            ("chat text", copied_text.comment_out_button),
+            ("web page", characters.unescape_entity_names),
+        )
+        rules = (*text_rules, *NAME_RULES)
     else:
         return
-    seen = {code}
-    for name, family in families:
-        proposed = family(source, failure)
-        if (
-            proposed not in seen and ProgramSource(proposed).statements
-        ):  # comments alone always end well
-            seen.add(proposed)
-            yield Proposal(name, proposed)
+    versions = {code}
+    for name, rule in rules:
+        new_code = rule(source, failure)
+        # A program of comments alone always succeeds.
+        if new_code not in versions and ProgramSource(new_code).statements:
+            versions.add(new_code)
+            yield Proposal(name, new_code)
 
 
 def repair(
     code: str, failure: Failure, attempt: Callable[[Proposal], Trial | None]
 ) -> Proposal | None:
-    """The program changed so that it ends well, and the names of all changes; None when no proposal
-    and no row of them leads there.
+    """Search depth-first for a sequence of changes after which the program succeeds.
 
-    `attempt` runs a proposal; None from it means that no more may be run. At most REPAIR_RUNS_MAX
-    are, and none twice.
+    Return the changed program with the names of all changes, or None. `attempt` runs a proposal; it
+    returns None if no more may run. At most REPAIR_RUNS_MAX proposals run, and none twice.
     """
-    tried = {code}
-    left = limits.REPAIR_RUNS_MAX
-    waiting = [(Proposal("", code), failure, proposals(code, failure))]
-    while waiting and left:
-        done, failed, more = waiting[-1]
-        proposal = next(more, None)
+    versions = {code}
+    runs_left = limits.REPAIR_RUNS_MAX
+    stack = [(Proposal("", code), failure, proposals(code, failure))]
+    while stack and runs_left:
+        current, current_failure, candidates = stack[-1]
+        proposal = next(candidates, None)
         if proposal is None:
-            waiting.pop()
+            stack.pop()
             continue
-        if proposal.code in tried:
+        if proposal.code in versions:
             continue
-        tried.add(proposal.code)
-        left -= 1
+        versions.add(proposal.code)
+        runs_left -= 1
         trial = attempt(proposal)
         if trial is None:
             return None
-        so_far = Proposal(f"{done.name}, {proposal.name}".removeprefix(", "), proposal.code)
-        if trial.good:
-            return so_far
-        if trial.failure and _is_further(done.code, failed, proposal.code, trial.failure):
-            waiting.append((so_far, trial.failure, proposals(proposal.code, trial.failure)))
+        changed = Proposal(f"{current.name}, {proposal.name}".removeprefix(", "), proposal.code)
+        if trial.is_success:
+            return changed
+        if trial.failure and _is_progress(
+            current.code, current_failure, proposal.code, trial.failure
+        ):
+            stack.append((changed, trial.failure, proposals(proposal.code, trial.failure)))
     return None
 
 
-def _is_wanted(source: ProgramSource, failure: Failure) -> bool:
-    """Whether the program raises it in so many words."""
+def _is_deliberate(source: ProgramSource, failure: Failure) -> bool:
+    """Return True if the program raises the error with a `raise` or `assert`."""
     statement = source.statement_at(failure.line or 0)
     return statement is None or any(token.text in ("raise", "assert") for token in statement.tokens)
 
 
-def _is_further(code: str, failed: Failure, changed: str, fails: Failure) -> bool:
-    """Whether it fails later than before:
-
-    nearer to its end, or when it runs and no longer when it is read.
-    """
-    if failed.is_of_syntax != fails.is_of_syntax:
-        return failed.is_of_syntax
-    if not fails.is_of_syntax:
-        return (failed.type, failed.message) != (fails.type, fails.message)
+def _is_progress(old_code: str, old: Failure, new_code: str, new: Failure) -> bool:
+    """Return True if the new program fails later: nearer to its end, or after it was parsed."""
+    if old.is_syntax_error != new.is_syntax_error:
+        return old.is_syntax_error
+    if not new.is_syntax_error:
+        return (old.type, old.message) != (new.type, new.message)
     before, after = (
-        len(split_lines(text)) - (one.line or 0) for text, one in ((code, failed), (changed, fails))
+        len(split_lines(code)) - (failure.line or 0)
+        for code, failure in ((old_code, old), (new_code, new))
     )
     return after < before or (
-        after == before and _PLACE.sub("", failed.message) != _PLACE.sub("", fails.message)
+        after == before and _LOCATION.sub("", old.message) != _LOCATION.sub("", new.message)
     )
 
 
 def diff(before: str, after: str) -> str:
-    """What was changed, as `patch` and `git apply` read it."""
+    """Return a unified diff."""
     old, new = _LINE.findall(before), _LINE.findall(after)
-    first = common(old, new)
-    last = common(old[first:][::-1], new[first:][::-1])
-    if max(len(old), len(new)) - first - last <= _COMPARED_LINES_MAX:
+    first = common_prefix_length(old, new)
+    last = common_prefix_length(old[first:][::-1], new[first:][::-1])
+    if max(len(old), len(new)) - first - last <= _DIFF_LINES_MAX:
         head = max(0, first - _CONTEXT)
         tail = max(0, last - _CONTEXT)
         lines = list(
@@ -176,23 +177,26 @@ def diff(before: str, after: str) -> str:
                 n=_CONTEXT,
             )
         )
-        shown = [_moved(line, head) if line.startswith("@@ ") else line for line in lines]
+        diff_lines = [
+            _shift_heading(line, head) if line.startswith("@@ ") else line for line in lines
+        ]
     else:
-        start, until, until_new = first + 1, len(old) - last, len(new) - last
-        shown = [
+        start, old_end, new_end = first + 1, len(old) - last, len(new) - last
+        diff_lines = [
             "--- before\n",
             "+++ after\n",
-            f"@@ -{start},{until - first} +{start},{until_new - first} @@\n",
+            f"@@ -{start},{old_end - first} +{start},{new_end - first} @@\n",
         ]
-        shown += [
-            *(f"-{line}" for line in old[first:until]),
-            *(f"+{line}" for line in new[first:until_new]),
+        diff_lines += [
+            *(f"-{line}" for line in old[first:old_end]),
+            *(f"+{line}" for line in new[first:new_end]),
         ]
     return "".join(
-        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in shown
+        line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
+        for line in diff_lines
     )
 
 
-def _moved(heading: str, lines: int) -> str:
-    """The heading of a part, so many lines further down."""
-    return re.sub(r"([-+])(\d+)", lambda found: f"{found[1]}{int(found[2]) + lines}", heading)
+def _shift_heading(heading: str, lines: int) -> str:
+    """Return the heading of a hunk with its line numbers increased by `lines`."""
+    return re.sub(r"([-+])(\d+)", lambda match: f"{match[1]}{int(match[2]) + lines}", heading)

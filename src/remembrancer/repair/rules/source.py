@@ -1,6 +1,4 @@
-"""A program's text as tokens, read so that no text is refused and each character is looked at a
-bounded number of times.
-"""
+"""Split a program into tokens and statements. Accepts any text and takes linear time."""
 
 from __future__ import annotations
 
@@ -27,8 +25,7 @@ HEADERS = frozenset(
         "async",
     }
 )
-# Words that begin a line but cannot stand at the beginning of one within brackets: an earlier
-# bracket was left open.
+# Keywords that never begin a line within brackets: if one does, an earlier bracket is unclosed.
 _NEVER_INSIDE = frozenset(
     {
         "def",
@@ -55,7 +52,8 @@ _TOKEN = re.compile(
   | (?P<newline>\r\n|\r|\n)
   | (?P<comment>\#[^\r\n]*+)
   | (?P<triple>(?:[rRbBuUfFtT]{1,3})?(?:\"{3}|'{3}))
-  | (?P<string>(?:[rRbBuUfFtT]{1,3})?(?:\"(?:[^\"\\\r\n]|\\(?:\r\n|.|\Z))*+\"?|'(?:[^'\\\r\n]|\\(?:\r\n|.|\Z))*+'?))
+  | (?P<string>(?:[rRbBuUfFtT]{1,3})?
+      (?:\"(?:[^\"\\\r\n]|\\(?:\r\n|.|\Z))*+\"?|'(?:[^'\\\r\n]|\\(?:\r\n|.|\Z))*+'?))
   | (?P<name>[^\W\d]\w*+)
   | (?P<number>\.?\d(?:[eE][+-]?\d|[\w.])*+)
   | (?P<op>\*\*=?|//=?|>>=?|<<=?|<>|[-+*/%&|^@=<>!:]=|->|\.\.\.|.)
@@ -69,11 +67,10 @@ _TRIPLE_ENDS = {
 
 
 class Token(NamedTuple):
-    """`kind` is space, newline, comment, string, name, number or op; `start` a place in the text;
-    `line` counts from 1.
+    """One token; `start` is its position in the text, and `line` counts from 1.
 
-    A string that does not end has all the text up to the end of its line (of the program, with
-    three quotes); `ends` tells.
+    `kind` is space, newline, comment, string, name, number or op. An unclosed string extends to the
+    end of its line, or of the program if it has triple quotes; see `is_closed`.
     """
 
     kind: str
@@ -83,34 +80,28 @@ class Token(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The place after it."""
+        """Return the position after the token."""
         return self.start + len(self.text)
 
     @property
-    def ends(self) -> bool:
-        """Whether a string has its closing quotes."""
+    def is_closed(self) -> bool:
+        """Return True if a string has its closing quotes."""
         body = self.text.lstrip("rRbBuUfFtT")
         quote = body[:3] if body[:3] in ('"""', "'''") else body[:1]
-        return len(body) >= 2 * len(quote) and body.endswith(quote) and not _escaped(body)
+        return len(body) >= 2 * len(quote) and body.endswith(quote) and not _ends_with_escape(body)
 
 
 class Tokens(list[Token]):
-    """Tokens of one statement; who asks for the partners of its brackets has them in one pass,
-    however deep they nest.
-    """
+    """The tokens of one statement. Brackets are matched in one pass, however deep they nest."""
 
     @cached_property
     def pairs(self) -> dict[int, int]:
-        """From the index of each bracket to that of its partner, both ways; brackets that have none
-        are left out.
-        """
+        """Map the index of each matched bracket to the index of its partner."""
         return self._brackets[0]
 
     @cached_property
     def commas(self) -> dict[int, int]:
-        """From the index of each opening bracket to the number of commas right inside it; those
-        without any are left out.
-        """
+        """Map the index of each opening bracket to the number of commas directly inside, if any."""
         return self._brackets[1]
 
     @cached_property
@@ -131,27 +122,24 @@ class Tokens(list[Token]):
 
 
 class SourceStatement(NamedTuple):
-    """A logical line:
-
-    its tokens without spaces and comments, never empty; `indent` is the white space before it.
-    """
+    """A logical line: at least one token, without spaces and comments, and its indentation."""
 
     tokens: Tokens
     indent: str
 
     @property
     def line(self) -> int:
-        """Its first line."""
+        """Return the number of its first line."""
         return self.tokens[0].line
 
     @property
     def is_header(self) -> bool:
-        """Whether it opens a block and has nothing of the block in it."""
+        """Return True if it opens a block that begins on the next line."""
         return self.tokens[-1].text == ":"
 
 
 class Edit(NamedTuple):
-    """Put `text` in the place of what stands from `start` to `end`."""
+    """The replacement of the text from `start` to `end`."""
 
     start: int
     end: int
@@ -159,131 +147,139 @@ class Edit(NamedTuple):
 
 
 class ProgramSource:
-    """A program's text, and what can be told of it without parsing."""
+    """A program's text with its tokens, lines and statements."""
 
     def __init__(self, code: str) -> None:
         self.code = code
 
     @cached_property
     def tokens(self) -> list[Token]:
-        """All of the text, in order: their texts joined are the program."""
-        return list(_read(self.code))
+        """Return the tokens of the whole text, spaces and comments included."""
+        return list(_tokenize(self.code))
 
     @cached_property
     def lines(self) -> list[str]:
-        """Lines as the interpreter counts them, each with its end."""
+        """Return the lines as the interpreter counts them, with their ends."""
         return split_lines(self.code)
 
     @cached_property
     def statements(self) -> list[SourceStatement]:
-        """Logical lines.
+        """Return the logical lines.
 
-        A bracket that is never closed ends where a line begins with a word that no bracket can
-        hold.
+        An unclosed bracket ends at a line that begins with a keyword of `_NEVER_INSIDE`.
         """
         return list(_statements(self.tokens))
 
     @cached_property
     def names(self) -> set[str]:
-        """All names in it, attributes and keywords included."""
+        """Return all names, attributes and keywords included."""
         return {token.text for token in self.tokens if token.kind == "name"}
 
     def statement_at(self, line: int) -> SourceStatement | None:
-        """The statement that holds this line."""
-        found = None
+        """Return the statement that contains this line, or None."""
+        candidate = None
         for statement in self.statements:
             if statement.line > line:
                 break
-            found = statement
-        return (
-            found
-            if found and line <= found.tokens[-1].line + found.tokens[-1].text.count("\n")
-            else None
-        )
+            candidate = statement
+        if candidate is None:
+            return None
+        last = candidate.tokens[-1]
+        return candidate if line <= last.line + last.text.count("\n") else None
 
-    def edited(self, edits: Iterable[Edit]) -> str:
-        """The text with these edits, which must not overlap; of insertions at one place the first
-        comes first.
+    def apply(self, edits: Iterable[Edit]) -> str:
+        """Return the text with these edits, which must not overlap.
+
+        Insertions at the same position keep their order.
         """
         parts, at = [], 0
-        for edit in sorted(edits, key=lambda one: one[:2]):
+        for edit in sorted(edits, key=lambda edit: edit[:2]):
             parts += [self.code[at : edit.start], edit.text]
             at = edit.end
         return "".join([*parts, self.code[at:]])
 
 
 def split_lines(code: str) -> list[str]:
-    """Lines as the interpreter counts them (not at the form feeds and separators of
-    `str.splitlines`), each with its end.
+    """Return the lines as the interpreter counts them, with their ends.
+
+    Unlike `str.splitlines`, does not split at form feeds and Unicode separators.
     """
     return [line for line in _LINE.findall(code) if line]
 
 
 def indent_of(line: str) -> str:
-    """The white space it begins with."""
+    """Return the leading whitespace of a line."""
     return line[: len(line) - len(line.lstrip(" \t\f"))]
 
 
-def common(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many items from the first on are the same in both."""
+def common_prefix_length(one: Sequence[str], other: Sequence[str]) -> int:
+    """Return the number of leading items that are equal in both sequences."""
     differing = (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
     return next(differing, min(len(one), len(other)))
 
 
-def matching(tokens: list[Token], at: int) -> int | None:
-    """The index of the partner of the bracket at `at`; None when it has none."""
+def matching_bracket(tokens: list[Token], at: int) -> int | None:
+    """Return the index of the partner of the bracket at `at`, or None."""
     return (tokens if isinstance(tokens, Tokens) else Tokens(tokens)).pairs.get(at)
 
 
-def _read(code: str) -> Iterator[Token]:
+def _tokenize(code: str) -> Iterator[Token]:
     at, line = 0, 1
     while at < len(code):
         match = _TOKEN.match(code, at)
         assert match
-        assert match.lastgroup  # every character is the beginning of some token
+        assert match.lastgroup  # every character begins some token
         kind, end = match.lastgroup, match.end()
         if kind == "triple":
             closing = _TRIPLE_ENDS[code[end - 1]].match(code, end)
             kind, end = "string", closing.end() if closing else len(code)
         text = code[at:end]
         yield Token(kind, text, at, line)
-        at, line = end, line + (_breaks(text) if kind in ("newline", "string", "space") else 0)
+        at, line = (
+            end,
+            line + (_count_line_breaks(text) if kind in ("newline", "string", "space") else 0),
+        )
 
 
-def _breaks(text: str) -> int:
+def _count_line_breaks(text: str) -> int:
     return text.count("\n") + text.count("\r") - text.count("\r\n")
 
 
-def _escaped(body: str) -> bool:
-    """Whether the last character has an odd number of backslashes before it."""
+def _ends_with_escape(body: str) -> bool:
+    """Return True if an odd number of backslashes precedes the last character."""
     return (len(body) - 1 - len(body[:-1].rstrip("\\"))) % 2 == 1
 
 
 def _statements(tokens: list[Token]) -> Iterator[SourceStatement]:
-    found = Tokens()
+    tokens_of_statement = Tokens()
     indent = margin = ""  # of the statement, of the physical line
-    depth, fresh = 0, True  # fresh: nothing of this physical line was seen
+    depth, at_line_start = 0, True
     for token in tokens:
         if token.kind == "newline":
-            if found and depth == 0:
-                yield SourceStatement(found, indent)
-                found = Tokens()
-            margin, fresh = "", True
+            if tokens_of_statement and depth == 0:
+                yield SourceStatement(tokens_of_statement, indent)
+                tokens_of_statement = Tokens()
+            margin, at_line_start = "", True
             continue
         if token.kind == "comment":
             continue
         if token.kind == "space":
-            margin = token.text if fresh and token.text[0] != "\\" else margin
+            margin = token.text if at_line_start and token.text[0] != "\\" else margin
             continue
-        if fresh and found and token.kind == "name" and token.text in _NEVER_INSIDE:
-            yield SourceStatement(found, indent)
-            found, depth = Tokens(), 0
-        indent = indent if found else margin
-        fresh = False
-        found.append(token)
+        if (
+            at_line_start
+            and tokens_of_statement
+            and token.kind == "name"
+            and token.text in _NEVER_INSIDE
+        ):
+            yield SourceStatement(tokens_of_statement, indent)
+            tokens_of_statement, depth = Tokens(), 0
+        indent = indent if tokens_of_statement else margin
+        at_line_start = False
+        tokens_of_statement.append(token)
         if token.text in OPENERS:
             depth += 1
         elif token.text in CLOSERS:
             depth = max(0, depth - 1)
-    if found:
-        yield SourceStatement(found, indent)
+    if tokens_of_statement:
+        yield SourceStatement(tokens_of_statement, indent)

@@ -1,4 +1,4 @@
-"""Signs that are missing, or one for another, where the place for them is plain."""
+"""Add or replace colons, operators, brackets and quotes where the position is unambiguous."""
 
 from __future__ import annotations
 
@@ -14,31 +14,30 @@ from .source import (
     SourceStatement,
     Token,
     indent_of,
-    matching,
+    matching_bracket,
 )
 
-_ALONE = frozenset(
-    {"else", "try", "finally"}
-)  # headers that have nothing between the word and the colon
+_BARE_HEADERS = frozenset({"else", "try", "finally"})  # headers of one keyword
 
 
-def colons(source: ProgramSource, failure: Failure) -> str:
-    """With the colon of each `if`, `for`, `def` and so on that has none and a block below it."""
+def add_colons(source: ProgramSource, failure: Failure) -> str:
+    """Add the missing colon to each `if`, `for`, `def` and so on that is followed by a block."""
     edits = [
         Edit(statement.tokens[-1].end, statement.tokens[-1].end, ":")
         for statement, below in zip(source.statements, source.statements[1:], strict=False)
         if _lacks_colon(statement) and len(below.indent) > len(statement.indent)
     ]
-    return (
-        source.edited(edits)
-        if any(_lacks_colon(one) for one in [source.statement_at(failure.line or 0)] if one)
-        else source.code
-    )
+    statement = source.statement_at(failure.line or 0)
+    return source.apply(edits) if statement and _lacks_colon(statement) else source.code
 
 
 def _lacks_colon(statement: SourceStatement) -> bool:
     first, *rest = statement.tokens
-    if first.text not in HEADERS or first.kind != "name" or bool(rest) == (first.text in _ALONE):
+    if (
+        first.text not in HEADERS
+        or first.kind != "name"
+        or bool(rest) == (first.text in _BARE_HEADERS)
+    ):
         return False
     if rest and (
         rest[0].text in ("=", ".", ",", ":")
@@ -57,51 +56,50 @@ def _lacks_colon(statement: SourceStatement) -> bool:
     return depth == 0 and statement.tokens[-1].text not in (":", ",", "\\", ";")
 
 
-def equals(source: ProgramSource, failure: Failure) -> str:
-    """With `==` for the only `=` of a condition."""
+def fix_comparison(source: ProgramSource, failure: Failure) -> str:
+    """Replace the only `=` of a condition by `==`."""
     statement = source.statement_at(failure.line or 0)
     if statement is None or statement.tokens[0].text not in ("if", "elif", "while"):
         return source.code
-    called: list[bool] = []  # of each open bracket: whether `=` in it names an argument
-    found = []
+    is_call: list[bool] = []  # for each open bracket; in a call `=` names an argument
+    assignments = []
     for before, token in zip(statement.tokens, statement.tokens[1:], strict=False):
         if token.text in OPENERS:
-            called.append(
+            is_call.append(
                 token.text == "("
                 and (before.kind == "name" or before.text in CLOSERS)
-                and before.text not in _WORDS
+                and before.text not in _KEYWORDS
             )
-        elif token.text in CLOSERS and called:
-            called.pop()
-        elif token.text == "=" and not any(called[-1:]):
-            found.append(token)
-        elif token.text == ":" and not called:
+        elif token.text in CLOSERS and is_call:
+            is_call.pop()
+        elif token.text == "=" and not any(is_call[-1:]):
+            assignments.append(token)
+        elif token.text == ":" and not is_call:
             break
     return (
-        source.edited([Edit(found[0].start, found[0].end, "==")])
-        if len(found) == 1
+        source.apply([Edit(assignments[0].start, assignments[0].end, "==")])
+        if len(assignments) == 1
         else source.code
     )
 
 
-_WORDS = frozenset({"if", "elif", "while", "and", "or", "not", "in", "is", "return", "else"})
+_KEYWORDS = frozenset({"if", "elif", "while", "and", "or", "not", "in", "is", "return", "else"})
 
 
-def brackets(source: ProgramSource, _: Failure) -> str:
-    """With the brackets that a statement leaves open closed at its end, and one closed by the wrong
-    bracket closed before that.
-    """
-    edits = [edit for statement in source.statements for edit in _closed(source, statement)]
-    return source.edited(edits) if len(edits) <= len(OPENERS) else source.code
+def close_brackets(source: ProgramSource, _: Failure) -> str:
+    """Close the open brackets of each statement, at its end or before a mismatched bracket."""
+    edits = [
+        edit for statement in source.statements for edit in _close_statement(source, statement)
+    ]
+    return source.apply(edits) if len(edits) <= len(OPENERS) else source.code
 
 
-def _closed(source: ProgramSource, statement: SourceStatement) -> list[Edit]:
+def _close_statement(source: ProgramSource, statement: SourceStatement) -> list[Edit]:
     open_: list[Token] = []
     edits = []
-    last = first = statement.tokens[
-        0
-    ]  # `first` of what may be a statement of its own, once the one before it is closed
-    outside = False  # whether some line within brackets is no further in than the one they stand in
+    # `first` begins the current statement; a line that is not indented may begin another one.
+    last = first = statement.tokens[0]
+    is_outdented = False  # a line within brackets is not indented further than the statement
     for token in statement.tokens:
         if (
             open_
@@ -109,52 +107,53 @@ def _closed(source: ProgramSource, statement: SourceStatement) -> list[Edit]:
             and token.text not in CLOSERS
             and not _is_deeper(source, token, first)
         ):
-            outside = not (_may_end(last) and _may_begin(token))
-            if not outside:
-                edits.append(_closing(open_, first, last))
+            is_outdented = not (_may_end(last) and _may_begin(token))
+            if not is_outdented:
+                edits.append(_closing_edit(open_, first, last))
                 open_, first = [], token
         last = token
         if token.text in OPENERS:
             open_.append(token)
         elif token.text in CLOSERS:
-            edits += _closed_before(token, open_)
+            edits += _close_inner(token, open_)
             if not open_ or OPENERS[open_.pop().text] != token.text:
-                return []  # one too many: which is not known
+                return []  # a superfluous bracket: unknown which one
         elif not open_ and token.line > first.line:
             first = token
-        outside = outside and bool(open_)
-    if open_ and (outside or not _may_end(last)):
-        return []  # what they hold is not known
-    return [*edits, _closing(open_, first, last)] if open_ else edits
+        is_outdented = is_outdented and bool(open_)
+    if open_ and (is_outdented or not _may_end(last)):
+        return []  # unknown where the brackets end
+    return [*edits, _closing_edit(open_, first, last)] if open_ else edits
 
 
-def _closed_before(token: Token, open_: list[Token]) -> list[Edit]:
-    """What closes the brackets that stand open inside the one that this token closes; they are
-    taken off `open_`.
+def _close_inner(token: Token, open_: list[Token]) -> list[Edit]:
+    """Return the edits that close the brackets inside the one that this token closes.
+
+    Removes them from `open_`.
     """
     edits: list[Edit] = []
     if (
         open_
         and OPENERS[open_[-1].text] != token.text
-        and any(OPENERS[one.text] == token.text for one in reversed(open_))
+        and any(OPENERS[opener.text] == token.text for opener in reversed(open_))
     ):
         while OPENERS[open_[-1].text] != token.text:
             edits.append(Edit(token.start, token.start, OPENERS[open_.pop().text]))
     return edits
 
 
-def _closing(open_: list[Token], first: Token, last: Token) -> Edit:
+def _closing_edit(open_: list[Token], first: Token, last: Token) -> Edit:
     at = last.start if last.text == ":" and first.text in HEADERS else last.end
     return Edit(at, at, "".join(OPENERS[token.text] for token in reversed(open_)))
 
 
 def _may_end(token: Token) -> bool:
-    """Whether a statement may end with it."""
+    """Return True if a statement may end with the token."""
     return (
         token.kind in ("number", "string")
         or token.text in CLOSERS
         or token.text == ":"
-        or (token.kind == "name" and token.text not in _WORDS)
+        or (token.kind == "name" and token.text not in _KEYWORDS)
     )
 
 
@@ -163,7 +162,7 @@ def _may_begin(token: Token) -> bool:
 
 
 def _is_deeper(source: ProgramSource, token: Token, first: Token) -> bool:
-    """Whether the line of a token is further in than the one that its statement begins with."""
+    """Return True if the token's line is indented further than the line of `first`."""
     return len(indent_of(source.lines[token.line - 1])) > len(
         indent_of(source.lines[first.line - 1])
     )
@@ -172,9 +171,10 @@ def _is_deeper(source: ProgramSource, token: Token, first: Token) -> bool:
 _STRING_MESSAGES = ("f-string", "unterminated", "invalid syntax", "EOL while")
 
 
-def fstring_quotes(source: ProgramSource, failure: Failure) -> str:
-    """With the other quotes inside the braces of an f-string that uses its own quotes there, as
-    only newer versions of the language may.
+def fix_fstring_quotes(source: ProgramSource, failure: Failure) -> str:
+    """Use the other kind of quotes inside the braces of an f-string.
+
+    Only newer versions of Python allow the f-string's own quotes there.
     """
     if not any(word in failure.message for word in _STRING_MESSAGES):
         return source.code
@@ -189,29 +189,31 @@ def fstring_quotes(source: ProgramSource, failure: Failure) -> str:
         ):
             continue
         quote = token.text.lstrip("rRbBuUfF")[:1]
-        at, found = _braced(source.code, token.start + token.text.index(quote) + 1, quote)
-        edits += found
-    return source.edited(edits)
+        start = token.start + token.text.index(quote) + 1
+        at, more_edits = _fstring_edits(source.code, start, quote)
+        edits += more_edits
+    return source.apply(edits)
 
 
-def _braced(code: str, at: int, quote: str) -> tuple[int, list[Edit]]:
-    """Where the f-string ends that begins before `at`, and its own quotes within braces changed;
-    none when the other kind is there too.
+def _fstring_edits(code: str, at: int, quote: str) -> tuple[int, list[Edit]]:
+    """Return the end of the f-string that begins before `at`, and the edits of quotes in braces.
+
+    There are no edits if the braces also contain the other kind of quotes.
     """
-    found: list[Edit] = []
+    edits: list[Edit] = []
     depth, other = 0, {'"': "'", "'": '"'}[quote]
     while at < len(code) and code[at] not in "\r\n":
-        sign = code[at]
-        if sign == "\\":
+        character = code[at]
+        if character == "\\":
             at += 1
-        elif sign == quote and depth == 0:
-            return at + 1, found if len(found) % 2 == 0 else []
-        elif sign == quote:
-            found.append(Edit(at, at + 1, other))
-        elif sign == other and depth:
+        elif character == quote and depth == 0:
+            return at + 1, edits if len(edits) % 2 == 0 else []
+        elif character == quote:
+            edits.append(Edit(at, at + 1, other))
+        elif character == other and depth:
             return at + 1, []
-        elif sign in "{}":
-            depth = max(0, depth + (1 if sign == "{" else -1))
+        elif character in "{}":
+            depth = max(0, depth + (1 if character == "{" else -1))
         at += 1
     return at, []
 
@@ -221,22 +223,22 @@ _METHOD = re.compile(
 )
 
 
-def missing_self(source: ProgramSource, failure: Failure) -> str:
-    """With `self` as the first parameter of the one method that uses it and was given one argument
-    more than it takes.
-    """
-    found = _METHOD.search(failure.message) if failure.type == "TypeError" else None
-    if not found or int(found[4]) != int(found[3]) + 1:
+def add_self(source: ProgramSource, failure: Failure) -> str:
+    """Add the parameter `self` to the method that uses it and received one argument too many."""
+    match = _METHOD.search(failure.message) if failure.type == "TypeError" else None
+    if not match or int(match[4]) != int(match[3]) + 1:
         return source.code
-    places = [
-        at for at, one in enumerate(source.statements) if _defines(one, found[2]) and one.indent
+    methods = [
+        index
+        for index, statement in enumerate(source.statements)
+        if statement.indent and _defines(statement, match[2])
     ]
-    if len(places) != 1:
+    if len(methods) != 1:
         return source.code
-    statement = source.statements[places[0]]
-    above = source.statements[places[0] - 1]
+    statement = source.statements[methods[0]]
+    above = source.statements[methods[0] - 1]
     opening = next((at for at, token in enumerate(statement.tokens) if token.text == "("), 0)
-    closing = matching(statement.tokens, opening) if opening else None
+    closing = matching_bracket(statement.tokens, opening) if opening else None
     if (
         closing is None
         or above.tokens[0].text == "@"
@@ -244,14 +246,14 @@ def missing_self(source: ProgramSource, failure: Failure) -> str:
     ):
         return source.code
     body: list[Token] = []
-    for below in source.statements[places[0] + 1 :]:
+    for below in source.statements[methods[0] + 1 :]:
         if len(below.indent) <= len(statement.indent):
             break
         body += below.tokens
     if not any(token.text == "self" for token in body):
         return source.code
     at = statement.tokens[opening].end
-    return source.edited([Edit(at, at, "self" if closing == opening + 1 else "self, ")])
+    return source.apply([Edit(at, at, "self" if closing == opening + 1 else "self, ")])
 
 
 def _defines(statement: SourceStatement, name: str) -> bool:
