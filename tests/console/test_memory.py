@@ -15,7 +15,7 @@ from service import Http, new_key, rows
 from starlette.testclient import TestClient
 
 from remembrancer.console import parameters as given
-from remembrancer.console.memory import ScoreScale, pieces
+from remembrancer.console.memory import ScoreScale, highlights
 from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, USERS_LISTED_MAX
 from remembrancer.protocol.explain import Mark
 from remembrancer.server.app import make_app
@@ -291,7 +291,7 @@ def test_another_account_sees_nothing_of_a_memory_by_any_name(owner: Reader, ada
 def test_marked_pieces_are_the_text_again() -> None:
     marks = [Mark(side="query", start=0, end=2), Mark(side="query", start=4, end=5)]
 
-    assert list(pieces("abcdef", marks)) == [("ab", True), ("cd", False), ("e", True), ("f", False)]
+    assert list(highlights("abcdef", marks)) == [("ab", True), ("cd", False), ("e", True), ("f", False)]
 
 
 @pytest.mark.parametrize(("below", "above"), [(0.0, 4.0), (2.0, 2.0), (3.0, 0.0), (0.0, 0.0)])

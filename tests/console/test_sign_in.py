@@ -262,7 +262,7 @@ def test_a_key_opens_no_page(browser: Browser, context: Context) -> None:
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "none", ""])
 @pytest.mark.parametrize(
-    "path", [path for path, page in PAGES.items() if page.post and page.anybody]
+    "path", [path for path, page in PAGES.items() if page.post and page.is_public]
 )  # the others: tests/console
 def test_a_form_of_another_page_is_refused(
     owner: Browser, context: Context, path: str, site: str
