@@ -139,7 +139,7 @@ class TestChain:
         head = context.store.read(lambda tx: tx.one("select seq, hash from audit_head"))
 
         for answer in (owner.get(f"{PATH}?verify=all"), owner.get(f"{PATH}?verify=all", swap=True)):
-            assert "valid 4 entries, looked at in" in words_of(answer.text)
+            assert "valid 4 entries, verified in" in words_of(answer.text)
             assert f"{head.seq}:{head.hash}" in answer.text
         assert "valid 4" not in words_of(owner.get(PATH).text)  # only when it is asked for
 
@@ -157,7 +157,7 @@ class TestChain:
         assert "broken The audit trail is broken: entry 4 was changed" in told
 
     def test_nothing_at_all_is_valid(self, owner: Reader) -> None:
-        assert "There is no entry yet" in owner.get(f"{PATH}?verify=all", swap=True).text
+        assert "There are no entries yet" in owner.get(f"{PATH}?verify=all", swap=True).text
 
 
 def test_it_is_taken_away_as_json_lines(owner: Reader, grant_id: str, context: Context) -> None:
@@ -183,7 +183,7 @@ def test_nobody_else_reads_it(ada: Reader, grant_id: str) -> None:
 
 
 def test_an_empty_trail_teaches_how_it_begins(owner: Reader) -> None:
-    assert "Nothing was asked or granted yet" in owner.get(PATH).text
+    assert "No entries yet" in owner.get(PATH).text
 
 
 @pytest.mark.xdist_group("browser")
@@ -192,7 +192,7 @@ def test_in_a_browser_it_is_looked_through_while_it_is_typed_and_verified_in_pla
 ) -> None:
     with site.window("owner") as page:
         page.goto(PATH)
-        page.get_by_label("Path or scope has").press_sequentially("shadow")
+        page.get_by_label("Path or scope contains").press_sequentially("shadow")
         expect(page.locator("tbody tr")).to_have_count(1)
         page.get_by_role("button", name="Verify all").click()
         expect(page.locator("#chain")).to_contain_text("4 entries")

@@ -49,7 +49,7 @@ def private(reader: Reader, topic: str = "Secret saws") -> str:
 def test_no_lesson_teaches_how_one_is_made(owner: Reader) -> None:
     page = owner.get(HERE)
 
-    assert "No lesson yet" in page.text
+    assert "No lessons yet" in page.text
     assert "/api/v7/experience/create" in page.text
 
 
@@ -111,7 +111,7 @@ def test_a_lesson_is_shown_whole_with_what_it_rests_on(owner: Reader, ada: Reade
     assert "MUST boil one part of vinegar" in own.text
     assert re.search(r"/console/memory\?event_id=e_\w+", own.text)
     assert "session_id=kitchen" in own.text
-    assert "3 more must vote before votes decide" in words_of(own.text)
+    assert "3 more needed before the votes change its status" in words_of(own.text)
     assert "MUST boil" in other.text
     assert "kitchen" not in other.text
     assert "/console/memory?event_id" not in other.text
@@ -124,9 +124,9 @@ def test_a_vote_counts_and_its_reason_is_shown(owner: Reader, ada: Reader) -> No
     )
     said = words_of(owner.get(f"{HERE}?cube_id={cube_id}").text)
 
-    assert "Voted. The lesson is published." in page.text
+    assert "Vote saved. The lesson is published." in page.text
     assert "useless yours <i>It ruined mine.</i>" in words_of(page.text)
-    assert "0 found it useful, 1 did not" in said
+    assert "0 useful, 1 useless" in said
     assert "<i>It ruined mine.</i>" in said
     assert "ada" not in said
 

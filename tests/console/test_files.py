@@ -173,13 +173,13 @@ class TestErasing:
         page = owner.followed(owner.send(f"{PATH}/erase", filename=name))
 
         assert f"Erased: {name}" in words_of(page.text)
-        assert "No file yet" in page.text
+        assert "No files yet" in page.text
         assert (rows(context)["files"], owner.get(at("download", name)).status_code) == (0, 404)
 
     def test_the_page_says_what_will_be_erased(self, owner: Reader) -> None:
         name = make(owner)
 
-        assert f"{name} is erased for good" in words_of(owner.get(PATH).text)
+        assert f"{name} is erased permanently" in words_of(owner.get(PATH).text)
 
 
 class TestOthers:
@@ -249,4 +249,4 @@ def test_in_a_browser_a_file_is_downloaded_under_its_name_and_erased_after_a_que
         ) == (made, "9:40")
         page.locator("summary", has_text="Erase").click()
         page.get_by_role("button", name="Erase").click()
-        page.get_by_text("No file yet").wait_for()
+        page.get_by_text("No files yet").wait_for()

@@ -187,7 +187,7 @@ class TestWhatIsTold:
     """A sentence about what was done, kept across the redirect by the browser alone."""
 
     def test_it_stands_on_the_next_page_and_only_there(self, owner: Reader) -> None:
-        owner.cookies["told"] = layout.seal("12 turns are <b>erased</b>.", owner.cookies["session"])
+        owner.cookies["notice"] = layout.seal("12 turns are <b>erased</b>.", owner.cookies["session"])
 
         assert (
             '<div class="told" role="status"><p>12 turns are &lt;b&gt;erased&lt;/b&gt;.</p></div>'
@@ -205,7 +205,7 @@ class TestWhatIsTold:
             "%C3.%00",
             layout.seal("You won.", "another token"),
         ):
-            owner.cookies["told"] = sealed
+            owner.cookies["notice"] = sealed
             page = owner.get("/console")
 
             assert (page.status_code, '<div class="told" role="status"></div>' in page.text) == (
@@ -237,7 +237,7 @@ def test_behind_tls_every_cookie_is_for_tls_and_this_host_alone(context: Context
         themed.headers["set-cookie"],
     )
     assert re.fullmatch(
-        r"__Host-told=[\w-]+\.[0-9a-f]{64}; Path=/; Max-Age=60; HttpOnly; SameSite=Strict; Secure",
+        r"__Host-notice=[\w-]+\.[0-9a-f]{64}; Path=/; Max-Age=60; HttpOnly; SameSite=Strict; Secure",
         told.headers["set-cookie"],
     )
 

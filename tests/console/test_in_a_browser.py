@@ -108,7 +108,7 @@ def test_a_session_that_somebody_else_chose_is_not_taken_over(site: Site, contex
         )
         page.goto(f"/console/password?token={token}")
         page.get_by_label("Password, at least 12").fill("correct horse battery")
-        page.get_by_label("Once more").fill("correct horse battery")
+        page.get_by_label("Repeat the password").fill("correct horse battery")
         page.keyboard.press("Enter")
         expect(page.get_by_text("Signed in as an owner")).to_be_visible()
         [session] = [cookie for cookie in page.context.cookies() if cookie["name"] == "session"]

@@ -30,9 +30,9 @@ def mapped(reader: Reader, *texts: str) -> None:
 def test_no_map_teaches_how_one_is_made(owner: Reader) -> None:
     page = owner.get(HERE)
 
-    assert "There is no map yet" in page.text
+    assert "No map yet" in page.text
     assert "l2_map" in page.text
-    assert "Make it anew" not in page.text
+    assert "Rebuild from L1 summaries" not in page.text
 
 
 def test_the_newest_stands_with_all_versions_beside_it(owner: Reader) -> None:
@@ -59,10 +59,10 @@ def test_it_is_made_anew_of_the_l1s(owner: Reader) -> None:
     page = owner.followed(owner.send(f"{HERE}/make", user_id="owner"))
     again = owner.followed(owner.send(f"{HERE}/make", user_id="owner"))
 
-    assert "Made: version 1, of 1 L1s." in page.text
+    assert "Version 1 created from 1 L1 summaries." in page.text
     assert "The ferry was booked for June." in page.text
-    assert "It would say the same" in again.text
-    assert "no L1 yet" in owner.followed(owner.send(f"{HERE}/make", user_id="nobody")).text
+    assert "Nothing changed" in again.text
+    assert "no L1 summaries yet" in owner.followed(owner.send(f"{HERE}/make", user_id="nobody")).text
 
 
 def test_it_says_when_the_next_is_due(owner: Reader) -> None:
@@ -70,7 +70,7 @@ def test_it_says_when_the_next_is_due(owner: Reader) -> None:
         keyed(owner).remember(f"q{n}", "r " * 50, l1_summary=f"summary {n}")
     said = words_of(owner.get(HERE).text)
 
-    assert "10 L1s, of which the newest map knows 0 L2 due" in said
+    assert "10 L1 summaries, 0 of them in the newest map L2 due" in said
 
 
 def test_the_start_pack_is_as_an_agent_gets_it(owner: Reader) -> None:
@@ -95,7 +95,7 @@ def test_critical_facts_stand_below_it_with_their_turns_and_go_on(owner: Reader)
         f"fact {FACTS_LISTED_MAX - 1}."
     )
     assert f"event_id={told}" in page
-    assert "fact 0." not in words_of(page).partition("The start pack")[0]
+    assert "fact 0." not in words_of(page).partition("Start pack")[0]
     assert "fact 0." in words_of(owner.get(more.replace("&amp;", "&")).text)
 
 

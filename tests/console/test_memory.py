@@ -126,7 +126,7 @@ class TestSearch:
         assert ids_of(page.text)[: len(found)] == found
         assert "<mark>attic</mark>" in page.text
         assert re.search(r'scope="row">text</th><td>\d+% of the words, BM25 [\d.]+', page.text)
-        assert '<th scope="row">together</th>' in page.text
+        assert '<th scope="row">total</th>' in page.text
         assert '<th scope="row">embedding</th>' in page.text
 
     def test_a_part_of_the_page_is_what_the_whole_page_holds(self, owner: Reader) -> None:
@@ -155,14 +155,14 @@ class TestSearch:
         tell(owner, "Where is the saw?", "In the shed.")
         told = words_of(look(owner, query="unheard").text)
 
-        assert "Nothing here is near enough" in told
-        assert "Came near and is no hit" in told
+        assert "No relevant hits" in told
+        assert "Near misses" in told
 
     def test_what_reads_like_orders_is_marked_and_pays(self, owner: Reader) -> None:
         tell(owner, "What about the ticket?", ORDER)
         told = words_of(look(owner, query="ticket").text)
 
-        assert "orders reads like orders -2.00" in told
+        assert "orders possible prompt injection -2.00" in told
 
 
 class TestOneTurn:
@@ -179,8 +179,8 @@ class TestOneTurn:
         said = words_of(page.text)
 
         assert "x" * 2_000 in page.text
-        assert "Facts that came with it The shed is locked." in said
-        assert "Lessons that rest on it saws private" in said
+        assert "Critical facts The shed is locked." in said
+        assert "Lessons based on it saws private" in said
         assert told in said
 
     def test_a_second_look_can_be_taken(self, owner: Reader) -> None:
@@ -214,10 +214,10 @@ class TestForget:
 
         assert rows(owner.context) == before
         assert (
-            "Turns, with what search derived from them 1 Critical facts that came with it 1"
+            "Turns and their index entries 1 Critical facts 1"
             in words_of(asked.text)
         )
-        assert re.search(r"It stays told in the L1 l1_\w+ of its session", words_of(asked.text))
+        assert re.search(r"The L1 summary l1_\w+ of its session may still mention it", words_of(asked.text))
 
         page = owner.followed(
             owner.send(f"{HERE}/forget", event_id=told, user_id="owner", sure="yes")
@@ -252,7 +252,7 @@ class TestForget:
         wrong = owner.send(f"{HERE}/forget", user_id="bob", sure="yes", confirm="bab")
 
         assert (wrong.status_code, rows(owner.context)) == (422, before)
-        assert "This is not the name. Nothing was erased." in wrong.text
+        assert "The name does not match. Nothing was erased." in wrong.text
 
         page = owner.followed(
             owner.send(f"{HERE}/forget", user_id="bob", sure="yes", confirm="bob")
@@ -265,7 +265,7 @@ class TestForget:
         asked = owner.send(f"{HERE}/forget", user_id="nobody")
 
         assert "There is nothing to erase" in asked.text
-        assert "Erase for good" not in asked.text
+        assert "Erase permanently" not in asked.text
 
     def test_nobody_erases_what_is_anothers(self, owner: Reader, ada: Reader) -> None:
         told = tell(owner, "Where is the saw?", "In the shed.")
@@ -312,12 +312,12 @@ def test_typing_searches_without_leaving_the_page(page: Page, site: Site) -> Non
             http.remember(f"What is in the {place}?", f"In the {place} is a ladder.")
     page.goto(HERE)
     page.evaluate("window.stayed = true")
-    field = page.get_by_label("Look for")
+    field = page.get_by_label("Query")
     field.press_sequentially("attic", delay=10)
 
     expect(page.locator("#found mark").first).to_have_text("attic")
     expect(page.locator("#found .why").first).to_contain_text("text")
-    expect(page.locator("#said")).to_have_text("1 of 1 that match.")
+    expect(page.locator("#said")).to_have_text("1 of 1 matches.")
     assert page.evaluate("window.stayed") is True
     assert "query=attic" in page.url
     page.reload()
@@ -335,7 +335,7 @@ def test_without_scripts_a_button_searches(site: Site) -> None:
         )
     with site.window("owner", java_script_enabled=False) as page:
         page.goto(HERE)
-        page.get_by_label("Look for").fill("saw")
+        page.get_by_label("Query").fill("saw")
         page.get_by_role("button", name="Search").click()
 
         expect(page.locator("#found mark").first).to_have_text("saw")

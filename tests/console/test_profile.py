@@ -90,8 +90,8 @@ class TestMakingKeys:
                 "u" * (limits.ID_CHARACTERS_MAX + 1),
                 f"1 to {limits.ID_CHARACTERS_MAX} characters",
             ),
-            ("lasts", "36501d", "how long the key is good"),
-            ("lasts", "-1d", "how long the key is good"),
+            ("lasts", "36501d", "when the key expires"),
+            ("lasts", "-1d", "when the key expires"),
         ],
     )
     def test_what_does_not_fit_is_told_and_makes_none(
@@ -129,7 +129,7 @@ class TestChangingKeys:
             == 401
         )
         assert "The key is revoked" in page.text
-        assert "No longer good: 1" in page.text
+        assert "Expired and revoked: 1" in page.text
         assert owner.send("/profile/keys/revoke", key_id=str(known.id)).status_code == 404
 
     def test_a_label_changes(self, owner: Reader) -> None:
@@ -292,7 +292,7 @@ class TestThePrompt:
         owner.send("/profile/prompt", user_id="bo", prompt="Answer in Latin.")
         page = owner.followed(owner.send("/profile/prompt", user_id="bo", prompt=""))
 
-        assert "Nothing is added to the prompt any more." in page.text
+        assert "Your part of the prompt is removed." in page.text
         assert rows(owner.context)["prompts"] == 0
 
     @pytest.mark.parametrize("prompt", ["x" * 20_001, "計" * 20_001])
@@ -343,9 +343,9 @@ class TestThePassword:
     @pytest.mark.parametrize(
         ("old", "new", "again", "status", "said"),
         [
-            (GOOD.upper(), BETTER, BETTER, 403, "The old password is not this."),
-            ("", BETTER, BETTER, 403, "The old password is not this."),
-            (GOOD, BETTER, GOOD, 422, "not the same"),
+            (GOOD.upper(), BETTER, BETTER, 403, "The current password is wrong."),
+            ("", BETTER, BETTER, 403, "The current password is wrong."),
+            (GOOD, BETTER, GOOD, 422, "passwords are different"),
             (GOOD, "short", "short", 422, "12 to 200 characters"),
             (GOOD, "x" * 201, "x" * 201, 422, "12 to 200 characters"),
         ],
@@ -413,7 +413,7 @@ class TestBrowsers:
 def test_a_key_is_made_and_copied_with_the_keyboard_alone(site: Site) -> None:
     with site.window("owner", permissions=["clipboard-read", "clipboard-write"]) as page:
         page.goto("/profile")
-        page.get_by_label("Label, for you").fill("laptop")
+        page.get_by_label("Label").fill("laptop")
         page.keyboard.press("Enter")
         copy = page.get_by_role("button", name="Copy the key")
         copy.focus()
@@ -429,17 +429,17 @@ def test_a_key_is_made_and_copied_with_the_keyboard_alone(site: Site) -> None:
 def test_without_scripts_the_page_does_all_of_it(site: Site) -> None:
     with site.window("owner", java_script_enabled=False) as page:
         page.goto("/profile")
-        page.get_by_label("Label, for you").fill("laptop")
-        page.get_by_role("button", name="Make the key").click()
+        page.get_by_label("Label").fill("laptop")
+        page.get_by_role("button", name="Create key").click()
         expect(page.get_by_role("button", name="Copy the key")).to_be_hidden()
         _revoke_the_only_key(page)
 
         expect(page.get_by_role("status").first).to_have_text(
-            "The key is revoked: from now on every request with it is refused."
+            "The key is revoked. Requests with it are rejected from now on."
         )
-        expect(page.get_by_text("No key yet")).to_be_visible()
+        expect(page.get_by_text("No keys yet")).to_be_visible()
 
 
 def _revoke_the_only_key(page: Page) -> None:
     page.locator(".confirm summary").click()
-    page.get_by_role("button", name="Revoke the key").click()
+    page.get_by_role("button", name="Revoke key").click()

@@ -38,7 +38,7 @@ def test_what_it_prints_and_gives_is_shown_with_what_it_took(owner: Reader) -> N
 
     assert "ok" in told
     assert "Result 42 Printed <b>hello</b>" in told
-    assert re.search(r"\d+ ms processor \d+ ms, memory [\d.]+ MiB ?, confined by \w+", told)
+    assert re.search(r"\d+ ms CPU \d+ ms, memory [\d.]+ MiB ?, sandbox level \w+", told)
     assert "print(&#39;&lt;b&gt;hello&lt;/b&gt;&#39;)\n6 * 7</textarea>" in page
 
 
@@ -64,7 +64,7 @@ def test_run_alone_mends_nothing(owner: Reader) -> None:
     page = words_of(run(owner, EXAMPLES["broken"][1], mode="run"))
 
     assert "failed" in page
-    assert "What was changed" not in page
+    assert "Changes" not in page
     assert "attempts" not in page
 
 
@@ -86,7 +86,7 @@ def test_a_plot_is_shown_with_its_size_and_every_file_can_be_had(owner: Reader) 
 def test_a_session_keeps_it_as_a_turn(owner: Reader, context: Context) -> None:
     page = run(owner, "print(1)", session_id="lab")
 
-    assert "Kept as e_" in words_of(page)
+    assert "Stored as turn e_" in words_of(page)
     assert rows(context)["events"] == 1
 
 
@@ -141,7 +141,7 @@ class TestLimits:
         run(ada, "1")
 
     def test_files_without_room_are_named(self, owner: Reader) -> None:
-        assert "a.txt was not taken: the files of this account take all the room" in words_of(
+        assert "a.txt was not saved: the files of this account take all the room" in words_of(
             run(owner, "open('a.txt', 'w').write('x')")
         )
 
@@ -172,7 +172,7 @@ class TestQueue:
 
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
         assert (
-            "All places of the sandbox are taken, and its queue is full. Try again in 1 seconds."
+            "The sandbox is busy and its queue is full. Try again in 1 seconds."
             in words_of(refused.text)
         )
         assert "&#39;my work&#39;</textarea>" in refused.text

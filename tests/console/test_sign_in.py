@@ -381,7 +381,7 @@ class TestSettingAPassword:
         ("password", "again", "said"),
         [
             ("short", "short", "12 to 200 characters"),
-            (GOOD, GOOD.upper(), "not the same"),
+            (GOOD, GOOD.upper(), "passwords are different"),
             ("", "", "12 to"),
         ],
     )

@@ -59,7 +59,7 @@ def test_the_owner_sees_all_and_others_their_own(
 
 
 def test_nothing_to_count_teaches_what_is_counted(ada: Reader) -> None:
-    assert "Nothing to count yet" in ada.get(PATH).text
+    assert "No usage yet" in ada.get(PATH).text
 
 
 @given(

@@ -70,7 +70,7 @@ def test_json_that_is_no_object_is_400_and_says_so(http: Http, path: str, body: 
     answer = http.post_bytes(path, body)
 
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_json")
-    assert "not an object" in answer.json()["detail"]
+    assert "must be a JSON object" in answer.json()["detail"]
 
 
 INVALID: list[tuple[str, dict[str, Any], str]] = [

@@ -14,11 +14,11 @@ from remembrancer.store import OutcomeUnknown, StoreUnavailable, StoreUnreachabl
 @pytest.mark.parametrize(
     ("error", "told"),
     [
-        (StoreUnavailable("down at db:5432"), "Nothing of this request was kept"),
-        (StoreUnreachable("down at db:5432"), "Nothing of this request was kept"),
+        (StoreUnavailable("down at db:5432"), "Nothing was stored"),
+        (StoreUnreachable("down at db:5432"), "Nothing was stored"),
         (
             OutcomeUnknown("down at db:5432"),
-            "all of it is kept, or nothing. Send it again with the same Idempotency-Key",
+            "stored completely or not at all. Send the request again with the same Idempotency-Key",
         ),
         (EmbedderUnavailable("down at db:5432"), "embedder"),
     ],

@@ -222,7 +222,7 @@ def test_a_large_body_is_text_and_no_heap_of_brackets(http: Http) -> None:
     answer = http.post_bytes(PATH, body)
 
     assert answer.status_code == 413
-    assert "outside its texts" in answer.json()["detail"]
+    assert "outside JSON strings" in answer.json()["detail"]
     assert (
         http.post(PATH, {**CSV, "content": '[]"\\,' * (1 << 19), "type": "txt"}).status_code == 200
     )
