@@ -181,7 +181,7 @@ def test_hits_checks_and_votes_are_shown_below_the_answer_when_asked_for(
     )
     assert re.search(r"^vote   \S+ \(ferries\): not rated now$", second, re.MULTILINE)
     assert "check" not in second
-    assert done.stderr == "Shown: hits, votes\n"
+    assert done.stderr == "Details: hits, votes\n"
 
 
 def test_a_session_is_changed_by_a_word_and_gone_back_to(
@@ -204,7 +204,7 @@ def test_a_word_that_is_none_is_no_message_and_two_slashes_are(
 ) -> None:
     done = piped(environment, "/quti", "//etc is a folder.", "", "   ", "/session " + "x" * 300)
 
-    assert "There is no /quti." in done.stderr
+    assert "Unknown command /quti." in done.stderr
     assert "at most 256 characters" in done.stderr
     assert [query for _, query, _ in events(http)] == ["/etc is a folder."]
 
@@ -231,7 +231,7 @@ def test_with_the_service_away_it_answers_and_says_in_the_end_what_is_not_rememb
         done = piped(environment, "Hello.", words=words)
 
     assert done.stdout.startswith("Noted.\n\n(Memory could not be reached")
-    assert "1 turn is not remembered" in done.stderr
+    assert "1 turn was not stored" in done.stderr
     assert done.returncode == 1
 
 
@@ -298,7 +298,7 @@ def test_on_a_terminal_there_is_a_prompt_and_the_end_of_input_ends_it(
     environment: dict[str, str],
 ) -> None:
     with terminal(environment, "--show", "checks") as shown:
-        assert "no model: memory is quoted" in shown.until("> ")
+        assert "no model: answers quote memory" in shown.until("> ")
         shown.type(f"{SAID}\n")
         assert "memory has nothing on this" in shown.until("\x1b[2mcheck  pass")
         shown.until("> ")

@@ -80,8 +80,8 @@ def test_import_says_how_many_were_stored_and_how_many_were_there(
 
     assert [one.returncode for one in done] == [0, 0]
     assert [one.stdout for one in done] == [
-        "150 stored, 0 there already (account owner)\n",
-        "0 stored, 150 there already (account owner)\n",
+        "150 stored, 0 already present (account owner)\n",
+        "0 stored, 150 already present (account owner)\n",
     ]
     assert done[0].stderr.splitlines() == [
         "importing 64 of 150",
@@ -179,7 +179,7 @@ def test_the_demo_answers_each_question_with_what_was_said_about_it() -> None:
     told = "\n".join(said)
     asked = [told.split(f"? {question.text}")[1].split("\n   ? ")[0] for question in QUESTIONS]
 
-    assert "40 turns are stored" in told
+    assert "Stored 40 turns" in told
     assert len(CONVERSATION.read_text("utf-8").splitlines()) == 40
     assert "£70 a year" in asked[0]
     assert "£64 a year" in asked[0]

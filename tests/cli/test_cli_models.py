@@ -43,7 +43,7 @@ def test_check_says_what_each_model_can_do_and_shows_no_key(cli: Cli) -> None:
         ["ok", "judge", "wise", tiny.base_url],
     ]
     assert all(
-        "streams" in row[4] and "keeps to a JSON schema" in row[4] and "ms" in row[4]
+        "streams" in row[4] and "follows a JSON schema" in row[4] and "ms" in row[4]
         for row in rows
     )
     assert "hunter22" not in done.stdout + done.stderr

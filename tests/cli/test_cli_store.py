@@ -200,7 +200,7 @@ def test_a_store_of_an_older_version_is_left_as_it_is(
 
     assert (done.returncode, done.stdout) == (1, "")
     assert re.search(
-        r"has schema 3, this version has \d+: start this version on it once", done.stderr
+        r"has schema 3, this version has \d+: start a server of this version on it once", done.stderr
     )
 
 

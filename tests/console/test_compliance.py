@@ -47,7 +47,7 @@ def test_a_session_has_its_own_figures(owner: Reader) -> None:
     said = words_of(owner.get("/console/sessions?session_id=trip").text)
 
     assert "Protocol compliance" in said
-    assert "Took a second look 50 % 1 2" in said
+    assert "Requested a second look 50 % 1 2" in said
 
 
 def test_a_session_without_a_search_has_none(owner: Reader) -> None:

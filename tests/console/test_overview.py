@@ -59,8 +59,8 @@ def test_the_first_steps_go_once_they_are_taken(owner: Reader) -> None:
 def test_it_says_how_the_parts_are_doing(owner: Reader) -> None:
     said = words_of(owner.get("/console").text)
 
-    assert "Store works reads and writes" in said
-    assert "Embedder works hash/1" in said
+    assert "Store ok reads and writes" in said
+    assert "Embedder ok hash/1" in said
     assert "Models off none configured" in said
     assert "Sandbox off starts with the first program" in said
 
@@ -92,7 +92,7 @@ def test_from_the_first_start_to_a_turn_that_is_seen(site: Site, context: Contex
         expect(page.get_by_role("heading", name="First steps")).to_be_visible()
         page.get_by_role("link", name="Create a key").click()
         page.locator("summary", has_text="Create a key").click()
-        page.get_by_label("Label").fill("laptop")
+        page.get_by_placeholder("laptop").fill("laptop")
         page.get_by_role("button", name="Create key").click()
         pasted = page.locator("#paste-environment").inner_text()
         page.locator("summary", has_text=re.compile("^curl$")).click()

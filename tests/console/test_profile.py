@@ -388,7 +388,7 @@ class TestBrowsers:
         )
 
         assert re.search(
-            r'<th scope="row">Firefox on Linux\s*<span class="badge good">this one</span>',
+            r'<th scope="row">Firefox on Linux\s*<span class="badge good">this browser</span>',
             owner.get("/profile").text,
         )
 
@@ -413,7 +413,7 @@ class TestBrowsers:
 def test_a_key_is_made_and_copied_with_the_keyboard_alone(site: Site) -> None:
     with site.window("owner", permissions=["clipboard-read", "clipboard-write"]) as page:
         page.goto("/profile")
-        page.get_by_label("Label").fill("laptop")
+        page.get_by_placeholder("laptop").fill("laptop")
         page.keyboard.press("Enter")
         copy = page.get_by_role("button", name="Copy the key")
         copy.focus()
@@ -429,7 +429,7 @@ def test_a_key_is_made_and_copied_with_the_keyboard_alone(site: Site) -> None:
 def test_without_scripts_the_page_does_all_of_it(site: Site) -> None:
     with site.window("owner", java_script_enabled=False) as page:
         page.goto("/profile")
-        page.get_by_label("Label").fill("laptop")
+        page.get_by_placeholder("laptop").fill("laptop")
         page.get_by_role("button", name="Create key").click()
         expect(page.get_by_role("button", name="Copy the key")).to_be_hidden()
         _revoke_the_only_key(page)

@@ -37,7 +37,7 @@ def test_what_it_prints_and_gives_is_shown_with_what_it_took(owner: Reader) -> N
     told = words_of(page)
 
     assert "ok" in told
-    assert "Result 42 Printed <b>hello</b>" in told
+    assert "Result 42 Standard output <b>hello</b>" in told
     assert re.search(r"\d+ ms CPU \d+ ms, memory [\d.]+ MiB ?, sandbox level \w+", told)
     assert "print(&#39;&lt;b&gt;hello&lt;/b&gt;&#39;)\n6 * 7</textarea>" in page
 
@@ -106,7 +106,7 @@ def test_a_script_gets_what_came_of_it_alone(owner: Reader) -> None:
     [
         ({"code": "", "mode": "fix"}, "must say something"),
         ({"code": "a" * 200_001, "mode": "fix"}, "At most 200,000 characters."),
-        ({"code": "1", "mode": "rm"}, "One of 'fix', 'optimize' or 'all'."),
+        ({"code": "1", "mode": "rm"}, "Must be one of 'fix', 'optimize' or 'all'."),
         ({"code": "1", "mode": "fix", "session_id": "s" * 300}, "At most 256 characters."),
         ({}, "must say something"),
     ],

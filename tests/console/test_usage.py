@@ -53,8 +53,8 @@ def test_the_owner_sees_all_and_others_their_own(
         True,
         False,
     )
-    assert ("14 answered" in all_of_it, "answered" in own) == (True, False)
-    assert ("ada: for a test" in all_of_it, "ada: in a browser" in all_of_it) == (True, True)
+    assert ("14 succeeded" in all_of_it, "succeeded" in own) == (True, False)
+    assert ("ada: for a test" in all_of_it, "ada: browser" in all_of_it) == (True, True)
     assert "owner:" not in own
 
 

@@ -256,7 +256,7 @@ def test_there_is_no_other_tool_prompt_or_resource(context: Context, port: int) 
             client.get_prompt("other"),
             client.read_resource("memory://other"),
         ):
-            with pytest.raises(MCPError, match="There is no"):
+            with pytest.raises(MCPError, match="Unknown"):
                 await asked
 
     run(port, new_key(context), work)

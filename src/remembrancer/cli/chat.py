@@ -216,7 +216,7 @@ def parse_details(text: str) -> tuple[str, ...]:
     if words == ["none"]:
         return ()
     if unknown := [word for word in words if word not in PARTS]:
-        raise ValueError(f"`{unknown[0]}` must be one of {', '.join(PARTS)}, or none")
+        raise ValueError(f"`{unknown[0]}` must be one of {','.join(PARTS)}, or none")
     return tuple(part for part in PARTS if part in words)
 
 

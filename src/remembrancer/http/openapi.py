@@ -16,9 +16,9 @@ from .endpoint import AnyEndpoint, ThreadPool
 Refs = dict[tuple[type[BaseModel], JsonSchemaMode], dict[str, Any]]
 
 _REF = "#/components/schemas/{model}"
-_ABOUT = """A shared memory for AI agents. Bodies are JSON in UTF-8. Unknown fields are ignored; types
-are strict. Errors are `application/problem+json` (RFC 9457) with a stable code in `error`. Every
-path that supports GET supports HEAD too."""
+_ABOUT = """A shared memory for AI agents. Bodies are JSON in UTF-8. Unknown fields are ignored;
+types are strict. Errors are `application/problem+json` (RFC 9457) with a stable code in `error`.
+Every path that supports GET supports HEAD too."""
 
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",

@@ -29,8 +29,8 @@ _UNAVAILABLE_DETAILS: tuple[tuple[type[Exception], str], ...] = (  # the first m
     (
         OutcomeUnknown,
         (
-            "The connection to the store was lost during a write. It was stored completely or not at "
-            "all. Send the request again with the same Idempotency-Key."
+            "The connection to the store was lost during a write, which was stored completely or "
+            "not at all. Send the request again with the same Idempotency-Key."
         ),
     ),
     (
@@ -40,8 +40,8 @@ _UNAVAILABLE_DETAILS: tuple[tuple[type[Exception], str], ...] = (  # the first m
     (
         EmbedderUnavailable,
         (
-            "The embedder is unavailable. The server's log has the cause; `/readyz` shows when it is "
-            "back."
+            "The embedder is unavailable. The server's log has the cause; `/readyz` shows when "
+            "it is back."
         ),
     ),
 )

@@ -18,7 +18,7 @@ class ConfigUnreadable(ValueError):
 
 
 class FileChanged(RuntimeError):
-    """Another program changed a file in the meantime. Nothing was written. Run the command again."""
+    """Another program changed a file meanwhile. Nothing was written. Run the command again."""
 
 
 @dataclass(frozen=True, slots=True)
