@@ -42,8 +42,8 @@ class Reader:
     @property
     def form_token(self) -> str:
         """The one of this session's forms."""
-        found = sessions.find_session(self.context, self.cookies["session"])
-        return found.form_token if found else ""
+        matches = sessions.find_session(self.context, self.cookies["session"])
+        return matches.form_token if matches else ""
 
     def ask(self, method: str, path: str, **given: Any) -> Any:
         """One request, with the cookies that earlier answers set; `given` goes to the HTTP client."""

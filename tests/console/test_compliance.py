@@ -20,34 +20,32 @@ def test_the_overview_has_the_figures_of_the_own_account(owner: Reader, ada: Rea
     """The overview shows the account's compliance."""
     worked(owner)
 
-    said = words_of(owner.get("/console").text)
+    page_text = words_of(owner.get("/console").text)
 
-    assert "1 counted searches, 2 turns" in said
-    assert "Searched before a turn 50 % 1 2" in said
-    assert "Remembered the turn 100 % 1 1" in said
-    assert "Sealed the reply not due 0 0" in said
-    assert "Passed the second look 100 % 1 1" in said
-    assert "No searches and no turns in this time" in words_of(
-        ada.get("/console").text
-    )
+    assert "1 counted searches, 2 turns" in page_text
+    assert "Searched before a turn 50 % 1 2" in page_text
+    assert "Remembered the turn 100 % 1 1" in page_text
+    assert "Sealed the reply not due 0 0" in page_text
+    assert "Passed the second look 100 % 1 1" in page_text
+    assert "No searches and no turns in this time" in words_of(ada.get("/console").text)
 
 
 def test_the_overview_tells_several_keys_apart(owner: Reader) -> None:
     worked(owner)
     second = worked(owner)
 
-    said = words_of(owner.get("/console").text)
+    page_text = words_of(owner.get("/console").text)
 
-    assert f"for a test {(second.key or '')[3:11]} 1" in said
+    assert f"for a test {(second.key or '')[3:11]} 1" in page_text
 
 
 def test_a_session_has_its_own_figures(owner: Reader) -> None:
     worked(owner)
 
-    said = words_of(owner.get("/console/sessions?session_id=trip").text)
+    page_text = words_of(owner.get("/console/sessions?session_id=trip").text)
 
-    assert "Protocol compliance" in said
-    assert "Requested a second look 50 % 1 2" in said
+    assert "Protocol compliance" in page_text
+    assert "Requested a second look 50 % 1 2" in page_text
 
 
 def test_a_session_without_a_search_has_none(owner: Reader) -> None:

@@ -187,7 +187,9 @@ class TestWhatIsTold:
     """A sentence about what was done, kept across the redirect by the browser alone."""
 
     def test_it_stands_on_the_next_page_and_only_there(self, owner: Reader) -> None:
-        owner.cookies["notice"] = layout.seal("12 turns are <b>erased</b>.", owner.cookies["session"])
+        owner.cookies["notice"] = layout.seal(
+            "12 turns are <b>erased</b>.", owner.cookies["session"]
+        )
 
         assert (
             '<div class="told" role="status"><p>12 turns are &lt;b&gt;erased&lt;/b&gt;.</p></div>'
@@ -230,7 +232,7 @@ def test_behind_tls_every_cookie_is_for_tls_and_this_host_alone(context: Context
         who = sessions.find_session(secure, token)
         assert who is not None
         themed = reader.send_as(who.form_token, "/console/theme", theme="dark", back="/console")
-        told = reader.send_as(who.form_token, "/profile/prompt", user_id="bo", prompt="Be brief.")
+        answer = reader.send_as(who.form_token, "/profile/prompt", user_id="bo", prompt="Be brief.")
 
     assert re.fullmatch(
         r"theme=dark; Path=/; Max-Age=\d+; HttpOnly; SameSite=Strict; Secure",
@@ -238,7 +240,7 @@ def test_behind_tls_every_cookie_is_for_tls_and_this_host_alone(context: Context
     )
     assert re.fullmatch(
         r"__Host-notice=[\w-]+\.[0-9a-f]{64}; Path=/; Max-Age=60; HttpOnly; SameSite=Strict; Secure",
-        told.headers["set-cookie"],
+        answer.headers["set-cookie"],
     )
 
 

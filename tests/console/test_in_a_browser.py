@@ -46,12 +46,12 @@ def test_the_watch_sees_what_goes_wrong(site: Site) -> None:
         page.goto("/console/none")
 
         assert page.evaluate("window.ran") is None
-    seen = "\n".join(site.watch.wrong)
+    requests = "\n".join(site.watch.wrong)
     site.watch.wrong.clear()
-    assert "img-src 'self'" in seen
-    assert "style-src 'self'" in seen
-    assert "script-src 'self'" in seen
-    assert "status of 404" in seen
+    assert "img-src 'self'" in requests
+    assert "style-src 'self'" in requests
+    assert "script-src 'self'" in requests
+    assert "status of 404" in requests
 
 
 EVIL = "http://evil.example"

@@ -57,12 +57,12 @@ def test_the_first_steps_go_once_they_are_taken(owner: Reader) -> None:
 
 
 def test_it_says_how_the_parts_are_doing(owner: Reader) -> None:
-    said = words_of(owner.get("/console").text)
+    page_text = words_of(owner.get("/console").text)
 
-    assert "Store ok reads and writes" in said
-    assert "Embedder ok hash/1" in said
-    assert "Models off none configured" in said
-    assert "Sandbox off starts with the first program" in said
+    assert "Store ok reads and writes" in page_text
+    assert "Embedder ok hash/1" in page_text
+    assert "Models off none configured" in page_text
+    assert "Sandbox off starts with the first program" in page_text
 
 
 def test_one_who_was_asked_for_a_name_that_cannot_be_keeps_the_page(owner: Reader) -> None:
@@ -97,7 +97,7 @@ def test_from_the_first_start_to_a_turn_that_is_seen(site: Site, context: Contex
         pasted = page.locator("#paste-environment").inner_text()
         page.locator("summary", has_text=re.compile("^curl$")).click()
         pasted += "\n" + page.locator("#paste-curl").inner_text()
-        done = subprocess.run(
+        process = subprocess.run(
             ["sh", "-ec", pasted],
             capture_output=True,
             text=True,
@@ -113,7 +113,7 @@ def test_from_the_first_start_to_a_turn_that_is_seen(site: Site, context: Contex
             memory.click()
             expect(page.get_by_role("main")).to_contain_text("At 9:40 from Piombino, pier 3.")
 
-    assert "At 9:40 from Piombino, pier 3." in done.stdout
+    assert "At 9:40 from Piombino, pier 3." in process.stdout
 
 
 @pytest.mark.xdist_group("browser")

@@ -61,8 +61,8 @@ def told(context: Context) -> list[dict[str, Any]]:
 def given(owner: Reader, **other: str) -> str:
     """The id of a grant, given on the page."""
     page = owner.followed(owner.send(f"{PATH}/grant", **(NGINX | other)))
-    found: list[str] = re.findall(r'<code class="id">(g_\w+)</code>', page.text)
-    return found[0]
+    matches: list[str] = re.findall(r'<code class="id">(g_\w+)</code>', page.text)
+    return matches[0]
 
 
 class TestSeeing:
@@ -109,9 +109,13 @@ class TestSeeing:
 
     def test_others_are_told_that_only_the_owner_may(self, ada: Reader, context: Context) -> None:
         page = ada.get(PATH)
-        sent = [ada.send(f"{PATH}/grant", **NGINX), ada.send(f"{PATH}/revoke", grant_id="g_1")]
+        request = [ada.send(f"{PATH}/grant", **NGINX), ada.send(f"{PATH}/revoke", grant_id="g_1")]
 
-        assert (page.status_code, [one.status_code for one in sent], rows(context)["grants"]) == (
+        assert (
+            page.status_code,
+            [one.status_code for one in request],
+            rows(context)["grants"],
+        ) == (
             403,
             [403, 403],
             0,
@@ -147,7 +151,7 @@ class TestGiving:
         )
 
     @pytest.mark.parametrize(
-        ("other", "said"),
+        ("other", "message"),
         [
             ({"scope": "etc"}, "must be absolute"),
             ({"scope": ""}, "This field is required."),
@@ -163,14 +167,14 @@ class TestGiving:
         ids=str,
     )
     def test_what_cannot_be_is_told_and_nothing_typed_is_lost(
-        self, owner: Reader, context: Context, other: dict[str, str], said: str
+        self, owner: Reader, context: Context, other: dict[str, str], message: str
     ) -> None:
         answer = owner.send(f"{PATH}/grant", **(NGINX | {"agent": "the one I typed"} | other))
-        kept = ({"agent": "the one I typed"} | other)["agent"]
+        stored_rows = ({"agent": "the one I typed"} | other)["agent"]
 
         assert answer.status_code == 422
-        assert said in words_of(answer.text)
-        assert f'value="{kept}"' in answer.text
+        assert message in words_of(answer.text)
+        assert f'value="{stored_rows}"' in answer.text
         assert "checked" in answer.text
         assert rows(context)["grants"] == 0
 
@@ -222,15 +226,15 @@ class TestStepUp:
         assert (rows(context)["grants"], told(context)) == (0, [])
 
     def test_a_cookie_alone_revokes_nothing(self, later: Reader, context: Context) -> None:
-        made = grant(
+        result = grant(
             context,
             later.caller,
             GrantRequest(scope="/etc/", ttl_minutes=5, actions=["read"], agent="a"),
         )
-        refused = later.send(f"{PATH}/revoke", grant_id=made.grant_id)
-        taken = later.send(f"{PATH}/revoke", grant_id=made.grant_id, password=GOOD)
+        refused = later.send(f"{PATH}/revoke", grant_id=result.grant_id)
+        busy = later.send(f"{PATH}/revoke", grant_id=result.grant_id, password=GOOD)
 
-        assert (refused.status_code, "Enter your password" in refused.text, taken.status_code) == (
+        assert (refused.status_code, "Enter your password" in refused.text, busy.status_code) == (
             422,
             True,
             303,
@@ -261,14 +265,14 @@ class TestStepUp:
     def test_the_password_opens_it_for_five_minutes(
         self, later: Reader, clock: testing.FrozenClock
     ) -> None:
-        asked = later.get(PATH).text
+        request = later.get(PATH).text
         first = later.send(f"{PATH}/grant", **NGINX, password=GOOD)
         asked_again = later.get(PATH).text
         second = later.send(f"{PATH}/grant", **NGINX)
         clock.advance(CONFIRMED_MS)
         third = later.send(f"{PATH}/grant", **NGINX)
 
-        assert ('type="password"' in asked, 'type="password"' in asked_again) == (True, False)
+        assert ('type="password"' in request, 'type="password"' in asked_again) == (True, False)
         assert [one.status_code for one in (first, second, third)] == [303, 303, 422]
 
     def test_who_guesses_waits_as_at_the_sign_in(self, later: Reader, context: Context) -> None:

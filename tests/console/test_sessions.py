@@ -67,7 +67,7 @@ def test_one_is_a_timeline_of_what_happened(owner: Reader) -> None:
     )
     wait(owner)
     http.memory("axe", session_id="trip", last_seal=render(9))
-    said = words_of(owner.get(f"{HERE}?session_id=trip").text)
+    page_text = words_of(owner.get(f"{HERE}?session_id=trip").text)
 
     order = [
         "Search",
@@ -81,11 +81,11 @@ def test_one_is_a_timeline_of_what_happened(owner: Reader) -> None:
         "And the axe?",
         "L1",
     ]
-    timeline = said.partition("Due now")[2]
+    timeline = page_text.partition("Due now")[2]
     places = [timeline.index(word) for word in order]
     assert places == sorted(places)
-    assert "expected: 5 to 8 %" in said
-    assert "Due now missed No turn was remembered since step 2" in said
+    assert "expected: 5 to 8 %" in page_text
+    assert "Due now missed No turn was remembered since step 2" in page_text
 
 
 def test_a_long_one_leads_back_to_its_beginning(owner: Reader) -> None:

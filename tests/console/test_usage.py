@@ -71,14 +71,14 @@ def test_every_count_is_a_bar_within_the_drawing_and_a_number_in_the_table(
 ) -> None:
     most = min(len(first), len(second))
     days = [date(2026, 1, 1) + timedelta(days=n) for n in range(most)]
-    made = chart("Tokens", [("read", first[:most]), ("written", second[:most])], days)
+    result = chart("Tokens", [("read", first[:most]), ("written", second[:most])], days)
 
-    assert len(made.bars) == sum(count > 0 for count in first[:most] + second[:most])
+    assert len(result.bars) == sum(count > 0 for count in first[:most] + second[:most])
     assert all(
         bar.x >= 0 and bar.x + bar.width <= WIDTH and bar.y >= -1 and bar.y + bar.height <= HEIGHT
-        for bar in made.bars
+        for bar in result.bars
     )
-    assert made.totals == [sum(first[:most]), sum(second[:most])]
-    assert [sum(column) for column in zip(*[counts for _, counts in made.rows], strict=True)] == (
-        made.totals if made.rows else []
+    assert result.totals == [sum(first[:most]), sum(second[:most])]
+    assert [sum(column) for column in zip(*[counts for _, counts in result.rows], strict=True)] == (
+        result.totals if result.rows else []
     )

@@ -272,14 +272,14 @@ def test_a_body_of_the_largest_size_is_read_and_one_byte_more_is_not(http: Http,
     assert http.post_bytes(path, largest + b" ").status_code == 413
 
 
-@pytest.mark.parametrize("given", ["", "k" * 256, "two words", "é".encode()])
-def test_an_idempotency_key_that_cannot_be_one_is_422(http: Http, given: str | bytes) -> None:
+@pytest.mark.parametrize("value", ["", "k" * 256, "two words", "é".encode()])
+def test_an_idempotency_key_that_cannot_be_one_is_422(http: Http, value: str | bytes) -> None:
     """Printable ASCII, 1 to 255 characters (specification.md#idempotency-key)."""
     before = http.rows()
 
     assert (
         http.post(
-            "/api/v7/remember", GOOD["/api/v7/remember"], headers={"Idempotency-Key": given}
+            "/api/v7/remember", GOOD["/api/v7/remember"], headers={"Idempotency-Key": value}
         ).status_code
         == 422
     )

@@ -187,7 +187,7 @@ def test_head_sends_no_body_and_the_connection_goes_on(connect: Connect) -> None
 
 
 @pytest.mark.parametrize(
-    "sent",
+    "data",
     [
         b"hello\r\n\r\n",
         b"GET / HTTP/9.9\r\n\r\n",
@@ -201,10 +201,10 @@ def test_head_sends_no_body_and_the_connection_goes_on(connect: Connect) -> None
     ],
 )
 def test_what_is_not_http_is_a_problem_too_and_the_end_of_the_connection(
-    connect: Connect, sent: bytes
+    connect: Connect, data: bytes
 ) -> None:
     connection = connect()
-    connection.sendall(sent)
+    connection.sendall(data)
 
     status, headers, body = read_answer(connection)
 

@@ -70,14 +70,14 @@ def test_it_is_fenced_with_a_delimiter_that_is_new_each_time(http: Http) -> None
 def test_no_fact_summary_or_map_closes_the_fence(http: Http) -> None:
     """No stored text closes the fence (specification.md#start-fence)."""
     for number, text in enumerate(INJECTIONS):
-        told = text.replace("\x00", "")
+        answer = text.replace("\x00", "")
         http.remember(
             f"turn {number}",
             "r",
             session_id="s",
-            critical=f"{number} {told}",
-            l1_summary=f"{number} {told}",
-            l2_map=f"{number} {told}",
+            critical=f"{number} {answer}",
+            l1_summary=f"{number} {answer}",
+            l2_map=f"{number} {answer}",
         )
     text = pack(http, session_id="s")["prompt_text"]
 

@@ -20,10 +20,10 @@ def vote(http: Http, account: str, cube_id: str, value: int) -> Any:
 def test_a_cube_is_private_by_default(http: Http, context: Context) -> None:
     """A cube is private by default (specification.md#cube-visibility)."""
     author, other = Agent(context, "author"), Agent(context, "other")
-    made = author.make()
+    result = author.make()
 
-    assert made.visibility == "private"
-    assert [cube.cube_id for cube in author.shown()] == [made.cube_id]
+    assert result.visibility == "private"
+    assert [cube.cube_id for cube in author.shown()] == [result.cube_id]
     assert other.shown() == []
 
 
@@ -73,9 +73,9 @@ def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: 
         lambda tx: shared.record_exposure(tx, session=session, step=1, cubes=cubes),
         account_id=reader.caller.account_id,
     )
-    owed = {"account_id": reader.caller.account_id, "session": session}
+    duties = {"account_id": reader.caller.account_id, "session": session}
     before = context.store.read(
-        lambda tx: shared.unrated_cubes(tx, **owed, before_step=2),
+        lambda tx: shared.unrated_cubes(tx, **duties, before_step=2),
         account_id=reader.caller.account_id,
     )
 
@@ -85,7 +85,7 @@ def test_a_cube_whose_note_begins_with_new_awaits_a_rating(http: Http, context: 
     assert before == [cube_id]
     assert (
         context.store.read(
-            lambda tx: shared.unrated_cubes(tx, **owed, before_step=2),
+            lambda tx: shared.unrated_cubes(tx, **duties, before_step=2),
             account_id=reader.caller.account_id,
         )
         == []
