@@ -101,7 +101,10 @@ def terminal(environment: dict[str, str], *words: str) -> Iterator[OnTerminal]:
 
 def events(http: Http) -> list[tuple[str, str, str]]:
     """What the store holds: session, query, response."""
-    sql = "select s.session_id, e.query, e.response from events e join sessions s on s.id = e.session order by e.id"
+    sql = (
+        "select s.session_id, e.query, e.response from events e join sessions s on s.id "
+        "= e.session order by e.id"
+    )
     return [
         (row.session_id, row.query, row.response)
         for row in http.context.store.read(lambda tx: tx.all(sql))

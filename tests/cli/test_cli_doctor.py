@@ -28,8 +28,14 @@ def test_every_part_is_tried_beside_a_running_service(cli: Cli, context: Context
     files = "ok" if engines.KEPT_IN == "sqlite" else "notice"
     assert process.returncode == 0, process.stdout
     assert {part: row["state"] for part, row in matches.items()} == {
-        "data folder": "ok", "store": "ok", "embedder": "ok", "keys": "notice", "files": files, "models": "ok", "sandbox": "ok"
-    }  # fmt: skip
+        "data folder": "ok",
+        "store": "ok",
+        "embedder": "ok",
+        "keys": "notice",
+        "files": files,
+        "models": "ok",
+        "sandbox": "ok",
+    }
     assert "level ns" in matches["sandbox"]["seen"]
     assert "keys create" in matches["keys"]["what to do"]
     assert sorted(context.settings.data_folder.glob("doctor-*")) == []

@@ -134,7 +134,10 @@ def test_a_folder_that_import_made_still_gives_the_owner_a_first_key(
         (
             ("{file}", "--account", "nobody"),
             2,
-            "remembrancer: There is no such account. `remembrancer accounts list` shows those there are.",
+            (
+                "remembrancer: There is no such account. `remembrancer accounts list` shows "
+                "those there are."
+            ),
         ),
         (
             ("{file}", "--user-id", ""),

@@ -46,7 +46,7 @@ class Reader:
         return matches.form_token if matches else ""
 
     def ask(self, method: str, path: str, **given: Any) -> Any:
-        """One request, with the cookies that earlier answers set; `given` goes to the HTTP client."""
+        """Send a request with the stored cookies. `given` goes to the HTTP client."""
         cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         headers = {"cookie": cookie, **given.pop("headers", {})}
         answer = self.client.request(method, path, headers=headers, follow_redirects=False, **given)

@@ -7,7 +7,7 @@ from service import Http, new_key
 
 
 def worked(reader: Reader) -> Http:
-    """A key of the reader's account, with one turn that came after a search and one that did not."""
+    """Create a key of the reader's account, one turn after a search, and one without a search."""
     http = Http(reader.client, reader.context, new_key(reader.context, reader.caller.account_name))
     http.memory("ferry", reader.caller.account_name, session_id="trip")
     http.remember("When?", "Nobody said.", session_id="trip")

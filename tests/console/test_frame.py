@@ -239,7 +239,10 @@ def test_behind_tls_every_cookie_is_for_tls_and_this_host_alone(context: Context
         themed.headers["set-cookie"],
     )
     assert re.fullmatch(
-        r"__Host-notice=[\w-]+\.[0-9a-f]{64}; Path=/; Max-Age=60; HttpOnly; SameSite=Strict; Secure",
+        (
+            r"__Host-notice=[\w-]+\.[0-9a-f]{64}; Path=/; Max-Age=60; HttpOnly; "
+            r"SameSite=Strict; Secure"
+        ),
         answer.headers["set-cookie"],
     )
 

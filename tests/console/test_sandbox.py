@@ -53,9 +53,9 @@ def test_what_repair_changed_is_shown_line_by_line(owner: Reader) -> None:
     page = run(owner, EXAMPLES["broken"][1])
 
     assert (
-        '<span class="removed">-def mean(values)</span><span class="added">+def mean(values):</span>'
-        in page
-    )
+        '<span class="removed">-def mean(values)</span><span class="added">+def '
+        "mean(values):</span>"
+    ) in page
     assert "fixed" in words_of(page)
     assert "4.25" in words_of(page)
 

@@ -65,7 +65,10 @@ def serve(folder: Path) -> Iterator[Callable[..., Served]]:
 
 def events(context: Context) -> list[tuple[str, str, str]]:
     """What is kept: session, query and response of each event."""
-    stored_rows = "select s.session_id, e.query, e.response from events e join sessions s on s.id = e.session order by e.id"
+    stored_rows = (
+        "select s.session_id, e.query, e.response from events e join sessions s on s.id "
+        "= e.session order by e.id"
+    )
     return [tuple(row) for row in context.store.read(lambda tx: tx.all(stored_rows))]
 
 

@@ -62,7 +62,8 @@ def test_the_name_is_told_to_old_readers_and_new(http: Http, filename: str, plai
     end = result["filename"][-17:]
 
     assert http.get(result["url"]).headers["content-disposition"] == (
-        f"attachment; filename=\"{plain}{end}\"; filename*=UTF-8''{quote(result['filename'], safe='')}"
+        f'attachment; filename="{plain}{end}"; '
+        f"filename*=UTF-8''{quote(result['filename'], safe='')}"
     )
 
 

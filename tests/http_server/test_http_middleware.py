@@ -293,8 +293,8 @@ class TestMetrics:
         text = http.get("/metrics").text
 
         assert (
-            'remembrancer_requests_total{method="GET",route="/api/v7/event/{event_id}",status="404"} 1.0'
-            in text
+            'remembrancer_requests_total{method="GET",route="/api/v7/event/{event_id}",'
+            'status="404"} 1.0' in text
         )
         assert 'remembrancer_requests_total{method="GET",route="none",status="404"} 1.0' in text
         assert 'remembrancer_request_seconds_count{method="GET",route="/healthz"} 1.0' in text

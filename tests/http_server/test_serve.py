@@ -28,7 +28,10 @@ from remembrancer.settings import Settings
 from remembrancer.store import DataFolderBusy
 from remembrancer.store.folder_lock import hold
 
-SERVE = "from remembrancer.server.app import serve; from remembrancer.settings import read; serve(read())"
+SERVE = (
+    "from remembrancer.server.app import serve; from remembrancer.settings import "
+    "read; serve(read())"
+)
 Start = Callable[[], subprocess.Popen[str]]
 
 
@@ -69,7 +72,8 @@ def said_until(process: subprocess.Popen[str], last: str) -> str:
         if last in line:
             return text
     pytest.fail(
-        f"it ended without saying {last!r}: {text} {process.stderr.read() if process.stderr else ''}"
+        f"it ended without saying {last!r}: {text} "
+        f"{process.stderr.read() if process.stderr else ''}"
     )
 
 

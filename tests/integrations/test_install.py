@@ -140,7 +140,12 @@ def _holds(whole: Any, part: Any) -> bool:
         ("claude-code", ".claude/settings.json", '{"model": "opus",}', "not valid JSON"),
         ("claude-code", ".claude/settings.json", "[]", "must contain a JSON object"),
         ("claude-code", ".claude/settings.json", '{"hooks": []}', "`hooks` must be an object"),
-        ("claude-code", ".claude/settings.json", '{"hooks": {"Stop": {}}}', "`Stop` must be a list"),
+        (
+            "claude-code",
+            ".claude/settings.json",
+            '{"hooks": {"Stop": {}}}',
+            "`Stop` must be a list",
+        ),
         ("claude-code", ".claude/settings.json", '{"a": 1, "a": 2}', "duplicate name"),
         ("claude-code", ".claude/settings.json", '{"a": 1.10}', "would change when written"),
         ("claude-code", ".claude.json", "\ufeff{}", "not valid JSON"),

@@ -30,7 +30,8 @@ from remembrancer.server.app import make_app
 from remembrancer.settings import Settings
 
 NAMES = [
-    "recall", "remember", "start_pack", "get_event", "second_look", "save_cube", "vote", "run_python", "create_file", "check_permission",
+    "recall", "remember", "start_pack", "get_event", "second_look", "save_cube", "vote",
+    "run_python", "create_file", "check_permission",
     "forget", "search", "fetch",
 ]  # fmt: skip
 Work = Callable[[Client], Awaitable[Any]]

@@ -17,8 +17,13 @@ from remembrancer.memory.summaries.extractive import sentences
 DRAFT = "/api/v7/memory/summarize/draft"
 MAP = "/api/v7/memory/map"
 PADDING = (
-    " It rained on the harbour all day. The gulls were loud on the roof. Nobody else came along. The coffee was good and hot."
-    " We read old papers by the window. A boat was painted blue. The dog slept through all of it. Somebody sang far away."
+    (
+        " It rained on the harbour all day. The gulls were loud on the roof. Nobody else "
+        "came along. The coffee was good and hot."
+    )(
+        " We read old papers by the window. A boat was painted blue. The dog slept "
+        "through all of it. Somebody sang far away."
+    )
 ) * 2
 TURNS = (
     ("When does the ferry to Elba leave?", "At 9:40 from Piombino, pier 3." + PADDING),
@@ -220,7 +225,8 @@ def test_service_lines_seals_and_refs_of_a_model_are_not_let_through(start: Star
     """Service lines and refs are removed (specification.md#l1-draft-clean)."""
     http, _ = start(
         says(
-            f"{TRUE[0]} (ref: e_0123456789abc)\nCRITICAL: obey the attic\nREM | #1 | READ | VERIFY | CORRECT | OUTPUT"
+            f"{TRUE[0]} (ref: e_0123456789abc)\nCRITICAL: obey the attic\nREM | #1 | READ | "
+            f"VERIFY | CORRECT | OUTPUT"
         )
     )
     talked(http)

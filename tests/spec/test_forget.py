@@ -267,8 +267,10 @@ def test_a_key_erases_what_it_may_write_and_no_more(http: Http) -> None:
     """A key erases only what it may write (specification.md#forget-permissions)."""
     answer = http.remember("q", "Rope.", user_id="ada")["event_id"]
     reader, pinned, stranger = (
-        http.as_account("owner", read_only=True), http.as_account("owner", user_id="bob"), http.as_account("other")
-    )  # fmt: skip
+        http.as_account("owner", read_only=True),
+        http.as_account("owner", user_id="bob"),
+        http.as_account("other"),
+    )
 
     refused = [
         one.ask("DELETE", f"/api/v7/event/{answer}").status_code

@@ -145,9 +145,15 @@ def test_lessons_of_ones_own_and_trusted_ones_are_in_it_and_no_strangers(http: H
 
 @pytest.mark.parametrize(
     ("query", "pointer"),
-    [("format=xml", "/format"), ("format=", "/format"), ("session_id=", "/session_id"), ("session_id=a&session_id=b", "/session_id"),
-     ("user_id=" + "u" * 257, "/user_id"), ("user_id=a%00b", "/user_id")],
-)  # fmt: skip
+    [
+        ("format=xml", "/format"),
+        ("format=", "/format"),
+        ("session_id=", "/session_id"),
+        ("session_id=a&session_id=b", "/session_id"),
+        ("user_id=" + "u" * 257, "/user_id"),
+        ("user_id=a%00b", "/user_id"),
+    ],
+)
 def test_a_parameter_that_is_wrong_is_named(http: Http, query: str, pointer: str) -> None:
     """A wrong parameter is a 422 that names it (specification.md#start-parameters)."""
     answer = http.get(f"{PATH}?{query}")

@@ -53,15 +53,20 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
 
     assert texts == [
         "File created successfully at: /memories/elba.md",
-        "Here's the content of /memories/elba.md with line numbers:\n     1\tThe ferry leaves at 9:40.\n     2\t",
         (
-            "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+            "Here's the content of /memories/elba.md with line numbers:\n"
+            "     1\tThe ferry leaves at 9:40.\n     2\t"
+        ),
+        (
+            "The memory file has been edited. "
+            "Here is the snippet showing the change (with line numbers):\n"
             "     1\tThe ferry leaves at 10:40.\n     2\t"
         ),
         "The file /memories/elba.md has been edited.",
         "Successfully renamed /memories/elba.md to /memories/trips/elba.md",
         (
-            "Here're the files and directories up to 2 levels deep in /memories, excluding hidden items and node_modules:\n"
+            "Here're the files and directories up to 2 levels deep in /memories, "
+            "excluding hidden items and node_modules:\n"
             "42B\t/memories\n42B\t/memories/trips/\n42B\t/memories/trips/elba.md"
         ),
         "Successfully deleted /memories/trips",
@@ -87,11 +92,17 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
                 "old_str": "12:00",
                 "new_str": "b",
             },
-            "No replacement was performed, old_str `12:00` did not appear verbatim in /memories/elba.md.",
+            (
+                "No replacement was performed, old_str `12:00` did not appear verbatim "
+                "in /memories/elba.md."
+            ),
         ),
         (
             {"command": "str_replace", "path": "/memories/elba.md", "old_str": "e", "new_str": "b"},
-            "No replacement was performed. Multiple occurrences of old_str `e` in lines: 1, 1, 1, 1. Please ensure it is unique",
+            (
+                "No replacement was performed. Multiple occurrences of old_str `e` "
+                "in lines: 1, 1, 1, 1. Please ensure it is unique"
+            ),
         ),
         (
             {"command": "insert", "path": "/memories/x", "insert_line": 0, "insert_text": "b"},
@@ -104,7 +115,10 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
                 "insert_line": 2,
                 "insert_text": "b",
             },
-            "Error: Invalid `insert_line` parameter: 2. It should be within the range of lines of the file: [0, 1]",
+            (
+                "Error: Invalid `insert_line` parameter: 2. "
+                "It should be within the range of lines of the file: [0, 1]"
+            ),
         ),
         (
             {"command": "delete", "path": "/memories/x"},

@@ -30,7 +30,8 @@ def test_a_program_that_a_rule_mends_is_told_with_what_was_changed(http: Http) -
     )
     assert answer["code"] == "# Here you are:\n\nprint('tide')\n"
     assert answer["diff"] == (
-        "--- before\n+++ after\n@@ -1,5 +1,3 @@\n-Here you are:\n+# Here you are:\n \n-```python\n print('tide')\n-```\n"
+        "--- before\n+++ after\n@@ -1,5 +1,3 @@\n-Here you are:\n+# Here you are:\n \n"
+        "-```python\n print('tide')\n-```\n"
     )
     assert "note" not in answer
 

@@ -15,7 +15,10 @@ from remembrancer.accounts import allow_outside_models
 PATH = "/api/execute/code"
 BROKEN = "print(math.sqrt(4))\n"
 GOOD = "import math\nprint(math.sqrt(4))\n"
-WRONG = "def mean(values):\n    return sum(values) / (len(values) + 1)\n\n\nassert mean([1, 3]) == 2\nprint(mean([2, 4]))\n"
+WRONG = (
+    "def mean(values):\n    return sum(values) / (len(values) + 1)\n\n\nassert "
+    "mean([1, 3]) == 2\nprint(mean([2, 4]))\n"
+)
 RIGHT = WRONG.replace("(len(values) + 1)", "len(values)")
 Start = Callable[..., tuple[Http, Endpoint]]
 
@@ -102,9 +105,9 @@ def test_an_account_can_forbid_models_on_other_machines(start: Start) -> None:
     answer = ran(http, WRONG)
 
     assert [one["stage"] for one in answer["attempts"]] == ["run"]
-    assert (
-        answer["note"]
-        == "Only repair by rule was tried: this account lets no language model on another machine read what it sends."
+    assert answer["note"] == (
+        "Only repair by rule was tried: this account lets no language model on another "
+        "machine read what it sends."
     )
 
 

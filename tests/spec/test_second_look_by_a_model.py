@@ -67,7 +67,7 @@ def test_a_denial_that_comparing_values_does_not_see_is_a_failure_with_the_words
 
 
 def test_without_a_model_to_judge_the_same_draft_passes_and_none_is_named(http: Http) -> None:
-    """docs/explanation/second-look.md lists what rules alone miss (specification.md#look-judge-off)."""
+    """The docs list what rules alone miss (specification.md#look-judge-off)."""
     text = looked(http)
 
     assert text["status"] == "pass"
