@@ -136,7 +136,7 @@ def _holds(whole: Any, part: Any) -> bool:
 @pytest.mark.parametrize(
     ("agent", "name", "text", "message"),
     [
-        ("claude-code", ".claude/settings.json", '{\n  // mine\n  "model": "opus"\n}', "comments"),
+        ("claude-code", ".claude/settings.json", '{\n  // mine\n  "model": "opus"\n}', "Comments"),
         ("claude-code", ".claude/settings.json", '{"model": "opus",}', "not valid JSON"),
         ("claude-code", ".claude/settings.json", "[]", "must contain a JSON object"),
         ("claude-code", ".claude/settings.json", '{"hooks": []}', "`hooks` must be an object"),
