@@ -184,7 +184,7 @@ def test_hits_checks_and_votes_are_shown_below_the_answer_when_asked_for(
     assert re.search(
         r"^hit    e_\d+  [01]\.\d\d  2026-01-01  The ferry to Elba leaves", second, re.MULTILINE
     )
-    assert re.search(r"^vote   \S+ \(ferries\): not rated now$", second, re.MULTILINE)
+    assert re.search(r"^vote   \S+ \(ferries\): not rated$", second, re.MULTILINE)
     assert "check" not in second
     assert process.stderr == "Details: hits, votes\n"
 

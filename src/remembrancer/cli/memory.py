@@ -29,7 +29,7 @@ def import_into(
         or not user_id.isprintable()
     ):
         raise InvalidRequest(
-            f"--user-id must be one line of 1 to {limits.ID_CHARACTERS_MAX} characters."
+            f"--user-id must be one line of 1 to {limits.ID_CHARACTERS_MAX} characters"
         )
     caller = caller_for(context, account)
     try:

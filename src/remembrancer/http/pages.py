@@ -179,7 +179,7 @@ def _fields(document: dict[str, Any], schema: dict[str, Any]) -> list[FieldRow]:
 
 
 def _nested_fields(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, list[FieldRow]]:
-    """The members of every object inside this one, by the name its kind has in `_members`."""
+    """Return the fields of every nested object, by the type name that `_kind` returns."""
     nested: dict[str, list[FieldRow]] = {}
     todo = list(_resolved(document, schema).get("properties", {}).values())
     while todo:
