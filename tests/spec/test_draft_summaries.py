@@ -17,13 +17,9 @@ from remembrancer.memory.summaries.extractive import sentences
 DRAFT = "/api/v7/memory/summarize/draft"
 MAP = "/api/v7/memory/map"
 PADDING = (
-    (
-        " It rained on the harbour all day. The gulls were loud on the roof. Nobody else "
-        "came along. The coffee was good and hot."
-    )(
-        " We read old papers by the window. A boat was painted blue. The dog slept "
-        "through all of it. Somebody sang far away."
-    )
+    " It rained on the harbour all day. The gulls were loud on the roof. Nobody else "
+    "came along. The coffee was good and hot. We read old papers by the window. A boat "
+    "was painted blue. The dog slept through all of it. Somebody sang far away."
 ) * 2
 TURNS = (
     ("When does the ferry to Elba leave?", "At 9:40 from Piombino, pier 3." + PADDING),
