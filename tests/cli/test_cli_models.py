@@ -28,7 +28,7 @@ def able(body: dict[str, Any]) -> str:
 
 def test_check_says_what_each_model_can_do_and_shows_no_key(cli: Cli) -> None:
     with endpoint(says(able)) as tiny:
-        done = cli(
+        process = cli(
             "models",
             "check",
             MODEL_CHAT=tiny.named("tiny"),
@@ -36,44 +36,43 @@ def test_check_says_what_each_model_can_do_and_shows_no_key(cli: Cli) -> None:
             MODEL_JUDGE=tiny.named("wise"),
         )
 
-    head, *rows = [line.split("\t") for line in done.stdout.splitlines()]
-    assert (done.returncode, head) == (0, ["state", "slot", "model", "address", "seen"])
+    head, *rows = [line.split("\t") for line in process.stdout.splitlines()]
+    assert (process.returncode, head) == (0, ["state", "slot", "model", "address", "seen"])
     assert [row[:4] for row in rows] == [
         ["ok", "chat", "tiny", tiny.base_url],
         ["ok", "judge", "wise", tiny.base_url],
     ]
     assert all(
-        "streams" in row[4] and "keeps to a JSON schema" in row[4] and "ms" in row[4]
-        for row in rows
+        "streams" in row[4] and "follows a JSON schema" in row[4] and "ms" in row[4] for row in rows
     )
-    assert "hunter22" not in done.stdout + done.stderr
+    assert "hunter22" not in process.stdout + process.stderr
 
 
 def test_check_is_a_finding_when_a_model_gives_no_answer(cli: Cli) -> None:
     with endpoint(fails(404, "model 'tiny' not found")) as tiny:
-        done = cli("models", "check", MODEL_SUMMARIZE=tiny.named())
+        process = cli("models", "check", MODEL_SUMMARIZE=tiny.named())
 
-    assert done.returncode == 1
-    assert "model 'tiny' not found" in done.stdout
+    assert process.returncode == 1
+    assert "model 'tiny' not found" in process.stdout
 
 
 def test_check_is_a_finding_when_a_chat_model_does_not_stream(cli: Cli) -> None:
     with endpoint(says("ready"), sends(b"<html>", kind="text/html")) as tiny:
-        done = cli("models", "check", MODEL_CHAT=tiny.named())
+        process = cli("models", "check", MODEL_CHAT=tiny.named())
 
-    assert (done.returncode, "does not stream (garbled)" in done.stdout) == (1, True)
+    assert (process.returncode, "does not stream (garbled)" in process.stdout) == (1, True)
 
 
 def test_check_without_models_finds_nothing(cli: Cli) -> None:
-    done = cli("models", "check")
+    process = cli("models", "check")
 
-    assert (done.returncode, "No language model is configured" in done.stderr) == (0, True)
+    assert (process.returncode, "No language model is configured" in process.stderr) == (0, True)
 
 
 def test_a_wrong_setting_is_wrong_use(cli: Cli) -> None:
-    done = cli("models", "check", MODEL_CHAT="llama3.2")
+    process = cli("models", "check", MODEL_CHAT="llama3.2")
 
-    assert (done.returncode, "MODEL@BASE_URL" in done.stderr) == (2, True)
+    assert (process.returncode, "MODEL@BASE_URL" in process.stderr) == (2, True)
 
 
 def test_an_account_is_forbidden_and_allowed_models_on_other_machines(

@@ -141,9 +141,9 @@ def test_killed_at_any_moment_it_is_gone_on_with(cli: Cli, source: str, target: 
             for _ in range(moments.randrange(1, 8)):  # lines of progress
                 running.stderr.readline()
             running.send_signal(signal.SIGKILL)
-    done = cli(*words[3:], "--finish")
+    process = cli(*words[3:], "--finish")
 
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     assert held_at(source) == held_at(target)
 
 
@@ -174,15 +174,15 @@ def test_killed_at_any_moment_it_is_gone_on_with(cli: Cli, source: str, target: 
 def test_what_cannot_be_copied_is_told_in_a_line(
     cli: Cli, source: str, folder: Path, words: tuple[str, ...], status: int, why: str
 ) -> None:
-    done = cli(
+    process = cli(
         "store",
         "copy",
         *(word.format(store=source, folder=folder, name=folder.name) for word in words),
     )
 
-    assert done.returncode == status, done.stderr
-    assert why in done.stderr
-    assert (done.stdout, "Traceback" in done.stderr, (folder / "none").exists()) == (
+    assert process.returncode == status, process.stderr
+    assert why in process.stderr
+    assert (process.stdout, "Traceback" in process.stderr, (folder / "none").exists()) == (
         "",
         False,
         False,
@@ -196,11 +196,12 @@ def test_a_store_of_an_older_version_is_left_as_it_is(
     connection = apsw.Connection(str(folder / "remembrancer.sqlite3"))
     connection.pragma("user_version", 3)
     connection.close()
-    done = cli("store", "copy", "--from", source, "--to", target)
+    process = cli("store", "copy", "--from", source, "--to", target)
 
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (process.returncode, process.stdout) == (1, "")
     assert re.search(
-        r"has schema 3, this version has \d+: start this version on it once", done.stderr
+        r"has schema 3, this version has \d+: start a server of this version on it once",
+        process.stderr,
     )
 
 
@@ -226,9 +227,9 @@ def test_a_store_is_checked_by_what_its_tables_hold(cli: Cli, source: str, targe
 
 
 def test_the_settings_say_which_store_is_checked(cli: Cli, source: str) -> None:
-    done = cli("store", "check", STORE=source)
+    process = cli("store", "check", STORE=source)
 
-    assert (done.returncode, "events\t1,203\t" in done.stdout) == (0, True)
+    assert (process.returncode, "events\t1,203\t" in process.stdout) == (0, True)
 
 
 def test_a_store_in_use_is_backed_up_into_a_new_file(
@@ -236,14 +237,14 @@ def test_a_store_in_use_is_backed_up_into_a_new_file(
 ) -> None:
     file = tmp_path / "backup.sqlite3"
     with hold(folder):
-        done = cli("store", "backup", str(file), STORE=source)
+        process = cli("store", "backup", str(file), STORE=source)
     again = cli("store", "backup", str(file), STORE=source)
 
-    assert (done.returncode, held_at(f"sqlite:{file}")) == (0, held_at(source))
+    assert (process.returncode, held_at(f"sqlite:{file}")) == (0, held_at(source))
     assert (again.returncode, "never overwrites" in again.stderr) == (1, True)
 
 
 def test_a_postgresql_is_backed_up_with_its_own_means(cli: Cli, tmp_path: Path) -> None:
-    done = cli("store", "backup", str(tmp_path / "backup"), STORE=server().schema())
+    process = cli("store", "backup", str(tmp_path / "backup"), STORE=server().schema())
 
-    assert (done.returncode, "pg_dump" in done.stderr) == (1, True)
+    assert (process.returncode, "pg_dump" in process.stderr) == (1, True)

@@ -37,13 +37,13 @@ def context(folder: Path, clock: testing.FrozenClock) -> Iterator[Context]:
         "rate_sysperm_per_minute": 0,
         "rate_sandbox_per_minute": 0,
     }
-    made = testing.context(
+    service = testing.context(
         folder,
         settings=read(environment={}, data=folder, embedder="none", durability="normal", **rates),
         clock=clock,
     )
-    yield made
-    made.close()
+    yield service
+    service.close()
 
 
 @pytest.fixture
@@ -86,9 +86,9 @@ def site(app: Starlette, context: Context, browser: Browser) -> Iterator[Site]:
     The test fails when anything went wrong in a window that looked at it.
     """
     with serving(app) as port:
-        made = Site(f"http://127.0.0.1:{port}", browser, context)
-        yield made
-    for watch in made.watches:
+        result = Site(f"http://127.0.0.1:{port}", browser, context)
+        yield result
+    for watch in result.watches:
         watch.check()
 
 
@@ -97,5 +97,5 @@ def page(site: Site) -> Iterator[Page]:
     """A page in a fresh window, signed in as the owner; `page.goto("/console")` leads to the
     service.
     """
-    with site.window("owner") as made:
-        yield made
+    with site.window("owner") as result:
+        yield result

@@ -31,7 +31,10 @@ HOSTILE: Final = (
     "]]><x-pwned>",
     "<svg onload=window.pwned=1 class=pwned>",
     "<svg><script>window.pwned=1</script><x-pwned>",
-    "<math><mtext><x-pwned><mglyph><style><!--</style><img title='--><img src=x onerror=window.pwned=1>'>",
+    (
+        "<math><mtext><x-pwned><mglyph><style><!--</style><img title='--><img src=x "
+        "onerror=window.pwned=1>'>"
+    ),
     "<iframe srcdoc='<script>parent.pwned=1</script>' class=pwned></iframe>",
     "<iframe src=javascript:parent.pwned=1 class=pwned></iframe>",
     "<object data=data:text/html,pwned class=pwned></object>",

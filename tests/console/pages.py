@@ -5,13 +5,13 @@ from __future__ import annotations
 from remembrancer.console.routes import PAGES
 
 EVERY_PAGE = sorted(
-    path for path, page in PAGES.items() if page.get and not page.anybody and not page.gives_file
+    path for path, page in PAGES.items() if page.get and not page.is_public and not page.is_download
 )  # of who is signed in
 EVERY_FORM = sorted(path for path, page in PAGES.items() if page.post)
 EVERY_FORM_OF_A_SESSION = sorted(
-    path for path, page in PAGES.items() if page.post and not page.anybody
+    path for path, page in PAGES.items() if page.post and not page.is_public
 )
-FILES = {path for path, page in PAGES.items() if page.gives_file}
+FILES = {path for path, page in PAGES.items() if page.is_download}
 FOR_OWNERS = sorted(path for path, page in PAGES.items() if page.owner_only)
 
 # What a page shows when it is asked for more than itself, by the name of its picture.

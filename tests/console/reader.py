@@ -42,11 +42,11 @@ class Reader:
     @property
     def form_token(self) -> str:
         """The one of this session's forms."""
-        found = sessions.find_session(self.context, self.cookies["session"])
-        return found.form_token if found else ""
+        matches = sessions.find_session(self.context, self.cookies["session"])
+        return matches.form_token if matches else ""
 
     def ask(self, method: str, path: str, **given: Any) -> Any:
-        """One request, with the cookies that earlier answers set; `given` goes to the HTTP client."""
+        """Send a request with the stored cookies. `given` goes to the HTTP client."""
         cookie = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         headers = {"cookie": cookie, **given.pop("headers", {})}
         answer = self.client.request(method, path, headers=headers, follow_redirects=False, **given)

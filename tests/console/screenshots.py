@@ -70,7 +70,7 @@ def pictures() -> Iterator[Picture]:
         page = PAGES[urlsplit(path).path]
         shows = (
             {"": None}
-            if page.anybody
+            if page.is_public
             else {"": "owner"}
             if page.owner_only or name in VIEWS
             else {"": "owner", "empty-": "ada"}

@@ -26,7 +26,7 @@ PATH = "/console/audit"
 def grant_id(owner: Reader, context: Context) -> str:
     """A grant, a check that it allows, what came of it, and one that nothing allows."""
     robot = authenticate(context, new_key(context, "robots"))
-    made = grant(
+    result = grant(
         context,
         owner.caller,
         GrantRequest(scope="/etc/nginx/", ttl_minutes=5, actions=["read"], agent="reader"),
@@ -36,11 +36,11 @@ def grant_id(owner: Reader, context: Context) -> str:
         context,
         robot,
         ActionLog(
-            grant_id=made.grant_id, path="/etc/nginx/a", action="read", result="<b>12</b> lines"
+            grant_id=result.grant_id, path="/etc/nginx/a", action="read", result="<b>12</b> lines"
         ),
     )
     check(context, robot, PermissionCheck(path="/etc/shadow", action="read", agent="other"))
-    return made.grant_id
+    return result.grant_id
 
 
 def numbers(page: str) -> list[int]:
@@ -52,17 +52,17 @@ def test_the_newest_entry_is_first_and_says_what_was_done_by_whom(
     owner: Reader, grant_id: str
 ) -> None:
     page = owner.get(PATH)
-    told = words_of(page.text)
+    page_text = words_of(page.text)
 
     assert numbers(page.text) == [4, 3, 2, 1]
-    assert "denied other read /etc/shadow robots key 1" in told
-    assert f"allowed reader read /etc/nginx/a {grant_id} robots key 1" in told
-    assert "<b>12</b> lines" in told
-    assert f"grant reader read /etc/nginx/ for 5 min {grant_id} owner browser" in told
+    assert "denied other read /etc/shadow robots key 1" in page_text
+    assert f"allowed reader read /etc/nginx/a {grant_id} robots key 1" in page_text
+    assert "<b>12</b> lines" in page_text
+    assert f"grant reader read /etc/nginx/ for 5 min {grant_id} owner browser" in page_text
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "count"),
     [
         ("kind=check", [4, 2]),
         ("agent=reader", [3, 2, 1]),
@@ -72,11 +72,11 @@ def test_the_newest_entry_is_first_and_says_what_was_done_by_whom(
     ],
 )
 def test_it_is_looked_through_by_kind_agent_and_path(
-    owner: Reader, grant_id: str, query: str, found: list[int]
+    owner: Reader, grant_id: str, query: str, count: list[int]
 ) -> None:
     whole, part = owner.get(f"{PATH}?{query}"), owner.get(f"{PATH}?{query}", swap=True)
 
-    assert (numbers(whole.text), numbers(part.text)) == (found, found)
+    assert (numbers(whole.text), numbers(part.text)) == (count, count)
     assert "<html" not in part.text
 
 
@@ -139,7 +139,7 @@ class TestChain:
         head = context.store.read(lambda tx: tx.one("select seq, hash from audit_head"))
 
         for answer in (owner.get(f"{PATH}?verify=all"), owner.get(f"{PATH}?verify=all", swap=True)):
-            assert "valid 4 entries, looked at in" in words_of(answer.text)
+            assert "valid 4 entries, verified in" in words_of(answer.text)
             assert f"{head.seq}:{head.hash}" in answer.text
         assert "valid 4" not in words_of(owner.get(PATH).text)  # only when it is asked for
 
@@ -152,12 +152,12 @@ class TestChain:
                 "update audit set entry = replace(entry, 'shadow', 'hosts') where seq = 4"
             )
         )
-        told = words_of(owner.get(f"{PATH}?verify=all").text)
+        page_text = words_of(owner.get(f"{PATH}?verify=all").text)
 
-        assert "broken The audit trail is broken: entry 4 was changed" in told
+        assert "broken The audit trail is broken: entry 4 was changed" in page_text
 
     def test_nothing_at_all_is_valid(self, owner: Reader) -> None:
-        assert "There is no entry yet" in owner.get(f"{PATH}?verify=all", swap=True).text
+        assert "There are no entries yet" in owner.get(f"{PATH}?verify=all", swap=True).text
 
 
 def test_it_is_taken_away_as_json_lines(owner: Reader, grant_id: str, context: Context) -> None:
@@ -183,7 +183,7 @@ def test_nobody_else_reads_it(ada: Reader, grant_id: str) -> None:
 
 
 def test_an_empty_trail_teaches_how_it_begins(owner: Reader) -> None:
-    assert "Nothing was asked or granted yet" in owner.get(PATH).text
+    assert "No entries yet" in owner.get(PATH).text
 
 
 @pytest.mark.xdist_group("browser")
@@ -192,7 +192,7 @@ def test_in_a_browser_it_is_looked_through_while_it_is_typed_and_verified_in_pla
 ) -> None:
     with site.window("owner") as page:
         page.goto(PATH)
-        page.get_by_label("Path or scope has").press_sequentially("shadow")
+        page.get_by_label("Path or scope contains").press_sequentially("shadow")
         expect(page.locator("tbody tr")).to_have_count(1)
         page.get_by_role("button", name="Verify all").click()
         expect(page.locator("#chain")).to_contain_text("4 entries")

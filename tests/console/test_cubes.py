@@ -49,7 +49,7 @@ def private(reader: Reader, topic: str = "Secret saws") -> str:
 def test_no_lesson_teaches_how_one_is_made(owner: Reader) -> None:
     page = owner.get(HERE)
 
-    assert "No lesson yet" in page.text
+    assert "No lessons yet" in page.text
     assert "/api/v7/experience/create" in page.text
 
 
@@ -68,13 +68,13 @@ def test_the_board_shows_lessons_by_where_they_stand(owner: Reader, ada: Reader)
 def test_it_is_narrowed_by_standing_kind_and_account(owner: Reader, ada: Reader) -> None:
     published(ada)
     private(owner)
-    shown = {
-        asked: [
+    page = {
+        request: [
             topic
             for topic in ("Kettles", "Secret saws")
-            if topic in owner.get(f"{HERE}?{asked}").text
+            if topic in owner.get(f"{HERE}?{request}").text
         ]
-        for asked in (
+        for request in (
             "status=published",
             "status=private",
             "kind=code",
@@ -84,7 +84,7 @@ def test_it_is_narrowed_by_standing_kind_and_account(owner: Reader, ada: Reader)
         )
     }
 
-    assert shown == {
+    assert page == {
         "status=published": ["Kettles"],
         "status=private": ["Secret saws"],
         "kind=code": ["Secret saws"],
@@ -111,7 +111,7 @@ def test_a_lesson_is_shown_whole_with_what_it_rests_on(owner: Reader, ada: Reade
     assert "MUST boil one part of vinegar" in own.text
     assert re.search(r"/console/memory\?event_id=e_\w+", own.text)
     assert "session_id=kitchen" in own.text
-    assert "3 more must vote before votes decide" in words_of(own.text)
+    assert "3 more needed before the votes change its status" in words_of(own.text)
     assert "MUST boil" in other.text
     assert "kitchen" not in other.text
     assert "/console/memory?event_id" not in other.text
@@ -122,13 +122,13 @@ def test_a_vote_counts_and_its_reason_is_shown(owner: Reader, ada: Reader) -> No
     page = ada.followed(
         ada.send(f"{HERE}/vote", cube_id=cube_id, vote="useless", reason="<i>It ruined mine.</i>")
     )
-    said = words_of(owner.get(f"{HERE}?cube_id={cube_id}").text)
+    page_text = words_of(owner.get(f"{HERE}?cube_id={cube_id}").text)
 
-    assert "Voted. The lesson is published." in page.text
+    assert "Vote saved. The lesson is published." in page.text
     assert "useless yours <i>It ruined mine.</i>" in words_of(page.text)
-    assert "0 found it useful, 1 did not" in said
-    assert "<i>It ruined mine.</i>" in said
-    assert "ada" not in said
+    assert "0 useful, 1 useless" in page_text
+    assert "<i>It ruined mine.</i>" in page_text
+    assert "ada" not in page_text
 
 
 def test_useless_needs_a_reason(owner: Reader, ada: Reader) -> None:
@@ -140,9 +140,9 @@ def test_useless_needs_a_reason(owner: Reader, ada: Reader) -> None:
     assert "a vote of -1 needs a reason" in page.text
 
 
-@pytest.mark.parametrize("asked", ["kind=none", "status=none", "below=x", "below=0"])
-def test_what_is_no_kind_or_standing_is_refused(owner: Reader, asked: str) -> None:
-    assert owner.get(f"{HERE}?{asked}").status_code in (400, 422)
+@pytest.mark.parametrize("request_fields", ["kind=none", "status=none", "below=x", "below=0"])
+def test_what_is_no_kind_or_standing_is_refused(owner: Reader, request_fields: str) -> None:
+    assert owner.get(f"{HERE}?{request_fields}").status_code in (400, 422)
 
 
 def test_another_accounts_private_one_is_not_there(owner: Reader, ada: Reader) -> None:

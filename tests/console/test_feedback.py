@@ -90,11 +90,11 @@ def test_what_is_reported_on_the_page_is_kept_as_it_was_typed(
     ada: Reader, owner: Reader, context: Context
 ) -> None:
     ada.followed(ada.send(f"{PATH}/give", **BUG))
-    kept = context.store.read(
+    stored_rows = context.store.read(
         lambda tx: tx.one("select type, title, description, severity from feedback")
     )
 
-    assert tuple(kept) == ("bug", "A hit is cut in two", "The second half\nis missing.", 3)
+    assert tuple(stored_rows) == ("bug", "A hit is cut in two", "The second half\nis missing.", 3)
     assert "severity 3 of 4" in words_of(owner.get(PATH).text)
 
 
@@ -128,9 +128,9 @@ class TestLimits:
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
-        made = testing.context(folder)
-        yield replace(made, settings=replace(made.settings, rate_feedback_per_minute=2))
-        made.close()
+        service = testing.context(folder)
+        yield replace(service, settings=replace(service.settings, rate_feedback_per_minute=2))
+        service.close()
 
     def test_reports_a_minute_count_by_account(
         self, ada: Reader, owner: Reader, context: Context

@@ -29,9 +29,9 @@ OTHERS = ["html", "svg", "js", "css", "pdf", "zip", "md"]
 
 @pytest.fixture
 def context(folder: Path) -> Iterator[Context]:
-    made = testing.context(folder)
-    yield replace(made, settings=replace(made.settings, account_bytes_max=1 << 20))
-    made.close()
+    service = testing.context(folder)
+    yield replace(service, settings=replace(service.settings, account_bytes_max=1 << 20))
+    service.close()
 
 
 def make(
@@ -67,7 +67,7 @@ def test_it_is_sent_as_the_interface_sends_it(owner: Reader, context: Context) -
     theirs = Http(owner.client, context, new_key(context)).get(f"/download/{quote(name)}")
 
     assert (ours.status_code, ours.text) == (200, "<script>alert(1)</script>")
-    told = (
+    answer = (
         "content-disposition",
         "content-security-policy",
         "x-content-type-options",
@@ -75,7 +75,7 @@ def test_it_is_sent_as_the_interface_sends_it(owner: Reader, context: Context) -
         "etag",
         "accept-ranges",
     )
-    assert [ours.headers[one] for one in told] == [theirs.headers[one] for one in told]
+    assert [ours.headers[one] for one in answer] == [theirs.headers[one] for one in answer]
     assert ours.headers["content-disposition"].startswith("attachment")
     assert ours.headers["content-security-policy"] == "sandbox; default-src 'none'"
 
@@ -173,13 +173,13 @@ class TestErasing:
         page = owner.followed(owner.send(f"{PATH}/erase", filename=name))
 
         assert f"Erased: {name}" in words_of(page.text)
-        assert "No file yet" in page.text
+        assert "No files yet" in page.text
         assert (rows(context)["files"], owner.get(at("download", name)).status_code) == (0, 404)
 
     def test_the_page_says_what_will_be_erased(self, owner: Reader) -> None:
         name = make(owner)
 
-        assert f"{name} is erased for good" in words_of(owner.get(PATH).text)
+        assert f"{name} is erased permanently" in words_of(owner.get(PATH).text)
 
 
 class TestOthers:
@@ -236,17 +236,17 @@ def test_no_file_teaches_how_to_make_one(owner: Reader) -> None:
 def test_in_a_browser_a_file_is_downloaded_under_its_name_and_erased_after_a_question(
     site: Site, context: Context
 ) -> None:
-    made = create_file(
+    result = create_file(
         context, caller_for(context), FileCreate(filename="Überfahrt", content="9:40", type="txt")
     ).filename
     with site.window("owner") as page:
         page.goto(PATH)
         with page.expect_download() as download:
-            page.get_by_role("link", name=made).click()
+            page.get_by_role("link", name=result).click()
         assert (
             download.value.suggested_filename,
             Path(download.value.path()).read_text("utf-8"),
-        ) == (made, "9:40")
+        ) == (result, "9:40")
         page.locator("summary", has_text="Erase").click()
         page.get_by_role("button", name="Erase").click()
-        page.get_by_text("No file yet").wait_for()
+        page.get_by_text("No files yet").wait_for()

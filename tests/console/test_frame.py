@@ -12,7 +12,7 @@ from service import new_key, rows
 from starlette.testclient import TestClient
 
 from remembrancer.accounts import browser_sessions as sessions
-from remembrancer.console import layout as frame
+from remembrancer.console import layout
 from remembrancer.console.routes import PAGES
 from remembrancer.context import Context
 from remembrancer.http import assets, pages
@@ -61,7 +61,7 @@ class TestEveryPage:
         assert page.status_code == 200
         assert len(re.findall(r"<h1\b", page.text)) == 1
         assert re.findall(r'<a href="([^"]+)" aria-current="page">', page.text) == [
-            frame.section_of(path)
+            layout.section_of(path)
         ]
         assert '<a class="skip" href="#main">' in page.text
         assert '<main id="main"' in page.text
@@ -138,9 +138,9 @@ def test_the_path_of_a_form_leads_to_its_page(owner: Reader) -> None:
     alone = [path for path, page in PAGES.items() if page.get is None]
 
     assert {path: owner.get(path).headers["location"] for path in alone} == {
-        path: frame.section_of(path) for path in alone
+        path: layout.section_of(path) for path in alone
     }
-    assert all(owner.get(frame.section_of(path)).status_code == 200 for path in alone)
+    assert all(owner.get(layout.section_of(path)).status_code == 200 for path in alone)
 
 
 @pytest.mark.parametrize("path", FOR_OWNERS)
@@ -164,7 +164,7 @@ class TestGoingBack:
         "address", ["/console", "/console/memory?q=x&user_id=bo", "/profile", "/console/a-b/c"]
     )
     def test_a_page_of_ours_is_gone_back_to(self, address: str) -> None:
-        assert frame.section_context(address, "no") == address
+        assert layout.local_path(address, "no") == address
 
     def test_anything_else_is_not(self, owner: Reader) -> None:
         led = [
@@ -172,7 +172,7 @@ class TestGoingBack:
             for address in NOT_OURS
         ]
 
-        assert {frame.section_context(address, "no") for address in NOT_OURS} == {"no"}
+        assert {layout.local_path(address, "no") for address in NOT_OURS} == {"no"}
         assert set(led) == {"/console"}
 
     def test_signing_in_leads_to_the_page_that_was_asked_for(self, owner: Reader) -> None:
@@ -187,7 +187,9 @@ class TestWhatIsTold:
     """A sentence about what was done, kept across the redirect by the browser alone."""
 
     def test_it_stands_on_the_next_page_and_only_there(self, owner: Reader) -> None:
-        owner.cookies["told"] = frame.seal("12 turns are <b>erased</b>.", owner.cookies["session"])
+        owner.cookies["notice"] = layout.seal(
+            "12 turns are <b>erased</b>.", owner.cookies["session"]
+        )
 
         assert (
             '<div class="told" role="status"><p>12 turns are &lt;b&gt;erased&lt;/b&gt;.</p></div>'
@@ -203,9 +205,9 @@ class TestWhatIsTold:
             "YQ.00",
             "YQ." + "0" * 64,
             "%C3.%00",
-            frame.seal("You won.", "another token"),
+            layout.seal("You won.", "another token"),
         ):
-            owner.cookies["told"] = sealed
+            owner.cookies["notice"] = sealed
             page = owner.get("/console")
 
             assert (page.status_code, '<div class="told" role="status"></div>' in page.text) == (
@@ -214,10 +216,10 @@ class TestWhatIsTold:
             )
 
     def test_a_long_one_still_fits_into_a_cookie(self) -> None:
-        sealed = frame.seal("計" * 5_000, "token")
+        sealed = layout.seal("計" * 5_000, "token")
 
         assert len(sealed) < 2_000
-        assert frame.unseal(sealed, "token") == "計" * frame.TOLD_CHARACTERS_MAX
+        assert layout.unseal(sealed, "token") == "計" * layout.NOTICE_CHARACTERS_MAX
 
 
 def test_behind_tls_every_cookie_is_for_tls_and_this_host_alone(context: Context) -> None:
@@ -230,15 +232,18 @@ def test_behind_tls_every_cookie_is_for_tls_and_this_host_alone(context: Context
         who = sessions.find_session(secure, token)
         assert who is not None
         themed = reader.send_as(who.form_token, "/console/theme", theme="dark", back="/console")
-        told = reader.send_as(who.form_token, "/profile/prompt", user_id="bo", prompt="Be brief.")
+        answer = reader.send_as(who.form_token, "/profile/prompt", user_id="bo", prompt="Be brief.")
 
     assert re.fullmatch(
         r"theme=dark; Path=/; Max-Age=\d+; HttpOnly; SameSite=Strict; Secure",
         themed.headers["set-cookie"],
     )
     assert re.fullmatch(
-        r"__Host-told=[\w-]+\.[0-9a-f]{64}; Path=/; Max-Age=60; HttpOnly; SameSite=Strict; Secure",
-        told.headers["set-cookie"],
+        (
+            r"__Host-notice=[\w-]+\.[0-9a-f]{64}; Path=/; Max-Age=60; HttpOnly; "
+            r"SameSite=Strict; Secure"
+        ),
+        answer.headers["set-cookie"],
     )
 
 
@@ -289,12 +294,12 @@ class TestAssets:
 
     def test_nothing_else_is_given(self, owner: Reader) -> None:
         for address in (
-            "0" * 16 + "/frame.css",
-            "{0}/frame.html",
+            "0" * 16 + "/layout.css",
+            "{0}/layout.html",
             "{0}/none.css",
             "{0}/..%2fdocs.html",
             "{0}/",
-            "frame.css",
+            "layout.css",
         ):
             answer = owner.get("/console/assets/" + address.format(assets.digest()))
 
@@ -332,5 +337,5 @@ def test_who_goes_back_in_history_gets_the_whole_page(owner: Reader) -> None:
 
 def test_the_sections_are_those_that_are_there(owner: Reader) -> None:
     assert re.findall(r'<li><a href="(/[a-z/-]+)"', owner.get("/console").text) == [
-        *(section.path for section in frame.SECTIONS if section.path in EVERY_PAGE), "/docs",
+        *(section.path for section in layout.SECTIONS if section.path in EVERY_PAGE), "/docs",
     ]  # fmt: skip

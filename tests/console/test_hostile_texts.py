@@ -61,7 +61,7 @@ def filled(read_as: Callable[[str], Reader]) -> Reader:
 @pytest.mark.xdist_group("browser")
 def test_what_is_stored_is_shown_as_text_and_does_nothing(filled: Reader, site: Site) -> None:
     """A hostile corpus in every field, in a real browser (specification.md#console-escaping)."""
-    shown = ""
+    output = ""
     with site.window(OWNER) as page:
         page.on("dialog", lambda dialog: site.watch.wrong.append(f"a dialog: {dialog.message}"))
         for path in _walk(page):
@@ -71,10 +71,10 @@ def test_what_is_stored_is_shown_as_text_and_does_nothing(filled: Reader, site: 
             ), path
             assert page.evaluate("window.pwned") is None, path
             assert urlsplit(page.url).netloc == urlsplit(site.address).netloc, path
-            shown += page.evaluate("document.body.textContent")
+            output += page.evaluate("document.body.textContent")
 
-    assert [text for text in HOSTILE if text not in shown] == []
-    assert OWNER in shown
+    assert [text for text in HOSTILE if text not in output] == []
+    assert OWNER in output
 
 
 def _walk(page: Page) -> Iterator[str]:

@@ -37,7 +37,8 @@ def test_the_watch_sees_what_goes_wrong(site: Site) -> None:
     with site.window("owner") as page:
         page.goto("/console")
         page.evaluate("""() => {
-            const hostile = "<img src='http://evil.example/x'><b onclick='1'>x</b><i style='color:red'>y</i>";
+            const hostile = "<img src='http://evil.example/x'><b onclick='1'>x</b>"
+                + "<i style='color:red'>y</i>";
             document.body.insertAdjacentHTML("beforeend", hostile);
             const script = document.createElement("script");
             script.textContent = "window.ran = true";
@@ -46,12 +47,12 @@ def test_the_watch_sees_what_goes_wrong(site: Site) -> None:
         page.goto("/console/none")
 
         assert page.evaluate("window.ran") is None
-    seen = "\n".join(site.watch.wrong)
+    requests = "\n".join(site.watch.wrong)
     site.watch.wrong.clear()
-    assert "img-src 'self'" in seen
-    assert "style-src 'self'" in seen
-    assert "script-src 'self'" in seen
-    assert "status of 404" in seen
+    assert "img-src 'self'" in requests
+    assert "style-src 'self'" in requests
+    assert "script-src 'self'" in requests
+    assert "status of 404" in requests
 
 
 EVIL = "http://evil.example"
@@ -79,7 +80,10 @@ def test_no_other_page_can_frame_a_page(site: Site) -> None:
 
 def test_no_other_page_can_send_a_form(site: Site) -> None:
     """A form of another page is rejected (specification.md#console-csrf)."""
-    form = f"<form method='post' action='{site.address}/console/sign-out'><input name='where' value='everywhere'><button>Win</button></form>"
+    form = (
+        f"<form method='post' action='{site.address}/console/sign-out'><input "
+        f"name='where' value='everywhere'><button>Win</button></form>"
+    )
     with site.window("owner") as page:
         page.route(f"{EVIL}/**", lambda route: route.fulfill(body=form, content_type="text/html"))
         page.goto(f"{EVIL}/")
@@ -108,7 +112,7 @@ def test_a_session_that_somebody_else_chose_is_not_taken_over(site: Site, contex
         )
         page.goto(f"/console/password?token={token}")
         page.get_by_label("Password, at least 12").fill("correct horse battery")
-        page.get_by_label("Once more").fill("correct horse battery")
+        page.get_by_label("Repeat the password").fill("correct horse battery")
         page.keyboard.press("Enter")
         expect(page.get_by_text("Signed in as an owner")).to_be_visible()
         [session] = [cookie for cookie in page.context.cookies() if cookie["name"] == "session"]
@@ -137,7 +141,8 @@ def test_no_page_is_wider_than_its_window_nor_moves_while_it_loads(
 ) -> None:
     """Pages fit 360 and 1600 pixels without layout shifts."""
     moved = """() => new Promise(done => {
-        new PerformanceObserver(list => done(list.getEntries().reduce((sum, one) => sum + one.value, 0)))
+        new PerformanceObserver(
+            list => done(list.getEntries().reduce((sum, one) => sum + one.value, 0)))
             .observe({type: "layout-shift", buffered: true});
         requestAnimationFrame(() => requestAnimationFrame(() => done(0)));
     })"""
@@ -163,6 +168,7 @@ def test_every_page_can_be_gone_through_with_the_keyboard(site: Site) -> None:
             for _ in range(3):
                 page.keyboard.press("Tab")
                 assert page.evaluate(
-                    "document.activeElement.matches(':focus-visible') || document.activeElement === document.body"
+                    "document.activeElement.matches(':focus-visible') "
+                    "|| document.activeElement === document.body"
                 ), path
                 assert not page.evaluate("document.activeElement.closest('#side')"), path

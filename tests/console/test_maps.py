@@ -30,9 +30,9 @@ def mapped(reader: Reader, *texts: str) -> None:
 def test_no_map_teaches_how_one_is_made(owner: Reader) -> None:
     page = owner.get(HERE)
 
-    assert "There is no map yet" in page.text
+    assert "No map yet" in page.text
     assert "l2_map" in page.text
-    assert "Make it anew" not in page.text
+    assert "Rebuild from L1 summaries" not in page.text
 
 
 def test_the_newest_stands_with_all_versions_beside_it(owner: Reader) -> None:
@@ -59,18 +59,20 @@ def test_it_is_made_anew_of_the_l1s(owner: Reader) -> None:
     page = owner.followed(owner.send(f"{HERE}/make", user_id="owner"))
     again = owner.followed(owner.send(f"{HERE}/make", user_id="owner"))
 
-    assert "Made: version 1, of 1 L1s." in page.text
+    assert "Version 1 created from 1 L1 summaries." in page.text
     assert "The ferry was booked for June." in page.text
-    assert "It would say the same" in again.text
-    assert "no L1 yet" in owner.followed(owner.send(f"{HERE}/make", user_id="nobody")).text
+    assert "Nothing changed" in again.text
+    assert (
+        "no L1 summaries yet" in owner.followed(owner.send(f"{HERE}/make", user_id="nobody")).text
+    )
 
 
 def test_it_says_when_the_next_is_due(owner: Reader) -> None:
     for n in range(10):
         keyed(owner).remember(f"q{n}", "r " * 50, l1_summary=f"summary {n}")
-    said = words_of(owner.get(HERE).text)
+    page_text = words_of(owner.get(HERE).text)
 
-    assert "10 L1s, of which the newest map knows 0 L2 due" in said
+    assert "10 L1 summaries, 0 of them in the newest map L2 due" in page_text
 
 
 def test_the_start_pack_is_as_an_agent_gets_it(owner: Reader) -> None:
@@ -87,15 +89,15 @@ def test_the_start_pack_is_as_an_agent_gets_it(owner: Reader) -> None:
 def test_critical_facts_stand_below_it_with_their_turns_and_go_on(owner: Reader) -> None:
     for n in range(FACTS_LISTED_MAX):
         keyed(owner).post("/api/v7/remember", {"critical": f"fact {n}."})
-    told = keyed(owner).remember("q", "r", critical="The car is long.")["event_id"]
+    answer = keyed(owner).remember("q", "r", critical="The car is long.")["event_id"]
     page = owner.get(HERE).text
     [more] = re.findall(r'href="([^"]*facts_below=[^"]*)"', page)
 
     assert words_of(page).index("The car is long.") < words_of(page).index(
         f"fact {FACTS_LISTED_MAX - 1}."
     )
-    assert f"event_id={told}" in page
-    assert "fact 0." not in words_of(page).partition("The start pack")[0]
+    assert f"event_id={answer}" in page
+    assert "fact 0." not in words_of(page).partition("Start pack")[0]
     assert "fact 0." in words_of(owner.get(more.replace("&amp;", "&")).text)
 
 
@@ -110,12 +112,13 @@ def test_another_accounts_is_not_there(owner: Reader, ada: Reader) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", ["version=0", "version=x", "version=-1", "version=99", "against=99", "below=x"]
+    "request_fields",
+    ["version=0", "version=x", "version=-1", "version=99", "against=99", "below=x"],
 )
-def test_a_version_that_is_none_is_refused(owner: Reader, asked: str) -> None:
+def test_a_version_that_is_none_is_refused(owner: Reader, request_fields: str) -> None:
     mapped(owner, "- one")
 
-    assert owner.get(f"{HERE}?{asked}").status_code in (400, 404, 422)
+    assert owner.get(f"{HERE}?{request_fields}").status_code in (400, 404, 422)
 
 
 LINES = st.lists(st.text("ab c.", max_size=8), max_size=8).map("\n".join)
@@ -123,13 +126,13 @@ LINES = st.lists(st.text("ab c.", max_size=8), max_size=8).map("\n".join)
 
 @given(old=LINES, new=LINES)
 def test_differences_hold_both_texts(old: str, new: str) -> None:
-    found = diff_lines(old, new)
+    matches = diff_lines(old, new)
     texts = {
         kind: [
-            said
-            for line in found
+            text
+            for line in matches
             if line.kind in ("same", kind)
-            for said in ["".join(p for p, _ in line.pieces)]
+            for text in ["".join(p for p, _ in line.pieces)]
         ]
         for kind in ("out", "in")
     }
@@ -150,8 +153,8 @@ def test_differences_hold_both_texts(old: str, new: str) -> None:
 )
 def test_texts_too_long_to_compare_are_told_one_after_the_other(old: str, new: str) -> None:
     """Comparing takes time that grows with the square of the length."""
-    found = diff_lines(old, new)
+    matches = diff_lines(old, new)
 
-    assert [line.kind for line in found] == ["out"] * len(old.splitlines()) + ["in"] * len(
+    assert [line.kind for line in matches] == ["out"] * len(old.splitlines()) + ["in"] * len(
         new.splitlines()
     )

@@ -15,7 +15,7 @@ from service import Http, new_key, rows
 from starlette.testclient import TestClient
 
 from remembrancer.console import parameters as given
-from remembrancer.console.memory import ScoreScale, pieces
+from remembrancer.console.memory import ScoreScale, highlights
 from remembrancer.memory.history.browse import EVENTS_LISTED_MAX, USERS_LISTED_MAX
 from remembrancer.protocol.explain import Mark
 from remembrancer.server.app import make_app
@@ -50,11 +50,11 @@ class TestTheNewestTurns:
     def test_an_empty_memory_teaches_how_to_fill_it(self, owner: Reader) -> None:
         page = look(owner)
 
-        assert "Nothing is kept of owner yet" in page.text
+        assert "No turns of owner yet" in page.text
         assert "http://127.0.0.1:8460/api/v7/remember" in page.text
 
     def test_they_come_newest_first_and_page_by_page(self, owner: Reader) -> None:
-        told = [
+        messages = [
             tell(owner, f"q{n}", f"r{n}", occurred_at=f"2025-01-01T00:{n % 60:02}:00Z")
             for n in range(EVENTS_LISTED_MAX + 2)
         ]
@@ -62,7 +62,7 @@ class TestTheNewestTurns:
         [more] = re.findall(r'href="(/console/memory\?[^"]*behind=[^"]*)"', page.text)
         rest = owner.get(more.replace("&amp;", "&"))
 
-        assert ids_of(page.text) + ids_of(rest.text) == told[::-1]
+        assert ids_of(page.text) + ids_of(rest.text) == messages[::-1]
         assert 'class="more"' not in rest.text
 
     def test_those_of_a_time_and_of_a_user_and_those_with_something_noticed(
@@ -70,17 +70,17 @@ class TestTheNewestTurns:
     ) -> None:
         early = tell(owner, "q", "r1", occurred_at="2025-01-01T00:00:00Z")
         late = tell(owner, "q", "r2", occurred_at="2025-02-01T00:00:00Z")
-        noticed = tell(owner, "q", ORDER, occurred_at="2025-03-01T00:00:00Z")
+        flags = tell(owner, "q", ORDER, occurred_at="2025-03-01T00:00:00Z")
         other = tell(owner, "q", "r3", user_id="bob & co")
 
         assert ids_of(look(owner, before="2025-01-15").text) == [early]
         assert ids_of(look(owner, after="2025-01-15", before="2025-02-15").text) == [late]
-        assert ids_of(look(owner, noticed="yes").text) == [noticed]
+        assert ids_of(look(owner, noticed="yes").text) == [flags]
         assert ids_of(look(owner, user_id="bob & co").text) == [other]
         assert "<option selected>bob &amp; co</option>" in look(owner, user_id="bob & co").text
 
     @pytest.mark.parametrize(
-        "asked",
+        "request_fields",
         [
             {"after": "yesterday"},
             {"after": "2025-02-30"},
@@ -91,12 +91,12 @@ class TestTheNewestTurns:
         ],
     )
     def test_what_cannot_be_read_is_refused_in_words(
-        self, owner: Reader, asked: dict[str, str]
+        self, owner: Reader, request_fields: dict[str, str]
     ) -> None:
-        page = owner.get(f"{HERE}?{urlencode(asked)}")
+        page = owner.get(f"{HERE}?{urlencode(request_fields)}")
 
         assert page.status_code in (400, 422)
-        assert next(iter(asked)) in words_of(page.text)
+        assert next(iter(request_fields)) in words_of(page.text)
 
     def test_where_users_are_many_one_is_named_instead_of_chosen(self, owner: Reader) -> None:
         http = keyed(owner)
@@ -116,17 +116,17 @@ class TestSearch:
     def test_it_shows_the_hits_of_the_interface_with_their_reasons(self, owner: Reader) -> None:
         for place in ("shed", "attic", "cellar"):
             tell(owner, f"What is in the {place}?", f"In the {place} is a ladder.")
-        found = [
+        matches = [
             hit["event_id"]
             for hit in keyed(owner).memory("ladder in the attic", interact=False, top_k=10)["hits"]
         ]
 
         page = look(owner, query="ladder in the attic")
 
-        assert ids_of(page.text)[: len(found)] == found
+        assert ids_of(page.text)[: len(matches)] == matches
         assert "<mark>attic</mark>" in page.text
         assert re.search(r'scope="row">text</th><td>\d+% of the words, BM25 [\d.]+', page.text)
-        assert '<th scope="row">together</th>' in page.text
+        assert '<th scope="row">total</th>' in page.text
         assert '<th scope="row">embedding</th>' in page.text
 
     def test_a_part_of_the_page_is_what_the_whole_page_holds(self, owner: Reader) -> None:
@@ -149,52 +149,52 @@ class TestSearch:
         page = look(owner, query="tools", focus="shed, zxqv")
 
         assert '<th scope="row">focus</th>' in page.text
-        assert "Nowhere: zxqv" in words_of(page.text)
+        assert "Not found: zxqv" in words_of(page.text)
 
     def test_nothing_near_enough_says_what_was_needed(self, owner: Reader) -> None:
         tell(owner, "Where is the saw?", "In the shed.")
-        told = words_of(look(owner, query="unheard").text)
+        page_text = words_of(look(owner, query="unheard").text)
 
-        assert "Nothing here is near enough" in told
-        assert "Came near and is no hit" in told
+        assert "No relevant hits" in page_text
+        assert "Near misses" in page_text
 
     def test_what_reads_like_orders_is_marked_and_pays(self, owner: Reader) -> None:
         tell(owner, "What about the ticket?", ORDER)
-        told = words_of(look(owner, query="ticket").text)
+        page_text = words_of(look(owner, query="ticket").text)
 
-        assert "orders reads like orders -2.00" in told
+        assert "orders possible prompt injection -2.00" in page_text
 
 
 class TestOneTurn:
     def test_it_is_shown_whole_with_all_that_hangs_on_it(self, owner: Reader) -> None:
         lesson = {"cube_topic": "saws", "cube_essence": "Saws rust.", "cube_rules": "- MUST oil"}
-        told = tell(
+        answer = tell(
             owner,
             "Where is the saw?",
             "In the shed. " + "x" * 2_000,
             critical="The shed is locked.",
             **lesson,
         )
-        page = look(owner, event_id=told)
-        said = words_of(page.text)
+        page = look(owner, event_id=answer)
+        page_text = words_of(page.text)
 
         assert "x" * 2_000 in page.text
-        assert "Facts that came with it The shed is locked." in said
-        assert "Lessons that rest on it saws private" in said
-        assert told in said
+        assert "Critical facts The shed is locked." in page_text
+        assert "Lessons based on it saws private" in page_text
+        assert answer in page_text
 
     def test_a_second_look_can_be_taken(self, owner: Reader) -> None:
-        told = tell(owner, "How long is it?", "It is 38 metres long.")
+        answer = tell(owner, "How long is it?", "It is 38 metres long.")
         before = rows(owner.context)
-        page = look(owner, event_id=told, look="again")
+        page = look(owner, event_id=answer, look="again")
 
-        assert "Second look fails" in words_of(page.text)
+        assert "Second look failed" in words_of(page.text)
         assert "claim_marked" in page.text
         assert rows(owner.context) == before
 
     def test_another_accounts_is_not_there(self, owner: Reader, ada: Reader) -> None:
-        told = tell(owner, "Where is the saw?", "In the shed.")
-        pages = [ada.get(f"{HERE}?event_id={event_id}") for event_id in (told, "e_0000000000000")]
+        answer = tell(owner, "Where is the saw?", "In the shed.")
+        pages = [ada.get(f"{HERE}?event_id={event_id}") for event_id in (answer, "e_0000000000000")]
 
         assert [page.status_code for page in pages] == [404, 404]
         assert words_of(pages[0].text) == words_of(pages[1].text)
@@ -202,7 +202,7 @@ class TestOneTurn:
 
 class TestForget:
     def test_a_turn_is_erased_once_it_was_said_what_goes_with_it(self, owner: Reader) -> None:
-        told = tell(
+        answer = tell(
             owner,
             "Where is the saw?",
             "In the shed.",
@@ -210,32 +210,31 @@ class TestForget:
             l1_summary="saw",
         )
         before = rows(owner.context)
-        asked = owner.send(f"{HERE}/forget", event_id=told, user_id="owner")
+        request = owner.send(f"{HERE}/forget", event_id=answer, user_id="owner")
 
         assert rows(owner.context) == before
-        assert (
-            "Turns, with what search derived from them 1 Critical facts that came with it 1"
-            in words_of(asked.text)
+        assert "Turns and their index entries 1 Critical facts 1" in words_of(request.text)
+        assert re.search(
+            r"The L1 summary l1_\w+ of its session may still mention it", words_of(request.text)
         )
-        assert re.search(r"It stays told in the L1 l1_\w+ of its session", words_of(asked.text))
 
         page = owner.followed(
-            owner.send(f"{HERE}/forget", event_id=told, user_id="owner", sure="yes")
+            owner.send(f"{HERE}/forget", event_id=answer, user_id="owner", sure="yes")
         )
 
         assert "Erased: 1 turns, 1 facts." in page.text
-        assert owner.get(f"{HERE}?event_id={told}").status_code == 404
+        assert owner.get(f"{HERE}?event_id={answer}").status_code == 404
 
     def test_a_session_or_a_time_is_erased_and_nothing_else(self, owner: Reader) -> None:
         tell(owner, "q", "r1", session_id="trip", occurred_at="2025-01-01T00:00:00Z")
         late = tell(owner, "q", "r2", session_id="trip", occurred_at="2025-02-01T00:00:00Z")
         other = tell(owner, "q", "r3", session_id="other")
-        asked = owner.send(
+        request = owner.send(
             f"{HERE}/forget", user_id="owner", session_id="trip", before="2025-01-15"
         )
 
-        assert "Forget the session trip, before 2025-01-15 of owner?" in words_of(asked.text)
-        assert re.findall(r'name="(session_id|before)" value="([^"]*)"', asked.text) == [
+        assert "Forget session trip, before 2025-01-15 of owner?" in words_of(request.text)
+        assert re.findall(r'name="(session_id|before)" value="([^"]*)"', request.text) == [
             ("session_id", "trip"),
             ("before", "2025-01-15"),
         ]
@@ -252,7 +251,7 @@ class TestForget:
         wrong = owner.send(f"{HERE}/forget", user_id="bob", sure="yes", confirm="bab")
 
         assert (wrong.status_code, rows(owner.context)) == (422, before)
-        assert "This is not the name. Nothing was erased." in wrong.text
+        assert "The name does not match. Nothing was erased." in wrong.text
 
         page = owner.followed(
             owner.send(f"{HERE}/forget", user_id="bob", sure="yes", confirm="bob")
@@ -262,16 +261,16 @@ class TestForget:
         assert "bob" not in look(owner).text
 
     def test_nothing_is_said_to_be_nothing(self, owner: Reader) -> None:
-        asked = owner.send(f"{HERE}/forget", user_id="nobody")
+        request = owner.send(f"{HERE}/forget", user_id="nobody")
 
-        assert "There is nothing to erase" in asked.text
-        assert "Erase for good" not in asked.text
+        assert "There is nothing to erase" in request.text
+        assert "Erase permanently" not in request.text
 
     def test_nobody_erases_what_is_anothers(self, owner: Reader, ada: Reader) -> None:
-        told = tell(owner, "Where is the saw?", "In the shed.")
+        answer = tell(owner, "Where is the saw?", "In the shed.")
         before = rows(owner.context)
 
-        assert ada.send(f"{HERE}/forget", event_id=told, sure="yes").status_code == 404
+        assert ada.send(f"{HERE}/forget", event_id=answer, sure="yes").status_code == 404
         ada.send(f"{HERE}/forget", user_id="owner", sure="yes", confirm="owner")
         ada.send(f"{HERE}/forget", user_id="owner", session_id="default", sure="yes")
         assert rows(owner.context) == before
@@ -291,7 +290,12 @@ def test_another_account_sees_nothing_of_a_memory_by_any_name(owner: Reader, ada
 def test_marked_pieces_are_the_text_again() -> None:
     marks = [Mark(side="query", start=0, end=2), Mark(side="query", start=4, end=5)]
 
-    assert list(pieces("abcdef", marks)) == [("ab", True), ("cd", False), ("e", True), ("f", False)]
+    assert list(highlights("abcdef", marks)) == [
+        ("ab", True),
+        ("cd", False),
+        ("e", True),
+        ("f", False),
+    ]
 
 
 @pytest.mark.parametrize(("below", "above"), [(0.0, 4.0), (2.0, 2.0), (3.0, 0.0), (0.0, 0.0)])
@@ -312,12 +316,12 @@ def test_typing_searches_without_leaving_the_page(page: Page, site: Site) -> Non
             http.remember(f"What is in the {place}?", f"In the {place} is a ladder.")
     page.goto(HERE)
     page.evaluate("window.stayed = true")
-    field = page.get_by_label("Look for")
+    field = page.get_by_label("Query")
     field.press_sequentially("attic", delay=10)
 
     expect(page.locator("#found mark").first).to_have_text("attic")
     expect(page.locator("#found .why").first).to_contain_text("text")
-    expect(page.locator("#said")).to_have_text("1 of 1 that match.")
+    expect(page.locator("#said")).to_have_text("1 of 1 matches.")
     assert page.evaluate("window.stayed") is True
     assert "query=attic" in page.url
     page.reload()
@@ -335,7 +339,7 @@ def test_without_scripts_a_button_searches(site: Site) -> None:
         )
     with site.window("owner", java_script_enabled=False) as page:
         page.goto(HERE)
-        page.get_by_label("Look for").fill("saw")
+        page.get_by_label("Query").fill("saw")
         page.get_by_role("button", name="Search").click()
 
         expect(page.locator("#found mark").first).to_have_text("saw")

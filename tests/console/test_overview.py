@@ -38,7 +38,7 @@ def test_it_counts_what_is_kept_by_this_account_and_for_the_owner_by_all(
     put_things(http.as_account("ada"), user_id="ada")
     put_things(http.as_account("ada"), user_id="bo", session_id="other")
 
-    names = ("Turns", "Sessions", "Users", "Summaries", "Critical facts", "Cubes", "Files")
+    names = ("Turns", "Sessions", "Users", "L1 summaries", "Critical facts", "Cubes", "Files")
     assert figures(owner.get("/console").text) == dict(
         zip(names, [[2, 6]] + [[1, 3]] * 6, strict=True)
     )
@@ -57,12 +57,12 @@ def test_the_first_steps_go_once_they_are_taken(owner: Reader) -> None:
 
 
 def test_it_says_how_the_parts_are_doing(owner: Reader) -> None:
-    said = words_of(owner.get("/console").text)
+    page_text = words_of(owner.get("/console").text)
 
-    assert "Store works reads and writes" in said
-    assert "Embedder works hash/1" in said
-    assert "Models off none is configured" in said
-    assert "Sandbox off starts with the first program" in said
+    assert "Store ok reads and writes" in page_text
+    assert "Embedder ok hash/1" in page_text
+    assert "Models off none configured" in page_text
+    assert "Sandbox off starts with the first program" in page_text
 
 
 def test_one_who_was_asked_for_a_name_that_cannot_be_keeps_the_page(owner: Reader) -> None:
@@ -80,7 +80,7 @@ def begin(page: Page, said: str) -> None:
     [set_up] = re.findall(r"http://127\.0\.0\.1:\d+/console/password\?token=\S+", said)
     page.goto(set_up)
     page.get_by_label("Password, at least 12").fill(GOOD)
-    page.get_by_label("Once more").fill(GOOD)
+    page.get_by_label("Repeat the password").fill(GOOD)
     page.keyboard.press("Enter")
 
 
@@ -90,14 +90,14 @@ def test_from_the_first_start_to_a_turn_that_is_seen(site: Site, context: Contex
     with site.window() as page:
         begin(page, welcome(context, site.address))
         expect(page.get_by_role("heading", name="First steps")).to_be_visible()
-        page.get_by_role("link", name="Make one").click()
-        page.locator("summary", has_text="Make a key").click()
-        page.get_by_label("Label, for you").fill("laptop")
-        page.get_by_role("button", name="Make the key").click()
+        page.get_by_role("link", name="Create a key").click()
+        page.locator("summary", has_text="Create a key").click()
+        page.get_by_placeholder("laptop").fill("laptop")
+        page.get_by_role("button", name="Create key").click()
         pasted = page.locator("#paste-environment").inner_text()
         page.locator("summary", has_text=re.compile("^curl$")).click()
         pasted += "\n" + page.locator("#paste-curl").inner_text()
-        done = subprocess.run(
+        process = subprocess.run(
             ["sh", "-ec", pasted],
             capture_output=True,
             text=True,
@@ -108,12 +108,12 @@ def test_from_the_first_start_to_a_turn_that_is_seen(site: Site, context: Contex
         page.goto("/console")
         expect(page.get_by_role("heading", name="First steps")).to_be_hidden()
         expect(page.get_by_role("row", name="Turns")).to_contain_text("1")
-        memory = page.get_by_role("navigation", name="Console").get_by_role("link", name="Memory")
+        memory = page.get_by_role("navigation", name="Console").get_by_role("link", name="Search")
         if memory.count():
             memory.click()
             expect(page.get_by_role("main")).to_contain_text("At 9:40 from Piombino, pier 3.")
 
-    assert "At 9:40 from Piombino, pier 3." in done.stdout
+    assert "At 9:40 from Piombino, pier 3." in process.stdout
 
 
 @pytest.mark.xdist_group("browser")

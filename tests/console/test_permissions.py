@@ -61,8 +61,8 @@ def told(context: Context) -> list[dict[str, Any]]:
 def given(owner: Reader, **other: str) -> str:
     """The id of a grant, given on the page."""
     page = owner.followed(owner.send(f"{PATH}/grant", **(NGINX | other)))
-    found: list[str] = re.findall(r'<code class="id">(g_\w+)</code>', page.text)
-    return found[0]
+    matches: list[str] = re.findall(r'<code class="id">(g_\w+)</code>', page.text)
+    return matches[0]
 
 
 class TestSeeing:
@@ -86,12 +86,12 @@ class TestSeeing:
         given(owner, ttl_minutes="1")
         clock.advance(60_000)
 
-        assert "No grant is in force" in owner.get(PATH).text
+        assert "No grants in force" in owner.get(PATH).text
 
     def test_nothing_in_force_teaches_how_agents_ask(self, owner: Reader) -> None:
         page = words_of(owner.get(PATH).text)
 
-        assert "No grant is in force" in page
+        assert "No grants in force" in page
         assert "/api/v7/sysperm/check" in page
 
     def test_older_grants_are_a_page_away(self, owner: Reader, context: Context) -> None:
@@ -109,9 +109,13 @@ class TestSeeing:
 
     def test_others_are_told_that_only_the_owner_may(self, ada: Reader, context: Context) -> None:
         page = ada.get(PATH)
-        sent = [ada.send(f"{PATH}/grant", **NGINX), ada.send(f"{PATH}/revoke", grant_id="g_1")]
+        request = [ada.send(f"{PATH}/grant", **NGINX), ada.send(f"{PATH}/revoke", grant_id="g_1")]
 
-        assert (page.status_code, [one.status_code for one in sent], rows(context)["grants"]) == (
+        assert (
+            page.status_code,
+            [one.status_code for one in request],
+            rows(context)["grants"],
+        ) == (
             403,
             [403, 403],
             0,
@@ -147,30 +151,30 @@ class TestGiving:
         )
 
     @pytest.mark.parametrize(
-        ("other", "said"),
+        ("other", "message"),
         [
             ({"scope": "etc"}, "must be absolute"),
-            ({"scope": ""}, "Type something."),
+            ({"scope": ""}, "This field is required."),
             ({"scope": "/" + "a" * 2_000}, "At most 1,024 characters."),
-            ({"agent": " "}, "Type something."),
-            ({"ttl_minutes": "0"}, "At least 1."),
-            ({"ttl_minutes": "241"}, "At most 240."),
-            ({"ttl_minutes": "ten"}, "A whole number."),
-            ({"ttl_minutes": "1.5"}, "A whole number."),
-            ({"ttl_minutes": "9" * 30}, "A whole number."),
-            ({"ttl_minutes": "٣"}, "A whole number."),
+            ({"agent": " "}, "This field is required."),
+            ({"ttl_minutes": "0"}, "Must be at least 1."),
+            ({"ttl_minutes": "241"}, "Must be at most 240."),
+            ({"ttl_minutes": "ten"}, "Must be a whole number."),
+            ({"ttl_minutes": "1.5"}, "Must be a whole number."),
+            ({"ttl_minutes": "9" * 30}, "Must be a whole number."),
+            ({"ttl_minutes": "٣"}, "Must be a whole number."),
         ],
         ids=str,
     )
     def test_what_cannot_be_is_told_and_nothing_typed_is_lost(
-        self, owner: Reader, context: Context, other: dict[str, str], said: str
+        self, owner: Reader, context: Context, other: dict[str, str], message: str
     ) -> None:
         answer = owner.send(f"{PATH}/grant", **(NGINX | {"agent": "the one I typed"} | other))
-        kept = ({"agent": "the one I typed"} | other)["agent"]
+        stored_rows = ({"agent": "the one I typed"} | other)["agent"]
 
         assert answer.status_code == 422
-        assert said in words_of(answer.text)
-        assert f'value="{kept}"' in answer.text
+        assert message in words_of(answer.text)
+        assert f'value="{stored_rows}"' in answer.text
         assert "checked" in answer.text
         assert rows(context)["grants"] == 0
 
@@ -179,7 +183,7 @@ class TestGiving:
             f"{PATH}/grant", scope="/etc/", agent="a", ttl_minutes="5", action_everything="on"
         )
 
-        assert (answer.status_code, "Choose one at least." in answer.text) == (422, True)
+        assert (answer.status_code, "Choose at least one." in answer.text) == (422, True)
 
     def test_it_can_be_asked_what_a_scope_covers(self, owner: Reader, context: Context) -> None:
         whole = owner.send(f"{PATH}/grant", do="look", **NGINX)
@@ -216,21 +220,21 @@ class TestStepUp:
         answer = later.send(f"{PATH}/grant", **NGINX, **password)
 
         assert answer.status_code == 422
-        assert re.search("Type your password|not the password", answer.text)
+        assert re.search("Enter your password|not the password", answer.text)
         assert 'value="deployer"' in answer.text
         assert "a" * 500 not in answer.text
         assert (rows(context)["grants"], told(context)) == (0, [])
 
     def test_a_cookie_alone_revokes_nothing(self, later: Reader, context: Context) -> None:
-        made = grant(
+        result = grant(
             context,
             later.caller,
             GrantRequest(scope="/etc/", ttl_minutes=5, actions=["read"], agent="a"),
         )
-        refused = later.send(f"{PATH}/revoke", grant_id=made.grant_id)
-        taken = later.send(f"{PATH}/revoke", grant_id=made.grant_id, password=GOOD)
+        refused = later.send(f"{PATH}/revoke", grant_id=result.grant_id)
+        busy = later.send(f"{PATH}/revoke", grant_id=result.grant_id, password=GOOD)
 
-        assert (refused.status_code, "Type your password" in refused.text, taken.status_code) == (
+        assert (refused.status_code, "Enter your password" in refused.text, busy.status_code) == (
             422,
             True,
             303,
@@ -247,8 +251,8 @@ class TestStepUp:
         )
 
         assert (key.status_code, link.status_code) == (422, 422)
-        assert "Type your password" in key.text
-        assert "Type your password" in link.text
+        assert "Enter your password" in key.text
+        assert "Enter your password" in link.text
         assert rows(context) == before
         assert (
             later.send(
@@ -261,14 +265,14 @@ class TestStepUp:
     def test_the_password_opens_it_for_five_minutes(
         self, later: Reader, clock: testing.FrozenClock
     ) -> None:
-        asked = later.get(PATH).text
+        request = later.get(PATH).text
         first = later.send(f"{PATH}/grant", **NGINX, password=GOOD)
         asked_again = later.get(PATH).text
         second = later.send(f"{PATH}/grant", **NGINX)
         clock.advance(CONFIRMED_MS)
         third = later.send(f"{PATH}/grant", **NGINX)
 
-        assert ('type="password"' in asked, 'type="password"' in asked_again) == (True, False)
+        assert ('type="password"' in request, 'type="password"' in asked_again) == (True, False)
         assert [one.status_code for one in (first, second, third)] == [303, 303, 422]
 
     def test_who_guesses_waits_as_at_the_sign_in(self, later: Reader, context: Context) -> None:
@@ -277,7 +281,7 @@ class TestStepUp:
         answer = later.send(f"{PATH}/grant", **NGINX, password=GOOD)
 
         assert (answer.status_code, rows(context)["grants"]) == (422, 0)
-        assert "held up for 30 more seconds" in words_of(answer.text)
+        assert "Try again in 30 seconds" in words_of(answer.text)
 
     def test_the_form_of_another_site_grants_nothing(self, owner: Reader, context: Context) -> None:
         foreign = owner.ask(
@@ -298,8 +302,8 @@ class TestTakingBack:
         grant_id = given(owner)
         page = owner.followed(owner.send(f"{PATH}/revoke", grant_id=grant_id))
 
-        assert f"Revoked: {grant_id} allows nothing any more." in words_of(page.text)
-        assert "No grant is in force" in page.text
+        assert f"Grant {grant_id} is revoked." in words_of(page.text)
+        assert "No grants in force" in page.text
         assert [(entry["kind"], entry["key_id"]) for entry in told(context)] == [
             ("grant", 0),
             ("revoke", 0),
@@ -318,11 +322,11 @@ def test_in_a_browser_the_time_counts_down_and_the_scope_is_explained_while_it_i
         page.goto(PATH)
         page.get_by_label("Scope").press_sequentially("/srv/**")
         expect(page.locator("#covers")).to_contain_text("Everything below each folder that matches")
-        page.get_by_label("Agent, or * for every one").fill("robot")
+        page.get_by_label("Agent, or * for every agent").fill("robot")
         page.get_by_role("button", name="Grant").press("Enter")
         expect(page.get_by_role("status")).to_contain_text("robot may read /srv/** for 30 minutes.")
         left = page.locator("[data-left]")
         expect(left).to_have_text("29 min 59 s")
         page.locator("summary", has_text="Revoke").click()
         page.get_by_role("button", name="Revoke").click()
-        expect(page.get_by_text("No grant is in force")).to_be_visible()
+        expect(page.get_by_text("No grants in force")).to_be_visible()

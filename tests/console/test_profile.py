@@ -31,9 +31,9 @@ DAY_MS = 86_400_000
 
 def pasted(page: str, name: str) -> str:
     """What the block of this name holds."""
-    found = re.search(rf'<pre id="{name}" tabindex="0"><code>(.*?)</code></pre>', page, re.DOTALL)
-    assert found is not None
-    return unescape(found[1])
+    matches = re.search(rf'<pre id="{name}" tabindex="0"><code>(.*?)</code></pre>', page, re.DOTALL)
+    assert matches is not None
+    return unescape(matches[1])
 
 
 class TestMakingKeys:
@@ -81,7 +81,7 @@ class TestMakingKeys:
         assert keys.list_keys(ada.context)[0].label == ""
 
     @pytest.mark.parametrize(
-        ("field", "value", "said"),
+        ("field", "value", "message"),
         [
             ("label", "x" * 201, "0 to 200 characters"),
             ("label", "a\u2028b", "one line"),
@@ -90,12 +90,12 @@ class TestMakingKeys:
                 "u" * (limits.ID_CHARACTERS_MAX + 1),
                 f"1 to {limits.ID_CHARACTERS_MAX} characters",
             ),
-            ("lasts", "36501d", "how long the key is good"),
-            ("lasts", "-1d", "how long the key is good"),
+            ("lasts", "36501d", "when the key expires"),
+            ("lasts", "-1d", "when the key expires"),
         ],
     )
     def test_what_does_not_fit_is_told_and_makes_none(
-        self, owner: Reader, field: str, value: str, said: str
+        self, owner: Reader, field: str, value: str, message: str
     ) -> None:
         before = rows(owner.context)
         answer = owner.send(
@@ -103,7 +103,7 @@ class TestMakingKeys:
             **({"label": "kept", "user_id": "", "may": "write", "lasts": ""} | {field: value}),
         )
 
-        assert (answer.status_code, said in answer.text) == (422, True)
+        assert (answer.status_code, message in answer.text) == (422, True)
         assert (rows(owner.context), keys.list_keys(owner.context)) == (before, [])
         assert field == "label" or 'value="kept"' in answer.text
 
@@ -119,8 +119,8 @@ class TestChangingKeys:
 
     def test_a_revoked_key_is_refused_at_once_and_still_listed(self, owner: Reader) -> None:
         key = new_key(owner.context)
-        [known] = keys.list_keys(owner.context)
-        page = owner.followed(owner.send("/profile/keys/revoke", key_id=str(known.id)))
+        [existing] = keys.list_keys(owner.context)
+        page = owner.followed(owner.send("/profile/keys/revoke", key_id=str(existing.id)))
 
         assert (
             owner.client.get(
@@ -129,14 +129,14 @@ class TestChangingKeys:
             == 401
         )
         assert "The key is revoked" in page.text
-        assert "No longer good: 1" in page.text
-        assert owner.send("/profile/keys/revoke", key_id=str(known.id)).status_code == 404
+        assert "Expired and revoked: 1" in page.text
+        assert owner.send("/profile/keys/revoke", key_id=str(existing.id)).status_code == 404
 
     def test_a_label_changes(self, owner: Reader) -> None:
         new_key(owner.context)
-        [known] = keys.list_keys(owner.context)
-        owner.send("/profile/keys/label", key_id=str(known.id), label="old laptop")
-        refused = owner.send("/profile/keys/label", key_id=str(known.id), label="x" * 201)
+        [existing] = keys.list_keys(owner.context)
+        owner.send("/profile/keys/label", key_id=str(existing.id), label="old laptop")
+        refused = owner.send("/profile/keys/label", key_id=str(existing.id), label="x" * 201)
 
         assert keys.list_keys(owner.context)[0].label == "old laptop"
         assert (refused.status_code, "0 to 200 characters" in refused.text) == (422, True)
@@ -146,16 +146,16 @@ class TestChangingKeys:
         self, owner: Reader, ada: Reader, key_id: str
     ) -> None:
         new_key(owner.context)
-        [known] = keys.list_keys(owner.context)
-        named = str(known.id) if key_id == "another's" else key_id
+        [existing] = keys.list_keys(owner.context)
+        named = str(existing.id) if key_id == "another's" else key_id
         answers = [
             ada.send("/profile/keys/revoke", key_id=named),
             ada.send("/profile/keys/label", key_id=named, label="mine"),
         ]
 
         assert [answer.status_code for answer in answers] == [404, 404]
-        assert keys.list_keys(owner.context) == [known]
-        assert known.hint not in ada.get("/profile").text
+        assert keys.list_keys(owner.context) == [existing]
+        assert existing.hint not in ada.get("/profile").text
 
 
 class TestTheSetUp:
@@ -182,7 +182,7 @@ class TestTheSetUp:
                         line for line in text.splitlines() if line.startswith("      ")
                     )
                 script = f"set -e\n{exports}\n{text}\n"
-                done = subprocess.run(
+                process = subprocess.run(
                     ["sh", "-c", script],
                     capture_output=True,
                     text=True,
@@ -190,16 +190,16 @@ class TestTheSetUp:
                     check=False,
                     env=_bare(),
                 )
-            assert done.returncode == 0, done.stderr
-            return done.stdout
+            assert process.returncode == 0, process.stderr
+            return process.stdout
 
         return run
 
     def test_curl_keeps_a_turn_and_finds_it(self, shell: Callable[[str, str], str]) -> None:
-        said = shell("paste-environment", "paste-curl")
+        text = shell("paste-environment", "paste-curl")
 
-        assert '"saved":true' in said
-        assert said.count("At 9:40 from Piombino, pier 3.") == 1
+        assert '"saved":true' in text
+        assert text.count("At 9:40 from Piombino, pier 3.") == 1
 
     def test_python_does_too(self, shell: Callable[[str, str], str]) -> None:
         assert shell("paste-environment", "paste-python") == "At 9:40 from Piombino, pier 3.\n"
@@ -231,11 +231,11 @@ class TestTheSetUp:
     def test_the_calls_that_other_agents_are_told_of_work(
         self, shell: Callable[[str, str], str]
     ) -> None:
-        said = shell("paste-environment", "paste-agent")
+        text = shell("paste-environment", "paste-agent")
 
-        assert '"prompt_text"' in said
-        assert '"hits":[]' in said
-        assert '"saved":true' in said
+        assert '"prompt_text"' in text
+        assert '"hits":[]' in text
+        assert '"saved":true' in text
 
     def test_whatever_an_account_is_called(self, read_as: Callable[[str], Reader]) -> None:
         """Its name stands in quotes of JSON within quotes of a shell, and in a program."""
@@ -279,12 +279,12 @@ class TestThePrompt:
                 prompt="Answer in Latin.\r\n<b>Bo</b> is an architect.",
             )
         )
-        told = owner.client.get(
+        body = owner.client.get(
             "/api/v7/agent/prompt?user_id=bo",
             headers={"Authorization": f"Bearer {new_key(owner.context)}"},
         ).json()
 
-        assert told["user_part"] == "Answer in Latin.\n<b>Bo</b> is an architect."
+        assert body["user_part"] == "Answer in Latin.\n<b>Bo</b> is an architect."
         assert "Answer in Latin.\n&lt;b&gt;Bo&lt;/b&gt; is an architect.</textarea>" in page.text
         assert "Answer in Latin" not in owner.get("/profile").text
 
@@ -292,7 +292,7 @@ class TestThePrompt:
         owner.send("/profile/prompt", user_id="bo", prompt="Answer in Latin.")
         page = owner.followed(owner.send("/profile/prompt", user_id="bo", prompt=""))
 
-        assert "Nothing is added to the prompt any more." in page.text
+        assert "Your part of the prompt is removed." in page.text
         assert rows(owner.context)["prompts"] == 0
 
     @pytest.mark.parametrize("prompt", ["x" * 20_001, "計" * 20_001])
@@ -341,21 +341,21 @@ class TestThePassword:
         assert bo.send_as("", "/console/sign-in", name="bo", password=BETTER).status_code == 303
 
     @pytest.mark.parametrize(
-        ("old", "new", "again", "status", "said"),
+        ("old", "new", "again", "status", "message"),
         [
-            (GOOD.upper(), BETTER, BETTER, 403, "The old password is not this."),
-            ("", BETTER, BETTER, 403, "The old password is not this."),
-            (GOOD, BETTER, GOOD, 422, "not the same"),
+            (GOOD.upper(), BETTER, BETTER, 403, "The current password is wrong."),
+            ("", BETTER, BETTER, 403, "The current password is wrong."),
+            (GOOD, BETTER, GOOD, 422, "passwords are different"),
             (GOOD, "short", "short", 422, "12 to 200 characters"),
             (GOOD, "x" * 201, "x" * 201, 422, "12 to 200 characters"),
         ],
     )
     def test_what_does_not_fit_is_told_and_changes_nothing(
-        self, bo: Reader, old: str, new: str, again: str, status: int, said: str
+        self, bo: Reader, old: str, new: str, again: str, status: int, message: str
     ) -> None:
         answer = bo.send("/profile/password", old=old, new=new, again=again)
 
-        assert (answer.status_code, said in answer.text, bo.get("/profile").status_code) == (
+        assert (answer.status_code, message in answer.text, bo.get("/profile").status_code) == (
             status,
             True,
             200,
@@ -388,7 +388,7 @@ class TestBrowsers:
         )
 
         assert re.search(
-            r'<th scope="row">Firefox on Linux\s*<span class="badge good">this one</span>',
+            r'<th scope="row">Firefox on Linux\s*<span class="badge good">this browser</span>',
             owner.get("/profile").text,
         )
 
@@ -413,7 +413,7 @@ class TestBrowsers:
 def test_a_key_is_made_and_copied_with_the_keyboard_alone(site: Site) -> None:
     with site.window("owner", permissions=["clipboard-read", "clipboard-write"]) as page:
         page.goto("/profile")
-        page.get_by_label("Label, for you").fill("laptop")
+        page.get_by_placeholder("laptop").fill("laptop")
         page.keyboard.press("Enter")
         copy = page.get_by_role("button", name="Copy the key")
         copy.focus()
@@ -429,17 +429,17 @@ def test_a_key_is_made_and_copied_with_the_keyboard_alone(site: Site) -> None:
 def test_without_scripts_the_page_does_all_of_it(site: Site) -> None:
     with site.window("owner", java_script_enabled=False) as page:
         page.goto("/profile")
-        page.get_by_label("Label, for you").fill("laptop")
-        page.get_by_role("button", name="Make the key").click()
+        page.get_by_placeholder("laptop").fill("laptop")
+        page.get_by_role("button", name="Create key").click()
         expect(page.get_by_role("button", name="Copy the key")).to_be_hidden()
         _revoke_the_only_key(page)
 
         expect(page.get_by_role("status").first).to_have_text(
-            "The key is revoked: from now on every request with it is refused."
+            "The key is revoked. Requests with it are rejected from now on."
         )
-        expect(page.get_by_text("No key yet")).to_be_visible()
+        expect(page.get_by_text("No keys yet")).to_be_visible()
 
 
 def _revoke_the_only_key(page: Page) -> None:
     page.locator(".confirm summary").click()
-    page.get_by_role("button", name="Revoke the key").click()
+    page.get_by_role("button", name="Revoke key").click()

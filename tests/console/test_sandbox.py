@@ -34,11 +34,11 @@ def run(reader: Reader, code: str, mode: str = "fix", **more: str) -> str:
 
 def test_what_it_prints_and_gives_is_shown_with_what_it_took(owner: Reader) -> None:
     page = run(owner, "print('<b>hello</b>')\r\n6 * 7")
-    told = words_of(page)
+    page_text = words_of(page)
 
-    assert "ok" in told
-    assert "Result 42 Printed <b>hello</b>" in told
-    assert re.search(r"\d+ ms processor \d+ ms, memory [\d.]+ MiB ?, confined by \w+", told)
+    assert "ok" in page_text
+    assert "Result 42 Standard output <b>hello</b>" in page_text
+    assert re.search(r"\d+ ms CPU \d+ ms, memory [\d.]+ MiB ?, sandbox level \w+", page_text)
     assert "print(&#39;&lt;b&gt;hello&lt;/b&gt;&#39;)\n6 * 7</textarea>" in page
 
 
@@ -53,9 +53,9 @@ def test_what_repair_changed_is_shown_line_by_line(owner: Reader) -> None:
     page = run(owner, EXAMPLES["broken"][1])
 
     assert (
-        '<span class="removed">-def mean(values)</span><span class="added">+def mean(values):</span>'
-        in page
-    )
+        '<span class="removed">-def mean(values)</span><span class="added">+def '
+        "mean(values):</span>"
+    ) in page
     assert "fixed" in words_of(page)
     assert "4.25" in words_of(page)
 
@@ -64,7 +64,7 @@ def test_run_alone_mends_nothing(owner: Reader) -> None:
     page = words_of(run(owner, EXAMPLES["broken"][1], mode="run"))
 
     assert "failed" in page
-    assert "What was changed" not in page
+    assert "Changes" not in page
     assert "attempts" not in page
 
 
@@ -86,7 +86,7 @@ def test_a_plot_is_shown_with_its_size_and_every_file_can_be_had(owner: Reader) 
 def test_a_session_keeps_it_as_a_turn(owner: Reader, context: Context) -> None:
     page = run(owner, "print(1)", session_id="lab")
 
-    assert "Kept as e_" in words_of(page)
+    assert "Stored as turn e_" in words_of(page)
     assert rows(context)["events"] == 1
 
 
@@ -102,20 +102,20 @@ def test_a_script_gets_what_came_of_it_alone(owner: Reader) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "said"),
+    ("form", "message"),
     [
         ({"code": "", "mode": "fix"}, "must say something"),
         ({"code": "a" * 200_001, "mode": "fix"}, "At most 200,000 characters."),
-        ({"code": "1", "mode": "rm"}, "One of 'fix', 'optimize' or 'all'."),
+        ({"code": "1", "mode": "rm"}, "Must be one of 'fix', 'optimize' or 'all'."),
         ({"code": "1", "mode": "fix", "session_id": "s" * 300}, "At most 256 characters."),
         ({}, "must say something"),
     ],
     ids=["empty", "long", "mode", "session", "nothing"],
 )
-def test_what_cannot_be_run_is_told(owner: Reader, form: dict[str, str], said: str) -> None:
+def test_what_cannot_be_run_is_told(owner: Reader, form: dict[str, str], message: str) -> None:
     answer = owner.send(f"{PATH}/run", **form)
 
-    assert (answer.status_code, said in words_of(answer.text)) == (422, True)
+    assert (answer.status_code, message in words_of(answer.text)) == (422, True)
 
 
 class TestLimits:
@@ -123,11 +123,12 @@ class TestLimits:
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
-        made = testing.context(folder)
+        service = testing.context(folder)
         yield replace(
-            made, settings=replace(made.settings, rate_sandbox_per_minute=1, account_bytes_max=1)
+            service,
+            settings=replace(service.settings, rate_sandbox_per_minute=1, account_bytes_max=1),
         )
-        made.close()
+        service.close()
 
     def test_runs_a_minute_count_by_account_and_the_program_is_not_lost(
         self, owner: Reader, ada: Reader
@@ -142,7 +143,7 @@ class TestLimits:
 
     def test_files_without_room_are_named(self, owner: Reader) -> None:
         assert (
-            "a.txt was not taken: the files of this account have reached their quota"
+            "a.txt was not saved: the files of this account have reached their quota"
             in words_of(run(owner, "open('a.txt', 'w').write('x')"))
         )
 
@@ -152,14 +153,14 @@ class TestQueue:
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
-        made = testing.context(folder)
+        service = testing.context(folder)
         yield replace(
-            made,
+            service,
             settings=replace(
-                made.settings, sandbox_parallel=1, sandbox_queue_max=0, sandbox_seconds=2
+                service.settings, sandbox_parallel=1, sandbox_queue_max=0, sandbox_seconds=2
             ),
         )
-        made.close()
+        service.close()
 
     def test_a_full_queue_is_said_clearly_and_the_program_is_not_lost(
         self, owner: Reader, app: Starlette
@@ -172,9 +173,8 @@ class TestQueue:
             refused = owner.send(f"{PATH}/run", code="'my work'", mode="fix")
 
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
-        assert (
-            "All places of the sandbox are taken, and its queue is full. Try again in 1 seconds."
-            in words_of(refused.text)
+        assert "The sandbox is busy and its queue is full. Try again in 1 seconds." in words_of(
+            refused.text
         )
         assert "&#39;my work&#39;</textarea>" in refused.text
 

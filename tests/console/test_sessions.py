@@ -29,7 +29,7 @@ def wait(reader: Reader) -> None:
 def test_no_session_teaches_how_one_begins(owner: Reader) -> None:
     page = owner.get(HERE)
 
-    assert "No session yet" in page.text
+    assert "No sessions yet" in page.text
     assert "session_id" in page.text
 
 
@@ -67,7 +67,7 @@ def test_one_is_a_timeline_of_what_happened(owner: Reader) -> None:
     )
     wait(owner)
     http.memory("axe", session_id="trip", last_seal=render(9))
-    said = words_of(owner.get(f"{HERE}?session_id=trip").text)
+    page_text = words_of(owner.get(f"{HERE}?session_id=trip").text)
 
     order = [
         "Search",
@@ -81,11 +81,11 @@ def test_one_is_a_timeline_of_what_happened(owner: Reader) -> None:
         "And the axe?",
         "L1",
     ]
-    timeline = said.partition("Owed now")[2]
+    timeline = page_text.partition("Due now")[2]
     places = [timeline.index(word) for word in order]
     assert places == sorted(places)
-    assert "asked for: 5 to 8 %" in said
-    assert "Owed now missed No turn was remembered since step 2" in said
+    assert "expected: 5 to 8 %" in page_text
+    assert "Due now missed No turn was remembered since step 2" in page_text
 
 
 def test_a_long_one_leads_back_to_its_beginning(owner: Reader) -> None:

@@ -41,15 +41,15 @@ class Browser:
 
     def ask(self, method: str, path: str, body: str | None = None, **headers: str) -> Answer:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
-        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        request = {name.replace("_", "-"): value for name, value in headers.items()}
         if self.cookies:
-            sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        connection.request(method, path, body, sent)
-        got = connection.getresponse()
+            request["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        connection.request(method, path, body, request)
+        result = connection.getresponse()
         answer = Answer(
-            got.status,
-            {name.lower(): value for name, value in got.getheaders()},
-            got.read().decode(),
+            result.status,
+            {name.lower(): value for name, value in result.getheaders()},
+            result.read().decode(),
         )
         connection.close()
         if cookie := answer.headers.get("set-cookie"):
@@ -72,25 +72,25 @@ class Browser:
 
     def form_token(self) -> str:
         """The one on the page of the account."""
-        found: list[str] = re.findall(
+        matches: list[str] = re.findall(
             r'name="form_token" value="([0-9a-f]{64})"', self.get("/console").text
         )
-        return found[0]
+        return matches[0]
 
 
 @pytest.fixture
 def context(folder: Path) -> Iterator[Context]:
     """The parts, with no limit of tries a minute but where a test sets one."""
-    made = testing.context(folder)
-    yield replace(made, settings=replace(made.settings, rate_sign_in_per_minute=0))
-    made.close()
+    service = testing.context(folder)
+    yield replace(service, settings=replace(service.settings, rate_sign_in_per_minute=0))
+    service.close()
 
 
 @pytest.fixture
 def port(context: Context) -> Iterator[int]:
     """A real server."""
-    with serving(make_app(context)) as found:
-        yield found
+    with serving(make_app(context)) as matches:
+        yield matches
 
 
 @pytest.fixture
@@ -107,18 +107,18 @@ def owner(port: int, context: Context) -> Browser:
 
 def joined(port: int, token: str) -> Browser:
     """A browser whose reader followed a link and set the password GOOD."""
-    made = Browser(port)
-    answer = made.send("/console/password", token=token, password=GOOD, again=GOOD)
+    result = Browser(port)
+    answer = result.send("/console/password", token=token, password=GOOD, again=GOOD)
     assert (answer.status, answer.headers["location"]) == (303, "/console")
-    return made
+    return result
 
 
 def test_the_first_start_shows_a_link_that_makes_its_reader_the_owner(
     context: Context, browser: Browser
 ) -> None:
     """The first start prints the owner's link once (specification.md#console-sign-in)."""
-    said = welcome(context, f"http://127.0.0.1:{browser.port}")
-    [path] = re.findall(r"http://127\.0\.0\.1:\d+(/console/password\?token=\S+)", said)
+    text = welcome(context, f"http://127.0.0.1:{browser.port}")
+    [path] = re.findall(r"http://127\.0\.0\.1:\d+(/console/password\?token=\S+)", text)
     page = browser.get(path)
     browser.send("/console/password", token=path.partition("=")[2], password=GOOD, again=GOOD)
 
@@ -168,9 +168,9 @@ class TestTheRateOfTries:
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
-        made = testing.context(folder)
-        yield made
-        made.close()
+        service = testing.context(folder)
+        yield service
+        service.close()
 
     def test_from_one_address_only_so_many_are_looked_at(self, browser: Browser) -> None:
         answers = [browser.send("/console/sign-in", name=f"n{n}", password=GOOD) for n in range(6)]
@@ -195,11 +195,11 @@ class TestBehindTls:
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
-        made = testing.context(folder)
+        service = testing.context(folder)
         yield replace(
-            made, settings=replace(made.settings, public_url="https://memory.example.org/")
+            service, settings=replace(service.settings, public_url="https://memory.example.org/")
         )
-        made.close()
+        service.close()
 
     def test_the_cookie_is_for_tls_alone(self, browser: Browser, context: Context) -> None:
         token = invite(context, "owner").reveal()
@@ -221,9 +221,9 @@ class TestBehindTls:
         "address", ["memory.example.org", "javascript:alert(1)", "//memory.example.org"]
     )
     def test_what_is_no_address_stops_the_start(self, folder: Path, address: str) -> None:
-        said = Cli(folder)("accounts", "list", PUBLIC_URL=address)
+        text = Cli(folder)("accounts", "list", PUBLIC_URL=address)
 
-        assert (said.returncode, "must begin with http:// or https://" in said.stderr) == (2, True)
+        assert (text.returncode, "must begin with http:// or https://" in text.stderr) == (2, True)
 
     def test_links_name_the_public_address(self, context: Context) -> None:
         assert "https://memory.example.org/console/password?token=" in welcome(
@@ -262,7 +262,7 @@ def test_a_key_opens_no_page(browser: Browser, context: Context) -> None:
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "none", ""])
 @pytest.mark.parametrize(
-    "path", [path for path, page in PAGES.items() if page.post and page.anybody]
+    "path", [path for path, page in PAGES.items() if page.post and page.is_public]
 )  # the others: tests/console
 def test_a_form_of_another_page_is_refused(
     owner: Browser, context: Context, path: str, site: str
@@ -289,7 +289,7 @@ def test_without_the_browsers_word_the_origin_must_be_ours(
 ) -> None:
     form = {"Content_Type": "application/x-www-form-urlencoded"}
     refused = browser.ask("POST", "/console/sign-in", "name=a&password=b", **form, **headers)
-    taken = browser.ask(
+    busy = browser.ask(
         "POST",
         "/console/sign-in",
         "name=a&password=b",
@@ -298,7 +298,7 @@ def test_without_the_browsers_word_the_origin_must_be_ours(
     )
 
     assert "was not sent from a page" in refused.text
-    assert "name or the password is wrong" in taken.text
+    assert "name or the password is wrong" in busy.text
 
 
 @pytest.mark.parametrize("path", ["/console/sign-out", "/console/invite"])
@@ -378,20 +378,20 @@ class TestSettingAPassword:
     """A link, a form, a password typed twice."""
 
     @pytest.mark.parametrize(
-        ("password", "again", "said"),
+        ("password", "again", "message"),
         [
             ("short", "short", "12 to 200 characters"),
-            (GOOD, GOOD.upper(), "not the same"),
+            (GOOD, GOOD.upper(), "passwords are different"),
             ("", "", "12 to"),
         ],
     )
     def test_what_does_not_fit_is_told_and_the_link_still_works(
-        self, browser: Browser, context: Context, password: str, again: str, said: str
+        self, browser: Browser, context: Context, password: str, again: str, message: str
     ) -> None:
         token = invite(context, "ada").reveal()
         answer = browser.send("/console/password", token=token, password=password, again=again)
 
-        assert (answer.status, said in answer.text, browser.cookies) == (422, True, {})
+        assert (answer.status, message in answer.text, browser.cookies) == (422, True, {})
         assert joined(browser.port, token).get("/console").status == 200
 
     @pytest.mark.parametrize("token", ["", "x", "%00", "%ff", "'%22<script>"])

@@ -53,13 +53,13 @@ def test_the_owner_sees_all_and_others_their_own(
         True,
         False,
     )
-    assert ("14 answered" in all_of_it, "answered" in own) == (True, False)
-    assert ("ada: for a test" in all_of_it, "ada: in a browser" in all_of_it) == (True, True)
+    assert ("14 succeeded" in all_of_it, "succeeded" in own) == (True, False)
+    assert ("ada: for a test" in all_of_it, "ada: browser" in all_of_it) == (True, True)
     assert "owner:" not in own
 
 
 def test_nothing_to_count_teaches_what_is_counted(ada: Reader) -> None:
-    assert "Nothing to count yet" in ada.get(PATH).text
+    assert "No usage yet" in ada.get(PATH).text
 
 
 @given(
@@ -71,14 +71,14 @@ def test_every_count_is_a_bar_within_the_drawing_and_a_number_in_the_table(
 ) -> None:
     most = min(len(first), len(second))
     days = [date(2026, 1, 1) + timedelta(days=n) for n in range(most)]
-    made = chart("Tokens", [("read", first[:most]), ("written", second[:most])], days)
+    result = chart("Tokens", [("read", first[:most]), ("written", second[:most])], days)
 
-    assert len(made.bars) == sum(count > 0 for count in first[:most] + second[:most])
+    assert len(result.bars) == sum(count > 0 for count in first[:most] + second[:most])
     assert all(
         bar.x >= 0 and bar.x + bar.width <= WIDTH and bar.y >= -1 and bar.y + bar.height <= HEIGHT
-        for bar in made.bars
+        for bar in result.bars
     )
-    assert made.totals == [sum(first[:most]), sum(second[:most])]
-    assert [sum(column) for column in zip(*[counts for _, counts in made.rows], strict=True)] == (
-        made.totals if made.rows else []
+    assert result.totals == [sum(first[:most]), sum(second[:most])]
+    assert [sum(column) for column in zip(*[counts for _, counts in result.rows], strict=True)] == (
+        result.totals if result.rows else []
     )

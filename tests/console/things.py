@@ -65,7 +65,7 @@ def put_turns(http: Http, words: Words = usual, *, user_id: str, session_id: str
         words("When does the ferry to Elba leave?", 2_000),
         words("At 9:40 from Piombino, pier 3, with the car 38 euros.", 4_000),
     )
-    topic, fact, told = (
+    topic, fact, answer = (
         words("Ferry", 1_000),
         words("The car is 4.62 m long.", 2_000),
         words("Elba: ferry, house, hikes.", 4_000),
@@ -80,7 +80,7 @@ def put_turns(http: Http, words: Words = usual, *, user_id: str, session_id: str
         **where,
         topic=topic,
         critical=fact,
-        l2_map=told,
+        l2_map=answer,
     )
     back = {
         "query": words("And back?", 1_000),
@@ -116,13 +116,13 @@ def put_lesson(http: Http, words: Words = usual, *, user_id: str, session_id: st
         "evidence": words("Two trips, one of them without a place.", 1_000),
         "model": words("tiny-1", 100),
     }
-    kept = _good(http, "POST", "/api/v7/experience/create", **lesson, session_id=session_id)
+    rows = _good(http, "POST", "/api/v7/experience/create", **lesson, session_id=session_id)
     reason = words("In winter there is room.", 1_000)
     _good(
         http,
         "POST",
         "/api/v7/experience/vote",
-        cube_id=kept["cube_id"],
+        cube_id=rows["cube_id"],
         user_id=user_id,
         vote=-1,
         reason=reason,
@@ -134,13 +134,13 @@ def put_permissions(http: Http, words: Words = usual) -> None:
     the owner.
     """
     site, agent = {"path": "/etc/nginx/site.conf", "action": "write"}, words("deployer", 200)
-    given = {
+    value = {
         "scope": "/etc/nginx/*.conf",
         "ttl_minutes": 60,
         "actions": ["read", "write"],
         "agent": agent,
     }
-    grant = _good(http, "POST", "/api/v7/sysperm/grant", **given)
+    grant = _good(http, "POST", "/api/v7/sysperm/grant", **value)
     _good(http, "POST", "/api/v7/sysperm/check", **site, agent=agent)
     denied = "/etc/" + words("passwd", 1_000).replace("*", "-")  # a path holds no star
     _good(http, "POST", "/api/v7/sysperm/check", path=denied, action="read", agent=agent)

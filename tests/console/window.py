@@ -86,8 +86,8 @@ class Watch:
             self.wrong.append(f"{message.type} in the console: {message.text}")
 
     def _request(self, request: Request) -> None:
-        asked = urlsplit(request.url)
-        if f"{asked.scheme}://{asked.netloc}" != self.origin:
+        query = urlsplit(request.url)
+        if f"{query.scheme}://{query.netloc}" != self.origin:
             self.wrong.append(f"a request to {request.url[:200]}")
 
 
@@ -105,19 +105,19 @@ class Site:
         """A window of its own, signed in to an account when one is named; `how` goes to Chromium,
         such as its `color_scheme`.
         """
-        made = self.browser.new_context(
+        result = self.browser.new_context(
             base_url=self.address,
             locale="en-GB",
             timezone_id="Europe/Berlin",
             **{"viewport": {"width": 1280, "height": 800}, **how},
         )
         watch = Watch(self.address)
-        watch.over(made)
+        watch.over(result)
         self.watches.append(watch)
-        made.set_default_timeout(PATIENCE_MS)
+        result.set_default_timeout(PATIENCE_MS)
         if account is not None:
             _, token = enter(self.context, account)
-            made.add_cookies(
+            result.add_cookies(
                 [
                     {
                         "name": "session",
@@ -129,9 +129,9 @@ class Site:
                 ]
             )
         try:
-            yield made.new_page()
+            yield result.new_page()
         finally:
-            made.close()
+            result.close()
 
     @property
     def watch(self) -> Watch:

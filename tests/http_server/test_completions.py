@@ -65,8 +65,11 @@ def serve(folder: Path) -> Iterator[Callable[..., Served]]:
 
 def events(context: Context) -> list[tuple[str, str, str]]:
     """What is kept: session, query and response of each event."""
-    kept = "select s.session_id, e.query, e.response from events e join sessions s on s.id = e.session order by e.id"
-    return [tuple(row) for row in context.store.read(lambda tx: tx.all(kept))]
+    stored_rows = (
+        "select s.session_id, e.query, e.response from events e join sessions s on s.id "
+        "= e.session order by e.id"
+    )
+    return [tuple(row) for row in context.store.read(lambda tx: tx.all(stored_rows))]
 
 
 def test_it_recalls_forwards_and_remembers(serve: Callable[..., Served]) -> None:

@@ -36,8 +36,8 @@ def make(
 
 def test_its_headers_let_a_browser_do_nothing_with_it_but_keep_it(http: Http) -> None:
     """An attachment with `nosniff` and a sandbox (specification.md#download-headers)."""
-    made = make(http, "<script>alert(1)</script>", "html")
-    headers = http.get(made["url"]).headers
+    result = make(http, "<script>alert(1)</script>", "html")
+    headers = http.get(result["url"]).headers
 
     assert headers["content-disposition"].startswith("attachment; ")
     assert headers["content-security-policy"] == "sandbox; default-src 'none'"
@@ -58,11 +58,12 @@ def test_its_headers_let_a_browser_do_nothing_with_it_but_keep_it(http: Http) ->
 )
 def test_the_name_is_told_to_old_readers_and_new(http: Http, filename: str, plain: str) -> None:
     """RFC 6266 and RFC 5987: `filename*`."""
-    made = make(http, filename=filename)
-    end = made["filename"][-17:]
+    result = make(http, filename=filename)
+    end = result["filename"][-17:]
 
-    assert http.get(made["url"]).headers["content-disposition"] == (
-        f"attachment; filename=\"{plain}{end}\"; filename*=UTF-8''{quote(made['filename'], safe='')}"
+    assert http.get(result["url"]).headers["content-disposition"] == (
+        f'attachment; filename="{plain}{end}"; '
+        f"filename*=UTF-8''{quote(result['filename'], safe='')}"
     )
 
 
@@ -80,11 +81,11 @@ def test_a_link_needs_no_key(http: Http, key: str | None) -> None:
 
 
 def test_a_link_that_has_ended_is_not_found(http: Http, clock: testing.FrozenClock) -> None:
-    made = make(http)
+    result = make(http)
     clock.advance(15 * 60_000)
 
-    assert http.with_key(None).get(made["download_url"]).status_code == 404
-    assert http.get(made["download_url"]).text == CONTENT  # the key still opens it
+    assert http.with_key(None).get(result["download_url"]).status_code == 404
+    assert http.get(result["download_url"]).text == CONTENT  # the key still opens it
 
 
 @pytest.mark.parametrize(
@@ -110,8 +111,8 @@ def test_a_link_that_was_changed_opens_nothing(
 
 def test_another_accounts_file_is_not_found_as_one_that_does_not_exist(http: Http) -> None:
     """The same 404 for both (specification.md#download-unknown)."""
-    made, ada = make(http), http.as_account("ada")
-    answers = [ada.get(url).json() for url in (made["url"], "/download/none-0123456789ab.txt")]
+    result, ada = make(http), http.as_account("ada")
+    answers = [ada.get(url).json() for url in (result["url"], "/download/none-0123456789ab.txt")]
 
     assert [answer.pop("status") for answer in answers] == [404, 404]
     assert [answer["detail"] for answer in answers] == [answers[0]["detail"]] * 2
@@ -119,9 +120,9 @@ def test_another_accounts_file_is_not_found_as_one_that_does_not_exist(http: Htt
 
 def test_a_pinned_key_gets_only_what_its_own_pin_made(http: Http) -> None:
     bob, eve = (http.as_account("owner", user_id=name) for name in ("bob", "eve"))
-    made = make(bob)
+    result = make(bob)
 
-    assert [asking.get(made["url"]).status_code for asking in (bob, eve, http)] == [200, 404, 200]
+    assert [asking.get(result["url"]).status_code for asking in (bob, eve, http)] == [200, 404, 200]
     assert bob.get(make(http)["url"]).status_code == 404
 
 
@@ -150,7 +151,7 @@ def test_a_path_that_is_no_name_is_not_found(http: Http, path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "part", "told"),
+    ("request_fields", "part", "message"),
     [
         ("bytes=0-4", CONTENT[:5], "0-4"),
         ("bytes=95-", CONTENT[95:], "95-99"),
@@ -161,18 +162,20 @@ def test_a_path_that_is_no_name_is_not_found(http: Http, path: str) -> None:
         ("Bytes = 0 - 4 ", CONTENT[:5], "0-4"),
     ],
 )
-def test_one_part_can_be_asked_for(http: Http, asked: str, part: str, told: str) -> None:
+def test_one_part_can_be_asked_for(
+    http: Http, request_fields: str, part: str, message: str
+) -> None:
     """RFC 9110, 14."""
-    answer = http.get(make(http)["url"], headers={"Range": asked})
+    answer = http.get(make(http)["url"], headers={"Range": request_fields})
 
     assert (answer.status_code, answer.text) == (206, part)
-    assert answer.headers["content-range"] == f"bytes {told}/100"
+    assert answer.headers["content-range"] == f"bytes {message}/100"
     assert answer.headers["content-length"] == str(len(part))
     assert answer.headers["content-disposition"].startswith("attachment; ")
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "request_fields",
     [
         "bytes=0-1,4-5",
         "bytes=5-4",
@@ -186,59 +189,59 @@ def test_one_part_can_be_asked_for(http: Http, asked: str, part: str, told: str)
         "bytes=٠-٤",
     ],
 )
-def test_a_range_that_is_none_or_many_gets_the_whole(http: Http, asked: str) -> None:
+def test_a_range_that_is_none_or_many_gets_the_whole(http: Http, request_fields: str) -> None:
     """Only one valid range is served (specification.md#download-ranges)."""
-    answer = http.get(make(http)["url"], headers={"Range": asked.encode()})
+    answer = http.get(make(http)["url"], headers={"Range": request_fields.encode()})
 
     assert (answer.status_code, answer.text) == (200, CONTENT)
     assert answer.headers["accept-ranges"] == "bytes"
 
 
 @pytest.mark.parametrize(
-    "asked", ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=999999999999999999-"]
+    "request_fields", ["bytes=100-", "bytes=100-200", "bytes=-0", "bytes=999999999999999999-"]
 )
-def test_a_part_that_is_not_there_is_416(http: Http, asked: str) -> None:
-    answer = http.get(make(http)["url"], headers={"Range": asked})
+def test_a_part_that_is_not_there_is_416(http: Http, request_fields: str) -> None:
+    answer = http.get(make(http)["url"], headers={"Range": request_fields})
 
     assert (answer.status_code, answer.json()["error"]) == (416, "range_not_satisfiable")
     assert answer.headers["content-range"] == "bytes */100"
 
 
-@pytest.mark.parametrize("asked", ["bytes=0-", "bytes=-5"])
-def test_an_empty_file_has_no_part(http: Http, asked: str) -> None:
-    made = make(http, "")
+@pytest.mark.parametrize("request_fields", ["bytes=0-", "bytes=-5"])
+def test_an_empty_file_has_no_part(http: Http, request_fields: str) -> None:
+    result = make(http, "")
 
-    assert http.get(made["url"]).content == b""
-    assert http.get(made["url"], headers={"Range": asked}).status_code == 416
+    assert http.get(result["url"]).content == b""
+    assert http.get(result["url"], headers={"Range": request_fields}).status_code == 416
 
 
 def test_a_part_of_what_has_changed_is_the_whole(http: Http) -> None:
     """RFC 9110, 13.1.5: If-Range."""
-    made = make(http)
-    etag = http.get(made["url"]).headers["etag"]
+    result = make(http)
+    etag = http.get(result["url"]).headers["etag"]
 
     assert (
-        http.get(made["url"], headers={"Range": "bytes=0-4", "If-Range": etag}).status_code == 206
+        http.get(result["url"], headers={"Range": "bytes=0-4", "If-Range": etag}).status_code == 206
     )
     assert (
-        http.get(made["url"], headers={"Range": "bytes=0-4", "If-Range": '"other"'}).status_code
+        http.get(result["url"], headers={"Range": "bytes=0-4", "If-Range": '"other"'}).status_code
         == 200
     )
 
 
 @pytest.mark.parametrize(
-    ("known", "status"),
+    ("is_known", "status"),
     [("{}", 304), ("W/{}", 304), ('"x", {}', 304), ("*", 304), ('"x"', 200), ("", 200)],
 )
-def test_what_one_has_is_not_sent_again(http: Http, known: str, status: int) -> None:
+def test_what_one_has_is_not_sent_again(http: Http, is_known: str, status: int) -> None:
     """RFC 9110, 13.1.2: If-None-Match."""
-    made = make(http)
-    etag = http.get(made["url"]).headers["etag"]
+    result = make(http)
+    etag = http.get(result["url"]).headers["etag"]
     answer = http.get(
-        made["url"],
-        headers={"If-None-Match": known.format(etag), "Range": "bytes=0-"}
+        result["url"],
+        headers={"If-None-Match": is_known.format(etag), "Range": "bytes=0-"}
         if status == 304
-        else {"If-None-Match": known},
+        else {"If-None-Match": is_known},
     )
 
     assert answer.status_code == status
@@ -247,25 +250,25 @@ def test_what_one_has_is_not_sent_again(http: Http, known: str, status: int) -> 
 
 
 def test_head_tells_the_size_and_reads_nothing(http: Http) -> None:
-    made = make(http)
-    got, head = http.get(made["url"]), http.ask("HEAD", made["url"])
-    part = http.ask("HEAD", made["url"], headers={"Range": "bytes=0-4"})
+    receipt = make(http)
+    result, head = http.get(receipt["url"]), http.ask("HEAD", receipt["url"])
+    part = http.ask("HEAD", receipt["url"], headers={"Range": "bytes=0-4"})
 
     assert head.content == part.content == b""
     assert {name: value for name, value in head.headers.items() if name != "x-request-id"} == {
-        name: value for name, value in got.headers.items() if name != "x-request-id"
+        name: value for name, value in result.headers.items() if name != "x-request-id"
     }
     assert (part.status_code, part.headers["content-length"]) == (206, "5")
 
 
 def test_a_content_that_is_gone_is_503_and_not_an_empty_file(http: Http, folder: Path) -> None:
-    made = make(http)
+    result = make(http)
     for path in (folder / "blobs").glob("*/*"):
         path.unlink()
 
     for method in ("GET", "HEAD"):
-        assert http.ask(method, made["url"]).status_code == 503
-    assert str(folder) not in http.get(made["url"]).text
+        assert http.ask(method, result["url"]).status_code == 503
+    assert str(folder) not in http.get(result["url"]).text
 
 
 def test_a_large_file_comes_whole_over_a_real_connection(
@@ -273,10 +276,10 @@ def test_a_large_file_comes_whole_over_a_real_connection(
 ) -> None:
     """In pieces: no more than one of them is in memory."""
     content = PNG + os.urandom(3_000_000)
-    made = make(http, base64.b64encode(content).decode(), "png")
+    result = make(http, base64.b64encode(content).decode(), "png")
     connection = connect()
     connection.sendall(
-        f"GET {made['download_url']} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
+        f"GET {result['download_url']} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".encode()
     )
     received = b"".join(iter(lambda: connection.recv(1 << 20), b""))
     head, _, body = received.partition(b"\r\n\r\n")
@@ -286,10 +289,10 @@ def test_a_large_file_comes_whole_over_a_real_connection(
 
 
 def test_without_the_store_a_download_is_503(http: Http, context: Context) -> None:
-    made = make(http)
+    result = make(http)
     context.store.close()
 
-    assert [http.get(made[url]).status_code for url in ("url", "download_url")] == [503, 503]
+    assert [http.get(result[url]).status_code for url in ("url", "download_url")] == [503, 503]
 
 
 def test_its_answers_are_in_the_document(http: Http) -> None:

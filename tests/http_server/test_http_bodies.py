@@ -70,7 +70,7 @@ def test_json_that_is_no_object_is_400_and_says_so(http: Http, path: str, body: 
     answer = http.post_bytes(path, body)
 
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_json")
-    assert "not an object" in answer.json()["detail"]
+    assert "must be a JSON object" in answer.json()["detail"]
 
 
 INVALID: list[tuple[str, dict[str, Any], str]] = [
@@ -272,14 +272,14 @@ def test_a_body_of_the_largest_size_is_read_and_one_byte_more_is_not(http: Http,
     assert http.post_bytes(path, largest + b" ").status_code == 413
 
 
-@pytest.mark.parametrize("given", ["", "k" * 256, "two words", "é".encode()])
-def test_an_idempotency_key_that_cannot_be_one_is_422(http: Http, given: str | bytes) -> None:
+@pytest.mark.parametrize("value", ["", "k" * 256, "two words", "é".encode()])
+def test_an_idempotency_key_that_cannot_be_one_is_422(http: Http, value: str | bytes) -> None:
     """Printable ASCII, 1 to 255 characters (specification.md#idempotency-key)."""
     before = http.rows()
 
     assert (
         http.post(
-            "/api/v7/remember", GOOD["/api/v7/remember"], headers={"Idempotency-Key": given}
+            "/api/v7/remember", GOOD["/api/v7/remember"], headers={"Idempotency-Key": value}
         ).status_code
         == 422
     )

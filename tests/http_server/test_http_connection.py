@@ -187,13 +187,16 @@ def test_head_sends_no_body_and_the_connection_goes_on(connect: Connect) -> None
 
 
 @pytest.mark.parametrize(
-    "sent",
+    "data",
     [
         b"hello\r\n\r\n",
         b"GET / HTTP/9.9\r\n\r\n",
         b"GET /\xff HTTP/1.1\r\nHost: x\r\n\r\n",
         b"POST /api/v7/memory HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-        b"POST /api/v7/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n",
+        (
+            b"POST /api/v7/memory HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nContent-Length: "
+            b"6\r\n\r\n"
+        ),
         b"POST /api/v7/memory HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
         b"GET / HTTP/1.1\r\nHost: x\r\nX: " + b"a" * wire.HEAD_BYTES_MAX * 8,
         b"GET /" + b"a" * wire.HEAD_BYTES_MAX,
@@ -201,10 +204,10 @@ def test_head_sends_no_body_and_the_connection_goes_on(connect: Connect) -> None
     ],
 )
 def test_what_is_not_http_is_a_problem_too_and_the_end_of_the_connection(
-    connect: Connect, sent: bytes
+    connect: Connect, data: bytes
 ) -> None:
     connection = connect()
-    connection.sendall(sent)
+    connection.sendall(data)
 
     status, headers, body = read_answer(connection)
 

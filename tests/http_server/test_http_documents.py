@@ -132,9 +132,9 @@ EXAMPLES = [
 @pytest.fixture
 def context(folder: Path) -> Iterator[Context]:
     """The real parts and a language model that follows a script, for the examples that need one."""
-    made = testing.context(folder, models=testing.ScriptedModels(chat=["At 9:40."] * 8))
-    yield made
-    made.close()
+    service = testing.context(folder, models=testing.ScriptedModels(chat=["At 9:40."] * 8))
+    yield service
+    service.close()
 
 
 def make_mentioned(context: Context) -> None:
@@ -161,13 +161,13 @@ def make_mentioned(context: Context) -> None:
 def make_granted(context: Context, owner: Caller) -> None:
     """The grant that one logs an action under, and revokes."""
     nginx = {"path": "/etc/nginx/nginx.conf", "action": "write", "agent": "deployer"}
-    made = grant(
+    result = grant(
         context,
         owner,
         GrantRequest(scope="/etc/nginx/*.conf", ttl_minutes=5, actions=["write"], agent="deployer"),
     )
     rename = "update grants set grant_id = 'g_5v0n8k2m4t6wz' where grant_id = :made"
-    context.store.write(lambda tx: tx.run(rename, made=made.grant_id))
+    context.store.write(lambda tx: tx.run(rename, made=result.grant_id))
     assert check(context, owner, PermissionCheck.model_validate(nginx)).allowed
 
 
@@ -305,14 +305,14 @@ def test_the_lines_to_paste_work_when_pasted(context: Context) -> None:
             line = Unescaped.of(block)
             if "$EVENT_ID" in line or "$FILENAME" in line:
                 continue  # of an event or a file that the reader has
-            done = subprocess.run(
+            process = subprocess.run(
                 ["sh", "-c", line + " -w '%{http_code}' -o /dev/null"],
                 capture_output=True,
                 text=True,
                 check=True,
                 env={"REMEMBRANCER_KEY": key, "PATH": "/usr/bin:/bin"},
             )
-            assert done.stdout == "200", line
+            assert process.stdout == "200", line
             ran += 1
 
     assert ran == len([endpoint for endpoint in ROUTES if "{" not in endpoint.path])
@@ -326,7 +326,7 @@ def test_the_command_on_the_home_page_makes_a_key(http: Http, folder: Path) -> N
     ]
     program, *words = shlex.split(line)
 
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", program, *words],
         env={**os.environ, "REMEMBRANCER_DATA": str(folder)},
         capture_output=True,
@@ -334,9 +334,9 @@ def test_the_command_on_the_home_page_makes_a_key(http: Http, folder: Path) -> N
         check=False,
     )
 
-    assert done.returncode == 0, done.stderr
+    assert process.returncode == 0, process.stderr
     assert (
-        http.with_key(done.stdout.strip())
+        http.with_key(process.stdout.strip())
         .post("/api/v7/memory", {"query_text": "a", "user_id": "ada"})
         .status_code
         == 200

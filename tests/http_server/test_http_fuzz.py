@@ -27,10 +27,12 @@ EXAMPLES = 25  # requests per endpoint and mode; the same ones in each run
 
 @pytest.fixture
 def context(folder: Path) -> Iterator[Context]:
-    """The real parts and a language model that follows a script, so that what needs one can answer."""
-    made = testing.context(folder, models=testing.ScriptedModels(chat=["At 9:40."] * 3 * EXAMPLES))
-    yield made
-    made.close()
+    """Return a real context with a scripted language model."""
+    service = testing.context(
+        folder, models=testing.ScriptedModels(chat=["At 9:40."] * 3 * EXAMPLES)
+    )
+    yield service
+    service.close()
 
 
 def is_a_file(body: dict[str, str]) -> bool:

@@ -56,16 +56,16 @@ def test_every_answer_has_an_id_and_the_headers_that_keep_browsers_honest(
     assert not any(name.startswith("access-control-") for name in answer.headers)
 
 
-@pytest.mark.parametrize("given", ["a", "A-b_c.9", "x" * 64])
-def test_a_well_formed_request_id_is_kept(http: Http, given: str) -> None:
-    assert http.get("/healthz", headers={"X-Request-Id": given}).headers["x-request-id"] == given
+@pytest.mark.parametrize("value", ["a", "A-b_c.9", "x" * 64])
+def test_a_well_formed_request_id_is_kept(http: Http, value: str) -> None:
+    assert http.get("/healthz", headers={"X-Request-Id": value}).headers["x-request-id"] == value
 
 
-@pytest.mark.parametrize("given", ["", "x" * 65, "a b", "a\tb", "<b>", "é"])
-def test_any_other_request_id_is_replaced(http: Http, given: str) -> None:
-    answer = http.get("/healthz", headers={"X-Request-Id": given.encode("latin-1")})
+@pytest.mark.parametrize("value", ["", "x" * 65, "a b", "a\tb", "<b>", "é"])
+def test_any_other_request_id_is_replaced(http: Http, value: str) -> None:
+    answer = http.get("/healthz", headers={"X-Request-Id": value.encode("latin-1")})
 
-    assert answer.headers["x-request-id"] not in ("", given)
+    assert answer.headers["x-request-id"] not in ("", value)
 
 
 @pytest.mark.parametrize(
@@ -117,10 +117,10 @@ def test_another_method_is_answered_with_those_there_are(http: Http, path: str, 
 
 @pytest.mark.parametrize("path", [e.path for e in ROUTES if e.method == "GET"])
 def test_head_is_get_without_the_body(http: Http, path: str) -> None:
-    got, head = http.get(path), http.ask("HEAD", path)
+    value, head = http.get(path), http.ask("HEAD", path)
 
-    assert head.status_code == got.status_code
-    assert head.headers["content-type"] == got.headers["content-type"]
+    assert head.status_code == value.status_code
+    assert head.headers["content-type"] == value.headers["content-type"]
     assert head.content == b""
 
 
@@ -293,8 +293,8 @@ class TestMetrics:
         text = http.get("/metrics").text
 
         assert (
-            'remembrancer_requests_total{method="GET",route="/api/v7/event/{event_id}",status="404"} 1.0'
-            in text
+            'remembrancer_requests_total{method="GET",route="/api/v7/event/{event_id}",'
+            'status="404"} 1.0' in text
         )
         assert 'remembrancer_requests_total{method="GET",route="none",status="404"} 1.0' in text
         assert 'remembrancer_request_seconds_count{method="GET",route="/healthz"} 1.0' in text
@@ -316,10 +316,10 @@ class TestRateLimits:
 
     @pytest.fixture
     def context(self, folder: Path) -> Any:
-        made = testing.context(folder)
-        made = replace(made, settings=replace(made.settings, rate_memory_per_minute=2))
-        yield made
-        made.close()
+        service = testing.context(folder)
+        service = replace(service, settings=replace(service.settings, rate_memory_per_minute=2))
+        yield service
+        service.close()
 
     def test_past_the_limit_is_429_saying_how_long_to_wait(self, http: Http) -> None:
         allowed = [http.get("/api/v7/event/ev_none") for _ in range(2)]

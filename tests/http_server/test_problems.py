@@ -12,19 +12,19 @@ from remembrancer.store import OutcomeUnknown, StoreUnavailable, StoreUnreachabl
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "message"),
     [
-        (StoreUnavailable("down at db:5432"), "Nothing of this request was kept"),
-        (StoreUnreachable("down at db:5432"), "Nothing of this request was kept"),
+        (StoreUnavailable("down at db:5432"), "Nothing was stored"),
+        (StoreUnreachable("down at db:5432"), "Nothing was stored"),
         (
             OutcomeUnknown("down at db:5432"),
-            "all of it is kept, or nothing. Send it again with the same Idempotency-Key",
+            "stored completely or not at all. Send the request again with the same Idempotency-Key",
         ),
         (EmbedderUnavailable("down at db:5432"), "embedder"),
     ],
 )
 def test_a_part_that_is_away_is_503_with_when_to_come_again_and_what_became_of_the_request(
-    error: Exception, told: str
+    error: Exception, message: str
 ) -> None:
     """The outcome may be unknown.
 
@@ -33,5 +33,5 @@ def test_a_part_that_is_away_is_503_with_when_to_come_again_and_what_became_of_t
     answer = respond(error, "r1")
 
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
-    assert told in json.loads(bytes(answer.body))["detail"]
+    assert message in json.loads(bytes(answer.body))["detail"]
     assert "db:5432" not in json.loads(bytes(answer.body))["detail"]

@@ -28,7 +28,10 @@ from remembrancer.settings import Settings
 from remembrancer.store import DataFolderBusy
 from remembrancer.store.folder_lock import hold
 
-SERVE = "from remembrancer.server.app import serve; from remembrancer.settings import read; serve(read())"
+SERVE = (
+    "from remembrancer.server.app import serve; from remembrancer.settings import "
+    "read; serve(read())"
+)
 Start = Callable[[], subprocess.Popen[str]]
 
 
@@ -63,13 +66,14 @@ def start(folder: Path) -> Iterator[Start]:
 def said_until(process: subprocess.Popen[str], last: str) -> str:
     """What the server prints, up to the line that has `last` in it."""
     assert process.stdout is not None
-    said = ""
+    text = ""
     for line in process.stdout:
-        said += line
+        text += line
         if last in line:
-            return said
+            return text
     pytest.fail(
-        f"it ended without saying {last!r}: {said} {process.stderr.read() if process.stderr else ''}"
+        f"it ended without saying {last!r}: {text} "
+        f"{process.stderr.read() if process.stderr else ''}"
     )
 
 
@@ -82,16 +86,16 @@ def stop(process: subprocess.Popen[str], how: int) -> tuple[int, str]:
 
 def test_a_new_folder_gets_an_owner_whose_key_and_lines_work_when_pasted(start: Start) -> None:
     """A first start prints the address, the owner's first key (once), and a working curl line."""
-    said = said_until(start(), "/api/v7/memory")
+    text = said_until(start(), "/api/v7/memory")
 
-    shown = set(re.findall(r"sk_[0-9a-f]{64}", said))
+    page = set(re.findall(r"sk_[0-9a-f]{64}", text))
     answers = [
         json.loads(subprocess.run(["sh", "-c", line], capture_output=True, check=True).stdout)
-        for line in said.splitlines()
+        for line in text.splitlines()
         if line.startswith("curl")
     ]
-    assert len(shown) == 1
-    assert "will not be shown again" in said
+    assert len(page) == 1
+    assert "will not be shown again" in text
     assert answers[0]["saved"] is True
     assert answers[1]["hits"][0]["event_id"] == answers[0]["event_id"]
 
@@ -102,10 +106,10 @@ def test_it_stops_cleanly_and_says_no_key_the_second_time(start: Start, how: int
     key = re.findall(r"sk_[0-9a-f]{64}", said_until(first, "/api/v7/memory"))[0]
     ended, log = stop(first, how)
     again = start()
-    said = said_until(again, "keys create")
+    text = said_until(again, "keys create")
 
     assert (ended, key in log) == (0, False)
-    assert "sk_" not in said
+    assert "sk_" not in text
     assert stop(again, how)[0] == 0
 
 
@@ -124,14 +128,14 @@ def test_it_derives_anew_what_another_embedder_left_and_says_how_much_is_pending
     context.close()
     server = start()
     address = re.findall(r"http://\S+", said_until(server, "keys create"))[0]
-    told: list[int] = []
-    while not told or told[-1]:  # the tests' own time limit ends it if it never comes to that
+    body: list[int] = []
+    while not body or body[-1]:  # the tests' own time limit ends it if it never comes to that
         with urllib.request.urlopen(f"{address}/readyz") as answer:  # noqa: S310 - our own address
-            told.append(json.load(answer)["embedding"]["pending"])
+            body.append(json.load(answer)["embedding"]["pending"])
 
     assert before is not None
     assert before.pending == 0
-    assert told == sorted(told, reverse=True)
+    assert body == sorted(body, reverse=True)
     assert stop(server, signal.SIGTERM)[0] == 0
     with sqlite3.connect(folder / "remembrancer.sqlite3") as rows:
         derived_by = rows.execute(
@@ -147,10 +151,10 @@ def test_a_second_server_on_the_folder_is_refused(folder: Path) -> None:
 
 
 def test_a_port_in_use_is_refused_before_a_key_is_made(folder: Path) -> None:
-    taken = socket.create_server(("127.0.0.1", 0))
-    port = taken.getsockname()[1]
+    busy = socket.create_server(("127.0.0.1", 0))
+    port = busy.getsockname()[1]
 
-    with taken, pytest.raises(AddressUnusable, match=f"port {port}"):
+    with busy, pytest.raises(AddressUnusable, match=f"port {port}"):
         run(
             Settings(data=folder, port=port, embedder="none"),
             lambda _: pytest.fail("it was started"),

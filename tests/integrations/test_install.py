@@ -136,24 +136,29 @@ def _holds(whole: Any, part: Any) -> bool:
 @pytest.mark.parametrize(
     ("agent", "name", "text", "message"),
     [
-        ("claude-code", ".claude/settings.json", '{\n  // mine\n  "model": "opus"\n}', "comments"),
-        ("claude-code", ".claude/settings.json", '{"model": "opus",}', "no plain JSON"),
-        ("claude-code", ".claude/settings.json", "[]", "no JSON object"),
-        ("claude-code", ".claude/settings.json", '{"hooks": []}', "`hooks` is no object"),
-        ("claude-code", ".claude/settings.json", '{"hooks": {"Stop": {}}}', "`Stop` is no list"),
-        ("claude-code", ".claude/settings.json", '{"a": 1, "a": 2}', "stands twice"),
-        ("claude-code", ".claude/settings.json", '{"a": 1.10}', "would not stay"),
-        ("claude-code", ".claude.json", "\ufeff{}", "no plain JSON"),
-        ("codex", ".codex/config.toml", "model = ", "no TOML"),
+        ("claude-code", ".claude/settings.json", '{\n  // mine\n  "model": "opus"\n}', "Comments"),
+        ("claude-code", ".claude/settings.json", '{"model": "opus",}', "not valid JSON"),
+        ("claude-code", ".claude/settings.json", "[]", "must contain a JSON object"),
+        ("claude-code", ".claude/settings.json", '{"hooks": []}', "`hooks` must be an object"),
+        (
+            "claude-code",
+            ".claude/settings.json",
+            '{"hooks": {"Stop": {}}}',
+            "`Stop` must be a list",
+        ),
+        ("claude-code", ".claude/settings.json", '{"a": 1, "a": 2}', "duplicate name"),
+        ("claude-code", ".claude/settings.json", '{"a": 1.10}', "would change when written"),
+        ("claude-code", ".claude.json", "\ufeff{}", "not valid JSON"),
+        ("codex", ".codex/config.toml", "model = ", "not valid TOML"),
         (
             "codex",
             ".codex/config.toml",
             '[mcp_servers.remembrancer]\nurl = "http://x"\n',
             "already",
         ),
-        ("codex", ".codex/config.toml", "# remembrancer: begin\n", "do not stand there once each"),
-        ("codex", ".codex/hooks.json", "[" * 100_000, "no plain JSON"),
-        ("cursor", ".cursor/mcp.json", '{"mcpServers": 5}', "no object"),
+        ("codex", ".codex/config.toml", "# remembrancer: begin\n", "must occur once each"),
+        ("codex", ".codex/hooks.json", "[" * 100_000, "not valid JSON"),
+        ("cursor", ".cursor/mcp.json", '{"mcpServers": 5}', "must be an object"),
     ],
 )
 def test_unreadable_file_is_not_changed(
@@ -172,7 +177,7 @@ def test_binary_file_is_not_changed(home: Path) -> None:
     (home / ".codex").mkdir()
     (home / ".codex" / "config.toml").write_bytes(b"\xff\xfe")
 
-    with pytest.raises(ConfigUnreadable, match="no text file"):
+    with pytest.raises(ConfigUnreadable, match="not a text file"):
         plan_changes("codex", install_options(home))
 
 
@@ -241,7 +246,7 @@ def test_command_shows_the_changes_and_asks(folder: Path, home: Path) -> None:
     assert '+    "SessionStart": [' in first_run.stdout
     assert nothing_yet == {}
     assert (confirmed_run.returncode, second_run.returncode, removed.returncode) == (0, 0, 0)
-    assert "nothing to change" in second_run.stderr
+    assert "up to date" in second_run.stderr
     assert files_in(home) == {}
 
 

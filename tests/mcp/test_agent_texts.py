@@ -21,17 +21,17 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("form", ["openai", "anthropic", "mcp"])
 def test_the_tools_are_described_as_each_api_wants_them(http: Http, form: str) -> None:
     """`GET /api/v7/tools` has three formats (specification.md#tools-list)."""
-    told = http.get("/api/v7/tools", params={"format": form}).json()
+    body = http.get("/api/v7/tools", params={"format": form}).json()
 
-    described = [tool["function"] if form == "openai" else tool for tool in told["tools"]]
+    described = [tool["function"] if form == "openai" else tool for tool in body["tools"]]
     member = {"openai": "parameters", "anthropic": "input_schema", "mcp": "inputSchema"}[form]
-    assert told["format"] == form
+    assert body["format"] == form
     assert [tool["name"] for tool in described] == [tool.name for tool in TOOLS]
     for tool in described:
         assert (tool[member]["type"], tool[member]["additionalProperties"]) == ("object", False)
         assert tool["description"]
     if form == "openai":
-        assert {tool["type"] for tool in told["tools"]} == {"function"}
+        assert {tool["type"] for tool in body["tools"]} == {"function"}
 
 
 def test_a_format_that_nobody_has_is_refused(http: Http) -> None:

@@ -36,18 +36,18 @@ def test_a_turn_is_remembered_recalled_and_read(context: Context, app: Starlette
             await client.call_tool(
                 "remember", {"query": "When does the ferry leave?", "response": "At 9:40."}
             )
-            found = await client.call_tool("recall", {"query_text": "ferry"})
+            matches = await client.call_tool("recall", {"query_text": "ferry"})
             start: Any = (await client.read_resource("memory://start")).contents[0]
             return (
-                found.structured_content,
+                matches.structured_content,
                 start.text,
                 [tool.name for tool in (await client.list_tools()).tools],
             )
 
     with serving(app) as port:
-        found, start, tools = asyncio.run(whole(port))
+        matches, start, tools = asyncio.run(whole(port))
 
-    assert found["hits"][0]["response"] == "At 9:40."
+    assert matches["hits"][0]["response"] == "At 9:40."
     assert "Never invent a memory" in start
     assert {"recall", "remember", "search", "fetch"} <= set(tools)
 
@@ -68,7 +68,7 @@ def test_a_service_that_is_down_is_told_to_the_model_in_the_result() -> None:
 
 
 def test_without_a_key_it_says_what_to_set() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "remembrancer", "mcp"],
         capture_output=True,
         text=True,
@@ -77,5 +77,5 @@ def test_without_a_key_it_says_what_to_set() -> None:
         timeout=60,
     )
 
-    assert done.returncode == 2
-    assert "REMEMBRANCER_KEY must be set" in done.stderr
+    assert process.returncode == 2
+    assert "REMEMBRANCER_KEY must be set" in process.stderr

@@ -27,8 +27,8 @@ kernel.set_no_new_privileges()
 kernel.install_filter(b"".join(struct.pack("HBBI", *row) for row in rows))
 settings = Settings(data=Path(sys.argv[1]), sandbox_min_level=sys.argv[2], embedder="none")
 if sys.argv[4:]:
-    from remembrancer.cli.doctor import examine
-    print(json.dumps({one.part: [one.state, one.seen, one.remedy] for one in examine(settings)}))
+    from remembrancer.cli.doctor import run_checks
+    print(json.dumps({one.part: [one.state, one.seen, one.remedy] for one in run_checks(settings)}))
     sys.exit()
 box = sandbox.Sandbox(settings)
 try:
@@ -107,7 +107,7 @@ def test_doctor_reports_missing_primitives_and_remedies(
     matches = in_a_container("ns", [], "doctor")
     lacking = {part: outcome for part, outcome in matches.items() if part.startswith("sandbox: ")}
 
-    assert matches["sandbox"][:2] == ["wrong", "no program can be run safely, so none is run"]
+    assert matches["sandbox"][:2] == ["wrong", "programs cannot run safely, so none are run"]
     assert "sandbox: mounts" in lacking
     assert all(
         state == "wrong" and records and remedy for state, records, remedy in lacking.values()
@@ -117,7 +117,7 @@ def test_doctor_reports_missing_primitives_and_remedies(
 def test_doctor_reports_what_a_stronger_level_lacks(in_a_container: Container) -> None:
     matches = in_a_container("landlock", [], "doctor")
 
-    assert matches["sandbox"][:2] == ["ok", "level landlock, tried with hostile programs"]
+    assert matches["sandbox"][:2] == ["ok", "level landlock, tested with hostile programs"]
     assert matches["sandbox: mounts"][0] == "notice"
 
 

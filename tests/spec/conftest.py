@@ -26,11 +26,11 @@ def start_with(folder: Path) -> Iterator[Callable[..., tuple[Http, Endpoint]]]:
 
         def begin(slot: str, *plays: Play, **more: Any) -> tuple[Http, Endpoint]:
             tiny = stack.enter_context(endpoint(*plays))
-            given: dict[str, Any] = {
+            values: dict[str, Any] = {
                 name: tiny.named() if value == SAME else value
                 for name, value in {slot: SAME, **more}.items()
             }
-            settings = Settings(data=folder, embedder="none", durability="normal", **given)
+            settings = Settings(data=folder, embedder="none", durability="normal", **values)
             context = testing.context(folder, settings=settings)
             stack.callback(context.close)
             client = stack.enter_context(

@@ -24,8 +24,8 @@ COVERED = [
 
 def refused(answer: Any) -> bool:
     """Return True if the response is a complete 401."""
-    said = (answer.status_code, answer.json()["error"], answer.headers["www-authenticate"])
-    return said == (401, "unauthorized", "Bearer")
+    text = (answer.status_code, answer.json()["error"], answer.headers["www-authenticate"])
+    return text == (401, "unauthorized", "Bearer")
 
 
 @pytest.mark.parametrize(("method", "path"), COVERED)
@@ -141,9 +141,9 @@ class TestKeysThatEnd:
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
         self.now_ms = 1_790_000_000_000
-        made = testing.context(folder, clock=lambda: self.now_ms)
-        yield made
-        made.close()
+        service = testing.context(folder, clock=lambda: self.now_ms)
+        yield service
+        service.close()
 
     def test_an_expired_key_is_401_from_that_moment_on(self, http: Http) -> None:
         """An expired key is a 401 that says so (specification.md#auth-401)."""

@@ -39,10 +39,10 @@ def look(http: Http, draft: str) -> str:
 
 def test_nothing_done_is_nothing_due(http: Http) -> None:
     """A share is null while nothing was due (specification.md#compliance-share)."""
-    told = asked(http)
+    answer = asked(http)
 
-    assert (parts(told["total"]), told["agents"], told["sessions"]) == ({}, [], [])
-    assert told["total"]["remembered"] == {"done": 0, "of": 0, "share": None}
+    assert (parts(answer["total"]), answer["agents"], answer["sessions"]) == ({}, [], [])
+    assert answer["total"]["remembered"] == {"done": 0, "of": 0, "share": None}
 
 
 def test_an_agent_that_keeps_to_everything_has_all_of_it(http: Http) -> None:
@@ -88,17 +88,17 @@ def test_the_turn_of_the_latest_search_is_not_due_yet(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    ("seal", "done"), [(render(1), 1), (render(9), 0), ("", 0), ("sealed!", 0)]
+    ("seal", "process"), [(render(1), 1), (render(9), 0), ("", 0), ("sealed!", 0)]
 )
 def test_a_seal_counts_when_the_next_search_brings_the_right_one(
-    http: Http, seal: str, done: int
+    http: Http, seal: str, process: int
 ) -> None:
     """The seal names the step of its search (specification.md#compliance-seal)."""
     http.memory("one", session_id="s")
     http.remember("q", "r", session_id="s")
     http.memory("two", session_id="s", last_seal=seal)
 
-    assert parts(asked(http)["total"])["sealed"] == (done, 1)
+    assert parts(asked(http)["total"])["sealed"] == (process, 1)
 
 
 def test_cubes_that_were_shown_as_new_and_rated_count(http: Http) -> None:
@@ -110,13 +110,13 @@ def test_cubes_that_were_shown_as_new_and_rated_count(http: Http) -> None:
             "rules_markdown": "- MUST ask",
             "evidence": "a trip",
         }
-        made = http.post("/api/v7/experience/create", body).json()
-    shown = http.memory("boats and harbours", session_id="s")["shared_cubes"]
+        answer = http.post("/api/v7/experience/create", body).json()
+    page = http.memory("boats and harbours", session_id="s")["shared_cubes"]
     http.post(
-        "/api/v7/experience/vote", {"cube_id": made["cube_id"], "user_id": "owner", "vote": 1}
+        "/api/v7/experience/vote", {"cube_id": answer["cube_id"], "user_id": "owner", "vote": 1}
     )
 
-    assert parts(asked(http)["total"])["rated"] == (1, len(shown)) == (1, 2)
+    assert parts(asked(http)["total"])["rated"] == (1, len(page)) == (1, 2)
 
 
 def test_the_last_look_at_a_turn_says_whether_it_passed(http: Http) -> None:
@@ -164,18 +164,18 @@ def test_each_key_is_an_agent(http: Http) -> None:
     other.remember("q", "r", session_id="of-1")
     look(other, "r")
 
-    told = asked(http)["agents"]
+    answer = asked(http)["agents"]
 
-    assert [(one["figures"]["searches"], one["account"]) for one in told] == [
+    assert [(one["figures"]["searches"], one["account"]) for one in answer] == [
         (3, "owner"),
         (1, "owner"),
     ]
-    assert [one["hint"] for one in told] == [(agent.key or "")[3:11] for agent in (http, other)]
-    assert [parts(one["figures"]) for one in told] == [
+    assert [one["hint"] for one in answer] == [(agent.key or "")[3:11] for agent in (http, other)]
+    assert [parts(one["figures"]) for one in answer] == [
         {"remembered": (0, 2), "sealed": (0, 2)},
         {"remembered": (1, 1), "passed": (1, 1)},
     ]
-    assert "turns" not in told[0]["figures"]
+    assert "turns" not in answer[0]["figures"]
 
 
 def test_each_session_has_its_own_figures_newest_first(http: Http) -> None:
@@ -185,10 +185,10 @@ def test_each_session_has_its_own_figures_newest_first(http: Http) -> None:
         http.context.clock.advance(1)  # type: ignore[attr-defined]
     http.memory("q", session_id="s0")
 
-    told = asked(http)
+    answer = asked(http)
 
-    assert (told["sessions"][0]["session_id"], told["sessions_left_out"]) == ("s0", 1)
-    assert parts(told["sessions"][1]["figures"]) == {"searched": (0, 1), "looked": (0, 1)}
+    assert (answer["sessions"][0]["session_id"], answer["sessions_left_out"]) == ("s0", 1)
+    assert parts(answer["sessions"][1]["figures"]) == {"searched": (0, 1), "looked": (0, 1)}
     assert [one["session_id"] for one in asked(http, session_id="s7")["sessions"]] == ["s7"]
 
 
@@ -225,9 +225,9 @@ def test_a_pinned_key_is_told_of_its_user_and_itself(http: Http) -> None:
     pinned = http.as_account("owner", user_id="ada")
     pinned.memory("two", "ada", session_id="pinned")
 
-    told = asked(pinned)
+    answer = asked(pinned)
 
-    assert ({one["session_id"] for one in told["sessions"]}, len(told["agents"])) == (
+    assert ({one["session_id"] for one in answer["sessions"]}, len(answer["agents"])) == (
         {"of-ada", "pinned"},
         1,
     )
@@ -266,14 +266,14 @@ def test_metrics_tell_the_duties_of_the_last_day(http: Http) -> None:
 
     text = http.get("/metrics").text
 
-    told = {
+    answer = {
         (name, duty): float(value)
         for name, duty, value in re.findall(
             r'^remembrancer_duties_(\w+)\{duty="(\w+)"\} (\S+)$', text, re.MULTILINE
         )
     }
-    assert (told["done", "searched"], told["due", "searched"]) == (1, 2)
-    assert (told["done", "remembered"], told["due", "remembered"], told["due", "passed"]) == (
+    assert (answer["done", "searched"], answer["due", "searched"]) == (1, 2)
+    assert (answer["done", "remembered"], answer["due", "remembered"], answer["due", "passed"]) == (
         1,
         1,
         0,

@@ -47,11 +47,11 @@ def test_the_answer_is_a_created_file(http: Http) -> None:
 
 def test_the_url_is_a_relative_path_with_the_name(http: Http) -> None:
     """`url` is `/download/<filename>` (specification.md#files-url)."""
-    made = http.post(PATH, CSV).json()
+    body = http.post(PATH, CSV).json()
 
-    assert re.fullmatch(r"Ferry times-[0-9a-f]{12}\.csv", made["filename"])
-    assert made["url"] == "/download/" + quote(made["filename"])
-    assert made["download_url"].startswith(made["url"] + "?exp=1767226500&sig=")
+    assert re.fullmatch(r"Ferry times-[0-9a-f]{12}\.csv", body["filename"])
+    assert body["url"] == "/download/" + quote(body["filename"])
+    assert body["download_url"].startswith(body["url"] + "?exp=1767226500&sig=")
 
 
 @pytest.mark.parametrize(
@@ -59,21 +59,21 @@ def test_the_url_is_a_relative_path_with_the_name(http: Http) -> None:
 )
 def test_each_of_twelve_types_is_downloaded_as_it_was(http: Http, kind: str) -> None:
     """All twelve types come back byte for byte (specification.md#files-types)."""
-    sent, whole = sample(kind)
-    made = http.post(PATH, {"filename": "a", "content": sent, "type": kind}).json()
+    request, whole = sample(kind)
+    body = http.post(PATH, {"filename": "a", "content": request, "type": kind}).json()
 
-    assert http.get(made["url"]).content == whole
-    assert made["size_bytes"] == len(whole)
-    assert made["filename"].endswith(f".{kind}")
+    assert http.get(body["url"]).content == whole
+    assert body["size_bytes"] == len(whole)
+    assert body["filename"].endswith(f".{kind}")
     assert len(get_args(FileType)) == 12
 
 
 @pytest.mark.parametrize("content", ["", "é" * 100_000, "a\r\nb\tc \u2028 \u202e"])
 def test_text_is_kept_byte_by_byte(http: Http, content: str) -> None:
     """Text is stored as its UTF-8 bytes (specification.md#files-types)."""
-    made = http.post(PATH, {"filename": "a", "content": content, "type": "txt"}).json()
+    body = http.post(PATH, {"filename": "a", "content": content, "type": "txt"}).json()
 
-    assert http.get(made["url"]).content == content.encode()
+    assert http.get(body["url"]).content == content.encode()
 
 
 WRONG: dict[str, list[Any]] = {
@@ -148,7 +148,7 @@ def test_a_content_that_is_not_of_its_type_is_refused_and_nothing_is_kept(
 
 
 @pytest.mark.parametrize(
-    ("asked", "kept"),
+    ("request_fields", "expected"),
     [
         ("../../etc/passwd", "passwd"),
         ("/root/x", "x"),
@@ -158,12 +158,14 @@ def test_a_content_that_is_not_of_its_type_is_refused_and_nothing_is_kept(
         ("時刻表", "時刻表"),
     ],
 )
-def test_a_name_is_kept_as_far_as_it_is_safe(http: Http, asked: str, kept: str) -> None:
+def test_a_name_is_kept_as_far_as_it_is_safe(
+    http: Http, request_fields: str, expected: str
+) -> None:
     """The name is reduced to a safe base name (specification.md#files-safe-name)."""
-    made = http.post(PATH, {**CSV, "filename": asked}).json()
+    body = http.post(PATH, {**CSV, "filename": request_fields}).json()
 
-    assert re.fullmatch(re.escape(kept) + r"-[0-9a-f]{12}\.csv", made["filename"])
-    assert http.get(made["url"]).status_code == 200
+    assert re.fullmatch(re.escape(expected) + r"-[0-9a-f]{12}\.csv", body["filename"])
+    assert http.get(body["url"]).status_code == 200
 
 
 def test_a_body_may_be_larger_here_than_elsewhere(http: Http) -> None:
@@ -222,7 +224,7 @@ def test_a_large_body_is_text_and_no_heap_of_brackets(http: Http) -> None:
     answer = http.post_bytes(PATH, body)
 
     assert answer.status_code == 413
-    assert "outside its texts" in answer.json()["detail"]
+    assert "outside JSON strings" in answer.json()["detail"]
     assert (
         http.post(PATH, {**CSV, "content": '[]"\\,' * (1 << 19), "type": "txt"}).status_code == 200
     )

@@ -39,7 +39,7 @@ def test_the_order_of_checks(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "word", "method", "path", "given"),
+    ("status", "word", "method", "path", "value"),
     [
         (400, "invalid_json", "POST", "/api/v7/memory", {"content": b"{", "headers": JSON}),
         (
@@ -58,10 +58,10 @@ def test_the_order_of_checks(http: Http) -> None:
     ],
 )
 def test_each_status_has_its_word_in_one_shape(
-    http: Http, status: int, word: str, method: str, path: str, given: Any
+    http: Http, status: int, word: str, method: str, path: str, value: Any
 ) -> None:
     """Every error body is problem+json with `error` (specification.md#error-shape)."""
-    answer = http.ask(method, path, **given)
+    answer = http.ask(method, path, **value)
     body = answer.json()
 
     assert answer.headers["content-type"] == "application/problem+json"

@@ -24,14 +24,14 @@ def test_it_gives_the_hits_of_the_search_with_their_reasons(http: Http) -> None:
     body: Any = {"query_text": "ladder in the attic", "top_k": 2}
     searched = http.memory(**body, interact=False)
 
-    found = explained(http, **body)
+    matches = explained(http, **body)
 
-    assert [{name: hit[name] for name in searched["hits"][0]} for hit in found["hits"]] == searched[
-        "hits"
-    ]
-    assert all(hit["features"] for hit in found["hits"])
-    assert [one["reason"] for one in found["left_out"]] == ["top_k"]
-    assert sum(stage["ms"] for stage in found["stages"]) > 0
+    assert [
+        {name: hit[name] for name in searched["hits"][0]} for hit in matches["hits"]
+    ] == searched["hits"]
+    assert all(hit["features"] for hit in matches["hits"])
+    assert [one["reason"] for one in matches["left_out"]] == ["top_k"]
+    assert sum(stage["ms"] for stage in matches["stages"]) > 0
 
 
 def test_it_is_no_turn(http: Http) -> None:
@@ -68,6 +68,6 @@ def test_it_takes_what_a_search_takes_and_nothing_else(http: Http, body: Any, st
 def test_another_account_sees_nothing(http: Http) -> None:
     """Another account sees nothing (specification.md#explain-isolation)."""
     http.remember("Where is the saw?", "In the shed.")
-    found = explained(http.as_account("bob"), "saw")
+    matches = explained(http.as_account("bob"), "saw")
 
-    assert (found["hits"], found["left_out"], found["looked"]["events"]) == ([], [], 0)
+    assert (matches["hits"], matches["left_out"], matches["looked"]["events"]) == ([], [], 0)

@@ -64,17 +64,20 @@ def test_a_file_of_any_kind_is_kept_but_served_as_mere_bytes(http: Http) -> None
 
 def test_what_a_failed_program_left_comes_back_too(http: Http) -> None:
     """A failing program's files come back too (specification.md#sandbox-files)."""
-    told = ran(http, "open('half.txt', 'w').write('half')\n1 / 0")
+    answer = ran(http, "open('half.txt', 'w').write('half')\n1 / 0")
 
-    assert (told["status"], [file["name"] for file in told["files"]]) == ("failed", ["half.txt"])
+    assert (answer["status"], [file["name"] for file in answer["files"]]) == (
+        "failed",
+        ["half.txt"],
+    )
 
 
 def test_the_event_of_a_run_names_its_files_as_they_can_be_downloaded(http: Http) -> None:
     """The stored run names its files (specification.md#sandbox-event)."""
-    told = ran(http, "open('a.txt', 'w').write('x')", session_id="s")
+    answer = ran(http, "open('a.txt', 'w').write('x')", session_id="s")
 
-    event = http.get(f"/api/v7/event/{told['event_id']}").json()
-    assert f"files: a.txt ({told['files'][0]['filename']})" in event["response"]
+    event = http.get(f"/api/v7/event/{answer['event_id']}").json()
+    assert f"files: a.txt ({answer['files'][0]['filename']})" in event["response"]
 
 
 def test_a_program_that_is_sent_again_makes_no_second_file(http: Http) -> None:
@@ -95,18 +98,18 @@ def test_a_file_of_a_pinned_key_is_not_another_users(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "message",
     [
         r"{\"result\": \"\\ud800\"}",
         r"{\"error\": {\"type\": \"\\udfff\", \"message\": \"\\ud800\"}}",
     ],
 )
 def test_half_a_character_in_what_a_program_says_of_itself_is_no_error_of_the_service(
-    http: Http, said: str
+    http: Http, message: str
 ) -> None:
-    told = ran(http, f'import os\nos.write(3, b"{said}")\nos._exit(1)', session_id="s")
+    answer = ran(http, f'import os\nos.write(3, b"{message}")\nos._exit(1)', session_id="s")
 
-    assert told["status"] == "failed"
+    assert answer["status"] == "failed"
 
 
 class TestQuota:
@@ -115,29 +118,30 @@ class TestQuota:
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
         """Provide a service with a small quota for files."""
-        made = testing.context(folder)
+        service = testing.context(folder)
         yield replace(
-            made, settings=replace(made.settings, account_bytes_max=QUOTA, file_bytes_max=15_000)
+            service,
+            settings=replace(service.settings, account_bytes_max=QUOTA, file_bytes_max=15_000),
         )
-        made.close()
+        service.close()
 
     def test_files_beyond_the_room_of_the_account_are_left_out_and_said_to_be(
         self, http: Http
     ) -> None:
-        told = ran(http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)")
+        answer = ran(http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)")
 
-        assert [file["name"] for file in told["files"]] == ["a.txt", "b.txt"]
-        assert [(one["name"], "room" in one["why"]) for one in told["files_left_out"]] == [
+        assert [file["name"] for file in answer["files"]] == ["a.txt", "b.txt"]
+        assert [(one["name"], "room" in one["why"]) for one in answer["files_left_out"]] == [
             ("c.txt", True)
         ]
 
     def test_a_file_that_is_larger_than_a_file_may_be_is_left_out_and_said_to_be(
         self, http: Http
     ) -> None:
-        told = ran(http, "open('a.txt', 'w').write('x' * 15_001)\nopen('b.txt', 'w').write('x')")
+        answer = ran(http, "open('a.txt', 'w').write('x' * 15_001)\nopen('b.txt', 'w').write('x')")
 
-        assert [file["name"] for file in told["files"]] == ["b.txt"]
-        assert [one["name"] for one in told["files_left_out"]] == ["a.txt"]
+        assert [file["name"] for file in answer["files"]] == ["b.txt"]
+        assert [one["name"] for one in answer["files_left_out"]] == ["a.txt"]
 
     def test_a_run_is_answered_also_when_another_takes_the_room_meanwhile(
         self, http: Http, monkeypatch: pytest.MonkeyPatch
@@ -147,11 +151,11 @@ class TestQuota:
         """
         monkeypatch.setattr("remembrancer.memory.write.runs.room_left", lambda *_: 10 * QUOTA)
 
-        told = ran(
+        answer = ran(
             http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)", session_id="s"
         )
 
-        assert (told["status"], told["files"]) == ("ok", [])
-        assert [one["name"] for one in told["files_left_out"]] == ["a.txt", "b.txt", "c.txt"]
+        assert (answer["status"], answer["files"]) == ("ok", [])
+        assert [one["name"] for one in answer["files_left_out"]] == ["a.txt", "b.txt", "c.txt"]
         assert http.rows()["files"] == 0
-        assert told["event_id"]
+        assert answer["event_id"]

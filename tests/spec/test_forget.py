@@ -24,38 +24,38 @@ def found(http: Http, text: str, user_id: str = "owner") -> list[str]:
 
 def test_an_erased_event_is_gone_from_the_very_next_search_and_by_its_id(http: Http) -> None:
     """An erased event is gone at once (specification.md#forget-event)."""
-    keep, gone = (
+    keep, missing = (
         http.remember(
             f"Where is the {what}?", f"The {what} is in the shed.", critical=f"{what}: shed"
         )
         for what in ("saw", "axe")
     )
-    assert found(http, "axe shed")[0] == gone["event_id"]
+    assert found(http, "axe shed")[0] == missing["event_id"]
 
-    receipt = http.ask("DELETE", f"/api/v7/event/{gone['event_id']}").json()
+    receipt = http.ask("DELETE", f"/api/v7/event/{missing['event_id']}").json()
 
     assert (receipt["erased"], receipt["event_id"], receipt["facts"], receipt["told_in"]) == (
         True,
-        gone["event_id"],
+        missing["event_id"],
         1,
         [],
     )
     assert found(http, "axe shed") == [keep["event_id"]]
-    assert http.get(f"/api/v7/event/{gone['event_id']}").status_code == 404
+    assert http.get(f"/api/v7/event/{missing['event_id']}").status_code == 404
     assert "axe" not in http.get("/api/v7/memory/start").json()["prompt_text"]
-    assert http.ask("DELETE", f"/api/v7/event/{gone['event_id']}").status_code == 404
+    assert http.ask("DELETE", f"/api/v7/event/{missing['event_id']}").status_code == 404
 
 
 def test_an_index_in_memory_loses_the_event_and_is_not_read_anew(http: Http) -> None:
-    told = [http.remember(f"q{n}", f"Rope number {n}.")["event_id"] for n in range(3)]
+    messages = [http.remember(f"q{n}", f"Rope number {n}.")["event_id"] for n in range(3)]
     found(http, "rope")
     space = http.context.store.read(lambda tx: tx.one("select id from spaces")).id
     index = http.context.index_cache.take(space)
     parts = index.view().size
 
-    http.ask("DELETE", f"/api/v7/event/{told[1]}")
+    http.ask("DELETE", f"/api/v7/event/{messages[1]}")
 
-    assert sorted(found(http, "rope")) == sorted([told[0], told[2]])
+    assert sorted(found(http, "rope")) == sorted([messages[0], messages[2]])
     assert (
         index.view().size == parts
     )  # marked as gone: a space that is read anew holds two events' parts
@@ -64,9 +64,9 @@ def test_an_index_in_memory_loses_the_event_and_is_not_read_anew(http: Http) -> 
 
 def test_no_word_of_it_is_left_in_the_file(http: Http) -> None:
     """No word of it stays in the database file (specification.md#forget-no-trace)."""
-    told = http.remember("What is the word?", "The word is zx91qv77.", topic="zx91qv77")
+    answer = http.remember("What is the word?", "The word is zx91qv77.", topic="zx91qv77")
 
-    http.ask("DELETE", f"/api/v7/event/{told['event_id']}")
+    http.ask("DELETE", f"/api/v7/event/{answer['event_id']}")
 
     http.context.close()
     assert not [
@@ -122,8 +122,8 @@ def test_a_session_goes_with_its_summaries_facts_and_maps(http: Http) -> None:
     assert "trip" not in pack
     assert "Rope for the house." in pack
     assert len(found(http, "rope")) == 1
-    made = http.post("/api/v7/memory/map", {"user_id": "owner"}).json()
-    assert (made["l1_count"], "trip" in made["map_text"]) == (1, False)
+    body = http.post("/api/v7/memory/map", {"user_id": "owner"}).json()
+    assert (body["l1_count"], "trip" in body["map_text"]) == (1, False)
 
 
 def test_a_stretch_of_time_goes_by_when_things_occurred(http: Http) -> None:
@@ -154,8 +154,8 @@ def test_a_user_goes_whole_when_the_name_is_said_twice_and_can_come_again(http: 
     assert (refused.status_code, "'ada'" in refused.json()["detail"]) == (409, True)
     assert counts == {"events": 1, "sessions": 1, "facts": 1, "prompts": 1}
     assert (found(http, "rope", "ada"), len(found(http, "rope", "bob"))) == ([], 1)
-    told = http.remember("q", "New rope.", user_id="ada")
-    assert found(http, "rope", "ada") == [told["event_id"]]
+    answer = http.remember("q", "New rope.", user_id="ada")
+    assert found(http, "rope", "ada") == [answer["event_id"]]
     assert http.memory("rope", "ada")["step"] == 1
 
 
@@ -265,13 +265,16 @@ def test_what_is_not_there_is_nothing_to_forget(http: Http) -> None:
 
 def test_a_key_erases_what_it_may_write_and_no_more(http: Http) -> None:
     """A key erases only what it may write (specification.md#forget-permissions)."""
-    told = http.remember("q", "Rope.", user_id="ada")["event_id"]
+    answer = http.remember("q", "Rope.", user_id="ada")["event_id"]
     reader, pinned, stranger = (
-        http.as_account("owner", read_only=True), http.as_account("owner", user_id="bob"), http.as_account("other")
-    )  # fmt: skip
+        http.as_account("owner", read_only=True),
+        http.as_account("owner", user_id="bob"),
+        http.as_account("other"),
+    )
 
     refused = [
-        one.ask("DELETE", f"/api/v7/event/{told}").status_code for one in (reader, pinned, stranger)
+        one.ask("DELETE", f"/api/v7/event/{answer}").status_code
+        for one in (reader, pinned, stranger)
     ]
     refused += [
         one.post(FORGET, {"user_id": "ada", "session_id": "default"}).status_code
@@ -281,15 +284,15 @@ def test_a_key_erases_what_it_may_write_and_no_more(http: Http) -> None:
 
     assert refused == [403, 404, 404, 403, 403, 403]
     assert forgotten(stranger, user_id="ada", confirm="ada") == {}
-    assert found(http, "rope", "ada") == [told]
+    assert found(http, "rope", "ada") == [answer]
 
 
 def test_a_repeated_erasing_has_the_same_receipt(http: Http) -> None:
     """A repeated request returns the same receipt (specification.md#forget-idempotent)."""
-    told = http.remember("q", "Rope.")["event_id"]
+    answer = http.remember("q", "Rope.")["event_id"]
 
     first, second = (
-        http.ask("DELETE", f"/api/v7/event/{told}", headers={"Idempotency-Key": "k"})
+        http.ask("DELETE", f"/api/v7/event/{answer}", headers={"Idempotency-Key": "k"})
         for _ in range(2)
     )
 
@@ -299,25 +302,27 @@ def test_a_repeated_erasing_has_the_same_receipt(http: Http) -> None:
 def test_the_answer_kept_for_a_repeated_write_does_not_repeat_what_was_erased(http: Http) -> None:
     """Stored responses are erased too (specification.md#idempotency-forget)."""
     body = {"code": "print('zx91qv77')", "session_id": "s"}
-    told = http.post("/api/execute/code", body, headers={"Idempotency-Key": "k"}).json()["event_id"]
+    answer = http.post("/api/execute/code", body, headers={"Idempotency-Key": "k"}).json()[
+        "event_id"
+    ]
 
-    http.ask("DELETE", f"/api/v7/event/{told}")
+    http.ask("DELETE", f"/api/v7/event/{answer}")
 
     assert http.rows()["answers"] == 0
 
 
 def test_duties_count_the_turns_that_are_left(http: Http) -> None:
     """15 turns make an L1 due; erased turns do not count (specification.md#forget-duties)."""
-    told = [http.remember(f"q{n}", f"Turn {n} says something.") for n in range(15)]
-    http.ask("DELETE", f"/api/v7/event/{told[3]['event_id']}")
+    messages = [http.remember(f"q{n}", f"Turn {n} says something.") for n in range(15)]
+    http.ask("DELETE", f"/api/v7/event/{messages[3]['event_id']}")
 
-    assert told[-1]["l1_due"]
+    assert messages[-1]["l1_due"]
     assert [http.remember(f"r{n}", f"More {n}.")["l1_due"] for n in range(1)] == [True]
     http.post(
         "/api/v7/memory/summarize",
         {"user_id": "owner", "session_id": "default", "summary_text": "All of it."},
     )
-    http.ask("DELETE", f"/api/v7/event/{told[4]['event_id']}")
+    http.ask("DELETE", f"/api/v7/event/{messages[4]['event_id']}")
     assert [http.remember(f"s{n}", f"Again {n}.")["l1_due"] for n in range(15)] == [False] * 14 + [
         True
     ]
@@ -327,18 +332,18 @@ class TestFiles:
     """Erasing a file frees its quota (specification.md#forget-files)."""
 
     def test_an_erased_file_is_gone_and_its_room_is_free(self, http: Http) -> None:
-        made = http.post(
+        body = http.post(
             "/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"}
         ).json()
 
-        receipt = http.ask("DELETE", made["url"]).json()
+        receipt = http.ask("DELETE", body["url"]).json()
 
-        assert receipt == {"erased": True, "filename": made["filename"], "size_bytes": 4}
-        assert [http.get(made["url"]).status_code, http.ask("DELETE", made["url"]).status_code] == [
+        assert receipt == {"erased": True, "filename": body["filename"], "size_bytes": 4}
+        assert [http.get(body["url"]).status_code, http.ask("DELETE", body["url"]).status_code] == [
             404,
             404,
         ]
-        assert http.with_key(None).get(made["download_url"]).status_code == 404
+        assert http.with_key(None).get(body["download_url"]).status_code == 404
         assert (
             http.context.store.read(
                 lambda tx: tx.one("select charged_bytes from file_usage")
@@ -364,17 +369,17 @@ class TestFiles:
         assert http.get(other["url"]).content == b"same"
 
     def test_nobody_else_erases_it(self, http: Http) -> None:
-        made = http.post(
+        body = http.post(
             "/api/v7/tools/create-file", {"filename": "a", "content": "text", "type": "txt"}
         ).json()
 
         refused = [
-            one.ask("DELETE", made["url"]).status_code
+            one.ask("DELETE", body["url"]).status_code
             for one in (http.as_account("other"), http.as_account("owner", read_only=True))
         ]
 
         assert refused == [404, 403]
-        assert http.get(made["url"]).status_code == 200
+        assert http.get(body["url"]).status_code == 200
 
 
 class TestReplacing:
@@ -388,13 +393,13 @@ class TestReplacing:
             "event_id"
         ]
 
-        told = http.remember("When?", "At nine.", session_id="s", replaces=draft)
+        answer = http.remember("When?", "At nine.", session_id="s", replaces=draft)
 
-        assert [(part["part"], part["outcome"]) for part in told["receipts"]] == [
+        assert [(part["part"], part["outcome"]) for part in answer["receipts"]] == [
             ("turn", "stored"),
             ("replaces", "erased"),
         ]
-        assert found(http, "when") == [told["event_id"]]
+        assert found(http, "when") == [answer["event_id"]]
         assert http.get(f"/api/v7/event/{draft}").status_code == 404
         assert "The ferry is daily." in http.get("/api/v7/memory/start").json()["prompt_text"]
         assert http.context.store.read(lambda tx: tx.one("select turns from sessions")).turns == 1
@@ -421,11 +426,11 @@ class TestReplacing:
     def test_without_a_turn_nothing_is_replaced(self, http: Http) -> None:
         draft = http.remember("q", "r")["event_id"]
 
-        told = http.post(
+        body = http.post(
             "/api/v7/remember", {"critical": "The ferry is daily.", "replaces": draft}
         ).json()
 
-        assert [(part["part"], part["outcome"]) for part in told["receipts"]] == [
+        assert [(part["part"], part["outcome"]) for part in body["receipts"]] == [
             ("replaces", "skipped"),
             ("critical", "stored"),
         ]

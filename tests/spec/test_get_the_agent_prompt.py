@@ -29,8 +29,8 @@ def test_it_gives_what_an_agent_has_to_know(http: Http) -> None:
 
     assert (answer["user_id"], answer["user_part"], answer["updated_at"]) == ("bo", "", None)
     assert all(
-        said in answer["prompt"]
-        for said in (
+        text in answer["prompt"]
+        for text in (
             "CUBE_NOTHING:",
             "(ref: <event_id>)",
             "REM | #<step> | READ | VERIFY | CORRECT | OUTPUT",
@@ -40,13 +40,13 @@ def test_it_gives_what_an_agent_has_to_know(http: Http) -> None:
 
 def test_what_a_user_sets_is_in_the_next_prompt(http: Http) -> None:
     """`PUT` sets the user's own part (specification.md#prompt-next)."""
-    told = put(http, {"prompt": PART, "user_id": "bo"}).json()
-    found = http.get(PATH, params={"user_id": "bo"}).json()
+    answer = put(http, {"prompt": PART, "user_id": "bo"}).json()
+    body = http.get(PATH, params={"user_id": "bo"}).json()
 
-    assert told == found
-    assert found["user_part"] == PART
-    assert found["prompt"].endswith(PART)
-    assert found["updated_at"] == "2026-01-01T00:00:00.000Z"
+    assert answer == body
+    assert body["user_part"] == PART
+    assert body["prompt"].endswith(PART)
+    assert body["updated_at"] == "2026-01-01T00:00:00.000Z"
 
 
 def test_an_empty_part_takes_it_away(http: Http) -> None:

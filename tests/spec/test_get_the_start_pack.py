@@ -70,14 +70,14 @@ def test_it_is_fenced_with_a_delimiter_that_is_new_each_time(http: Http) -> None
 def test_no_fact_summary_or_map_closes_the_fence(http: Http) -> None:
     """No stored text closes the fence (specification.md#start-fence)."""
     for number, text in enumerate(INJECTIONS):
-        told = text.replace("\x00", "")
+        answer = text.replace("\x00", "")
         http.remember(
             f"turn {number}",
             "r",
             session_id="s",
-            critical=f"{number} {told}",
-            l1_summary=f"{number} {told}",
-            l2_map=f"{number} {told}",
+            critical=f"{number} {answer}",
+            l1_summary=f"{number} {answer}",
+            l2_map=f"{number} {answer}",
         )
     text = pack(http, session_id="s")["prompt_text"]
 
@@ -145,9 +145,15 @@ def test_lessons_of_ones_own_and_trusted_ones_are_in_it_and_no_strangers(http: H
 
 @pytest.mark.parametrize(
     ("query", "pointer"),
-    [("format=xml", "/format"), ("format=", "/format"), ("session_id=", "/session_id"), ("session_id=a&session_id=b", "/session_id"),
-     ("user_id=" + "u" * 257, "/user_id"), ("user_id=a%00b", "/user_id")],
-)  # fmt: skip
+    [
+        ("format=xml", "/format"),
+        ("format=", "/format"),
+        ("session_id=", "/session_id"),
+        ("session_id=a&session_id=b", "/session_id"),
+        ("user_id=" + "u" * 257, "/user_id"),
+        ("user_id=a%00b", "/user_id"),
+    ],
+)
 def test_a_parameter_that_is_wrong_is_named(http: Http, query: str, pointer: str) -> None:
     """A wrong parameter is a 422 that names it (specification.md#start-parameters)."""
     answer = http.get(f"{PATH}?{query}")

@@ -31,7 +31,7 @@ def told(http: Http, **command: Any) -> str:
 
 def test_a_file_goes_through_all_six_commands(http: Http) -> None:
     """Anthropic, memory tool, "Tool commands" (specification.md#memory-files-commands)."""
-    said = [
+    texts = [
         told(http, **NOTE),
         told(http, command="view", path="/memories/elba.md"),
         told(
@@ -51,17 +51,22 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
         told(http, command="delete", path="/memories/trips"),
     ]
 
-    assert said == [
+    assert texts == [
         "File created successfully at: /memories/elba.md",
-        "Here's the content of /memories/elba.md with line numbers:\n     1\tThe ferry leaves at 9:40.\n     2\t",
         (
-            "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
+            "Here's the content of /memories/elba.md with line numbers:\n"
+            "     1\tThe ferry leaves at 9:40.\n     2\t"
+        ),
+        (
+            "The memory file has been edited. "
+            "Here is the snippet showing the change (with line numbers):\n"
             "     1\tThe ferry leaves at 10:40.\n     2\t"
         ),
         "The file /memories/elba.md has been edited.",
         "Successfully renamed /memories/elba.md to /memories/trips/elba.md",
         (
-            "Here're the files and directories up to 2 levels deep in /memories, excluding hidden items and node_modules:\n"
+            "Here're the files and directories up to 2 levels deep in /memories, "
+            "excluding hidden items and node_modules:\n"
             "42B\t/memories\n42B\t/memories/trips/\n42B\t/memories/trips/elba.md"
         ),
         "Successfully deleted /memories/trips",
@@ -69,7 +74,7 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "said"),
+    ("command", "message"),
     [
         (
             {"command": "view", "path": "/memories/x"},
@@ -87,11 +92,17 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
                 "old_str": "12:00",
                 "new_str": "b",
             },
-            "No replacement was performed, old_str `12:00` did not appear verbatim in /memories/elba.md.",
+            (
+                "No replacement was performed, old_str `12:00` did not appear verbatim "
+                "in /memories/elba.md."
+            ),
         ),
         (
             {"command": "str_replace", "path": "/memories/elba.md", "old_str": "e", "new_str": "b"},
-            "No replacement was performed. Multiple occurrences of old_str `e` in lines: 1, 1, 1, 1. Please ensure it is unique",
+            (
+                "No replacement was performed. Multiple occurrences of old_str `e` "
+                "in lines: 1, 1, 1, 1. Please ensure it is unique"
+            ),
         ),
         (
             {"command": "insert", "path": "/memories/x", "insert_line": 0, "insert_text": "b"},
@@ -104,7 +115,10 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
                 "insert_line": 2,
                 "insert_text": "b",
             },
-            "Error: Invalid `insert_line` parameter: 2. It should be within the range of lines of the file: [0, 1]",
+            (
+                "Error: Invalid `insert_line` parameter: 2. "
+                "It should be within the range of lines of the file: [0, 1]"
+            ),
         ),
         (
             {"command": "delete", "path": "/memories/x"},
@@ -125,7 +139,7 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
     ],
 )
 def test_what_cannot_be_done_is_said_to_the_model_in_the_tools_own_words(
-    http: Http, command: dict[str, Any], said: str
+    http: Http, command: dict[str, Any], message: str
 ) -> None:
     """Anthropic, memory tool, "Error handling" (specification.md#memory-files-refusals)."""
     told(http, **NOTE)
@@ -135,7 +149,7 @@ def test_what_cannot_be_done_is_said_to_the_model_in_the_tools_own_words(
 
     assert (answer.status_code, answer.json()) == (
         200,
-        {"text": said, "is_error": True, "flags": []},
+        {"text": message, "is_error": True, "flags": []},
     )
     assert http.rows() == before
 
@@ -199,18 +213,18 @@ def test_old_versions_are_listed_and_read(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "request_fields",
     [
         {"path": "/memories/none"},
         {"path": "/etc/passwd"},
         {"path": "/memories/elba.md", "version": 2},
     ],
 )
-def test_a_version_that_never_was_is_not_found(http: Http, asked: dict[str, Any]) -> None:
+def test_a_version_that_never_was_is_not_found(http: Http, request_fields: dict[str, Any]) -> None:
     """An unknown version is a 404 (specification.md#memory-files-unknown-version)."""
     told(http, **NOTE)
 
-    assert http.get(FILES, params=asked).status_code == 404
+    assert http.get(FILES, params=request_fields).status_code == 404
 
 
 def test_files_belong_to_one_user_of_one_account(http: Http) -> None:
@@ -266,26 +280,26 @@ def test_one_file_is_forgotten_with_its_versions(http: Http) -> None:
     told(http, **NOTE)
     told(http, command="delete", path="/memories/elba.md")
     told(http, command="create", path="/memories/elba.md.bak", file_text="stays")
-    asked = {"path": "/memories/elba.md"}
+    request = {"path": "/memories/elba.md"}
 
-    counted = http.post("/api/v7/memory/forget", asked | {"dry_run": True}).json()
-    done = http.post("/api/v7/memory/forget", asked).json()
+    body = http.post("/api/v7/memory/forget", request | {"dry_run": True}).json()
+    answer = http.post("/api/v7/memory/forget", request).json()
 
-    assert (counted["erased"], counted["counts"], done["erased"]) == (False, done["counts"], True)
-    assert done["counts"]["memory_files"] == 2
-    assert http.get(FILES, params=asked).status_code == 404
+    assert (body["erased"], body["counts"], answer["erased"]) == (False, answer["counts"], True)
+    assert answer["counts"]["memory_files"] == 2
+    assert http.get(FILES, params=request).status_code == 404
     assert [one["path"] for one in http.get(FILES).json()["versions"]] == ["/memories/elba.md.bak"]
 
 
 @pytest.mark.parametrize(
-    "asked", [{"user_id": "ada", "confirm": "ada"}, {"account": True, "confirm": "owner"}]
+    "request_fields", [{"user_id": "ada", "confirm": "ada"}, {"account": True, "confirm": "owner"}]
 )
-def test_who_is_forgotten_has_no_files(http: Http, asked: dict[str, Any]) -> None:
+def test_who_is_forgotten_has_no_files(http: Http, request_fields: dict[str, Any]) -> None:
     """Forgetting the user erases the files (specification.md#memory-files-forget)."""
     told(http, **NOTE, user_id="ada")
     told(http, command="delete", path="/memories/elba.md", user_id="ada")
 
-    counts = http.post("/api/v7/memory/forget", asked).json()["counts"]
+    counts = http.post("/api/v7/memory/forget", request_fields).json()["counts"]
 
     assert counts["memory_files"] == 2
     assert http.rows()["memory_files"] == 0
@@ -313,17 +327,17 @@ class TestMasking:
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
         """Provide real parts with masking of secrets."""
-        made = testing.context(
+        service = testing.context(
             folder,
             settings=Settings(data=folder, embedder="none", durability="normal", secrets="mask"),
         )
-        yield made
-        made.close()
+        yield service
+        service.close()
 
     def test_a_secret_is_not_kept_and_the_model_is_told(self, http: Http) -> None:
         token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 
-        said = told(http, command="create", path="/memories/a", file_text=f"Token: {token}")
+        text = told(http, command="create", path="/memories/a", file_text=f"Token: {token}")
 
-        assert "was masked" in said
+        assert "was masked" in text
         assert token not in told(http, command="view", path="/memories/a")

@@ -79,12 +79,12 @@ def test_the_step_is_that_of_the_last_interacting_search(http: Http) -> None:
 
 def test_when_it_was_said_may_be_told(http: Http) -> None:
     """`occurred_at` may lie in the past (specification.md#remember-occurred-at)."""
-    told, now = (
+    body, now = (
         http.remember(**TURN, occurred_at="2019-07-04T23:30:00+02:00"),
         http.remember(**TURN),
     )
 
-    events = [http.get(f"/api/v7/event/{answer['event_id']}").json() for answer in (told, now)]
+    events = [http.get(f"/api/v7/event/{answer['event_id']}").json() for answer in (body, now)]
     assert datetime.fromisoformat(events[0]["occurred_at"]) == datetime(
         2019, 7, 4, 21, 30, tzinfo=UTC
     )
@@ -175,9 +175,9 @@ class TestAfterADay:
     @pytest.fixture
     def context(self, folder: Any) -> Any:
         self.now_ms = 1_790_000_000_000
-        made = testing.context(folder, clock=lambda: self.now_ms)
-        yield made
-        made.close()
+        service = testing.context(folder, clock=lambda: self.now_ms)
+        yield service
+        service.close()
 
     def test_an_identical_turn_is_a_new_one_after_ten_minutes(self, http: Http) -> None:
         """After 10 minutes it is a new turn (specification.md#remember-dedupe)."""

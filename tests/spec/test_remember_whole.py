@@ -76,7 +76,7 @@ def test_a_summary_of_nothing_refuses_all_of_its_call(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "said"),
+    ("body", "message"),
     [
         ({}, "the request is empty"),
         ({"session_id": "s"}, "the request is empty"),
@@ -93,14 +93,14 @@ def test_a_summary_of_nothing_refuses_all_of_its_call(http: Http) -> None:
     ],
 )
 def test_what_makes_no_sense_together_is_refused(
-    http: Http, body: dict[str, Any], said: str
+    http: Http, body: dict[str, Any], message: str
 ) -> None:
     """Contradictory fields are a 422 (specification.md#remember-contradictions)."""
     before = http.rows()
     answer = remember(http, **body)
 
     assert answer.status_code == 422
-    assert said in answer.json()["detail"]
+    assert message in answer.json()["detail"]
     assert http.rows() == before
 
 
@@ -157,7 +157,7 @@ def test_a_null_summary_is_none(http: Http) -> None:
 
 def test_a_session_makes_one_cube_in_three_turns(http: Http) -> None:
     """At most one cube per 3 turns (specification.md#remember-cube-rate)."""
-    made = [
+    items = [
         remember(
             http,
             query=f"q{n}",
@@ -168,7 +168,7 @@ def test_a_session_makes_one_cube_in_three_turns(http: Http) -> None:
     ]
     other = remember(http, **TURN, **CUBE, session_id="other").json()["cube"]
 
-    assert [isinstance(cube, dict) for cube in (*made, other)] == [
+    assert [isinstance(cube, dict) for cube in (*items, other)] == [
         True,
         False,
         False,
@@ -176,7 +176,7 @@ def test_a_session_makes_one_cube_in_three_turns(http: Http) -> None:
         False,
         True,
     ]
-    assert "3 turns" in made[1]
+    assert "3 turns" in items[1]
 
 
 def test_without_a_cube_the_answer_says_so(http: Http) -> None:
@@ -199,11 +199,11 @@ def test_a_cube_is_backed_by_its_turn_unless_it_says_otherwise(http: Http) -> No
 
     assert (foreign.status_code, foreign.json()["error"]) == (404, "not_found")
     assert http.rows() == before
-    shown = {
+    page = {
         cube["cube_id"]: cube["evidence"]
         for cube in http.memory("ferry timetables in June")["shared_cubes"]
     }
-    assert shown == {
+    assert page == {
         turn["cube"]["cube_id"]: turn["event_id"],
         labelled["cube"]["cube_id"]: "field notes",
         blank["cube"]["cube_id"]: blank["event_id"],
@@ -213,15 +213,15 @@ def test_a_cube_is_backed_by_its_turn_unless_it_says_otherwise(http: Http) -> No
 def test_a_call_with_only_a_duty_closes_the_rating_and_keeps_no_event(http: Http) -> None:
     """A duty alone stores no event (specification.md#remember-duty-only)."""
     remember(http, **TURN, **CUBE, session_id="s")
-    shown = http.memory("ferry timetables in June", session_id="s")["shared_cubes"]
+    page = http.memory("ferry timetables in June", session_id="s")["shared_cubes"]
     owing = http.memory("ferry", session_id="s")["reminders"]
     before = http.rows()["events"]
     answer = remember(
         http, session_id="s", duty="vote_nothing", duty_reason="none of them mattered"
     ).json()
 
-    assert shown[0]["note"].startswith("new")
-    assert any(shown[0]["cube_id"] in line for line in owing)
+    assert page[0]["note"].startswith("new")
+    assert any(page[0]["cube_id"] in line for line in owing)
     assert "event_id" not in answer
     assert (answer["saved"], outcomes(answer)) == (True, {"duty": "stored"})
     assert http.rows()["events"] == before

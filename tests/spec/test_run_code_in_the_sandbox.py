@@ -26,27 +26,27 @@ def test_a_program_is_run_under_both_paths(http: Http) -> None:
     """The sandbox is served under both paths (specification.md#sandbox-two-paths)."""
     answers = [http.post(path, {"code": "print(6 * 7)"}).json() for path in PATHS]
 
-    assert [(told["status"], told["stdout"]) for told in answers] == [("ok", "42\n")] * 2
+    assert [(answer["status"], answer["stdout"]) for answer in answers] == [("ok", "42\n")] * 2
 
 
 def test_the_answer_has_every_part(http: Http) -> None:
     """The response has every field (specification.md#sandbox-response)."""
-    told = ran(http, "open('a.txt', 'w').write('hello')\n6 * 7")
+    answer = ran(http, "open('a.txt', 'w').write('hello')\n6 * 7")
 
-    assert (told["result"], told["error"], told["exit_code"]) == ("42", None, 0)
-    assert (told["mode"], told["fixed"], told["diff"], told["code"]) == (
+    assert (answer["result"], answer["error"], answer["exit_code"]) == ("42", None, 0)
+    assert (answer["mode"], answer["fixed"], answer["diff"], answer["code"]) == (
         "fix",
         False,
         None,
         "open('a.txt', 'w').write('hello')\n6 * 7",
     )
-    assert [(one["stage"], one["outcome"]) for one in told["attempts"]] == [("run", "ok")]
-    assert [(one["name"], one["size_bytes"]) for one in told["files"]] == [("a.txt", 5)]
-    assert (told["files_left_out"], told["files_not_named"]) == ([], 0)
-    assert set(told["usage"]) == {"wall_ms", "cpu_ms", "max_rss_kb"}
-    assert (told["sandbox"]["level"], told["sandbox"]["limits"]["seconds"]) == ("ns", 10)
-    assert not {"event_id", "signal"} & set(told)
-    assert told["duration_ms"] >= told["usage"]["wall_ms"]
+    assert [(one["stage"], one["outcome"]) for one in answer["attempts"]] == [("run", "ok")]
+    assert [(one["name"], one["size_bytes"]) for one in answer["files"]] == [("a.txt", 5)]
+    assert (answer["files_left_out"], answer["files_not_named"]) == ([], 0)
+    assert set(answer["usage"]) == {"wall_ms", "cpu_ms", "max_rss_kb"}
+    assert (answer["sandbox"]["level"], answer["sandbox"]["limits"]["seconds"]) == ("ns", 10)
+    assert not {"event_id", "signal"} & set(answer)
+    assert answer["duration_ms"] >= answer["usage"]["wall_ms"]
 
 
 def test_numpy_is_there(http: Http) -> None:
@@ -56,16 +56,16 @@ def test_numpy_is_there(http: Http) -> None:
 
 def test_a_program_that_fails_is_an_answer(http: Http) -> None:
     """A failing program is a 200 with its error (specification.md#sandbox-failed-program)."""
-    told = ran(http, "x = 1\nx / 0")
+    answer = ran(http, "x = 1\nx / 0")
 
-    assert told["status"] == "failed"
-    assert (told["error"]["type"], told["error"]["message"], told["error"]["line"]) == (
+    assert answer["status"] == "failed"
+    assert (answer["error"]["type"], answer["error"]["message"], answer["error"]["line"]) == (
         "ZeroDivisionError",
         "division by zero",
         2,
     )
-    assert "x / 0" in told["error"]["traceback"]
-    assert told["attempts"][0]["error"] == "ZeroDivisionError"
+    assert "x / 0" in answer["error"]["traceback"]
+    assert answer["attempts"][0]["error"] == "ZeroDivisionError"
 
 
 @pytest.mark.parametrize(
@@ -79,9 +79,9 @@ def test_a_program_that_fails_is_an_answer(http: Http) -> None:
 )
 def test_every_other_end_has_its_status(http: Http, code: str, status: str, kind: str) -> None:
     """Each kind of end has its status (specification.md#sandbox-statuses)."""
-    told = ran(http, code, timeout_s=2)
+    answer = ran(http, code, timeout_s=2)
 
-    assert (told["status"], told["error"]["type"], told["result"]) == (status, kind, None)
+    assert (answer["status"], answer["error"]["type"], answer["result"]) == (status, kind, None)
 
 
 @pytest.mark.parametrize("mode", ["fix", "optimize", "all"])
@@ -120,24 +120,24 @@ def test_what_is_wrong_is_refused_with_its_place(
 
 def test_a_run_is_kept_as_an_event_on_request(http: Http) -> None:
     """`session_id` stores the run as an event (specification.md#sandbox-event)."""
-    told = ran(http, "print('the kestrel\\x1b[2J landed')\n1 / 0", session_id="birds")
+    answer = ran(http, "print('the kestrel\\x1b[2J landed')\n1 / 0", session_id="birds")
 
-    event = http.get(f"/api/v7/event/{told['event_id']}").json()
+    event = http.get(f"/api/v7/event/{answer['event_id']}").json()
     assert (event["session_id"], event["query"]) == (
         "birds",
         "print('the kestrel\\x1b[2J landed')\n1 / 0",
     )
     assert "stdout:\nthe kestrel\N{REPLACEMENT CHARACTER}[2J landed" in event["response"]
     assert "error: ZeroDivisionError (line 2)" in event["response"]
-    assert told["event_id"] in [hit["event_id"] for hit in http.memory("kestrel")["hits"]]
+    assert answer["event_id"] in [hit["event_id"] for hit in http.memory("kestrel")["hits"]]
 
 
 def test_long_output_is_cut_in_the_event_with_a_word_that_says_so(http: Http) -> None:
     """The event says that output was cut (specification.md#sandbox-event-output)."""
-    told = ran(http, "print('x' * 30_000)", session_id="long")
+    answer = ran(http, "print('x' * 30_000)", session_id="long")
 
-    event = http.get(f"/api/v7/event/{told['event_id']}").json()
-    assert len(told["stdout"]) == 30_001
+    event = http.get(f"/api/v7/event/{answer['event_id']}").json()
+    assert len(answer["stdout"]) == 30_001
     assert "(10001 more characters)" in event["response"]
 
 
@@ -189,9 +189,9 @@ class TestRate:
     @pytest.fixture
     def context(self, folder: Any) -> Iterator[Context]:
         """Provide a service where a key may run one program per minute."""
-        made = testing.context(folder)
-        yield replace(made, settings=replace(made.settings, rate_sandbox_per_minute=1))
-        made.close()
+        service = testing.context(folder)
+        yield replace(service, settings=replace(service.settings, rate_sandbox_per_minute=1))
+        service.close()
 
     def test_a_key_that_runs_too_much_is_told_when_to_come_again(self, http: Http) -> None:
         answers = [http.post(PATHS[0], {"code": "1", "timeout_s": -1}) for _ in range(2)]

@@ -20,34 +20,35 @@ def ran(http: Http, code: str, **more: Any) -> Any:
 
 def test_a_program_that_a_rule_mends_is_told_with_what_was_changed(http: Http) -> None:
     """A repaired program has a diff (specification.md#repair-diff)."""
-    told = ran(http, FENCED)
+    answer = ran(http, FENCED)
 
-    assert (told["status"], told["fixed"], told["stdout"], told["error"]) == (
+    assert (answer["status"], answer["fixed"], answer["stdout"], answer["error"]) == (
         "fixed",
         True,
         "tide\n",
         None,
     )
-    assert told["code"] == "# Here you are:\n\nprint('tide')\n"
-    assert told["diff"] == (
-        "--- before\n+++ after\n@@ -1,5 +1,3 @@\n-Here you are:\n+# Here you are:\n \n-```python\n print('tide')\n-```\n"
+    assert answer["code"] == "# Here you are:\n\nprint('tide')\n"
+    assert answer["diff"] == (
+        "--- before\n+++ after\n@@ -1,5 +1,3 @@\n-Here you are:\n+# Here you are:\n \n"
+        "-```python\n print('tide')\n-```\n"
     )
-    assert "note" not in told
+    assert "note" not in answer
 
 
 def test_every_run_is_among_the_attempts(http: Http) -> None:
     """Every run is in `attempts` (specification.md#repair-attempts)."""
-    told = ran(http, "```python\nprint(“tide”)\n```\n")
+    answer = ran(http, "```python\nprint(“tide”)\n```\n")
 
     assert [
         (one["stage"], one.get("repair"), one["outcome"], one.get("error"))
-        for one in told["attempts"]
+        for one in answer["attempts"]
     ] == [
         ("run", None, "failed", "SyntaxError"),
         ("deterministic", "fences", "failed", "SyntaxError"),
         ("deterministic", "quotes", "ok", None),
     ]
-    assert all(one["ms"] >= 0 for one in told["attempts"])
+    assert all(one["ms"] >= 0 for one in answer["attempts"])
 
 
 def test_a_repair_that_does_not_end_well_is_none(http: Http) -> None:
@@ -57,17 +58,17 @@ def test_a_repair_that_does_not_end_well_is_none(http: Http) -> None:
     """
     code = "```python\nprint('begun')\n1 / 0\n```\n"
 
-    told = ran(http, code)
+    answer = ran(http, code)
 
-    assert (told["status"], told["fixed"], told["diff"], told["code"]) == (
+    assert (answer["status"], answer["fixed"], answer["diff"], answer["code"]) == (
         "failed",
         False,
         None,
         code,
     )
-    assert (told["error"]["type"], told["stdout"]) == ("SyntaxError", "")
-    assert told["attempts"][-1]["error"] == "ZeroDivisionError"
-    assert told["note"] == "Only repair by rule was tried: no model is configured."
+    assert (answer["error"]["type"], answer["stdout"]) == ("SyntaxError", "")
+    assert answer["attempts"][-1]["error"] == "ZeroDivisionError"
+    assert answer["note"] == "Only repair by rule was tried: no model is configured."
 
 
 @pytest.mark.parametrize(
@@ -83,9 +84,9 @@ def test_a_repair_that_does_not_end_well_is_none(http: Http) -> None:
 )
 def test_what_a_program_raises_by_itself_is_not_repaired(http: Http, code: str) -> None:
     """Deliberate errors are not repaired (specification.md#repair-not-attempted)."""
-    told = ran(http, code)
+    answer = ran(http, code)
 
-    assert (told["status"], told["code"], len(told["attempts"])) == ("failed", code, 1)
+    assert (answer["status"], answer["code"], len(answer["attempts"])) == ("failed", code, 1)
 
 
 @pytest.mark.parametrize(
@@ -94,58 +95,58 @@ def test_what_a_program_raises_by_itself_is_not_repaired(http: Http, code: str) 
 )
 def test_a_program_that_was_stopped_is_not_repaired(http: Http, code: str, status: str) -> None:
     """Stopped programs are not repaired (specification.md#repair-not-attempted)."""
-    told = ran(http, code, timeout_s=1)
+    answer = ran(http, code, timeout_s=1)
 
-    assert (told["status"], len(told["attempts"])) == (status, 1)
-    assert told["note"] == "A stopped program is not repaired."
+    assert (answer["status"], len(answer["attempts"])) == (status, 1)
+    assert answer["note"] == "A stopped program is not repaired."
 
 
 def test_a_program_that_ends_well_is_run_once_and_left_as_it_is(http: Http) -> None:
     """A working program is left alone (specification.md#repair-not-attempted)."""
     code = "text = '“quoted” ```'\nprint(text)"
 
-    told = ran(http, code)
+    answer = ran(http, code)
 
-    assert (told["status"], told["code"], len(told["attempts"])) == ("ok", code, 1)
-    assert "note" not in told
+    assert (answer["status"], answer["code"], len(answer["attempts"])) == ("ok", code, 1)
+    assert "note" not in answer
 
 
 def test_a_very_long_program_is_not_repaired(http: Http) -> None:
     """Long programs are not repaired (specification.md#repair-not-attempted)."""
-    told = ran(http, f"```\nprint(1)\n# {'x' * 50_000}\n```\n")
+    answer = ran(http, f"```\nprint(1)\n# {'x' * 50_000}\n```\n")
 
-    assert (told["status"], len(told["attempts"])) == ("failed", 1)
-    assert told["note"] == "A program of more than 50000 characters is not repaired."
+    assert (answer["status"], len(answer["attempts"])) == ("failed", 1)
+    assert answer["note"] == "A program of more than 50000 characters is not repaired."
 
 
 def test_optimize_runs_the_program_as_it_is_without_a_model(http: Http) -> None:
     """Without a model nothing is optimized (specification.md#repair-without-model)."""
-    told = ran(http, FENCED, mode="optimize")
+    answer = ran(http, FENCED, mode="optimize")
 
-    assert (told["status"], len(told["attempts"])) == ("failed", 1)
-    assert told["note"] == "Not optimized: no model is configured."
+    assert (answer["status"], len(answer["attempts"])) == ("failed", 1)
+    assert answer["note"] == "Not optimized: no model is configured."
 
 
 def test_all_repairs_and_says_that_nothing_was_made_faster(http: Http) -> None:
     """`note` says what was not tried (specification.md#repair-without-model)."""
-    told = ran(http, FENCED, mode="all")
+    answer = ran(http, FENCED, mode="all")
 
-    assert told["status"] == "fixed"
-    assert told["note"] == "Not optimized: no model is configured."
+    assert answer["status"] == "fixed"
+    assert answer["note"] == "Not optimized: no model is configured."
 
 
 def test_the_files_are_those_of_the_run_that_counts(http: Http) -> None:
     """Files come from the final run (specification.md#repair-files)."""
-    told = ran(http, "```\nopen('tide.txt', 'w').write('high')\n```")
+    answer = ran(http, "```\nopen('tide.txt', 'w').write('high')\n```")
 
-    assert [(file["name"], file["size_bytes"]) for file in told["files"]] == [("tide.txt", 4)]
+    assert [(file["name"], file["size_bytes"]) for file in answer["files"]] == [("tide.txt", 4)]
 
 
 def test_a_kept_run_has_the_program_as_it_was_sent_and_what_was_changed(http: Http) -> None:
     """A stored run holds source and diff (specification.md#repair-event)."""
-    told = ran(http, FENCED, session_id="tides")
+    answer = ran(http, FENCED, session_id="tides")
 
-    event = http.get(f"/api/v7/event/{told['event_id']}").json()
+    event = http.get(f"/api/v7/event/{answer['event_id']}").json()
     assert event["query"] == FENCED
     assert event["response"].startswith("The program ended: fixed.\n\nchanged:\n--- before")
     assert "stdout:\ntide" in event["response"]

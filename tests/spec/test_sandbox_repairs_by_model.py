@@ -15,7 +15,10 @@ from remembrancer.accounts import allow_outside_models
 PATH = "/api/execute/code"
 BROKEN = "print(math.sqrt(4))\n"
 GOOD = "import math\nprint(math.sqrt(4))\n"
-WRONG = "def mean(values):\n    return sum(values) / (len(values) + 1)\n\n\nassert mean([1, 3]) == 2\nprint(mean([2, 4]))\n"
+WRONG = (
+    "def mean(values):\n    return sum(values) / (len(values) + 1)\n\n\nassert "
+    "mean([1, 3]) == 2\nprint(mean([2, 4]))\n"
+)
 RIGHT = WRONG.replace("(len(values) + 1)", "len(values)")
 Start = Callable[..., tuple[Http, Endpoint]]
 
@@ -37,31 +40,37 @@ def test_a_model_mends_what_no_rule_does_and_the_answer_says_which(start: Start)
     """`attempts` names the model (specification.md#repair-attempts)."""
     http, _ = start(says(f"```python\n{RIGHT}```"))
 
-    told = ran(http, WRONG)
+    answer = ran(http, WRONG)
 
-    assert (told["status"], told["fixed"], told["verified"], told["stdout"], told["code"]) == (
+    assert (
+        answer["status"],
+        answer["fixed"],
+        answer["verified"],
+        answer["stdout"],
+        answer["code"],
+    ) == (
         "fixed",
         True,
         "tests",
         "3.0\n",
         RIGHT,
     )
-    assert "+    return sum(values) / len(values)" in told["diff"]
-    run, by_model = told["attempts"]
+    assert "+    return sum(values) / len(values)" in answer["diff"]
+    run, by_model = answer["attempts"]
     assert (run["stage"], run["outcome"], run["error"]) == ("run", "failed", "AssertionError")
     assert by_model.pop("ms") > 0
     assert by_model == {"stage": "model", "model": "tiny", "outcome": "ok", "tokens": 77}
-    assert "note" not in told
+    assert "note" not in answer
 
 
 def test_rules_come_first_and_cost_nothing(start: Start) -> None:
     """Rules are tried before models (specification.md#repair-rules-first)."""
     http, tiny = start(says(f"```python\n{GOOD}```"))
 
-    told = ran(http, BROKEN)
+    answer = ran(http, BROKEN)
 
-    assert (told["status"], told["code"], tiny.asked) == ("fixed", GOOD, [])
-    assert told["attempts"][-1]["stage"] == "deterministic"
+    assert (answer["status"], answer["code"], tiny.asked) == ("fixed", GOOD, [])
+    assert answer["attempts"][-1]["stage"] == "deterministic"
 
 
 def test_a_program_that_works_is_not_shown_to_a_model(start: Start) -> None:
@@ -75,15 +84,15 @@ def test_a_cheating_model_mends_nothing(start: Start) -> None:
     """A fix that cheats its tests is refused (specification.md#repair-guards)."""
     http, _ = start(says("```python\n" + WRONG.replace("assert mean([1, 3]) == 2\n", "") + "```"))
 
-    told = ran(http, WRONG)
+    answer = ran(http, WRONG)
 
-    assert (told["status"], told["fixed"], told["code"], told["error"]["type"]) == (
+    assert (answer["status"], answer["fixed"], answer["code"], answer["error"]["type"]) == (
         "failed",
         False,
         WRONG,
         "AssertionError",
     )
-    assert [(one["outcome"], one.get("guard")) for one in told["attempts"][1:]] == [
+    assert [(one["outcome"], one.get("guard")) for one in answer["attempts"][1:]] == [
         ("refused", "tests_changed")
     ] * 2
 
@@ -93,11 +102,11 @@ def test_an_account_can_forbid_models_on_other_machines(start: Start) -> None:
     http, _ = start(says(""), model_repair_1="far@https://models.invalid/v1")
     allow_outside_models(http.context, "owner", allowed=False)
 
-    told = ran(http, WRONG)
+    answer = ran(http, WRONG)
 
-    assert [one["stage"] for one in told["attempts"]] == ["run"]
+    assert [one["stage"] for one in answer["attempts"]] == ["run"]
     assert (
-        told["note"]
+        answer["note"]
         == "Only repair by rule was tried: this account does not allow language models on other machines to read its data."
     )
 
@@ -117,13 +126,13 @@ def test_calls_of_models_are_in_the_metrics(start: Start) -> None:
 def test_the_same_request_sent_again_asks_no_model_again(start: Start) -> None:
     """A repeated request asks no model again (specification.md#sandbox-idempotent)."""
     http, tiny = start(says(f"```python\n{RIGHT}```"))
-    sent: dict[str, Any] = {
+    request: dict[str, Any] = {
         "path": PATH,
         "body": {"code": WRONG},
         "headers": {"Idempotency-Key": "k1"},
     }
 
-    first, again = http.post(**sent), http.post(**sent)
+    first, again = http.post(**request), http.post(**request)
 
     assert (first.json(), len(tiny.asked)) == (again.json(), 1)
 
@@ -134,17 +143,17 @@ def test_optimize_says_what_was_measured(start: Start) -> None:
     fast = "total = sum(range(0, 2 * 10**6, 2))\nprint(total)\n"
     http, _ = start(says(f"```python\n{fast}```"))
 
-    told = ran(http, slow, mode="optimize")
+    answer = ran(http, slow, mode="optimize")
 
-    assert (told["status"], told["fixed"], told["code"], told["stdout"]) == (
+    assert (answer["status"], answer["fixed"], answer["code"], answer["stdout"]) == (
         "ok",
         False,
         fast,
         "999999000000\n",
     )
-    assert told["optimized"]["cpu_ms_after"] < told["optimized"]["cpu_ms_before"]
-    assert told["optimized"]["pairs_won"] >= 4
-    assert told["diff"]
+    assert answer["optimized"]["cpu_ms_after"] < answer["optimized"]["cpu_ms_before"]
+    assert answer["optimized"]["pairs_won"] >= 4
+    assert answer["diff"]
 
 
 def test_a_strategy_that_there_is_not_is_refused(start: Start) -> None:
@@ -164,8 +173,8 @@ def test_a_kept_run_has_what_a_model_changed(start: Start) -> None:
     """A stored run holds the change (specification.md#repair-event)."""
     http, _ = start(says(f"```python\n{RIGHT}```"))
 
-    told = ran(http, WRONG, session_id="means", strategy="race")
+    answer = ran(http, WRONG, session_id="means", strategy="race")
 
-    event = http.get(f"/api/v7/event/{told['event_id']}").json()
+    event = http.get(f"/api/v7/event/{answer['event_id']}").json()
     assert event["query"] == WRONG
     assert "+    return sum(values) / len(values)" in event["response"]

@@ -79,11 +79,11 @@ def test_the_session_it_was_learned_in_is_noted_when_there_is_one(http: Http) ->
     """`session_id` is optional (specification.md#cube-session)."""
     http.remember("q", "r", session_id="trip")
     create(http, session_id="trip")
-    known = kept(http).session
+    existing = kept(http).session
     before = http.rows()["sessions"]
     create(http, session_id="never heard of")
 
-    assert known is not None
+    assert existing is not None
     assert kept(http).session is None
     assert http.rows()["sessions"] == before
 
@@ -102,13 +102,13 @@ def test_an_event_that_is_unknown_anothers_or_of_another_user_is_no_evidence(htt
     own = http.remember("q", "r", user_id="ada")["event_id"]
     pinned = http.as_account("owner", user_id="bo")
 
-    told = [
+    messages = [
         refused(*ask, 404)["detail"]
         for ask in ((http, {**CUBE, "evidence": e}) for e in (foreign, "e_0123456789abc"))
     ]
-    told.append(refused(pinned, {**CUBE, "evidence": own}, 404)["detail"])
+    messages.append(refused(pinned, {**CUBE, "evidence": own}, 404)["detail"])
 
-    assert len(set(told)) == 1
+    assert len(set(messages)) == 1
 
 
 @pytest.mark.parametrize("name", CUBE)

@@ -173,12 +173,14 @@ def test_after_and_before_bound_when_it_was_said(http: Http) -> None:
             "Ferry?", f"The ferry of month {month}.", occurred_at=f"2026-{month}-10T12:00:00+02:00"
         )
 
-    found = http.memory("ferry", after="2026-02-01T00:00:00Z", before="2026-03-01T00:00:00Z")[
+    matches = http.memory("ferry", after="2026-02-01T00:00:00Z", before="2026-03-01T00:00:00Z")[
         "hits"
     ]
 
-    assert [hit["response"] for hit in found] == ["The ferry of month 02."]
-    assert datetime.fromisoformat(found[0]["occurred_at"]) == datetime(2026, 2, 10, 10, tzinfo=UTC)
+    assert [hit["response"] for hit in matches] == ["The ferry of month 02."]
+    assert datetime.fromisoformat(matches[0]["occurred_at"]) == datetime(
+        2026, 2, 10, 10, tzinfo=UTC
+    )
 
 
 def test_max_tokens_bounds_the_text_of_the_hits(http: Http) -> None:

@@ -22,10 +22,10 @@ TOLD = {
 @pytest.fixture
 def event_id(http: Http) -> str:
     """Save an event that a search of the session `default` returned."""
-    kept = http.remember(**TOLD)
-    found = http.memory("When does Orion launch?")
-    assert found["hits"][0]["event_id"] == kept["event_id"]
-    return str(kept["event_id"])
+    rows = http.remember(**TOLD)
+    matches = http.memory("When does Orion launch?")
+    assert matches["hits"][0]["event_id"] == rows["event_id"]
+    return str(rows["event_id"])
 
 
 def look(http: Http, draft: str, **more: Any) -> Any:
@@ -124,12 +124,12 @@ def test_a_ref_must_be_an_id_the_service_returned(http: Http, event_id: str) -> 
 
 def test_a_second_question_of_a_turn_shows_events_too(http: Http, event_id: str) -> None:
     """A search that counts no step may be cited too (specification.md#look-refs-shown)."""
-    kept = http.remember(query="The server has port 5544.", response="Yes.", session_id="planning")[
+    rows = http.remember(query="The server has port 5544.", response="Yes.", session_id="planning")[
         "event_id"
     ]
-    assert http.memory("server port", interact=False)["hits"][0]["event_id"] == kept
+    assert http.memory("server port", interact=False)["hits"][0]["event_id"] == rows
 
-    assert look(http, f"The port is 5544 (ref: {kept}).")["status"] == "pass"
+    assert look(http, f"The port is 5544 (ref: {rows}).")["status"] == "pass"
 
 
 def test_a_turn_does_not_prove_itself(http: Http, event_id: str) -> None:

@@ -33,8 +33,8 @@ def verdict(word: str, quote: str, number: int = 1) -> Play:
 def looked(http: Http, draft: str = "Anna pays 1,250 EUR for the hall (ref: {ref}).") -> Any:
     """Take a second look at a draft that cites the stored event; return the response body."""
     http.remember("Who pays for the hall?", STORED, session_id="s")
-    found = http.memory("Who pays for the hall?", session_id="s")
-    draft = draft.format(ref=found["hits"][0]["event_id"])
+    matches = http.memory("Who pays for the hall?", session_id="s")
+    draft = draft.format(ref=matches["hits"][0]["event_id"])
     http.remember("So who pays?", draft, session_id="s")
     answer = http.post(LOOK, {"draft": draft})
     assert answer.status_code == 200, answer.text
@@ -56,22 +56,22 @@ def test_a_denial_that_comparing_values_does_not_see_is_a_failure_with_the_words
     """A verdict quotes the event (specification.md#look-judge)."""
     http, tiny = start(verdict("contradicted", "Anna will not pay the 1,250 EUR"))
 
-    said = looked(http)
+    text = looked(http)
 
-    assert (said["status"], said["failed"], said["judge"]) == ("fail", 1, "on")
-    assert said["checks"][0]["check"] == "said_by_ref"
-    assert said["checks"][0]["claim"].startswith("Anna pays 1,250 EUR")
-    assert "Anna will not pay the 1,250 EUR" in said["checks"][0]["detail"]
-    assert said["usage"]["tries"][0]["model"] == "tiny"
+    assert (text["status"], text["failed"], text["judge"]) == ("fail", 1, "on")
+    assert text["checks"][0]["check"] == "said_by_ref"
+    assert text["checks"][0]["claim"].startswith("Anna pays 1,250 EUR")
+    assert "Anna will not pay the 1,250 EUR" in text["checks"][0]["detail"]
+    assert text["usage"]["tries"][0]["model"] == "tiny"
     assert STORED in tiny.prompts[0]
 
 
 def test_without_a_model_to_judge_the_same_draft_passes_and_none_is_named(http: Http) -> None:
-    """docs/explanation/second-look.md lists what rules alone miss (specification.md#look-judge-off)."""
-    said = looked(http)
+    """The docs list what rules alone miss (specification.md#look-judge-off)."""
+    text = looked(http)
 
-    assert said["status"] == "pass"
-    assert not {"judge", "usage"} & said.keys()
+    assert text["status"] == "pass"
+    assert not {"judge", "usage"} & text.keys()
 
 
 @pytest.mark.parametrize("quote", ["Anna refuses to pay anything", "Anna", ""])
@@ -81,22 +81,22 @@ def test_a_verdict_counts_only_with_a_quotation_that_stands_in_the_event(
     """A verdict needs a quotation from the event (specification.md#look-judge)."""
     http, _ = start(verdict("contradicted", quote))
 
-    said = looked(http)
+    text = looked(http)
 
-    assert (said["status"], of_model(said), said["judge"]) == ("pass", [], "on")
+    assert (text["status"], of_model(text), text["judge"]) == ("pass", [], "on")
 
 
 def test_what_failed_by_rule_is_never_overruled(start: Start) -> None:
     """A model never overrules a rule (specification.md#look-judge-never-overrules)."""
     http, _ = start(verdict("supported", "Bob pays them on 3 May"))
 
-    said = looked(http, "Bob pays on 4 May (ref: {ref}).")
+    text = looked(http, "Bob pays on 4 May (ref: {ref}).")
 
-    assert said["status"] == "fail"
-    assert [check["check"] for check in said["checks"] if check["status"] == "fail"] == [
+    assert text["status"] == "fail"
+    assert [check["check"] for check in text["checks"] if check["status"] == "fail"] == [
         "date_in_ref"
     ]
-    assert of_model(said)[0][0] == "pass"
+    assert of_model(text)[0][0] == "pass"
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,11 @@ def test_a_model_that_is_of_no_use_leaves_the_rules_and_is_said_to_be_off(
     """Without a usable model the rules decide (specification.md#look-judge-off)."""
     http, _ = start(play)
 
-    said = looked(http)
+    text = looked(http)
 
-    assert said["status"] == "pass"
-    assert said["judge"].startswith("off: ")
-    assert why in said["judge"]
+    assert text["status"] == "pass"
+    assert text["judge"].startswith("off: ")
+    assert why in text["judge"]
 
 
 def test_verdicts_on_sentences_that_were_not_asked_about_are_nothing(start: Start) -> None:
@@ -159,9 +159,9 @@ def test_an_account_that_forbids_outside_models_is_not_read_by_one(start_with: S
     )
     allow_outside_models(http.context, "owner", allowed=False)
 
-    said = looked(http)
+    text = looked(http)
 
-    assert said["judge"] == "off: this account allows no outside models"
+    assert text["judge"] == "off: this account allows no outside models"
 
 
 def test_the_chat_has_its_draft_judged_and_mends_what_an_event_contradicts(
@@ -174,11 +174,11 @@ def test_the_chat_has_its_draft_judged_and_mends_what_an_event_contradicts(
     ]
 
     def plays(body: dict[str, Any]) -> str:
-        told = "\n".join(message["content"] for message in body["messages"])
-        ref = re.search(r"\[(e_\w+)\]", told)
+        reply = "\n".join(message["content"] for message in body["messages"])
+        ref = re.search(r"\[(e_\w+)\]", reply)
         assert ref is not None
-        if "verdicts" in told:
-            word = "contradicted" if "Anna pays" in told else "supported"
+        if "verdicts" in reply:
+            word = "contradicted" if "Anna pays" in reply else "supported"
             return json.dumps(
                 {
                     "verdicts": [
@@ -191,10 +191,10 @@ def test_the_chat_has_its_draft_judged_and_mends_what_an_event_contradicts(
     http, tiny = start_with("model_chat", says(plays), model_judge="the same model")
     http.remember("Who pays for the hall?", STORED, session_id="s")
 
-    said = http.post(
+    answer = http.post(
         "/api/v7/agent/chat", {"user_id": "owner", "message": "Who pays for the hall?"}
     ).json()
 
-    assert said["reply"].startswith("Bob pays the 1,250 EUR for the hall")
-    assert said["usage"]["calls"] == 4  # a draft, its judgement, the revision, its judgement
+    assert answer["reply"].startswith("Bob pays the 1,250 EUR for the hall")
+    assert answer["usage"]["calls"] == 4  # a draft, its judgement, the revision, its judgement
     assert "A model judged that the cited event says otherwise" in tiny.prompts[2]

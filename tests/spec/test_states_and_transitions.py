@@ -20,10 +20,10 @@ def vote(http: Http, account: str, cube_id: str, value: int) -> Any:
 def test_a_cube_is_private_by_default(http: Http, context: Context) -> None:
     """A cube is private by default (specification.md#cube-visibility)."""
     author, other = Agent(context, "author"), Agent(context, "other")
-    made = author.make()
+    result = author.make()
 
-    assert made.visibility == "private"
-    assert [cube.cube_id for cube in author.shown()] == [made.cube_id]
+    assert result.visibility == "private"
+    assert [cube.cube_id for cube in author.shown()] == [result.cube_id]
     assert other.shown() == []
 
 

@@ -31,7 +31,7 @@ def test_it_states_the_recommended_flow(http: Http) -> None:
     steps = http.get("/api/v7/status").json()["do_this"]
 
     assert len(steps) == 4
-    for step, said in zip(
+    for step, text in zip(
         steps,
         (
             "POST /api/v7/memory` at step 0",
@@ -41,7 +41,7 @@ def test_it_states_the_recommended_flow(http: Http) -> None:
         ),
         strict=True,
     ):
-        assert said.replace("`", "") in step
+        assert text.replace("`", "") in step
 
 
 def test_connections_are_the_requests_in_flight(http: Http) -> None:

@@ -72,7 +72,7 @@ def test_a_turn_of_another_session_does_not_make_it_good(http: Http) -> None:
 
 
 @pytest.mark.parametrize(
-    ("last_seal", "told"),
+    ("last_seal", "message"),
     [
         (None, "reminders"),
         ("", "reminders"),
@@ -82,7 +82,7 @@ def test_a_turn_of_another_session_does_not_make_it_good(http: Http) -> None:
         (render(1, "SVC"), "duty_error"),
     ],
 )
-def test_a_seal_that_is_not_right_is_told(http: Http, last_seal: str | None, told: str) -> None:
+def test_a_seal_that_is_not_right_is_told(http: Http, last_seal: str | None, message: str) -> None:
     """A wrong seal is a duty error, a missing one a reminder.
 
     See specification.md#seal-wrong, specification.md#seal-missing.
@@ -92,8 +92,8 @@ def test_a_seal_that_is_not_right_is_told(http: Http, last_seal: str | None, tol
 
     answer = http.memory("ferry", last_seal=last_seal)
 
-    assert {"duty_error", "reminders"} & set(answer) == {told}
-    assert render(1) in str(answer[told])
+    assert {"duty_error", "reminders"} & set(answer) == {message}
+    assert render(1) in str(answer[message])
 
 
 def test_a_search_that_only_reads_counts_no_step_and_checks_no_duty(http: Http) -> None:
@@ -114,11 +114,11 @@ def test_an_l1_is_due_after_fifteen_turns_and_no_more_once_it_is_given(http: Htt
     due = [http.remember(f"Question {n}?", "Answer.")["l1_due"] for n in range(15)]
     http.memory("a")
     reminded = sealed(http, 1)["reminders"]
-    given = http.remember("Question?", "Answer.", l1_summary="Fifteen questions were answered.")
+    value = http.remember("Question?", "Answer.", l1_summary="Fifteen questions were answered.")
 
     assert due == [False] * 14 + [True]
     assert [line.split(":")[0] for line in reminded] == ["An L1 is due"]
-    assert given["l1_due"] is False
+    assert value["l1_due"] is False
 
 
 def test_an_l2_is_due_after_ten_l1s_and_no_more_once_it_is_given(http: Http) -> None:
@@ -131,11 +131,11 @@ def test_an_l2_is_due_after_ten_l1s_and_no_more_once_it_is_given(http: Http) -> 
     ]
     http.memory("a")
     reminded = sealed(http, 1)["reminders"]
-    given = http.post("/api/v7/remember", {"l2_map": "Questions and answers."}).json()
+    body = http.post("/api/v7/remember", {"l2_map": "Questions and answers."}).json()
 
     assert due == [False] * 9 + [True]
     assert [line.split(":")[0] for line in reminded] == ["An L2 is due"]
-    assert given["l2_due"] is False
+    assert body["l2_due"] is False
 
 
 def test_sessions_left_undone_are_shown_to_the_others(http: Http) -> None:

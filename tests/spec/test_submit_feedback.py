@@ -28,9 +28,9 @@ BUG: dict[str, Any] = {
 @pytest.fixture
 def context(folder: Path) -> Iterator[Context]:
     """Provide the parts with unlimited feedback, unless a test sets a limit."""
-    made = testing.context(folder)
-    yield replace(made, settings=replace(made.settings, rate_feedback_per_minute=0))
-    made.close()
+    service = testing.context(folder)
+    yield replace(service, settings=replace(service.settings, rate_feedback_per_minute=0))
+    service.close()
 
 
 def kept(http: Http) -> list[dict[str, Any]]:
@@ -158,17 +158,17 @@ class TestItsRate:
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
-        made = testing.context(folder)
-        yield replace(made, settings=replace(made.settings, rate_feedback_per_minute=2))
-        made.close()
+        service = testing.context(folder)
+        yield replace(service, settings=replace(service.settings, rate_feedback_per_minute=2))
+        service.close()
 
     def test_past_its_limit_it_is_429_and_nothing_is_kept(self, http: Http) -> None:
-        given = [http.post(PATH, BUG) for _ in range(3)]
+        fields = [http.post(PATH, BUG) for _ in range(3)]
 
-        assert [answer.status_code for answer in given] == [200, 200, 429]
-        assert given[-1].json()["error"] == "too_many_requests"
-        assert 1 <= int(given[-1].headers["retry-after"]) <= 30
-        assert given[-1].headers["ratelimit-policy"] == '"feedback";q=2;w=60'
+        assert [answer.status_code for answer in fields] == [200, 200, 429]
+        assert fields[-1].json()["error"] == "too_many_requests"
+        assert 1 <= int(fields[-1].headers["retry-after"]) <= 30
+        assert fields[-1].headers["ratelimit-policy"] == '"feedback";q=2;w=60'
         assert len(kept(http)) == 2
 
     def test_other_calls_and_other_keys_are_not_held_up(self, http: Http) -> None:

@@ -464,34 +464,36 @@ class TestAudit:
         check(agent)
         logged(agent, grant_id)
         http.post(f"{PERM}/revoke", {"grant_id": grant_id})
-        found = audit(http)
+        matches = audit(http)
 
-        assert [(entry["seq"], entry["kind"], entry["account"]) for entry in found["entries"]] == [
+        assert [
+            (entry["seq"], entry["kind"], entry["account"]) for entry in matches["entries"]
+        ] == [
             (1, "check", "robots"),
             (2, "grant", "owner"),
             (3, "check", "robots"),
             (4, "log", "robots"),
             (5, "revoke", "owner"),
         ]
-        assert [entry.get("allowed") for entry in found["entries"]] == [
+        assert [entry.get("allowed") for entry in matches["entries"]] == [
             False,
             None,
             True,
             None,
             None,
         ]
-        assert [entry.get("grant_id") for entry in found["entries"]] == [None, *[grant_id] * 4]
-        assert (found["chain_valid"], found["next"]) == (True, None)
+        assert [entry.get("grant_id") for entry in matches["entries"]] == [None, *[grant_id] * 4]
+        assert (matches["chain_valid"], matches["next"]) == (True, None)
 
     def test_each_entry_carries_the_hash_of_the_one_before(self, http: Http) -> None:
         """Each entry carries the hash of the previous one (specification.md#sysperm-audit-hash)."""
         for _ in range(3):
             check(http)
-        found = audit(http)
-        hashes = [entry["hash"] for entry in found["entries"]]
+        matches = audit(http)
+        hashes = [entry["hash"] for entry in matches["entries"]]
 
-        assert [entry["prev"] for entry in found["entries"]] == ["0" * 64, *hashes[:-1]]
-        assert found["head"] == {"seq": 3, "hash": hashes[-1]}
+        assert [entry["prev"] for entry in matches["entries"]] == ["0" * 64, *hashes[:-1]]
+        assert matches["head"] == {"seq": 3, "hash": hashes[-1]}
 
     def test_pages_follow_each_other(self, http: Http) -> None:
         for _ in range(5):
@@ -543,9 +545,9 @@ class TestTheirRate:
 
     @pytest.fixture
     def context(self, folder: Path) -> Iterator[Context]:
-        made = testing.context(folder)
-        yield replace(made, settings=replace(made.settings, rate_sysperm_per_minute=2))
-        made.close()
+        service = testing.context(folder)
+        yield replace(service, settings=replace(service.settings, rate_sysperm_per_minute=2))
+        service.close()
 
     def test_past_its_limit_a_key_is_answered_429_and_leaves_no_entry(
         self, http: Http, agent: Http
@@ -577,10 +579,10 @@ class TestGrantsInForce:
         first = granted(http, ttl_minutes=240)
         clock.advance(1_500)
         second = granted(http, agent="*", actions=["exec"], scope="/opt/")
-        found = http.get(f"{PERM}/grants").json()
-        key_id = found["grants"][0]["key_id"]
+        body = http.get(f"{PERM}/grants").json()
+        key_id = body["grants"][0]["key_id"]
 
-        assert found == {
+        assert body == {
             "grants": [
                 {
                     "grant_id": second,
@@ -592,11 +594,11 @@ class TestGrantsInForce:
                     "expires_at": "2026-01-01T00:30:01.500Z",
                     "seconds_left": 1800,
                 },
-                found["grants"][1],
+                body["grants"][1],
             ],
             "next": None,
         }
-        assert (found["grants"][1]["grant_id"], found["grants"][1]["seconds_left"], key_id) == (
+        assert (body["grants"][1]["grant_id"], body["grants"][1]["seconds_left"], key_id) == (
             first,
             4 * 3600 - 1,
             1,
@@ -605,27 +607,27 @@ class TestGrantsInForce:
     def test_what_ended_or_was_revoked_is_not_among_them(
         self, http: Http, clock: testing.FrozenClock
     ) -> None:
-        short, revoked, kept = granted(http, ttl_minutes=1), granted(http), granted(http)
+        short, revoked, rows = granted(http, ttl_minutes=1), granted(http), granted(http)
         http.post(f"{PERM}/revoke", {"grant_id": revoked})
         before = [one["grant_id"] for one in http.get(f"{PERM}/grants").json()["grants"]]
         clock.advance(60_000)
 
-        assert before == [kept, short]
-        assert [one["grant_id"] for one in http.get(f"{PERM}/grants").json()["grants"]] == [kept]
+        assert before == [rows, short]
+        assert [one["grant_id"] for one in http.get(f"{PERM}/grants").json()["grants"]] == [rows]
 
     def test_every_page_goes_on_where_the_one_before_ended(self, http: Http) -> None:
         given = [granted(http) for _ in range(5)]
-        seen, before = [], None
+        requests, before = [], None
         while True:
             page = http.get(
                 f"{PERM}/grants", params={"limit": 2} | ({"before": before} if before else {})
             ).json()
-            seen.append([one["grant_id"] for one in page["grants"]])
+            requests.append([one["grant_id"] for one in page["grants"]])
             before = page["next"]
             if before is None:
                 break
 
-        assert seen == [[given[4], given[3]], [given[2], given[1]], [given[0]]]
+        assert requests == [[given[4], given[3]], [given[2], given[1]], [given[0]]]
         assert http.get(f"{PERM}/grants", params={"before": "g_no"}).status_code == 404
 
     def test_only_the_owner_reads_them(self, http: Http, agent: Http) -> None:

@@ -60,19 +60,19 @@ def test_minus_one_without_a_reason_is_refused(
     http: Http, cube_id: str, reason: dict[str, Any]
 ) -> None:
     """-1 without a reason is a 422 (specification.md#vote-reason)."""
-    told = refused(http, {"cube_id": cube_id, "user_id": "owner", "vote": -1, **reason})
+    answer = refused(http, {"cube_id": cube_id, "user_id": "owner", "vote": -1, **reason})
 
-    assert "reason" in told["detail"]
+    assert "reason" in answer["detail"]
 
 
 @pytest.mark.parametrize("value", [0, 2, -2, "1", "-1", True, False, 1.0, 1.5, None, [1], 10**30])
 def test_any_other_vote_is_refused(http: Http, cube_id: str, value: Any) -> None:
     """Only 1 and -1 are votes (specification.md#vote-values)."""
-    told = refused(
+    answer = refused(
         http, {"cube_id": cube_id, "user_id": "owner", "vote": value, "reason": "because"}
     )
 
-    assert told["errors"][0]["pointer"] == "/vote"
+    assert answer["errors"][0]["pointer"] == "/vote"
 
 
 @pytest.mark.parametrize("name", ["cube_id", "user_id", "vote"])
@@ -136,12 +136,12 @@ def test_a_cube_that_is_unknown_or_anothers_private_one_is_not_found(
     private = Agent(context, "author").make().cube_id
     body = {"user_id": "owner", "vote": 1}
 
-    told = [
+    messages = [
         refused(http, {**body, "cube_id": cube_id}, 404)["detail"]
         for cube_id in (private, "c_0000000000zzz", "c' or 1=1 --", "💥")
     ]
 
-    assert len(set(told)) == 1
+    assert len(set(messages)) == 1
 
 
 def test_a_pinned_key_votes_for_its_own_user_only(http: Http, cube_id: str) -> None:

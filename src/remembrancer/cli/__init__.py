@@ -1,4 +1,1 @@
-"""The command line: one module per group of commands.
-
-The outermost package; nothing imports it but `__main__`.
-"""
+"""The command line: one module per group of commands. Only `__main__` imports it."""

@@ -1,6 +1,4 @@
-"""The demo: the real service over a fresh folder, a small conversation imported, three questions
-asked over HTTP.
-"""
+"""The work of `remembrancer demo`: import a conversation and search it over HTTP."""
 
 from __future__ import annotations
 
@@ -26,87 +24,85 @@ from ..server.run import uvicorn_server
 from ..settings import Settings
 
 CONVERSATION = Path(__file__).with_name("conversation.jsonl")
-HITS = 2  # shown for each question
+HITS = 2  # for each question
 WIDTH = 100
 _LANGUAGES = "six sessions over seven weeks, four in English, one in German, one in Japanese"
-_REASONS = {  # what a signal means to somebody who never saw one
+_REASONS = {  # signals for users who do not know them
     "text": "same words",
-    "dense": "close in meaning",
-    "focus": "holds the focus word",
-    "session": "its session fits",
-    "neighbour": "what was said beside it fits",
-    "date": "it is of that time",
-    "speaker": "that person said it",
+    "dense": "similar meaning",
+    "focus": "contains the focus word",
+    "session": "other hits in its session",
+    "neighbour": "adjacent turns match",
+    "date": "the date matches",
+    "speaker": "the speaker matches",
 }
 
 
 class FolderInUse(Exception):
-    """The demo wants a folder of its own: one that is empty or not there yet."""
+    """The demo needs a new or empty folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class DemoQuestion:
-    """A question, and what it shows."""
+    """A question and what it demonstrates."""
 
     text: str
-    shows: str
+    explanation: str
     focus_words: tuple[str, ...] = ()
 
 
 QUESTIONS = (
     DemoQuestion(
         "What does the allotment cost me a year?",
-        "Plain English. It was said twice, weeks apart and in other words: the rent, and the new rent.",
+        "Plain English. The memory has two answers in other words, weeks apart: the rent and the "
+        "new rent.",
     ),
     DemoQuestion(
         "What is still to be settled with the others?",
-        "A vague question, made sharp by a focus word: what holds that exact word is lifted.",
+        "A vague question. A focus word ranks turns with that exact word higher.",
         ("Tomasz",),
     ),
     DemoQuestion(
         "What food must my mother avoid?",
-        "Asked in English, and it was said in Japanese: 'Mother is allergic to buckwheat'.",
+        "An English question about a Japanese turn: 'Mother is allergic to buckwheat'.",
     ),
 )
 
 
 def run_demo(say: Callable[[str], None], keep: Path | None = None) -> None:
-    """Give the demo, line by line to `say`; the memory is kept in the folder `keep`, else it is
-    deleted.
+    """Run the demo and pass each line to `say`. Without `keep`, the memory is deleted afterwards.
 
     Raises FolderInUse, and what opening the store or the embedder raises.
     """
     if keep is None:
-        with TemporaryDirectory(prefix="remembrancer-demo-") as folder:
-            _tour(say, Path(folder))
-        say("This memory was for the demo only, and is gone.")
+        with TemporaryDirectory(prefix="remembrancer-demo-") as temporary:
+            _tour(say, Path(temporary))
+        say("The memory of the demo is deleted.")
         say(_steps("remembrancer", "make run"))
         return
-    folder_kept = keep.expanduser().absolute()
-    if folder_kept.exists() and not (folder_kept.is_dir() and not any(folder_kept.iterdir())):
-        raise FolderInUse(f"{folder_kept} is in use. {message_of(FolderInUse)}")
-    _tour(say, folder_kept)
-    command = f"remembrancer --data {shlex.quote(str(folder_kept))}"
-    say(f"This memory is kept in {folder_kept}.")
+    folder = keep.expanduser().absolute()
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise FolderInUse(f"{folder} is in use. {message_of(FolderInUse)}")
+    _tour(say, folder)
+    command = f"remembrancer --data {shlex.quote(str(folder))}"
+    say(f"The memory is in {folder}.")
     say(_steps(command, f"{command} serve"))
 
 
 def _tour(say: Callable[[str], None], folder: Path) -> None:
     say("1. Start the service with an empty memory.\n")
-    # Settings of its own, not those in force: the demo must not write into a memory that is in use.
+    # Default settings, not the user's: the demo must not write into a memory that is in use.
     with closing(assemble(Settings(data=folder, port=0))) as context:
         key = keys.create(context, account=OWNER, label="demo").key.reveal()
         with serving(context) as address:
             say(f"   It listens on {address}\n")
-            say("2. Import a small conversation between a person and an assistant.\n")
-            done = _import(context)
-            say(f"   {done.stored} turns are stored: {_LANGUAGES}\n")
-            say("3. Ask, as an agent would, with POST /api/v7/memory.")
-            say(
-                "   'why' says which signals found a turn, and which place it has by that signal alone.\n"
-            )
-            for asked in QUESTIONS:
-                say(_told(asked, _answer(f"{address}/api/v7/memory", key, asked)))
+            say("2. Import a small conversation between a user and an assistant.\n")
+            result = _import(context)
+            say(f"   Stored {result.stored} turns: {_LANGUAGES}\n")
+            say("3. Search, as an agent would, with POST /api/v7/memory.")
+            say("   'why' lists the signals that found a turn, with its rank by each signal.\n")
+            for question in QUESTIONS:
+                say(_render(question, _search(f"{address}/api/v7/memory", key, question)))
 
 
 def _import(context: Context) -> ImportResult:
@@ -116,10 +112,8 @@ def _import(context: Context) -> ImportResult:
 
 @contextmanager
 def serving(context: Context) -> Iterator[str]:
-    """Serve from a thread on a free port, as `serve` does; gives the address."""
-    listener = socket.create_server(
-        ("127.0.0.1", 0)
-    )  # listens from here on: who asks early is served a little later
+    """Serve from a thread on a free port. Yields the address."""
+    listener = socket.create_server(("127.0.0.1", 0))  # early requests wait in its backlog
     server = uvicorn_server(make_app(context))
     thread = threading.Thread(
         target=server.run, kwargs={"sockets": [listener]}, name="remembrancer-demo"
@@ -133,46 +127,46 @@ def serving(context: Context) -> Iterator[str]:
         listener.close()
 
 
-def _answer(url: str, key: str, asked: DemoQuestion) -> list[dict[str, Any]]:
+def _search(url: str, key: str, question: DemoQuestion) -> list[dict[str, Any]]:
     body: dict[str, Any] = {
-        "query_text": asked.text,
+        "query_text": question.text,
         "user_id": OWNER,
         "top_k": HITS,
-        "focus_words": asked.focus_words,
+        "focus_words": question.focus_words,
     }
     headers = {
         "Authorization": f"Bearer {key}",
         "Content-Type": "application/json",
         "Connection": "close",
     }
-    direct = build_opener(ProxyHandler({}))  # a proxy of this machine is not for its own addresses
-    with direct.open(Request(url, json.dumps(body).encode(), headers)) as answer:  # noqa: S310 - our own address
-        hits: list[dict[str, Any]] = json.load(answer)["hits"]
+    direct = build_opener(ProxyHandler({}))  # no proxy for a local address
+    with direct.open(Request(url, json.dumps(body).encode(), headers)) as response:  # noqa: S310 - our own address
+        hits: list[dict[str, Any]] = json.load(response)["hits"]
         return hits
 
 
-def _told(asked: DemoQuestion, hits: Sequence[dict[str, Any]]) -> str:
-    focus = f"   focus word: {', '.join(asked.focus_words)}\n" if asked.focus_words else ""
-    head = f"   ? {asked.text}\n{focus}     {asked.shows}\n"
-    return "\n".join([head, *(_hit(place, hit) for place, hit in enumerate(hits, 1))])
+def _render(question: DemoQuestion, hits: Sequence[dict[str, Any]]) -> str:
+    focus = f"   focus word: {', '.join(question.focus_words)}\n" if question.focus_words else ""
+    head = f"   ? {question.text}\n{focus}     {question.explanation}\n"
+    return "\n".join([head, *(_render_hit(rank, hit) for rank, hit in enumerate(hits, 1))])
 
 
-def _hit(place: int, hit: dict[str, Any]) -> str:
-    sides = (("said", hit["query"]), ("answered", hit["response"]))
-    told = [_wrapped(f"{who + ':':<10}", text) for who, text in sides if text]
-    head = f"   {place}. {hit['occurred_at'][:10]}, session {hit['session_id']}, score {hit['score']:.2f}"
-    return "\n".join(
-        [head, *told, _wrapped(f"{'why:':<10}", "; ".join(map(_reason, hit["why"]))), ""]
-    )
+def _render_hit(rank: int, hit: dict[str, Any]) -> str:
+    sides = (("query", hit["query"]), ("response", hit["response"]))
+    texts = [_wrap(f"{name + ':':<10}", text) for name, text in sides if text]
+    date, session_id, score = hit["occurred_at"][:10], hit["session_id"], hit["score"]
+    head = f"   {rank}. {date}, session {session_id}, score {score:.2f}"
+    reasons = "; ".join(map(_reason, hit["why"]))
+    return "\n".join([head, *texts, _wrap(f"{'why:':<10}", reasons), ""])
 
 
 def _reason(signal: dict[str, Any]) -> str:
     rank = signal.get("rank")
-    meant = _REASONS.get(signal["signal"], signal["signal"])
-    return meant if rank is None else f"{meant} (place {rank})"
+    meaning = _REASONS.get(signal["signal"], signal["signal"])
+    return meaning if rank is None else f"{meaning} (rank {rank})"
 
 
-def _wrapped(label: str, text: str) -> str:
+def _wrap(label: str, text: str) -> str:
     return textwrap.fill(text, WIDTH, initial_indent=f"      {label}", subsequent_indent=" " * 16)
 
 
@@ -181,8 +175,8 @@ def _steps(command: str, serve: str) -> str:
         [
             "",
             "Next:",
-            f"  {serve:<40} serve a memory of your own (it prints its address and a curl line to try)",
-            f"  {command + ' keys create --account NAME':<40} give an agent a key",
-            f"  {command + ' import FILE':<40} bring in what was said elsewhere (docs/guides/import.md)",
+            f"  {serve:<40} start your own server (prints its address and a curl command)",
+            f"  {command + ' keys create --account NAME':<40} create a key for an agent",
+            f"  {command + ' import FILE':<40} import conversations (docs/guides/import.md)",
         ]
     )

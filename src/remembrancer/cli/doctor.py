@@ -1,7 +1,4 @@
-"""What `remembrancer doctor` finds:
-
-each part that the service needs, tried as the service would use it, and what to do where it fails.
-"""
+"""The work of `remembrancer doctor`: check each component and suggest fixes."""
 
 from __future__ import annotations
 
@@ -30,8 +27,9 @@ State = Literal["ok", "notice", "wrong"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One part: `ok`, a `notice` (works, but the owner should know), or `wrong`; what was seen; and
-    what mends it.
+    """The state of one component, what was seen, and the remedy.
+
+    `notice` means that it works, but the owner should know.
     """
 
     part: str
@@ -41,10 +39,7 @@ class Finding:
 
 
 def run_checks(settings: Settings) -> Iterator[Finding]:
-    """Try every part.
-
-    Works beside a running server, and changes nothing. Raises nothing of its own.
-    """
+    """Check every component. Changes nothing and works while a server is running."""
     yield _data_folder(settings)
     try:
         context = assemble(settings)
@@ -53,7 +48,7 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
             part="store",
             state="wrong",
             seen=str(error),
-            remedy="see what it says; a copy made before is put back with the server stopped",
+            remedy="fix the cause, or restore a backup with the server stopped",
         )
     else:
         try:
@@ -75,7 +70,7 @@ def _data_folder(settings: Settings) -> Finding:
             part="data folder",
             state="wrong",
             seen=str(error),
-            remedy="name another with REMEMBRANCER_DATA or --data",
+            remedy="choose another with REMEMBRANCER_DATA or --data",
         )
     seen = f"{folder}, {free >> 20:,} MiB free"
     if not os.access(folder, os.W_OK):
@@ -90,30 +85,30 @@ def _data_folder(settings: Settings) -> Finding:
             part="data folder",
             state="notice",
             seen=seen,
-            remedy="make room: without it writes are refused",
+            remedy="free disk space: writes fail when the disk is full",
         )
     return Finding(part="data folder", state="ok", seen=seen)
 
 
 def _records(context: Context) -> Iterator[Finding]:
-    found = readiness(context)
-    store, embedder = found.store == "ok", found.embedder == "ok"
-    yield _store(context) if store else Finding(part="store", state="wrong", seen=found.store)
-    waiting = found.embedding.pending if found.embedding else 0
-    seen = context.embedder.name if embedder else found.embedder
-    if waiting:
-        remedy = "serve: it is done in the background"
+    result = readiness(context)
+    store, embedder = result.store == "ok", result.embedder == "ok"
+    yield _store(context) if store else Finding(part="store", state="wrong", seen=result.store)
+    pending = result.embedding.pending if result.embedding else 0
+    seen = context.embedder.name if embedder else result.embedder
+    if pending:
+        remedy = "start the server: it embeds them in the background"
         yield Finding(
             part="embedder",
             state="notice",
-            seen=f"{seen}, {waiting:,} events wait for its vectors",
+            seen=f"{seen}, {pending:,} events waiting to be embedded",
             remedy=remedy,
         )
     else:
         yield Finding(part="embedder", state="ok" if embedder else "wrong", seen=seen)
     if store and is_new(context):
         remedy = "remembrancer keys create --account NAME"
-        yield Finding(part="keys", state="notice", seen="there is none yet", remedy=remedy)
+        yield Finding(part="keys", state="notice", seen="no key yet", remedy=remedy)
 
 
 def _store(context: Context) -> Finding:
@@ -123,18 +118,16 @@ def _store(context: Context) -> Finding:
         return Finding(
             part="store",
             state="notice",
-            seen=f"{seen}, as a role that policies on rows do not bind",
+            seen=f"{seen}, as a role that bypasses row-level security",
             remedy=remedy,
         )
     if not context.store.is_shared or context.store.supports_vector_search:
         return Finding(part="store", state="ok", seen=seen)
-    remedy = (
-        "install pgvector on the database's server, then as its superuser: create extension vector"
-    )
+    remedy = "install pgvector on the database server, then as superuser: create extension vector"
     return Finding(
         part="store",
         state="notice",
-        seen=f"{seen}, searched in memory: no extension `vector`",
+        seen=f"{seen}, searched in memory: the extension `vector` is missing",
         remedy=remedy,
     )
 
@@ -148,32 +141,30 @@ def _files(settings: Settings) -> Finding:
             part="files", state="wrong", seen=str(error), remedy="see REMEMBRANCER_BLOBS"
         )
     if settings.blobs == "local" and engine_of(settings.store_url) != "sqlite":
-        seen = (
-            f"in {settings.data_folder / 'blobs'}, rows in a database that other servers can share"
-        )
+        seen = f"in {settings.data_folder / 'blobs'}, but other servers can share the database"
         return Finding(
             part="files",
             state="notice",
             seen=seen,
-            remedy="with several servers: REMEMBRANCER_BLOBS=s3://…, or one folder for all",
+            remedy="for several servers: REMEMBRANCER_BLOBS=s3://…, or one folder for all",
         )
     return Finding(part="files", state="ok", seen=settings.blobs)
 
 
 def _models(settings: Settings) -> Iterator[Finding]:
-    """What is configured. No model is asked: that costs, and `models check` does it."""
+    """List the configured models. Requests cost money, so only `models check` sends them."""
     try:
-        named = {slot: targets_of(settings, slot) for slot in SLOTS}
+        configured = {slot: targets_of(settings, slot) for slot in SLOTS}
     except SettingInvalid as error:
-        yield Finding(part="models", state="wrong", seen=str(error), remedy="mend the setting")
+        yield Finding(part="models", state="wrong", seen=str(error), remedy="fix the setting")
         return
-    if not any(named.values()):
+    if not any(configured.values()):
         yield Finding(
             part="models",
             state="ok",
-            seen="none: chat quotes, summaries are headlines, programs are repaired by rule",
+            seen="none: chat quotes, summaries are extractive, programs are repaired by rules",
         )
-    for slot, targets in named.items():
+    for slot, targets in configured.items():
         if targets:
             seen = ", ".join(
                 f"{target}{', on another machine' if target.is_outside else ''}"
@@ -183,26 +174,26 @@ def _models(settings: Settings) -> Iterator[Finding]:
                 part=f"models: {slot}",
                 state="ok",
                 seen=seen,
-                remedy="to try them: remembrancer models check",
+                remedy="test them: remembrancer models check",
             )
 
 
 def _sandbox(settings: Settings) -> Iterator[Finding]:
-    """The sandbox, tried in a folder of its own, so that a running server's is left alone."""
+    """Check the sandbox in its own folder, separate from a running server's."""
     folder = settings.data_folder / f"doctor-{os.getpid()}"
     sandbox = Sandbox(replace(settings, data=folder))
     try:
         level = sandbox.start()
-    except SandboxUnavailable as refused:
+    except SandboxUnavailable as error:
         yield Finding(
-            part="sandbox", state="wrong", seen="no program can be run safely, so none is run"
+            part="sandbox", state="wrong", seen="programs cannot run safely, so none are run"
         )
-        for one in refused.extra["missing"]:
+        for primitive in error.extra["missing"]:
             yield Finding(
-                part=f"sandbox: {one['primitive']}",
+                part=f"sandbox: {primitive['primitive']}",
                 state="wrong",
-                seen=one["why"],
-                remedy=one["remedy"],
+                seen=primitive["why"],
+                remedy=primitive["remedy"],
             )
         return
     finally:
@@ -217,13 +208,13 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
         )
     else:
         yield Finding(
-            part="sandbox", state="ok", seen=f"level {level}, tried with hostile programs"
+            part="sandbox", state="ok", seen=f"level {level}, tested with hostile programs"
         )
     if level not in (NS, UNSAFE):
-        for lacking in missing(NS):
+        for primitive in missing(NS):
             yield Finding(
-                part=f"sandbox: {lacking.primitive}",
+                part=f"sandbox: {primitive.primitive}",
                 state="notice",
-                seen=lacking.why,
-                remedy=lacking.remedy,
+                seen=primitive.why,
+                remedy=primitive.remedy,
             )

@@ -1,4 +1,4 @@
-"""What `remembrancer install` does."""
+"""The work of `remembrancer install`."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..settings import SettingInvalid, from_environment
 
 
 def plan(agent: str, scope: str, url: str | None, *, remove: bool) -> tuple[list[Change], str]:
-    """The changes, and how they are shown.
+    """Return the changes and their diff.
 
-    Raises SettingInvalid for wrong words, NotUnderstood for files that cannot be read.
+    Raises SettingInvalid for invalid arguments, ConfigUnreadable for files that cannot be parsed.
     """
     if agent not in AGENTS:
-        raise SettingInvalid(f"AGENT is one of {', '.join(AGENTS)}.")
+        raise SettingInvalid(f"AGENT must be one of {', '.join(AGENTS)}.")
     if scope not in ("user", "project"):
-        raise SettingInvalid("--scope is user or project.")
+        raise SettingInvalid("--scope must be user or project.")
     try:
         base = normalize_base_url(
             url or from_environment(URL_NAME) or DEFAULT_URL, "--url", DEFAULT_URL
@@ -28,18 +28,22 @@ def plan(agent: str, scope: str, url: str | None, *, remove: bool) -> tuple[list
     except ValueError as error:
         raise SettingInvalid(str(error)) from error
     home = Path.cwd() if scope == "project" else Path.home()
-    made = plan_changes(
+    changes = plan_changes(
         agent, InstallOptions(home=home, is_project=scope == "project", url=base, remove=remove)
     )
-    return made, diff(made)
+    return changes, diff(changes)
 
 
-def install(made: Sequence[Change], agent: str, *, remove: bool) -> str:
-    """Write them; gives what to do next. Raises Overtaken and OSError, having written nothing."""
-    write(made)
+def install(changes: Sequence[Change], agent: str, *, remove: bool) -> str:
+    """Write the changes and return the next steps.
+
+    Raises FileChanged and OSError, having written nothing.
+    """
+    write(changes)
     if remove:
-        return f"{agent} is as it was before. Start it anew."
+        return f"The configuration of {agent} is removed. Restart it."
     return (
-        f"{agent} is set up; start it anew. It reads the service's key from REMEMBRANCER_KEY (make one: remembrancer keys create). "
-        "Its hooks also read it from ~/.config/remembrancer/key, when only you can read that file."
+        f"{agent} is configured. Restart it. It reads the service's key from REMEMBRANCER_KEY "
+        "(create one: remembrancer keys create). Its hooks also read the key from "
+        "~/.config/remembrancer/key if only you can read that file."
     )

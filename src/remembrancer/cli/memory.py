@@ -1,4 +1,4 @@
-"""What the command line does with memory: import, with its progress on stderr."""
+"""The work of `remembrancer import`, with progress on stderr."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .progress import progress
 
 
 class ImportStopped(Exception):
-    """Stopped. What was stored stays; run the same command again to go on."""
+    """Interrupted. The stored events remain. Run the same command again to continue."""
 
 
 def import_into(
     context: Context, path: Path, *, user_id: str | None = None, account: str | None = None
 ) -> str:
-    """Import a file; what to say of it in the end.
+    """Import a file and return a summary.
 
     Raises ImportRefused, AccountUnknown, InvalidRequest, ImportStopped.
     """
@@ -35,9 +35,10 @@ def import_into(
     try:
         source = read(context, caller, path, user_id=user_id)
         with progress("importing", len(source)) as advance:
-            done = store(context, caller, source, progress=advance)
+            result = store(context, caller, source, progress=advance)
     except KeyboardInterrupt as error:
         raise ImportStopped from error
     return (
-        f"{done.stored:,} stored, {done.duplicates:,} there already (account {caller.account_name})"
+        f"{result.stored:,} stored, {result.duplicates:,} already present "
+        f"(account {caller.account_name})"
     )

@@ -1,4 +1,4 @@
-"""Trying out the language models that the settings name."""
+"""The work of `remembrancer models check`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..models.calls import ConfiguredModels
 from ..models.port import FAILURE_MESSAGES
 from ..settings import Settings
 
-_TOKENS_MAX = 300  # one that thinks aloud needs more than one word
-_ASKED = ModelRequest(
+_TOKENS_MAX = 300  # reasoning models need more than one word
+_REQUEST = ModelRequest(
     slot="chat",
     messages=(ModelMessage("user", "Answer with the single word: ready"),),
     tokens_max=_TOKENS_MAX,
@@ -28,12 +28,14 @@ _SCHEMA: dict[str, Any] = {
     "required": ["ready"],
     "additionalProperties": False,
 }
-_ASKED_JSON = ModelMessage("user", 'Answer with this JSON object and nothing else: {"ready": true}')
+_JSON_MESSAGE = ModelMessage(
+    "user", 'Answer with this JSON object and nothing else: {"ready": true}'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCheck:
-    """What one model of a slot can do."""
+    """The test result of one model of a slot."""
 
     slot: Slot
     target: ModelTarget
@@ -42,54 +44,57 @@ class ModelCheck:
 
 
 def check_models(settings: Settings) -> Iterator[ModelCheck]:
-    """Ask each model of each slot for a word, for the same in a stream, and for JSON.
+    """Request a word from each model of each slot: plain, streamed, and as JSON.
 
     Raises SettingInvalid.
     """
     with closing(ConfiguredModels(settings, without_secrets)) as models:
         for slot in SLOTS:
             for target in models.targets[slot]:
-                yield _examined(models, slot, target, settings.model_seconds)
+                yield _check(models, slot, target, settings.model_seconds)
 
 
-def _examined(
-    models: ConfiguredModels, slot: Slot, target: ModelTarget, seconds: float
-) -> ModelCheck:
-    question = replace(_ASKED, slot=slot)
-    said, tried = models.check(target, question, seconds)
-    if said is None:
-        why = FAILURE_MESSAGES.get(tried.outcome, tried.outcome)
+def _check(models: ConfiguredModels, slot: Slot, target: ModelTarget, seconds: float) -> ModelCheck:
+    request = replace(_REQUEST, slot=slot)
+    answer, attempt = models.check(target, request, seconds)
+    if answer is None:
+        why = FAILURE_MESSAGES.get(attempt.outcome, attempt.outcome)
         return ModelCheck(
-            slot=slot, target=target, is_good=False, seen=f"{tried.outcome}: {why} ({tried.detail})"
+            slot=slot,
+            target=target,
+            is_good=False,
+            seen=f"{attempt.outcome}: {why} ({attempt.detail})",
         )
-    started, first = time.perf_counter(), [0.0]
+    start, first_ms = time.perf_counter(), [0.0]
 
-    def note(_: str | None) -> None:
-        first[0] = first[0] or (time.perf_counter() - started) * 1000
+    def note_first_text(_: str | None) -> None:
+        first_ms[0] = first_ms[0] or (time.perf_counter() - start) * 1000
 
-    streamed, tried_stream = models.check(target, question, seconds, note)
-    fitting, _ = models.check(
-        target, replace(question, messages=(_ASKED_JSON,), schema=_SCHEMA), seconds
+    streamed_answer, stream_attempt = models.check(target, request, seconds, note_first_text)
+    json_answer, _ = models.check(
+        target, replace(request, messages=(_JSON_MESSAGE,), schema=_SCHEMA), seconds
     )
     stream = (
-        f"streams, first words after {first[0]:,.0f} ms"
-        if streamed
-        else f"does not stream ({tried_stream.outcome})"
+        f"streams, first text after {first_ms[0]:,.0f} ms"
+        if streamed_answer
+        else f"does not stream ({stream_attempt.outcome})"
     )
     shape = (
-        "keeps to a JSON schema"
-        if fitting and _is_ready(fitting.text)
-        else "does not keep to a JSON schema"
+        "follows a JSON schema"
+        if json_answer and _is_ready(json_answer.text)
+        else "does not follow a JSON schema"
     )
-    seen = f"answered in {tried.ms:,.0f} ms, {tried.completion_tokens} tokens; {stream}; {shape}"
+    seen = (
+        f"answered in {attempt.ms:,.0f} ms, {attempt.completion_tokens} tokens; {stream}; {shape}"
+    )
     return ModelCheck(
-        slot=slot, target=target, is_good=streamed is not None or slot != "chat", seen=seen
+        slot=slot, target=target, is_good=streamed_answer is not None or slot != "chat", seen=seen
     )
 
 
 def _is_ready(text: str) -> bool:
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return False
-    return isinstance(found, dict) and isinstance(found.get("ready"), bool)
+    return isinstance(value, dict) and isinstance(value.get("ready"), bool)

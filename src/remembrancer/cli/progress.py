@@ -1,4 +1,4 @@
-"""How far a command of the command line is, on stderr."""
+"""Progress of a command, on stderr."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-LINES_MAX = 20  # where no bar can be drawn
+LINES_MAX = 20  # without a terminal
 
 
 @contextmanager
-def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Shows how much of `total` is done:
+def progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """Show progress: a bar on a terminal, else occasional lines.
 
-    a bar on a terminal, else a line now and then. Gives what is to be told each step.
+    Yields a function that takes the number of items done since its last call.
     """
     if not sys.stderr.isatty():
-        yield _lines(what, total)
+        yield _lines(title, total)
         return
     from rich.console import Console
     from rich.progress import (
@@ -27,20 +27,20 @@ def progress(what: str, total: int) -> Iterator[Callable[[int], None]]:
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn(title), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(title, total=total)
         yield lambda step: bar.advance(task, step)
 
 
-def _lines(what: str, total: int) -> Callable[[int], None]:
-    done = shown = 0
+def _lines(title: str, total: int) -> Callable[[int], None]:
+    count = reported = 0
 
     def advance(step: int) -> None:
-        nonlocal done, shown
-        done += step
-        if done == total or done - shown >= total / LINES_MAX:
-            shown = done
-            sys.stderr.write(f"{what} {done:,} of {total:,}\n")
+        nonlocal count, reported
+        count += step
+        if count == total or count - reported >= total / LINES_MAX:
+            reported = count
+            sys.stderr.write(f"{title} {count:,} of {total:,}\n")
 
     return advance

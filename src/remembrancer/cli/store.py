@@ -1,4 +1,4 @@
-"""What the command line does with whole stores: copies one, and says what one holds."""
+"""The work of `remembrancer store`: copy a store and hash its contents."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from ..store.transfer.copy import CopyRefused, CopyResult, TableComparison
 from ..store.transfer.digest import store_digest
 from .progress import progress
 
-_HASH_SHOWN = 16  # hex digits in a table; two stores are compared by all of them
+_HASH_DIGITS = 16  # printed; comparisons use all digits
 
 
 class CopyStopped(Exception):
-    """Stopped. What was copied stays; run the same command again to go on."""
+    """Interrupted. The copied rows remain. Run the same command again to continue."""
 
 
 class Outcome(NamedTuple):
-    """A copy told: a row a table in COPIED, what to say of it, and whether it came out as asked."""
+    """The result of a copy: one row per table (COPY_COLUMNS), a message, and success."""
 
     rows: list[tuple[str, ...]]
-    said: str
+    message: str
     is_good: bool
 
 
-COPIED = ("state", "table", "rows", "copied", "hash")
-HELD = ("table", "rows", "hash")
+COPY_COLUMNS = ("state", "table", "rows", "copied", "hash")
+CONTENT_COLUMNS = ("table", "rows", "hash")
 
 
 def copy_store(settings: Settings, source_url: str, target_url: str, *, finish: bool) -> Outcome:
@@ -43,72 +43,74 @@ def copy_store(settings: Settings, source_url: str, target_url: str, *, finish: 
     place = place_of(source_url)
     if place == place_of(target_url):
         raise InvalidRequest(f"--from and --to are the same store: {place}")
-    _refuse_another_schema(source_url)
-    with ExitStack() as opened:
+    _check_schema(source_url)
+    with ExitStack() as stack:
         if finish:
             is_ours = place == place_of(settings.store_url)
-            opened.enter_context(
+            stack.enter_context(
                 without_server(source_url, settings.data_folder if is_ours else None)
             )
-        source = opened.enter_context(closing(open_store(source_url)))
-        target = opened.enter_context(closing(open_store(target_url)))
+        source = stack.enter_context(closing(open_store(source_url)))
+        target = stack.enter_context(closing(open_store(target_url)))
         try:
-            copied = copying.copy(source, target, place=place, progress=progress)
+            result = copying.copy(source, target, place=place, progress=progress)
         except KeyboardInterrupt as error:
             raise CopyStopped from error
-        is_finished = finish and copied.is_same and not copied.has_moved_on
+        is_finished = finish and result.is_same and not result.has_moved_on
         if is_finished:
             copying.finish(target)
     return Outcome(
-        [_row(one) for one in copied.compared],
-        _said(copied, is_finished=is_finished),
-        copied.is_same and finish == is_finished,
+        [_row(comparison) for comparison in result.compared],
+        _message(result, is_finished=is_finished),
+        result.is_same and finish == is_finished,
     )
 
 
 def store_contents(url: str) -> list[tuple[str, ...]]:
-    """What each table of a store holds, as rows of HELD.
+    """Return the rows (CONTENT_COLUMNS) and hashes of each table of a store.
 
-    Raises CopyRefused where there is no store of this version.
+    Raises CopyRefused unless the store has the schema of this version.
     """
-    _refuse_another_schema(url)
+    _check_schema(url)
     with closing(open_store(url)) as store:
-        return [(one.table, f"{one.rows:,}", one.hash) for one in store_digest(store)]
+        return [(digest.table, f"{digest.rows:,}", digest.hash) for digest in store_digest(store)]
 
 
-def _refuse_another_schema(url: str) -> None:
-    """Opening an older store would bring its schema forward, under a server of an older version
-    that may have it open.
+def _check_schema(url: str) -> None:
+    """Raise CopyRefused for an older schema.
+
+    Opening the store would migrate it, while a server of an older version may still use it.
     """
-    place, schema, known = place_of(url), schema_at(url), migrations(engine_of(url))[-1].number
+    place, schema, newest = place_of(url), schema_at(url), migrations(engine_of(url))[-1].number
     if not schema:
         raise CopyRefused(f"there is no store at {place}")
-    if schema < known:
+    if schema < newest:
         raise CopyRefused(
-            f"{place} has schema {schema}, this version has {known}: start this version on it once, which brings it forward"
+            f"{place} has schema {schema}, this version has {newest}: start a server of this "
+            "version on it once to migrate it"
         )
 
 
-def _row(one: TableComparison) -> tuple[str, ...]:
-    hashes = one.source.hash[:_HASH_SHOWN] + (
-        "" if one.is_same else f" is not {one.target.hash[:_HASH_SHOWN]}"
-    )
-    return (
-        "same" if one.is_same else "differs",
-        one.source.table,
-        f"{one.source.rows:,}",
-        f"{one.target.rows:,}",
-        hashes,
-    )
+def _row(comparison: TableComparison) -> tuple[str, ...]:
+    source, target = comparison.source, comparison.target
+    hashes = source.hash[:_HASH_DIGITS]
+    if not comparison.is_same:
+        hashes += f" is not {target.hash[:_HASH_DIGITS]}"
+    state = "same" if comparison.is_same else "differs"
+    return (state, source.table, f"{source.rows:,}", f"{target.rows:,}", hashes)
 
 
-def _said(copied: CopyResult, *, is_finished: bool) -> str:
-    if not copied.is_same:
-        return "The copy is not what the source held; run the same command again."
+def _message(result: CopyResult, *, is_finished: bool) -> str:
+    if not result.is_same:
+        return "The copy differs from the source. Run the same command again."
     if is_finished:
         return (
-            "The copy is finished. Name it in REMEMBRANCER_STORE. The contents of created files are not in a store: "
-            "they stay in the data folder, or are copied from there by hand (docs/guides/move.md)."
+            "The copy is finished. Set REMEMBRANCER_STORE to it. The store does not contain the "
+            "contents of created files: leave them in the data folder, or copy them by hand "
+            "(docs/guides/move.md)."
         )
-    grown = "The source was written to meanwhile. " if copied.has_moved_on else ""
-    return f"{grown}The copy holds what the source held when this began. Stop its servers and run this again with --finish for the rest."
+    changes = "The source changed during the copy. " if result.has_moved_on else ""
+    return (
+        f"{changes}The copy has the contents of the source at the start of this run. Stop its "
+        "servers and run the command again with --finish to copy the rest."
+    )

@@ -1,1 +1,1 @@
-"""The pages that people sign in to."""
+"""The web console: pages for signed-in users."""

@@ -1,4 +1,4 @@
-"""The audit trail: looked through from its end, verified when asked, taken away as JSON lines."""
+"""The audit trail page: filter entries, verify the hash chain, export as JSON lines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KINDS = ("grant", "check", "log", "revoke")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainState:
-    """What came of looking at the whole trail: `broken` says where it is not as it was written."""
+    """Result of verifying the hash chain. `broken` names the first invalid entry, or is empty."""
 
     entries: int
     hash: str
@@ -31,66 +31,67 @@ class ChainState:
     broken: str = ""
 
 
-def show(visit: BrowserRequest) -> Response:
-    """A page of the trail, with what came of looking at all of it when that is asked; for a script
-    only the part it wants.
+def show(browser: BrowserRequest) -> Response:
+    """Show a page of entries, newest first. `?verify` also verifies the hash chain.
+
+    A fragment request gets only the part of the page that it replaces.
     """
-    asked = visit.request.query_params
-    chain = verify_all(visit) if asked.get("verify") else None
-    if visit.is_swap and chain:
-        return visit.fragment("_audit_chain.html", chain=chain)
-    form = {name: asked.get(name, "").strip() for name in _FIELDS}
-    query, wrong = parse_filters(AuditFilter, {**form, "before": number(asked.get("before", ""))})
-    leaf = search_audit(visit.context, visit.caller(), query)
+    params = browser.request.query_params
+    chain = verify_all(browser) if params.get("verify") else None
+    if browser.wants_fragment and chain:
+        return browser.fragment("_audit_chain.html", chain=chain)
+    form = {name: params.get(name, "").strip() for name in _FIELDS}
+    query, errors = parse_filters(AuditFilter, {**form, "before": number(params.get("before", ""))})
+    result = search_audit(browser.context, browser.caller(), query)
     filters = {name: value for name, value in form.items() if value}
     values: dict[str, Any] = {
-        "leaf": leaf,
+        "result": result,
         "form": form,
-        "wrong": wrong,
+        "errors": errors,
         "kinds": _KINDS,
-        "older": link_to(PATH, **filters, before=leaf.next) if leaf.next else None,
-        "is_newest": not asked.get("before"),
+        "older": link_to(PATH, **filters, before=result.next) if result.next else None,
+        "is_newest": not params.get("before"),
         "is_filtered": bool(filters),
     }
     return (
-        visit.fragment("_audit_entries.html", **values)
-        if visit.is_swap
-        else visit.page("audit.html", **values, chain=chain)
+        browser.fragment("_audit_entries.html", **values)
+        if browser.wants_fragment
+        else browser.page("audit.html", **values, chain=chain)
     )
 
 
-def verify_all(visit: BrowserRequest) -> ChainState:
-    """Verify the whole trail. Raises NotOwner, StoreUnavailable."""
-    require_unpinned_owner(visit.caller())
-    begin = time.perf_counter()
+def verify_all(browser: BrowserRequest) -> ChainState:
+    """Verify the hash chain of all entries. Raises NotOwner, StoreUnavailable."""
+    require_unpinned_owner(browser.caller())
+    start = time.perf_counter()
     try:
-        head = verify(visit.context)
+        head = verify(browser.context)
     except AuditBroken as error:
-        return ChainState(entries=0, hash="", ms=_since(begin), broken=str(error))
-    return ChainState(entries=head.seq, hash=head.hash, ms=_since(begin))
+        return ChainState(entries=0, hash="", ms=_elapsed_ms(start), broken=str(error))
+    return ChainState(entries=head.seq, hash=head.hash, ms=_elapsed_ms(start))
 
 
-def _since(begin: float) -> float:
-    return (time.perf_counter() - begin) * 1e3
+def _elapsed_ms(start: float) -> float:
+    return (time.perf_counter() - start) * 1e3
 
 
-def export(visit: BrowserRequest) -> Response:
-    """Every entry as a line of JSON, in order, as a file."""
-    require_unpinned_owner(visit.caller())
+def export(browser: BrowserRequest) -> Response:
+    """Download every entry, oldest first, one JSON object per line."""
+    require_unpinned_owner(browser.caller())
     headers = {
         "Content-Disposition": 'attachment; filename="audit.jsonl"',
         "X-Content-Type-Options": "nosniff",
     }
     headers["Content-Security-Policy"] = "sandbox; default-src 'none'"
-    return StreamingResponse(_lines(visit), headers=headers, media_type="application/x-ndjson")
+    return StreamingResponse(_lines(browser), headers=headers, media_type="application/x-ndjson")
 
 
-def _lines(visit: BrowserRequest) -> Iterator[str]:
-    for line in export_entries(visit.context):
+def _lines(browser: BrowserRequest) -> Iterator[str]:
+    for line in export_entries(browser.context):
         yield f"{line}\n"
 
 
 PAGES = {
     PATH: Page(get=show, owner_only=True),
-    f"{PATH}/export": Page(get=export, owner_only=True, gives_file=True),
+    f"{PATH}/export": Page(get=export, owner_only=True, is_download=True),
 }

@@ -1,7 +1,4 @@
-"""One request of a browser:
-
-whose it is, that it comes from a page of ours, and what was typed into the form.
-"""
+"""Requests from browsers: session cookie, form token, same-origin check, form fields."""
 
 from __future__ import annotations
 
@@ -20,12 +17,12 @@ from ..http import pages
 from ..http.dispatch import Dispatcher
 from ..http.endpoint import ThreadPool
 from ..protocol.errors import Forbidden, InvalidRequest, Unauthorized, UnsupportedMediaType
-from . import layout as frame
+from . import layout
 
 FORM_BYTES_MAX = 16_384
 _FIELDS_MAX = 40
-_THEME_SECONDS = 400 * 86_400  # as long as browsers keep any
-_TOLD_SECONDS = 60
+_THEME_SECONDS = 400 * 86_400  # the longest lifetime that browsers allow
+_NOTICE_SECONDS = 60
 _CSP = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -33,175 +30,168 @@ _CSP = (
 
 
 class ForeignForm(Forbidden):
-    """This form was not sent from a page of this service. Open the page again and send it from
-    there.
-    """
+    """This form was not sent from a page of this service. Reload the page and send it again."""
 
 
-class SignInFirst(Exception):
-    """Nobody is signed in; who is, comes back to the page."""
+class SignInRequired(Exception):
+    """Sign-in required; return to this page afterwards."""
 
 
 @dataclass(slots=True, kw_only=True)
 class BrowserRequest:
-    """A request for a page, and who makes it."""
+    """One request for a console page, with the session of its browser."""
 
     dispatcher: Dispatcher
     request: Request
-    there: Container[str] = ()  # the paths of all pages
+    page_paths: Container[str] = ()  # of the whole console
     form: dict[str, str] = field(default_factory=dict)
-    _who: BrowserSession | None = None
+    _session: BrowserSession | None = None
 
     @property
     def context(self) -> Context:
-        """The parts the program works with."""
+        """The context of the service."""
         return self.dispatcher.context
 
     @property
-    def base(self) -> str:
-        """The address people reach the service at."""
+    def base_url(self) -> str:
+        """The public address of the service, without a trailing slash."""
         return self.context.settings.public_url.rstrip("/") or pages.base_url(self.request)
 
     @property
     def cookie(self) -> str:
-        """The name of the session's cookie."""
+        """The name of the session cookie."""
         return self._cookie("session")
 
     @property
     def token(self) -> str:
-        """What the session's cookie holds; empty without one."""
+        """The value of the session cookie. Empty if there is none."""
         return self.request.cookies.get(self.cookie, "")
 
     @property
-    def is_swap(self) -> bool:
-        """Whether a script of the page asks for a part to put into it; a browser going back asks
-        for the whole.
-        """
+    def wants_fragment(self) -> bool:
+        """Return True if htmx requests a fragment; a history restore needs the whole page."""
         headers = self.request.headers
         return (
             headers.get("hx-request") == "true"
             and headers.get("hx-history-restore-request") != "true"
         )
 
-    def signed_in(self) -> BrowserSession | None:
-        """Whose browser it is; None when nobody is signed in. Raises StoreUnavailable."""
-        if self._who is None and self.token:
-            self._who = sessions.find_session(self.context, self.token)
-        return self._who
+    def find_session(self) -> BrowserSession | None:
+        """Return the browser's session, or None if nobody is signed in.
 
-    def entered(self) -> BrowserSession:
-        """Whose page it is.
-
-        Raises SignInFirst when nobody is signed in, which leads to the form and back here.
+        Raises StoreUnavailable.
         """
-        found = self.signed_in()
-        if found is None:
-            raise SignInFirst
-        return found
+        if self._session is None and self.token:
+            self._session = sessions.find_session(self.context, self.token)
+        return self._session
 
-    def session(self) -> BrowserSession:
-        """Whose form it is.
+    def require_session(self) -> BrowserSession:
+        """Return the browser's session. Raises SignInRequired if nobody is signed in."""
+        session = self.find_session()
+        if session is None:
+            raise SignInRequired
+        return session
 
-        Raises Unauthorized when nobody is signed in, ForeignForm when the form was not made for
-        this session.
+    def form_session(self) -> BrowserSession:
+        """Return the session that sent this form.
+
+        Raises Unauthorized if nobody is signed in, ForeignForm if the form token does not belong
+        to this session.
         """
-        found = self.signed_in()
-        if found is None:
-            raise Unauthorized("Nobody is signed in here any more. Sign in again.")
-        if not sessions.is_form_of(found, self.form.get("form_token", "")):
+        session = self.find_session()
+        if session is None:
+            raise Unauthorized("You are no longer signed in. Sign in again.")
+        if not sessions.is_form_of(session, self.form.get("form_token", "")):
             raise ForeignForm
-        return found
+        return session
 
     def caller(self) -> Caller:
-        """The account that is signed in, as the rooms' functions take it.
+        """Return the signed-in account as the caller of an action.
 
-        Raises as `entered`, for a form as `session`.
+        Raises what `form_session` raises for a form and what `require_session` raises otherwise.
         """
-        who = self.session() if self.request.method == "POST" else self.entered()
+        is_form = self.request.method == "POST"
+        session = self.form_session() if is_form else self.require_session()
         return Caller(
-            account_id=who.account_id,
-            account_name=who.account_name,
-            is_owner=who.is_owner,
+            account_id=session.account_id,
+            account_name=session.account_name,
+            is_owner=session.is_owner,
             key_id=NO_KEY,
         )
 
     def page(self, template: str, *, status: int = 200, **values: object) -> Response:
-        """A page of the console; `who` is the one who is signed in, where nobody else is given."""
-        who = values["who"] = values["who"] if "who" in values else self.signed_in()
-        told = frame.unseal(self.request.cookies.get(self._cookie("told"), ""), self.token)
-        is_owner = isinstance(who, BrowserSession) and who.is_owner
-        answer = self._rendered(
+        """Render a page. `session` defaults to the session of this browser."""
+        if "session" not in values:
+            values["session"] = self.find_session()
+        session = values["session"]
+        notice = layout.unseal(self.request.cookies.get(self._cookie("notice"), ""), self.token)
+        is_owner = isinstance(session, BrowserSession) and session.is_owner
+        response = self._render(
             template,
             status,
-            told=told,
-            groups=frame.sections(self.there, is_owner=is_owner),
+            notice=notice,
+            menu=layout.sections(self.page_paths, is_owner=is_owner),
             **values,
         )
-        if self._cookie("told") in self.request.cookies:
-            self._set_cookie(answer, "told", "", seconds=0)
-        return answer
+        if self._cookie("notice") in self.request.cookies:
+            self._set_cookie(response, "notice", "", seconds=0)
+        return response
 
     def fragment(self, template: str, *, status: int = 200, **values: object) -> Response:
-        """A part of a page alone, as a script puts it in."""
-        values["who"] = values["who"] if "who" in values else self.signed_in()
-        return self._rendered(template, status, **values)
+        """Render a part of a page, for htmx to swap in."""
+        if "session" not in values:
+            values["session"] = self.find_session()
+        return self._render(template, status, **values)
 
-    def go(self, path: str, *, token: str | None = None, told: str = "") -> Response:
-        """Send the browser on; the next page says what is `told`.
+    def redirect(self, path: str, *, token: str | None = None, notice: str = "") -> Response:
+        """Redirect to a page, which then shows `notice`.
 
-        With `token`, signed in, or out when it is empty.
+        `token` sets the session cookie; an empty token signs out.
         """
-        answer = RedirectResponse(path, 303)
+        response = RedirectResponse(path, 303)
         if token is not None:
-            self._set_cookie(
-                answer, "session", token, seconds=sessions.LIFETIME_MS // 1000 if token else 0
-            )
-        if told:
-            self._set_cookie(
-                answer, "told", frame.seal(told, token or self.token), seconds=_TOLD_SECONDS
-            )
-        return answer
+            seconds = sessions.LIFETIME_MS // 1000 if token else 0
+            self._set_cookie(response, "session", token, seconds=seconds)
+        if notice:
+            value = layout.seal(notice, token or self.token)
+            self._set_cookie(response, "notice", value, seconds=_NOTICE_SECONDS)
+        return response
 
-    def keep_theme(self, answer: Response, theme: str) -> None:
-        """Have the browser keep which theme its reader wants; anything but one of `pages.THEMES`
-        means the system's.
-        """
-        chosen = theme if theme in pages.THEMES else ""
-        self._set_cookie(
-            answer, "theme", chosen, seconds=_THEME_SECONDS if chosen else 0, for_host=False
-        )
+    def set_theme_cookie(self, response: Response, theme: str) -> None:
+        """Store the theme in a cookie. Anything but one of `pages.THEMES` means the system's."""
+        value = theme if theme in pages.THEMES else ""
+        seconds = _THEME_SECONDS if value else 0
+        self._set_cookie(response, "theme", value, seconds=seconds, for_host=False)
 
-    def _rendered(self, template: str, status: int, **values: object) -> Response:
-        here = self.request.url
-        back = frame.section_context(
-            here.path + (f"?{here.query}" if here.query else ""), "/console"
-        )
-        answer = pages.page(
+    def _render(self, template: str, status: int, **values: object) -> Response:
+        url = self.request.url
+        back = layout.local_path(url.path + (f"?{url.query}" if url.query else ""), "/console")
+        response = pages.page(
             f"console/{template}",
             self.request,
-            here=frame.section_of(here.path),
-            there=self.there,
+            section_path=layout.section_of(url.path),
+            page_paths=self.page_paths,
             back=back,
             **values,
         )
-        answer.status_code = status
-        answer.headers["Content-Security-Policy"] = _CSP
-        answer.headers["Cross-Origin-Opener-Policy"] = "same-origin"
-        answer.headers["Vary"] = "HX-Request"
-        return answer
+        response.status_code = status
+        response.headers["Content-Security-Policy"] = _CSP
+        response.headers["Cross-Origin-Opener-Policy"] = "same-origin"
+        response.headers["Vary"] = "HX-Request"
+        return response
 
     def _cookie(self, name: str) -> str:
-        # a browser takes `__Host-` only over TLS, for this host alone, and from nobody else
-        return f"__Host-{name}" if self.base.startswith("https:") else name
+        # Browsers accept `__Host-` cookies only over TLS and only for this host.
+        return f"__Host-{name}" if self.base_url.startswith("https:") else name
 
     def _set_cookie(
-        self, answer: Response, name: str, value: str, *, seconds: int, for_host: bool = True
+        self, response: Response, name: str, value: str, *, seconds: int, for_host: bool = True
     ) -> None:
-        full = self._cookie(name) if for_host else name
-        secure = "; Secure" if self.base.startswith("https:") else ""
-        answer.headers.append(
+        full_name = self._cookie(name) if for_host else name
+        secure = "; Secure" if self.base_url.startswith("https:") else ""
+        response.headers.append(
             "Set-Cookie",
-            f"{full}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}",
+            f"{full_name}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}",
         )
 
 
@@ -210,62 +200,56 @@ Handle = Callable[[BrowserRequest], Response]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One path of the console:
-
-    what shows it, what takes its form, and what has to be seen to before.
-    """
+    """One path of the console: its handlers and the checks that run before them."""
 
     get: Handle | None = None
     post: Handle | None = None
-    where: ThreadPool = ThreadPool.WRITE  # the threads that work for it
+    pool: ThreadPool = ThreadPool.WRITE
     form_bytes_max: int = FORM_BYTES_MAX
-    guessed: bool = False  # a form that somebody could try many of
-    anybody: bool = (
-        False  # also for who is not signed in; everywhere else that is seen to before the handle
-    )
+    is_rate_limited: bool = False  # a form that takes a password or a token
+    is_public: bool = False  # needs no session
     owner_only: bool = False
-    gives_file: bool = False  # to be kept by the reader, not looked at
+    is_download: bool = False
 
     @property
     def methods(self) -> list[str]:
-        """The methods it takes.
-
-        Who asks for a form's own path, as a browser does after its answer, is sent to the page of
-        the form.
-        """
+        """The HTTP methods of the path. GET on the path of a form redirects to its page."""
         return ["GET", "HEAD"] + (["POST"] if self.post else [])
 
 
-def check_is_ours(visit: BrowserRequest) -> None:
-    """Raises ForeignForm unless the browser says that the form stands on a page of this service.
+def check_same_origin(browser: BrowserRequest) -> None:
+    """Raise ForeignForm unless Sec-Fetch-Site or Origin shows that the form is from this service.
 
-    Each browser says so of each form.
+    Browsers send at least one of the two headers with every form.
     """
-    headers = visit.request.headers
+    headers = browser.request.headers
     site = headers.get("sec-fetch-site")
     if site is not None:
         if site != "same-origin":
             raise ForeignForm
         return
     origin = urlsplit(headers.get("origin", ""))
-    if not origin.netloc or origin.netloc not in {headers.get("host"), urlsplit(visit.base).netloc}:
+    if not origin.netloc or origin.netloc not in {
+        headers.get("host"),
+        urlsplit(browser.base_url).netloc,
+    }:
         raise ForeignForm
 
 
 def read_form(request: Request, raw: bytes) -> dict[str, str]:
-    """The fields of a form.
+    """Return the fields of a form.
 
-    Raises UnsupportedMediaType, and InvalidRequest for what is not text or given twice.
+    Raises UnsupportedMediaType, and InvalidRequest for repeated fields and invalid text.
     """
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/x-www-form-urlencoded":
-        raise UnsupportedMediaType("This is not a form.")
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type != "application/x-www-form-urlencoded":
+        raise UnsupportedMediaType("The content type must be application/x-www-form-urlencoded.")
     try:
         pairs = parse_qsl(
             raw.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_FIELDS_MAX
         )
     except ValueError:
-        raise InvalidRequest("The form cannot be read.") from None
+        raise InvalidRequest("The form could not be parsed.") from None
     if len(dict(pairs)) != len(pairs) or any("\0" in value for _, value in pairs):
-        raise InvalidRequest("A field is given twice, or holds what is not text.")
+        raise InvalidRequest("A field is repeated or contains a NUL character.")
     return dict(pairs)

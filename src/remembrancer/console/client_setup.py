@@ -1,7 +1,4 @@
-"""What to paste where, so that a program or an agent has this memory:
-
-it works with the server as it is today.
-"""
+"""Snippets that connect a program or an agent to this server."""
 
 from __future__ import annotations
 
@@ -13,22 +10,19 @@ from importlib import resources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetupSnippet:
-    """One way to use the memory: where its text goes, and the text."""
+    """One way to connect: a title, where the text goes, and the text to paste."""
 
     name: str
-    word: str  # for the page's own use
+    slug: str  # in HTML ids
     about: str
     text: str
 
 
 def setup_snippets(base: str, user_id: str, key: str | None) -> list[SetupSnippet]:
-    """The ways, with the address people reach the service at.
-
-    `key` stands where it must; without one there is a place for it.
-    """
-    whose = json.dumps(user_id, ensure_ascii=False)
-    in_quotes = whose.replace("'", "'\\''")  # within '…' of a shell
-    agent = _text("agent.md").replace("USER_ID", in_quotes)
+    """Return the snippets for this server and user. Without a key they hold a placeholder."""
+    user_id_json = json.dumps(user_id, ensure_ascii=False)
+    user_id_in_shell = user_id_json.replace("'", "'\\''")  # inside '…'
+    agent = _text("agent.md").replace("USER_ID", user_id_in_shell)
     servers = {
         "mcpServers": {
             "remembrancer": {
@@ -40,38 +34,44 @@ def setup_snippets(base: str, user_id: str, key: str | None) -> list[SetupSnippe
     return [
         SetupSnippet(
             name="Address and key",
-            word="environment",
-            about="Once, in the shell that programs start from. Most shells leave a line that begins with a space out of their history.",
-            text=f" export REMEMBRANCER_URL={shlex.quote(base)}\n export REMEMBRANCER_KEY={key or 'sk_...'}",
+            slug="environment",
+            about="Run once in the shell that starts your programs. The leading space keeps the "
+            "key out of the history of most shells.",
+            text=f" export REMEMBRANCER_URL={shlex.quote(base)}\n"
+            f" export REMEMBRANCER_KEY={key or 'sk_...'}",
         ),
         SetupSnippet(
             name="curl",
-            word="curl",
-            about="Keeps a turn, then finds it.",
-            text=_text("curl.txt").replace("USER_ID", in_quotes),
+            slug="curl",
+            about="Store a turn, then search for it.",
+            text=_text("curl.txt").replace("USER_ID", user_id_in_shell),
         ),
         SetupSnippet(
             name="Python",
-            word="python",
-            about="With the package `remembrancer`, the same that the server runs from.",
-            text=_text("python.txt").replace("USER_ID", whose),
+            slug="python",
+            about="With the package `remembrancer`, which also contains the server.",
+            text=_text("python.txt").replace("USER_ID", user_id_json),
         ),
         SetupSnippet(
             name="Claude Code",
-            word="claude-code",
-            about="In the shell with the two variables, once: it has the tools then. `remembrancer install claude-code` adds hooks.",
-            text='claude mcp add --transport http remembrancer "$REMEMBRANCER_URL/mcp" --header "Authorization: Bearer $REMEMBRANCER_KEY"',
+            slug="claude-code",
+            about="Run once in a shell with both variables set, to add the tools. "
+            "`remembrancer install claude-code` adds hooks.",
+            text='claude mcp add --transport http remembrancer "$REMEMBRANCER_URL/mcp" '
+            '--header "Authorization: Bearer $REMEMBRANCER_KEY"',
         ),
         SetupSnippet(
             name="Cursor",
-            word="cursor",
-            about="Into `.cursor/mcp.json` of a project, or `~/.cursor/mcp.json` for all of them. Other agents have a file like it.",
+            slug="cursor",
+            about="Put this into `.cursor/mcp.json` of a project, or into `~/.cursor/mcp.json` for "
+            "all projects. Other agents have a similar file.",
             text=json.dumps(servers, indent=2),
         ),
         SetupSnippet(
             name="An agent with a shell",
-            word="agent",
-            about="Into `AGENTS.md` or `CLAUDE.md` of a project, for agents that know no MCP; start them from that shell.",
+            slug="agent",
+            about="Put this into `AGENTS.md` or `CLAUDE.md` of a project, for agents without MCP. "
+            "Start them from a shell with both variables set.",
             text=agent,
         ),
     ]

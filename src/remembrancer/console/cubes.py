@@ -1,4 +1,4 @@
-"""The board of lessons by where they stand, and one of them with its votes."""
+"""The cubes page: lessons by status, and one lesson with its votes."""
 
 from __future__ import annotations
 
@@ -12,27 +12,25 @@ from ..cubes.votes import vote
 from ..protocol.cubes import CubeStatus, CubeVote
 from ..protocol.errors import InvalidRequest
 from ..protocol.line import CubeKind
-from . import parameters as given
+from . import parameters
 from .browser_session import BrowserRequest, Page
 from .parameters import link_to
 
-HERE = "/console/cubes"
+PATH = "/console/cubes"
 KINDS: tuple[CubeKind, ...] = get_args(CubeKind)
-STANDINGS: tuple[CubeStatus, ...] = ("trusted", "published", "private", "retired")
+STATUSES: tuple[CubeStatus, ...] = ("trusted", "published", "private", "retired")
 
 
-def show(visit: BrowserRequest) -> Response:
-    """Lessons by where they stand; one with `cube_id`."""
-    asked, context, caller = visit.request.query_params, visit.context, visit.caller()
-    if cube_id := given.ident(asked, "cube_id"):
-        return _one(visit, cube_id)
-    kind, standing = (
-        _one_of(asked.get("kind", ""), KINDS),
-        _one_of(asked.get("status", ""), STANDINGS),
-    )
-    own, below = asked.get("own") == "yes", given.number(asked, "below")
+def show(browser: BrowserRequest) -> Response:
+    """Show lessons grouped by status, or one lesson with `?cube_id`."""
+    params, context, caller = browser.request.query_params, browser.context, browser.caller()
+    if cube_id := parameters.identifier(params, "cube_id"):
+        return _one(browser, cube_id)
+    kind = _one_of(params.get("kind", ""), KINDS)
+    chosen_status = _one_of(params.get("status", ""), STATUSES)
+    own, below = params.get("own") == "yes", parameters.number(params, "below")
     sections = []
-    for status in [cast(CubeStatus, standing)] if standing else STANDINGS:
+    for status in [cast(CubeStatus, chosen_status)] if chosen_status else STATUSES:
         page = board.page(
             context,
             caller,
@@ -42,47 +40,47 @@ def show(visit: BrowserRequest) -> Response:
             below=below,
         )
         more = (
-            link_to(HERE, status=status, kind=kind, own="yes" if own else "", below=page.next)
+            link_to(PATH, status=status, kind=kind, own="yes" if own else "", below=page.next)
             if page.next
             else None
         )
         sections.append((status, page.cards, more))
     counts = board.counts(context, caller)
-    chosen = {"kind": kind, "status": standing, "own": own}
-    return visit.page(
+    chosen = {"kind": kind, "status": chosen_status, "own": own}
+    return browser.page(
         "cubes.html",
         sections=sections,
         counts=counts,
         kinds=KINDS,
-        standings=STANDINGS,
+        statuses=STATUSES,
         chosen=chosen,
     )
 
 
-def _one_of(word: str, words: tuple[Any, ...]) -> str:
-    if word and word not in words:
-        raise InvalidRequest(f"There is no {word[:40]!r} here: it is one of {', '.join(words)}.")
-    return word
+def _one_of(value: str, choices: tuple[Any, ...]) -> str:
+    if value and value not in choices:
+        raise InvalidRequest(f"{value[:40]!r} must be one of {', '.join(choices)}.")
+    return value
 
 
 def _one(
-    visit: BrowserRequest, cube_id: str, *, status: int = 200, error: str | None = None
+    browser: BrowserRequest, cube_id: str, *, status: int = 200, error: str | None = None
 ) -> Response:
-    whole = board.cube_detail(visit.context, visit.caller(), cube_id)
-    bar = _bar(whole.card)
-    return visit.page(
+    detail = board.cube_detail(browser.context, browser.caller(), cube_id)
+    bar = _bar(detail.card)
+    return browser.page(
         "cube.html",
         status=status,
-        whole=whole,
-        card=whole.card,
+        detail=detail,
+        card=detail.card,
         bar=bar,
         error=error,
-        reason=visit.form.get("reason", ""),
+        reason=browser.form.get("reason", ""),
     )
 
 
 def _bar(card: Card) -> tuple[float, float, float]:
-    """Where on a bar of 200 units the bounds of the useful share are, and the share itself."""
+    """Return start and width of the confidence interval and the useful share, on a 200-unit bar."""
     low, high = card.bounds
     votes = card.useful + card.useless
     return (
@@ -92,10 +90,10 @@ def _bar(card: Card) -> tuple[float, float, float]:
     )
 
 
-def rate_cube(visit: BrowserRequest) -> Response:
+def rate_cube(browser: BrowserRequest) -> Response:
     """Vote on a lesson."""
-    form, caller = visit.form, visit.caller()
-    cube_id = given.ident(form, "cube_id")
+    form, caller = browser.form, browser.caller()
+    cube_id = parameters.identifier(form, "cube_id")
     values = {
         "cube_id": cube_id,
         "user_id": caller.account_name,
@@ -103,13 +101,13 @@ def rate_cube(visit: BrowserRequest) -> Response:
         "reason": form.get("reason", "").strip() or None,
     }
     try:
-        asked = given.message(CubeVote, values)
+        request = parameters.parse(CubeVote, values)
     except InvalidRequest as error:
-        return _one(visit, cube_id, status=422, error=error.detail)
-    done = vote(visit.context, caller, asked)
-    return visit.go(
-        link_to(HERE, cube_id=cube_id), told=f"Voted. The lesson is {done.cube_status}."
+        return _one(browser, cube_id, status=422, error=error.detail)
+    receipt = vote(browser.context, caller, request)
+    return browser.redirect(
+        link_to(PATH, cube_id=cube_id), notice=f"Vote saved. The lesson is {receipt.cube_status}."
     )
 
 
-PAGES = {HERE: Page(get=show), f"{HERE}/vote": Page(post=rate_cube)}
+PAGES = {PATH: Page(get=show), f"{PATH}/vote": Page(post=rate_cube)}

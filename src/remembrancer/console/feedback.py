@@ -1,4 +1,4 @@
-"""What was reported: all of it for the owner, their own for others."""
+"""The feedback page: all reports for the owner, an account's own reports for others."""
 
 from __future__ import annotations
 
@@ -17,52 +17,53 @@ TYPES = get_args(FeedbackType)
 _LISTED = 25
 
 
-def show(visit: BrowserRequest) -> Response:
-    """A page of feedback, newest first."""
-    return _page(visit, {}, {})
+def show(browser: BrowserRequest) -> Response:
+    """Show a page of feedback, newest first."""
+    return _page(browser, {}, {})
 
 
-def submit(visit: BrowserRequest) -> Response:
-    """Report something."""
-    visit.session()
+def submit(browser: BrowserRequest) -> Response:
+    """Submit a report."""
+    browser.form_session()
     form = {
-        name: visit.form.get(name, "").replace("\r\n", "\n")
+        name: browser.form.get(name, "").replace("\r\n", "\n")
         for name in ("type", "title", "description", "severity")
     }
     severity = number(form["severity"]) if form["severity"].strip() else None
-    asked = parse_form(Feedback, {**form, "severity": severity})
-    if isinstance(asked, dict):
-        return _page(visit, form, asked, status=422)
-    caller = visit.caller()
+    request = parse_form(Feedback, {**form, "severity": severity})
+    if isinstance(request, dict):
+        return _page(browser, form, request, status=422)
+    caller = browser.caller()
     try:
-        visit.dispatcher.take("feedback", ("account", caller.account_id))
+        browser.dispatcher.take("feedback", ("account", caller.account_id))
     except RateExceeded as error:
-        said = f"These were as many reports as an account has in a minute. Try again in {error.allowance.wait_s} seconds."
-        answer = _page(visit, form, {"type": said}, status=429)
-        answer.headers["Retry-After"] = str(error.allowance.wait_s)
-        return answer
-    submit_feedback(visit.context, caller, asked)
-    return visit.go(PATH, told="Kept. The owner reads it here.")
+        wait_s = error.allowance.wait_s
+        message = f"Too many reports in the last minute. Try again in {wait_s} seconds."
+        response = _page(browser, form, {"type": message}, status=429)
+        response.headers["Retry-After"] = str(wait_s)
+        return response
+    submit_feedback(browser.context, caller, request)
+    return browser.redirect(PATH, notice="Report sent. The owner sees it on this page.")
 
 
 def _page(
-    visit: BrowserRequest, form: dict[str, str], wrong: dict[str, str], status: int = 200
+    browser: BrowserRequest, form: dict[str, str], errors: dict[str, str], status: int = 200
 ) -> Response:
-    params, caller = visit.request.query_params, visit.caller()
+    params, caller = browser.request.query_params, browser.caller()
     query, _ = parse_filters(
         FeedbackQuery,
         {"type": params.get("type"), "before": params.get("before"), "limit": _LISTED},
     )
-    found = (list_feedback if caller.is_owner else own_feedback)(visit.context, caller, query)
+    list_reports = list_feedback if caller.is_owner else own_feedback
     values = {
-        "found": found,
+        "page": list_reports(browser.context, caller, query),
         "types": TYPES,
         "chosen": query.type,
         "is_first": query.before is None,
         "form": form,
-        "wrong": wrong,
+        "errors": errors,
     }
-    return visit.page("feedback.html", status=status, **values)
+    return browser.page("feedback.html", status=status, **values)
 
 
 PAGES = {PATH: Page(get=show), f"{PATH}/give": Page(post=submit)}

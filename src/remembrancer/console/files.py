@@ -1,7 +1,4 @@
-"""Created files of the account:
-
-what there is, how much room it takes; downloaded, looked at and erased.
-"""
+"""The files page: list, download, preview and erase the account's created files."""
 
 from __future__ import annotations
 
@@ -16,76 +13,76 @@ from ..store import Row
 from .browser_session import BrowserRequest, Page
 
 PATH = "/console/files"
-SHOWN_BYTES_MAX = 8 << 20  # of a picture that is shown in a page
-_SITES = {"same-origin", "none"}  # from a page of ours, or typed
+PREVIEW_BYTES_MAX = 8 << 20  # of an image
+_SITES = {"same-origin", "none"}  # `none`: the user typed the address
 
 
 class ForeignRequest(Forbidden):
-    """This file was asked for by a page of another site. Open it from the files of your account."""
+    """A page of another site requested this file. Open it from the files of your account."""
 
 
-class NoPicture(FileUnknown):
-    """This file is not a picture that is shown; download it."""
+class PreviewUnavailable(FileUnknown):
+    """This file has no preview. Download it."""
 
 
-def show(visit: BrowserRequest) -> Response:
-    """The files, newest first."""
-    before = visit.request.query_params.get("before") or None
-    caller = visit.caller()
-    page = list_files(visit.context, caller, before)
-    others = quota_usage(visit.context, caller) if caller.is_owner else []
+def show(browser: BrowserRequest) -> Response:
+    """Show a page of files, newest first."""
+    before = browser.request.query_params.get("before") or None
+    caller = browser.caller()
+    page = list_files(browser.context, caller, before)
+    accounts = quota_usage(browser.context, caller) if caller.is_owner else []
     pictures = {
-        one.filename for one in page.files if one.ext == "png" and one.size_bytes <= SHOWN_BYTES_MAX
+        one.filename
+        for one in page.files
+        if one.ext == "png" and one.size_bytes <= PREVIEW_BYTES_MAX
     }
-    return visit.page(
-        "files.html", page=page, pictures=pictures, rooms=others, is_first=before is None
+    return browser.page(
+        "files.html", page=page, pictures=pictures, accounts=accounts, is_first=before is None
     )
 
 
-def download(visit: BrowserRequest) -> Response:
-    """A file as an attachment, just as `/download/` sends it, for the cookie of this origin's own
-    pages.
-    """
-    return file_response(visit.context, visit.request, _file(visit))
+def download(browser: BrowserRequest) -> Response:
+    """Send a file as an attachment, like `/download/`, authorized by the session cookie."""
+    return file_response(browser.context, browser.request, _file(browser))
 
 
-def picture(visit: BrowserRequest) -> Response:
-    """A PNG, to be shown by an `<img>`: no other type is ever sent but as an attachment."""
-    row = _file(visit)
+def picture(browser: BrowserRequest) -> Response:
+    """Send a PNG for an `<img>`. Every other type is sent only as an attachment."""
+    row = _file(browser)
     if (
         not row.filename.endswith(".png")
-        or row.size_bytes > SHOWN_BYTES_MAX
-        or picture_size(visit.context, row) is None
+        or row.size_bytes > PREVIEW_BYTES_MAX
+        or picture_size(browser.context, row) is None
     ):
-        raise NoPicture
-    return file_response(visit.context, visit.request, row, is_shown=True)
+        raise PreviewUnavailable
+    return file_response(browser.context, browser.request, row, is_inline=True)
 
 
-def erase(visit: BrowserRequest) -> Response:
-    """Erase a file for good."""
-    filename = _name(visit.form.get("filename", ""))
-    erase_file(visit.context, visit.caller(), filename)
-    return visit.go(PATH, told=f"Erased: {filename}")
+def erase(browser: BrowserRequest) -> Response:
+    """Erase a file permanently."""
+    filename = _name(browser.form.get("filename", ""))
+    erase_file(browser.context, browser.caller(), filename)
+    return browser.redirect(PATH, notice=f"Erased: {filename}")
 
 
-def _file(visit: BrowserRequest) -> Row:
-    # the cookie is SameSite=Strict already; this holds also where a browser would not keep to that
-    if visit.request.headers.get("sec-fetch-site", "none") not in _SITES:
+def _file(browser: BrowserRequest) -> Row:
+    # Defence in depth: the cookie is SameSite=Strict already.
+    if browser.request.headers.get("sec-fetch-site", "none") not in _SITES:
         raise ForeignRequest
     return find_file(
-        visit.context, _name(visit.request.query_params.get("filename", "")), visit.caller()
+        browser.context, _name(browser.request.query_params.get("filename", "")), browser.caller()
     )
 
 
-def _name(given: str) -> str:
-    if not given or len(given) > limits.ID_CHARACTERS_MAX or not given.isprintable():
+def _name(text: str) -> str:
+    if not text or len(text) > limits.ID_CHARACTERS_MAX or not text.isprintable():
         raise FileUnknown
-    return given
+    return text
 
 
 PAGES = {
     PATH: Page(get=show),
-    f"{PATH}/download": Page(get=download, gives_file=True),
-    f"{PATH}/picture": Page(get=picture, gives_file=True),
+    f"{PATH}/download": Page(get=download, is_download=True),
+    f"{PATH}/picture": Page(get=picture, is_download=True),
     f"{PATH}/erase": Page(post=erase),
 }

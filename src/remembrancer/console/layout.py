@@ -1,4 +1,4 @@
-"""What stands around every page: the sections to go to, the theme, and what was done last."""
+"""The frame of every page: navigation, sign-in redirects, and signed notices."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Container
 from dataclasses import dataclass
 from urllib.parse import quote
 
-TOLD_CHARACTERS_MAX = 300
-_WITHIN = re.compile(r"/(?:console|profile)(?:/[a-z-]+)*(?:\?[!-~]{0,2000})?")
+NOTICE_CHARACTERS_MAX = 300
+_LOCAL_PATH = re.compile(r"/(?:console|profile)(?:/[a-z-]+)*(?:\?[!-~]{0,2000})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,53 +25,47 @@ class MenuSection:
 
 SECTIONS = (
     MenuSection("/console", "Overview", ""),
-    MenuSection("/console/memory", "Memory", "Kept"),
-    MenuSection("/console/sessions", "Sessions", "Kept"),
-    MenuSection("/console/map", "Map", "Kept"),
-    MenuSection("/console/cubes", "Cubes", "Kept"),
-    MenuSection("/console/files", "Files", "Kept"),
-    MenuSection("/console/sandbox", "Sandbox", "Done"),
-    MenuSection("/console/permissions", "Permissions", "Done", owner_only=True),
-    MenuSection("/console/audit", "Audit trail", "Done", owner_only=True),
-    MenuSection("/console/usage", "Usage", "Service"),
-    MenuSection("/console/feedback", "Feedback", "Service"),
-    MenuSection("/profile", "Keys and profile", "You"),
+    MenuSection("/console/memory", "Search", "Memory"),
+    MenuSection("/console/sessions", "Sessions", "Memory"),
+    MenuSection("/console/map", "Map", "Memory"),
+    MenuSection("/console/cubes", "Cubes", "Memory"),
+    MenuSection("/console/files", "Files", "Tools"),
+    MenuSection("/console/sandbox", "Sandbox", "Tools"),
+    MenuSection("/console/permissions", "Permissions", "Admin", owner_only=True),
+    MenuSection("/console/audit", "Audit trail", "Admin", owner_only=True),
+    MenuSection("/console/usage", "Usage", "Admin"),
+    MenuSection("/console/feedback", "Feedback", "Admin"),
+    MenuSection("/profile", "Keys and profile", "Account"),
 )
 
 
-def sections(there: Container[str], *, is_owner: bool) -> dict[str, list[MenuSection]]:
-    """The navigation by its groups:
-
-    of the pages that are there, those that this reader may open.
-    """
+def sections(page_paths: Container[str], *, is_owner: bool) -> dict[str, list[MenuSection]]:
+    """Return the menu: existing sections that this user may open, by group."""
     groups: dict[str, list[MenuSection]] = {}
     for section in SECTIONS:
-        if section.path in there and (is_owner or not section.owner_only):
+        if section.path in page_paths and (is_owner or not section.owner_only):
             groups.setdefault(section.group, []).append(section)
     return groups
 
 
 def section_of(path: str) -> str:
-    """The path of the section that a page belongs to; empty for one of none."""
-    below = [
+    """Return the path of the section that a page belongs to, or an empty string."""
+    candidates = [
         section.path
         for section in SECTIONS
         if path == section.path or path.startswith(f"{section.path}/")
     ]
-    return max(below, key=len, default="") if path != "/console" else path
+    return max(candidates, key=len, default="") if path != "/console" else path
 
 
-def section_context(address: str, otherwise: str) -> str:
-    """`address` when it is one of a page of ours, else `otherwise`:
-
-    nobody is sent on to another origin.
-    """
-    return address if _WITHIN.fullmatch(address) else otherwise
+def local_path(address: str, default: str) -> str:
+    """Return `address` if it is a console path, else `default`. Prevents open redirects."""
+    return address if _LOCAL_PATH.fullmatch(address) else default
 
 
 def sign_in_for(path: str, query: str) -> str:
-    """The address of the sign-in that leads back to a page."""
-    back = section_context(f"{path}?{query}" if query else path, "")
+    """Return the sign-in address that leads back to a page."""
+    back = local_path(f"{path}?{query}" if query else path, "")
     return (
         f"/console/sign-in?next={quote(back, safe='/')}"
         if back and back != "/console"
@@ -80,25 +74,21 @@ def sign_in_for(path: str, query: str) -> str:
 
 
 def seal(text: str, token: str) -> str:
-    """A sentence for the next page as a cookie holds it:
-
-    readable by all, made only by who knows the session's token.
-    """
-    words = base64.urlsafe_b64encode(text[:TOLD_CHARACTERS_MAX].encode()).decode().rstrip("=")
-    return f"{words}.{_sign(words, token)}"
+    """Return a notice as a cookie value, signed with the session token but not encrypted."""
+    encoded = base64.urlsafe_b64encode(text[:NOTICE_CHARACTERS_MAX].encode()).decode().rstrip("=")
+    return f"{encoded}.{_sign(encoded, token)}"
 
 
 def unseal(sealed: str, token: str) -> str:
-    """The sentence; empty when it was not sealed by this session."""
-    words, _, sign = sealed.partition(".")
+    """Return the notice, or an empty string if this session did not sign it."""
+    encoded, _, signature = sealed.partition(".")
     if not token or not hmac.compare_digest(
-        sign.encode("utf-8", "replace"), _sign(words, token).encode()
+        signature.encode("utf-8", "replace"), _sign(encoded, token).encode()
     ):
         return ""
-    return base64.urlsafe_b64decode(words + "=" * (-len(words) % 4)).decode()
+    return base64.urlsafe_b64decode(encoded + "=" * (-len(encoded) % 4)).decode()
 
 
-def _sign(words: str, token: str) -> str:
-    return hmac.digest(
-        token.encode("utf-8", "replace"), f"told {words}".encode("utf-8", "replace"), "sha256"
-    ).hex()
+def _sign(encoded: str, token: str) -> str:
+    message = f"notice {encoded}".encode("utf-8", "replace")
+    return hmac.digest(token.encode("utf-8", "replace"), message, "sha256").hex()

@@ -1,8 +1,4 @@
-"""The L2 map of a user:
-
-how it stands, its versions and what changed between them; critical facts; the start pack made of
-them.
-"""
+"""The map page: versions of a user's L2 map and their differences, critical facts, start pack."""
 
 from __future__ import annotations
 
@@ -17,53 +13,51 @@ from ..memory.facts import list_facts
 from ..memory.summaries.maps import MapUnknown, map_history, map_version
 from ..memory.summaries.start_pack import start_pack
 from ..protocol.summaries import MapQuery, MapRequest, MapVersion, StartQuery
-from . import parameters as given
+from . import parameters
 from .browser_session import BrowserRequest, Page
 from .parameters import link_to
 from .text_diff import diff_lines
 
-HERE = "/console/map"
+PATH = "/console/map"
 
 
-def show(visit: BrowserRequest) -> Response:
-    """The newest map, or `version` of it; with `against`, what changed since that one; and the
-    critical facts.
-    """
-    asked, context, caller = visit.request.query_params, visit.context, visit.caller()
-    users = given.users(context, caller, asked)
-    session_id = given.ident(asked, "session_id") or "default"
-    version, against = given.number(asked, "version"), given.number(asked, "against")
-    history = map_history(context, caller, users.chosen, below=given.number(asked, "below"))
-    shown, other = (
-        _map(visit, users.chosen, version),
-        _map(visit, users.chosen, against) if against else None,
+def show(browser: BrowserRequest) -> Response:
+    """Show the newest map or `?version`, compared with `?against`, and the critical facts."""
+    params, context, caller = browser.request.query_params, browser.context, browser.caller()
+    users = parameters.users(context, caller, params)
+    session_id = parameters.identifier(params, "session_id") or "default"
+    version, against = parameters.number(params, "version"), parameters.number(params, "against")
+    history = map_history(context, caller, users.chosen, below=parameters.number(params, "below"))
+    current = _map(browser, users.chosen, version)
+    other = _map(browser, users.chosen, against) if against else None
+    facts = list_facts(
+        context, caller, users.chosen, below=parameters.number(params, "facts_below")
     )
-    facts = list_facts(context, caller, users.chosen, below=given.number(asked, "facts_below"))
     values: dict[str, Any] = {
         "facts": facts.facts,
-        "older_facts": link_to(HERE, user_id=users.chosen, facts_below=facts.next)
+        "older_facts": link_to(PATH, user_id=users.chosen, facts_below=facts.next)
         if facts.next
         else None,
-        "changes": diff_lines(other.map_text, shown.map_text) if shown and other else None,
+        "changes": diff_lines(other.map_text, current.map_text) if current and other else None,
         "pack": start_pack(
             context,
             caller,
-            given.message(StartQuery, {"user_id": users.chosen, "session_id": session_id}),
+            parameters.parse(StartQuery, {"user_id": users.chosen, "session_id": session_id}),
         ),
-        "older": link_to(HERE, user_id=users.chosen, below=history.next) if history.next else None,
+        "older": link_to(PATH, user_id=users.chosen, below=history.next) if history.next else None,
     }
-    due: dict[str, Any] = {"least": L2_SUMMARIES, "session_id": session_id}
-    return visit.page(
-        "map.html", users=users, history=history, shown=shown, other=other, **values, **due
+    due: dict[str, Any] = {"summaries_min": L2_SUMMARIES, "session_id": session_id}
+    return browser.page(
+        "map.html", users=users, history=history, current=current, other=other, **values, **due
     )
 
 
-def _map(visit: BrowserRequest, user_id: str, version: int | None) -> MapVersion | None:
+def _map(browser: BrowserRequest, user_id: str, version: int | None) -> MapVersion | None:
     try:
         return map_version(
-            visit.context,
-            visit.caller(),
-            given.message(MapQuery, {"user_id": user_id, "version": version}),
+            browser.context,
+            browser.caller(),
+            parameters.parse(MapQuery, {"user_id": user_id, "version": version}),
         )
     except MapUnknown:
         if version is None:
@@ -71,19 +65,21 @@ def _map(visit: BrowserRequest, user_id: str, version: int | None) -> MapVersion
         raise
 
 
-def rebuild_map(visit: BrowserRequest) -> Response:
-    """Make the map anew of the stored L1s."""
-    user_id = given.users(visit.context, visit.caller(), visit.form).chosen
-    made = make_map(visit.context, visit.caller(), given.message(MapRequest, {"user_id": user_id}))
-    told = (
-        f"Made: version {made.version}, of {made.l1_count:,} L1s."
-        if made.updated
-        else "It would say the same: no version was made."
+def rebuild_map(browser: BrowserRequest) -> Response:
+    """Rebuild the map from the stored L1 summaries."""
+    user_id = parameters.users(browser.context, browser.caller(), browser.form).chosen
+    result = make_map(
+        browser.context, browser.caller(), parameters.parse(MapRequest, {"user_id": user_id})
     )
-    return visit.go(
-        link_to(HERE, user_id=user_id),
-        told=told if made.l1_count else "There is no L1 yet to make a map of.",
+    notice = (
+        f"Version {result.version} created from {result.l1_count:,} L1 summaries."
+        if result.updated
+        else "Nothing changed: the map is up to date."
+    )
+    return browser.redirect(
+        link_to(PATH, user_id=user_id),
+        notice=notice if result.l1_count else "There are no L1 summaries yet.",
     )
 
 
-PAGES = {HERE: Page(get=show), f"{HERE}/make": Page(post=rebuild_map, where=ThreadPool.TALK)}
+PAGES = {PATH: Page(get=show), f"{PATH}/make": Page(post=rebuild_map, pool=ThreadPool.TALK)}

@@ -1,7 +1,4 @@
-"""The memory explorer:
-
-search with every reason, the newest turns, one turn with all that hangs on it, and forgetting.
-"""
+"""The memory page: search with explained scores, newest turns, one turn in detail, forget."""
 
 from __future__ import annotations
 
@@ -22,52 +19,52 @@ from ..protocol.explain import ExplainedHit, Explanation, Mark
 from ..protocol.forget import Forget
 from ..protocol.memory import MemoryQuery
 from ..protocol.second_look import SecondLook
-from . import parameters as given
+from . import parameters
 from .browser_session import BrowserRequest, Page
 from .parameters import link_to
 
-HERE = "/console/memory"
-FOUND_MAX = (5, 10, 20, 50)  # hits to choose from
-BAR_WIDTH = 100.0  # of the picture that the largest bars fill, in its units
-ADDS_MIN = 0.05  # what adds less is told together, as the rest
-_SAID = {
-    "neighbour": "the turns beside it",
-    "session": "its session",
-    "speaker": "who said it",
-    "date": "when it occurred",
-    "form": "how it is written",
+PATH = "/console/memory"
+TOP_K_CHOICES = (5, 10, 20, 50)
+BAR_WIDTH = 100.0  # of the longest bar, in SVG units
+ADDS_MIN = 0.05  # smaller contributions are summed up as `other`
+_LABELS = {
+    "neighbour": "adjacent turns",
+    "session": "other hits in its session",
+    "speaker": "the speaker",
+    "date": "the date",
+    "form": "length and style",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreScale:
-    """How long the bars of all hits are: as far below zero, and above it, as any of them goes."""
+    """Common scale of the score bars of all hits, from the lowest to the highest contribution."""
 
     below: float
     above: float
 
     @property
     def unit(self) -> float:
-        """How long a bar of 1 is."""
+        """Length of a bar for a contribution of 1."""
         return BAR_WIDTH / ((max(self.below, 0.0) + max(self.above, 0.0)) or 1.0)
 
     @property
     def zero(self) -> float:
-        """Where bars begin."""
+        """Position of zero."""
         return round(max(self.below, 0.0) * self.unit, 1)
 
     def bar(self, adds: float) -> tuple[float, float]:
-        """Where the bar is, and how wide."""
+        """Return left edge and width of a bar."""
         width = round(abs(adds) * self.unit, 1)
         return (round(self.zero - width, 1) if adds < 0 else self.zero), width
 
 
 @dataclass(frozen=True, slots=True)
 class ReasonBar:
-    """One line of why a hit stands where it does. `left` and `width` are of its bar."""
+    """One contribution to the score of a hit. `left` and `width` are those of its bar."""
 
     signal: str
-    said: str
+    label: str
     rank: int | None
     adds: float
     left: float
@@ -76,232 +73,243 @@ class ReasonBar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HitView:
-    """A hit as the page tells it: its sides in pieces of which some are marked, and its reasons."""
+    """A hit as the page shows it: query and response with highlights, and the score bars."""
 
     hit: ExplainedHit
     query: list[tuple[str, bool]]
     response: list[tuple[str, bool]]
     reasons: list[ReasonBar]
-    noticed: list[str]
-    zero: float  # where its bars begin
+    flags: list[str]
+    zero: float  # where the bars start
 
 
-def show(visit: BrowserRequest) -> Response:
-    """Search, or the newest turns; one turn with `event_id`."""
-    asked = visit.request.query_params
-    if event_id := given.ident(asked, "event_id"):
-        return _turn(visit, event_id)
-    caller, context = visit.caller(), visit.context
-    users = given.users(context, caller, asked)
+def show(browser: BrowserRequest) -> Response:
+    """Show search results, or the newest turns, or one turn with `?event_id`."""
+    params = browser.request.query_params
+    if event_id := parameters.identifier(params, "event_id"):
+        return _turn(browser, event_id)
+    caller, context = browser.caller(), browser.context
+    users = parameters.users(context, caller, params)
     fields = {
-        "query": given.text(asked, "query", limits.QUERY_CHARACTERS_MAX),
-        "focus": given.text(asked, "focus", limits.FOCUS_WORD_CHARACTERS_MAX),
-        "after": given.parse_day(asked, "after"),
-        "before": given.parse_day(asked, "before"),
-        "top_k": given.number(asked, "top_k") or FOUND_MAX[1],
-        "noticed": "yes" if asked.get("noticed") == "yes" else "",
+        "query": parameters.text(params, "query", limits.QUERY_CHARACTERS_MAX),
+        "focus": parameters.text(params, "focus", limits.FOCUS_WORD_CHARACTERS_MAX),
+        "after": parameters.parse_day(params, "after"),
+        "before": parameters.parse_day(params, "before"),
+        "top_k": parameters.number(params, "top_k") or TOP_K_CHOICES[1],
+        "noticed": "yes" if params.get("noticed") == "yes" else "",
     }
     values = (
-        _found(visit, users.chosen, fields)
+        _search(browser, users.chosen, fields)
         if fields["query"]
-        else _newest(visit, users.chosen, fields)
+        else _newest(browser, users.chosen, fields)
     )
-    values |= {"users": users, "fields": fields, "counts": FOUND_MAX, "swapped": visit.is_swap}
-    if visit.is_swap:
-        return visit.fragment("_found.html", **values)
-    return visit.page(
-        "memory.html", **values, kept=browse.user_counts(context, caller, users.chosen)
+    values |= {
+        "users": users,
+        "fields": fields,
+        "top_k_choices": TOP_K_CHOICES,
+        "is_fragment": browser.wants_fragment,
+    }
+    if browser.wants_fragment:
+        return browser.fragment("_search_results.html", **values)
+    return browser.page(
+        "memory.html", **values, totals=browse.user_counts(context, caller, users.chosen)
     )
 
 
-def _found(visit: BrowserRequest, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    focus = [one.strip() for one in fields["focus"].split(",") if one.strip()]
+def _search(browser: BrowserRequest, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    focus = [word.strip() for word in fields["focus"].split(",") if word.strip()]
     values = {name: fields[name] for name in ("after", "before", "top_k")}
-    query = given.message(
+    query = parameters.parse(
         MemoryQuery,
         {"query_text": fields["query"], "user_id": user_id, "focus_words": focus, **values},
     )
-    found = explain(visit.context, visit.caller(), query)
-    slowest = max((stage.ms for stage in found.stages), default=1.0) or 1.0
+    explanation = explain(browser.context, browser.caller(), query)
+    slowest_ms = max((stage.ms for stage in explanation.stages), default=1.0) or 1.0
     return {
-        "found": found,
-        "hits": list(_told(found)),
-        "ms": sum(stage.ms for stage in found.stages),
-        "stages": [(stage, BAR_WIDTH * stage.ms / slowest) for stage in found.stages],
+        "explanation": explanation,
+        "hits": list(_hit_views(explanation)),
+        "ms": sum(stage.ms for stage in explanation.stages),
+        "stages": [(stage, BAR_WIDTH * stage.ms / slowest_ms) for stage in explanation.stages],
     }
 
 
-def _newest(visit: BrowserRequest, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    behind = given.place(visit.request.query_params, "behind")
+def _newest(browser: BrowserRequest, user_id: str, fields: Mapping[str, Any]) -> dict[str, Any]:
+    behind = parameters.cursor(browser.request.query_params, "behind")
     if fields["noticed"]:
-        page = browse.list_flagged(visit.context, visit.caller(), user_id, behind=behind)
+        page = browse.list_flagged(browser.context, browser.caller(), user_id, behind=behind)
     else:
-        after, before = (given.milliseconds(fields[name]) for name in ("after", "before"))
+        after, before = (parameters.milliseconds(fields[name]) for name in ("after", "before"))
         page = browse.newest_events(
-            visit.context, visit.caller(), user_id, after_ms=after, before_ms=before, behind=behind
+            browser.context,
+            browser.caller(),
+            user_id,
+            after_ms=after,
+            before_ms=before,
+            behind=behind,
         )
     days = {
         name: f"{fields[name]:%Y-%m-%d}" if fields[name] else None for name in ("after", "before")
     }
     more = (
-        link_to(HERE, user_id=user_id, noticed=fields["noticed"], behind=page.next, **days)
+        link_to(PATH, user_id=user_id, noticed=fields["noticed"], behind=page.next, **days)
         if page.next
         else None
     )
-    return {"found": None, "events": page.events, "more": more, "is_first": behind is None}
+    return {"explanation": None, "events": page.events, "more": more, "is_first": behind is None}
 
 
-def _told(found: Explanation) -> Iterator[HitView]:
-    reasons = [list(_reasons(hit)) for hit in found.hits]
-    added = [adds for lines in reasons for *_, adds in lines]
-    scale = ScoreScale(-min(added, default=0.0), max(added, default=0.0))
-    for hit, lines in zip(found.hits, reasons, strict=True):
+def _hit_views(explanation: Explanation) -> Iterator[HitView]:
+    reasons = [list(_reasons(hit)) for hit in explanation.hits]
+    contributions = [adds for rows in reasons for *_, adds in rows]
+    scale = ScoreScale(-min(contributions, default=0.0), max(contributions, default=0.0))
+    for hit, rows in zip(explanation.hits, reasons, strict=True):
         yield HitView(
             hit=hit,
-            query=list(pieces(hit.query, [mark for mark in hit.marks if mark.side == "query"])),
-            response=list(
-                pieces(hit.response, [mark for mark in hit.marks if mark.side == "response"])
-            ),
+            query=list(highlights(hit.query, [m for m in hit.marks if m.side == "query"])),
+            response=list(highlights(hit.response, [m for m in hit.marks if m.side == "response"])),
             reasons=[
-                ReasonBar(signal, said, rank, adds, *scale.bar(adds))
-                for signal, said, rank, adds in lines
+                ReasonBar(signal, label, rank, adds, *scale.bar(adds))
+                for signal, label, rank, adds in rows
             ],
-            noticed=[one.signal for one in hit.why if one.signal in ("instruction_like", "secret")],
+            flags=[one.signal for one in hit.why if one.signal in ("instruction_like", "secret")],
             zero=scale.zero,
         )
 
 
 def _reasons(hit: ExplainedHit) -> Iterator[tuple[str, str, int | None, float]]:
+    """Yield signal, label, rank and contribution to the score."""
     ranks = {one.feature: one.rank for one in hit.features}
-    said = _SAID | {
+    labels = _LABELS | {
         "text": f"{hit.coverage:.0%} of the words, BM25 {hit.bm25:.1f}",
         "dense": f"cosine {hit.cosine:.2f}",
     }
-    rest = 0.0
+    other = 0.0
     for signal in dict.fromkeys(one.signal for one in hit.features):
         adds = sum(one.adds for one in hit.features if one.signal == signal)
         if abs(adds) < ADDS_MIN:
-            rest += adds
+            other += adds
         else:
-            yield (
-                signal,
-                said[signal],
-                ranks.get(signal) if signal in ("text", "dense") else None,
-                adds,
-            )
+            rank = ranks.get(signal) if signal in ("text", "dense") else None
+            yield signal, labels[signal], rank, adds
     if hit.focus_lift:
-        yield "focus", "holds exact words", None, hit.focus_lift
+        yield "focus", "contains the exact words", None, hit.focus_lift
     if hit.order_cost:
-        yield "orders", "reads like orders", None, -hit.order_cost
-    if abs(rest) >= ADDS_MIN / 10:
-        yield "rest", "all else", None, rest
+        yield "orders", "possible prompt injection", None, -hit.order_cost
+    if abs(other) >= ADDS_MIN / 10:
+        yield "other", "all other signals", None, other
 
 
-def pieces(text: str, marks: Sequence[Mark]) -> Iterator[tuple[str, bool]]:
-    """A text in pieces, and whether each is marked."""
-    at = 0
+def highlights(text: str, marks: Sequence[Mark]) -> Iterator[tuple[str, bool]]:
+    """Split a text at its marks. Yield each piece and True if it is marked."""
+    position = 0
     for mark in marks:
-        if mark.start > at:
-            yield text[at : mark.start], False
+        if mark.start > position:
+            yield text[position : mark.start], False
         yield text[mark.start : mark.end], True
-        at = mark.end
-    if at < len(text):
-        yield text[at:], False
+        position = mark.end
+    if position < len(text):
+        yield text[position:], False
 
 
-def _turn(visit: BrowserRequest, event_id: str) -> Response:
-    found = browse.event_context(visit.context, visit.caller(), event_id)
-    looked, refused = None, None
-    if visit.request.query_params.get("look") == "again":
+def _turn(browser: BrowserRequest, event_id: str) -> Response:
+    detail = browse.event_context(browser.context, browser.caller(), event_id)
+    verdict, error_message = None, None
+    if browser.request.query_params.get("look") == "again":
         try:
-            looked = second_look(
-                visit.context,
-                visit.caller(),
-                given.message(SecondLook, {"draft": found.event.response}),
+            verdict = second_look(
+                browser.context,
+                browser.caller(),
+                parameters.parse(SecondLook, {"draft": detail.event.response}),
             )
         except Problem as error:
-            refused = error.detail
-    return visit.page("turn.html", found=found, looked=looked, refused=refused)
+            error_message = error.detail
+    return browser.page("turn.html", detail=detail, verdict=verdict, error_message=error_message)
 
 
-def confirm_forget(visit: BrowserRequest) -> Response:
-    """What would be erased, counted by a run that erases nothing; with `sure`, it is erased."""
-    form, caller = visit.form, visit.caller()
-    sure = form.get("sure") == "yes"
-    if event_id := given.ident(form, "event_id"):
-        told = erase_event(visit.context, caller, event_id, dry_run=not sure)
-        back = link_to(HERE, user_id=given.ident(form, "user_id"))
-        if sure:
-            return visit.go(back, told=_erased({"events": 1, "facts": told.facts}))
-        values: dict[str, Any] = {
-            "what": "this turn",
-            "name": None,
-            "told_in": told.told_in,
-            "leave": back,
-        }
-        counts, fields = (
-            {"events": 1, "facts": told.facts},
-            {"event_id": event_id, "user_id": form.get("user_id", "")},
-        )
-        return visit.page("forget.html", counts=counts, fields=fields, **values)
-    users = given.users(visit.context, caller, form)
-    days = {name: given.parse_day(form, name) for name in ("after", "before")}
-    session_id = given.ident(form, "session_id") or None
-    asked = given.message(
+def confirm_forget(browser: BrowserRequest) -> Response:
+    """Show counts of what would be erased; with `sure`, erase it."""
+    form, caller = browser.form, browser.caller()
+    if event_id := parameters.identifier(form, "event_id"):
+        return _forget_event(browser, event_id)
+    users = parameters.users(browser.context, caller, form)
+    days = {name: parameters.parse_day(form, name) for name in ("after", "before")}
+    session_id = parameters.identifier(form, "session_id") or None
+    request = parameters.parse(
         Forget, {"user_id": users.chosen, "session_id": session_id, **days, "dry_run": True}
     )
-    values = {
-        "what": _what(asked),
-        "name": None if asked.is_narrowed else users.chosen,
+    values: dict[str, Any] = {
+        "target": _target(request),
+        "name": None if request.is_narrowed else users.chosen,
         "fields": {
             name: form[name]
             for name in ("user_id", "session_id", "after", "before")
             if form.get(name)
         },
-        "counts": forget(visit.context, caller, asked).counts.model_dump(),
-        "told_in": [],
-        "leave": link_to(HERE, user_id=users.chosen),
+        "counts": forget(browser.context, caller, request).counts.model_dump(),
+        "mentioned_in": [],
+        "cancel_path": link_to(PATH, user_id=users.chosen),
     }
-    if not sure:
-        return visit.page("forget.html", **values)
+    if form.get("sure") != "yes":
+        return browser.page("forget.html", **values)
     try:
-        confirm = given.ident(form, "confirm") or None
-        done = forget(
-            visit.context, caller, asked.model_copy(update={"dry_run": False, "confirm": confirm})
-        )
+        confirm = parameters.identifier(form, "confirm") or None
+        confirmed_request = request.model_copy(update={"dry_run": False, "confirm": confirm})
+        result = forget(browser.context, caller, confirmed_request)
     except NotConfirmed:
-        return visit.page(
-            "forget.html", status=422, **values, error="This is not the name. Nothing was erased."
+        return browser.page(
+            "forget.html",
+            status=422,
+            **values,
+            error="The name does not match. Nothing was erased.",
         )
-    return visit.go(
-        link_to(HERE, user_id=users.chosen if asked.is_narrowed else None),
-        told=_erased(done.counts.model_dump()),
+    return browser.redirect(
+        link_to(PATH, user_id=users.chosen if request.is_narrowed else None),
+        notice=_erasure_notice(result.counts.model_dump()),
     )
 
 
-def _what(asked: Forget) -> str:
-    time = [f"from {asked.after:%Y-%m-%d}"] if asked.after else []
-    time += [f"before {asked.before:%Y-%m-%d}"] if asked.before else []
-    parts = [f"the session {asked.session_id}" if asked.session_id else "", " and ".join(time)]
-    said = ", ".join(part for part in parts if part)
-    return f"{said} of {asked.user_id}" if said else f"all that is kept of {asked.user_id}"
+def _forget_event(browser: BrowserRequest, event_id: str) -> Response:
+    form = browser.form
+    is_confirmed = form.get("sure") == "yes"
+    result = erase_event(browser.context, browser.caller(), event_id, dry_run=not is_confirmed)
+    counts = {"events": 1, "facts": result.facts}
+    back = link_to(PATH, user_id=parameters.identifier(form, "user_id"))
+    if is_confirmed:
+        return browser.redirect(back, notice=_erasure_notice(counts))
+    return browser.page(
+        "forget.html",
+        target="this turn",
+        name=None,
+        mentioned_in=result.told_in,
+        cancel_path=back,
+        counts=counts,
+        fields={"event_id": event_id, "user_id": form.get("user_id", "")},
+    )
 
 
-def _erased(counts: Mapping[str, int]) -> str:
+def _target(request: Forget) -> str:
+    time = [f"from {request.after:%Y-%m-%d}"] if request.after else []
+    time += [f"before {request.before:%Y-%m-%d}"] if request.before else []
+    parts = [f"session {request.session_id}" if request.session_id else "", " and ".join(time)]
+    filters = ", ".join(part for part in parts if part)
+    return f"{filters} of {request.user_id}" if filters else f"everything of {request.user_id}"
+
+
+def _erasure_notice(counts: Mapping[str, int]) -> str:
     words = {
         "events": "turns",
-        "summaries": "L1s",
-        "maps": "versions of the map",
+        "summaries": "L1 summaries",
+        "maps": "map versions",
         "prompts": "prompts",
-        "memory_files": "versions of memory files",
+        "memory_files": "memory file versions",
     }
-    said = ", ".join(
+    items = ", ".join(
         f"{count:,} {words.get(name, name)}" for name, count in counts.items() if count
     )
-    return f"Erased: {said}." if said else "There was nothing to erase."
+    return f"Erased: {items}." if items else "There was nothing to erase."
 
 
 PAGES = {
-    HERE: Page(get=show, where=ThreadPool.SEARCH),
-    f"{HERE}/forget": Page(post=confirm_forget),
+    PATH: Page(get=show, pool=ThreadPool.SEARCH),
+    f"{PATH}/forget": Page(post=confirm_forget),
 }

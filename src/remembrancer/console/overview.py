@@ -1,8 +1,4 @@
-"""The first page:
-
-who is signed in, the first steps, what is kept, how the service is doing; for the owner,
-invitations.
-"""
+"""The overview page: first steps, totals, health, protocol compliance, and invitations."""
 
 from __future__ import annotations
 
@@ -17,127 +13,127 @@ from ..agent.compliance import compliance
 from ..models import SLOTS
 from ..protocol.compliance import ComplianceQuery
 from ..protocol.errors import InvalidRequest
-from . import layout as frame
-from . import step_up
+from . import layout, step_up
 from .browser_session import BrowserRequest, Page
 from .sign_in import HOME, link
 
-_KEPT = (
+_TOTALS = (
     ("turns", "Turns", "/console/memory"),
     ("sessions", "Sessions", "/console/sessions"),
     ("users", "Users", "/console/map"),
-    ("summaries", "Summaries", "/console/sessions"),
+    ("summaries", "L1 summaries", "/console/sessions"),
     ("facts", "Critical facts", "/console/map"),
     ("cubes", "Cubes", "/console/cubes"),
     ("files", "Files", "/console/files"),
 )
-_NO_MODELS = "none is configured: chat quotes what was kept, maps are made of headlines, programs are repaired by rule"
+_NO_MODELS = (
+    "none configured: chat quotes stored turns, maps are extractive, programs are repaired by rules"
+)
 _SANDBOX = {
-    "gvisor": ("good", "programs run in containers of gVisor's"),
-    "ns": ("good", "programs run in namespaces of their own, without a network"),
-    "landlock": ("good", "programs run under Landlock, without a network"),
-    "unsafe": ("bad", "programs run unconfined: they may do whatever the server may"),
+    "gvisor": ("good", "programs run in gVisor containers"),
+    "ns": ("good", "programs run in their own namespaces, without network access"),
+    "landlock": ("good", "programs run under Landlock, without network access"),
+    "unsafe": ("bad", "programs run unconfined, with the permissions of the server"),
     "unavailable": (
         "warm",
-        "this machine cannot confine programs, so none is run; remembrancer doctor says what is missing",
+        "programs cannot be confined on this machine and do not run; see remembrancer doctor",
     ),
     "not started": ("idle", "starts with the first program"),
 }
 
-COMPLIANCE_DAYS = 7  # of the card
+COMPLIANCE_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComponentHealth:
-    """One part of the service, and how it is doing."""
+    """The state of one component: store, embedder, models or sandbox."""
 
     name: str
-    state: str  # good, warm, bad or idle: it is not asked for
-    said: str
+    state: str  # good, warm, bad, or idle: not in use
+    detail: str
 
 
 def show(
-    visit: BrowserRequest, *, invitation: str | None = None, error: str | None = None
+    browser: BrowserRequest, *, invitation: str | None = None, error: str | None = None
 ) -> Response:
-    """What there is at a glance."""
-    who, caller = visit.entered(), visit.caller()
-    own = status.store_counts(visit.context, caller)
-    service = status.store_counts(visit.context, None) if who.is_owner else None
+    """Show the overview."""
+    session, caller = browser.require_session(), browser.caller()
+    own = status.store_counts(browser.context, caller)
+    service = status.store_counts(browser.context, None) if session.is_owner else None
     rows = [
         (name, getattr(own, field), getattr(service, field) if service else None, path)
-        for field, name, path in _KEPT
+        for field, name, path in _TOTALS
     ]
-    steps = [status.has_key(visit.context, caller), own.turns > 0]
-    kept_to = compliance(visit.context, caller, ComplianceQuery(days=COMPLIANCE_DAYS))
+    steps = [status.has_key(browser.context, caller), own.turns > 0]
+    report = compliance(browser.context, caller, ComplianceQuery(days=COMPLIANCE_DAYS))
     values = {
         "rows": rows,
         "steps": steps,
-        "parts": component_health(visit),
+        "components": component_health(browser),
         "version": __version__,
-        "base": visit.base,
-        "kept_to": kept_to,
+        "base": browser.base_url,
+        "report": report,
         "days": COMPLIANCE_DAYS,
     }
-    return visit.page(
+    return browser.page(
         "overview.html", status=422 if error else 200, **values, invitation=invitation, error=error
     )
 
 
-def component_health(visit: BrowserRequest) -> list[ComponentHealth]:
-    """How store, embedder, models and sandbox are doing, tried now."""
-    found = status.readiness(visit.context)
-    waiting = found.embedding.pending if found.embedding else 0
-    by = visit.context.embedder.name + (
-        f"; {waiting:,} events are found by their words only until it has read them"
-        if waiting
-        else ""
-    )
-    slots = [slot.replace("_", " ") for slot in SLOTS if visit.context.models.has(slot)]
-    confined = visit.dispatcher.sandbox.state
+def component_health(browser: BrowserRequest) -> list[ComponentHealth]:
+    """Check store, embedder, models and sandbox now."""
+    readiness = status.readiness(browser.context)
+    pending = readiness.embedding.pending if readiness.embedding else 0
+    embedder = browser.context.embedder.name
+    if pending:
+        embedder += f"; {pending:,} events waiting to be embedded, found by full-text search only"
+    slots = [slot.replace("_", " ") for slot in SLOTS if browser.context.models.has(slot)]
+    sandbox = browser.dispatcher.sandbox.state
     return [
         ComponentHealth(
             name="Store",
-            state=_state(found.store),
-            said="reads and writes" if found.store == "ok" else found.store,
+            state=_state(readiness.store),
+            detail="reads and writes" if readiness.store == "ok" else readiness.store,
         ),
         ComponentHealth(
             name="Embedder",
-            state=_state(found.embedder, waiting),
-            said=by if found.embedder == "ok" else found.embedder,
+            state=_state(readiness.embedder, pending),
+            detail=embedder if readiness.embedder == "ok" else readiness.embedder,
         ),
         ComponentHealth(
-            name="Models", state="good" if slots else "idle", said=", ".join(slots) or _NO_MODELS
+            name="Models", state="good" if slots else "idle", detail=", ".join(slots) or _NO_MODELS
         ),
         ComponentHealth(
             name="Sandbox",
-            state=_SANDBOX.get(confined, ("good", ""))[0],
-            said=_SANDBOX.get(confined, ("", confined))[1],
+            state=_SANDBOX.get(sandbox, ("good", ""))[0],
+            detail=_SANDBOX.get(sandbox, ("", sandbox))[1],
         ),
     ]
 
 
-def _state(said: str, waiting: int = 0) -> str:
-    return "bad" if said != "ok" else "warm" if waiting else "good"
+def _state(check: str, pending: int = 0) -> str:
+    return "bad" if check != "ok" else "warm" if pending else "good"
 
 
-def make_invitation(visit: BrowserRequest) -> Response:
-    """A link for somebody; the owner only. It is shown once."""
-    if not visit.session().is_owner:
+def make_invitation(browser: BrowserRequest) -> Response:
+    """Create an invitation or password-reset link and show it once. Raises NotOwner."""
+    if not browser.form_session().is_owner:
         raise NotOwner
-    if refused := step_up.refusal(visit):  # such a link takes over any account, the owner's too
-        return show(visit, error=refused)
+    # A link can take over any account, the owner's included.
+    if error_message := step_up.password_error(browser):
+        return show(browser, error=error_message)
     try:
-        token = invite(visit.context, visit.form.get("name", ""))
+        token = invite(browser.context, browser.form.get("name", ""))
     except InvalidRequest as error:
-        return show(visit, error=error.detail)
-    return show(visit, invitation=link(visit.base, token.reveal()))
+        return show(browser, error=error.detail)
+    return show(browser, invitation=link(browser.base_url, token.reveal()))
 
 
-def set_theme(visit: BrowserRequest) -> Response:
-    """Keep the theme in a cookie and go back to where the reader was."""
-    answer = visit.go(frame.section_context(visit.form.get("back", ""), HOME))
-    visit.keep_theme(answer, visit.form.get("theme", ""))
-    return answer
+def set_theme(browser: BrowserRequest) -> Response:
+    """Store the theme in a cookie and return to the previous page."""
+    response = browser.redirect(layout.local_path(browser.form.get("back", ""), HOME))
+    browser.set_theme_cookie(response, browser.form.get("theme", ""))
+    return response
 
 
 PAGES = {

@@ -1,6 +1,6 @@
-"""What an address or a form of a page says:
+"""Parameters of pages and forms: texts, ids, days, numbers and list cursors.
 
-texts, days, places in lists. Whatever cannot be read is refused by its name.
+Every function raises InvalidRequest, naming the parameter, for a value that it cannot parse.
 """
 
 from __future__ import annotations
@@ -23,113 +23,102 @@ from ..protocol.limits import ID_CHARACTERS_MAX
 
 M = TypeVar("M", bound=BaseModel)
 _DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_PLACE = re.compile(r"(-?\d{1,15})\.(\d{1,18})", re.ASCII)
+_CURSOR = re.compile(r"(-?\d{1,15})\.(\d{1,18})", re.ASCII)
 _NUMBER = re.compile(r"\d{1,15}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
 class UserChoice:
-    """Whose memory a page shows, and whose it could."""
+    """The user whose memory a page shows, and the users to choose from."""
 
     chosen: str
     names: Sequence[str]
 
     @property
-    def are_many(self) -> bool:
-        """Whether there may be more than are named here."""
+    def is_truncated(self) -> bool:
+        """Return True if there may be more users than `names` lists."""
         return len(self.names) >= browse.USERS_LISTED_MAX
 
 
-def text(given: Mapping[str, str], name: str, most: int) -> str:
-    """A text of at most `most` characters, trimmed; empty when it is not there.
-
-    Raises InvalidRequest.
-    """
-    found = given.get(name, "").strip()
-    if len(found) > most:
+def text(values: Mapping[str, str], name: str, characters_max: int) -> str:
+    """Return a trimmed text, or an empty string if it is missing."""
+    value = values.get(name, "").strip()
+    if len(value) > characters_max:
         raise InvalidRequest(
-            f"{name} has {len(found):,} characters, and {most:,} are read at most."
+            f"{name} must be at most {characters_max:,} characters long; it has {len(value):,}."
         )
-    if "\0" in found:
-        raise InvalidRequest(f"{name} holds what is not text.")
-    return found
+    if "\0" in value:
+        raise InvalidRequest(f"{name} must not contain NUL characters.")
+    return value
 
 
-def ident(given: Mapping[str, str], name: str) -> str:
-    """An id; empty when it is not there. Raises InvalidRequest."""
-    return text(given, name, ID_CHARACTERS_MAX)
+def identifier(values: Mapping[str, str], name: str) -> str:
+    """Return an id, or an empty string if it is missing."""
+    return text(values, name, ID_CHARACTERS_MAX)
 
 
-def users(context: Context, caller: Caller, given: Mapping[str, str]) -> UserChoice:
-    """The user that `user_id` names, else the account's own, and the others of the account.
-
-    Raises InvalidRequest.
-    """
-    chosen = ident(given, "user_id") or default_user_id(caller)
+def users(context: Context, caller: Caller, values: Mapping[str, str]) -> UserChoice:
+    """Return the user in `user_id`, by default the account's own, and all users of the account."""
+    chosen = identifier(values, "user_id") or default_user_id(caller)
     names = browse.list_users(context, caller)
     return UserChoice(chosen, sorted({chosen, *names}))
 
 
-def parse_day(given: Mapping[str, str], name: str) -> datetime | None:
-    """The beginning of a day, in UTC; None when it is not there. Raises InvalidRequest."""
-    found = text(given, name, 40)
-    if not found:
+def parse_day(values: Mapping[str, str], name: str) -> datetime | None:
+    """Return the start of a day in UTC, or None if it is missing."""
+    value = text(values, name, 40)
+    if not value:
         return None
-    wrong = InvalidRequest(f"{name} is no day: write it like 2026-03-01.")
-    if not _DAY.fullmatch(found):
-        raise wrong
+    error = InvalidRequest(f"{name} must be a date such as 2026-03-01.")
+    if not _DAY.fullmatch(value):
+        raise error
     try:
-        return datetime.fromisoformat(found).replace(tzinfo=UTC)
+        return datetime.fromisoformat(value).replace(tzinfo=UTC)
     except ValueError:
-        raise wrong from None
+        raise error from None
 
 
 def milliseconds(moment: datetime | None) -> int | None:
-    """A moment as ms since 1970."""
+    """Return a time in ms since 1970, or None."""
     return None if moment is None else round(moment.timestamp() * 1000)
 
 
-def place(given: Mapping[str, str], name: str) -> PageCursor | None:
-    """A place in a list, as `link_to` writes it; None when it is not there.
-
-    Raises InvalidRequest.
-    """
-    found = text(given, name, 40)
-    if not found:
+def cursor(values: Mapping[str, str], name: str) -> PageCursor | None:
+    """Return a list cursor in the format of `link_to`, or None if it is missing."""
+    value = text(values, name, 40)
+    if not value:
         return None
-    match = _PLACE.fullmatch(found)
+    match = _CURSOR.fullmatch(value)
     if match is None:
-        raise InvalidRequest(f"{name} is no place in a list. Open the list from its beginning.")
+        raise InvalidRequest(f"{name} is not a valid cursor. Open the list from its first page.")
     return PageCursor(int(match[1]), int(match[2]))
 
 
-def number(given: Mapping[str, str], name: str, *, least: int = 1) -> int | None:
-    """A whole number; None when it is not there. Raises InvalidRequest."""
-    found = text(given, name, 40)
-    if not found:
+def number(values: Mapping[str, str], name: str, *, minimum: int = 1) -> int | None:
+    """Return a whole number, or None if it is missing."""
+    value = text(values, name, 40)
+    if not value:
         return None
-    if not _NUMBER.fullmatch(found) or int(found) < least:
-        raise InvalidRequest(f"{name} is no number from {least} on.")
-    return int(found)
+    if not _NUMBER.fullmatch(value) or int(value) < minimum:
+        raise InvalidRequest(f"{name} must be a whole number of at least {minimum}.")
+    return int(value)
 
 
-def message(kind: type[M], values: Mapping[str, Any]) -> M:
-    """A request as the interface would take it. Raises InvalidRequest, naming what does not fit."""
+def parse(model: type[M], values: Mapping[str, Any]) -> M:
+    """Return a validated API request. Raises InvalidRequest, naming the first invalid field."""
     try:
-        return kind.model_validate(values)
+        return model.model_validate(values)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise InvalidRequest(f"{where}: {first['msg']}" if where else str(first["msg"])) from None
+        field = ".".join(str(part) for part in first["loc"])
+        raise InvalidRequest(f"{field}: {first['msg']}" if field else str(first["msg"])) from None
 
 
 def link_to(path: str, **values: object) -> str:
-    """The address of a page with parameters; those that are None or empty are left out, places are
-    written as `place` reads them.
-    """
-    told = {
+    """Return the address of a page with its parameters, without those that are None or empty."""
+    query = {
         name: f"{value.ms}.{value.id}" if isinstance(value, PageCursor) else value
         for name, value in values.items()
         if value not in (None, "")
     }
-    return f"{path}?{urlencode(told)}" if told else path
+    return f"{path}?{urlencode(query)}" if query else path

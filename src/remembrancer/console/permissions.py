@@ -1,4 +1,4 @@
-"""Grants in force: given and taken back by the owner, whose password is asked for again."""
+"""The permissions page: create and revoke grants. Both need the owner's password again."""
 
 from __future__ import annotations
 
@@ -17,90 +17,86 @@ from .forms import number, parse_filters, parse_form
 
 PATH = "/console/permissions"
 _LISTED = 50
-_NOTHING_TYPED = {"scope": "", "agent": "", "ttl_minutes": "30", "action_read": "on"}
+_EMPTY_FORM = {"scope": "", "agent": "", "ttl_minutes": "30", "action_read": "on"}
 
 
-def show(visit: BrowserRequest) -> Response:
-    """The grants in force, and the form for one more; for a script, what the scope that is being
-    typed covers.
-    """
-    scope = visit.request.query_params.get("scope")
-    if visit.is_swap and scope is not None:
-        return visit.fragment("_scope.html", covered=_covered(scope), wrong={})
-    return _page(visit, _NOTHING_TYPED)
+def show(browser: BrowserRequest) -> Response:
+    """Show the grants in force and a form, or as a fragment what the entered scope covers."""
+    scope = browser.request.query_params.get("scope")
+    if browser.wants_fragment and scope is not None:
+        return browser.fragment("_scope.html", coverage=_coverage(scope), errors={})
+    return _page(browser, _EMPTY_FORM)
 
 
-def grant_permission(visit: BrowserRequest) -> Response:
-    """Grant what was typed; or say what it would cover, when only that is asked."""
-    form = visit.form
+def grant_permission(browser: BrowserRequest) -> Response:
+    """Create a grant, or with `do=look` show what it would cover."""
+    form = browser.form
     actions = [action for action in ACTIONS if f"action_{action}" in form]
     values = {
         "scope": form.get("scope", ""),
         "agent": form.get("agent", "").strip(),
         "actions": actions,
     }
-    asked = parse_form(GrantRequest, {**values, "ttl_minutes": number(form.get("ttl_minutes", ""))})
-    wrong = asked if isinstance(asked, dict) else {}
+    request = parse_form(
+        GrantRequest, {**values, "ttl_minutes": number(form.get("ttl_minutes", ""))}
+    )
+    errors = request if isinstance(request, dict) else {}
     if form.get("do") == "look":
         return _page(
-            visit, form, wrong={name: said for name, said in wrong.items() if name == "scope"}
+            browser, form, errors={name: text for name, text in errors.items() if name == "scope"}
         )
-    if not wrong and (refused := step_up.refusal(visit)):
-        wrong = {"password": refused}
-    if wrong or isinstance(asked, dict):
-        return _page(visit, form, status=422, wrong=wrong)
-    made = grant(visit.context, visit.caller(), asked)
-    whom = "Every agent" if made.agent == "*" else made.agent
-    return visit.go(
-        PATH,
-        told=f"{whom} may {_listed(made.actions)} {made.scope} for {asked.ttl_minutes} minutes.",
+    if not errors and (error_message := step_up.password_error(browser)):
+        errors = {"password": error_message}
+    if errors or isinstance(request, dict):
+        return _page(browser, form, status=422, errors=errors)
+    receipt = grant(browser.context, browser.caller(), request)
+    agent = "Every agent" if receipt.agent == "*" else receipt.agent
+    actions_text, minutes = _enumeration(receipt.actions), request.ttl_minutes
+    return browser.redirect(
+        PATH, notice=f"{agent} may {actions_text} {receipt.scope} for {minutes} minutes."
     )
 
 
-def revoke_permission(visit: BrowserRequest) -> Response:
+def revoke_permission(browser: BrowserRequest) -> Response:
     """Revoke a grant."""
-    grant_id = visit.form.get("grant_id", "")
-    if refused := step_up.refusal(visit):
-        return _page(visit, _NOTHING_TYPED, status=422, unrevoked={grant_id: refused})
-    asked = parse_form(GrantRevocation, {"grant_id": grant_id})
-    if isinstance(asked, dict):
-        return _page(
-            visit,
-            _NOTHING_TYPED,
-            status=422,
-            unrevoked={grant_id: asked.get("grant_id", "There is no such grant.")},
-        )
-    revoke(visit.context, visit.caller(), asked)
-    return visit.go(PATH, told=f"Revoked: {grant_id} allows nothing any more.")
+    grant_id = browser.form.get("grant_id", "")
+    if error_message := step_up.password_error(browser):
+        return _page(browser, _EMPTY_FORM, status=422, revoke_errors={grant_id: error_message})
+    request = parse_form(GrantRevocation, {"grant_id": grant_id})
+    if isinstance(request, dict):
+        error_message = request.get("grant_id", "There is no such grant.")
+        return _page(browser, _EMPTY_FORM, status=422, revoke_errors={grant_id: error_message})
+    revoke(browser.context, browser.caller(), request)
+    return browser.redirect(PATH, notice=f"Grant {grant_id} is revoked.")
 
 
 def _page(
-    visit: BrowserRequest,
+    browser: BrowserRequest,
     form: dict[str, str],
     *,
     status: int = 200,
-    wrong: dict[str, str] | None = None,
-    unrevoked: dict[str, str] | None = None,
+    errors: dict[str, str] | None = None,
+    revoke_errors: dict[str, str] | None = None,
 ) -> Response:
     query, _ = parse_filters(
-        GrantsQuery, {"before": visit.request.query_params.get("before"), "limit": _LISTED}
+        GrantsQuery, {"before": browser.request.query_params.get("before"), "limit": _LISTED}
     )
-    return visit.page(
+    return browser.page(
         "permissions.html",
         status=status,
-        found=list_grants(visit.context, visit.caller(), query),
+        page=list_grants(browser.context, browser.caller(), query),
         is_first=query.before is None,
         form=form,
-        wrong=wrong or {},
-        unrevoked=unrevoked or {},
-        covered=_covered(form.get("scope", "")),
+        errors=errors or {},
+        revoke_errors=revoke_errors or {},
+        coverage=_coverage(form.get("scope", "")),
         actions=ACTIONS,
         minutes_max=limits.GRANT_MINUTES_MAX,
     )
 
 
-def _covered(text: str) -> dict[str, Any] | None:
-    """What a scope covers, for people; None while it is no scope."""
+def _coverage(text: str) -> dict[str, Any] | None:
+    """Return what a scope covers, with example paths. None if it is not a valid scope."""
     try:
         scope = normal_scope(text) if 0 < len(text) <= limits.SCOPE_CHARACTERS_MAX else ""
     except ValueError:
@@ -111,7 +107,7 @@ def _covered(text: str) -> dict[str, Any] | None:
     return {"scope": scope, "reach": reach(scope), "inside": inside, "outside": outside}
 
 
-def _listed(words: list[Any]) -> str:
+def _enumeration(words: list[Any]) -> str:
     *first, last = map(str, words)
     return f"{', '.join(first)} and {last}" if first else last
 

@@ -1,6 +1,4 @@
-"""Keys, the set-up of programs, the own part of agent prompts, the password, and the browsers that
-are signed in.
-"""
+"""The profile page: keys, setup snippets, agent prompt, password and signed-in browsers."""
 
 from __future__ import annotations
 
@@ -27,200 +25,206 @@ from .client_setup import setup_snippets
 from .sign_in import begin
 
 PATH = "/profile"
-LASTING = {
-    "": "until it is revoked",
-    "1d": "a day",
+LIFETIMES = {
+    "": "until revoked",
+    "1d": "1 day",
     "30d": "30 days",
     "90d": "90 days",
-    "365d": "a year",
+    "365d": "1 year",
 }
-ENDED_SHOWN = 20  # keys that are no longer good; the rest is in `remembrancer keys list`
-_PROMPT_FORM_BYTES_MAX = (
-    12 * limits.PROMPT_CHARACTERS_MAX + 4_096
-)  # a letter of four bytes is sent as twelve
+INACTIVE_LISTED_MAX = 20  # expired and revoked keys; `remembrancer keys list` lists all
+# Percent-encoding turns a character of four bytes into twelve.
+_PROMPT_FORM_BYTES_MAX = 12 * limits.PROMPT_CHARACTERS_MAX + 4_096
 
 
 class KeyUnknown(NotFound):
-    """There is no such key among those of this account, or it is revoked already."""
+    """This account has no such key, or the key is already revoked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """What is wrong with one of the forms, and what was typed there."""
+class FormError:
+    """An error in one of the forms, with the values to fill in again."""
 
     form: str
-    said: str
-    typed: dict[str, str]
+    message: str
+    values: dict[str, str]
     status: int = 422
     retry_after_s: int | None = None
 
 
-def show(visit: BrowserRequest) -> Response:
-    """The whole page."""
-    return _page(visit)
+def show(browser: BrowserRequest) -> Response:
+    """Show the page."""
+    return _page(browser)
 
 
-def make_key(visit: BrowserRequest) -> Response:
-    """A new key, shown this once."""
-    caller, form = visit.caller(), visit.form
-    lasts = form.get("lasts", "")
-    if lasts not in LASTING:
+def make_key(browser: BrowserRequest) -> Response:
+    """Create a key and show it once."""
+    caller, form = browser.caller(), browser.form
+    lifetime = form.get("lasts", "")
+    if lifetime not in LIFETIMES:
         return _page(
-            visit, Refusal(form="key", said="Choose how long the key is good.", typed=form)
+            browser, FormError(form="key", message="Choose when the key expires.", values=form)
         )
-    if refused := step_up.refusal(
-        visit
-    ):  # a key outlives the session, and may do what asks for the password here
-        return _page(visit, Refusal(form="key", said=refused, typed=form))
+    # A key outlives the session and can do what asks for the password here.
+    if error_message := step_up.password_error(browser):
+        return _page(browser, FormError(form="key", message=error_message, values=form))
     try:
-        made = keys.create(
-            visit.context,
+        new_key = keys.create(
+            browser.context,
             account=caller.account_name,
             label=form.get("label", ""),
             user_id=form.get("user_id", "").strip() or None,
             read_only=form.get("may") == "read",
-            expires_in_ms=duration(lasts) if lasts else None,
+            expires_in_ms=duration(lifetime) if lifetime else None,
         )
     except InvalidRequest as error:
-        return _page(visit, Refusal(form="key", said=error.detail, typed=form))
-    return _page(visit, made=made)
+        return _page(browser, FormError(form="key", message=error.detail, values=form))
+    return _page(browser, new_key=new_key)
 
 
-def revoke_key(visit: BrowserRequest) -> Response:
-    """From the next request on the key is refused."""
-    if not keys.revoke_own(visit.context, visit.caller(), _key_id(visit)):
+def revoke_key(browser: BrowserRequest) -> Response:
+    """Revoke a key."""
+    if not keys.revoke_own(browser.context, browser.caller(), _key_id(browser)):
         raise KeyUnknown
-    return visit.go(PATH, told="The key is revoked: from now on every request with it is refused.")
+    return browser.redirect(
+        PATH, notice="The key is revoked. Requests with it are rejected from now on."
+    )
 
 
-def relabel_key(visit: BrowserRequest) -> Response:
-    """Another label, to tell keys apart by."""
+def relabel_key(browser: BrowserRequest) -> Response:
+    """Change the label of a key."""
     try:
-        found = keys.rename_own(
-            visit.context, visit.caller(), _key_id(visit), visit.form.get("label", "")
+        is_known = keys.rename_own(
+            browser.context, browser.caller(), _key_id(browser), browser.form.get("label", "")
         )
     except InvalidRequest as error:
-        return _page(visit, Refusal(form="label", said=error.detail, typed=visit.form))
-    if not found:
+        return _page(browser, FormError(form="label", message=error.detail, values=browser.form))
+    if not is_known:
         raise KeyUnknown
-    return visit.go(PATH, told="The label is changed.")
+    return browser.redirect(PATH, notice="The label is changed.")
 
 
-def write_prompt(visit: BrowserRequest) -> Response:
-    """Set what a user adds to the agent prompt."""
-    # a browser sends the end of a line as two characters; the prompt holds it as it was typed
-    typed = visit.form | {"prompt": visit.form.get("prompt", "").replace("\r\n", "\n")}
+def write_prompt(browser: BrowserRequest) -> Response:
+    """Set a user's own part of the agent prompt."""
+    # browsers send line breaks as CRLF
+    values = browser.form | {"prompt": browser.form.get("prompt", "").replace("\r\n", "\n")}
     try:
-        asked = PromptWrite.model_validate(
-            {"prompt": typed["prompt"], "user_id": typed.get("user_id") or None}
+        request = PromptWrite.model_validate(
+            {"prompt": values["prompt"], "user_id": values.get("user_id") or None}
         )
     except ValidationError as error:
-        said = invalid(
+        message = invalid(
             fault(one) for one in error.errors(include_url=False, include_input=False)
         ).detail
-        return _page(visit, Refusal(form="prompt", said=said, typed=typed))
-    kept = set_prompt(visit.context, visit.caller(), asked)
-    told = (
-        "The prompt is kept: agents have it when they ask for it next."
-        if kept.user_part
-        else "Nothing is added to the prompt any more."
+        return _page(browser, FormError(form="prompt", message=message, values=values))
+    prompt = set_prompt(browser.context, browser.caller(), request)
+    notice = (
+        "The prompt is saved. Agents get it with their next request for the prompt."
+        if prompt.user_part
+        else "Your part of the prompt is removed."
     )
-    return visit.go(f"{PATH}?{urlencode({'user_id': kept.user_id})}#prompt", told=told)
+    return browser.redirect(
+        f"{PATH}?{urlencode({'user_id': prompt.user_id})}#prompt", notice=notice
+    )
 
 
-def change_password(visit: BrowserRequest) -> Response:
-    """A new password for who knows the old one.
-
-    This browser stays signed in, in a new session; all others are out.
-    """
-    who, form = visit.session(), visit.form
+def change_password(browser: BrowserRequest) -> Response:
+    """Change the password. Signs out every other browser; this one gets a new session."""
+    session, form = browser.form_session(), browser.form
     if form.get("new") != form.get("again"):
         return _page(
-            visit, Refusal(form="password", said="The two new ones are not the same.", typed={})
+            browser,
+            FormError(form="password", message="The two new passwords are different.", values={}),
         )
     try:
         passwords.change_password(
-            visit.context, who.account_name, form.get("old", ""), form.get("new", "")
+            browser.context, session.account_name, form.get("old", ""), form.get("new", "")
         )
     except SignInRefused:
         return _page(
-            visit,
-            Refusal(form="password", said="The old password is not this.", typed={}, status=403),
+            browser,
+            FormError(
+                form="password", message="The current password is wrong.", values={}, status=403
+            ),
         )
     except SignInTooOften as error:
         wait_s = int(error.extra["retry_after"])
         return _page(
-            visit,
-            Refusal(form="password", said=error.detail, typed={}, status=429, retry_after_s=wait_s),
+            browser,
+            FormError(
+                form="password", message=error.detail, values={}, status=429, retry_after_s=wait_s
+            ),
         )
     except PasswordUnfit as error:
-        return _page(visit, Refusal(form="password", said=error.detail, typed={}))
-    return visit.go(
+        return _page(browser, FormError(form="password", message=error.detail, values={}))
+    return browser.redirect(
         PATH,
-        token=begin(visit, who.account_id),
-        told="The password is changed. Every other browser is signed out.",
+        token=begin(browser, session.account_id),
+        notice="The password is changed. Every other browser is signed out.",
     )
 
 
 def _page(
-    visit: BrowserRequest, refusal: Refusal | None = None, made: NewKey | None = None
+    browser: BrowserRequest, form_error: FormError | None = None, new_key: NewKey | None = None
 ) -> Response:
-    who, caller, now_ms = visit.entered(), visit.caller(), visit.context.clock()
-    asked = (
-        visit.form.get("user_id")
-        if refusal and refusal.form == "prompt"
-        else visit.request.query_params.get("user_id")
+    session, caller, now_ms = browser.require_session(), browser.caller(), browser.context.clock()
+    user_id = (
+        browser.form.get("user_id")
+        if form_error and form_error.form == "prompt"
+        else browser.request.query_params.get("user_id")
     )
-    if refusal is None and asked:
-        asked = parse_query(PromptQuery, visit.request.scope["query_string"]).user_id
-    known = [
+    if form_error is None and user_id:
+        user_id = parse_query(PromptQuery, browser.request.scope["query_string"]).user_id
+    all_keys = [
         (key, key.state(now_ms))
-        for key in reversed(keys.list_keys(visit.context, caller.account_name))
+        for key in reversed(keys.list_keys(browser.context, caller.account_name))
     ]
-    ended = [one for one in known if one[1] != "good"]
-    answer = visit.page(
+    inactive = [(key, state) for key, state in all_keys if state != "good"]
+    response = browser.page(
         "profile.html",
-        status=refusal.status if refusal else 200,
-        good=[key for key, state in known if state == "good"],
-        ended=ended[:ENDED_SHOWN],
-        ended_more=max(len(ended) - ENDED_SHOWN, 0),
-        lasting=LASTING,
-        made=made,
-        ways=setup_snippets(
-            visit.base, default_user_id(caller), made.key.reveal() if made else None
+        status=form_error.status if form_error else 200,
+        active=[key for key, state in all_keys if state == "good"],
+        inactive=inactive[:INACTIVE_LISTED_MAX],
+        inactive_unlisted=max(len(inactive) - INACTIVE_LISTED_MAX, 0),
+        lifetimes=LIFETIMES,
+        new_key=new_key,
+        snippets=setup_snippets(
+            browser.base_url, default_user_id(caller), new_key.key.reveal() if new_key else None
         ),
-        prompt=_prompt(visit, refusal, asked or default_user_id(caller)),
-        browsers=sessions.list_browsers(visit.context, who, visit.token),
-        least=limits.PASSWORD_CHARACTERS_MIN,
-        refusal=refusal,
+        prompt=_prompt(browser, form_error, user_id or default_user_id(caller)),
+        browsers=sessions.list_browsers(browser.context, session, browser.token),
+        password_characters_min=limits.PASSWORD_CHARACTERS_MIN,
+        form_error=form_error,
     )
-    if refusal and refusal.retry_after_s:
-        answer.headers["Retry-After"] = str(refusal.retry_after_s)
-    return answer
+    if form_error and form_error.retry_after_s:
+        response.headers["Retry-After"] = str(form_error.retry_after_s)
+    return response
 
 
-def _prompt(visit: BrowserRequest, refusal: Refusal | None, user_id: str) -> dict[str, str | None]:
-    if refusal and refusal.form == "prompt":
+def _prompt(
+    browser: BrowserRequest, form_error: FormError | None, user_id: str
+) -> dict[str, str | None]:
+    if form_error and form_error.form == "prompt":
         return {
-            "user_id": refusal.typed.get("user_id", ""),
-            "part": refusal.typed["prompt"],
-            "whole": None,
+            "user_id": form_error.values.get("user_id", ""),
+            "part": form_error.values["prompt"],
+            "text": None,
             "updated_at": None,
         }
-    found = prompt_of(visit.context, visit.caller(), user_id)
+    prompt = prompt_of(browser.context, browser.caller(), user_id)
     return {
-        "user_id": found.user_id,
-        "part": found.user_part,
-        "whole": found.prompt,
-        "updated_at": found.updated_at,
+        "user_id": prompt.user_id,
+        "part": prompt.user_part,
+        "text": prompt.prompt,
+        "updated_at": prompt.updated_at,
     }
 
 
-def _key_id(visit: BrowserRequest) -> int:
-    given = visit.form.get("key_id", "")
-    if not given.isascii() or not given.isdigit() or len(given) > 18:
+def _key_id(browser: BrowserRequest) -> int:
+    text = browser.form.get("key_id", "")
+    if not text.isascii() or not text.isdigit() or len(text) > 18:
         raise KeyUnknown
-    return int(given)
+    return int(text)
 
 
 PAGES = {
@@ -229,5 +233,5 @@ PAGES = {
     f"{PATH}/keys/revoke": Page(post=revoke_key),
     f"{PATH}/keys/label": Page(post=relabel_key),
     f"{PATH}/prompt": Page(post=write_prompt, form_bytes_max=_PROMPT_FORM_BYTES_MAX),
-    f"{PATH}/password": Page(post=change_password, guessed=True),
+    f"{PATH}/password": Page(post=change_password, is_rate_limited=True),
 }

@@ -1,6 +1,6 @@
-"""Which page is at which path.
+"""Routes of the console.
 
-None is part of the interface for programs: no key opens a page, no cookie the interface.
+Pages are not part of the API: no key opens a page, and no cookie opens the API.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from . import (
     cubes,
     feedback,
     files,
+    layout,
     maps,
     memory,
     overview,
@@ -33,10 +34,7 @@ from . import (
     sign_in,
     usage,
 )
-from . import (
-    layout as frame,
-)
-from .browser_session import BrowserRequest, Page, SignInFirst, check_is_ours, read_form
+from .browser_session import BrowserRequest, Page, SignInRequired, check_same_origin, read_form
 
 PAGES: dict[str, Page] = {
     **overview.PAGES,
@@ -56,7 +54,7 @@ PAGES: dict[str, Page] = {
 
 
 def routes(dispatcher: Dispatcher) -> list[Route]:
-    """The routes of all pages."""
+    """Return the routes of all pages."""
     limiter = RateLimiter(
         "sign_in",
         dispatcher.context.settings.rate_sign_in_per_minute,
@@ -69,63 +67,66 @@ def routes(dispatcher: Dispatcher) -> list[Route]:
 
 
 def _route(dispatcher: Dispatcher, limiter: RateLimiter, path: str, page: Page) -> Route:
-    async def answer(request: Request) -> Response:
+    async def respond(request: Request) -> Response:
         request.scope["endpoint_path"] = path
-        visit = BrowserRequest(dispatcher=dispatcher, request=request, there=PAGES)
+        browser = BrowserRequest(dispatcher=dispatcher, request=request, page_paths=PAGES)
         raw = b""
         try:
             if request.method == "POST":
                 raw = await bodies.receive(request, page.form_bytes_max)
         except Problem as error:
-            work = partial(_refused, visit, error)
+            work = partial(_error_response, browser, error)
         else:
-            work = partial(_answer, visit, page, raw, limiter if page.guessed else None)
-        return await dispatcher.start(page.where, work)
+            work = partial(_respond, browser, page, raw, limiter if page.is_rate_limited else None)
+        return await dispatcher.start(page.pool, work)
 
-    return Route(path, answer, methods=page.methods, name=path)
+    return Route(path, respond, methods=page.methods, name=path)
 
 
-def _answer(visit: BrowserRequest, page: Page, raw: bytes, limiter: RateLimiter | None) -> Response:
+def _respond(
+    browser: BrowserRequest, page: Page, raw: bytes, limiter: RateLimiter | None
+) -> Response:
     try:
-        if visit.request.method == "POST":
-            check_is_ours(visit)
+        if browser.request.method == "POST":
+            check_same_origin(browser)
             if limiter:
-                limiter.take(visit.request.client.host if visit.request.client else "")
-            visit.form = read_form(visit.request, raw)
-        if not page.anybody:
-            may = visit.caller()
-            if page.owner_only and not may.is_owner:
+                limiter.take(browser.request.client.host if browser.request.client else "")
+            browser.form = read_form(browser.request, raw)
+        if not page.is_public:
+            caller = browser.caller()
+            if page.owner_only and not caller.is_owner:
                 raise NotOwner
-        handle = page.post if visit.request.method == "POST" else page.get
-        return handle(visit) if handle else visit.go(frame.section_of(visit.request.url.path))
-    except SignInFirst:
-        return _sign_in_first(visit)
+        handle = page.post if browser.request.method == "POST" else page.get
+        if handle is None:
+            return browser.redirect(layout.section_of(browser.request.url.path))
+        return handle(browser)
+    except SignInRequired:
+        return _redirect_to_sign_in(browser)
     except (Problem, StoreUnavailable, EmbedderUnavailable) as error:
-        return _refused(visit, error)
+        return _error_response(browser, error)
 
 
-def _sign_in_first(visit: BrowserRequest) -> Response:
-    here = visit.request.url
-    if visit.is_swap:  # the page around the part has to go, too
-        return Response(status_code=204, headers={"HX-Redirect": frame.sign_in_for(here.path, "")})
-    return visit.go(frame.sign_in_for(here.path, here.query))
+def _redirect_to_sign_in(browser: BrowserRequest) -> Response:
+    url = browser.request.url
+    if browser.wants_fragment:  # the whole page must go to sign-in, not only the fragment
+        return Response(status_code=204, headers={"HX-Redirect": layout.sign_in_for(url.path, "")})
+    return browser.redirect(layout.sign_in_for(url.path, url.query))
 
 
-def _refused(visit: BrowserRequest, error: Exception) -> Response:
+def _error_response(browser: BrowserRequest, error: Exception) -> Response:
     problem = problems.problem_for(error)
     if problem is None:
         raise error
-    status, said = problem.status, {"title": problem.title, "detail": problem.detail}
+    status, texts = problem.status, {"title": problem.title, "detail": problem.detail}
     try:
-        who = visit.signed_in()
+        session = browser.find_session()
     except StoreUnavailable:
-        who = None
-    if visit.is_swap:
-        answer = visit.fragment("_refused.html", status=status, who=who, **said)
+        session = None
+    if browser.wants_fragment:
+        response = browser.fragment("_error.html", status=status, session=session, **texts)
     else:
-        answer = visit.page(
-            "refused_within.html" if who else "refused.html", status=status, who=who, **said
-        )
+        template = "error_signed_in.html" if session else "error.html"
+        response = browser.page(template, status=status, session=session, **texts)
     if "retry_after" in problem.extra:
-        answer.headers["Retry-After"] = str(problem.extra["retry_after"])
-    return answer
+        response.headers["Retry-After"] = str(problem.extra["retry_after"])
+    return response

@@ -1,7 +1,4 @@
-"""A playground for programs:
-
-what `POST /api/execute/code` does, by the same functions and within the same limits.
-"""
+"""The sandbox page: run programs as `POST /api/execute/code` does, within the same limits."""
 
 from __future__ import annotations
 
@@ -21,18 +18,18 @@ from ..protocol.errors import Problem
 from ..protocol.execution import Executed, Execution
 from ..sandbox.sandbox import SandboxBusy
 from .browser_session import BrowserRequest, Page
-from .files import SHOWN_BYTES_MAX
+from .files import PREVIEW_BYTES_MAX
 from .forms import parse_form
 
 PATH = "/console/sandbox"
-_AS_IS = "run"  # this page's own mode: neither mended nor improved
+_AS_IS = "run"  # this page's own mode: no repair, no optimization
 MODES = {
     _AS_IS: "Run",
-    "fix": "Run, and mend what fails",
-    "optimize": "Run, and make it faster",
-    "all": "All of it",
+    "fix": "Run and repair",
+    "optimize": "Run and optimize",
+    "all": "Run, repair, optimize and tidy",
 }
-_LINES_AROUND = 3  # of the one where it failed
+_CONTEXT_LINES = 3  # before and after the line that failed
 
 _PRINT = """\
 from datetime import date
@@ -48,7 +45,7 @@ import matplotlib.pyplot as plt
 
 x = np.linspace(0, 4 * np.pi, 400)
 plt.plot(x, np.sin(x) * np.exp(-x / 6))
-plt.title("A wave that fades")
+plt.title("A damped wave")
 plt.xlabel("seconds")
 plt.grid()
 """
@@ -67,14 +64,14 @@ Path("squares.csv").write_text("n,square\\n" + "\\n".join(rows))
 EXAMPLES = {
     "print": ("Print", _PRINT),
     "plot": ("Plot", _PLOT),
-    "broken": ("Mend a broken one", _BROKEN),
-    "file": ("Leave a file", _FILE),
+    "broken": ("Repair a broken program", _BROKEN),
+    "file": ("Create a file", _FILE),
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picture:
-    """A plot as the page shows it: with its size, so that nothing moves when it arrives."""
+    """A plot on the page. Its size is known, so that the layout does not shift when it loads."""
 
     name: str
     filename: str
@@ -82,19 +79,19 @@ class Picture:
     height: int
 
 
-def show(visit: BrowserRequest) -> Response:
-    """The playground, with an example in it when one is asked for."""
-    _, code = EXAMPLES.get(visit.request.query_params.get("example", "print"), EXAMPLES["print"])
-    return _page(visit, {"code": code, "mode": "fix"})
+def show(browser: BrowserRequest) -> Response:
+    """Show the form, filled with `?example`."""
+    _, code = EXAMPLES.get(browser.request.query_params.get("example", "print"), EXAMPLES["print"])
+    return _page(browser, {"code": code, "mode": "fix"})
 
 
-def run(visit: BrowserRequest) -> Response:
-    """Run what was typed, and show how it went."""
-    visit.session()
-    form = {name: visit.form.get(name, "") for name in ("code", "mode", "session_id")}
-    form["code"] = form["code"].replace("\r\n", "\n")  # as browsers send what was typed
+def run(browser: BrowserRequest) -> Response:
+    """Run the program and show its result."""
+    browser.form_session()
+    form = {name: browser.form.get(name, "") for name in ("code", "mode", "session_id")}
+    form["code"] = form["code"].replace("\r\n", "\n")  # browsers send line breaks as CRLF
     as_is = form["mode"] == _AS_IS
-    asked = parse_form(
+    request = parse_form(
         Execution,
         {
             "code": form["code"],
@@ -102,109 +99,103 @@ def run(visit: BrowserRequest) -> Response:
             "session_id": form["session_id"].strip() or None,
         },
     )
-    if isinstance(asked, dict):
-        return _page(visit, form, status=422, wrong=asked)
-    caller = visit.caller()
+    if isinstance(request, dict):
+        return _page(browser, form, status=422, errors=request)
+    caller = browser.caller()
     try:
-        visit.dispatcher.take("sandbox", ("account", caller.account_id))
-        done = execute(visit.context, visit.dispatcher.sandbox, caller, asked, as_is=as_is)
-    except (
-        Problem
-    ) as error:  # no place, no room, no confinement: said beside the program, which is not lost
-        answer = _page(visit, form, status=error.status, refused=_said(error))
+        browser.dispatcher.take("sandbox", ("account", caller.account_id))
+        result = execute(browser.context, browser.dispatcher.sandbox, caller, request, as_is=as_is)
+    except Problem as error:  # shown next to the program, so that the user does not lose it
+        response = _page(browser, form, status=error.status, error_message=_message(error))
         if "retry_after" in error.extra:
-            answer.headers["Retry-After"] = str(error.extra["retry_after"])
-        return answer
-    visit.dispatcher.usage_counter.count("run", account_id=caller.account_id)
-    return _page(visit, form, done=done)
+            response.headers["Retry-After"] = str(error.extra["retry_after"])
+        return response
+    browser.dispatcher.usage_counter.count("run", account_id=caller.account_id)
+    return _page(browser, form, result=result)
 
 
 def _page(
-    visit: BrowserRequest,
+    browser: BrowserRequest,
     form: dict[str, str],
     *,
     status: int = 200,
-    wrong: dict[str, str] | None = None,
-    refused: str = "",
-    done: Executed | None = None,
+    errors: dict[str, str] | None = None,
+    error_message: str = "",
+    result: Executed | None = None,
 ) -> Response:
     values: dict[str, Any] = {
-        "wrong": wrong or {},
-        "refused": refused,
-        "done": done,
-        "marked": [],
+        "errors": errors or {},
+        "error_message": error_message,
+        "result": result,
+        "error_lines": [],
         "changes": [],
         "pictures": [],
-        "is_part": visit.is_swap,
+        "is_fragment": browser.wants_fragment,
     }
-    if done is not None:
+    if result is not None:
         values |= {
-            "marked": _marked(done),
-            "changes": _changes(done.diff or ""),
-            "pictures": _pictures(visit, done),
+            "error_lines": _error_lines(result),
+            "changes": _changes(result.diff or ""),
+            "pictures": _pictures(browser, result),
         }
-    if visit.is_swap:
-        return visit.fragment("_outcome.html", status=status, **values)
-    fixed = {
+    if browser.wants_fragment:
+        return browser.fragment("_outcome.html", status=status, **values)
+    constants = {
         "modes": MODES,
         "examples": EXAMPLES,
         "code_max": limits.CODE_CHARACTERS_MAX,
-        "seconds": visit.context.settings.sandbox_seconds,
+        "seconds": browser.context.settings.sandbox_seconds,
     }
-    return visit.page("sandbox.html", status=status, form=form, **fixed, **values)
+    return browser.page("sandbox.html", status=status, form=form, **constants, **values)
 
 
-def _said(error: Problem) -> str:
-    """Why it was not run, for who reads no headers."""
+def _message(error: Problem) -> str:
+    """Return the error with its waiting time, which programs read from the headers."""
     wait_s = error.extra.get("retry_after")
     if isinstance(error, SandboxBusy):
-        return f"All places of the sandbox are taken, and its queue is full. Try again in {wait_s} seconds."
+        return f"The sandbox is busy and its queue is full. Try again in {wait_s} seconds."
     if isinstance(error, RateExceeded):
-        return (
-            f"These were as many runs as an account has in a minute. Try again in {wait_s} seconds."
-        )
+        return f"Too many runs in the last minute. Try again in {wait_s} seconds."
     return error.detail
 
 
-def _marked(done: Executed) -> list[tuple[int, str, bool]]:
-    """The lines around the one where it failed: number, text, whether it is the one."""
-    at = done.error.line if done.error else None
-    lines = done.code.split("\n")
-    if at is None or not 1 <= at <= len(lines):
+def _error_lines(result: Executed) -> list[tuple[int, str, bool]]:
+    """Return the failing line and those around it: number, text, True for the failing line."""
+    failing = result.error.line if result.error else None
+    lines = result.code.split("\n")
+    if failing is None or not 1 <= failing <= len(lines):
         return []
-    around = range(max(at - _LINES_AROUND, 1), min(at + _LINES_AROUND, len(lines)) + 1)
-    return [(number, lines[number - 1], number == at) for number in around]
+    first = max(failing - _CONTEXT_LINES, 1)
+    last = min(failing + _CONTEXT_LINES, len(lines))
+    return [(number, lines[number - 1], number == failing) for number in range(first, last + 1)]
 
 
 def _changes(diff: str) -> list[tuple[str, str]]:
-    """The lines of a diff, each with what it is:
-
-    added, removed, place or kept; the names of the files are left out.
-    """
+    """Return the lines of a diff without its file names, each with its CSS class."""
     kinds = {"+": "added", "-": "removed", "@": "place"}
     lines = [line for line in diff.splitlines() if not re.match(r"(---|\+\+\+) ", line)]
     return [(kinds.get(line[:1], "kept"), line) for line in lines]
 
 
-def _pictures(visit: BrowserRequest, done: Executed) -> list[Picture]:
-    found = []
-    for file in done.files:
-        if not file.filename.endswith(".png") or file.size_bytes > SHOWN_BYTES_MAX:
+def _pictures(browser: BrowserRequest, result: Executed) -> list[Picture]:
+    pictures = []
+    for file in result.files:
+        if not file.filename.endswith(".png") or file.size_bytes > PREVIEW_BYTES_MAX:
             continue
         try:
             size = picture_size(
-                visit.context, find_file(visit.context, file.filename, visit.caller())
+                browser.context, find_file(browser.context, file.filename, browser.caller())
             )
-        except FileUnknown:  # erased by another of the account meanwhile
+        except FileUnknown:  # erased in the meantime
             continue
         if size is not None:
-            found.append(
+            pictures.append(
                 Picture(name=file.name, filename=file.filename, width=size[0], height=size[1])
             )
-    return found
+    return pictures
 
 
 PAGES = {
     PATH: Page(get=show),
-    f"{PATH}/run": Page(post=run, where=ThreadPool.RUN, form_bytes_max=limits.BODY_BYTES_MAX),
+    f"{PATH}/run": Page(post=run, pool=ThreadPool.RUN, form_bytes_max=limits.BODY_BYTES_MAX),
 }

@@ -1,4 +1,4 @@
-"""The sessions of a user, and one of them as a timeline."""
+"""The sessions page: a user's sessions, and one session as a timeline."""
 
 from __future__ import annotations
 
@@ -7,51 +7,53 @@ from starlette.responses import Response
 from ..agent.compliance import session_compliance
 from ..memory.duties import L1_TURNS
 from ..memory.history import sessions
-from . import parameters as given
+from . import parameters
 from .browser_session import BrowserRequest, Page
 from .parameters import link_to
 
-HERE = "/console/sessions"
+PATH = "/console/sessions"
 
 
-def show(visit: BrowserRequest) -> Response:
-    """The sessions of a user, those with the newest turns first; one of them with `session_id`."""
-    asked = visit.request.query_params
-    users = given.users(visit.context, visit.caller(), asked)
-    if session_id := given.ident(asked, "session_id"):
-        return _one(visit, users.chosen, session_id)
+def show(browser: BrowserRequest) -> Response:
+    """Show the sessions of a user, latest turn first, or one session with `?session_id`."""
+    params = browser.request.query_params
+    users = parameters.users(browser.context, browser.caller(), params)
+    if session_id := parameters.identifier(params, "session_id"):
+        return _one(browser, users.chosen, session_id)
     page = sessions.list_sessions(
-        visit.context, visit.caller(), users.chosen, behind=given.place(asked, "behind")
+        browser.context, browser.caller(), users.chosen, behind=parameters.cursor(params, "behind")
     )
-    more = link_to(HERE, user_id=users.chosen, behind=page.next) if page.next else None
-    return visit.page(
+    more = link_to(PATH, user_id=users.chosen, behind=page.next) if page.next else None
+    return browser.page(
         "sessions.html",
         users=users,
         sessions=page.sessions,
         more=more,
-        is_first=not asked.get("behind"),
+        is_first=not params.get("behind"),
         l1_turns=L1_TURNS,
     )
 
 
-def _one(visit: BrowserRequest, user_id: str, session_id: str) -> Response:
-    until = given.place(visit.request.query_params, "until")
-    found = sessions.timeline(visit.context, visit.caller(), user_id, session_id, until=until)
+def _one(browser: BrowserRequest, user_id: str, session_id: str) -> Response:
+    until = parameters.cursor(browser.request.query_params, "until")
+    timeline = sessions.timeline(
+        browser.context, browser.caller(), user_id, session_id, until=until
+    )
     earlier = (
-        link_to(HERE, user_id=user_id, session_id=session_id, until=found.earlier)
-        if found.earlier
+        link_to(PATH, user_id=user_id, session_id=session_id, until=timeline.earlier)
+        if timeline.earlier
         else None
     )
-    kept_to = session_compliance(visit.context, visit.caller(), user_id, session_id)
-    return visit.page(
+    figures = session_compliance(browser.context, browser.caller(), user_id, session_id)
+    return browser.page(
         "session.html",
-        kept_to=kept_to,
+        figures=figures,
         user_id=user_id,
-        found=found,
+        timeline=timeline,
         earlier=earlier,
         is_latest=until is None,
         l1_turns=L1_TURNS,
     )
 
 
-PAGES = {HERE: Page(get=show)}
+PAGES = {PATH: Page(get=show)}

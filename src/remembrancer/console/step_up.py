@@ -1,4 +1,4 @@
-"""The password once more, before what a cookie alone must not be enough for."""
+"""Step-up authentication: sensitive forms ask for the password again."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from ..accounts import browser_sessions as sessions
 from ..accounts.passwords import SignInRefused, SignInTooOften
 from .browser_session import BrowserRequest
 
-MISSING = "Type your password: it was not typed in the last five minutes."
+MISSING = "Enter your password. It was last entered more than five minutes ago."
 WRONG = "This is not the password of your account."
 
 
-def refusal(visit: BrowserRequest) -> str:
-    """Why the form of a signed-in session is not enough; empty when its password was typed lately,
-    or comes with it and is right.
+def password_error(browser: BrowserRequest) -> str:
+    """Return an error message unless the form has the password or it was entered recently.
 
-    Failures count as those of signing in do. Raises Unauthorized, ForeignForm, StoreUnavailable.
+    Wrong passwords count towards the sign-in limit. Raises Unauthorized, ForeignForm,
+    StoreUnavailable.
     """
-    who = visit.session()
-    if who.is_confirmed:
+    session = browser.form_session()
+    if session.is_confirmed:
         return ""
-    password = visit.form.get("password", "")
+    password = browser.form.get("password", "")
     if not password:
         return MISSING
     try:
-        sessions.confirm(visit.context, who, visit.token, password)
+        sessions.confirm(browser.context, session, browser.token, password)
     except SignInRefused:
         return WRONG
     except SignInTooOften as error:
-        return f"{error.detail} It is held up for {error.extra['retry_after']} more seconds."
+        return f"{error.detail} Try again in {error.extra['retry_after']} seconds."
     return ""

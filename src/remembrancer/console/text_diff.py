@@ -1,7 +1,4 @@
-"""What changed from one text to another:
-
-line by line, and within lines that changed word by word. Made here, for pages without scripts.
-"""
+"""Differences between two texts, by line and, within changed lines, by word."""
 
 from __future__ import annotations
 
@@ -10,35 +7,35 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-LINES_MAX = 1_500  # of each text that are compared; longer ones are shown as taken out and put in
-WORDS_MAX = 400  # of each of two lines
-ALIKE_MIN = 0.3  # lines that share less are not one line that changed
+LINES_MAX = 1_500  # longer texts are not compared: one is removed, the other added
+WORDS_MAX = 400  # the same for lines
+SIMILARITY_MIN = 0.3  # less similar lines are a removed and an added line
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 @dataclass(frozen=True, slots=True)
 class DiffLine:
-    """A line: `same`, `out` or `in`; its pieces, and whether each of them is what changed."""
+    """A line of kind `same`, `out` or `in`, in pieces; the flag marks the pieces that changed."""
 
     kind: str
     pieces: list[tuple[str, bool]]
 
 
 def diff_lines(old: str, new: str) -> list[DiffLine]:
-    """Both texts as one: lines that stayed, and those that went out and came in, in order."""
+    """Return the lines of both texts in order: same, removed (`out`) and added (`in`)."""
     before, after = old.splitlines(), new.splitlines()
     if max(len(before), len(after)) > LINES_MAX:
-        return [*_whole("out", before), *_whole("in", after)]
-    found: list[DiffLine] = []
+        return [*_unchanged("out", before), *_unchanged("in", after)]
+    lines: list[DiffLine] = []
     for kind, a, b, c, d in SequenceMatcher(None, before, after).get_opcodes():
         if kind == "equal":
-            found += _whole("same", before[a:b])
+            lines += _unchanged("same", before[a:b])
         else:
-            found += _changed(before[a:b], after[c:d])
-    return found
+            lines += _changed(before[a:b], after[c:d])
+    return lines
 
 
-def _whole(kind: str, lines: Sequence[str]) -> Iterator[DiffLine]:
+def _unchanged(kind: str, lines: Sequence[str]) -> Iterator[DiffLine]:
     return (DiffLine(kind, [(line, False)]) for line in lines)
 
 
@@ -46,8 +43,8 @@ def _changed(before: Sequence[str], after: Sequence[str]) -> Iterator[DiffLine]:
     paired = min(len(before), len(after))
     for old, new in zip(before, after, strict=False):
         yield from _words(old, new)
-    yield from _whole("out", before[paired:])
-    yield from _whole("in", after[paired:])
+    yield from _unchanged("out", before[paired:])
+    yield from _unchanged("in", after[paired:])
 
 
 def _words(old: str, new: str) -> list[DiffLine]:
@@ -55,13 +52,13 @@ def _words(old: str, new: str) -> list[DiffLine]:
     if max(len(before), len(after)) > WORDS_MAX:
         return [DiffLine("out", [(old, False)]), DiffLine("in", [(new, False)])]
     matcher = SequenceMatcher(None, before, after)
-    if matcher.ratio() < ALIKE_MIN:
+    if matcher.ratio() < SIMILARITY_MIN:
         return [DiffLine("out", [(old, False)]), DiffLine("in", [(new, False)])]
-    gone: list[tuple[str, bool]] = []
-    came: list[tuple[str, bool]] = []
+    removed: list[tuple[str, bool]] = []
+    added: list[tuple[str, bool]] = []
     for kind, a, b, c, d in matcher.get_opcodes():
         if a < b:
-            gone.append(("".join(before[a:b]), kind != "equal"))
+            removed.append(("".join(before[a:b]), kind != "equal"))
         if c < d:
-            came.append(("".join(after[c:d]), kind != "equal"))
-    return [DiffLine("out", gone), DiffLine("in", came)]
+            added.append(("".join(after[c:d]), kind != "equal"))
+    return [DiffLine("out", removed), DiffLine("in", added)]

@@ -1,4 +1,4 @@
-"""What was done in the last days, as charts that the server draws and tables that say the same."""
+"""The usage page: daily counts as charts and tables."""
 
 from __future__ import annotations
 
@@ -13,62 +13,58 @@ from ..protocol.text import day_of
 from .browser_session import BrowserRequest, Page
 
 PATH = "/console/usage"
-WIDTH, HEIGHT, _FLOOR, _TOP = (
-    600,
-    140,
-    118,
-    20,
-)  # of a chart: bars stand on the floor, labels below it
+# Of a chart, in SVG units: bars start at the floor, labels are below it.
+WIDTH, HEIGHT, _FLOOR, _TOP = 600, 140, 118, 20
 _CHARTS: tuple[tuple[str, tuple[tuple[Kind, str], ...]], ...] = (
-    ("Turns kept", (("turn", "turns"),)),
+    ("Turns stored", (("turn", "turns"),)),
     ("Searches", (("search", "searches"),)),
     ("Chats", (("chat", "chats"),)),
-    ("Programs run", (("run", "runs"),)),
+    ("Sandbox runs", (("run", "runs"),)),
     ("Permission checks", (("check", "checks"),)),
 )
-_OF_MODELS: tuple[tuple[str, tuple[tuple[Kind, str], ...]], ...] = (
-    ("Calls of models", (("model_call", "answered"), ("model_failure", "failed"))),
-    ("Tokens", (("tokens_read", "read"), ("tokens_written", "written"))),
+_MODEL_CHARTS: tuple[tuple[str, tuple[tuple[Kind, str], ...]], ...] = (
+    ("Model requests", (("model_call", "succeeded"), ("model_failure", "failed"))),
+    ("Tokens", (("tokens_read", "input"), ("tokens_written", "output"))),
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """One count of one day, in the units of the drawing."""
+    """The count of one series on one day, in SVG units."""
 
     x: float
     y: float
     width: float
     height: float
     series: int
-    said: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """A drawing, and the same as rows: a day and its counts."""
+    """Bars of a chart, and the same counts as table rows, newest day first."""
 
     title: str
     names: list[str]
     totals: list[int]
     bars: list[Bar]
     top: int
-    days: list[tuple[float, str]]  # where a day is named below the floor
+    days: list[tuple[float, str]]  # position and text of the labels
     rows: list[tuple[str, list[int]]]
 
 
-def show(visit: BrowserRequest) -> Response:
-    """The charts: of all accounts for an owner, of their own for others."""
-    caller = visit.caller()
-    found = usage_of(visit.context, caller)
-    days = [day_of(day * DAY_MS) for day in found.days]
-    shown = (*_CHARTS, *_OF_MODELS) if caller.is_owner else _CHARTS
+def show(browser: BrowserRequest) -> Response:
+    """Show the charts: of all accounts to the owner, of their own account to others."""
+    caller = browser.caller()
+    usage = usage_of(browser.context, caller)
+    days = [day_of(day * DAY_MS) for day in usage.days]
+    definitions = (*_CHARTS, *_MODEL_CHARTS) if caller.is_owner else _CHARTS
     charts = [
-        chart(title, [(name, found.by_day[kind]) for kind, name in series], days)
-        for title, series in shown
+        chart(title, [(name, usage.by_day[kind]) for kind, name in series], days)
+        for title, series in definitions
     ]
-    kinds = [kind for kind in KINDS if any(kind in one.counts for one in found.by_key)]
-    by_key = sorted(found.by_key, key=lambda one: -sum(one.counts.values()))
+    kinds = [kind for kind in KINDS if any(kind in row.counts for row in usage.by_key)]
+    by_key = sorted(usage.by_key, key=lambda row: -sum(row.counts.values()))
     is_empty = not any(sum(chart.totals) for chart in charts)
     names = {kind: name for _, series in _CHARTS for kind, name in series}
     values: dict[str, Any] = {
@@ -78,7 +74,7 @@ def show(visit: BrowserRequest) -> Response:
         "names": names,
         "is_empty": is_empty,
     }
-    return visit.page(
+    return browser.page(
         "usage.html",
         **values,
         days_shown=DAYS_SHOWN,
@@ -90,29 +86,29 @@ def show(visit: BrowserRequest) -> Response:
 
 
 def chart(title: str, series: list[tuple[str, list[int]]], days: list[date]) -> Chart:
-    """Bars of each day, those of several series on top of each other, the tallest day at the top."""
-    daily = [[counts[at] for _, counts in series] for at in range(len(days))]
+    """Draw a bar chart with stacked series. The highest day reaches the top."""
+    daily = [[counts[i] for _, counts in series] for i in range(len(days))]
     top = max((sum(counts) for counts in daily), default=0)
     slot = WIDTH / max(len(days), 1)
     bars: list[Bar] = []
-    for at, (day, counts) in enumerate(zip(days, daily, strict=True)):
+    for index, (day, counts) in enumerate(zip(days, daily, strict=True)):
         y = float(_FLOOR)
-        for which, ((name, _), count) in enumerate(zip(series, counts, strict=True)):
+        for series_index, ((name, _), count) in enumerate(zip(series, counts, strict=True)):
             if count:
                 height = round(max(count / top * (_FLOOR - _TOP), 1.0), 2)
                 y = round(y - height, 2)
-                said = f"{day:%d %B}: {count:,} {name}"
+                label = f"{day:%d %B}: {count:,} {name}"
                 bars.append(
                     Bar(
-                        x=round(at * slot + 1, 2),
+                        x=round(index * slot + 1, 2),
                         y=y,
                         width=round(slot - 2, 2),
                         height=height,
-                        series=which,
-                        said=said,
+                        series=series_index,
+                        label=label,
                     )
                 )
-    named = [(round(at * slot, 2), f"{days[at]:%d %b}") for at in range(0, len(days), 7)]
+    labels = [(round(i * slot, 2), f"{days[i]:%d %b}") for i in range(0, len(days), 7)]
     rows = [
         (f"{day:%Y-%m-%d}", counts)
         for day, counts in zip(reversed(days), reversed(daily), strict=True)
@@ -125,7 +121,7 @@ def chart(title: str, series: list[tuple[str, list[int]]], days: list[date]) -> 
         totals=[sum(counts) for _, counts in series],
         bars=bars,
         top=top,
-        days=named,
+        days=labels,
         rows=rows,
     )
 

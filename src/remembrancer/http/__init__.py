@@ -1,5 +1,4 @@
-"""The HTTP interface: the table of endpoints (`routes.py`), the dispatcher, middleware, errors and
-OpenAPI.
+"""The HTTP API: endpoints (`routes.py`), dispatcher, middleware, errors and OpenAPI.
 
-Imports every package of actions; only other entry points import it.
+This package imports every package of actions. Only other entry points import it.
 """

@@ -1,7 +1,7 @@
-"""Texts that tell agents how to use this memory, made of the constitution and the tools:
-`/llms.txt`, and files of the repository.
+"""Instructions for agents, generated from the constitution and the tools.
 
-`python -m remembrancer.http.agent_instructions` writes the files anew; a test compares them.
+`/llms.txt` is served. The files of the repository are written by
+`python -m remembrancer.http.agent_instructions`; a test checks that they are up to date.
 """
 
 from __future__ import annotations
@@ -13,42 +13,37 @@ from pathlib import Path
 from ..client.tools import TOOLS
 from ..protocol.constitution import RULES, VERSION
 
-ROOT = Path(__file__).parents[3]  # of the repository, where the package is installed from it
+ROOT = Path(__file__).parents[3]  # of the repository, if the package runs from it
 SKILL, AGENTS = "integrations/claude-code/skills/memory/SKILL.md", "integrations/AGENTS.md"
 
-
+# Hooks run without the package, so they get copies of the protocol modules that they need.
 HOOKS = "integrations/claude-code/hooks/remembrancer_protocol"
-LENT = (
-    "fence.py",
-    "line.py",
-    "lines.py",
-    "pasted.py",
-    "seal.py",
-)  # of the protocol, which hooks need where the package is not installed
-_LENT_ABOUT = '"""Parts of the package\'s protocol, copied from it word for word, for hooks that run without the package."""\n'
+VENDORED_MODULES = ("fence.py", "line.py", "lines.py", "pasted.py", "seal.py")
+_VENDORED_DOCSTRING = (
+    '"""Copies of protocol modules, for hooks that run without the package. Do not edit."""\n'
+)
 
 
 def llms_text(base: str) -> str:
-    """`/llms.txt` (llmstxt.org): what this is and where a language model reads on."""
-    return _made("llms.txt", base=base)
+    """Return `/llms.txt` (llmstxt.org)."""
+    return _render("llms.txt", base=base)
 
 
 def files() -> Mapping[str, str]:
-    """The files of the repository by their paths:
-
-    a skill, what goes into AGENTS.md or CLAUDE.md of a project, what hooks are lent.
-    """
+    """Return the generated files by path: the skill, the AGENTS.md section, the hook modules."""
     protocol = resources.files("remembrancer.protocol")
-    lent = {f"{HOOKS}/{name}": protocol.joinpath(name).read_text("utf-8") for name in LENT}
+    copies = {
+        f"{HOOKS}/{name}": protocol.joinpath(name).read_text("utf-8") for name in VENDORED_MODULES
+    }
     return {
-        SKILL: _made("skill.md"),
-        AGENTS: _made("agents.md"),
-        f"{HOOKS}/__init__.py": _LENT_ABOUT,
-        **lent,
+        SKILL: _render("skill.md"),
+        AGENTS: _render("agents.md"),
+        f"{HOOKS}/__init__.py": _VENDORED_DOCSTRING,
+        **copies,
     }
 
 
-def _made(name: str, base: str = "") -> str:
+def _render(template: str, base: str = "") -> str:
     parts = {
         "about": _template("about.md"),
         "turn": _template("turn.md"),
@@ -57,9 +52,9 @@ def _made(name: str, base: str = "") -> str:
         "tools": "\n".join(f"- `{tool.name}`: {tool.description}" for tool in TOOLS),
         "base": base,
     }
-    text = _template(name)
-    for part, said in parts.items():
-        text = text.replace(f"{{{part}}}", said)
+    text = _template(template)
+    for name, content in parts.items():
+        text = text.replace(f"{{{name}}}", content)
     return f"{text}\n"
 
 

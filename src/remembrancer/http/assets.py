@@ -1,7 +1,4 @@
-"""Style sheets and scripts of the pages, at addresses that change with what they hold:
-
-a browser asks for each once.
-"""
+"""Style sheets and scripts of the pages, cached forever under a digest of their content."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ _HEADERS = {"Cache-Control": "public, max-age=31536000, immutable"}
 
 @cache
 def asset_files() -> dict[str, bytes]:
-    """Every asset by its name."""
+    """Return every asset by name."""
     style = resources.files("remembrancer.http").joinpath("templates", "style.css")
     files = [style, *resources.files("remembrancer.console").joinpath("templates").iterdir()]
     return {
@@ -39,9 +36,7 @@ def asset_files() -> dict[str, bytes]:
 
 @cache
 def digest() -> str:
-    """Stands for what all of them hold together, so that a script may import another by its bare
-    name.
-    """
+    """Return one digest for all assets, so that a script can import another by a relative path."""
     sums = [
         hashlib.sha256(name.encode() + b"\0" + content).digest()
         for name, content in asset_files().items()
@@ -50,13 +45,13 @@ def digest() -> str:
 
 
 def asset(name: str) -> str:
-    """The address of an asset. Raises KeyError when there is none of that name."""
+    """Return the address of an asset. Raises KeyError for an unknown name."""
     asset_files()[name]
     return PATH.format(digest=digest(), name=name)
 
 
 async def send(request: Request) -> Response:
-    """One of them; under another digest than today's there is none."""
+    """Send an asset, or 404 for an outdated digest."""
     request.scope["endpoint_path"] = PATH
     name = request.path_params["name"]
     if request.path_params["digest"] != digest() or name not in asset_files():

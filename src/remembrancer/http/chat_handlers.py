@@ -19,7 +19,7 @@ from . import problems
 from .endpoint import Call, ThreadPool
 
 STREAM = "text/event-stream"
-HEARTBEAT_SECONDS = 15  # of silence, after which a comment keeps proxies from hanging up
+HEARTBEAT_SECONDS = 15  # after this silence, a comment keeps proxies from closing the connection
 Emit = Callable[[str, object], None]
 
 
@@ -76,7 +76,7 @@ async def _events(call: Call[Any], work: Callable[[Emit], None]) -> AsyncIterato
         try:
             event = await asyncio.wait_for(events.get(), HEARTBEAT_SECONDS)
         except TimeoutError:
-            event = b": still at it\n\n"
+            event = b": keep-alive\n\n"
         if event is None:
             break
         yield event

@@ -32,11 +32,11 @@ from .metrics import Metrics
 from .parameters import parse_query
 from .rate_limiter import RateExceeded, RateLimiter
 
-# Bodies above the usual limit read at one time: each takes several times its size of memory.
+# Large bodies processed at the same time. Each takes several times its size in memory.
 LARGE_BODIES_MAX = 2
 WRITE_THREADS = 64  # they wait for the disk and share one commit
 TALK_THREADS = 64  # they wait for language models
-# More than may run and queue, so that a full queue is reported at once. Created on demand.
+# More threads than programs may run and wait, so that a full queue is reported at once.
 RUN_THREADS = 320
 T = TypeVar("T")
 
@@ -109,7 +109,7 @@ class Dispatcher:
         bytes_max = self.body_bytes_max(endpoint.method, endpoint.path)
         try:
             if bytes_max > usual and endpoint.needs_key:
-                # before the body is read: without a key, nobody fills the server's memory
+                # Authenticate before reading, so that only key holders can fill the memory.
                 await self.start(endpoint.pool, partial(self.caller, request.headers))
             if endpoint.body is not None:
                 raw = await bodies.receive(request, bytes_max)

@@ -1,4 +1,4 @@
-"""`GET /download/{filename}`: a created file as an attachment, whole or a part of it, streamed."""
+"""Handler of `GET /download/{filename}`: stream a created file or a byte range of it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from ..protocol.files import DownloadQuery
 from ..store import Row
 from .endpoint import Call
 
-# A created file is somebody's content, not ours: whatever it holds, it runs nothing, loads nothing
-# and reaches nothing of this origin.
+# Created files are untrusted: they must not run scripts, load anything or access this origin.
 _HEADERS = {
     "Accept-Ranges": "bytes",
     "Cache-Control": "private, no-cache",
@@ -31,9 +30,9 @@ _RANGE = re.compile(r"bytes\s*=\s*([0-9]{1,18})?\s*-\s*([0-9]{1,18})?\s*", re.IG
 
 
 def download(call: Call[DownloadQuery]) -> Response:
-    """A created file, always as an attachment.
+    """Send a created file as an attachment.
 
-    Needs a key of its account, or the `exp` and `sig` of a signed link that has not ended.
+    Needs a key of its account, or the `exp` and `sig` of a signed link that has not expired.
     """
     return file_response(call.context, call.request, _file(call), call.headers)
 
@@ -42,58 +41,54 @@ def file_response(
     records: Records,
     request: Request,
     row: Row,
-    refused: dict[str, str] | None = None,
+    error_headers: dict[str, str] | None = None,
     *,
-    is_shown: bool = False,
+    is_inline: bool = False,
 ) -> Response:
-    """A file that the caller may read: whole, or the part that the request asks for. What holds of
-    any answer goes to `refused`.
+    """Send a file that the caller may read: the whole file, or the range of the request.
 
-    `is_shown`: not as an attachment; for types alone that no browser runs. Raises
-    RangeNotSatisfiable, BlobsUnavailable.
+    `error_headers` receives the headers of an error response. `is_inline` is only for types that
+    no browser executes. Raises RangeNotSatisfiable, BlobsUnavailable.
     """
     etag = f'"{row.blob}"'
     headers = {
         **_HEADERS,
         "ETag": etag,
-        "Content-Disposition": "inline" if is_shown else _attachment(row.filename),
+        "Content-Disposition": "inline" if is_inline else _attachment(row.filename),
     }
     headers["Content-Type"] = media_type(row.filename.rpartition(".")[2])
-    asked = request.headers
-    if _is_known(asked.get("if-none-match", ""), etag):
+    request_headers = request.headers
+    if _matches(request_headers.get("if-none-match", ""), etag):
         return Response(
             status_code=304, headers={name: headers[name] for name in ("Cache-Control", "ETag")}
         )
     size = row.size_bytes
-    part = (
+    byte_range = (
         None
-        if asked.get("if-range", etag) != etag
-        else _part(", ".join(asked.getlist("range")), size)
+        if request_headers.get("if-range", etag) != etag
+        else _byte_range(", ".join(request_headers.getlist("range")), size)
     )
-    if part == (0, 0):
-        if refused is not None:
-            refused["Content-Range"] = f"bytes */{size}"
+    if byte_range == (0, 0):
+        if error_headers is not None:
+            error_headers["Content-Range"] = f"bytes */{size}"
         raise RangeNotSatisfiable
-    start, end = part or (0, size)
-    if part is not None:
+    start, end = byte_range or (0, size)
+    if byte_range is not None:
         headers["Content-Range"] = f"bytes {start}-{end - 1}/{size}"
     headers["Content-Length"] = str(end - start)
-    status = 200 if part is None else 206
-    pieces = open_blobs(records.settings).read(
-        row.blob, start, end
-    )  # also for HEAD: it must not promise what is gone
+    status = 200 if byte_range is None else 206
+    # also for HEAD, which must fail if the content is missing
+    chunks = open_blobs(records.settings).read(row.blob, start, end)
     if request.method == "HEAD":
         return Response(status_code=status, headers=headers)
-    return StreamingResponse(pieces, status, headers)
+    return StreamingResponse(chunks, status, headers)
 
 
 def _file(call: Call[DownloadQuery]) -> Row:
     filename, link = call.request.path_params["filename"], call.input
     is_name = len(filename) <= limits.ID_CHARACTERS_MAX and filename.isprintable()
-    has_key, has_link = (
-        "authorization" in call.request.headers,
-        link.exp is not None and link.sig is not None,
-    )
+    has_key = "authorization" in call.request.headers
+    has_link = link.exp is not None and link.sig is not None
     if has_link:
         try:
             if not is_name:
@@ -109,25 +104,25 @@ def _file(call: Call[DownloadQuery]) -> Row:
 
 
 def _attachment(filename: str) -> str:
-    """RFC 6266: a name for old readers in ASCII, and the real one (RFC 5987).
+    """Return the header with an ASCII fallback and the real name (RFC 6266, RFC 5987).
 
-    The name holds no quote and no control character.
+    File names contain no quotes and no control characters.
     """
-    plain = "".join(character if character.isascii() else "_" for character in filename)
-    return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(filename, safe='')}"
+    fallback = "".join(character if character.isascii() else "_" for character in filename)
+    return f"attachment; filename=\"{fallback}\"; filename*=UTF-8''{quote(filename, safe='')}"
 
 
-def _is_known(if_none_match: str, etag: str) -> bool:
+def _matches(if_none_match: str, etag: str) -> bool:
     return any(one.strip().removeprefix("W/") in (etag, "*") for one in if_none_match.split(","))
 
 
-def _part(asked: str, size: int) -> tuple[int, int] | None:
-    """Which bytes are asked for, from and before; None: the whole, also where it is not one range
-    that can be read (RFC 9110, 14.2).
+def _byte_range(header: str, size: int) -> tuple[int, int] | None:
+    """Return start and end (exclusive) of the range, or (0, 0) if the file has no such bytes.
 
-    (0, 0) where the file has no such bytes.
+    Returns None for the whole file, also if the header is not a single valid range (RFC 9110,
+    14.2).
     """
-    match = _RANGE.fullmatch(asked)
+    match = _RANGE.fullmatch(header)
     if match is None or match.groups() == (None, None):
         return None
     first, last = (None if number is None else int(number) for number in match.groups())

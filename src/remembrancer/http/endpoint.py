@@ -1,4 +1,4 @@
-"""Endpoints: method, path, models and the action that answers; and one request to one."""
+"""The definition of an endpoint, and one validated request to it."""
 
 from __future__ import annotations
 
@@ -66,15 +66,15 @@ class Endpoint(Generic[InputT, AnswerT]):
     body: type[InputT] | None = None
     query: type[InputT] | None = None
     answer: type[AnswerT] | None = None
-    media_type: str | None = None  # what it answers with instead of, or beside, JSON
+    media_type: str | None = None  # of the response, if it is not or not always JSON
     needs_key: bool = True
     pool: ThreadPool = ThreadPool.SEARCH
     rate_limit: RateLimit = "memory"
     body_bytes_max: Literal["body_bytes_max", "file_bytes_max"] = "body_bytes_max"  # a setting
-    usage: Kind | None = None  # the usage counter of the key that a good answer adds to
-    has_ranges: bool = False  # answers with a file, also in part (RFC 9110, 14)
+    usage: Kind | None = None  # usage counter that a successful request increments
+    has_ranges: bool = False  # serves files and byte ranges (RFC 9110, 14)
     takes_idempotency_key: bool = False  # always True with `write`
-    errors: tuple[type[Problem], ...] = ()  # beyond those that follow from the other fields
+    errors: tuple[type[Problem], ...] = ()  # in addition to those implied by the other fields
 
     def __post_init__(self) -> None:
         if self.write is not None:

@@ -1,4 +1,4 @@
-"""What an operator's Prometheus may know: counts and times by endpoint, never who."""
+"""Prometheus metrics: counts and durations by endpoint, without accounts or users."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MEDIA_TYPE = CONTENT_TYPE_LATEST
 
 
 class Metrics:
-    """The counters of one server, in a registry of its own."""
+    """The metrics of one server, in their own registry."""
 
     def __init__(self, in_flight: Callable[[], int]) -> None:
         self._registry = CollectorRegistry()
@@ -31,7 +31,7 @@ class Metrics:
         )
         self.request_seconds = Histogram(
             "remembrancer_request_seconds",
-            "Time to answer.",
+            "Request duration in seconds.",
             labels,
             registry=self._registry,
             buckets=_SECONDS,
@@ -43,19 +43,19 @@ class Metrics:
         model, registry = ("slot", "model"), self._registry
         self._model_calls = Counter(
             "remembrancer_model_calls",
-            "Calls of language models.",
+            "Requests to language models.",
             (*model, "outcome"),
             registry=registry,
         )
         self._model_tokens = Counter(
             "remembrancer_model_tokens",
-            "Tokens read and written.",
+            "Prompt and completion tokens.",
             (*model, "kind"),
             registry=registry,
         )
         self._model_seconds = Histogram(
             "remembrancer_model_seconds",
-            "Time of a call.",
+            "Duration of a model request in seconds.",
             model,
             registry=registry,
             buckets=_MODEL_SECONDS,
@@ -63,33 +63,36 @@ class Metrics:
 
         self._due = Gauge(
             "remembrancer_duties_due",
-            "What the protocol asked of agents in the last day.",
+            "Protocol duties due in the last day.",
             ("duty",),
             registry=registry,
         )
         self._done = Gauge(
-            "remembrancer_duties_done", "What of that they did.", ("duty",), registry=registry
+            "remembrancer_duties_done",
+            "Protocol duties fulfilled in the last day.",
+            ("duty",),
+            registry=registry,
         )
 
-    def count_model(self, tried: ModelAttempt) -> None:
-        """One call of a language model.
+    def count_model(self, attempt: ModelAttempt) -> None:
+        """Count one request to a language model.
 
-        Models are named by settings, so that a caller cannot make new ones.
+        Model names come from the settings, so callers cannot create new label values.
         """
-        self._model_calls.labels(tried.slot, tried.model, tried.outcome).inc()
-        self._model_seconds.labels(tried.slot, tried.model).observe(tried.ms / 1000)
-        self._model_tokens.labels(tried.slot, tried.model, "prompt").inc(tried.prompt_tokens)
-        self._model_tokens.labels(tried.slot, tried.model, "completion").inc(
-            tried.completion_tokens
+        self._model_calls.labels(attempt.slot, attempt.model, attempt.outcome).inc()
+        self._model_seconds.labels(attempt.slot, attempt.model).observe(attempt.ms / 1000)
+        self._model_tokens.labels(attempt.slot, attempt.model, "prompt").inc(attempt.prompt_tokens)
+        self._model_tokens.labels(attempt.slot, attempt.model, "completion").inc(
+            attempt.completion_tokens
         )
 
     def show_compliance(self, figures: Figures) -> None:
-        """What agents did of what was due, as counted just now."""
+        """Set the compliance gauges."""
         for name in DUTIES:
             part: Part = getattr(figures, name)
             self._due.labels(name).set(part.of)
             self._done.labels(name).set(part.done)
 
     def text(self) -> bytes:
-        """All of them in the Prometheus text format."""
+        """Return the metrics in the Prometheus text format."""
         return generate_latest(self._registry)

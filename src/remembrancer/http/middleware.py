@@ -1,7 +1,6 @@
-"""The outermost layer, for every request alike: id, size, headers, count, log, and the wall nothing
-falls over.
+"""Middleware for every request: id, size limit, headers, metrics, access log, error responses.
 
-Pure ASGI: the framework's own `@app.middleware` costs eight times as much (docs/decisions/).
+Pure ASGI, because Starlette's `@app.middleware` costs eight times as much (docs/decisions/).
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from . import problems
 from .bodies import too_large
 from .dispatch import Dispatcher
 
-IN_FLIGHT_MAX = 1000  # requests; more would only wait in line and time out there
-CLIENT_GONE = 499  # in metrics and log only: nobody is there to be answered
+IN_FLIGHT_MAX = 1000  # more requests would only queue and time out
+CLIENT_CLOSED_REQUEST = 499  # in metrics and log only
 
 _METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -50,32 +49,31 @@ class RequestMiddleware:
             return
         headers = Headers(scope=scope)
         scope["request_id"] = _request_id(headers.get("x-request-id", ""))
-        started, status = time.perf_counter(), 0
+        start, status = time.perf_counter(), 0
 
-        async def answer(message: Message) -> None:
+        async def send_complete(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                _complete(MutableHeaders(scope=message), scope["request_id"])
+                _add_headers(MutableHeaders(scope=message), scope["request_id"])
             elif scope["method"] == "HEAD":
                 message = {**message, "body": b""}
             await send(message)
 
         self.dispatcher.in_flight += 1
         try:
-            refused = self._refusal(scope, headers)
-            await (problems.respond(refused, scope["request_id"]) if refused else self.app)(
-                scope, receive, answer
-            )
+            problem = self._admission_problem(scope, headers)
+            app = problems.respond(problem, scope["request_id"]) if problem else self.app
+            await app(scope, receive, send_complete)
         except ClientDisconnect:
-            status = CLIENT_GONE
+            status = CLIENT_CLOSED_REQUEST
         except Exception as error:
             if status:
-                raise  # half an answer is out: only cutting the connection tells the client
-            await problems.respond(error, scope["request_id"])(scope, receive, answer)
+                raise  # the response has started: only closing the connection tells the client
+            await problems.respond(error, scope["request_id"])(scope, receive, send_complete)
         finally:
             self.dispatcher.in_flight -= 1
-            seconds = time.perf_counter() - started
+            seconds = time.perf_counter() - start
             self._count(scope, status, seconds)
             log.info(
                 "%s %s %s %d %.1f ms",
@@ -93,30 +91,30 @@ class RequestMiddleware:
         self.dispatcher.metrics.requests.labels(method, route, str(status)).inc()
         self.dispatcher.metrics.request_seconds.labels(method, route).observe(seconds)
 
-    def _refusal(self, scope: Scope, headers: Headers) -> Problem | None:
+    def _admission_problem(self, scope: Scope, headers: Headers) -> Problem | None:
         bytes_max = self.dispatcher.body_bytes_max(scope["method"], scope["path"])
-        announced = headers.get("content-length", "")
-        if announced.isdecimal() and (len(announced) > 18 or int(announced) > bytes_max):
+        length = headers.get("content-length", "")
+        if length.isdecimal() and (len(length) > 18 or int(length) > bytes_max):
             return too_large(bytes_max)
         if self.dispatcher.in_flight > self.in_flight_max:
             return Unavailable(
-                "The server answers as many requests as it can. Try again in a moment.",
+                "The server is at its limit of concurrent requests. Try again in a moment.",
                 retry_after=problems.RETRY_AFTER_S,
             )
         return None
 
 
-def _request_id(given: str) -> str:
-    return given if _REQUEST_ID.fullmatch(given) else secrets.token_hex(8)
+def _request_id(header: str) -> str:
+    return header if _REQUEST_ID.fullmatch(header) else secrets.token_hex(8)
 
 
-def _complete(headers: MutableHeaders, request_id: str) -> None:
+def _add_headers(headers: MutableHeaders, request_id: str) -> None:
     for name, value in _HEADERS.items():
         headers.setdefault(name, value)
     headers["X-Request-Id"] = request_id
 
 
 def _path(scope: Scope) -> str:
-    # as it came, percent-encoded: a decoded line break would forge a line of the log
+    # percent-encoded as received: a decoded line break could forge a log line
     raw: bytes = scope.get("raw_path") or scope["path"].encode("ascii", "backslashreplace")
     return raw.decode("ascii", "backslashreplace")

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the table of endpoints: what is served, and nothing else."""
+"""The OpenAPI 3.1 document, generated from the endpoints."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from ..protocol import errors, limits
 from ..protocol.status import INTERFACE_VERSION
 from .endpoint import AnyEndpoint, ThreadPool
 
-Refs = dict[tuple[type[BaseModel], JsonSchemaMode], dict[str, Any]]  # where each model's schema is
+# The `$ref` of each model.
+Refs = dict[tuple[type[BaseModel], JsonSchemaMode], dict[str, Any]]
 
 _REF = "#/components/schemas/{model}"
-_ABOUT = """A shared memory for AI agents. Every body is JSON in UTF-8; unknown members are ignored, types are strict.
-Every error is `application/problem+json` (RFC 9457) with a stable word in `error`. Every path that takes GET takes HEAD too."""
+_ABOUT = """A shared memory for AI agents. Bodies are JSON in UTF-8. Unknown fields are ignored;
+types are strict. Errors are `application/problem+json` (RFC 9457) with a stable code in `error`.
+Every path that supports GET supports HEAD too."""
 
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": f"Any text of your own. The same key and body again, within {limits.IDEMPOTENCY_HOURS} hours, gives the first answer "
-    "again (with the header `Idempotent-Replayed: true`) and writes nothing.",
+    "description": "A unique text for this request. A request with the same key and body within "
+    f"{limits.IDEMPOTENCY_HOURS} hours returns the first response again, with the header "
+    "`Idempotent-Replayed: true`, and writes nothing.",
     "schema": {
         "type": "string",
         "minLength": 1,
@@ -34,34 +37,38 @@ _IDEMPOTENCY_KEY = {
     "example": "5d2f0a6c-turn-17",
 }
 
-_PART_HEADERS = [
+_RANGE_HEADERS = [
     {
         "name": name,
         "in": "header",
         "required": False,
-        "description": said,
+        "description": description,
         "schema": {"type": "string"},
-        "example": given,
+        "example": example,
     }
-    for name, said, given in (
+    for name, description, example in (
         (
             "Range",
-            "One range of bytes, such as the first five; others are passed over, and the whole is sent.",
+            "A single byte range. Any other value returns the whole file.",
             "bytes=0-4",
         ),
-        ("If-None-Match", "The `ETag` of what you have: 304 when it is still that.", '"0"'),
+        (
+            "If-None-Match",
+            "The `ETag` of your copy. The response is 304 if the file has not changed.",
+            '"0"',
+        ),
     )
 ]
-_PARTS: dict[str, Any] = {
+_RANGE_RESPONSES: dict[str, Any] = {
     "206": {
-        "description": "The part that was asked for; `Content-Range` says which.",
+        "description": "The requested range; see `Content-Range`.",
         "content": {"*/*": {}},
     },
-    "304": {"description": "You have it."},
+    "304": {"description": "Not modified."},
 }
 
 
-_PAGES: dict[str, dict[str, Any]] = {
+_MEDIA_SCHEMAS: dict[str, dict[str, Any]] = {
     "application/json": {"type": "object"},
     "text/event-stream": {  # each event
         "type": "object",
@@ -73,7 +80,7 @@ _PAGES: dict[str, dict[str, Any]] = {
 
 @cache
 def document(endpoints: tuple[AnyEndpoint, ...]) -> dict[str, Any]:
-    """Return the OpenAPI document of these endpoints. Takes 0.1 s the first time; do not change it."""
+    """Return the OpenAPI document of these endpoints, cached. Callers must not change it."""
     schemas, refs = _schemas(endpoints)
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
@@ -93,7 +100,7 @@ def document(endpoints: tuple[AnyEndpoint, ...]) -> dict[str, Any]:
             "responses": {kind.__name__: _problem(kind, refs) for kind in errors.PROBLEMS},
             "headers": {
                 "RequestId": {
-                    "description": "Id of this request, in the server's log too.",
+                    "description": "Id of this request, also in the server's log.",
                     "schema": {"type": "string"},
                 }
             },
@@ -110,10 +117,10 @@ def document(endpoints: tuple[AnyEndpoint, ...]) -> dict[str, Any]:
 
 
 def _schemas(endpoints: Sequence[AnyEndpoint]) -> tuple[dict[str, Any], Refs]:
-    wanted: list[tuple[type[BaseModel], JsonSchemaMode]] = [(errors.ProblemBody, "serialization")]
-    wanted += [(e.body, "validation") for e in endpoints if e.body]
-    wanted += [(e.answer, "serialization") for e in endpoints if e.answer]
-    refs, definitions = models_json_schema(list(dict.fromkeys(wanted)), ref_template=_REF)
+    models: list[tuple[type[BaseModel], JsonSchemaMode]] = [(errors.ProblemBody, "serialization")]
+    models += [(e.body, "validation") for e in endpoints if e.body]
+    models += [(e.answer, "serialization") for e in endpoints if e.answer]
+    refs, definitions = models_json_schema(list(dict.fromkeys(models)), ref_template=_REF)
     return definitions["$defs"], cast(Refs, refs)
 
 
@@ -123,15 +130,15 @@ def _operation(endpoint: AnyEndpoint, refs: Refs) -> dict[str, Any]:
         "summary": endpoint.summary,
         "description": endpoint.description,
     }
-    sometimes = errors.Unauthorized in endpoint.errors
+    needs_key_sometimes = errors.Unauthorized in endpoint.errors
     operation["security"] = (
-        [{"key": []}] if endpoint.needs_key else [{}, {"key": []}] if sometimes else []
+        [{"key": []}] if endpoint.needs_key else [{}, {"key": []}] if needs_key_sometimes else []
     )
     if parameters := [
         *_path_parameters(endpoint),
         *_query_parameters(endpoint),
         *([_IDEMPOTENCY_KEY] if endpoint.takes_idempotency_key else []),
-        *(_PART_HEADERS if endpoint.has_ranges else []),
+        *(_RANGE_HEADERS if endpoint.has_ranges else []),
     ]:
         operation["parameters"] = parameters
     if endpoint.body:
@@ -141,8 +148,8 @@ def _operation(endpoint: AnyEndpoint, refs: Refs) -> dict[str, Any]:
         }
         operation["requestBody"] = {"required": True, "content": {"application/json": content}}
     responses: dict[str, Any] = {
-        "200": _good(endpoint, refs),
-        **(_PARTS if endpoint.has_ranges else {}),
+        "200": _success(endpoint, refs),
+        **(_RANGE_RESPONSES if endpoint.has_ranges else {}),
     }
     for kind in _problems(endpoint):
         responses[str(kind.status)] = {"$ref": f"#/components/responses/{kind.__name__}"}
@@ -159,7 +166,7 @@ def _path_parameters(endpoint: AnyEndpoint) -> list[dict[str, Any]]:
             "in": "path",
             "required": True,
             "schema": schema,
-            "description": "An id that was given out before.",
+            "description": "An id from an earlier response.",
         }
         for name in names
     ]
@@ -169,11 +176,11 @@ def _query_parameters(endpoint: AnyEndpoint) -> list[dict[str, Any]]:
     if endpoint.query is None:
         return []
     schema = endpoint.query.model_json_schema()
-    given: dict[str, Any] = next(iter(_examples(endpoint.query).values()), {"value": {}})["value"]
+    example: dict[str, Any] = next(iter(_examples(endpoint.query).values()), {"value": {}})["value"]
     parameters = []
     for name, part in schema["properties"].items():
         plain = {key: value for key, value in part.items() if key not in ("description", "title")}
-        if plain.get("default", 0) is None:  # a parameter is there or not: it is never null
+        if plain.get("default", 0) is None:  # a query parameter can be missing, but not null
             plain.pop("default")
             plain = next(kind for kind in plain["anyOf"] if kind.get("type") != "null")
         row = {
@@ -183,43 +190,41 @@ def _query_parameters(endpoint: AnyEndpoint) -> list[dict[str, Any]]:
             "description": part["description"],
             "schema": plain,
         }
-        parameters.append(row | ({"example": given[name]} if name in given else {}))
+        parameters.append(row | ({"example": example[name]} if name in example else {}))
     return parameters
 
 
 def _examples(model: type[BaseModel]) -> dict[str, Any]:
     extra = model.model_config.get("json_schema_extra")
-    listed = extra.get("examples", []) if isinstance(extra, dict) else []
+    examples = extra.get("examples", []) if isinstance(extra, dict) else []
     return (
-        {f"example{n}": {"value": value} for n, value in enumerate(listed, 1)}
-        if isinstance(listed, list)
+        {f"example{n}": {"value": value} for n, value in enumerate(examples, 1)}
+        if isinstance(examples, list)
         else {}
     )
 
 
-def _good(endpoint: AnyEndpoint, refs: Refs) -> dict[str, Any]:
+def _success(endpoint: AnyEndpoint, refs: Refs) -> dict[str, Any]:
     content: dict[str, Any] = {}
     if endpoint.answer:
         content["application/json"] = {"schema": refs[endpoint.answer, "serialization"]}
     if endpoint.media_type:
         content[endpoint.media_type] = {
-            "schema": _PAGES.get(endpoint.media_type, {"type": "string"})
+            "schema": _MEDIA_SCHEMAS.get(endpoint.media_type, {"type": "string"})
         }
     headers: dict[str, Any] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
     if endpoint.takes_idempotency_key:
         headers["Idempotent-Replayed"] = {
-            "description": "`true` on an answer given again.",
+            "description": "`true` if this is the response to an earlier request.",
             "schema": {"type": "string", "const": "true"},
         }
-    return {"description": "Done.", "headers": headers, "content": content}
+    return {"description": "Success.", "headers": headers, "content": content}
 
 
 def _problems(endpoint: AnyEndpoint) -> Iterable[type[errors.Problem]]:
-    """The errors this endpoint can answer with, by status."""
+    """Return the errors of an endpoint, by status."""
     has_body, has_path = endpoint.body is not None, "{" in endpoint.path
-    has_input = (
-        has_body or endpoint.query is not None or endpoint.takes_idempotency_key
-    )  # an Idempotency-Key is looked at, too
+    has_input = has_body or endpoint.query is not None or endpoint.takes_idempotency_key
     rows: tuple[tuple[type[errors.Problem], bool], ...] = (
         (errors.InvalidJson, has_body),
         (errors.Unauthorized, endpoint.needs_key),
@@ -235,24 +240,27 @@ def _problems(endpoint: AnyEndpoint) -> Iterable[type[errors.Problem]]:
         (errors.Internal, endpoint.pool is not ThreadPool.LOOP),
         (errors.Unavailable, True),
     )
-    return (kind for kind, can in rows if can or kind in endpoint.errors)
+    return (kind for kind, is_possible in rows if is_possible or kind in endpoint.errors)
 
 
 def _problem(kind: type[errors.Problem], refs: Refs) -> dict[str, Any]:
-    said = {
+    content = {
         "schema": refs[errors.ProblemBody, "serialization"],
         "example": kind().body("01hzy4k6t7v2w"),
     }
-    answer: dict[str, Any] = {"description": str(kind()), "content": {errors.MEDIA_TYPE: said}}
-    answer["headers"] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
+    response: dict[str, Any] = {
+        "description": str(kind()),
+        "content": {errors.MEDIA_TYPE: content},
+    }
+    response["headers"] = {"X-Request-Id": {"$ref": "#/components/headers/RequestId"}}
     if kind is errors.Unauthorized:
-        answer["headers"]["WWW-Authenticate"] = {
-            "description": "How to sign in.",
+        response["headers"]["WWW-Authenticate"] = {
+            "description": "The authentication scheme.",
             "schema": {"type": "string", "const": "Bearer"},
         }
     if kind in (errors.TooManyRequests, errors.Unavailable):
-        answer["headers"]["Retry-After"] = {
+        response["headers"]["Retry-After"] = {
             "description": "Seconds to wait.",
             "schema": {"type": "string", "pattern": "^[0-9]+$"},
         }
-    return answer
+    return response

@@ -1,7 +1,4 @@
-"""The pages for people:
-
-what this is, and the documentation of every endpoint. Nothing from outside.
-"""
+"""HTML pages: the home page and the API documentation. They load nothing from other hosts."""
 
 from __future__ import annotations
 
@@ -19,14 +16,14 @@ from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import Response
 
-from . import template_filters as shown
+from . import template_filters
 from .assets import asset
 
-THEMES = (
-    "light",
-    "dark",
-)  # what a reader may choose; without a choice a page is as the system has it
-CSP = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+THEMES = ("light", "dark")  # default: the system's
+CSP = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
 STYLE_PATH = "/docs/style.css"
 
 _HOST = re.compile(r"[A-Za-z0-9.\-]{1,253}(:\d{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:\d{1,5})?")
@@ -45,22 +42,22 @@ _templates = Environment(
 
 
 def _prose(text: str) -> Markup:
-    """Text for a page, with what stands between backquotes set as code."""
-    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped in this very line
+    """Return escaped text with backquoted parts as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped here
 
 
 _templates.filters |= {
     "prose": _prose,
-    "when": shown.format_time,
-    "count": shown.count,
-    "size": shown.size,
+    "when": template_filters.format_time,
+    "count": template_filters.count,
+    "size": template_filters.size,
 }
 _templates.globals["asset"] = asset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldRow:
-    """One member of a body, as the page shows it."""
+    """One field of a body in the documentation."""
 
     name: str
     kind: str
@@ -69,14 +66,14 @@ class FieldRow:
 
 
 def page(template: str, request: Request, **values: Any) -> Response:
-    """Render one of the templates beside this module."""
-    chosen = request.cookies.get("theme")
-    fixed = {
+    """Render a template."""
+    theme = request.cookies.get("theme")
+    defaults = {
         "style": STYLE_PATH,
         "base": base_url(request),
-        "theme": chosen if chosen in THEMES else "",
+        "theme": theme if theme in THEMES else "",
     }
-    html = _templates.get_template(template).render(fixed | values)
+    html = _templates.get_template(template).render(defaults | values)
     return Response(
         html, headers={"Content-Security-Policy": CSP, "Vary": "Accept"}, media_type="text/html"
     )
@@ -84,35 +81,33 @@ def page(template: str, request: Request, **values: Any) -> Response:
 
 @cache
 def style() -> bytes:
-    """The style sheet of all pages."""
+    """Return the style sheet of all pages."""
     return resources.files("remembrancer.http").joinpath("templates", "style.css").read_bytes()
 
 
 def base_url(request: Request) -> str:
-    """The address the reader used; only what can be one, since it is printed into commands to
-    paste.
+    """Return the address from the Host header, or localhost if it is not a valid host.
+
+    Pages print it into shell commands.
     """
     host = request.headers.get("host", "")
     return f"{request.url.scheme}://{host if _HOST.fullmatch(host) else 'localhost'}"
 
 
 def wants_json(request: Request) -> bool:
-    """Whether the one who asks is a machine: it names JSON and not HTML."""
+    """Return True if the client accepts JSON and not HTML."""
     accept = request.headers.get("accept", "")
     return "application/json" in accept and "text/html" not in accept
 
 
 def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
-    """The OpenAPI document as the page goes through it:
-
-    one entry an operation, references resolved.
-    """
+    """Return the operations of the OpenAPI document for the template, references resolved."""
     entries = []
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             body = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
-            good = operation["responses"]["200"]["content"]
-            answer = good.get("application/json", {}).get("schema", {})
+            success = operation["responses"]["200"]["content"]
+            answer = success.get("application/json", {}).get("schema", {})
             examples = [example["value"] for example in body.get("examples", {}).values()]
             entries.append(
                 {
@@ -122,14 +117,14 @@ def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
                     "summary": operation["summary"],
                     "description": operation["description"],
                     "needs_key": bool(operation["security"]),
-                    "takes": _members(document, body.get("schema", {})),
+                    "body": _fields(document, body.get("schema", {})),
                     "parameters": [
                         {**row, "kind": _kind(document, row["schema"])}
                         for row in operation.get("parameters", [])
                     ],
-                    "gives": _members(document, answer),
-                    "inside": _inside(document, answer),
-                    "media": list(good),
+                    "answer": _fields(document, answer),
+                    "nested": _nested_fields(document, answer),
+                    "media": list(success),
                     "problems": [
                         _resolved(document, r)
                         for s, r in operation["responses"].items()
@@ -143,13 +138,13 @@ def operations(document: dict[str, Any], base: str) -> list[dict[str, Any]]:
 
 def _curl(url: str, method: str, operation: dict[str, Any], examples: list[Any]) -> str:
     url = re.sub(r"\{(\w+)\}", lambda name: f"${name[1].upper()}", url)
-    given = {
+    query = {
         row["name"]: row["example"]
         for row in operation.get("parameters", [])
         if row["in"] == "query" and "example" in row
     }
-    how = "" if method in ("get", "post") else f" -X {method.upper()}"
-    parts = [f'curl -sS{how} "{url}{"?" if given else ""}{urlencode(given)}"']
+    option = "" if method in ("get", "post") else f" -X {method.upper()}"
+    parts = [f'curl -sS{option} "{url}{"?" if query else ""}{urlencode(query)}"']
     if operation["security"]:
         parts.append('-H "Authorization: Bearer $REMEMBRANCER_KEY"')
     if examples:
@@ -169,7 +164,7 @@ def _resolved(document: dict[str, Any], node: dict[str, Any]) -> dict[str, Any]:
     return node
 
 
-def _members(document: dict[str, Any], schema: dict[str, Any]) -> list[FieldRow]:
+def _fields(document: dict[str, Any], schema: dict[str, Any]) -> list[FieldRow]:
     schema = _resolved(document, schema)
     required = schema.get("required", [])
     return [
@@ -183,42 +178,41 @@ def _members(document: dict[str, Any], schema: dict[str, Any]) -> list[FieldRow]
     ]
 
 
-def _inside(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, list[FieldRow]]:
-    """The members of every object inside this one, by the name its kind has in `_members`."""
-    found: dict[str, list[FieldRow]] = {}
+def _nested_fields(document: dict[str, Any], schema: dict[str, Any]) -> dict[str, list[FieldRow]]:
+    """Return the fields of every nested object, by the type name that `_kind` returns."""
+    nested: dict[str, list[FieldRow]] = {}
     todo = list(_resolved(document, schema).get("properties", {}).values())
     while todo:
         part = todo.pop(0)
         todo += [*part.get("anyOf", []), *([part["items"]] if "items" in part else [])]
         inner = _resolved(document, part)
-        if inner is not part and inner["title"] not in found:
-            found[inner["title"]] = _members(document, inner)
+        if inner is not part and inner["title"] not in nested:
+            nested[inner["title"]] = _fields(document, inner)
             todo += inner.get("properties", {}).values()
-    return found
+    return nested
 
 
 def _kind(document: dict[str, Any], part: dict[str, Any]) -> str:
-    """The type in a few words:
-
-    `text, at most 200 characters`, `array of Hit`, `integer from 1 to 100, default 5`.
-    """
+    """Describe a type, for example `array of Hit` or `integer from 1 to 100, default 5`."""
     if "anyOf" in part:
-        said = " or ".join(_kind(document, p) for p in part["anyOf"] if p.get("type") != "null")
-        return said + (" or null" if "default" not in part else "")
+        description = " or ".join(
+            _kind(document, p) for p in part["anyOf"] if p.get("type") != "null"
+        )
+        return description + (" or null" if "default" not in part else "")
     if "$ref" in part:
         return str(_resolved(document, part).get("title", "object"))
     kind = str(part.get("type", "any"))
-    said = {"string": "text", "boolean": "true or false"}.get(kind, kind)
+    description = {"string": "text", "boolean": "true or false"}.get(kind, kind)
     if part.get("format") == "date-time":
-        said = "time (RFC 3339)"
+        description = "time (RFC 3339)"
     if "enum" in part:
-        said = " or ".join(json.dumps(one) for one in part["enum"])
+        description = " or ".join(json.dumps(one) for one in part["enum"])
     if "items" in part:
-        said = f"array of {_kind(document, part['items'])}"
+        description = f"array of {_kind(document, part['items'])}"
     if "maximum" in part and "minimum" in part:
-        said += f" from {part['minimum']:,} to {part['maximum']:,}"
+        description += f" from {part['minimum']:,} to {part['maximum']:,}"
     if "maxLength" in part:
-        said += f", at most {part['maxLength']:,} characters"
+        description += f", at most {part['maxLength']:,} characters"
     if part.get("default") not in (None, []):
-        said += f", default {json.dumps(part['default'])}"
-    return said
+        description += f", default {json.dumps(part['default'])}"
+    return description

@@ -1,7 +1,6 @@
-"""Parameters in a path's query string, checked against a model as strictly as a body is.
+"""Query strings, validated against a model as strictly as bodies.
 
-The framework's own reading is not used: it puts a replacement character for what is not UTF-8, and
-of two values takes the last.
+Starlette's own parser is not used: it replaces invalid UTF-8 and takes the last of two values.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def parse_query(model: type[M], query: bytes) -> M:
-    """The parameters in a query string; those the model does not know are passed over.
+    """Parse and validate a query string. Unknown parameters are ignored.
 
-    Raises InvalidRequest for a value that is not UTF-8, one given twice, and what breaks the model;
-    it names the parameter.
+    Raises InvalidRequest, naming the parameter, for invalid UTF-8, a repeated parameter, and
+    values that do not match the model.
     """
     kinds = _kinds(model)
     values: dict[str, Any] = {}
@@ -35,8 +34,8 @@ def parse_query(model: type[M], query: bytes) -> M:
         if name not in kinds:
             continue
         if name in values:
-            raise invalid([(f"/{name}", "it is given twice")])
-        values[name] = _read(kinds[name], _text(name, right))
+            raise invalid([(f"/{name}", "the parameter is repeated")])
+        values[name] = _convert(kinds[name], _text(name, right))
     try:
         return model.model_validate(values)
     except ValidationError as error:
@@ -47,24 +46,16 @@ def parse_query(model: type[M], query: bytes) -> M:
 
 def _text(name: str, value: bytes) -> str:
     if _BROKEN_ESCAPE.search(value):
-        raise invalid(
-            [
-                (
-                    f"/{name}",
-                    "a percent sign must be followed by two hex digits; by itself it is written %25",
-                )
-            ]
-        )
+        message = "a percent sign must be followed by two hex digits; encode a literal one as %25"
+        raise invalid([(f"/{name}", message)])
     try:
         return unquote_to_bytes(value.replace(b"+", b" ")).decode("utf-8")
     except UnicodeDecodeError:
         raise invalid([(f"/{name}", "text must be valid UTF-8, percent-encoded")]) from None
 
 
-def _read(kinds: frozenset[str], text: str) -> Any:
-    """A text as the kind of value its parameter takes; what it cannot be is left to the model to
-    refuse.
-    """
+def _convert(kinds: frozenset[str], text: str) -> Any:
+    """Convert a text to the type of its parameter, or return it for the model to reject."""
     if "integer" in kinds and _WHOLE_NUMBER.fullmatch(text):
         return int(text)
     if "boolean" in kinds:
@@ -74,7 +65,7 @@ def _read(kinds: frozenset[str], text: str) -> Any:
 
 @cache
 def _kinds(model: type[BaseModel]) -> dict[str, frozenset[str]]:
-    """The JSON types each parameter takes."""
+    """Return the JSON types of each parameter."""
     schema = model.model_json_schema()["properties"]
     return {
         name: frozenset(str(kind.get("type")) for kind in [part, *part.get("anyOf", [])])

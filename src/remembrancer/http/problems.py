@@ -1,4 +1,4 @@
-"""From an error to its answer: `application/problem+json` with the headers HTTP asks for."""
+"""Error responses: `application/problem+json` with the required headers."""
 
 from __future__ import annotations
 
@@ -23,40 +23,44 @@ from ..protocol.errors import (
 from ..search import EmbedderUnavailable
 from ..store import OutcomeUnknown, StoreUnavailable
 
-RETRY_AFTER_S = (
-    1  # what is not available now may be back at any moment; clients wait longer each time
-)
+RETRY_AFTER_S = 1  # the component may be back at any moment; clients back off exponentially
 FORESEEN = (Problem, StoreUnavailable, EmbedderUnavailable)  # what an action may raise
-_AWAY: tuple[tuple[type[Exception], str], ...] = (  # the first that fits
+_UNAVAILABLE_DETAILS: tuple[tuple[type[Exception], str], ...] = (  # the first match counts
     (
         OutcomeUnknown,
-        "The store went away while it kept this request: all of it is kept, or nothing. Send it again with the same Idempotency-Key.",
+        (
+            "The connection to the store was lost during a write, which was stored completely or "
+            "not at all. Send the request again with the same Idempotency-Key."
+        ),
     ),
     (
         StoreUnavailable,
-        "The store is not available now: the server's log says why. Nothing of this request was kept.",
+        "The store is unavailable. Nothing was stored. The server's log has the cause.",
     ),
     (
         EmbedderUnavailable,
-        "The embedder is not available now: the server's log says why; `/readyz` says when it is back.",
+        (
+            "The embedder is unavailable. The server's log has the cause; `/readyz` shows when "
+            "it is back."
+        ),
     ),
 )
 log = logging.getLogger("remembrancer.http")
 
 
 def problem_for(error: Exception) -> Problem | None:
-    """What to answer for an error that can be foreseen; None for all others."""
+    """Return the problem for a foreseen error, or None."""
     match error:
         case Problem():
             return error
         case StoreUnavailable() | EmbedderUnavailable():
             return Unavailable(
-                next(said for kind, said in _AWAY if isinstance(error, kind)),
+                next(detail for kind, detail in _UNAVAILABLE_DETAILS if isinstance(error, kind)),
                 retry_after=RETRY_AFTER_S,
             )
         case HTTPException(status_code=404):
             return NotFound(
-                "There is no such path. `/docs` lists those that exist; they end without a slash."
+                "There is no such path. `/docs` lists all paths; none ends with a slash."
             )
         case HTTPException(status_code=405):
             return MethodNotAllowed()
@@ -67,9 +71,9 @@ def problem_for(error: Exception) -> Problem | None:
 def respond(
     error: Exception, request_id: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    """The answer to `error`.
+    """Return the response to an error.
 
-    What was not foreseen is logged with its trace and answered as Internal, without it.
+    Unforeseen errors are logged with their traceback and answered as Internal.
     """
     problem = problem_for(error)
     if problem is None:
@@ -77,11 +81,13 @@ def respond(
         problem = Internal()
     elif not isinstance(error, Problem | HTTPException):
         log.error("request %s: %s: %s", request_id, type(error).__name__, error)
-    asked_for = {
+    required_headers = {
         Unauthorized: {"WWW-Authenticate": "Bearer"},
         MethodNotAllowed: dict(getattr(error, "headers", None) or {}),
     }
-    own = next((values for kind, values in asked_for.items() if isinstance(problem, kind)), {})
+    own = next(
+        (values for kind, values in required_headers.items() if isinstance(problem, kind)), {}
+    )
     if "retry_after" in problem.extra or isinstance(problem, TooManyRequests):
         own["Retry-After"] = str(problem.extra.get("retry_after", RETRY_AFTER_S))
     body = json.dumps(problem.body(request_id), ensure_ascii=False).encode("utf-8", "replace")
@@ -89,5 +95,5 @@ def respond(
 
 
 async def handle(request: Request, error: Exception) -> Response:
-    """The framework's hook for errors it raises itself, such as an unknown path."""
+    """Handle errors that Starlette raises, such as an unknown path."""
     return respond(error, request.scope["request_id"])

@@ -1,7 +1,6 @@
-"""How often a key may call: the generic cell rate algorithm, one number a key.
+"""Rate limiter: the generic cell rate algorithm, one number per key.
 
-Where servers share a store, they share the numbers too; a server that cannot reach them counts by
-itself meanwhile.
+Servers that share a store share the numbers. A server that cannot reach the store counts alone.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from ..protocol.errors import TooManyRequests
 from ..store import Store, StoreUnavailable
 
 _MINUTE_NS = 60_000_000_000
-_TRACKED_MAX = 10_000  # keys; those that have been idle are dropped when there are more
+_TRACKED_MAX = 10_000  # keys; above this, idle ones are dropped
 
 
 class RateExceeded(TooManyRequests):
-    """Too many requests with this key. Wait as many seconds as the header `Retry-After` says."""
+    """Too many requests with this key. Wait for the seconds in the header `Retry-After`."""
 
     def __init__(self, allowance: Allowance) -> None:
         self.allowance = allowance
@@ -30,16 +29,16 @@ class RateExceeded(TooManyRequests):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allowance:
-    """What a key may still do. `wait_s` is 0 when the call at hand is allowed."""
+    """The remaining requests of a key. `wait_s` is 0 if this request is allowed."""
 
     kind: str
     per_minute: int
     remaining: int
-    reset_s: int  # until the whole minute's worth is there again
+    reset_s: int  # until the full allowance is available again
     wait_s: int = 0
 
     def headers(self) -> dict[str, str]:
-        """The RateLimit headers (draft-ietf-httpapi-ratelimit-headers)."""
+        """Return the RateLimit headers (draft-ietf-httpapi-ratelimit-headers)."""
         return {
             "RateLimit-Policy": f'"{self.kind}";q={self.per_minute};w=60',
             "RateLimit": f'"{self.kind}";r={self.remaining};t={self.reset_s}',
@@ -47,10 +46,7 @@ class Allowance:
 
 
 class RateLimiter:
-    """Calls per minute, spread evenly, with a burst of a whole minute's worth.
-
-    Safe to use from many threads.
-    """
+    """Requests per minute, spread evenly, with a burst of one minute's allowance. Thread-safe."""
 
     def __init__(
         self,
@@ -60,55 +56,56 @@ class RateLimiter:
         *,
         store: Store | None = None,
     ) -> None:
-        """`per_minute` 0:
+        """Create a limiter. `per_minute` 0 means unlimited.
 
-        no limit at all. With a `store` that is shared, the limit is one of all its servers.
+        With a shared `store`, all its servers count together.
         """
         self.kind, self.per_minute = kind, per_minute
         self._now_ns = now_ns
         self._shared = store if store is not None and store.is_shared else None
-        self._free_at: dict[Hashable, int] = {}  # when the key has its whole burst back
+        self._free_at: dict[Hashable, int] = {}  # when the key has its full burst again
         self._lock = threading.Lock()
 
     def take(self, key: Hashable) -> Allowance | None:
-        """Count one call of `key`; what is left to it, None without a limit.
+        """Count one request of `key` and return its allowance, or None if unlimited.
 
         Raises RateExceeded.
         """
         if not self.per_minute:
             return None
-        every = _MINUTE_NS // self.per_minute
-        allowed, owed = self._counted(key, every)
-        wait_s = 0 if allowed else max(_seconds_up(owed + every - _MINUTE_NS), 1)
+        interval_ns = _MINUTE_NS // self.per_minute
+        is_allowed, used_ns = self._count(key, interval_ns)
+        wait_s = 0 if is_allowed else max(_seconds_up(used_ns + interval_ns - _MINUTE_NS), 1)
         allowance = Allowance(
             kind=self.kind,
             per_minute=self.per_minute,
-            remaining=(_MINUTE_NS - owed) // every,
-            reset_s=_seconds_up(owed),
+            remaining=(_MINUTE_NS - used_ns) // interval_ns,
+            reset_s=_seconds_up(used_ns),
             wait_s=wait_s,
         )
-        if not allowed:
+        if not is_allowed:
             raise RateExceeded(allowance)
         return allowance
 
-    def _counted(self, key: Hashable, every: int) -> tuple[bool, int]:
-        """Whether a call is allowed, and how many ns of a minute the key has used up then."""
+    def _count(self, key: Hashable, interval_ns: int) -> tuple[bool, int]:
+        """Return True if the request is allowed, and the ns of the minute that the key has used."""
         if self._shared is not None:
-            with suppress(
-                StoreUnavailable
-            ):  # what the call is for will say so; the limiter is not what stops a server
-                counted = count_call(self._shared, self.kind, str(key), every_us=every // 1_000)
-                return counted.is_allowed, counted.owed_us * 1_000
+            # The limiter must not fail a request; the action itself reports that the store is down.
+            with suppress(StoreUnavailable):
+                result = count_call(
+                    self._shared, self.kind, str(key), every_us=interval_ns // 1_000
+                )
+                return result.is_allowed, result.owed_us * 1_000
         with self._lock:
             now = self._now_ns()
-            owed = max(self._free_at.get(key, now) - now, 0)
-            allowed = owed + every <= _MINUTE_NS
-            if allowed:
-                owed += every
-                self._free_at[key] = now + owed
+            used_ns = max(self._free_at.get(key, now) - now, 0)
+            is_allowed = used_ns + interval_ns <= _MINUTE_NS
+            if is_allowed:
+                used_ns += interval_ns
+                self._free_at[key] = now + used_ns
             if len(self._free_at) > _TRACKED_MAX:
                 self._free_at = {k: at for k, at in self._free_at.items() if at > now}
-        return allowed, owed
+        return is_allowed, used_ns
 
 
 def _seconds_up(ns: int) -> int:

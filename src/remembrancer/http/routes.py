@@ -1,4 +1,4 @@
-"""Every endpoint of the service, in the order of the documentation."""
+"""All endpoints, in the order of the documentation."""
 
 from __future__ import annotations
 

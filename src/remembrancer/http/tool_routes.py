@@ -92,8 +92,10 @@ ROUTES: tuple[AnyEndpoint, ...] = (
             (
                 "/api/execute/code",
                 "execute_code",
-                "Run Python without network access, with no files but its own, and within time "
-                "and memory limits. numpy and matplotlib are available.",
+                (
+                    "Run Python without network access, with no files but its own, and within time "
+                    "and memory limits. numpy and matplotlib are available."
+                ),
             ),
             (
                 "/api/v7/execute/code",

@@ -1,7 +1,4 @@
-"""What each agent needs in which file of its own:
-
-hooks, the address of the tools, a skill or a part of AGENTS.md.
-"""
+"""Configuration of each agent: hooks, the MCP server, and a skill or a section of AGENTS.md."""
 
 from __future__ import annotations
 
@@ -14,10 +11,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from .config_files import entry, json_change, part_change, toml_change
+from .config_files import json_change, nested_object, part_change, toml_change
 from .file_changes import Change, ConfigUnreadable, text_of
 
-ROOT = Path(__file__).parents[3]  # of the repository, where the package is installed from it
+ROOT = Path(__file__).parents[3]  # of the repository, if the package runs from it
 PROGRAM = "remembrancer_hook.py"
 NAME = "remembrancer"
 DEFAULT_URL = "http://127.0.0.1:8460"
@@ -25,8 +22,7 @@ _TOOLS = {
     "claude-code": "Write|Edit|MultiEdit|NotebookEdit|Read|Bash",
     "codex": "Bash|apply_patch|Write|Edit",
 }
-# before the agent gives a hook up; the program itself waits 8 seconds for each answer of the
-# service
+# Timeouts of hooks. The hook program itself waits 8 seconds for each response of the service.
 _SECONDS = {
     "SessionStart": 30,
     "UserPromptSubmit": 20,
@@ -64,10 +60,7 @@ _CURSOR_TOOLS = "Shell|Write|Edit|Delete|Read"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstallOptions:
-    """Where and what:
-
-    `home` is the user's or the project's folder; `remove` takes everything out again.
-    """
+    """Options of an installation. `home` is the folder of the user or of the project."""
 
     home: Path
     is_project: bool
@@ -75,17 +68,17 @@ class InstallOptions:
     remove: bool
 
 
-def plan_changes(agent: str, wanted: InstallOptions) -> list[Change]:
-    """What is to be changed for an agent; nothing when all is as it should be.
+def plan_changes(agent: str, options: InstallOptions) -> list[Change]:
+    """Return the changes for an agent. Empty if everything is up to date.
 
-    Raises NotUnderstood, having changed nothing.
+    Raises ConfigUnreadable. Writes nothing.
     """
-    made = AGENTS[agent](wanted)
-    return [change for change in made if change.before != change.after]
+    changes = AGENTS[agent](options)
+    return [change for change in changes if change.before != change.after]
 
 
 def hook_command(agent: str, url: str) -> str:
-    """The line that starts the hook program, with the Python that runs this."""
+    """Return the shell command that runs the hook program with this Python."""
     program = folder() / "claude-code" / "hooks" / PROGRAM
     words = [
         sys.executable,
@@ -99,61 +92,63 @@ def hook_command(agent: str, url: str) -> str:
 
 
 def folder() -> Path:
-    """Where the files for agents lie:
-
-    in the installed package, or in the repository it is run from.
-    """
+    """Return the folder with the agents' files, in the package or in the repository."""
     installed = Path(str(resources.files("remembrancer"))) / "integrations"
     return installed if installed.is_dir() else ROOT / "integrations"
 
 
-def _claude_code(wanted: InstallOptions) -> list[Change]:
-    own = wanted.home / ".claude"
-    settings = own / (
-        "settings.local.json" if wanted.is_project else "settings.json"
-    )  # it names programs of this machine
-    servers = wanted.home / (".mcp.json" if wanted.is_project else ".claude.json")
+def _claude_code(options: InstallOptions) -> list[Change]:
+    own = options.home / ".claude"
+    # The project's local file, because the command has paths of this machine.
+    settings = own / ("settings.local.json" if options.is_project else "settings.json")
+    servers = options.home / (".mcp.json" if options.is_project else ".claude.json")
     server = {
         "type": "http",
-        "url": f"{wanted.url}/mcp",
+        "url": f"{options.url}/mcp",
         "headers": {"Authorization": "Bearer ${REMEMBRANCER_KEY}"},
     }
     skill = own / "skills" / "remembrancer-memory" / "SKILL.md"
     return [
-        _hooks(settings, "claude-code", wanted),
-        _server(servers, server, wanted),
-        _file(skill, wanted),
+        _hooks(settings, "claude-code", options),
+        _server(servers, server, options),
+        _file(skill, options),
     ]
 
 
-def _codex(wanted: InstallOptions) -> list[Change]:
-    own = wanted.home / ".codex"
-    server = f'[mcp_servers.{NAME}]\nurl = {json.dumps(f"{wanted.url}/mcp")}\nbearer_token_env_var = "REMEMBRANCER_KEY"\n'
-    config = toml_change(
-        own / "config.toml", None if wanted.remove else server, "mcp_servers", NAME
+def _codex(options: InstallOptions) -> list[Change]:
+    own = options.home / ".codex"
+    server = (
+        f"[mcp_servers.{NAME}]\nurl = {json.dumps(f'{options.url}/mcp')}\n"
+        'bearer_token_env_var = "REMEMBRANCER_KEY"\n'
     )
-    return [_hooks(own / "hooks.json", "codex", wanted), config]
+    config = toml_change(
+        own / "config.toml", None if options.remove else server, "mcp_servers", NAME
+    )
+    return [_hooks(own / "hooks.json", "codex", options), config]
 
 
-def _cursor(wanted: InstallOptions) -> list[Change]:
-    own = wanted.home / ".cursor"
+def _cursor(options: InstallOptions) -> list[Change]:
+    own = options.home / ".cursor"
     server = {
-        "url": f"{wanted.url}/mcp",
+        "url": f"{options.url}/mcp",
         "headers": {"Authorization": "Bearer ${env:REMEMBRANCER_KEY}"},
     }
-    made = [_cursor_hooks(own / "hooks.json", wanted), _server(own / "mcp.json", server, wanted)]
-    if wanted.is_project:
+    changes = [
+        _cursor_hooks(own / "hooks.json", options),
+        _server(own / "mcp.json", server, options),
+    ]
+    if options.is_project:
         part = (
             resources.files("remembrancer.http")
             .joinpath("templates", "agents", "recall.md")
             .read_text("utf-8")
         )
-        made.append(
+        changes.append(
             part_change(
-                wanted.home / "AGENTS.md", None if wanted.remove else part, ("<!--", " -->")
+                options.home / "AGENTS.md", None if options.remove else part, ("<!--", " -->")
             )
         )
-    return made
+    return changes
 
 
 AGENTS: Mapping[str, Callable[[InstallOptions], list[Change]]] = {
@@ -163,36 +158,36 @@ AGENTS: Mapping[str, Callable[[InstallOptions], list[Change]]] = {
 }
 
 
-def _hooks(path: Path, agent: str, wanted: InstallOptions) -> Change:
-    """Hooks of the shape that Claude Code and Codex share: event → groups → handlers."""
-    command = hook_command(agent, wanted.url)
+def _hooks(path: Path, agent: str, options: InstallOptions) -> Change:
+    """Return the change of a hooks file of Claude Code or Codex: event → groups → handlers."""
+    command = hook_command(agent, options.url)
 
     def edit(value: dict[str, Any]) -> None:
-        hooks = entry(value, path, "hooks")
+        hooks = nested_object(value, path, "hooks")
         for event in _EVENTS[agent]:
             group: dict[str, Any] = {"matcher": _TOOLS[agent]} if "ToolUse" in event else {}
             group["hooks"] = [{"type": "command", "command": command, "timeout": _SECONDS[event]}]
-            _put(hooks, event, None if wanted.remove else group, path)
+            _put(hooks, event, None if options.remove else group, path)
         if not hooks:
             del value["hooks"]
 
     return json_change(path, edit)
 
 
-def _cursor_hooks(path: Path, wanted: InstallOptions) -> Change:
-    command = hook_command("cursor", wanted.url)
+def _cursor_hooks(path: Path, options: InstallOptions) -> Change:
+    command = hook_command("cursor", options.url)
 
     def edit(value: dict[str, Any]) -> None:
-        if not wanted.remove:
+        if not options.remove:
             value.setdefault("version", 1)
-        hooks = entry(value, path, "hooks")
+        hooks = nested_object(value, path, "hooks")
         for event in _CURSOR:
             handler: dict[str, Any] = {"command": command}
             if "ToolUse" in event:
                 handler["matcher"] = _CURSOR_TOOLS
             if event == "preToolUse":
                 handler["failClosed"] = True
-            _put(hooks, event, None if wanted.remove else handler, path)
+            _put(hooks, event, None if options.remove else handler, path)
         if not hooks:
             del value["hooks"]
 
@@ -200,49 +195,47 @@ def _cursor_hooks(path: Path, wanted: InstallOptions) -> Change:
 
 
 def _put(hooks: dict[str, Any], event: str, ours: dict[str, Any] | None, path: Path) -> None:
-    """Our entry of an event in the place of an older one, else behind what others have; None takes
-    it out.
-    """
-    there = hooks.get(event, [])
-    if not isinstance(there, list):
-        raise ConfigUnreadable(f"{path}: `{event}` is no list. Nothing was written.")
-    kept = []
-    waiting = ours
-    for one in there:
-        left = _without_ours(one)
-        if left == one:
-            kept.append(one)
+    """Replace our entry of an event or append it. None removes it."""
+    entries = hooks.get(event, [])
+    if not isinstance(entries, list):
+        raise ConfigUnreadable(f"{path}: `{event}` must be a list. Nothing was written.")
+    result = []
+    pending = ours
+    for entry in entries:
+        remainder = _without_ours(entry)
+        if remainder == entry:
+            result.append(entry)
         else:
-            kept += [one for one in (left, waiting) if one]
-            waiting = None
-    kept += [waiting] if waiting else []
-    if kept:
-        hooks[event] = kept
+            result += [item for item in (remainder, pending) if item]
+            pending = None
+    result += [pending] if pending else []
+    if result:
+        hooks[event] = result
     else:
         hooks.pop(event, None)
 
 
-def _without_ours(one: Any) -> Any:
-    """An entry without handlers that start our program; None when nothing is left of it."""
-    if not isinstance(one, dict):
-        return one
-    if PROGRAM in str(one.get("command", "")):
+def _without_ours(entry: Any) -> Any:
+    """Return an entry without handlers that run our program, or None if nothing is left."""
+    if not isinstance(entry, dict):
+        return entry
+    if PROGRAM in str(entry.get("command", "")):
         return None
-    handlers = one.get("hooks")
+    handlers = entry.get("hooks")
     if not isinstance(handlers, list):
-        return one
-    kept = [
+        return entry
+    others = [
         handler
         for handler in handlers
         if not (isinstance(handler, dict) and PROGRAM in str(handler.get("command", "")))
     ]
-    return {**one, "hooks": kept} if kept or not handlers else None
+    return {**entry, "hooks": others} if others or not handlers else None
 
 
-def _server(path: Path, server: dict[str, Any], wanted: InstallOptions) -> Change:
+def _server(path: Path, server: dict[str, Any], options: InstallOptions) -> Change:
     def edit(value: dict[str, Any]) -> None:
-        servers = entry(value, path, "mcpServers")
-        if wanted.remove:
+        servers = nested_object(value, path, "mcpServers")
+        if options.remove:
             servers.pop(NAME, None)
         else:
             servers[NAME] = server
@@ -252,6 +245,6 @@ def _server(path: Path, server: dict[str, Any], wanted: InstallOptions) -> Chang
     return json_change(path, edit)
 
 
-def _file(path: Path, wanted: InstallOptions) -> Change:
+def _file(path: Path, options: InstallOptions) -> Change:
     skill = folder() / "claude-code" / "skills" / "memory" / "SKILL.md"
-    return Change(path, text_of(path), None if wanted.remove else skill.read_text("utf-8"))
+    return Change(path, text_of(path), None if options.remove else skill.read_text("utf-8"))

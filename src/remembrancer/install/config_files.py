@@ -1,5 +1,6 @@
-"""Our entries in JSON files, and our parts of TOML and Markdown files, put in and taken out; all
-else stays as it was.
+"""Add and remove our entries in JSON files and our sections of TOML and Markdown files.
+
+Everything else in these files stays unchanged.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ BEGIN, END = "remembrancer: begin", "remembrancer: end"
 
 
 def json_change(path: Path, edit: Edit, empty: dict[str, Any] | None = None) -> Change:
-    """A JSON file after `edit`; gone when it then holds nothing, or only what `empty` says.
+    """Return the change of a JSON file by `edit`. A result equal to `empty` deletes the file.
 
-    Raises NotUnderstood.
+    Raises ConfigUnreadable.
     """
     before = text_of(path)
     value = {} if before is None or not before.strip() else _read(path, before)
@@ -29,37 +30,38 @@ def json_change(path: Path, edit: Edit, empty: dict[str, Any] | None = None) -> 
         return Change(path, before, before)
     if value in ({}, empty or {}):
         return Change(path, before, None)
-    after = _written(value, before or "")
+    after = _format(value, before or "")
     return Change(path, before, after)
 
 
-def entry(value: dict[str, Any], path: Path, *names: str) -> dict[str, Any]:
-    """The object at these names within `value`, made where there is none.
+def nested_object(value: dict[str, Any], path: Path, *names: str) -> dict[str, Any]:
+    """Return the object at these names in `value`. Create it if it is missing.
 
-    Raises NotUnderstood for anything else there.
+    Raises ConfigUnreadable if there is something else.
     """
     for name in names:
         value = value.setdefault(name, {})
         if not isinstance(value, dict):
-            raise ConfigUnreadable(f"{path}: `{name}` is no object. Nothing was written.")
+            raise ConfigUnreadable(f"{path}: `{name}` must be an object. Nothing was written.")
     return value
 
 
 def part_change(path: Path, part: str | None, marks: tuple[str, str]) -> Change:
-    """A text file with our part between lines of its own, or without it (None).
+    """Return the change of a text file that sets our section, or removes it if `part` is None.
 
-    `marks` open and close a comment. Raises NotUnderstood.
+    Marker lines enclose the section; `marks` open and close a comment. Raises ConfigUnreadable.
     """
     before = text_of(path)
     text = before or ""
     begin, end = (f"{marks[0]} {mark}{marks[1]}" for mark in (BEGIN, END))
-    found = re.findall(rf"^{re.escape(begin)}$|^{re.escape(end)}$", text, re.MULTILINE)
-    if found not in ([], [begin, end]):
+    markers = re.findall(rf"^{re.escape(begin)}$|^{re.escape(end)}$", text, re.MULTILINE)
+    if markers not in ([], [begin, end]):
         raise ConfigUnreadable(
-            f"{path}: the lines `{begin}` and `{end}` do not stand there once each, in this order. Nothing was written."
+            f"{path}: the lines `{begin}` and `{end}` must occur once each, in this order. "
+            "Nothing was written."
         )
     block = "" if part is None else f"{begin}\n{part.strip()}\n{end}\n"
-    if found:
+    if markers:
         pattern = rf"(?P<above>\n?)^{re.escape(begin)}$.*?^{re.escape(end)}$\n?"
         after = re.sub(
             pattern,
@@ -74,9 +76,9 @@ def part_change(path: Path, part: str | None, marks: tuple[str, str]) -> Change:
 
 
 def toml_change(path: Path, part: str | None, *names: str) -> Change:
-    """The same for TOML, in which `names` must be ours alone.
+    """Return the same change of a TOML file.
 
-    Raises NotUnderstood for what is no TOML, or has them already.
+    Raises ConfigUnreadable for invalid TOML, and if `names` exist outside our section.
     """
     change = part_change(path, part, ("#", ""))
     _toml(path, change.before or "")
@@ -86,7 +88,8 @@ def toml_change(path: Path, part: str | None, *names: str) -> Change:
         value = value.get(name) if isinstance(value, dict) else None
     if part is not None and value is not None:
         raise ConfigUnreadable(
-            f"{path} has `{'.'.join(names)}` already, not written by this command. Take it out first; nothing was written."
+            f"{path} already has `{'.'.join(names)}`, not written by this command. Remove it "
+            "first. Nothing was written."
         )
     _toml(path, change.after or "")
     return change
@@ -96,45 +99,42 @@ def _toml(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigUnreadable(f"{path} is no TOML: {error}. Nothing was written.") from error
+        raise ConfigUnreadable(
+            f"{path} is not valid TOML: {error}. Nothing was written."
+        ) from error
 
 
 def _read(path: Path, text: str) -> dict[str, Any]:
-    """The object of a JSON file. Whatever would not be the same when written again is refused."""
+    """Parse a JSON file. Raises ConfigUnreadable if writing it again would change its content."""
 
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len({name for name, _ in pairs}) != len(pairs):
-            raise ConfigUnreadable(
-                f"{path}: a name stands twice in an object. Nothing was written."
-            )
+            raise ConfigUnreadable(f"{path}: an object has a duplicate name. Nothing was written.")
         return dict(pairs)
 
     try:
-        value = json.loads(text, object_pairs_hook=once)
+        value = json.loads(text, object_pairs_hook=unique_names)
     except (ValueError, RecursionError) as error:
         if isinstance(error, ConfigUnreadable):
             raise
         raise ConfigUnreadable(
-            f"{path} is no plain JSON ({error}); comments are not. Nothing was written."
+            f"{path} is not valid JSON ({error}). Comments are not supported. Nothing was written."
         ) from error
     if not isinstance(value, dict):
-        raise ConfigUnreadable(f"{path} holds no JSON object. Nothing was written.")
+        raise ConfigUnreadable(f"{path} must contain a JSON object. Nothing was written.")
     if json.loads(text, parse_float=str, parse_int=str) != json.loads(
         json.dumps(value), parse_float=str, parse_int=str
     ):
         raise ConfigUnreadable(
-            f"{path} holds a number that would not stay as it is written. Nothing was written."
+            f"{path} contains a number that would change when written. Nothing was written."
         )
     return value
 
 
-def _written(value: dict[str, Any], before: str) -> str:
-    """JSON laid out as the file was:
-
-    its indentation, line ends, and whether letters beyond ASCII are escaped.
-    """
-    found = re.match(r"\s*\{\s*?\n(?P<indent>[ \t]+)\S", before)
-    indent: str | int = found["indent"] if found else 2
+def _format(value: dict[str, Any], before: str) -> str:
+    """Format JSON like the existing file: indentation, line breaks, and non-ASCII escapes."""
+    markers = re.match(r"\s*\{\s*?\n(?P<indent>[ \t]+)\S", before)
+    indent: str | int = markers["indent"] if markers else 2
     text = json.dumps(value, indent=indent, ensure_ascii=bool(before) and before.isascii())
     text = f"{text}\n" if not before or before.endswith("\n") else text
     return text.replace("\n", "\r\n") if "\r\n" in before else text

@@ -1,4 +1,1 @@
-"""The Model Context Protocol:
-
-the service as tools for agents, over HTTP and over standard input and output.
-"""
+"""MCP: the service as tools for agents, over HTTP and over standard input and output."""

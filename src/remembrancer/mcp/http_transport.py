@@ -1,7 +1,6 @@
-"""`/mcp`: the protocol over HTTP, with the same keys as every other path. Its tools go through the
-application's own endpoints.
+"""`/mcp`: MCP over HTTP, with the service's keys. Tools call the application's own endpoints.
 
-The SDK takes a second or two to load, so it is loaded when somebody first asks.
+The SDK takes a second or two to import, so the first request loads it.
 """
 
 from __future__ import annotations
@@ -28,24 +27,22 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-SECONDS_MAX = 900.0  # for a tool; what bounds it are the endpoints' own limits
+SECONDS_MAX = 900.0  # for a tool; the endpoints have their own, lower limits
 
 
 class McpTransport:
-    """An ASGI application for POSTs to one path; nothing is kept between them, so there is no
-    stream to GET and no session to DELETE.
-    """
+    """The ASGI application of `/mcp`. Stateless: POST only, no streams and no sessions."""
 
     def __init__(self, dispatcher: Dispatcher) -> None:
         self.dispatcher = dispatcher
-        self.inside: ASGIApp | None = None  # the whole application, for the tools
+        self.application: ASGIApp | None = None  # set later: the application contains this object
         self._manager: Any = None
         self._starting = asyncio.Lock()
         self._serving: asyncio.Task[None] | None = None
         self._stop = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request: who has no key is told so as everywhere else."""
+        """Authenticate a request and pass it to the SDK."""
         scope["endpoint_path"] = PATH
         request = Request(scope)
         try:
@@ -56,41 +53,42 @@ class McpTransport:
         except (Problem, StoreUnavailable) as error:
             await problems.respond(error, scope["request_id"])(scope, receive, send)
             return
-        manager = await self._started()
+        manager = await self._start()
         await manager.handle_request(scope, receive, send)
 
     def _check_origin(self, request: Request) -> None:
-        """The protocol wants it:
+        """Raise Forbidden for web pages of other sites, as MCP requires.
 
-        a page of another place must not speak to a server on this machine. Only browsers send an
-        Origin.
+        Only browsers send Origin.
         """
         origin = request.headers.get("origin")
         if origin is None:
             return
         host = urlsplit(origin).hostname or ""
-        ours = urlsplit(self.dispatcher.context.settings.public_url).hostname
-        if host not in {*_LOOPBACK, ours}:
-            raise Forbidden("A page of another place may not speak to this server.")
+        public_host = urlsplit(self.dispatcher.context.settings.public_url).hostname
+        if host not in {*_LOOPBACK, public_host}:
+            raise Forbidden("Web pages of other sites must not use this server.")
 
-    async def _started(self) -> Any:
+    async def _start(self) -> Any:
         async with self._starting:
             if self._manager is None:
                 ready = asyncio.Event()
-                manager = await asyncio.get_running_loop().run_in_executor(None, self._made)
+                manager = await asyncio.get_running_loop().run_in_executor(
+                    None, self._create_manager
+                )
                 self._serving = asyncio.create_task(self._serve(manager, ready))
                 await ready.wait()
                 self._manager = manager
         return self._manager
 
-    def _made(self) -> Any:
+    def _create_manager(self) -> Any:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
         from .server import mcp_server
 
         bytes_max = self.dispatcher.context.settings.body_bytes_max
         return StreamableHTTPSessionManager(
-            mcp_server(self._talking),
+            mcp_server(self._open_session),
             json_response=True,
             stateless=True,
             max_request_body_size=bytes_max,
@@ -102,17 +100,17 @@ class McpTransport:
             await self._stop.wait()
 
     @asynccontextmanager
-    async def _talking(self, asking: Any) -> AsyncIterator[McpSession]:
-        """A client in this process with the key that the request carries."""
+    async def _open_session(self, mcp_request: Any) -> AsyncIterator[McpSession]:
+        """Open a client to this application with the key of the request."""
         import httpx2
 
         from ..client import AsyncClient, Retry
         from .server import McpSession
 
-        request: Request = asking.request
+        request: Request = mcp_request.request
         key = request.headers["authorization"].partition(" ")[2].strip()
-        assert self.inside is not None
-        transport = httpx2.ASGITransport(app=self.inside, raise_app_exceptions=False)
+        assert self.application is not None
+        transport = httpx2.ASGITransport(app=self.application, raise_app_exceptions=False)
         base = self.dispatcher.context.settings.public_url.rstrip("/") or pages.base_url(request)
         async with AsyncClient(
             "http://localhost",
@@ -126,7 +124,7 @@ class McpTransport:
             )
 
     async def close(self) -> None:
-        """End what is under way."""
+        """Stop the SDK's session manager."""
         if self._serving is not None:
             self._stop.set()
             await self._serving

@@ -1,5 +1,4 @@
-"""The process that serves: the application (`app.py`), the web server around it, its connections
-and log.
+"""The server process: the application (`app.py`), the web server, its connections and log.
 
-Imports every entry point over HTTP; only `cli` imports it.
+This package imports every HTTP entry point. Only `cli` imports it.
 """

@@ -45,17 +45,17 @@ def make_app(context: Context, routes: Sequence[AnyEndpoint] = ROUTES) -> Starle
         routes=[*endpoints, *console.routes(dispatcher), Route(MCP, mcp, methods=["POST"])],
         exception_handlers={HTTPException: problems.handle},  # unknown paths and methods
     )
-    app.router.redirect_slashes = False  # a POST that is sent elsewhere loses its body
+    app.router.redirect_slashes = False  # a redirected POST loses its body
     app.state.sandbox = dispatcher.sandbox
     app.state.routes = tuple(routes)
     app.add_middleware(RequestMiddleware, dispatcher=dispatcher)
-    mcp.inside = app
+    mcp.application = app
     return app
 
 
 def serve(settings: Settings) -> None:
-    """Serve over HTTP until told to stop.
+    """Serve over HTTP until stopped.
 
-    Raises DataFolderBusy, AddressUnusable, and what opening the parts raises.
+    Raises DataFolderBusy, AddressUnusable, and what opening store and embedder raises.
     """
     server.run(settings, make_app)

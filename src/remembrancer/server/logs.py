@@ -1,4 +1,4 @@
-"""Where the log goes, and that no key goes with it."""
+"""Logging to standard error, with API keys redacted."""
 
 from __future__ import annotations
 
@@ -11,18 +11,15 @@ _FORMAT = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
 
 def redact(text: str) -> str:
-    """The text with every API key in it made unreadable."""
+    """Replace every API key in a text."""
     return _KEY.sub("sk_***", text)
 
 
 class Redaction(logging.Filter):
-    """Takes keys out of a record before any handler writes it:
-
-    out of its message, its values and its trace.
-    """
+    """A filter that redacts keys in messages, arguments and tracebacks."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Always true: the record is changed, never dropped."""
+        """Redact the record. Return True: records are never dropped."""
         record.msg, record.args = redact(record.getMessage()), ()
         if record.exc_info and not record.exc_text:
             record.exc_text = _FORMAT.formatException(record.exc_info)
@@ -34,15 +31,11 @@ class Redaction(logging.Filter):
 
 
 def start_logging(level: str) -> None:
-    """One handler, on standard error, for every logger of the process, the web server's included."""
+    """Configure one handler on standard error for every logger, including the web server's."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_FORMAT)
     handler.addFilter(Redaction())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    for name in (
-        "uvicorn",
-        "uvicorn.error",
-        "uvicorn.access",
-    ):  # their own handlers, if something gave them any, do not redact
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):  # their own handlers don't redact
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [], True

@@ -1,4 +1,4 @@
-"""Listen, say where, make the first key, and serve until told to stop."""
+"""Run the server: listen, create the first key, print the address, serve until stopped."""
 
 from __future__ import annotations
 
@@ -36,47 +36,46 @@ _EXAMPLE = {
     "response": "At 9:40 from Piombino, pier 3.",
     "session_id": "summer-trip",
 }
-_ASK_AGAIN_SECONDS_MAX = 5.0  # between two looks for a database at start
-_GRACE_SECONDS = 20  # for the requests in flight when told to stop
+_RETRY_SECONDS_MAX = 5.0  # between two attempts to reach the database at start
+_GRACE_SECONDS = 20  # for requests in flight at shutdown
+_IDLE_SECONDS = 30  # before an idle connection is closed
 _log = logging.getLogger(__name__)
-_IDLE_SECONDS = 30  # an open connection may say nothing for so long
 
 
 class AddressUnusable(Exception):
-    """The address of the settings `host` and `port` cannot be listened on."""
+    """The server cannot listen on the address of the settings `host` and `port`."""
 
 
 def run(settings: Settings, make_app: Callable[[Context], Starlette]) -> None:
-    """Serve until SIGINT or SIGTERM; what is being answered is finished first.
+    """Serve until SIGINT or SIGTERM, then finish the requests in flight.
 
-    Raises DataFolderBusy, AddressUnusable, and what opening the store or the embedder raises; a
-    database that does not answer is waited for as long as `store_wait_seconds` says.
+    Waits up to `store_wait_seconds` for a database that does not answer. Raises DataFolderBusy,
+    AddressUnusable, and what opening the store or the embedder raises.
     """
     start_logging(settings.log_level)
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, _stop)
     settings.data_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     with hold(settings.data_folder), _listener(settings) as listener:
-        context = _assembled(settings)
-        upkeep = Maintenance(context)
+        context = _wait_for_store(settings)
+        maintenance = Maintenance(context)
         try:
             sweep_aside(context)
-            upkeep.start()
+            maintenance.start()
             print(welcome(context, _address(listener)), flush=True)
             app = make_app(context)
-            threading.Thread(
-                target=_start_sandbox, args=(app,), name="sandbox"
-            ).start()  # beside: the first program need not wait for it
+            # in the background, so that the server can answer and the first program does not wait
+            threading.Thread(target=_start_sandbox, args=(app,), name="sandbox").start()
             uvicorn_server(app).run(sockets=[listener])
         except KeyboardInterrupt:
-            pass  # asked to stop, and stopped
+            pass  # a normal way to stop the server
         finally:
-            upkeep.stop()
+            maintenance.stop()
             context.close()
 
 
-def _assembled(settings: Settings) -> Context:
-    """The parts; a database that may be starting too is asked again and again."""
+def _wait_for_store(settings: Settings) -> Context:
+    """Assemble the context. Retry while the database is unreachable: it may be starting too."""
     until_s = time.monotonic() + settings.store_wait_seconds
     pause_s = 0.25
     while True:
@@ -88,21 +87,21 @@ def _assembled(settings: Settings) -> Context:
                 raise
             _log.warning("waiting %.0f s more for the store: %s", left_s, error)
             time.sleep(min(pause_s, left_s))
-            pause_s = min(2 * pause_s, _ASK_AGAIN_SECONDS_MAX)
+            pause_s = min(2 * pause_s, _RETRY_SECONDS_MAX)
 
 
 def _start_sandbox(app: Starlette) -> None:
-    with suppress(Problem):  # it is said in the log, and to whoever wants to run a program
+    with suppress(Problem):  # the sandbox logs the cause and reports it to each run
         app.state.sandbox.start()
 
 
 def sweep_aside(context: Context) -> threading.Thread:
-    """Begin to remove, in a thread, what writes of files that were cut off left.
+    """Start a thread that removes the remains of interrupted file writes.
 
-    Raises SettingInvalid where `blobs` names no place.
+    Raises SettingInvalid if `blobs` is not a valid location.
     """
     open_blobs(context.settings)
-    # Nobody waits for it, at the end neither: it stops when the store does.
+    # A daemon: nothing waits for it, and it stops when the store closes.
     thread = threading.Thread(
         target=_sweep, args=(context,), name="remembrancer-sweep", daemon=True
     )
@@ -114,40 +113,39 @@ def _sweep(context: Context) -> None:
     try:
         sweep(context)
     except StoreUnavailable as error:
-        _log.warning("orphaned files are left for the next start: %s", error)
+        _log.warning("orphaned files not removed; trying again at the next start: %s", error)
 
 
 def welcome(context: Context, address: str) -> str:
-    """What to say when the server begins to listen.
+    """Return the text to print at start.
 
-    Makes the owner and the first key when there is no account yet.
+    Creates the owner and the first key if there is no account yet.
     """
     lines = [
         f"Remembrancer {__version__} listens on {address}",
         f"Documentation: {address}/docs",
         "",
     ]
-    with context.store.lock(
-        "first key"
-    ):  # of servers that start at once on a new store, one makes it
+    # If several servers start on a new store, only one creates the key.
+    with context.store.lock("first key"):
         key = (
             keys.create(context, account=OWNER, label="first key").key.reveal()
             if status.is_new(context)
             else None
         )
     if key is None:
-        return "\n".join([*lines, "A new key: remembrancer keys create --account NAME", ""])
-    set_up = link(
+        return "\n".join([*lines, "Create a key: remembrancer keys create --account NAME", ""])
+    password_link = link(
         context.settings.public_url.rstrip("/") or address, invite(context, OWNER).reveal()
     )
     return "\n".join(
         [
             *lines,
             f"The owner's first key: {key}",
-            "It is not kept and will not be shown again. Keep it where you keep passwords.",
-            f"Set the owner's password within a day, once: {set_up}",
+            "It will not be shown again. Store it in a safe place.",
+            f"Set the owner's password (this link works once, within a day): {password_link}",
             "",
-            "Try it: keep a turn, then find it again.",
+            "Try it: store a turn, then search for it.",
             "",
             _curl(f"{address}/api/v7/remember", key, _EXAMPLE),
             "",
@@ -167,20 +165,20 @@ def _listener(settings: Settings) -> socket.socket:
     try:
         return socket.create_server((settings.host, settings.port), family=family, backlog=1024)
     except OSError as error:
-        where = f"{settings.host}, port {settings.port}"
         raise AddressUnusable(
-            f"cannot listen on {where}: {error.strerror or error}. Choose another with --port or --host."
+            f"cannot listen on {settings.host}, port {settings.port}: {error.strerror or error}. "
+            "Choose another address with --port or --host."
         ) from error
 
 
 def _address(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not an address to bind: every address, shown as one to type
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - not bound, printed
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def uvicorn_server(app: Starlette) -> uvicorn.Server:
-    """The web server around the application, with its timeouts and bounds; not yet running."""
+    """Return the web server of the application, with its timeouts. It is not running yet."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -188,8 +186,8 @@ def uvicorn_server(app: Starlette) -> uvicorn.Server:
             http=HttpConnection,
             ws="none",
             lifespan="on",
-            log_config=None,  # logs.py has set it up
-            access_log=False,  # edge.py writes it, without query strings
+            log_config=None,  # logs.py configures logging
+            access_log=False,  # http/middleware.py writes it, without query strings
             proxy_headers=False,
             server_header=False,
             timeout_keep_alive=_IDLE_SECONDS,
@@ -199,6 +197,6 @@ def uvicorn_server(app: Starlette) -> uvicorn.Server:
 
 
 def _stop(_signal: int, _frame: object) -> NoReturn:
-    # uvicorn raises the signal again after it has finished; by default that would kill the process
-    # before it closes the store
+    # uvicorn raises the signal again after its shutdown. By default that would kill the process
+    # before the store is closed.
     raise SystemExit(0)

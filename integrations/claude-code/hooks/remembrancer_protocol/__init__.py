@@ -1,1 +1,1 @@
-"""Parts of the package's protocol, copied from it word for word, for hooks that run without the package."""
+"""Copies of protocol modules, for hooks that run without the package. Do not edit."""

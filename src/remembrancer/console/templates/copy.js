@@ -1,18 +1,18 @@
-// Buttons that copy a block of text, and say that they did. Without this script the block is selected with one click.
+// Copy buttons. Without this script, one click selects the block.
 for (const button of document.querySelectorAll("[data-copies]")) button.hidden = false;
 
 document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-copies]");
   if (!button) return;
   const block = document.getElementById(button.dataset.copies);
-  const said = button.parentElement.querySelector(".copied");
+  const status = button.parentElement.querySelector(".copied");
   try {
     await navigator.clipboard.writeText(block.textContent);
-    said.textContent = "Copied";
+    status.textContent = "Copied";
   } catch {
-    // over plain HTTP browsers lend the clipboard to no page: select the text, so that one key copies it
+    // Browsers give no access to the clipboard over plain HTTP: select the text instead.
     getSelection().selectAllChildren(block);
-    said.textContent = "Selected: press Ctrl+C";
+    status.textContent = "Selected: press Ctrl+C";
   }
-  setTimeout(() => { said.textContent = ""; }, 4000);
+  setTimeout(() => { status.textContent = ""; }, 4000);
 });

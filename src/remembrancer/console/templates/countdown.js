@@ -1,11 +1,11 @@
-// Time that is left counts down. The server says how much there is; from then on only the time since matters, not anybody's clock.
-const began = performance.now();
+// Countdowns. They start from the server's remaining time and use a monotonic clock.
+const start = performance.now();
 
 function show() {
-  const passed = Math.floor((performance.now() - began) / 1000);
+  const elapsed = Math.floor((performance.now() - start) / 1000);
   for (const time of document.querySelectorAll("[data-left]")) {
-    const left = Math.max(Number(time.dataset.left) - passed, 0);
-    time.textContent = left ? `${Math.floor(left / 60)} min ${String(left % 60).padStart(2, "0")} s` : "over";
+    const left = Math.max(Number(time.dataset.left) - elapsed, 0);
+    time.textContent = left ? `${Math.floor(left / 60)} min ${String(left % 60).padStart(2, "0")} s` : "expired";
     time.classList.toggle("soon", left < 120);
     time.closest("tr").classList.toggle("over", left === 0);
   }

@@ -1,18 +1,18 @@
-// A text area to write programs in: Tab indents, Ctrl+Enter runs. After Escape, Tab leaves it as everywhere else.
+// Code editor: Tab indents, Ctrl+Enter runs. After Escape, Tab moves the focus as usual.
 for (const area of document.querySelectorAll("[data-editor]")) {
-  let leaves = false;
+  let tabMovesFocus = false;
   const hint = document.getElementById(area.getAttribute("aria-describedby"));
   if (hint) hint.hidden = false;
 
-  area.addEventListener("blur", () => { leaves = false; });
+  area.addEventListener("blur", () => { tabMovesFocus = false; });
   area.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") { leaves = true; return; }
+    if (event.key === "Escape") { tabMovesFocus = true; return; }
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       area.form.requestSubmit();
       return;
     }
-    if (event.key !== "Tab" || leaves || event.ctrlKey || event.altKey || event.metaKey) { if (event.key !== "Shift" && event.key !== "Tab") leaves = false; return; }
+    if (event.key !== "Tab" || tabMovesFocus || event.ctrlKey || event.altKey || event.metaKey) { if (event.key !== "Shift" && event.key !== "Tab") tabMovesFocus = false; return; }
     event.preventDefault();
     const { selectionStart: from, selectionEnd: to, value } = area;
     const first = value.lastIndexOf("\n", from - 1) + 1;

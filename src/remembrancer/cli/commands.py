@@ -1,0 +1,130 @@
+"""What the commands share: the data folder option, opening stores, tables, and error messages."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from ..context import Context, Records
+    from ..settings import Settings
+
+DataFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--data",
+        metavar="DIR",
+        help="Data folder of the service.",
+        show_default=False,
+    ),
+]
+ServiceUrl = Annotated[
+    str | None,
+    typer.Option(
+        help="Address of the service. Default: REMEMBRANCER_URL.",
+        show_default=False,
+    ),
+]
+
+
+def fail(message: str, status: int = 1) -> NoReturn:
+    """Print one line to stderr and exit."""
+    print(f"remembrancer: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(status)
+
+
+def load_settings(context: typer.Context, data: Path | None, **overrides: Any) -> Settings:
+    """Return the settings, with values from the command line first.
+
+    `--data` is accepted before and after the command.
+    """
+    from ..settings import read
+
+    return read(data=data or context.obj, **overrides)
+
+
+def open_context(context: typer.Context, data: Path | None) -> Context:
+    """Open the whole context of the data folder, including the embedder. The caller closes it."""
+    from ..context import assemble
+
+    return assemble(load_settings(context, data))
+
+
+@contextmanager
+def open_store_records(context: typer.Context, data: Path | None) -> Iterator[Records]:
+    """Open the records of the data folder, without embedder and models, and close them after."""
+    from ..context import open_records
+
+    records = open_records(load_settings(context, data))
+    try:
+        yield records
+    finally:
+        records.close()
+
+
+def service_key() -> str:
+    """Return the service's key from the environment. Raises SettingInvalid."""
+    from ..client.api import KEY_NAME
+    from ..settings import SettingInvalid, from_environment
+
+    key = from_environment(KEY_NAME)
+    if key is None:
+        raise SettingInvalid(
+            f"Set {KEY_NAME} to the service's key. Keys are not accepted on the command line."
+        )
+    return key
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows to stdout: as a table on a terminal, else separated by tabs."""
+    if not sys.stdout.isatty():
+        for row in (columns, *rows):
+            print("\t".join(row))
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=column in ("id", "key", "state"))
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))  # no markup: labels may contain [brackets]
+    Console().print(table)
+
+
+def format_time(ms: int | None) -> str:
+    """Format a time in ms since 1970 as UTC. `never` for None."""
+    if ms is None:
+        return "never"
+    return datetime.fromtimestamp(ms / 1000, UTC).strftime("%Y-%m-%d %H:%MZ")
+
+
+def error_line(error: Exception) -> tuple[str, int]:
+    """Return the message for an error and the exit status.
+
+    Our own errors have messages for users. Any other is an internal error, with its location.
+    """
+    from ..protocol.errors import InvalidRequest, message_of
+    from ..settings import SettingInvalid
+
+    if isinstance(error, SettingInvalid | InvalidRequest):
+        return str(error), 2
+    if isinstance(error, OSError) or type(error).__module__.startswith("remembrancer."):
+        return str(error) or message_of(type(error)), 1
+    package = Path(__file__).parents[1]
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).is_relative_to(package)
+    ]
+    location = f"{Path(frames[-1].filename).relative_to(package)}, line {frames[-1].lineno}"
+    return f"internal error: {type(error).__name__}: {error} ({location})", 1

@@ -1,0 +1,129 @@
+"""`remembrancer keys`: create, list and revoke API keys."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from .commands import DataFolder, fail, format_time, open_store_records, print_table
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Create, list and revoke API keys. Works while a server is running.",
+)
+_COLUMNS = (
+    "id",
+    "key",
+    "account",
+    "label",
+    "user_id",
+    "may",
+    "state",
+    "created",
+    "expires",
+    "last used",
+)
+
+
+@app.command("create")
+def create(
+    context: typer.Context,
+    account: Annotated[
+        str,
+        typer.Option(
+            help="Account of the key. Created if it does not exist; the first one is the owner."
+        ),
+    ],
+    label: Annotated[str, typer.Option(help="Label that identifies the key in lists.")] = "",
+    user_id: Annotated[
+        str | None, typer.Option(help="Restrict the key to this user_id.", show_default=False)
+    ] = None,
+    read_only: Annotated[
+        bool, typer.Option("--read-only", help="Create a key that cannot write.")
+    ] = False,
+    expires_in: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Lifetime: 30d, 12h, 45m or 90s. Default: unlimited.",
+            show_default=False,
+        ),
+    ] = None,
+    data: DataFolder = None,
+) -> None:
+    """Create a key. It is printed once, as the last line of stdout."""
+    from ..accounts import keys
+    from ..accounts.durations import duration
+
+    try:
+        expires_in_ms = None if expires_in is None else duration(expires_in)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--expires-in") from error
+    with open_store_records(context, data) as records:
+        new_key = keys.create(
+            records,
+            account=account,
+            label=label,
+            user_id=user_id,
+            read_only=read_only,
+            expires_in_ms=expires_in_ms,
+        )
+    owner = " (the owner)" if new_key.is_owner else ""
+    expiry = "" if new_key.expires_ms is None else f", expires {format_time(new_key.expires_ms)}"
+    print(
+        f"Key {new_key.id} of account {new_key.account}{owner}{expiry}. "
+        "It will not be shown again.",
+        file=sys.stderr,
+    )
+    print(new_key.key.reveal())
+
+
+@app.command("list")
+def list_keys(
+    context: typer.Context,
+    account: Annotated[
+        str | None, typer.Option(help="Only the keys of this account.", show_default=False)
+    ] = None,
+    data: DataFolder = None,
+) -> None:
+    """List keys. Only the first characters of each key are known."""
+    from ..accounts import keys
+
+    with open_store_records(context, data) as records:
+        rows, now_ms = keys.list_keys(records, account), records.clock()
+    print_table(
+        _COLUMNS,
+        [
+            (
+                str(key.id),
+                f"{keys.PREFIX}{key.hint}…",
+                key.account,
+                key.label,
+                key.user_id or "any",
+                "read" if key.read_only else "write",
+                key.state(now_ms),
+                format_time(key.created_ms),
+                format_time(key.expires_ms),
+                format_time(key.last_used_ms),
+            )
+            for key in rows
+        ],
+    )
+
+
+@app.command("revoke")
+def revoke(
+    context: typer.Context,
+    key_id: Annotated[int, typer.Argument(metavar="ID", help="The id of the key in `keys list`.")],
+    data: DataFolder = None,
+) -> None:
+    """Revoke a key. The next request with it is rejected."""
+    from ..accounts import keys
+
+    with open_store_records(context, data) as records:
+        is_revoked = keys.revoke(records, key_id)
+    if not is_revoked:
+        fail(f"there is no active key {key_id}; see `remembrancer keys list`")
+    print(f"Key {key_id} is revoked.", file=sys.stderr)

@@ -1,0 +1,93 @@
+"""`remembrancer store`: copy, check and back up whole stores."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .commands import DataFolder, load_settings, open_store_records, print_table
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Copy, check and back up a store.",
+)
+
+
+@app.command("copy")
+def copy(
+    context: typer.Context,
+    source: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="URL",
+            help="Store to copy: sqlite:PATH or postgresql://USER@HOST/DATABASE.",
+        ),
+    ],
+    target: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="URL",
+            help="Store to copy to: empty, or an unfinished copy of the same source.",
+        ),
+    ],
+    finish: Annotated[
+        bool,
+        typer.Option(
+            "--finish",
+            help="Finish the copy, with the servers stopped. The copy becomes usable.",
+        ),
+    ] = False,
+    data: DataFolder = None,
+) -> None:
+    """Copy a store and compare every table.
+
+    Works while a server is running. Run the command again to copy what was added since.
+    """
+    from .store import COPY_COLUMNS, copy_store
+
+    outcome = copy_store(load_settings(context, data), source, target, finish=finish)
+    print_table(COPY_COLUMNS, outcome.rows)
+    print(outcome.message, file=sys.stderr)
+    if not outcome.is_good:
+        sys.exit(1)
+
+
+@app.command("check")
+def check(
+    context: typer.Context,
+    url: Annotated[
+        str | None,
+        typer.Option(
+            "--store",
+            metavar="URL",
+            help="Store to check. Default: the store of the settings.",
+            show_default=False,
+        ),
+    ] = None,
+    data: DataFolder = None,
+) -> None:
+    """Print the number of rows and a hash of every table.
+
+    Compare the output before a backup with the output after a restore.
+    """
+    from .store import CONTENT_COLUMNS, store_contents
+
+    print_table(CONTENT_COLUMNS, store_contents(url or load_settings(context, data).store_url))
+
+
+@app.command("backup")
+def backup(
+    context: typer.Context,
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="New file. It is written completely or not.")
+    ],
+    data: DataFolder = None,
+) -> None:
+    """Write a copy of a SQLite store to a new file. Works while a server is running."""
+    with open_store_records(context, data) as records:
+        records.store.backup(str(file))
