@@ -216,7 +216,7 @@ def _code(lines: list[str]) -> tuple[bytearray, int | None]:
 
 
 class _Reply:
-    """The lines of a reply: which are code or look like service lines, and where the tail starts."""
+    """The lines of a reply: which are code or look like service lines, and where the tail is."""
 
     def __init__(self, lines: list[str]) -> None:
         self.lines = lines
