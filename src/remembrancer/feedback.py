@@ -19,7 +19,10 @@ class FeedbackUnknown(NotFound):
 
 
 def submit_feedback(
-    records: Records, caller: Caller, feedback: Feedback, given: IdempotentRequest | None = None
+    records: Records,
+    caller: Caller,
+    feedback: Feedback,
+    idempotency: IdempotentRequest | None = None,
 ) -> FeedbackSaved:
     """Store feedback. Raises ReadOnly, Conflict as `once`, StoreUnavailable."""
     require_write(caller)
@@ -38,7 +41,7 @@ def submit_feedback(
 
     return FeedbackSaved.model_validate_json(
         records.store.write(
-            lambda tx: idempotent(tx, given, records.clock(), lambda: keep(tx)),
+            lambda tx: idempotent(tx, idempotency, records.clock(), lambda: keep(tx)),
             account_id=caller.account_id,
         )
     )
@@ -77,13 +80,13 @@ def _page(records: Records, query: FeedbackQuery, account_id: int | None) -> Fee
         )
 
     rows = records.store.read(read, account_id=account_id)
-    page = [_told(row) for row in rows[: query.limit]]
+    page = [_feedback_of(row) for row in rows[: query.limit]]
     return FeedbackList(
         feedback=page, next=page[-1].feedback_id if len(rows) > query.limit else None
     )
 
 
-def _told(row: Row) -> FeedbackGiven:
+def _feedback_of(row: Row) -> FeedbackGiven:
     return FeedbackGiven(
         feedback_id=row.feedback_id,
         account=row.account,

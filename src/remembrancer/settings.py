@@ -19,7 +19,7 @@ PREFIX = "REMEMBRANCER_"
 
 
 class SettingInvalid(ValueError):
-    """A setting has an invalid value. The message names the setting, its source and valid values."""
+    """A setting has an invalid value. The message gives its name, source and valid values."""
 
 
 def setting(

@@ -29,7 +29,7 @@ def ada(context: Context) -> int:
 
 
 def fails(context: Context, name: str, times: int) -> list[str]:
-    """How tries with a wrong password end."""
+    """Return the errors of repeated attempts with a wrong password."""
     ends = []
     for _ in range(times):
         with pytest.raises((SignInRefused, SignInTooOften)) as caught:

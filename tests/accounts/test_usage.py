@@ -1,4 +1,4 @@
-"""What is done in a day is counted beside the work, and added to the store later."""
+"""Daily usage is counted in memory and added to the store later."""
 
 from __future__ import annotations
 

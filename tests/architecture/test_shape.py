@@ -24,7 +24,7 @@ BROAD_EXCEPTS = {
     ),
     "remembrancer/sandbox/program.py::run": "a program may raise anything",
     "remembrancer/sandbox/program.py::_describe_error": "the `__str__` of an error may raise",
-    "remembrancer/sandbox/program.py::_format_traceback": "a chained error may raise while it is formatted",
+    "remembrancer/sandbox/program.py::_format_traceback": "a chained error may raise, too",
     "remembrancer/sandbox/program.py::_flush": "a program may have closed or replaced its streams",
     "remembrancer/store/sqlite/store.py::SqliteWriter._work": (
         "an error is the result of those who wait, never the end of the thread"

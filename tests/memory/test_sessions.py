@@ -64,9 +64,9 @@ def test_a_turn_is_told_step_by_step(memory: Memory, later: Any) -> None:
 
     result = happened(memory)
 
-    assert [one.kind for one in result.happened] == ["search", "turn", "vote", "duty", "search"]
-    first, turn, voted, closed, second = result.happened
-    assert (first.row.step, first.shown, first.owed, first.seal) == (1, [event_id], [], "right")
+    assert [one.kind for one in result.entries] == ["search", "turn", "vote", "duty", "search"]
+    first, turn, voted, closed, second = result.entries
+    assert (first.row.step, first.hits, first.duties, first.seal) == (1, [event_id], [], "right")
     assert (turn.row.response, turn.facts) == ("At ten.", ["The ferry runs twice a day."])
     assert (voted.row.cube_id, voted.row.vote) == (cube.cube_id, 1)
     assert (closed.row.duty, closed.row.reason) == ("cube_nothing", "nothing new")
@@ -83,16 +83,16 @@ def test_how_a_reply_was_sealed_is_known_from_the_next_search(
     memory.ask("q", interact=True)
     memory.ask("q", interact=True, last_seal=last_seal)
 
-    assert [one.seal for one in happened(memory).happened] == [seal, ""]
+    assert [one.seal for one in happened(memory).entries] == [seal, ""]
 
 
 def test_what_is_owed_now_is_told_whatever_the_seal(memory: Memory) -> None:
     memory.ask("q", interact=True)
-    duties = happened(memory).owed
+    duties = happened(memory).next_duties
     memory.tell("q", "r")
 
     assert "No turn was remembered" in (duties.duty_error or "")
-    assert happened(memory).owed == (None, [])
+    assert happened(memory).next_duties == (None, [])
 
 
 def test_summaries_facts_and_lessons_stand_where_they_came(memory: Memory, later: Any) -> None:
@@ -105,8 +105,8 @@ def test_summaries_facts_and_lessons_stand_where_they_came(memory: Memory, later
     memory.add(critical="alone")
     result = happened(memory)
 
-    assert [one.kind for one in result.happened] == ["turn", "cube", "turn", "summary", "fact"]
-    assert result.happened[3].row.turns == 2
+    assert [one.kind for one in result.entries] == ["turn", "cube", "turn", "summary", "fact"]
+    assert result.entries[3].row.turns == 2
 
 
 def test_a_long_session_comes_in_pages_and_nothing_is_lost_between_them(
@@ -120,9 +120,9 @@ def test_a_long_session_comes_in_pages_and_nothing_is_lost_between_them(
     pages = [happened(memory)]
     while pages[-1].earlier:
         pages.append(happened(memory, until=pages[-1].earlier))
-    answer = [one for page in reversed(pages) for one in page.happened]
+    answer = [one for page in reversed(pages) for one in page.entries]
 
-    assert [len([one for one in page.happened if one.kind == "turn"]) for page in pages] == [
+    assert [len([one for one in page.entries if one.kind == "turn"]) for page in pages] == [
         TURNS_SHOWN_MAX,
         TURNS_SHOWN_MAX,
         5,

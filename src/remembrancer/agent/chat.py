@@ -53,7 +53,7 @@ class ChatTurn:
     context: Context
     caller: Caller
     request: Chat
-    idempotent_request: IdempotentRequest | None
+    idempotency: IdempotentRequest | None
     search_result: MemoryAnswer
 
 
@@ -73,13 +73,13 @@ def chat(
     context: Context,
     caller: Caller,
     request: Chat,
-    idempotent_request: IdempotentRequest | None = None,
+    idempotency: IdempotentRequest | None = None,
 ) -> ChatAnswer:
     """Answer one message. The turn is durable and searchable when this returns.
 
     Raises the errors of `start_chat` and `finish`.
     """
-    turn = start_chat(context, caller, request, idempotent_request)
+    turn = start_chat(context, caller, request, idempotency)
     return turn if isinstance(turn, ChatAnswer) else finish(turn)
 
 
@@ -87,7 +87,7 @@ def start_chat(
     context: Context,
     caller: Caller,
     request: Chat,
-    idempotent_request: IdempotentRequest | None = None,
+    idempotency: IdempotentRequest | None = None,
 ) -> ChatTurn | ChatAnswer:
     """Search memory for a message, which counts a step; or return the stored answer of a retry.
 
@@ -97,10 +97,7 @@ def start_chat(
     user_id = space_user_id(caller, request.user_id)
     if not Intake(settings=context.settings).take(request.message).strip():
         raise OnlyEchoedText
-    if (
-        idempotent_request is not None
-        and (first := stored_answer(context, idempotent_request)) is not None
-    ):
+    if idempotency is not None and (first := stored_answer(context, idempotency)) is not None:
         return ChatAnswer.model_validate_json(first)
     query = MemoryQuery(
         query_text=request.message,
@@ -113,7 +110,7 @@ def start_chat(
         context=context,
         caller=caller,
         request=request,
-        idempotent_request=idempotent_request,
+        idempotency=idempotency,
         search_result=recall(context, caller, query),
     )
 
@@ -147,9 +144,7 @@ def finish(turn: ChatTurn, send_event: SendEvent | None = None) -> ChatAnswer:
         return _chat_answer(turn, result, seal, stored.event_id, notice).model_dump_json()
 
     return ChatAnswer.model_validate_json(
-        store_turn_idempotently(
-            turn.context, turn.caller, place, event, turn.idempotent_request, answer
-        )
+        store_turn_idempotently(turn.context, turn.caller, place, event, turn.idempotency, answer)
     )
 
 

@@ -71,7 +71,7 @@ class CompletionTurn:
     context: Context
     caller: Caller
     request: Completion
-    idempotent_request: IdempotentRequest | None
+    idempotency: IdempotentRequest | None
     model_request: ModelRequest
     ids: frozenset[str]  # ids that the answer may cite
 
@@ -86,7 +86,7 @@ def start_completion(
     context: Context,
     caller: Caller,
     request: Completion,
-    idempotent_request: IdempotentRequest | None = None,
+    idempotency: IdempotentRequest | None = None,
 ) -> CompletionTurn | Completed:
     """Search memory for the last message, which counts a step; or return the answer of a retry.
 
@@ -95,7 +95,7 @@ def start_completion(
     """
     require_write(caller)
     user_id = space_user_id(caller, request.user)
-    if (first := stored_answer(context, idempotent_request)) is not None:
+    if (first := stored_answer(context, idempotency)) is not None:
         return Completed.model_validate_json(first)
     if not context.models.has("chat"):
         raise NoChatModel
@@ -132,7 +132,7 @@ def start_completion(
         context=context,
         caller=caller,
         request=request,
-        idempotent_request=idempotent_request,
+        idempotency=idempotency,
         model_request=model_request,
         ids=frozenset(event.event_id for event in events),
     )
@@ -166,9 +166,9 @@ def complete(turn: CompletionTurn, write: Write | None = None) -> Completed:
 
 
 def _forward_only(write: Write) -> Callable[[str, object], None]:
-    """What this protocol streams cannot be taken back:
+    """Return a callback for a stream that cannot take text back.
 
-    a model that breaks off in the middle has failed, and no other goes on.
+    If a model fails in the middle of its answer, no other model continues it.
     """
 
     def send_event(name: str, data: object) -> None:
@@ -218,7 +218,7 @@ def _store_answer(turn: CompletionTurn, response: ModelResponse, text: str) -> C
             turn.caller,
             place,
             event,
-            turn.idempotent_request,
+            turn.idempotency,
             answer,
         )
     )

@@ -214,5 +214,5 @@ def _figures(counts: Counter[str], *, of_key: bool = False) -> Figures:
     )
 
 
-def _part(done: int, due: int) -> Part:
-    return Part(done=done, of=due, share=round(done / due, 4) if due else None)
+def _part(count: int, due: int) -> Part:
+    return Part(done=count, of=due, share=round(count / due, 4) if due else None)

@@ -171,9 +171,9 @@ def _check_answer(
     outside: bool,
 ) -> list[Check]:
     """Return the failed checks of an answer, including those of a judging model, if any."""
-    known = {event.event_id: CitedEvent("shown", event) for event in brief.evidence}
+    recalled = {event.event_id: CitedEvent("shown", event) for event in brief.evidence}
     draft = parse_draft(text, brief.day)
-    cited = {ref: known.get(ref, CitedEvent("unknown")) for ref in draft.refs}
+    cited = {ref: recalled.get(ref, CitedEvent("unknown")) for ref in draft.refs}
     failures = _failures(review(draft, cited, ""))
     if models.has("judge", outside=outside):
         judgement = judge(models, draft, cited, budget, outside=outside)

@@ -110,18 +110,20 @@ def _citing_sentences(
     draft: ParsedDraft, cited: Mapping[str, CitedEvent]
 ) -> Iterator[_CitingSentence]:
     """Yield the sentences with valid citations that fit into one request."""
-    room, known, count = limits.JUDGED_CHARACTERS_MAX, set[str](), 0
+    room, included, count = limits.JUDGED_CHARACTERS_MAX, set[str](), 0
     for sentence in draft.sentences:
         refs = dict.fromkeys(ref for tag in sentence.tags for ref, _, _ in tag.refs)
         events = [event for ref in refs if (event := cited[ref].evidence) is not None]
         text = " ".join(draft.text[sentence.start : sentence.end].split())
-        length = len(text) + sum(len(event.text) for event in events if event.event_id not in known)
+        length = len(text) + sum(
+            len(event.text) for event in events if event.event_id not in included
+        )
         if not events or sentence.is_question or sentence.is_heading or length > room:
             continue
         if count == limits.JUDGED_SENTENCES_MAX:
             break
         room, count = room - length, count + 1
-        known.update(event.event_id for event in events)
+        included.update(event.event_id for event in events)
         yield _CitingSentence(sentence.start, sentence.end, text, events)
 
 

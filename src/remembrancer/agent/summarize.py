@@ -53,7 +53,8 @@ from .event_blocks import event_blocks
 _RULES = resources.files(__package__).joinpath("summary.md").read_text("utf-8").strip()
 _L1 = (
     "Summarize this session: what was done, what was decided, how it ended. "
-    "At most {characters:,} characters, about {words} words, and at least {characters_min} characters. "
+    "At most {characters:,} characters, about {words} words, "
+    "and at least {characters_min} characters. "
     "Write only the sentences."
 )
 _MAP = (
@@ -151,23 +152,23 @@ def make_map(
     context: Context,
     caller: Caller,
     request: MapRequest,
-    idempotent_request: IdempotentRequest | None = None,
+    idempotency: IdempotentRequest | None = None,
 ) -> MapUpdated:
     """Rebuild the map, with a model if one is configured and allowed to read the L1s.
 
     Raises the errors of `update_map`.
     """
     if not context.models.has("summarize"):
-        return update_map(context, caller, request, idempotent_request)
+        return update_map(context, caller, request, idempotency)
     require_write(caller)
-    if (first := stored_answer(context, idempotent_request)) is not None:
+    if (first := stored_answer(context, idempotency)) is not None:
         return MapUpdated.model_validate_json(first)
     budget = Budget.of(context.settings)  # shared by all attempts to update this map
     return update_map(
         context,
         caller,
         request,
-        idempotent_request,
+        idempotency,
         lambda l1s: _model_map(context, caller, l1s, budget),
     )
 
@@ -358,7 +359,9 @@ def _fill_from_source(
     length = len(" ".join(existing)) if existing else -1  # no blank before the first sentence
     chosen = {
         headline.text
-        for headline in headlines(candidates, characters_max - length, each=1, shown=existing)
+        for headline in headlines(
+            candidates, characters_max - length, each=1, known_sentences=existing
+        )
     }
     if (
         existing and length + sum(len(candidates[at]) + 1 for at in chosen) > characters_max

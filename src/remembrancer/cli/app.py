@@ -131,7 +131,7 @@ def doctor(context: typer.Context, data: DataFolder = None) -> None:
     findings = list(run_checks(load_settings(context, data)))
     print_table(
         ("state", "part", "seen", "what to do"),
-        [(finding.state, finding.part, finding.seen, finding.remedy) for finding in findings],
+        [(finding.state, finding.part, finding.detail, finding.remedy) for finding in findings],
     )
     if any(finding.state == "wrong" for finding in findings):
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""What the commands share: the data folder option, opening stores, tables, and error messages."""
+"""Shared parts of the commands: the data folder option, opening stores, tables, error messages."""
 
 from __future__ import annotations
 

@@ -27,14 +27,14 @@ State = Literal["ok", "notice", "wrong"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """The state of one component, what was seen, and the remedy.
+    """The state of one component, the observation, and the remedy.
 
     `notice` means that it works, but the owner should know.
     """
 
     part: str
     state: State
-    seen: str
+    detail: str
     remedy: str = ""
 
 
@@ -47,7 +47,7 @@ def run_checks(settings: Settings) -> Iterator[Finding]:
         yield Finding(
             part="store",
             state="wrong",
-            seen=str(error),
+            detail=str(error),
             remedy="fix the cause, or restore a backup with the server stopped",
         )
     else:
@@ -69,65 +69,65 @@ def _data_folder(settings: Settings) -> Finding:
         return Finding(
             part="data folder",
             state="wrong",
-            seen=str(error),
+            detail=str(error),
             remedy="choose another with REMEMBRANCER_DATA or --data",
         )
-    seen = f"{folder}, {free >> 20:,} MiB free"
+    detail = f"{folder}, {free >> 20:,} MiB free"
     if not os.access(folder, os.W_OK):
         return Finding(
             part="data folder",
             state="wrong",
-            seen=f"{seen}, not writable",
+            detail=f"{detail}, not writable",
             remedy=f"chown it to the user {os.getuid()}",
         )
     if free < _FREE_BYTES_MIN:
         return Finding(
             part="data folder",
             state="notice",
-            seen=seen,
+            detail=detail,
             remedy="free disk space: writes fail when the disk is full",
         )
-    return Finding(part="data folder", state="ok", seen=seen)
+    return Finding(part="data folder", state="ok", detail=detail)
 
 
 def _records(context: Context) -> Iterator[Finding]:
     result = readiness(context)
     store, embedder = result.store == "ok", result.embedder == "ok"
-    yield _store(context) if store else Finding(part="store", state="wrong", seen=result.store)
+    yield _store(context) if store else Finding(part="store", state="wrong", detail=result.store)
     pending = result.embedding.pending if result.embedding else 0
-    seen = context.embedder.name if embedder else result.embedder
+    detail = context.embedder.name if embedder else result.embedder
     if pending:
         remedy = "start the server: it embeds them in the background"
         yield Finding(
             part="embedder",
             state="notice",
-            seen=f"{seen}, {pending:,} events waiting to be embedded",
+            detail=f"{detail}, {pending:,} events waiting to be embedded",
             remedy=remedy,
         )
     else:
-        yield Finding(part="embedder", state="ok" if embedder else "wrong", seen=seen)
+        yield Finding(part="embedder", state="ok" if embedder else "wrong", detail=detail)
     if store and is_new(context):
         remedy = "remembrancer keys create --account NAME"
-        yield Finding(part="keys", state="notice", seen="no key yet", remedy=remedy)
+        yield Finding(part="keys", state="notice", detail="no key yet", remedy=remedy)
 
 
 def _store(context: Context) -> Finding:
-    seen = context.settings.store_shown
+    detail = context.settings.store_shown
     if is_above_policies(context):
         remedy = "connect as an ordinary role that owns the database or the schema"
         return Finding(
             part="store",
             state="notice",
-            seen=f"{seen}, as a role that bypasses row-level security",
+            detail=f"{detail}, as a role that bypasses row-level security",
             remedy=remedy,
         )
     if not context.store.is_shared or context.store.supports_vector_search:
-        return Finding(part="store", state="ok", seen=seen)
+        return Finding(part="store", state="ok", detail=detail)
     remedy = "install pgvector on the database server, then as superuser: create extension vector"
     return Finding(
         part="store",
         state="notice",
-        seen=f"{seen}, searched in memory: the extension `vector` is missing",
+        detail=f"{detail}, searched in memory: the extension `vector` is missing",
         remedy=remedy,
     )
 
@@ -138,17 +138,17 @@ def _files(settings: Settings) -> Finding:
         next(iter(blobs.names(before_ms=0)), None)
     except (SettingInvalid, Problem, StoreUnavailable) as error:
         return Finding(
-            part="files", state="wrong", seen=str(error), remedy="see REMEMBRANCER_BLOBS"
+            part="files", state="wrong", detail=str(error), remedy="see REMEMBRANCER_BLOBS"
         )
     if settings.blobs == "local" and engine_of(settings.store_url) != "sqlite":
-        seen = f"in {settings.data_folder / 'blobs'}, but other servers can share the database"
+        detail = f"in {settings.data_folder / 'blobs'}, but other servers can share the database"
         return Finding(
             part="files",
             state="notice",
-            seen=seen,
+            detail=detail,
             remedy="for several servers: REMEMBRANCER_BLOBS=s3://…, or one folder for all",
         )
-    return Finding(part="files", state="ok", seen=settings.blobs)
+    return Finding(part="files", state="ok", detail=settings.blobs)
 
 
 def _models(settings: Settings) -> Iterator[Finding]:
@@ -156,24 +156,24 @@ def _models(settings: Settings) -> Iterator[Finding]:
     try:
         configured = {slot: targets_of(settings, slot) for slot in SLOTS}
     except SettingInvalid as error:
-        yield Finding(part="models", state="wrong", seen=str(error), remedy="fix the setting")
+        yield Finding(part="models", state="wrong", detail=str(error), remedy="fix the setting")
         return
     if not any(configured.values()):
         yield Finding(
             part="models",
             state="ok",
-            seen="none: chat quotes, summaries are extractive, programs are repaired by rules",
+            detail="none: chat quotes, summaries are extractive, programs are repaired by rules",
         )
     for slot, targets in configured.items():
         if targets:
-            seen = ", ".join(
+            detail = ", ".join(
                 f"{target}{', on another machine' if target.is_outside else ''}"
                 for target in targets
             )
             yield Finding(
                 part=f"models: {slot}",
                 state="ok",
-                seen=seen,
+                detail=detail,
                 remedy="test them: remembrancer models check",
             )
 
@@ -186,13 +186,13 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
         level = sandbox.start()
     except SandboxUnavailable as error:
         yield Finding(
-            part="sandbox", state="wrong", seen="programs cannot run safely, so none are run"
+            part="sandbox", state="wrong", detail="programs cannot run safely, so none are run"
         )
         for primitive in error.extra["missing"]:
             yield Finding(
                 part=f"sandbox: {primitive['primitive']}",
                 state="wrong",
-                seen=primitive["why"],
+                detail=primitive["why"],
                 remedy=primitive["remedy"],
             )
         return
@@ -203,18 +203,18 @@ def _sandbox(settings: Settings) -> Iterator[Finding]:
         yield Finding(
             part="sandbox",
             state="notice",
-            seen="level unsafe: programs are NOT confined",
+            detail="level unsafe: programs are NOT confined",
             remedy="unset REMEMBRANCER_SANDBOX_MIN_LEVEL",
         )
     else:
         yield Finding(
-            part="sandbox", state="ok", seen=f"level {level}, tested with hostile programs"
+            part="sandbox", state="ok", detail=f"level {level}, tested with hostile programs"
         )
     if level not in (NS, UNSAFE):
         for primitive in missing(NS):
             yield Finding(
                 part=f"sandbox: {primitive.primitive}",
                 state="notice",
-                seen=primitive.why,
+                detail=primitive.why,
                 remedy=primitive.remedy,
             )

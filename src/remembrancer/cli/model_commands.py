@@ -28,7 +28,7 @@ def check(context: typer.Context, data: DataFolder = None) -> None:
             result.slot,
             result.target.model,
             result.target.base_url,
-            result.seen,
+            result.detail,
         )
         for result in results
     ]

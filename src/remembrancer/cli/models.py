@@ -40,7 +40,7 @@ class ModelCheck:
     slot: Slot
     target: ModelTarget
     is_good: bool
-    seen: str
+    detail: str
 
 
 def check_models(settings: Settings) -> Iterator[ModelCheck]:
@@ -63,7 +63,7 @@ def _check(models: ConfiguredModels, slot: Slot, target: ModelTarget, seconds: f
             slot=slot,
             target=target,
             is_good=False,
-            seen=f"{attempt.outcome}: {why} ({attempt.detail})",
+            detail=f"{attempt.outcome}: {why} ({attempt.detail})",
         )
     start, first_ms = time.perf_counter(), [0.0]
 
@@ -84,11 +84,14 @@ def _check(models: ConfiguredModels, slot: Slot, target: ModelTarget, seconds: f
         if json_answer and _is_ready(json_answer.text)
         else "does not follow a JSON schema"
     )
-    seen = (
+    detail = (
         f"answered in {attempt.ms:,.0f} ms, {attempt.completion_tokens} tokens; {stream}; {shape}"
     )
     return ModelCheck(
-        slot=slot, target=target, is_good=streamed_answer is not None or slot != "chat", seen=seen
+        slot=slot,
+        target=target,
+        is_good=streamed_answer is not None or slot != "chat",
+        detail=detail,
     )
 
 

@@ -53,7 +53,10 @@ class AccountFull(TooLarge):
 
 
 def create_file(
-    records: Records, caller: Caller, request: FileCreate, given: IdempotentRequest | None = None
+    records: Records,
+    caller: Caller,
+    request: FileCreate,
+    idempotency: IdempotentRequest | None = None,
 ) -> CreatedFile:
     """Store a file for the caller's account.
 
@@ -70,7 +73,12 @@ def create_file(
         made_by="file",
     )
     return store_file(
-        records, owner, filename=request.filename, ext=request.type, content=content, given=given
+        records,
+        owner,
+        filename=request.filename,
+        ext=request.type,
+        content=content,
+        idempotency=idempotency,
     )
 
 
@@ -81,7 +89,7 @@ def store_file(
     filename: str,
     ext: str,
     content: bytes,
-    given: IdempotentRequest | None = None,
+    idempotency: IdempotentRequest | None = None,
 ) -> CreatedFile:
     """Store any content as a file of the account, durable on return.
 
@@ -92,7 +100,7 @@ def store_file(
     with stored_file(records, owner, [(filename, ext, content)]) as files:
         answer = records.store.write(
             lambda tx: idempotent(
-                tx, given, records.clock(), lambda: files[0].add(tx).model_dump_json()
+                tx, idempotency, records.clock(), lambda: files[0].add(tx).model_dump_json()
             ),
             account_id=owner.account_id,
         )
@@ -163,7 +171,8 @@ def stored_file(
                 )  # no other server deletes this content before our rows exist
             for filename, ext, content in files:
                 extension = safe_extension(ext)
-                name = f"{safe_name(filename, extension) or NAMELESS}-{secrets.token_hex(6)}.{extension}"
+                stem = safe_name(filename, extension) or NAMELESS
+                name = f"{stem}-{secrets.token_hex(6)}.{extension}"
                 blob = holds.enter_context(blobs.hold(content))
                 held_files.append(
                     StoredFile(
@@ -257,7 +266,7 @@ def file_by_link(records: Records, filename: str, *, exp: int, sig: str) -> Row:
 
 
 def erase_file(
-    records: Records, caller: Caller, filename: str, given: IdempotentRequest | None = None
+    records: Records, caller: Caller, filename: str, idempotency: IdempotentRequest | None = None
 ) -> FileErased:
     """Erase a file and free its quota.
 
@@ -274,7 +283,7 @@ def erase_file(
         ).model_dump_json()
 
     answer = records.store.write(
-        lambda tx: idempotent(tx, given, records.clock(), lambda: make(tx)),
+        lambda tx: idempotent(tx, idempotency, records.clock(), lambda: make(tx)),
         account_id=caller.account_id,
     )
     remove_blobs(records, blobs)

@@ -49,7 +49,7 @@ class FilePage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaUsage:
-    """How much of its quota an account uses."""
+    """An account and the part of its quota in use."""
 
     account: str
     count: int
@@ -74,7 +74,7 @@ def list_files(
         )
 
     rows, room = records.store.read(read, account_id=caller.account_id)
-    files = [_kept(row) for row in rows[:most]]
+    files = [_file_row(row) for row in rows[:most]]
     return FilePage(
         files=files,
         next=files[-1].filename if len(rows) > most else None,
@@ -110,7 +110,7 @@ def picture_size(records: Records, row: Row) -> tuple[int, int] | None:
     return int.from_bytes(head[16:20], "big"), int.from_bytes(head[20:24], "big")
 
 
-def _kept(row: Row) -> FileRow:
+def _file_row(row: Row) -> FileRow:
     key = None if row.hint is None else row.label or f"sk_{row.hint}…"
     return FileRow(
         filename=row.filename,

@@ -91,10 +91,10 @@ class S3Blobs:
         """See Blobs."""
         try:
             for page in self._library.list(self._store):
-                for found in page:
-                    put: datetime = found["last_modified"]
+                for entry in page:
+                    put: datetime = entry["last_modified"]
                     if put.timestamp() * 1000 < before_ms:
-                        yield found["path"]
+                        yield entry["path"]
         except self._failures as error:
             raise self._unavailable(error) from error
 

@@ -63,11 +63,11 @@ def content_of(text: str, kind: FileType) -> bytes:
     """Return the bytes of a file from the text of the request. Raises ContentInvalid."""
     match kind:
         case "pdf":
-            return _begun(_decoded(text), (b"%PDF-",), "a PDF, which begins with %PDF-")
+            return _check_start(_decoded(text), (b"%PDF-",), "a PDF, which begins with %PDF-")
         case "png":
-            return _begun(_decoded(text), (_PNG,), "a PNG")
+            return _check_start(_decoded(text), (_PNG,), "a PNG")
         case "zip":
-            return _archive(_begun(_decoded(text), _ZIP, "a ZIP archive"))
+            return _archive(_check_start(_decoded(text), _ZIP, "a ZIP archive"))
         case "json":
             _check_json(text)
             return text.encode()
@@ -89,7 +89,7 @@ def _decoded(text: str) -> bytes:
         ) from None
 
 
-def _begun(content: bytes, beginnings: tuple[bytes, ...], what: str) -> bytes:
+def _check_start(content: bytes, beginnings: tuple[bytes, ...], what: str) -> bytes:
     if not content.startswith(beginnings):
         raise ContentInvalid(f"the decoded base64 is not {what}")
     return content

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from ..agent.summarize import draft_summary, make_map
-from ..memory.files.commands import file_history, run_command
+from ..memory.files.commands import run_command
+from ..memory.files.versions import file_history
 from ..memory.history.forget import erase_event, forget
 from ..memory.recall.explain import explain
 from ..memory.recall.recall import recall

@@ -191,8 +191,8 @@ class TurnText(Message):
 _CUBE = ("cube_topic", "cube_essence", "cube_rules")  # required fields of a cube
 
 
-_SAYS = {"type": "string", "pattern": r"\S"}
-_SAYS_NOTHING = {"type": ["string", "null"], "pattern": r"^\s*$"}
+_NOT_BLANK = {"type": "string", "pattern": r"\S"}
+_BLANK = {"type": ["string", "null"], "pattern": r"^\s*$"}
 _NULL = {"type": "null"}
 
 
@@ -210,21 +210,29 @@ _TURN_RULES = [  # as `_is_complete` checks, for the documentation
     },
     {
         "anyOf": [
-            {**_with(**dict.fromkeys(_CUBE, _SAYS)), "not": _with(duty={"const": "cube_nothing"})},
+            {
+                **_with(**dict.fromkeys(_CUBE, _NOT_BLANK)),
+                "not": _with(duty={"const": "cube_nothing"}),
+            },
             {
                 "properties": {
-                    **dict.fromkeys(_CUBE, _SAYS_NOTHING),
+                    **dict.fromkeys(_CUBE, _BLANK),
                     "cube_publish": {"const": False},
                 }
             },
         ]
     },
-    {"anyOf": [_with(duty={"type": "string"}, duty_reason=_SAYS), {"properties": {"duty": _NULL}}]},
+    {
+        "anyOf": [
+            _with(duty={"type": "string"}, duty_reason=_NOT_BLANK),
+            {"properties": {"duty": _NULL}},
+        ]
+    },
     {
         "anyOf": [
             _with(query={"type": "string"}, response={"type": "string"}),
             *(
-                _with(**{name: _SAYS})
+                _with(**{name: _NOT_BLANK})
                 for name in ("l1_summary", "l2_map", "critical", "cube_topic")
             ),
             _with(task_done={"const": True}),

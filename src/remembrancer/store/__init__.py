@@ -1,4 +1,4 @@
-"""Where rows live: engines behind two protocols, named SQL, forward migrations."""
+"""The store: engines behind two protocols, named SQL, forward migrations."""
 
 from .embedders import embedder_id
 from .engine import (

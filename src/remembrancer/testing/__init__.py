@@ -121,8 +121,8 @@ class ScriptedModels:
         budget.calls_left -= 1
         self.asked.append(request)
         script = self._scripts[request.slot]
-        said = script.pop(0) if script else ModelFailed("empty")
-        outcome, text = ("ok", said) if isinstance(said, str) else (said.reason, "")
+        answer = script.pop(0) if script else ModelFailed("empty")
+        outcome, text = ("ok", answer) if isinstance(answer, str) else (answer.reason, "")
         read = sum(tokens_of(message.content) for message in request.messages)
         tried = ModelAttempt(
             slot=request.slot,
@@ -134,12 +134,12 @@ class ScriptedModels:
         )
         for watcher in self._watchers:
             watcher(tried)
-        if isinstance(said, ModelFailed):
-            raise ModelFailed(said.reason, (tried,))
+        if isinstance(answer, ModelFailed):
+            raise ModelFailed(answer.reason, (tried,))
         if on_text is not None:
-            for word in re.findall(r"\s*\S+\s*", said):
+            for word in re.findall(r"\s*\S+\s*", answer):
                 on_text(word)
-        return ModelResponse(text=said, model="scripted", tries=(tried,))
+        return ModelResponse(text=answer, model="scripted", tries=(tried,))
 
     def close(self) -> None:
         """Do nothing."""

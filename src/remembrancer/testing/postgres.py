@@ -42,7 +42,9 @@ _QUICK = {  # no data has to survive a power cut
 }
 _VECTOR = """
 do $$ begin
-    if exists (select from pg_available_extensions where name = 'vector') then create extension vector schema public; end if;
+    if exists (select from pg_available_extensions where name = 'vector') then
+        create extension vector schema public;
+    end if;
 end $$
 """  # needs a superuser where it is not a trusted extension
 # owns the test databases: superusers such as `postgres` bypass row-level security
@@ -248,7 +250,7 @@ class Postgres:
             return place
         os.chown(self.folder, self._account.pw_uid, self._account.pw_gid)
         try:
-            subprocess.run(
+            subprocess.run(  # noqa: S603
                 [place / "postgres", "--version"], check=True, capture_output=True, **self._as()
             )  # type: ignore[call-overload]
         except (PermissionError, subprocess.CalledProcessError):
@@ -274,11 +276,11 @@ class Postgres:
 
     def _run(self, program: str, *words: str) -> None:
         command = [self._bin / program, "-D", self.folder / "data", *words]
-        done = subprocess.run(  # type: ignore[call-overload]  # noqa: S603
+        process = subprocess.run(  # type: ignore[call-overload]  # noqa: S603
             command, capture_output=True, text=True, check=False, cwd="/", **self._as()
         )
-        if done.returncode:
-            raise RuntimeError(f"{program} failed: {done.stderr[-2000:]}")
+        if process.returncode:
+            raise RuntimeError(f"{program} failed: {process.stderr[-2000:]}")
 
     def _knows(self, option: str) -> bool:
         return (
@@ -316,10 +318,10 @@ def _account() -> pwd.struct_passwd | None:
     """Return the account to run as instead of root; None = the current one."""
     if os.geteuid() != 0:
         return None
-    known = {entry.pw_name: entry for entry in pwd.getpwall()}
+    account_names = {entry.pw_name: entry for entry in pwd.getpwall()}
     for name in _UNPRIVILEGED:
-        if name in known:
-            return known[name]
+        if name in account_names:
+            return account_names[name]
     raise NoPostgres(
         "PostgreSQL does not run as root, and there is no account `postgres` or `nobody` to run"
         " it as"

@@ -24,7 +24,7 @@ def named_queries() -> dict[str, NamedStatement]:
 
 
 def parameters(statement: str) -> list[str]:
-    """Return the names of a statement's parameters, in the order in which PostgreSQL numbers them."""
+    """Return the parameter names of a statement, in the order of PostgreSQL's numbers."""
     return list(dict.fromkeys(_PARAMETER.findall(for_postgresql(statement))))
 
 

@@ -42,10 +42,10 @@ class Server:
     """
 
     def __init__(self, folder: Path, **settings: str) -> None:
-        said = {"REMEMBRANCER_DATA": str(folder), "REMEMBRANCER_PORT": "0", **settings}
+        environment = {"REMEMBRANCER_DATA": str(folder), "REMEMBRANCER_PORT": "0", **settings}
         command = [
             "env",
-            *(f"{name}={value}" for name, value in said.items()),
+            *(f"{name}={value}" for name, value in environment.items()),
             sys.executable,
             "-m",
             "remembrancer",
@@ -67,12 +67,12 @@ class Server:
         with self._reading:
             if self._port is None:
                 assert self.process.stdout is not None
-                said = next((line for line in self.process.stdout if "listens on" in line), None)
-                if said is None:
+                line = next((line for line in self.process.stdout if "listens on" in line), None)
+                if line is None:
                     raise RuntimeError(
                         f"the server ended: {self.log.read_text('utf-8', 'replace')[-2000:]}"
                     )
-                self._port = int(said.rpartition(":")[2])
+                self._port = int(line.rpartition(":")[2])
             return self._port
 
     def get(self, path: str, *, key: str = "") -> Answer:
@@ -95,7 +95,7 @@ class Server:
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """Send one request on a new connection."""
-        said = {
+        request_headers = {
             "Authorization": f"Bearer {key}",
             "Content-Type": "application/json",
             **(headers or {}),
@@ -104,7 +104,10 @@ class Server:
         began = time.monotonic()
         try:
             connection.request(
-                method, path, None if body is None else json.dumps(body), said if key else {}
+                method,
+                path,
+                None if body is None else json.dumps(body),
+                request_headers if key else {},
             )
             response = connection.getresponse()
             body = response.read()

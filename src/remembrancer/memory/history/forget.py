@@ -21,7 +21,7 @@ from ...protocol.errors import Conflict, Forbidden
 from ...protocol.forget import Erased, EventErased, Forget, Forgotten
 from ...protocol.text import rfc3339
 from ...store import Row, Transaction, load_queries
-from ..files.commands import erase_files
+from ..files.versions import erase_files
 from ..spaces import SQL as SPACES
 from ..spaces import milliseconds, number_of, row_id, space_of
 from ..write.events import own_event

@@ -78,10 +78,10 @@ class TimelineEntry:
     row: Row
     flags: Sequence[str] = ()
     facts: Sequence[str] = ()  # of a turn
-    shown: Sequence[str] = ()  # event_ids that a search returned first
+    hits: Sequence[str] = ()  # event_ids that a search returned first
     # Seal of the reply after a search: right, missing or wrong; empty until the next search.
     seal: str = ""
-    owed: Sequence[str] = ()  # words of the duty rules that applied at a search
+    duties: Sequence[str] = ()  # words of the duty rules that applied at a search
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,8 +90,8 @@ class Timeline:
 
     session_id: str
     row: Row  # current state of the session
-    owed: DutyReport  # of the next search, apart from its seal
-    happened: list[TimelineEntry] = field(default_factory=list)
+    next_duties: DutyReport  # of the next search, apart from its seal
+    entries: list[TimelineEntry] = field(default_factory=list)
     earlier: PageCursor | None = None  # of the page before
 
 
@@ -171,8 +171,8 @@ def timeline(
         return Timeline(
             session_id=session_id,
             row=row,
-            owed=_open_duties(context, tx, row, space),
-            happened=entries,
+            next_duties=_open_duties(context, tx, row, space),
+            entries=entries,
             earlier=earlier,
         )
 
@@ -218,8 +218,8 @@ def _other_entries(tx: Transaction, session: int, low: int, high: int) -> Iterat
             kind="search",
             at_ms=row.asked_ms,
             row=row,
-            shown=event_ids[row.step],
-            owed=duty_words,
+            hits=event_ids[row.step],
+            duties=duty_words,
             seal=_seal_state(tx, session, row.step),
         )
     for kind, sql in (

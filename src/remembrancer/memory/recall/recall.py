@@ -169,23 +169,8 @@ def search(
     Counts and records nothing. `user_id` must be one that the caller may use.
     """
     space = tx.one_or_none(SQL.search_space, user_id=user_id, session_id=query.session_id)
-    help_hits = help_for(query.query_text) or None
     if space is None:
-        question = parse_query(query.query_text)
-        vector = context.query_vectors(question.text)
-        relevant = relevant_cubes(context, tx, caller, question, vector)
-        missing = list(query.focus_words) or None
-        stages.end("cubes")
-        return SearchOutcome(
-            answer=MemoryAnswer(
-                hits=[],
-                shared_cubes=relevant,
-                step=0,
-                total_hits=0,
-                focus_missing=missing,
-                help_hits=help_hits,
-            )
-        )
+        return _search_without_events(context, tx, caller, query, stages)
     if context.store.supports_vector_search:
         view, terms = view_for(context, tx, caller.account_id, space, query)
     else:
@@ -213,7 +198,7 @@ def search(
         step=space.step or 0,
         total_hits=max(ranking.matching(weights, focus.lifts), len(hits)),
         focus_missing=focus.missing or None,
-        help_hits=help_hits,
+        help_hits=help_for(query.query_text) or None,
         open_tasks=open_tasks(tx, space.id, query.session_id) or None,
     )
     stages.end("session")
@@ -227,6 +212,23 @@ def search(
         ranked_hits=ranked_hits,
         vector_text=vector_text,
     )
+
+
+def _search_without_events(
+    context: Context, tx: Transaction, caller: Caller, query: MemoryQuery, stages: StageTimer
+) -> SearchOutcome:
+    question = parse_query(query.query_text)
+    vector = context.query_vectors(question.text)
+    answer = MemoryAnswer(
+        hits=[],
+        shared_cubes=relevant_cubes(context, tx, caller, question, vector),
+        step=0,
+        total_hits=0,
+        focus_missing=list(query.focus_words) or None,
+        help_hits=help_for(query.query_text) or None,
+    )
+    stages.end("cubes")
+    return SearchOutcome(answer=answer)
 
 
 def score_parts(

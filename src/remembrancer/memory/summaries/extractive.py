@@ -85,13 +85,13 @@ def _pieces(sentence: str) -> Iterator[str]:
 
 
 def headlines(
-    texts: Sequence[str], characters: int, each: int = 0, shown: Sequence[str] = ()
+    texts: Sequence[str], characters: int, each: int = 0, known_sentences: Sequence[str] = ()
 ) -> list[Headline]:
     """Return the most informative sentences within a number of characters, in text order.
 
     Returns at least one sentence if there is any. `each` is an extra cost in characters for each
-    text that gets a sentence. `told` are sentences already shown, whose content adds little. A
-    sentence longer than the budget is skipped unless it is the only choice.
+    text that gets a sentence. Sentences of `known_sentences` were chosen before; their content adds
+    little. A sentence longer than the budget is skipped unless it is the only choice.
     """
     all_sentences = [
         Headline(number, place, sentence)
@@ -103,19 +103,19 @@ def headlines(
     ] or all_sentences
     if not candidates:
         return []
-    chosen = _select(candidates, characters, each, shown)
+    chosen = _select(candidates, characters, each, known_sentences)
     return sorted(chosen) or [min(candidates, key=lambda headline: len(headline.sentence))]
 
 
 def _select(
-    candidates: Sequence[Headline], characters: int, each: int, shown: Sequence[str]
+    candidates: Sequence[Headline], characters: int, each: int, known_sentences: Sequence[str]
 ) -> list[Headline]:
     content = [_content(one.sentence) for one in candidates]
     sentence_counts = Counter(word for sentence_words in content for word in sentence_words)
     worth = {
         word: math.log((1 + len(candidates)) / count) for word, count in sentence_counts.items()
     }
-    covered = Counter(word for sentence in shown for word in _content(sentence))
+    covered = Counter(word for sentence in known_sentences for word in _content(sentence))
     used_texts: set[int] = set()  # with a selected sentence
     characters_left = characters
     selection: list[Headline] = []

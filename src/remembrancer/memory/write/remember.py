@@ -60,7 +60,7 @@ def remember(
     erased: list[ErasedEvents] = []
 
     def write_parts(tx: Transaction) -> str:
-        writing = _Write(context, tx, caller, user_id, turn, parts)
+        writing = _TurnWrite(context, tx, caller, user_id, turn, parts)
         answer = writing.answer().model_dump_json()
         erased[:] = [writing.erased] if writing.erased else []
         return answer
@@ -129,7 +129,7 @@ def _prepare_cube(context: Context, turn: Turn) -> cubes.PreparedCube:
 
 
 @dataclass(slots=True)
-class _Write:
+class _TurnWrite:
     """One call of `remember` inside its transaction."""
 
     context: Context

@@ -156,7 +156,7 @@ def _listed(words: Iterable[str]) -> str:
 
 
 def _rows_that_fit(rows: Sequence[Row]) -> int:
-    """How many rows to ask for after these: fewer where they are large."""
+    """Return the number of rows for the next query: fewer if these rows are large."""
     size = sum(
         len(value) if isinstance(value, str | bytes) else 8 for row in rows for value in row
     ) // len(rows)

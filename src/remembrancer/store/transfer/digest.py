@@ -25,7 +25,7 @@ class TableDigest:
 
 
 def store_digest(store: Store) -> list[TableDigest]:
-    """What each table of a store holds, all at one moment."""
+    """Return the digests of all tables, read in one transaction."""
 
     def digests(tx: Transaction) -> list[TableDigest]:
         tx.one_or_none(SQL.be_patient)
@@ -35,7 +35,7 @@ def store_digest(store: Store) -> list[TableDigest]:
 
 
 def table_digest(tx: Transaction, table: Table, advance: Advance = lambda _: None) -> TableDigest:
-    """What one table holds."""
+    """Return the digest of one table."""
     count = total = 0
     names = sorted(table.columns)  # migrations may have added them in another order
     for rows in table.pages(tx, names):
