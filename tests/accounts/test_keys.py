@@ -33,8 +33,8 @@ MINUTE_MS = 60_000
 KEY_PLACES = range(len(keys.mint()))
 
 
-def made(context: Context, account: str = "ada", **key: object) -> str:
-    """A new key's text."""
+def created(context: Context, account: str = "ada", **key: object) -> str:
+    """Create a key and return its text."""
     return keys.create(context, account=account, **key).key.reveal()  # type: ignore[arg-type]
 
 
@@ -100,7 +100,7 @@ def test_a_key_is_written_one_way_only(change: object) -> None:
 
 def test_a_mistyped_key_is_refused_before_any_look_up(context: Context) -> None:
     """There is no store to look into (specification.md#auth-key-format)."""
-    key = made(context)
+    key = created(context)
     context.store.close()
 
     assert refusal(context, key[:-1] + ("0" if key[-1] != "0" else "1")).reason == "malformed"
@@ -152,7 +152,7 @@ def test_the_first_account_is_the_owner_and_only_it(context: Context) -> None:
 
 
 def test_only_one_of_many_first_accounts_becomes_the_owner(context: Context) -> None:
-    threads = [threading.Thread(target=made, args=(context, f"account {n}")) for n in range(12)]
+    threads = [threading.Thread(target=created, args=(context, f"account {n}")) for n in range(12)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -165,7 +165,7 @@ def test_only_one_of_many_first_accounts_becomes_the_owner(context: Context) -> 
 
 def test_only_the_digest_of_a_key_is_kept(context: Context, folder: Path) -> None:
     """Only the SHA-256 and a hint are stored (specification.md#auth-key-storage)."""
-    key = made(context)
+    key = created(context)
     row = context.store.read(lambda tx: tx.one_or_none("select digest, hint from keys"))
     context.close()
     stored = b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
@@ -201,13 +201,11 @@ def test_a_new_key_shows_itself_only_when_asked_to(
 def test_every_refusal_looks_the_same_from_outside_but_says_why_to_the_log(
     context: Context,
 ) -> None:
-    """Who tries keys must not learn which exist; only who holds a key that was good is told that it
-    expired.
-    """
+    """A caller cannot learn which keys exist; only an expired key is reported as such."""
     unknown, revoked, expired = (
         keys.mint(),
         keys.create(context, account="ada"),
-        made(context, expires_in_ms=1),
+        created(context, expires_in_ms=1),
     )
     keys.revoke(context, revoked.id)
     context.clock.advance(1)  # type: ignore[attr-defined]
@@ -239,7 +237,7 @@ def test_a_key_that_is_both_revoked_and_expired_is_called_revoked(context: Conte
 
 
 def test_a_key_is_good_until_its_very_last_millisecond(context: Context) -> None:
-    key = made(context, expires_in_ms=1_000)
+    key = created(context, expires_in_ms=1_000)
     context.clock.advance(999)  # type: ignore[attr-defined]
     keys.authenticate(context, key)
     context.clock.advance(1)  # type: ignore[attr-defined]
@@ -301,7 +299,7 @@ def test_a_list_of_keys_tells_everything_but_the_key(context: Context) -> None:
 
 
 def test_last_use_is_noted_at_once_and_then_once_a_minute(context: Context) -> None:
-    key, start = made(context), context.clock()
+    key, start = created(context), context.clock()
     noted = []
     for passed_ms in (0, 10, MINUTE_MS - 11, 1, 2 * MINUTE_MS):
         context.clock.advance(passed_ms)  # type: ignore[attr-defined]
@@ -322,7 +320,7 @@ def test_a_refused_key_is_not_used(context: Context) -> None:
 def test_a_store_that_cannot_be_written_still_lets_readers_in(context: Context) -> None:
     """The note of the last use is given up, the request is not."""
     only_sqlite()
-    key = made(context)
+    key = created(context)
     context.store.write(lambda tx: tx.all("pragma query_only = on"))
 
     assert keys.authenticate(context, key).account_name == "ada"
@@ -331,7 +329,7 @@ def test_a_store_that_cannot_be_written_still_lets_readers_in(context: Context) 
 
 def test_keys_outlive_the_process(folder: Path) -> None:
     with closing(testing.context(folder)) as before:
-        key = made(before)
+        key = created(before)
     with closing(testing.context(folder)) as after:
         assert keys.authenticate(after, key).account_name == "ada"
 
@@ -361,7 +359,7 @@ def test_what_a_key_cannot_be_is_refused_and_nothing_is_kept(
     context: Context, wrong: dict[str, object]
 ) -> None:
     with pytest.raises(InvalidRequest):
-        made(context, **{"account": "ada", **wrong})  # type: ignore[arg-type]
+        created(context, **{"account": "ada", **wrong})  # type: ignore[arg-type]
 
     assert accounts.list_accounts(context) == []
 
@@ -370,6 +368,6 @@ def test_what_a_key_cannot_be_is_refused_and_nothing_is_kept(
     "name", ["x", "x" * 200, "Ада Лавлейс", "李", "O'Brien; drop table keys --", "🦉"]
 )
 def test_an_account_may_have_any_printable_name(context: Context, name: str) -> None:
-    caller = keys.authenticate(context, made(context, f"  {name} "))
+    caller = keys.authenticate(context, created(context, f"  {name} "))
 
     assert caller.account_name == name

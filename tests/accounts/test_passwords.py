@@ -52,10 +52,10 @@ def test_another_password_is_refused(context: Context, ada: int, password: str) 
 def test_another_name_is_refused_in_the_same_words(context: Context, ada: int, name: str) -> None:
     with pytest.raises(SignInRefused) as unknown:
         account_of(context, name, GOOD)
-    with pytest.raises(SignInRefused) as known:
+    with pytest.raises(SignInRefused) as existing:
         account_of(context, "ada", "wrong horse battery")
 
-    assert unknown.value.detail == known.value.detail
+    assert unknown.value.detail == existing.value.detail
 
 
 def test_it_is_kept_as_argon2id_and_nowhere_as_it_is(

@@ -19,26 +19,26 @@ EVENTS = [
     ),
     EventEvidence(
         CABIN,
-        (
-            "User: What does the cabin cost?\n\nAssistant: Mrs Holm asks 840 euros, we booked it for "
-            "3 May."
-        ),
+        "User: What does the cabin cost?\n\nAssistant: Mrs Holm asks 840 euros, we booked it for "
+        "3 May.",
         DAY,
     ),
 ]
 
 
 def test_ref_is_added_before_the_full_stop() -> None:
-    assert add_refs(
-        "The ferry to Elba leaves at 9:40. Mrs Holm asks 840 euros for the cabin!", EVENTS, DAY
-    ) == (
-        f"The ferry to Elba leaves at 9:40 (ref: {FERRY}). Mrs Holm asks 840 euros for the cabin "
+    assert (
+        add_refs(
+            "The ferry to Elba leaves at 9:40. Mrs Holm asks 840 euros for the cabin!", EVENTS, DAY
+        )
+        == f"The ferry to Elba leaves at 9:40 (ref: {FERRY}). Mrs Holm asks 840 euros for the"
+        " cabin "
         f"(ref: {CABIN})!"
     )
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         "The ferry to Elba leaves at 9:45.",  # a value that no event has
         # all of it is in no single event
@@ -55,9 +55,9 @@ def test_ref_is_added_before_the_full_stop() -> None:
     ],
 )
 def test_unsupported_tagged_and_claimless_sentences_stay_unchanged(
-    said: str,
+    text: str,
 ) -> None:
-    assert add_refs(said, EVENTS, DAY) == said
+    assert add_refs(text, EVENTS, DAY) == text
 
 
 def test_event_that_shares_most_words_is_cited() -> None:

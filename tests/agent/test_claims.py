@@ -15,33 +15,33 @@ from remembrancer.claims.values import Claim, Clock, Dates, Name, PartialDate, Q
 DAY = date(2026, 3, 11)  # a Wednesday
 
 
-def found(said: str, language: str | None = None) -> list[Claim]:
+def claims_of(text: str, language: str | None = None) -> list[Claim]:
     """Return the claims of a text."""
-    return claims_in(unify_characters(said), DAY, language or language_of(said))
+    return claims_in(unify_characters(text), DAY, language or language_of(text))
 
 
-def only(said: str, language: str | None = None) -> Claim:
+def only(text: str, language: str | None = None) -> Claim:
     """Return the only claim of a text."""
-    [claim] = found(said, language)
+    [claim] = claims_of(text, language)
     return claim
 
 
-def amount(said: str, language: str | None = None) -> tuple[str | None, set[Fraction]]:
+def amount(text: str, language: str | None = None) -> tuple[str | None, set[Fraction]]:
     """Return the dimension of the only number of a text, and its possible amounts in base units."""
-    value = only(said, language).value
+    value = only(text, language).value
     assert isinstance(value, Quantity)
     return value.dimension, set(value.amounts)
 
 
-def days(said: str) -> list[str]:
+def days(text: str) -> list[str]:
     """Return the possible days of the only date of a text."""
-    value = only(said).value
+    value = only(text).value
     assert isinstance(value, Dates)
     return [str(option.exact) for option in value.options if option.exact]
 
 
 @pytest.mark.parametrize(
-    ("said", "language", "dimension", "wanted"),
+    ("text", "language", "dimension", "expected"),
     [
         ("1,250 EUR", "en", "eur", {"1250"}),
         ("€1 250", "en", "eur", {"1250"}),
@@ -98,16 +98,16 @@ def days(said: str) -> list[str]:
     ],
 )
 def test_number_has_value_and_unit(
-    said: str, language: str, dimension: str | None, wanted: set[str]
+    text: str, language: str, dimension: str | None, expected: set[str]
 ) -> None:
-    if not wanted:
-        assert found(said, language) == []
+    if not expected:
+        assert claims_of(text, language) == []
         return
-    assert amount(said, language) == (dimension, {Fraction(one) for one in wanted})
+    assert amount(text, language) == (dimension, {Fraction(one) for one in expected})
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         "14 May 2026",
         "May 14, 2026",
@@ -123,12 +123,12 @@ def test_number_has_value_and_unit(
         "14-05-2026",
     ],
 )
-def test_date_notations_are_equivalent(said: str) -> None:
-    assert days(said) == ["2026-05-14"]
+def test_date_notations_are_equivalent(text: str) -> None:
+    assert days(text) == ["2026-05-14"]
 
 
 @pytest.mark.parametrize(
-    ("said", "wanted"),
+    ("text", "expected"),
     [
         ("yesterday", ["2026-03-10"]),
         ("gestern", ["2026-03-10"]),
@@ -144,8 +144,8 @@ def test_date_notations_are_equivalent(said: str) -> None:
         ("上周五", ["2026-03-06"]),
     ],
 )
-def test_relative_date_is_resolved_from_the_day_of_the_text(said: str, wanted: list[str]) -> None:
-    assert days(said) == wanted
+def test_relative_date_is_resolved_from_the_day_of_the_text(text: str, expected: list[str]) -> None:
+    assert days(text) == expected
 
 
 def test_days_from_now_are_a_number_and_a_date() -> None:
@@ -175,18 +175,18 @@ def test_days_from_now_are_a_number_and_a_date() -> None:
 def test_both_ends_of_a_range_are_claims() -> None:
     assert [
         claim.value
-        for claim in found("5-7 km")
+        for claim in claims_of("5-7 km")
         if isinstance(claim.value, Quantity) and claim.value.dimension == "length"
     ] == [Quantity(frozenset({Fraction(number)}), "length", Fraction(1000)) for number in (5, 7)]
     assert {
         claim.value.options[0].day
-        for claim in found("14.–16. Juni")
+        for claim in claims_of("14.–16. Juni")
         if isinstance(claim.value, Dates)
     } == {14, 16}
 
 
 @pytest.mark.parametrize(
-    ("said", "minutes"),
+    ("text", "minutes"),
     [
         ("14:30", {870}),
         ("2:30 pm", {870}),
@@ -200,15 +200,15 @@ def test_both_ends_of_a_range_are_claims() -> None:
         ("12 am", {0}),
     ],
 )
-def test_time_of_day_is_parsed_to_minutes(said: str, minutes: set[int]) -> None:
-    value = only(said).value
+def test_time_of_day_is_parsed_to_minutes(text: str, minutes: set[int]) -> None:
+    value = only(text).value
 
     assert isinstance(value, Clock)
     assert value.minutes == minutes
 
 
 @pytest.mark.parametrize(
-    ("said", "wanted"),
+    ("text", "expected"),
     [
         ("see https://WWW.Venue.example/Pay?id=7.", "venue.example/Pay?id=7"),
         ("在https://a.example/b。", "a.example/b"),
@@ -221,12 +221,12 @@ def test_time_of_day_is_parsed_to_minutes(said: str, minutes: set[int]) -> None:
         ("9" * 50, "9" * 50),
     ],
 )
-def test_verbatim_values(said: str, wanted: str) -> None:
-    assert only(said).value == Verbatim(wanted)
+def test_verbatim_values(text: str, expected: str) -> None:
+    assert only(text).value == Verbatim(expected)
 
 
 @pytest.mark.parametrize(
-    ("said", "wanted"),
+    ("text", "expected"),
     [
         ("I asked Priya Raman about it.", [("priya", "raman")]),
         ("She met Dr. Okafor there.", [("okafor",)]),
@@ -239,36 +239,36 @@ def test_verbatim_values(said: str, wanted: str) -> None:
         ("The launch went well.", []),
     ],
 )
-def test_names(said: str, wanted: list[tuple[str, ...]]) -> None:
-    needed = [claim for claim in found(said) if not claim.weak]
+def test_names(text: str, expected: list[tuple[str, ...]]) -> None:
+    needed = [claim for claim in claims_of(text) if not claim.weak]
 
-    assert [claim.value.words for claim in needed if isinstance(claim.value, Name)] == wanted
+    assert [claim.value.words for claim in needed if isinstance(claim.value, Name)] == expected
 
 
 def test_small_counts_and_near_days_are_weak_claims() -> None:
-    assert [claim.weak for claim in found("There are two ways to do it today.")] == [True, True]
-    assert [claim.weak for claim in found("It takes two hours.")] == [False]
+    assert [claim.weak for claim in claims_of("There are two ways to do it today.")] == [True, True]
+    assert [claim.weak for claim in claims_of("It takes two hours.")] == [False]
 
 
 @pytest.mark.parametrize(
-    "said", ["one", "a week", "half of it", "March on", "I may go", "once upon a time", "un homme"]
+    "text", ["one", "a week", "half of it", "March on", "I may go", "once upon a time", "un homme"]
 )
-def test_texts_without_claims(said: str) -> None:
-    assert found(said) == []
+def test_texts_without_claims(text: str) -> None:
+    assert claims_of(text) == []
 
 
 @given(text())
-def test_any_text_is_parsed(said: str) -> None:
+def test_any_text_is_parsed(text: str) -> None:
     """Offsets are within the text and in order."""
-    claims = found(said)
+    claims = claims_of(text)
 
-    assert all(0 <= claim.start < claim.end <= len(said) for claim in claims)
+    assert all(0 <= claim.start < claim.end <= len(text) for claim in claims)
     assert [claim.start for claim in claims] == sorted(claim.start for claim in claims)
 
 
 @given(text(alphabet="0123456789.,:-/ €%ſσςkmhапмM月日年点百万一半½Uhr14mayFri", max_size=60))
-def test_any_mixture_of_number_and_date_parts_is_parsed(said: str) -> None:
+def test_any_mixture_of_number_and_date_parts_is_parsed(text: str) -> None:
     assert all(
-        said[claim.start : claim.end].strip()
-        for claim in claims_in(unify_characters(said), DAY, "de", generous=True)
+        text[claim.start : claim.end].strip()
+        for claim in claims_in(unify_characters(text), DAY, "de", generous=True)
     )

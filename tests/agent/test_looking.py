@@ -23,9 +23,11 @@ def failed(draft: str) -> list[tuple[str, str | None]]:
     """Return the failed checks of a draft over EVENTS: names and excerpts."""
     selected = parse_draft(draft, date(2026, 11, 20))
     cited = {
-        ref: CitedEvent("shown", EventEvidence(ref, EVENTS[ref], DAY))
-        if ref in EVENTS
-        else CitedEvent("unknown")
+        ref: (
+            CitedEvent("shown", EventEvidence(ref, EVENTS[ref], DAY))
+            if ref in EVENTS
+            else CitedEvent("unknown")
+        )
         for ref in selected.refs
     }
     return [
@@ -63,7 +65,7 @@ def test_drafts_that_pass(draft: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("draft", "wanted"),
+    ("draft", "expected"),
     [
         (
             "Anna pays €1250 (ref: b), and Orion launches on May 14 (ref: a).",
@@ -88,8 +90,8 @@ def test_drafts_that_pass(draft: str) -> None:
         ),
     ],
 )
-def test_drafts_that_fail(draft: str, wanted: list[tuple[str, str]]) -> None:
-    assert failed(draft) == wanted
+def test_drafts_that_fail(draft: str, expected: list[tuple[str, str]]) -> None:
+    assert failed(draft) == expected
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,8 @@ def test_drafts_that_fail(draft: str, wanted: list[tuple[str, str]]) -> None:
 def test_url_must_match_completely(url: str, holds: bool) -> None:
     event = EventEvidence(
         "e",
-        "Pay at venue.example/pay, see https://other.example/a. Not https://go.example/?to=bad.example/x",
+        "Pay at venue.example/pay, see https://other.example/a. Not"
+        " https://go.example/?to=bad.example/x",
         DAY,
     )
     selected = parse_draft(f"Look at {url} (ref: e).", DAY)
@@ -169,8 +172,8 @@ def test_text_supports_all_of_its_own_claims(parts: list[str]) -> None:
 
 
 @given(text())
-def test_any_draft_is_reviewed(said: str) -> None:
-    selected = parse_draft(said, DAY)
+def test_any_draft_is_reviewed(text: str) -> None:
+    selected = parse_draft(text, DAY)
 
     assert review(selected, {ref: CitedEvent("unknown") for ref in selected.refs}, "")
 

@@ -37,7 +37,7 @@ def search(
     return [hit.event_id for hit in recall(context, caller, query).hits]
 
 
-def shown(context: Context) -> int:
+def shown_events(context: Context) -> int:
     """Return the number of events shown to sessions."""
     return int(context.store.read(lambda tx: tx.one("select count(*) as n from shown_events")).n)
 
@@ -47,7 +47,7 @@ def test_shown_event_is_recorded_once(context: Context, caller: Caller) -> None:
     for _ in range(3):
         assert len(search(context, caller, "ferry")) == 1
 
-    assert shown(context) == 1
+    assert shown_events(context) == 1
 
 
 def test_second_look_with_a_read_only_key_is_not_counted(context: Context, caller: Caller) -> None:
@@ -58,7 +58,7 @@ def test_second_look_with_a_read_only_key_is_not_counted(context: Context, calle
     )  # the session has not begun: nothing will be cited in it
     assert search(context, replace(caller, read_only=True), "ferry")
 
-    assert shown(context) == 0
+    assert shown_events(context) == 0
 
 
 def test_masked_secret_is_still_reported(folder: Path) -> None:

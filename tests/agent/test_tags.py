@@ -10,7 +10,7 @@ GOOD, BAD = "e_0000000000001", "e_0000000000002"
 
 
 @pytest.mark.parametrize(
-    ("text", "kept"),
+    ("text", "expected"),
     [
         (f"At 9 (ref: {GOOD}).", f"At 9 (ref: {GOOD})."),
         (f"At 9 (ref: {BAD}).", "At 9."),
@@ -26,5 +26,5 @@ GOOD, BAD = "e_0000000000001", "e_0000000000002"
         ("[unverified]", "[unverified]"),
     ],
 )
-def test_only_allowed_ids_remain(text: str, kept: str) -> None:
-    assert keep_refs(text, {GOOD}) == kept
+def test_only_allowed_ids_remain(text: str, expected: str) -> None:
+    assert keep_refs(text, {GOOD}) == expected

@@ -221,36 +221,36 @@ def _sets_up(line: str) -> bool:
     return True
 
 
-def _compare(shown: Any, printed: str | None) -> None:
+def _compare(example: Any, printed: str | None) -> None:
     if printed is None:
         raise DocumentationError(
             "this is shown as a response, but there is no `sh` block with output before it"
         )
-    if different := list(differences(shown, json.loads(printed))):
+    if different := list(differences(example, json.loads(printed))):
         raise DocumentationError(f"the real response differs ({'; '.join(different)}): {printed}")
 
 
-def differences(shown: Any, real: Any, at: str = "") -> Iterator[str]:
+def differences(example: Any, real: Any, at: str = "") -> Iterator[str]:
     """Yield where two JSON values differ in shape.
 
     Keys and types are compared, not values. null matches everything; the items of a list are merged
     first.
     """
-    if isinstance(shown, dict) and isinstance(real, dict):
-        for name in sorted(set(shown) ^ set(real)):
+    if isinstance(example, dict) and isinstance(real, dict):
+        for name in sorted(set(example) ^ set(real)):
             yield (
                 f"{at}/{name} is"
-                f" {'shown but missing' if name in shown else 'present but not shown'}"
+                f" {'shown but missing' if name in example else 'present but not shown'}"
             )
-        for name in sorted(set(shown) & set(real)):
-            yield from differences(shown[name], real[name], f"{at}/{name}")
-    elif isinstance(shown, list) and isinstance(real, list):
-        if bool(shown) != bool(real):
-            yield f"{at} is {'empty' if shown else 'not empty'}"
-        elif shown:
-            yield from differences(_together(shown), _together(real), f"{at}/*")
-    elif shown is not None and real is not None and _kind(shown) != _kind(real):
-        yield f"{at} is {_kind(real)}, not {_kind(shown)}"
+        for name in sorted(set(example) & set(real)):
+            yield from differences(example[name], real[name], f"{at}/{name}")
+    elif isinstance(example, list) and isinstance(real, list):
+        if bool(example) != bool(real):
+            yield f"{at} is {'empty' if example else 'not empty'}"
+        elif example:
+            yield from differences(_together(example), _together(real), f"{at}/*")
+    elif example is not None and real is not None and _kind(example) != _kind(real):
+        yield f"{at} is {_kind(real)}, not {_kind(example)}"
 
 
 def _together(items: list[Any]) -> Any:

@@ -13,10 +13,10 @@ def fenced(language: str, text: str) -> str:
     return f"```{language}\n{text}\n```\n"
 
 
-def response_page(printed: str, shown: str) -> str:
+def response_page(printed: str, example: str) -> str:
     """Return a page with a command that prints JSON and the response shown for it."""
     return (
-        fenced("sh", f"echo '{printed}'") + "\nprose\n\n" + fenced('json title="Response"', shown)
+        fenced("sh", f"echo '{printed}'") + "\nprose\n\n" + fenced('json title="Response"', example)
     )
 
 

@@ -34,11 +34,11 @@ def citations(*folders: str) -> Iterator[tuple[str, str]]:
 
 def test_every_cited_anchor_exists() -> None:
     """A citation must lead to a rule of docs/reference/specification.md."""
-    known = set(anchors())
+    existing = set(anchors())
 
     cited = citations("tests", "src", "bench", "docs", "examples", "integrations")
 
-    assert [f"{place}: {anchor}" for place, anchor in cited if anchor not in known] == []
+    assert [f"{place}: {anchor}" for place, anchor in cited if anchor not in existing] == []
 
 
 def test_anchors_are_unique_and_well_formed() -> None:

@@ -72,13 +72,13 @@ def _words(rule: str) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "sentence",
     ["(ref: <event_id>)", "[general]", "[unverified]", "[assumption]", "data", "grant", "key"],
 )
-def test_both_forms_say_what_must_never_be_missing(said: str) -> None:
+def test_both_forms_say_what_must_never_be_missing(sentence: str) -> None:
     """Citations, secrets and system files are covered (specification.md#prompt-constitution)."""
-    assert said in protocol_text("REM")
-    assert said in compact_text("REM")
+    assert sentence in protocol_text("REM")
+    assert sentence in compact_text("REM")
 
 
 def test_both_forms_go_through_a_turn_in_its_order() -> None:
@@ -100,19 +100,19 @@ def test_the_whole_has_every_service_line(line: str) -> None:
 def test_the_seal_it_shows_is_one_that_is_accepted(name: str) -> None:
     """It shows the seal (specification.md#seal-format)."""
     for text in (protocol_text(name), compact_text(name)):
-        shown = re.findall(r"\S+ \| #<step> \|[ A-Z|]+", text.replace("`", " "))
+        seals = re.findall(r"\S+ \| #<step> \|[ A-Z|]+", text.replace("`", " "))
 
-        assert [read_seal(seal.replace("<step>", "7")) for seal in shown] == [(name, 7)]
+        assert [read_seal(seal.replace("<step>", "7")) for seal in seals] == [(name, 7)]
 
 
 def test_it_names_no_path_that_is_not_there() -> None:
     served = {f"{e.method} {e.path}" for e in ROUTES} | NOT_SERVED_YET
-    told = re.findall(
+    paths = re.findall(
         r"(?:GET|POST|PUT) /\S+?(?=[,.)\s])", compact_text("REM") + protocol_text("REM")
     )
 
-    assert told
-    assert set(told) <= served
+    assert paths
+    assert set(paths) <= served
 
 
 def test_nothing_is_left_to_fill_in() -> None:

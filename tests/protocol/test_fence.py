@@ -76,10 +76,10 @@ def test_ordinary_text_stays_as_it_is(text: str) -> None:
     ],
 )
 def test_a_look_alike_is_defused_however_it_is_drawn_out(words: str, between: str) -> None:
-    shown = defused(words.format(between))
+    result = defused(words.format(between))
 
-    assert shown.count("\u2039") == 1
-    assert not re.search("[<≪][^<≪\u2039]*m[^<≪\u2039]*e", shown, re.IGNORECASE)
+    assert result.count("\u2039") == 1
+    assert not re.search("[<≪][^<≪\u2039]*m[^<≪\u2039]*e", result, re.IGNORECASE)
 
 
 def test_what_cannot_be_seen_is_left_out() -> None:
@@ -91,10 +91,10 @@ def test_what_cannot_be_seen_is_left_out() -> None:
 
 
 def test_a_delimiter_is_new_each_time() -> None:
-    made = {new_delimiter() for _ in range(100)}
+    delimiters = {new_delimiter() for _ in range(100)}
 
-    assert len(made) == 100
-    assert all(re.fullmatch("[0-9a-f]{16}", delimiter) for delimiter in made)
+    assert len(delimiters) == 100
+    assert all(re.fullmatch("[0-9a-f]{16}", delimiter) for delimiter in delimiters)
 
 
 def test_blocks_are_taken_out_and_counted() -> None:

@@ -34,15 +34,15 @@ SEAL = render(7)
 @pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: str(vector["name"]))
 def test_the_shared_vectors_hold(vector: dict[str, Any]) -> None:
     """The result has the fields of the shared test vectors (specification.md#lines-fields)."""
-    said = parse(vector["input"], step=vector["step"], cubes_shown=vector.get("cubes_shown"))
+    parsed = parse(vector["input"], step=vector["step"], cubes_shown=vector.get("cubes_shown"))
 
-    for name, wanted in vector["expect"].items():
+    for name, expected in vector["expect"].items():
         if name.endswith("_include"):
-            assert set(wanted) <= set(getattr(said, name.removesuffix("_include")))
+            assert set(expected) <= set(getattr(parsed, name.removesuffix("_include")))
         elif name.endswith("_include_any"):
-            assert set(wanted) & set(getattr(said, name.removesuffix("_include_any")))
+            assert set(expected) & set(getattr(parsed, name.removesuffix("_include_any")))
         else:
-            assert _as_json(getattr(said, name)) == wanted
+            assert _as_json(getattr(parsed, name)) == expected
 
 
 def _as_json(value: Any) -> Any:
@@ -56,7 +56,7 @@ def _as_json(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("text", "part", "wanted"),
+    ("text", "part", "expected"),
     [
         ("A.\n~~~\nTASK_DONE\n~~~~", "task_done", True),
         ("A.\n````\n```\nTASK_DONE\n```\n````\nB.", "task_done", False),
@@ -105,8 +105,8 @@ def _as_json(value: Any) -> Any:
         ("\n\n    x = 1\n\n\n\n    y = 2\n", "answer", "    x = 1\n\n\n\n    y = 2"),
     ],
 )
-def test_what_the_vectors_leave_open(text: str, part: str, wanted: object) -> None:
-    assert getattr(parse(text, step=7), part) == wanted
+def test_what_the_vectors_leave_open(text: str, part: str, expected: object) -> None:
+    assert getattr(parse(text, step=7), part) == expected
 
 
 @pytest.mark.parametrize(
@@ -124,15 +124,15 @@ def test_what_the_vectors_leave_open(text: str, part: str, wanted: object) -> No
     ],
 )
 def test_what_is_wrong_or_odd_has_a_code(text: str, code: str) -> None:
-    said = parse(text, step=7)
+    parsed = parse(text, step=7)
 
-    assert code in (*said.errors, *said.warnings)
+    assert code in (*parsed.errors, *parsed.warnings)
 
 
 def test_a_fault_says_where_it_is_and_which_cube_it_is_about() -> None:
-    said = parse(f"A.\n\nRATE: c2 -1\nRATE: c9 +1\n{SEAL}", step=7, cubes_shown={"c2"})
+    parsed = parse(f"A.\n\nRATE: c2 -1\nRATE: c9 +1\n{SEAL}", step=7, cubes_shown={"c2"})
 
-    assert [tuple(fault) for fault in said.faults] == [
+    assert [tuple(fault) for fault in parsed.faults] == [
         ("rate_reason", 3, "c2"),
         ("rate_unknown", 4, "c9"),
     ]
@@ -206,12 +206,12 @@ _any_text = st.one_of(_grammar, st.text(alphabet=st.characters()))
 @given(_any_text, st.none() | st.integers())
 def test_any_text_is_taken_apart(text: str, step: int | None) -> None:
     """Any text can be parsed (specification.md#lines-any-text)."""
-    said = parse(text, step=step, cubes_shown=("c1",))
+    parsed = parse(text, step=step, cubes_shown=("c1",))
 
-    assert set(said.errors) <= set(FAULTS)
-    assert set(said.warnings) <= set(WARNINGS)
-    assert len(said.errors) + len(said.warnings) == len(said.faults)
-    assert {rate.cube_id for rate in said.rates} <= {"c1"}
+    assert set(parsed.errors) <= set(FAULTS)
+    assert set(parsed.warnings) <= set(WARNINGS)
+    assert len(parsed.errors) + len(parsed.warnings) == len(parsed.faults)
+    assert {rate.cube_id for rate in parsed.rates} <= {"c1"}
 
 
 @given(_any_text)
@@ -220,13 +220,13 @@ def test_any_text_is_taken_apart(text: str, step: int | None) -> None:
 @example("Write:\n```\nCRITICAL: x\n```\n" + SEAL)
 @example("- ```\nTASK_DONE")
 def test_what_was_read_is_written_so_that_it_is_read_the_same(text: str) -> None:
-    """What was parsed can be written and parsed again (specification.md#lines-round-trip)."""
-    said = parse(text, step=7)
+    """Parsed lines can be written and parsed again (specification.md#lines-round-trip)."""
+    parsed = parse(text, step=7)
 
-    written = write(said)
+    written = write(parsed)
 
     again = parse(written, step=7)
-    assert again == replace(said, sections={})
+    assert again == replace(parsed, sections={})
     assert write(again) == written
 
 
@@ -280,9 +280,9 @@ def test_a_megabyte_is_read_to_its_end(text: Callable[[int], str]) -> None:
     """
     whole = text(1 << 20)
 
-    said = parse(whole, step=7)
+    parsed = parse(whole, step=7)
 
-    assert len(said.answer) <= len(whole)
+    assert len(parsed.answer) <= len(whole)
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
@@ -294,11 +294,11 @@ def test_twice_the_text_is_twice_the_work(text: Callable[[int], str]) -> None:
 
 
 def _calls(text: str) -> int:
-    made = 0
+    calls = 0
 
     def count(_frame: object, event: str, _argument: object) -> None:
-        nonlocal made
-        made += event in ("call", "c_call")
+        nonlocal calls
+        calls += event in ("call", "c_call")
 
     before = sys.getprofile()
     sys.setprofile(count)
@@ -306,11 +306,11 @@ def _calls(text: str) -> int:
         parse(text, step=7)
     finally:
         sys.setprofile(before)
-    return made
+    return calls
 
 
 def test_every_fault_is_in_the_reference_with_what_to_do() -> None:
-    told = (
+    page = (
         (Path(__file__).parents[2] / "docs" / "reference" / "service-lines.md")
         .read_text("utf-8")
         .replace("\\|", "|")
@@ -318,6 +318,6 @@ def test_every_fault_is_in_the_reference_with_what_to_do() -> None:
 
     assert [
         code
-        for code, says in {**FAULTS, **WARNINGS}.items()
-        if f"| `{code}` | {says} |" not in told
+        for code, meaning in {**FAULTS, **WARNINGS}.items()
+        if f"| `{code}` | {meaning} |" not in page
     ] == []

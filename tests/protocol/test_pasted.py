@@ -34,14 +34,14 @@ KEYS = {
 def test_a_key_is_found_wherever_it_stands(kind: str, key: str) -> None:
     """A pasted key is found, so that the agent can warn (specification.md#auth-never-in-chat)."""
     for text in (key, f"my key is {key}.", f'"{key}"', f"KEY={key}\nnext line", f"钥匙{key}"):
-        [found] = pasted_keys(text)
+        [matches] = pasted_keys(text)
 
-        assert (found.kind, text[found.start : found.end][: len(key)]) == (kind, key)
+        assert (matches.kind, text[matches.start : matches.end][: len(key)]) == (kind, key)
         assert key not in without_keys(text)
 
 
 def test_every_key_the_service_makes_is_found() -> None:
-    assert [found.kind for found in pasted_keys(keys.mint())] == ["remembrancer"]
+    assert [matches.kind for matches in pasted_keys(keys.mint())] == ["remembrancer"]
 
 
 @pytest.mark.parametrize(

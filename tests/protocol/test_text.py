@@ -1,4 +1,4 @@
-"""What counts as text and as a time."""
+"""Rules for text and times."""
 
 from __future__ import annotations
 

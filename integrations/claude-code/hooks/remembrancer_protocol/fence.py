@@ -47,10 +47,10 @@ class _Bare(dict[int, str]):
         character = chr(code)
         plain = unicodedata.normalize("NFKC", character).casefold()
         bare = "<" if character in _ANGLES else _ALIKE.get(plain, plain)
-        found = bare if len(bare) == 1 and bare in "<abcdefghijklmnopqrstuvwxyz" else _FILLER
+        mapped = bare if len(bare) == 1 and bare in "<abcdefghijklmnopqrstuvwxyz" else _FILLER
         if code <= _KEPT_MAX:
-            self[code] = found
-        return found
+            self[code] = mapped
+        return mapped
 
 
 _bare = _Bare()
@@ -96,7 +96,7 @@ def unfenced(text: str) -> tuple[str, int]:
     for line in lines:
         if line["end"]:
             closes[line["delimiter"]].append(line)
-    kept: list[str] = []
+    parts: list[str] = []
     at = 0
     for line in lines:
         if line["end"]:
@@ -104,8 +104,8 @@ def unfenced(text: str) -> tuple[str, int]:
                 line["delimiter"]
             ].popleft()  # it is behind us: what is left closes only what opens from here on
         elif line.start() >= at and closes[line["delimiter"]]:
-            kept.append(text[at : line.start()])
+            parts.append(text[at : line.start()])
             at = closes[line["delimiter"]][0].end()
-    kept.append(text[at:])
-    own = "".join(kept)
+    parts.append(text[at:])
+    own = "".join(parts)
     return own, len(text) - len(own)

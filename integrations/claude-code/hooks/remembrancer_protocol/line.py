@@ -138,5 +138,5 @@ def read_rate(value: str) -> Rate | str:
     cube_id, counted = cube_id.strip("`"), VOTES.get(vote.rstrip(":,;"))
     if counted is None or not _CUBE_ID.fullmatch(cube_id):
         return "rate_syntax"
-    said = reason.lstrip(" \t:,;-\u2013\u2014").strip()
-    return "rate_reason" if counted < 0 and not said else Rate(cube_id, counted, said)
+    text = reason.lstrip(" \t:,;-\u2013\u2014").strip()
+    return "rate_reason" if counted < 0 and not text else Rate(cube_id, counted, text)
