@@ -286,7 +286,7 @@ def test_without_a_key_it_says_where_the_key_belongs(folder: Path) -> None:
     process = Cli(folder)("chat")
 
     assert process.returncode == 2
-    assert "REMEMBRANCER_KEY must be set" in process.stderr
+    assert "Set REMEMBRANCER_KEY" in process.stderr
 
 
 def test_no_word_of_the_command_line_takes_a_key() -> None:

@@ -168,7 +168,7 @@ def test_revoking_a_key_that_is_not_there_is_a_failure_in_one_line(cli: Cli) -> 
     process = cli("keys", "revoke", "7")
 
     assert process.returncode == 1
-    assert "no key 7" in one_line(process)
+    assert "no active key 7" in one_line(process)
 
 
 def test_a_store_that_cannot_be_opened_is_a_failure_in_one_line(cli: Cli, folder: Path) -> None:

@@ -136,7 +136,7 @@ def test_a_folder_that_import_made_still_gives_the_owner_a_first_key(
             2,
             (
                 "remembrancer: There is no such account. `remembrancer accounts list` shows "
-                "those there are."
+                "all accounts."
             ),
         ),
         (

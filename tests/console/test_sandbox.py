@@ -104,11 +104,11 @@ def test_a_script_gets_what_came_of_it_alone(owner: Reader) -> None:
 @pytest.mark.parametrize(
     ("form", "message"),
     [
-        ({"code": "", "mode": "fix"}, "must say something"),
+        ({"code": "", "mode": "fix"}, "must not be blank"),
         ({"code": "a" * 200_001, "mode": "fix"}, "At most 200,000 characters."),
         ({"code": "1", "mode": "rm"}, "Must be one of 'fix', 'optimize' or 'all'."),
         ({"code": "1", "mode": "fix", "session_id": "s" * 300}, "At most 256 characters."),
-        ({}, "must say something"),
+        ({}, "must not be blank"),
     ],
     ids=["empty", "long", "mode", "session", "nothing"],
 )
@@ -168,7 +168,7 @@ class TestQueue:
         app.state.sandbox.start()
         with ThreadPoolExecutor(1) as beside:
             busy = beside.submit(app.state.sandbox.run, "while True: pass")
-            while not app.state.sandbox._inside and not busy.done():
+            while not app.state.sandbox._active and not busy.done():
                 pass
             refused = owner.send(f"{PATH}/run", code="'my work'", mode="fix")
 
@@ -184,7 +184,7 @@ def test_no_confinement_is_said_clearly(
 ) -> None:
     """Without isolation nothing runs (specification.md#sandbox-unavailable)."""
     monkeypatch.setattr("remembrancer.sandbox.sandbox.LADDER", ("ns",))
-    monkeypatch.setattr("remembrancer.sandbox.sandbox._SHOWN", (str(context.settings.data_folder),))
+    monkeypatch.setattr("remembrancer.sandbox.sandbox._VISIBLE_FOLDERS", (str(context.settings.data_folder),))
     answer = owner.send(f"{PATH}/run", code="1", mode="fix")
 
     assert (answer.status_code, 'role="alert"' in answer.text) == (503, True)

@@ -223,7 +223,7 @@ class TestBehindTls:
     def test_what_is_no_address_stops_the_start(self, folder: Path, address: str) -> None:
         text = Cli(folder)("accounts", "list", PUBLIC_URL=address)
 
-        assert (text.returncode, "must begin with http:// or https://" in text.stderr) == (2, True)
+        assert (text.returncode, "must start with http:// or https://" in text.stderr) == (2, True)
 
     def test_links_name_the_public_address(self, context: Context) -> None:
         assert "https://memory.example.org/console/password?token=" in welcome(

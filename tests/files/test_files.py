@@ -203,7 +203,7 @@ def test_a_file_beyond_the_bound_is_refused(context: Context, owner: Caller, fol
     assert keep(context, owner, "whole", "bin", bytes(15_000)).size_bytes == 15_000
     before = (rows(context), blobs(folder))
 
-    with pytest.raises(TooLarge, match="15,001 bytes; a file has 15,000 at most"):
+    with pytest.raises(TooLarge, match="15,001 bytes; the limit is 15,000"):
         keep(context, owner, "more", "bin", bytes(15_001))
 
     assert (rows(context), blobs(folder)) == before
@@ -235,7 +235,7 @@ def test_the_first_file_of_an_account_can_be_too_much(context: Context, owner: C
         settings=replace(context.settings, account_bytes_max=limits.FILE_CHARGED_BYTES_MIN - 1),
     )
 
-    with pytest.raises(AccountFull, match="take 0 of 4,095 bytes"):
+    with pytest.raises(AccountFull, match="use 0 of 4,095 bytes"):
         make(small, owner, "")
     assert rows(context)["file_usage"] == 0
 

@@ -136,7 +136,7 @@ def test_a_model_that_fails_is_a_503_and_keeps_nothing(serve: Callable[..., Serv
         served.ask()
 
     assert failed.value.status_code == 503
-    assert "the key was refused" in failed.value.response.json()["detail"]
+    assert "the endpoint rejected the key" in failed.value.response.json()["detail"]
     assert len(events(served.context)) == 1
 
 

@@ -78,4 +78,4 @@ def test_without_a_key_it_says_what_to_set() -> None:
     )
 
     assert process.returncode == 2
-    assert "REMEMBRANCER_KEY must be set" in process.stderr
+    assert "Set REMEMBRANCER_KEY" in process.stderr

@@ -121,7 +121,7 @@ def test_when_all_models_fail_the_answer_is_still_one(start: Start) -> None:
     text = chat(http)
 
     assert text["answer_mode"] == "fallback"
-    assert text["reply"].startswith(NO_ANSWER.format(why="the key was refused"))
+    assert text["reply"].startswith(NO_ANSWER.format(reason="the endpoint rejected the key"))
     assert text["refs"] == [event_id]
     assert [t["outcome"] for t in text["usage"]["tries"]] == ["refused"]
 

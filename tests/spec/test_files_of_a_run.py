@@ -131,7 +131,7 @@ class TestQuota:
         answer = ran(http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)")
 
         assert [file["name"] for file in answer["files"]] == ["a.txt", "b.txt"]
-        assert [(one["name"], "room" in one["why"]) for one in answer["files_left_out"]] == [
+        assert [(one["name"], "quota" in one["why"]) for one in answer["files_left_out"]] == [
             ("c.txt", True)
         ]
 
@@ -149,7 +149,7 @@ class TestQuota:
         """The quota is checked before the write, which finds it exhausted: two runs end at the same
         time.
         """
-        monkeypatch.setattr("remembrancer.memory.write.runs.room_left", lambda *_: 10 * QUOTA)
+        monkeypatch.setattr("remembrancer.memory.write.runs.quota_left", lambda *_: 10 * QUOTA)
 
         answer = ran(
             http, "for name in 'abc': open(name + '.txt', 'w').write('x' * 8_000)", session_id="s"

@@ -134,7 +134,7 @@ def test_a_file_goes_through_all_six_commands(http: Http) -> None:
         ),
         (
             {"command": "view", "path": "/memories/../etc"},
-            "Error: A name in a path is not empty, not only dots, and has no space at its ends",
+            "Error: A name in a path must not be empty, only dots, or start or end with a space",
         ),
     ],
 )

@@ -66,7 +66,7 @@ def test_without_a_grant_nothing_is_allowed(http: Http, agent: Http) -> None:
     answer = check(agent)
 
     assert answer == {"allowed": False, "path": WRITE["path"], "reason": answer["reason"]}
-    assert "ask the owner" in answer["reason"]
+    assert "Ask the owner" in answer["reason"]
     assert check(http)["allowed"] is False
 
 

@@ -42,7 +42,7 @@ ASKED = (  # by file: what each search and turn asks of tables that grow with us
     "memory/memory.sql space_of", "memory/memory.sql index_rows", "memory/memory.sql hits", "memory/memory.sql session_of",
     "memory/memory.sql open_tasks", "memory/memory.sql open_session", "memory/memory.sql next_step", "memory/memory.sql note_hits",
     "memory/memory.sql same_turn", "memory/memory.sql claim_number", "memory/memory.sql event_by_id", "memory/memory.sql note_remembered",
-    "memory/history/sessions.sql turns", "memory/history/browse.sql newest_events", "memory/history/sessions.sql sessions", "agent/second_look.sql cited",
+    "memory/history/sessions.sql turns", "memory/history/browse.sql newest_events", "memory/history/sessions.sql sessions", "agent/second_look.sql cited_event",
     "agent/second_look.sql turn_of_reply", "accounts/idempotency.sql answer_of",
     "memory/memory.sql search_space", "memory/memory.sql session_state",
     "memory/recall/postgresql.sql frequencies", "memory/recall/postgresql.sql neighbours", "memory/recall/postgresql.sql rows",

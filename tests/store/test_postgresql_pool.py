@@ -143,7 +143,7 @@ def test_a_commit_whose_answer_is_lost_says_that_nobody_knows(url: str) -> None:
         with psycopg.connect(url, autocommit=True) as other:
             other.execute("select pg_terminate_backend(%s, 10000)", [pid])
 
-    with closing(open_store(url)) as store, pytest.raises(OutcomeUnknown, match="while it kept"):
+    with closing(open_store(url)) as store, pytest.raises(OutcomeUnknown, match="during a commit"):
         store.write(cut_off)
 
 

@@ -276,8 +276,8 @@ def test_full_protocol_shows_only_the_final_section() -> None:
 @pytest.mark.parametrize(
     ("draft", "message"),
     [
-        ("At 9:40.", "The sections are"),
-        (FULL.replace("SECOND LOOK\nThe event does say 9:40.\n", ""), "The sections are"),
+        ("At 9:40.", "Write the sections"),
+        (FULL.replace("SECOND LOOK\nThe event does say 9:40.\n", ""), "Write the sections"),
         (FULL.replace("The event does say 9:40.", "Looks fine to me!"), CHECK_THE_DRAFT),
     ],
 )
