@@ -174,7 +174,7 @@ def test_a_dry_run_says_what_erasing_a_turn_would_take_and_takes_nothing(memory:
 
     assert (preview.erased, preview.facts, len(preview.told_in)) == (False, 1, 1)
     assert browse.event_context(memory.context, memory.caller, event_id).facts == ["a fact"]
-    assert memory.found("q") == [event_id]
+    assert memory.hit_ids("q") == [event_id]
 
 
 def test_long_lists_are_read_by_an_index_in_their_order(memory: Memory) -> None:

@@ -1,4 +1,4 @@
-"""What is owed, case by case; the documentation shows exactly these cases."""
+"""The duties, case by case; the documentation shows exactly these cases."""
 
 from __future__ import annotations
 

@@ -30,11 +30,11 @@ def explained(memory: Memory, text: str, **more: Any) -> Explanation:
     )
 
 
-def plain(found: Explanation) -> list[Hit]:
+def plain(explanation: Explanation) -> list[Hit]:
     """Its hits, without their reasons."""
     return [
         Hit.model_validate({name: getattr(hit, name) for name in Hit.model_fields})
-        for hit in found.hits
+        for hit in explanation.hits
     ]
 
 
@@ -79,12 +79,12 @@ QUERIES = st.fixed_dictionaries(
 )
 
 
-@given(asked=QUERIES)
+@given(query=QUERIES)
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_its_hits_are_those_of_the_search(trip: Memory, asked: dict[str, Any]) -> None:
+def test_its_hits_are_those_of_the_search(trip: Memory, query: dict[str, Any]) -> None:
     """The same search explains itself: a second ranking would drift from the first."""
-    searched = trip.ask(**asked)
-    explanation = explained(trip, **asked)
+    searched = trip.ask(**query)
+    explanation = explained(trip, **query)
 
     assert plain(explanation) == searched.hits
     assert (explanation.total_hits, explanation.focus_missing, explanation.shared_cubes) == (
@@ -94,12 +94,12 @@ def test_its_hits_are_those_of_the_search(trip: Memory, asked: dict[str, Any]) -
     )
 
 
-@given(asked=QUERIES)
+@given(query=QUERIES)
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_its_features_add_is_the_score_that_hits_are_sorted_by(
-    trip: Memory, asked: dict[str, Any]
+    trip: Memory, query: dict[str, Any]
 ) -> None:
-    explanation = explained(trip, **asked)
+    explanation = explained(trip, **query)
     hits = explanation.hits
 
     assert [hit.raw_score for hit in hits] == sorted((hit.raw_score for hit in hits), reverse=True)

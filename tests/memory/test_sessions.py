@@ -1,4 +1,4 @@
-"""What happened in a session, as it came."""
+"""The turns of a session, in the order in which they came."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes into a start pack, and what has to stay out when there is too much."""
+"""The content of a start pack, and the parts that are left out when there is too much."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def section(
 
 
 def pack(*sections: PackSection, tokens_max: int = 600, unread: int = 0) -> tuple[str, int]:
-    """What becomes of them."""
+    """Render the sections as a pack."""
     return render_pack(RULES, sections, tokens_max, DELIMITER, unread)
 
 

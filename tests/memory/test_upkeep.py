@@ -1,4 +1,4 @@
-"""What is derived from events is derived anew after the embedder changed, while search goes on."""
+"""Data derived from events is derived again after a change of the embedder, during searches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def pending(context: Context) -> int:
 
 
 def waiting(context: Context) -> bool:
-    """Whether anything is pending at this moment."""
+    """Return True if anything is pending at this moment."""
     embedding = status.readiness(context).embedding
     return embedding is None or embedding.pending > 0
 

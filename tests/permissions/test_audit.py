@@ -170,7 +170,7 @@ def test_what_nobody_can_read_is_shown_as_that(
 def test_a_whole_new_chain_is_found_by_a_head_that_was_noted(
     context: Context, trail: Callable[[str], None]
 ) -> None:
-    """Whoever writes the file can write all of it, and move the head; not what somebody else noted."""
+    """A writer of the file can change all of it and the head, but no head noted elsewhere."""
     noted = verify(context)
     trail("delete from audit where seq > 6")
     trail("update audit_head set seq = 6, hash = (select hash from audit where seq = 6)")
@@ -283,8 +283,8 @@ def tampered(draw: DrawFn) -> tuple[list[Row], int]:
 
 
 @given(tampered())
-def test_no_single_change_goes_unseen(made: tuple[list[Row], int]) -> None:
-    rows, length = made
+def test_no_single_change_goes_unseen(tampering: tuple[list[Row], int]) -> None:
+    rows, length = tampering
     whole: Any = chain(length)
 
     result = break_in(rows, ChainLink())

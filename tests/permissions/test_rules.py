@@ -1,4 +1,4 @@
-"""What a grant allows, as rules: for every path, scope, agent, action and moment."""
+"""The rules of a grant: for every path, scope, agent, action and moment."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_the_examples_of_a_scope_are_true(scope: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("scope", "said"),
+    ("scope", "expected"),
     [
         ("/", "Everything on the machine."),
         ("/.", "The root folder itself"),
@@ -119,8 +119,10 @@ def test_the_examples_of_a_scope_are_true(scope: str) -> None:
         ("/home/*/", "Everything below each folder that matches"),
     ],
 )
-def test_how_far_a_scope_reaches_is_said_with_a_path_that_it_covers(scope: str, said: str) -> None:
-    assert said in reach(scope)
+def test_how_far_a_scope_reaches_is_said_with_a_path_that_it_covers(
+    scope: str, expected: str
+) -> None:
+    assert expected in reach(scope)
     assert examples(scope)[0]
 
 

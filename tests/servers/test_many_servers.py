@@ -36,8 +36,8 @@ def url() -> str:
 @pytest.fixture(scope="module")
 def context(url: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Context]:
     """The same store from within, to make accounts and keys."""
-    with closing(within(url, tmp_path_factory.mktemp("within"))) as made:
-        yield made
+    with closing(within(url, tmp_path_factory.mktemp("within"))) as context:
+        yield context
 
 
 @pytest.fixture(scope="module")
@@ -237,7 +237,7 @@ def test_a_grant_that_is_revoked_at_one_server_is_refused_by_all_from_that_momen
 
 
 def _audit(one: Server, key: str, after: int) -> tuple[list[dict[str, Any]], bool]:
-    """The entries of the trail after a number, and whether every page says that the chain is whole."""
+    """Return the entries of the trail after a number, and True if every page has a valid chain."""
     entries, valid, at = [], [], after
     while True:
         page = one.get(f"/api/v7/sysperm/audit?after={at}&limit=50", key=key).body

@@ -13,9 +13,9 @@ PATH = "/api/v7/agent/prompt"
 PART = "Answer in Italian. Bo is an architect."
 
 
-def put(http: Http, body: Any, **given: Any) -> Any:
+def put(http: Http, body: Any, **options: Any) -> Any:
     """Set the user's own part; return the response."""
-    return http.ask("PUT", PATH, json=body, **given)
+    return http.ask("PUT", PATH, json=body, **options)
 
 
 def part(http: Http, user_id: str = "owner") -> str:

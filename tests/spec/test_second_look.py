@@ -11,7 +11,7 @@ from remembrancer.context import Context
 from remembrancer.protocol import limits
 
 PATH = "/api/v7/agent/second-look"
-TOLD = {
+TURN = {
     "query": "The launch of Orion moves to 14 May 2026, and Anna pays 1,250 EUR for the hall. See https://venue.example/pay",
     "response": "Noted.",
     "session_id": "planning",
@@ -22,7 +22,7 @@ TOLD = {
 @pytest.fixture
 def event_id(http: Http) -> str:
     """Save an event that a search of the session `default` returned."""
-    rows = http.remember(**TOLD)
+    rows = http.remember(**TURN)
     matches = http.memory("When does Orion launch?")
     assert matches["hits"][0]["event_id"] == rows["event_id"]
     return str(rows["event_id"])

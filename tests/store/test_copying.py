@@ -225,7 +225,7 @@ def test_an_unfinished_copy_is_neither_served_nor_copied(
 
 
 def test_a_copy_that_another_run_finished_is_left_alone(source: Store, target: Store) -> None:
-    """What was written to it since would be undone."""
+    """A second copy would undo the writes since the first one."""
 
     def finished(_what: str, _rows: int) -> AbstractContextManager[Callable[[int], None]]:
         if target.read(lambda tx: tx.one("select count(*) as n from accounts")).n == 0:

@@ -1,4 +1,4 @@
-"""What every engine promises, asked through the Store protocol alone."""
+"""The promises of every engine, checked through the Store protocol alone."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def test_what_was_written_is_there_after_opening_again(opened: Callable[[], Stor
 
 
 def test_a_write_gives_what_its_action_gives(store: Store) -> None:
-    made = store.write(lambda tx: tx.one_or_none(ADD + " returning id, name", name="ada", now=1))
+    row = store.write(lambda tx: tx.one_or_none(ADD + " returning id, name", name="ada", now=1))
 
-    assert made == store.read(lambda tx: tx.one_or_none("select id, name from accounts"))
-    assert made is not None
+    assert row == store.read(lambda tx: tx.one_or_none("select id, name from accounts"))
+    assert row is not None
 
 
 def test_the_row_that_must_be_there_is_given_and_its_absence_is_an_error(store: Store) -> None:
@@ -142,20 +142,20 @@ def test_a_read_does_not_wait_for_a_write_under_way(store: Store) -> None:
     writer = threading.Thread(target=lambda: store.write(slow))
     writer.start()
     assert inside.wait(10)
-    seen = names(store)
+    names_read = names(store)
     go_on.set()
     writer.join()
 
-    assert seen == []
+    assert names_read == []
     assert names(store) == ["slow"]
 
 
 def test_more_readers_than_connections_all_get_their_turn(store: Store) -> None:
     add(store, "ada")
-    seen: list[list[str]] = []
-    together(*(lambda: seen.append(names(store)) for _ in range(60)))
+    names_read: list[list[str]] = []
+    together(*(lambda: names_read.append(names(store)) for _ in range(60)))
 
-    assert seen == [["ada"]] * 60
+    assert names_read == [["ada"]] * 60
 
 
 def test_a_read_cannot_write(store: Store) -> None:
@@ -180,9 +180,9 @@ def test_a_transaction_within_a_transaction_is_refused_at_once(
 
 
 def test_a_transaction_kept_after_its_action_is_refused(store: Store) -> None:
-    kept = [store.write(lambda tx: tx), store.read(lambda tx: tx)]
+    transactions = [store.write(lambda tx: tx), store.read(lambda tx: tx)]
 
-    for tx in kept:
+    for tx in transactions:
         with pytest.raises(RuntimeError, match="over"):
             tx.run(ADD, name="ada", now=1)
     assert names(store) == []
@@ -296,7 +296,7 @@ def test_after_close_everything_says_that_the_store_is_closed(store: Store) -> N
 def test_close_finishes_the_writes_under_way(opened: Callable[[], Store]) -> None:
     """A write is either refused or there afterwards, whenever the close comes."""
     store = opened()
-    kept: list[str] = []
+    answered: list[str] = []
 
     def work(thread: int) -> None:
         for n in range(1000):
@@ -304,14 +304,14 @@ def test_close_finishes_the_writes_under_way(opened: Callable[[], Store]) -> Non
                 add(store, f"{thread}.{n}")
             except StoreUnavailable:
                 return
-            kept.append(f"{thread}.{n}")
-            if len(kept) == 100:
+            answered.append(f"{thread}.{n}")
+            if len(answered) == 100:
                 store.close()
 
     together(*(lambda thread=thread: work(thread) for thread in range(4)))
 
-    assert len(kept) >= 100
-    assert names(opened()) == sorted(kept)
+    assert len(answered) >= 100
+    assert names(opened()) == sorted(answered)
 
 
 @pytest.mark.parametrize("url", ["", "sqlite", "sqlite:", "mysql:somewhere"])
